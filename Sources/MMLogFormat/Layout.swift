@@ -275,7 +275,7 @@ public enum RecordLayout {
   @inlinable public static var flagsShift: UInt64 { 56 }
 
   /// The longest value that a record holds in one piece; longer ones are cut.
-  package static let longestValue = 16 << 20
+  @inlinable package static var longestValue: Int { 16 << 20 }
   /// The longest body of a fragmented record: the longest message and something beside it.
   package static let longestBody = longestValue + (1 << 20)
 }

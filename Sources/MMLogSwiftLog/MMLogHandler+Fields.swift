@@ -76,7 +76,6 @@
     ) {
       if metadata.isEmpty { return }
       beginMetadata()
-      putDown()
       let record = self
       metadata.forEachInPlace { key, value in
         if let text = value.string, record.putDown(key: TextWords(at: key), TextWords(at: text)) {

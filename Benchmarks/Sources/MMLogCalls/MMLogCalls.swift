@@ -33,6 +33,29 @@ public struct MMLogCalls: Sendable {
       ])
   }
 
+  /// A constant message and five pairs of strings that are known at run time only, two of them of more
+  /// bytes than a string's own words hold.
+  @inline(never)
+  public func strings(_ order: Order, _ text: Text) {
+    log.info(
+      "order accepted",
+      metadata: [
+        "venue": .string(order.user), "reason": .string(text.swift), "user": .string(order.user),
+        "path": .string(text.swift), "side": .string(order.side),
+      ])
+  }
+
+  /// A constant message and five pairs of strings that are known at compile time.
+  @inline(never)
+  public func literals(_ index: Int) {
+    log.info(
+      "order accepted",
+      metadata: [
+        "venue": "xetra", "reason": "the limit is below the price", "user": "trader-017",
+        "path": "order entry over the gateway", "side": "buy",
+      ])
+  }
+
   /// A constant message.
   @inline(never)
   public func message(_ index: Int) { log.info("order accepted") }

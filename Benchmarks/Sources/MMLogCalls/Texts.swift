@@ -36,14 +36,16 @@ public struct Texts: @unchecked Sendable {
   }
 
   /// 100 bytes each: words at random out of a thousand.
-  public static func words(_ count: Int) -> Texts {
+  ///
+  /// - Parameter length: Another number of bytes.
+  public static func words(_ count: Int, length: Int = 100) -> Texts {
     var random = SplitMix64(state: 1)
     let words = (0..<1000).map { _ in word(&random) }
     return Texts(
       (0..<count).map { _ in
         var text = ""
-        while text.utf8.count < 100 { text += words[random.next(below: words.count)] + " " }
-        return String(text.prefix(100))
+        while text.utf8.count < length { text += words[random.next(below: words.count)] + " " }
+        return String(text.prefix(length))
       })
   }
 

@@ -42,12 +42,15 @@ func count<Values>(
 }
 
 let (orders, texts) = (Orders(), Texts.words(Texts.few))
+let names = Texts.words(Texts.few, length: 30)
 func order(_ index: Int) -> Order { orders[index] }
 func number(_ index: Int) -> Int { index }
 
 try count("order", order, log.order)
 try count("text", { texts[$0] }, log.text)
 try count("pairs", order, log.pairs)
+try count("strings", order) { log.strings($0, names[$0.id]) }
+try count("literals", number, log.literals)
 try count("message", number, log.message)
 try count("bound", number, bound.bound)
 try count("traced", number, bound.traced)

@@ -172,6 +172,16 @@ static inline void mmlog_mix_key(mmlog_writer *writer, uint64_t first, uint64_t 
   writer->key_hash = hash ^ (uint64_t)product ^ (uint64_t)(product >> 64);
 }
 
+// Keeps a key beside the writer; false: there is no room for it, or they are in the record.
+static inline bool mmlog_keep_key(
+    mmlog_writer *writer, uint64_t first, uint64_t second, uint64_t place) {
+  uint32_t count = writer->key_count;
+  if (count >= MMLOG_KEYS) return false;
+  writer->keys[count] = (mmlog_key){first, second, place};
+  writer->key_count = count + 1;
+  return true;
+}
+
 #define MMLOG_DEPTHS 4u
 
 // What a thread has for one session of a store.

@@ -1,6 +1,6 @@
 import CMMLogCore
 public import CMMLogWriter
-public import MMLogFormat
+import MMLogFormat
 import MMLogSystem
 
 // A record's metadata is written by its values, while their keys are kept beside the writer. If the
@@ -10,19 +10,14 @@ import MMLogSystem
 extension RecordCursor {
   /// Begins a record's metadata: pairs have to follow, each by ``append(key:_:)`` and what follows
   /// a type, and then ``endingMetadata()``.
-  @inlinable @inline(__always)
   package mutating func beginMetadata() {
-    flags |= RecordFlags.metadata.rawValue
-    writer.pointee.block = UInt32(truncatingIfNeeded: next - start)
-    writer.pointee.block_start = start
-    writer.pointee.block_checksum = checksum
-    mmlog_begin_keys(writer)
-    append(checked: 0)
+    writer.beginMetadata(start, next, checksum, flags)
+    self = pickedUp
   }
 
   /// Leaves the record with its writer, while its metadata is written: where a cursor does not fit
   /// into registers, that is the shorter way. The checksum is left out.
-  @inlinable @inline(__always)
+  @inline(__always)
   package func putDown() {
     writer.pointee.record_start = start
     writer.pointee.record_next = next
@@ -33,39 +28,35 @@ extension RecordCursor {
   package var pickedUp: RecordCursor { RecordCursor(putDownIn: writer) }
 
   /// The record that was put down.
-  @inline(__always)
-  init(putDownIn writer: UnsafeMutablePointer<mmlog_writer>) {
-    let start = writer.pointee.record_start.unsafelyUnwrapped
-    let next = writer.pointee.record_next.unsafelyUnwrapped
-    let flags = UInt8(truncatingIfNeeded: writer.pointee.record_flags)
-    self.init(writer, start, next, checksum: 0, flags: flags)
+  ///
+  /// - Parameter checksum: Zero where it is made anew when the metadata ends.
+  @inlinable @inline(__always)
+  init(putDownIn writer: UnsafeMutablePointer<mmlog_writer>, checksum: UInt64 = 0) {
+    self.writer = writer
+    start = writer.pointee.record_start.unsafelyUnwrapped
+    next = writer.pointee.record_next.unsafelyUnwrapped
+    self.checksum = checksum
+    flags = UInt8(truncatingIfNeeded: writer.pointee.record_flags)
   }
 
   /// Adds a key and the type of its value.
   @inline(__always)
   package mutating func append(key: String, _ type: ValueType) {
-    if let small = SmallText(key), keep(small, type) { return }
-    self = appending(longKey: key, type)
+    if !writer.keep(TextWords(key), type, place) { self = appending(longKey: key, type) }
   }
 
   @inline(never)
   private func appending(longKey key: String, _ type: ValueType) -> RecordCursor {
     // Where others are when the metadata ends, nobody knows.
-    let isLiteral = TextWords(key).isLiteral
     var (cursor, key) = (self, key)
-    key.withUTF8 { key in
-      let key = UnsafeRawBufferPointer(key)
-      if isLiteral { cursor.append(key: key, type) } else { cursor.appendPair(key: key, type) }
-    }
+    key.withUTF8 { cursor.appendPair(key: UnsafeRawBufferPointer($0), type) }
     return cursor
   }
 
   /// Adds a key that is there as bytes, and the type of its value. The bytes have to stay where they
   /// are until the metadata ends.
   package mutating func append(key: UnsafeRawBufferPointer, _ type: ValueType) {
-    let address = UInt64(UInt(bitPattern: key.baseAddress))
-    if keep(address, UInt64(key.count) | Self.isLong, type) { return mix(key, type) }
-    appendPair(key: key, type)
+    if !writer.keep(bytes: key, type, place) { appendPair(key: key, type) }
   }
 
   /// The same where keys are not to be kept.
@@ -76,37 +67,13 @@ extension RecordCursor {
     if writer.pointee.lost == 0 { start[Int(writer.pointee.block)] += 1 }
   }
 
-  @inline(__always)
-  func keep(_ key: SmallText, _ type: ValueType) -> Bool {
-    let second = key.words.1 | UInt64(truncatingIfNeeded: key.count) << 56
-    guard keep(key.words.0, second, type) else { return false }
-    mmlog_mix_key(writer, key.words.0, second | UInt64(type.rawValue) << 60)
-    return true
-  }
-
-  /// Whether it is kept: as two words of which the second says what they are.
-  @inline(__always)
-  private func keep(_ first: UInt64, _ second: UInt64, _ type: ValueType) -> Bool {
-    let count = writer.pointee.key_count
-    guard count < MMLOG_KEYS else { return false }
-    let place = UnsafeRawPointer(next) - UnsafeRawPointer(start)
-    let last = UInt64(truncatingIfNeeded: place) &<< 8 | UInt64(type.rawValue)
-    mmlog_keys_of(writer)[Int(count)] = mmlog_key(first: first, second: second, place: last)
-    writer.pointee.key_count = count + 1
-    return true
-  }
-
-  /// The second word of a key that is kept by its address.
-  private static var isLong: UInt64 { 1 << 63 }
-
   /// The record with its metadata complete.
   package func endingMetadata() -> RecordCursor {
     putDown()
-    return writer.endMetadata()
+    return RecordCursor(putDownIn: writer, checksum: writer.endMetadata())
   }
 
   /// The same where there is no key set.
-  @inline(never)
   fileprivate func endingPairs() -> RecordCursor {
     var cursor = self
     if writer.pointee.key_count != MMLOG_NO_KEYS {
@@ -127,18 +94,11 @@ extension RecordCursor {
       isMoved ? writer.pointee.seed : writer.pointee.block_checksum, first, next - first)
   }
 
-  /// Mixes a long key into the hash: other words than any small one, whose length is elsewhere.
-  private func mix(_ key: UnsafeRawBufferPointer, _ type: ValueType) {
-    let end = UInt64(truncatingIfNeeded: key.count) | UInt64(type.rawValue) << 60
-    guard var word = key.baseAddress else { return mmlog_mix_key(writer, 0, end) }
-    var left = key.count
-    while left >= wordSize {
-      mmlog_mix_key(writer, word.loadUnaligned(as: UInt64.self), 0)
-      word += wordSize
-      left -= wordSize
-    }
-    mmlog_mix_key(writer, Self.lastWord(word, left), end)
-  }
+  /// Where the next word goes, in bytes from the record's first.
+  private var place: Int { UnsafeRawPointer(next) - UnsafeRawPointer(start) }
+
+  /// The second word of a key that is kept by its address.
+  fileprivate static var isLong: UInt64 { 1 << 63 }
 
   private static func bytes(of key: mmlog_key) -> UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(
@@ -201,17 +161,101 @@ extension RecordCursor {
 }
 
 extension UnsafeMutablePointer<mmlog_writer> {
-  /// The record that was put down, with its metadata complete.
-  @usableFromInline @inline(never)
-  func endMetadata() -> RecordCursor {
+  /// Keeps a key beside the writer, until it is known whether the session has a key set of it.
+  ///
+  /// - Parameter place: Where its value goes, in bytes from the record's first.
+  /// - Returns: False if nothing was done: the key may be gone before that, or there is no room.
+  @inline(__always)
+  func keep(_ key: TextWords, _ type: ValueType, _ place: Int) -> Bool {
+    if let small = key.small { return keep(small, type, place) }
+    guard key.isLiteral, let bytes = key.bytes else { return false }
+    return keep(bytes: bytes, type, place)
+  }
+
+  @inline(__always)
+  func keep(_ key: SmallText, _ type: ValueType, _ place: Int) -> Bool {
+    let second = key.words.1 | UInt64(truncatingIfNeeded: key.count) << 56
+    guard mmlog_keep_key(self, key.words.0, second, Self.word(type, place)) else { return false }
+    mmlog_mix_key(self, key.words.0, second | UInt64(type.rawValue) << 60)
+    return true
+  }
+
+  /// Keeps a key that is there as bytes, which have to stay where they are until the metadata ends.
+  @inline(never)
+  fileprivate func keep(
+    bytes key: UnsafeRawBufferPointer, _ type: ValueType, _ place: Int
+  ) -> Bool {
+    let address = UInt64(UInt(bitPattern: key.baseAddress))
+    let second = UInt64(key.count) | RecordCursor.isLong
+    guard mmlog_keep_key(self, address, second, Self.word(type, place)) else { return false }
+    mix(key, type)
+    return true
+  }
+
+  @inline(__always)
+  private static func word(_ type: ValueType, _ place: Int) -> UInt64 {
+    UInt64(truncatingIfNeeded: place) &<< 8 | UInt64(type.rawValue)
+  }
+
+  /// Mixes a long key into the hash: other words than any small one, whose length is elsewhere.
+  @inline(__always)
+  private func mix(_ key: UnsafeRawBufferPointer, _ type: ValueType) {
+    let end = UInt64(truncatingIfNeeded: key.count) | UInt64(type.rawValue) << 60
+    guard var word = key.baseAddress else { return mmlog_mix_key(self, 0, end) }
+    var left = key.count
+    while left >= wordSize {
+      mmlog_mix_key(self, word.loadUnaligned(as: UInt64.self), 0)
+      word += wordSize
+      left -= wordSize
+    }
+    mmlog_mix_key(self, RecordCursor.lastWord(word, left), end)
+  }
+
+  /// Begins the metadata of a record, and leaves the record here: see ``RecordCursor/putDown()``.
+  @usableFromInline @inline(never) @_effects(releasenone)
+  func beginMetadata(
+    _ start: UnsafeMutablePointer<UInt64>, _ next: UnsafeMutablePointer<UInt64>,
+    _ checksum: UInt64, _ flags: UInt8
+  ) {
+    pointee.block = UInt32(truncatingIfNeeded: next - start)
+    pointee.block_start = start
+    pointee.block_checksum = checksum
+    mmlog_begin_keys(self)
+    let flags = flags | RecordFlags.metadata.rawValue
+    var record = RecordCursor(self, start, next, checksum: checksum, flags: flags)
+    record.append(checked: 0)
+    record.putDown()
+  }
+
+  /// Completes the metadata of the record that was put down.
+  ///
+  /// - Returns: The record's checksum.
+  @usableFromInline @inline(never) @_effects(releasenone)
+  func endMetadata() -> UInt64 {
+    // The call that this one has interrupted may be changing its thread's cache.
+    guard mmlog_is_usual(self), pointee.key_count != MMLOG_NO_KEYS,
+      let start = pointee.block_start, start == pointee.record_start,
+      let next = pointee.record_next, let number = KeySets.knownNumber(self)
+    else { return endUnusualMetadata() }
+    let block = start + Int(pointee.block)
+    block.pointee = number &<< BlockLayout.keySetShift
+    return mmlog_crc32c_first_last(
+      pointee.block_checksum, block,
+      Int(bitPattern: UInt(bitPattern: next) &- UInt(bitPattern: block)) / wordSize)
+  }
+
+  @inline(never)
+  private func endUnusualMetadata() -> UInt64 {
     var cursor = RecordCursor(putDownIn: self)
     // Of one that is lost, nothing counts.
-    guard pointee.lost == 0, pointee.key_count != MMLOG_NO_KEYS,
-      let number = KeySets.number(self)
-    else { return cursor.endingPairs() }
-    cursor.start[Int(pointee.block)] = number &<< BlockLayout.keySetShift
-    cursor.checkMetadata()
-    return cursor
+    if pointee.lost == 0, pointee.key_count != MMLOG_NO_KEYS, let number = KeySets.number(self) {
+      cursor.start[Int(pointee.block)] = number &<< BlockLayout.keySetShift
+      cursor.checkMetadata()
+    } else {
+      cursor = cursor.endingPairs()
+      cursor.putDown()
+    }
+    return cursor.checksum
   }
 }
 
@@ -222,26 +266,30 @@ enum KeySets {
     writer.pointee.key_hash | 1
   }
 
-  /// The number of the key set of the keys that are kept, if the session has one.
+  /// The number of the key set of the keys that are kept, if it is in the thread's cache.
   @inline(__always)
-  static func number(_ writer: UnsafeMutablePointer<mmlog_writer>) -> UInt64? {
-    let hash = hash(writer)
-    let slot =
-      mmlog_sites_of(writer.pointee.thread)
-      + Int(truncatingIfNeeded: hash >> UInt64(MMLOG_SITE_SHIFT))
-    // The call that this one has interrupted may be changing the place.
-    let isNested = writer.pointee.outer != nil
-    if !isNested, slot.pointee.hash == hash { return slot.pointee.site }
-    return find(hash, writer, isNested ? nil : slot)
+  static func knownNumber(_ writer: UnsafeMutablePointer<mmlog_writer>) -> UInt64? {
+    let slot = slot(writer)
+    return slot.pointee.hash == hash(writer) ? slot.pointee.site : nil
   }
 
-  @inline(never)
-  private static func find(
-    _ hash: UInt64, _ writer: UnsafeMutablePointer<mmlog_writer>,
-    _ slot: UnsafeMutablePointer<mmlog_site_slot>?
-  ) -> UInt64? {
-    guard let number = Session.of(writer.pointee.thread)?.sites.find(hash) else { return nil }
-    if let slot { slot.pointee = mmlog_site_slot(hash: hash, site: number) }
+  @inline(__always)
+  private static func slot(
+    _ writer: UnsafeMutablePointer<mmlog_writer>
+  ) -> UnsafeMutablePointer<mmlog_site_slot> {
+    mmlog_sites_of(writer.pointee.thread)
+      + Int(truncatingIfNeeded: hash(writer) >> UInt64(MMLOG_SITE_SHIFT))
+  }
+
+  /// The number of the key set of the keys that are kept, if the session has one.
+  static func number(_ writer: UnsafeMutablePointer<mmlog_writer>) -> UInt64? {
+    // The call that this one has interrupted may be changing the place.
+    let isNested = writer.pointee.outer != nil
+    if !isNested, let number = knownNumber(writer) { return number }
+    guard let number = Session.of(writer.pointee.thread)?.sites.find(hash(writer)) else {
+      return nil
+    }
+    if !isNested { slot(writer).pointee = mmlog_site_slot(hash: hash(writer), site: number) }
     return number
   }
 

@@ -36,7 +36,7 @@ enum WriterSpace {
   ///   - writer, start, next, flags: The record's ``RecordCursor``. Its checksum is made anew.
   ///   - value: How many bytes the next value has.
   ///   - beside: How many bytes are needed beside it.
-  @usableFromInline @inline(never)
+  @usableFromInline @inline(never) @_effects(releasenone)
   static func reserveValue(
     _ writer: UnsafeMutablePointer<mmlog_writer>, _ start: UnsafeMutablePointer<UInt64>,
     _ next: UnsafeMutablePointer<UInt64>, _ flags: UInt8, value: Int, beside: Int

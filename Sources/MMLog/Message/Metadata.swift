@@ -63,6 +63,10 @@ extension Logger.MetadataValue: ExpressibleByStringLiteral, ExpressibleByStringI
 {
   /// Takes a string literal.
   @inlinable public init(stringLiteral value: String) { self = .string(value) }
+  /// Takes a string with interpolations, which is made as any other.
+  @inlinable public init(stringInterpolation: DefaultStringInterpolation) {
+    self = .string(String(stringInterpolation: stringInterpolation))
+  }
   /// Takes an integer literal.
   @inlinable public init(integerLiteral value: Int64) { self = .int(value) }
   /// Takes a floating-point literal.
@@ -86,10 +90,18 @@ extension RecordCursor {
   /// stack.
   @inlinable @inline(__always)
   mutating func append(_ metadata: Logger.Metadata) {
-    beginMetadata()
-    putDown()
-    for (key, value) in metadata.pairs { writer.append(key, value) }
-    self = writer.endMetadata()
+    writer.beginMetadata(start, next, checksum, flags)
+    for (key, value) in metadata.pairs {
+      if case .string(let text) = value {
+        writer.append(key, text)
+      } else if value.isPlain {
+        writer.append(plain: key, value)
+      } else {
+        writer.append(key, value)
+      }
+    }
+    let checksum = writer.endMetadata()
+    self = RecordCursor(putDownIn: writer, checksum: checksum)
   }
 
   /// Adds a value as an argument, whose type its call site has.
@@ -135,43 +147,45 @@ extension RecordCursor {
   }
 }
 
-// Of a record that is put down: see RecordCursor.putDown().
+// Of a record that is put down: see RecordCursor.putDown(). Outlined: pairs would be by far the largest
+// part of a log statement.
+//
+// Of most of them the compiler is told that nothing is released meanwhile, because they run no code of
+// others: then it counts no references to the texts of a literal.
 extension UnsafeMutablePointer<mmlog_writer> {
-  /// Adds a pair. Outlined: it would be by far the largest part of a log statement.
-  @usableFromInline @inline(never)
-  func append(_ key: String, _ value: Logger.MetadataValue) {
-    if !append(small: key, value) { append(large: key, value) }
-  }
-
-  /// Adds a pair that is in registers, as most are, and looks for room only once.
-  ///
-  /// - Returns: False if nothing was done.
-  @inline(__always)
-  private func append(small key: String, _ value: Logger.MetadataValue) -> Bool {
-    guard let name = SmallText(key), let next = pointee.record_next,
-      UnsafeMutableRawPointer(next + 6) <= UnsafeMutableRawPointer(pointee.limit)
-    else { return false }
-    let record = RecordCursor(putDownIn: self)
-    let (type, word): (ValueType, UInt64)
-    switch value {
-    case .string(let text):
-      guard let text = SmallText(text), record.keep(name, .string) else { return false }
-      pointee.record_next = text.write(at: next)
-      return true
-    case .int(let value): (type, word) = (.int, UInt64(bitPattern: value))
-    case .uint(let value): (type, word) = (.uint, value)
-    case .double(let value): (type, word) = (.double, value.bitPattern)
-    case .bool(let value): (type, word) = (.bool, value ? 1 : 0)
-    default: return false
-    }
-    guard record.keep(name, type) else { return false }
-    next.pointee = word
-    pointee.record_next = next + 1
-    return true
+  /// Adds a pair of texts.
+  @usableFromInline @inline(never) @_effects(releasenone)
+  func append(_ key: String, _ text: String) {
+    if !append(small: TextWords(key), TextWords(text)) { append(key, large: text) }
   }
 
   @inline(never)
-  private func append(large key: String, _ value: Logger.MetadataValue) {
+  private func append(_ key: String, large text: String) {
+    if !append(small: TextWords(key), inMemory: TextWords(text)) { append(large: key, text) }
+  }
+
+  @inline(never)
+  private func append(large key: String, _ text: String) {
+    if !append(TextWords(key), any: TextWords(text)) { append(key, .string(text)) }
+  }
+
+  /// Adds a pair whose value runs no code of others, as it says itself.
+  @usableFromInline @inline(never) @_effects(releasenone)
+  func append(plain key: String, _ value: Logger.MetadataValue) {
+    let isDone =
+      switch value {
+      case .int(let value): append(TextWords(key), .int, UInt64(bitPattern: value))
+      case .uint(let value): append(TextWords(key), .uint, value)
+      case .double(let value): append(TextWords(key), .double, value.bitPattern)
+      case .bool(let value): append(TextWords(key), .bool, value ? 1 : 0)
+      default: false
+      }
+    if !isDone { append(key, value) }
+  }
+
+  /// Adds a pair of any kind.
+  @usableFromInline @inline(never)
+  func append(_ key: String, _ value: Logger.MetadataValue) {
     var record = RecordCursor(putDownIn: self)
     record.append(key: key, value.type)
     record.append(bodyOf: value, depth: 0)
@@ -180,6 +194,15 @@ extension UnsafeMutablePointer<mmlog_writer> {
 }
 
 extension Logger.MetadataValue {
+  /// Whether it is written without code of others. A constant in most log statements.
+  @inlinable @inline(__always)
+  var isPlain: Bool {
+    switch self {
+    case .string, .int, .uint, .double, .bool, .bytes, .null, .redacted, .hash: true
+    case .stringConvertible, .array, .dictionary: false
+    }
+  }
+
   /// As what it is written.
   var type: ValueType {
     switch self {
@@ -198,7 +221,7 @@ extension Logger.MetadataValue {
   }
 }
 
-// MARK: - For those who have metadata in another form
+// MARK: - Pairs of a record that is put down
 
 extension SmallText {
   /// Writes it where there is room for it, and gives the place behind it.
@@ -213,40 +236,109 @@ extension SmallText {
   }
 }
 
-extension RecordCursor {
-  /// Adds a pair of texts of which the key is small to the record that is put down, without counting
-  /// references.
-  ///
-  /// - Returns: False if nothing was done.
-  package func putDown(key: TextWords, _ text: TextWords) -> Bool {
-    guard let name = key.small else { return false }
-    let record = RecordCursor(putDownIn: writer)
-    var next = record.next
-    let room = UnsafeMutableRawPointer(writer.pointee.limit) - UnsafeMutableRawPointer(next)
-    if let small = text.small {
-      guard room >= 6 * wordSize, record.keep(name, .string) else { return false }
-      writer.pointee.record_next = small.write(at: next)
-      return true
-    }
-    guard let bytes = text.bytes, let source = bytes.baseAddress,
-      bytes.count <= RecordLayout.longestValue, room >= bytes.count + 6 * wordSize,
-      record.keep(name, .string)
+// These look for room only once, and do nothing where they give false.
+extension UnsafeMutablePointer<mmlog_writer> {
+  /// Adds a pair of texts, without counting references.
+  fileprivate func append(_ key: TextWords, _ text: TextWords) -> Bool {
+    append(small: key, text) || append(small: key, inMemory: text) || append(key, any: text)
+  }
+
+  /// Adds a pair of small texts. It calls nothing, so that it needs no place on the stack.
+  @inline(__always)
+  fileprivate func append(small key: TextWords, _ text: TextWords) -> Bool {
+    guard let key = key.small, let text = text.small, let next = room(forBytes: 0),
+      keep(key, .string, place(of: next))
     else { return false }
-    next.pointee = UInt64(truncatingIfNeeded: bytes.count)
-    next += 1
-    var done = 0
-    while done + wordSize <= bytes.count {
-      next.pointee = source.loadUnaligned(fromByteOffset: done, as: UInt64.self)
-      next += 1
-      done += wordSize
-    }
-    if done < bytes.count {
-      next.pointee = RecordCursor.lastWord(source + done, bytes.count - done)
-      next += 1
-    }
-    writer.pointee.record_next = next
+    pointee.record_next = text.write(at: next)
     return true
   }
+
+  /// Adds a pair of which the key is a small text. It calls nothing either.
+  @inline(__always)
+  fileprivate func append(small key: TextWords, inMemory text: TextWords) -> Bool {
+    guard let key = key.small, let bytes = text.bytes, let next = room(for: bytes),
+      keep(key, .string, place(of: next))
+    else { return false }
+    pointee.record_next = write(bytes, at: next)
+    return true
+  }
+
+  /// Adds a pair of texts, but for a key that may be gone when the metadata ends.
+  @inline(__always)
+  fileprivate func append(_ key: TextWords, any text: TextWords) -> Bool {
+    if let text = text.small {
+      guard let next = room(forBytes: 0), keep(key, .string, place(of: next)) else { return false }
+      pointee.record_next = text.write(at: next)
+      return true
+    }
+    guard let bytes = text.bytes, let next = room(for: bytes),
+      keep(key, .string, place(of: next))
+    else { return false }
+    pointee.record_next = write(bytes, at: next)
+    return true
+  }
+
+  /// Adds a value of one word.
+  @inline(__always)
+  fileprivate func append(_ key: TextWords, _ type: ValueType, _ word: UInt64) -> Bool {
+    guard let next = room(forBytes: 0), keep(key, type, place(of: next)) else { return false }
+    next.pointee = word
+    pointee.record_next = next + 1
+    return true
+  }
+
+  /// Where a value of up to three words, or of so many bytes more, has room, and what follows it.
+  @inline(__always)
+  private func room(forBytes count: Int) -> UnsafeMutablePointer<UInt64>? {
+    guard let next = pointee.record_next,
+      UnsafeMutableRawPointer(next + 6) + count <= UnsafeMutableRawPointer(pointee.limit)
+    else { return nil }
+    return next
+  }
+
+  /// The same for bytes, if they need not be cut.
+  @inline(__always)
+  private func room(for bytes: UnsafeRawBufferPointer) -> UnsafeMutablePointer<UInt64>? {
+    bytes.count <= RecordLayout.longestValue ? room(forBytes: bytes.count) : nil
+  }
+
+  /// In bytes from the record's first.
+  @inline(__always)
+  private func place(of word: UnsafeMutablePointer<UInt64>) -> Int {
+    UnsafeRawPointer(word) - UnsafeRawPointer(pointee.record_start.unsafelyUnwrapped)
+  }
+
+  /// Writes a length and bytes where there is room for them, and gives the place behind them.
+  @inline(__always)
+  private func write(
+    _ bytes: UnsafeRawBufferPointer, at target: UnsafeMutablePointer<UInt64>
+  ) -> UnsafeMutablePointer<UInt64> {
+    let count = bytes.count
+    target.pointee = UInt64(truncatingIfNeeded: count)
+    guard var source = bytes.baseAddress else { return target + 1 }
+    var (next, left) = (target + 1, count)
+    while left >= wordSize {
+      next.pointee = source.loadUnaligned(as: UInt64.self)
+      next += 1
+      source += wordSize
+      left &-= wordSize
+    }
+    if left == 0 { return next }
+    // Of the last eight bytes the last ones, if there are so many.
+    next.pointee =
+      count >= wordSize
+      ? (source + (left - wordSize)).loadUnaligned(as: UInt64.self)
+        &>> UInt64(truncatingIfNeeded: 8 &* (wordSize &- left))
+      : RecordCursor.lastWord(source, left)
+    return next + 1
+  }
+}
+
+extension RecordCursor {
+  /// Adds a pair of texts to the record that is put down, without counting references.
+  ///
+  /// - Returns: False if nothing was done.
+  package func putDown(key: TextWords, _ text: TextWords) -> Bool { writer.append(key, text) }
 
   /// Adds a key of a dictionary in the metadata.
   package mutating func append(key: String) { append(key, reserving: 0) }

@@ -18,7 +18,7 @@ import Testing
     }
   }
 
-  @Test("they are there after a close, after a death, in each archive, and after a repair")
+  @Test("own header fields are in each file: after a close, after a death, and after a rotation")
   func places() throws {
     let test = try TestStore { $0.fields = Self.fields }
     let expected = ["service.version", "shard", "service.version", "tags"]

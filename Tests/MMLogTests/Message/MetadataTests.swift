@@ -125,6 +125,77 @@ struct MetadataTests {
     }
   }
 
+  @Test(
+    "texts of all lengths, however they are kept in memory, come back under keys of all lengths")
+  func texts() throws {
+    let test = try TestStore { $0.segmentSize = 8192 }
+    var expected: [[String]] = []
+    for length in 0..<50 {
+      let ascii = String(repeating: "abcdefghij", count: 5).prefix(length)
+      // In memory of its own, whatever its length; and with characters of several bytes.
+      var own = String()
+      own.reserveCapacity(100)
+      own += ascii
+      let other = String(ascii.prefix(length / 2)) + "é" + String(ascii.suffix(length / 3))
+      test.log.info(
+        "texts",
+        metadata: [
+          "own": .string(own), "copy": .string(String(ascii)), "other": "\(other)",
+          "a key that is a literal, and does not fit into a string's words": .string(own),
+          "key of \(ascii)": .string(other), own: "a literal that is not small", "last": "é",
+        ])
+      expected.append([
+        own, String(ascii), other, own, other, "a literal that is not small", "é",
+      ])
+    }
+    let contents = try test.closeAndRead()
+    #expect(contents.isClean && contents.records.count == expected.count)
+    for (record, texts) in zip(contents.records, expected) {
+      #expect(record.fields.map(\.value) == texts.map { .string(Array($0.utf8)) })
+      let own = texts[0]
+      #expect(
+        record.fields.map(\.name) == [
+          "own", "copy", "other",
+          "a key that is a literal, and does not fit into a string's words", "key of \(own)", own,
+          "last",
+        ])
+    }
+  }
+
+  /// Empties a text when its own text is made.
+  private final class Emptying: CustomStringConvertible, @unchecked Sendable {
+    // Sendable: of one thread only.
+    var text: String
+    init(_ text: String) { self.text = text }
+    var description: String {
+      text = ""
+      return "emptied"
+    }
+  }
+
+  @Test("a text is the one that it was when the statement began, whatever its other values do")
+  func changingTexts() throws {
+    let test = try TestStore()
+    for index in 0..<100 {
+      let emptying = Emptying("text number \(index) in memory of its own")
+      test.log.info(
+        "call",
+        metadata: [
+          "before": .string(emptying.text), "value": .stringConvertible(emptying),
+          "behind": .string(emptying.text),
+        ])
+      #expect(emptying.text.isEmpty)
+    }
+    let contents = try test.closeAndRead()
+    #expect(contents.isClean && contents.records.count == 100)
+    for (index, record) in contents.records.enumerated() {
+      let text = "text number \(index) in memory of its own"
+      #expect(
+        record.fields.map(\.value)
+          == [text, "emptied", text].map { .string(Array($0.utf8)) })
+    }
+  }
+
   @Test("keys beyond what the dictionary has room for stand in their records")
   func manyKeySets() throws {
     let test = try TestStore { $0.dictionarySize = 4096 }

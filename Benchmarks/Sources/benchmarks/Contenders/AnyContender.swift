@@ -100,6 +100,7 @@ struct Opened: Sendable {
     var loops: [Workload: Loops] = [:]
     let (orders, words) = (Orders(), Texts.words(Texts.few))
     let lines = Texts.lines(Texts.few)
+    let names = Texts.words(Texts.few, length: 30)
     for workload in C.workloads {
       loops[workload] =
         switch workload {
@@ -107,6 +108,7 @@ struct Opened: Sendable {
         case .text: Loops(contender) { TextCall(contender: $0, texts: words) }
         case .line: Loops(contender) { TextCall(contender: $0, texts: lines) }
         case .pairs: Loops(contender) { PairsCall(contender: $0, orders: orders) }
+        case .strings: Loops(contender) { StringsCall(contender: $0, orders: orders, texts: names) }
         case .sites: Loops(contender) { SitesCall(contender: $0, orders: orders) }
         case .manySites: Loops(contender) { ManySitesCall(contender: $0, orders: orders) }
         case .disabled: Loops(contender) { DisabledCall(contender: $0, orders: orders) }
@@ -140,6 +142,14 @@ struct PairsCall<C: Contender>: Call {
   let orders: Orders
   @inline(__always) func values(_ index: Int) -> Order { orders[index] }
   @inline(__always) func make(_ order: Order) { contender.pairs(order) }
+}
+
+struct StringsCall<C: Contender>: Call {
+  let contender: C
+  let orders: Orders
+  let texts: Texts
+  @inline(__always) func values(_ index: Int) -> (Order, Text) { (orders[index], texts[index]) }
+  @inline(__always) func make(_ values: (Order, Text)) { contender.strings(values.0, values.1) }
 }
 
 /// One call site after the other.

@@ -12,6 +12,8 @@ enum Workload: String, CaseIterable {
   /// A constant message and five pairs of a name and a value. A logger that knows no metadata puts
   /// them into the message.
   case pairs
+  /// A constant message and five pairs of strings that are known at run time only.
+  case strings
   /// One of 20 call sites after the other, with an integer and a text.
   case sites
   /// The same with call sites at random, out of many.
@@ -32,6 +34,7 @@ enum Workload: String, CaseIterable {
     case .text: "100-byte text"
     case .line: "log lines"
     case .pairs: "five pairs"
+    case .strings: "five strings"
     case .sites: "20 call sites"
     case .manySites: "2000 call sites"
     case .disabled: "disabled"
@@ -70,6 +73,7 @@ protocol Contender: Sendable {
   func order(_ order: Order)
   func text(_ text: Text)
   func pairs(_ order: Order)
+  func strings(_ order: Order, _ text: Text)
   /// - Parameter number: 0 to 19.
   func site(_ number: Int, _ order: Order)
   func manySites(_ number: Int, _ order: Order)
@@ -97,6 +101,7 @@ extension Contender {
 
   func text(_ text: Text) { preconditionFailure("not among the workloads") }
   func pairs(_ order: Order) { preconditionFailure("not among the workloads") }
+  func strings(_ order: Order, _ text: Text) { preconditionFailure("not among the workloads") }
   func site(_ number: Int, _ order: Order) { preconditionFailure("not among the workloads") }
   func manySites(_ number: Int, _ order: Order) {
     preconditionFailure("not among the workloads")

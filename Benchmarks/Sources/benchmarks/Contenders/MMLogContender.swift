@@ -37,6 +37,8 @@ struct MMLogContender: Contender {
   @inline(__always) func order(_ order: Order) { calls.order(order) }
   @inline(__always) func text(_ text: Text) { calls.text(text) }
   @inline(__always) func pairs(_ order: Order) { calls.pairs(order) }
+  @inline(__always)
+  func strings(_ order: Order, _ text: Text) { calls.strings(order, text) }
   @inline(__always) func site(_ number: Int, _ order: Order) { calls.site(number, order) }
   @inline(__always)
   func manySites(_ number: Int, _ order: Order) { calls.manysites(number, order) }
