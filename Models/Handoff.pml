@@ -76,7 +76,6 @@ bool flight[SEGMENTS]; /* whether there are flight records in it that were passe
 byte top = 1; /* number of the first free segment plus one, and how often that changed */
 byte tag;
 byte started;
-byte published;
 
 /* For the checks alone. */
 byte owner[SEGMENTS]; /* the writer that may store to it, plus one */
@@ -281,7 +280,6 @@ proctype Writer(byte me, last) {
       atomic { ring[fresh].generation = old; old = 0 };
       atomic { ring[fresh].archived = 0; ring[fresh].end = 0 };
       ring[fresh].state = OPEN;
-      published++;
       if
       :: segment != NONE -> seal(segment)
       :: else
@@ -370,9 +368,13 @@ inline cover(i) {
 inline considerLowest(i) {
   atomic {
     if
-    :: status[i] != FREE && status[i] != RETAINED && !finished[i] && ring[i].generation > 0 && ring[i].generation < minimum ->
-      minimum = ring[i].generation
-    :: else
+    :: status[i] == FREE || status[i] == RETAINED || finished[i]
+    :: else ->
+      if
+      :: ring[i].generation == 0 -> isUnknown = true
+      :: ring[i].generation > 0 && ring[i].generation < minimum -> minimum = ring[i].generation
+      :: else
+      fi
     fi
   }
 }
@@ -507,6 +509,7 @@ proctype Drainer() {
   byte newest, lowest, minimum, i, old, oldTag;
   byte from[SEGMENTS], to[SEGMENTS], generation[SEGMENTS];
   bool acquired[SEGMENTS], pins[SEGMENTS], finished[SEGMENTS], passes[SEGMENTS];
+  bool isUnknown; /* whether a segment is taken whose header does not say its generation yet */
   short rows;
 #ifdef AHEAD
   byte toAhead[SEGMENTS];
@@ -599,33 +602,21 @@ write:
     if
     :: rows != 0 ->
       /* Ring.lowestGeneration */
-#ifdef BROKEN_LOWEST
       atomic { old = started; minimum = old + 1 };
-#else
-      oldTag = published;
-      atomic { old = started; minimum = old + 1 };
-      if
-      :: oldTag != old
-      :: oldTag == old ->
-#endif
-        considerLowest(0);
-        considerLowest(1);
-        considerLowest(2);
-        atomic {
-          if
+      considerLowest(0);
+      considerLowest(1);
+      considerLowest(2);
+      atomic {
+        if
 #ifdef BROKEN_LOWEST
-          :: true -> lowest = minimum
+        :: true -> lowest = minimum
 #else
-          :: started == old -> lowest = minimum
-          :: else
+        :: started == old && !isUnknown -> lowest = minimum
+        :: else
 #endif
-          fi
-        }
-#ifndef BROKEN_LOWEST
-      fi;
-#else
-      ;
-#endif
+        fi;
+        isUnknown = false
+      };
       /* The frame: one write. */
       atomic {
         assert((archived & rows) == 0);

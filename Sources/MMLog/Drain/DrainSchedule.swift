@@ -1,3 +1,37 @@
+/// How long threads take to fill a segment, so that the drainer wakes by itself when a frame is full:
+/// then no log call has to make the system call that would wake it. A plain value: it reads no clock.
+///
+/// Times are monotonic, in nanoseconds.
+struct SegmentPace {
+  private var opened: UInt64 = 0
+  private var time: UInt64
+  /// How long a segment takes; nil: nobody fills any.
+  private var pace: UInt64?
+
+  /// From so many segments on, or after so long, their number says how fast they are filled.
+  private static let (enough, long): (UInt64, UInt64) = (4, 100_000_000)
+  /// The shortest sleep: it takes half of that to fall asleep and to wake.
+  private static let shortest: UInt64 = 100_000
+
+  init(now: UInt64) { time = now }
+
+  /// Takes in how many segments have been opened by now.
+  mutating func note(opened: UInt64, at now: UInt64) {
+    let (count, passed) = (opened &- self.opened, now &- time)
+    guard count >= Self.enough || passed >= Self.long else { return }
+    (self.opened, time) = (opened, now)
+    pace = count == 0 ? nil : passed / count
+  }
+
+  /// How long it takes to fill so many segments; nil: nobody fills any.
+  func time(for count: Int) -> UInt64? {
+    pace.map { pace in
+      let (time, overflow) = pace.multipliedReportingOverflow(by: UInt64(count))
+      return overflow ? .max : max(Self.shortest, time)
+    }
+  }
+}
+
 /// When the drainer begins a pass, and how long it sleeps until then. A plain value: it reads no
 /// clock and waits for nobody.
 ///
@@ -51,15 +85,18 @@ struct DrainSchedule {
 
   /// The pass that it is time for; nil if it is for none.
   ///
-  /// - Parameter isWorkDue: Whether there is work that nobody asks for.
+  /// - Parameters:
+  ///   - isWorkDue: Whether there is work that nobody asks for.
+  ///   - hasFullFrame: Whether there is a frame that is worth writing.
   func duePass(
-    at now: UInt64, _ counts: Counts, or isWorkDue: @autoclosure () -> Bool
+    at now: UInt64, _ counts: Counts, or isWorkDue: @autoclosure () -> Bool,
+    hasFullFrame: @autoclosure () -> Bool = false
   ) -> Pass? {
     if counts.urgentRequests != served.urgentRequests || now >= nextPass { return .everything }
     // A disk that fails is tried again after a pause, however many records find no room.
     if isRetrying { return nil }
     if isWorkDue() { return .everything }
-    return counts.requests != served.requests ? .fullFrames : nil
+    return counts.requests != served.requests || hasFullFrame() ? .fullFrames : nil
   }
 
   /// Takes in that a pass has ended.

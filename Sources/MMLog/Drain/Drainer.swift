@@ -43,6 +43,9 @@ final class Drainer: @unchecked Sendable {
   /// Nil if the drainer's thread encodes frames, too.
   private let encodingThread: EncodingThread?
   private var schedule: DrainSchedule
+  private var pace: SegmentPace
+  /// Whether the last pass has archived records.
+  private var hasMoved = false
   private var syncs: SyncSchedule
   private var survey: RingSurvey
   /// ``ProcessRequests/reopenings`` when the open archive was begun.
@@ -88,6 +91,7 @@ final class Drainer: @unchecked Sendable {
     handoff = Handoff(session, series, counters, echo, flight, encodingThread)
     handoff.reducesCompression = configuration.reducesCompression
     schedule = DrainSchedule(interval: Self.interval(configuration), now: Clock.monotonic())
+    pace = SegmentPace(now: Clock.monotonic())
     syncs = SyncSchedule(configuration)
     survey = RingSurvey(session.ring, urgentLevels: syncs.levels | (flight?.captureLevels ?? 0))
     series.resumption = configuration.resumption
@@ -249,6 +253,8 @@ final class Drainer: @unchecked Sendable {
   private func work() -> DrainSchedule.Sleep? {
     let eventCounts = session.ring.eventCounts
     while true {
+      session.ring.wakeNever()
+      hasMoved = false
       counters.giveSign()
       levels.poll()
       checkOnceASecond()
@@ -256,7 +262,9 @@ final class Drainer: @unchecked Sendable {
       let counts = DrainSchedule.Counts(
         requests: eventCounts.requests.current, urgentRequests: eventCounts.urgentRequests.current)
       if isStopping.load(ordering: .acquiring) { return nil }
-      switch schedule.duePass(at: Clock.monotonic(), counts, or: isWorkDue) {
+      switch schedule.duePass(
+        at: Clock.monotonic(), counts, or: isWorkDue, hasFullFrame: session.ring.hasFullFrame)
+      {
       case .fullFrames: pass(.fullFrames, counts)
       case .everything: completePass(counts)
       case nil: break
@@ -265,8 +273,26 @@ final class Drainer: @unchecked Sendable {
       if session.survivals.first != nil { callbacks.survivedSignal() }
       session.ring.growDictionary()
       if session.ring.populateMore() { continue }
-      return schedule.sleep(at: Clock.monotonic(), until: lastCheck &+ DrainSchedule.second)
+      return sleep()
     }
+  }
+
+  /// How long to sleep: until a frame is full, as far as that can be foreseen. Where it comes sooner,
+  /// a thread wakes the drainer.
+  private func sleep() -> DrainSchedule.Sleep {
+    let (ring, now) = (session.ring, Clock.monotonic())
+    // Another has become full meanwhile.
+    if hasMoved, !schedule.isRetrying, ring.hasFullFrame {
+      return schedule.sleep(at: now, until: now)
+    }
+    pace.note(opened: ring.generationsStarted.load(ordering: .relaxed), at: now)
+    ring.wakeIfNeeded()
+    var end = lastCheck &+ DrainSchedule.second
+    let missing = max(1, ring.segmentsPerFrame - ring.pool.sealedCount)
+    if !schedule.isRetrying, let time = pace.time(for: missing) {
+      end = min(end, now + min(time, DrainSchedule.second))
+    }
+    return schedule.sleep(at: now, until: end)
   }
 
   /// Whether there is work that nobody requests.
@@ -359,6 +385,7 @@ final class Drainer: @unchecked Sendable {
   private func move(_ pass: DrainSchedule.Pass) throws(SystemError) {
     defer {
       let levels = handoff.takeWrittenLevels()
+      hasMoved = levels != 0
       if levels != 0 {
         syncs.noteWritten(levels: levels)
         flight?.note(levels: levels)

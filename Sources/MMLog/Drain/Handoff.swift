@@ -64,9 +64,8 @@ struct Handoff: ~Copyable {
     newestGeneration = session.ring.generationsStarted.load(ordering: .acquiring)
     let limit = session.policy == .overwriteOldest ? session.ring.pool.count / 4 : .max
     // Sealed segments only: what threads go on with is left for a later frame.
-    var waiting = session.ring.pool.sealedCount.load(ordering: .relaxed)
-    waiting *= session.ring.geometry.segmentSize
-    while isFrameDue(pass, waiting) {
+    var waiting = session.ring.pool.sealedCount * session.ring.geometry.segmentSize
+    while isFrameDue(pass, waiting, acquired: 0) {
       if try moveFrames(pass, cutoff, &waiting, maximumAcquired: limit) { continue }
       if limit == .max { break }
       // What is left may be in younger segments.
@@ -78,12 +77,16 @@ struct Handoff: ~Copyable {
     }
   }
 
-  private func isFrameDue(_ pass: DrainSchedule.Pass, _ waiting: Int) -> Bool {
-    pass == .everything || waiting >= session.ring.frameSize || isRingHalfFull
+  /// Whether another frame is worth writing, or threads may soon need segments, however small the
+  /// frames are that make them free.
+  ///
+  /// - Parameters:
+  ///   - waiting: How much there is to move, in bytes.
+  ///   - acquired: How many segments are acquired for frames.
+  private func isFrameDue(_ pass: DrainSchedule.Pass, _ waiting: Int, acquired: Int) -> Bool {
+    pass == .everything || waiting >= session.ring.frameSize
+      || session.ring.pool.waitingShare(with: acquired) > 0.5
   }
-
-  /// Whether threads may soon need segments, however small the frames are that make them free.
-  private var isRingHalfFull: Bool { session.ring.pool.busyCount > session.ring.pool.count / 2 }
 
   /// Moves frames as long as they are due and there are records for them, and frees the segments
   /// that are then empty.
@@ -114,7 +117,7 @@ struct Handoff: ~Copyable {
       collect(from: &batch, into: frame, share)
       isAny = isAny || !frame.rows.isEmpty
       waiting -= frame.rows.size
-      isLast = frame.rows.isEmpty || !isFrameDue(pass, waiting)
+      isLast = frame.rows.isEmpty || !isFrameDue(pass, waiting, acquired: batch.acquired.count)
       encode(frame)
       pending.append(frame)
       while pending.count > (isLast || encoder == nil ? 0 : 1) {

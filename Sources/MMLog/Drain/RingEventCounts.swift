@@ -12,8 +12,8 @@ final class RingEventCounts: Sendable {
   /// Whether nobody is to wait any more.
   private let isOver = Atomic<Bool>(false)
 
-  /// Informs waiting threads that a segment is free.
-  func segmentFreed() { freed.advance() }
+  /// Informs one of the waiting threads that a segment is free: for others, there is none.
+  func segmentFreed() { freed.advanceForOne() }
 
   /// Lets nobody wait any longer: the store is being closed.
   func endWaiting() {

@@ -77,20 +77,20 @@ extension Ring {
     guard let index = pool.take() else { return nil }
     let segment = address(ofSegment: index)
     let generation = generationsStarted.add(1, ordering: .acquiringAndReleasing).newValue
+    if generation >= wakingGeneration.load(ordering: .relaxed) { eventCounts.requestPass() }
+    // From here on stores alone: memory that the drainer has just cleaned is far away, and neither
+    // a load nor an atomic operation is to wait for it.
     store(generation: generation, ofSegment: index)
     store(
       place: SegmentLayout.size, SegmentLayout.archived, checksum: SegmentLayout.archivedChecksum,
       ofSegment: index)
-    thread.write(into: segment)
+    thread.write(into: segment, generation)
     store(place: 0, SegmentLayout.end, checksum: SegmentLayout.endChecksum, ofSegment: index)
-    let checksum = segmentChecksum(bytes(ofSegment: index))
-    segment.storeBytes(of: checksum, toByteOffset: SegmentLayout.checksum, as: UInt32.self)
     TestPoint.reach(.segmentOpening)
     store(state: SegmentLayout.stateOpen, ofSegment: index)
     // Behind the header and before the first record: where it stands, there was a header.
     let seed = checksumSeed(session: identity.session, generation: generation)
     store(use: SegmentUse.word(SegmentLayout.size, seed: seed), ofSegment: index)
-    generationsPublished.add(1, ordering: .acquiringAndReleasing)
     let memory = segment.assumingMemoryBound(to: UInt8.self)
     return OpenSegment(
       index: index, generation: generation, cursor: memory + SegmentLayout.size,
@@ -107,13 +107,27 @@ extension Ring {
     TestPoint.reach(.segmentSealing)
     store(state: SegmentLayout.stateSealed, ofSegment: index)
     pool.seal(index)
-    if pool.sealedCount.load(ordering: .relaxed) >= passThreshold { eventCounts.requestPass() }
   }
 
-  /// How many sealed segments are worth a pass: as many as fill a frame.
-  private var passThreshold: Int {
-    (frameSize + geometry.segmentSize - 1) / geometry.segmentSize
+  /// How many segments fill a frame.
+  var segmentsPerFrame: Int { (frameSize + geometry.segmentSize - 1) / geometry.segmentSize }
+
+  /// Whether so many segments are sealed that a frame can be filled, or threads may soon need them,
+  /// however small the frames are that make them free.
+  var hasFullFrame: Bool {
+    pool.sealedCount >= segmentsPerFrame || pool.waitingShare(with: 0) > 0.5
   }
+
+  /// Has a thread wake the drainer that takes more segments than are expected until the drainer
+  /// wakes by itself. For the drainer.
+  func wakeIfNeeded() {
+    let count = max(segmentsPerFrame + segmentsPerFrame / 2, pool.freeCount / 4)
+    let generation = generationsStarted.load(ordering: .relaxed) &+ UInt64(count)
+    wakingGeneration.store(generation, ordering: .relaxed)
+  }
+
+  /// Has no thread do so. For the drainer.
+  func wakeNever() { wakingGeneration.store(.max, ordering: .relaxed) }
 
   /// Notes that all records before `offset` are in an archive.
   func publish(archived offset: Int, ofSegment index: Int) {
@@ -178,16 +192,17 @@ extension Ring {
   /// The lowest generation that is not wholly archived, given the segments that are about to be
   /// freed; nil if that cannot be determined at this moment.
   func lowestGeneration(besides finished: (Int) -> Bool) -> UInt64? {
-    let published = generationsPublished.load(ordering: .acquiring)
     let started = generationsStarted.load(ordering: .acquiring)
-    guard published == started else { return nil }
     var lowest = started + 1
-    for index in 0..<pool.count where pool.status(index) != .free && !finished(index) {
-      if pool.status(index) == .retained { continue }
+    for index in 0..<pool.count {
+      let status = pool.status(index)
+      if status == .free || status == .retained || finished(index) { continue }
       let generation = generation(ofSegment: index)
-      if generation > 0 { lowest = min(lowest, generation) }
+      // A segment is taken before it has a generation, and has that before its header says so.
+      if generation == 0 { return nil }
+      lowest = min(lowest, generation)
     }
-    // A segment taken meanwhile has a generation above `started`, if it was not on its way before.
+    // A segment taken meanwhile has a generation above `started`.
     return generationsStarted.load(ordering: .acquiring) == started ? lowest : nil
   }
 
@@ -224,13 +239,31 @@ struct SegmentOwner {
   var writer: UInt32
   var firstNumber: UInt64
 
-  /// Async-signal-safe.
-  func write(into segment: UnsafeMutableRawPointer) {
-    segment.storeBytes(of: ordinal, toByteOffset: SegmentLayout.threadOrdinal, as: UInt32.self)
-    segment.storeBytes(of: threadID, toByteOffset: SegmentLayout.threadID, as: UInt32.self)
-    segment.storeBytes(of: name.0, toByteOffset: SegmentLayout.threadName, as: UInt64.self)
-    segment.storeBytes(of: name.1, toByteOffset: SegmentLayout.threadName + 8, as: UInt64.self)
-    segment.storeBytes(of: firstNumber, toByteOffset: SegmentLayout.firstNumber, as: UInt64.self)
-    segment.storeBytes(of: writer, toByteOffset: SegmentLayout.writer, as: UInt32.self)
+  /// Writes what a header has a checksum of, but for the generation, and that checksum, which is
+  /// made of the words as they are stored: see `segmentChecksum`. Async-signal-safe.
+  func write(into segment: UnsafeMutableRawPointer, _ generation: UInt64) {
+    var checksum = mmlog_crc32c_word(UInt64(UInt32.max), generation)
+    let thread = UInt64(ordinal) | UInt64(threadID) << 32
+    Self.store(thread, in: segment, SegmentLayout.threadOrdinal, &checksum)
+    Self.store(name.0, in: segment, SegmentLayout.threadName, &checksum)
+    Self.store(name.1, in: segment, SegmentLayout.threadName + wordSize, &checksum)
+    Self.store(firstNumber, in: segment, SegmentLayout.firstNumber, &checksum)
+    Self.store(UInt64(writer), in: segment, SegmentLayout.writer, &checksum)
+    // Not `for in`: see LogCall.freeWriter.
+    var rest = SegmentLayout.writer + wordSize
+    while rest < SegmentLayout.size {
+      Self.store(0, in: segment, rest, &checksum)
+      rest += wordSize
+    }
+    segment.storeBytes(
+      of: ~UInt32(truncatingIfNeeded: checksum), toByteOffset: SegmentLayout.checksum,
+      as: UInt32.self)
+  }
+
+  private static func store(
+    _ word: UInt64, in segment: UnsafeMutableRawPointer, _ offset: Int, _ checksum: inout UInt64
+  ) {
+    checksum = mmlog_crc32c_word(checksum, word)
+    segment.storeBytes(of: word, toByteOffset: offset, as: UInt64.self)
   }
 }

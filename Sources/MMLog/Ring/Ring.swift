@@ -40,9 +40,10 @@ final class Ring: @unchecked Sendable {
   /// Whether there was no space for more of it. Under `dictionaryLock`.
   var dictionaryIsRefused = false
   let dictionaryLock = ForkSafeMutex()
-  /// Generations given out, and those whose segment header is written. Equal: none is on its way.
+  /// How many generations were given out: the newest of them.
   let generationsStarted = Atomic<UInt64>(0)
-  let generationsPublished = Atomic<UInt64>(0)
+  /// The generation whose thread is to wake the drainer, which sleeps; while it works, none.
+  let wakingGeneration = Atomic<UInt64>(.max)
   /// Fragmented records that are counted as lost, or are not to be, though fragments of them may
   /// still be there.
   let settledFragments = FragmentSet()

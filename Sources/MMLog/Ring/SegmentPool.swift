@@ -47,7 +47,6 @@ final class SegmentPool: @unchecked Sendable {
   private let flightCounts: UnsafeMutablePointer<UInt32>
   /// Number of the first free segment plus one in the low half, a counter in the high one.
   private let head: UnsafeMutablePointer<UInt64>
-  let sealedCount = Atomic<Int>(0)
 
   init(count: Int) {
     self.count = count
@@ -129,10 +128,7 @@ final class SegmentPool: @unchecked Sendable {
   }
 
   /// Says that an open segment will get no more records.
-  func seal(_ index: Int) {
-    sealedCount.add(1, ordering: .relaxed)
-    set(index, .sealed)
-  }
+  func seal(_ index: Int) { set(index, .sealed) }
 
   /// Acquires a sealed segment for draining or discarding; false if another has it.
   func acquire(_ index: Int) -> Bool {
@@ -144,9 +140,7 @@ final class SegmentPool: @unchecked Sendable {
   func acquire(_ seen: Snapshot) -> Bool {
     var expected = seen.word
     let acquired = seen.word & ~Self.statusMask | Status.acquired.rawValue
-    guard mmlog_compare_exchange_u32(words + seen.index, &expected, acquired) else { return false }
-    if seen.status == .sealed { sealedCount.subtract(1, ordering: .relaxed) }
-    return true
+    return mmlog_compare_exchange_u32(words + seen.index, &expected, acquired)
   }
 
   /// Acquires a sealed segment for the drainer; false if it is not sealed.
@@ -191,10 +185,7 @@ final class SegmentPool: @unchecked Sendable {
   func unpin(_ index: Int) { _ = mmlog_exchange_u32(pins + index, 0) }
 
   /// Gives an acquired segment back: the segment is sealed as before.
-  func release(_ index: Int) {
-    sealedCount.add(1, ordering: .relaxed)
-    set(index, .sealed)
-  }
+  func release(_ index: Int) { set(index, .sealed) }
 
   // MARK: - Flight records
 
@@ -218,8 +209,13 @@ final class SegmentPool: @unchecked Sendable {
   /// The same, and it is 0 from then on: the segment is being emptied.
   func takeFlightCount(_ index: Int) -> UInt32 { mmlog_exchange_u32(flightCounts + index, 0) }
 
+  // MARK: - Counts
+
   /// How many segments are free.
   var freeCount: Int { (0..<count).count { status($0) == .free } }
+
+  /// How many are sealed, and nobody has acquired them.
+  var sealedCount: Int { (0..<count).count { status($0) == .sealed } }
 
   /// How many have records in them that are not archived, or get more.
   var busyCount: Int {

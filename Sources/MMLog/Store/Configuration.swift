@@ -45,8 +45,8 @@ extension LogStore {
     /// Size of a segment of the ring, in bytes: a multiple of 4096, from 4 KiB to 16 MiB; nil (the
     /// default): a 64th of the ring, from 4 KiB to 256 KiB.
     ///
-    /// A log call that takes a new segment takes some ten times as long as others: with large
-    /// segments, few do. But each thread that logs holds one. Three quarters of the segments can be
+    /// A log call that takes a new segment takes some times as long as others: with large segments,
+    /// few do. But each thread that logs holds one. Three quarters of the segments can be
     /// held so; further threads share one, under a lock. The ring must have room for eight
     /// segments.
     public var segmentSize: Int?

@@ -73,6 +73,6 @@ struct SegmentPoolTests {
       #expect(pool.acquireUnpinned(now))
       pool.give(back: now.index)
     }
-    #expect(pool.sealedCount.load(ordering: .relaxed) == 0)
+    #expect(pool.sealedCount == 0)
   }
 }
