@@ -14,7 +14,7 @@ import MMLogSystem
 ///
 /// A record whose log call has returned survives the process, however it ends: the kernel owns the
 /// ring's pages. If the process ends without `LogStore.close()`, the next store of the same name
-/// moves what is left in the ring into archives; ``recoveredSessions`` reports.
+/// moves what is left in the ring into archives, behind its opening; ``recoveredSessions`` reports.
 ///
 /// A store stays open until `LogStore.close()` or the end of the process, also when no reference to
 /// it is left: loggers do not count references. All methods can be called from any thread. After
@@ -22,8 +22,15 @@ import MMLogSystem
 public final class LogStore: Sendable {
   let core: StoreCore
 
-  /// Opens a store: makes the directory if needed, recovers what dead processes of this name left,
-  /// and maps a new ring. Takes some milliseconds, most for the ring's pages.
+  /// Opens a store: makes the directory if needed, and maps a new ring. Takes two or three
+  /// milliseconds, most for the ring's pages; on tmpfs, where all of a ring's space is taken at
+  /// once, some more for a large one.
+  ///
+  /// What dead processes of this name left is recovered behind it, by the store's own thread. Log
+  /// calls do not wait for that. No limit deletes anything before it is done. Only with
+  /// ``Configuration/resumeLastArchive`` does the opening wait: the session goes on behind what the
+  /// recovery writes. It also waits if more than four rings are to be recovered, so that processes
+  /// that die at once leave no more and more of them.
   ///
   /// Several processes may use one directory and one name; each has its own ring and archives.
   ///
@@ -45,13 +52,19 @@ public final class LogStore: Sendable {
     StoreRegistry.add(core)
   }
 
-  /// The sessions that were recovered when this store was opened, oldest names first.
-  public var recoveredSessions: [RecoveredSession] { core.recovered }
+  /// The sessions that were recovered when this store was opened, the oldest first.
+  ///
+  /// Blocks the thread until the recovery is done, and so for as long as it takes: for a full ring of
+  /// 8 MiB, some tenths of a second. Who need not know all of them listens to ``events``
+  /// (`recovered`). If the store was closed meanwhile, or the process is a fork's child, it is those
+  /// that were recovered by then.
+  public var recoveredSessions: [RecoveredSession] { core.recovery.result.sessions }
 
   /// Rings that could not be recovered when this store was opened. They are left where they are,
   /// and tried again at the next start; except one of which nothing can be read, which is renamed
-  /// to end in `.ring.unreadable` and reported once.
-  public var recoveryFailures: [LogError] { core.problems }
+  /// to end in `.ring.unreadable` and reported once. Blocks the thread as ``recoveredSessions``
+  /// does.
+  public var recoveryFailures: [LogError] { core.recovery.result.problems }
 
   /// A logger.
   ///
@@ -152,6 +165,9 @@ public final class LogStore: Sendable {
   ///
   /// Records logged afterwards are dropped and counted. Closing twice does nothing. Not to be
   /// called from inside a log call's message: it would wait a second for that call to end.
+  ///
+  /// If what dead processes left is still being recovered, it waits ten seconds for that, and then
+  /// for the ring that is at its turn; others are left to the next start.
   ///
   /// - Throws: ``LogError`` if the archive cannot be written. What is not in it is left in the
   ///   ring, and recovered at the next start.

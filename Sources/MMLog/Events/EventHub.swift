@@ -4,15 +4,16 @@ import Synchronization
 
 /// Hands events to everyone who listens.
 final class EventHub: Sendable {
-  private let state = LockedValue(State())
+  private let state: LockedValue<State>
   private let nextKey = Atomic<Int>(0)
   private let missedByStreams = Atomic<Int>(0)
-  private let startup: [LogStore.Event]
   private let observer: ObserverQueue?
   /// Not events: of these, only that there were some is of interest.
   let sizeSignals = SizeSignals()
 
   private struct State {
+    /// What happened at the start: for all who will ever listen.
+    var startup: [LogStore.Event]
     /// Who listens; nil after the store's end.
     var listeners: [Int: AsyncStream<LogStore.Event>.Continuation]? = [:]
     /// What happened since the start, the newest of it, until somebody listens; nil from then on.
@@ -28,7 +29,7 @@ final class EventHub: Sendable {
   ///   - startup: What happened before anyone could listen.
   ///   - observer: Is notified of these, too.
   init(startup: [LogStore.Event], observer: (any LogStore.Observer)?) {
-    self.startup = startup
+    state = LockedValue(State(startup: startup))
     self.observer = observer.map { ObserverQueue($0) }
     for event in startup { self.observer?.send(event) }
   }
@@ -49,7 +50,7 @@ final class EventHub: Sendable {
       let isOpen = state.withLock { state in
         // Under the lock, so that what comes next comes behind it. Nobody has the stream yet, to
         // end it meanwhile.
-        for event in startup + (state.unheard ?? []) { continuation.yield(event) }
+        for event in state.startup + (state.unheard ?? []) { continuation.yield(event) }
         state.unheard = nil
         state.listeners?[key] = continuation
         return state.listeners != nil
@@ -59,8 +60,17 @@ final class EventHub: Sendable {
   }
 
   func send(_ event: LogStore.Event) {
-    let listeners = state.withLock { state in
+    send(event) { state in
       if let unheard = state.unheard { state.unheard = unheard.suffix(Self.maximum - 1) + [event] }
+    }
+  }
+
+  /// The same of what became of something that the start has found.
+  func sendAtStart(_ event: LogStore.Event) { send(event) { $0.startup.append(event) } }
+
+  private func send(_ event: LogStore.Event, keeping keep: (inout State) -> Void) {
+    let listeners = state.withLock { state in
+      keep(&state)
       return state.all
     }
     // Not under the lock: a listener may end inside `yield`.

@@ -3,8 +3,8 @@ import MMLogStorage
 import MMLogSystem
 import Synchronization
 
-/// The store's second thread: maintains the archives that are there. It applies the limits of
-/// retention, empties the trash, and reports sizes that were reached.
+/// The store's second thread: maintains the archives that are there. It recovers what dead processes
+/// left, applies the limits of retention, empties the trash, and reports sizes that were reached.
 ///
 /// Not the drainer's work: inspecting a hundred thousand archives, or unlinking a large one, takes
 /// longer than a ring has room for.
@@ -18,6 +18,10 @@ final class Maintenance: @unchecked Sendable {
   private let settings: LockedValue<StoreSettings>
   /// How long it is between passes, when nothing happens, in nanoseconds.
   private let interval: Int64
+  private let recovery: StartRecovery
+  private let location: StoreLocation
+  /// Whether it is known what the recovery came to.
+  private var knowsRecovery = false
   /// Archives that were closed since the last pass.
   private let closed = LockedValue<[String]>([])
   /// The session that goes on.
@@ -34,7 +38,7 @@ final class Maintenance: @unchecked Sendable {
   private var retries: [String: Backoff] = [:]
   // What has been reported already.
   private let unreadable = LockedValue<Set<String>>([])
-  private var strange: Set<String>
+  private var strange: Set<String> = []
   private var exceeded: Set<Retention.Rule> = []
   private var knowsSpace = true
   private var isLow = false
@@ -48,24 +52,19 @@ final class Maintenance: @unchecked Sendable {
   /// Taken while its threads do not wait.
   var passLocks: [ForkSafeMutex] { [worker.passLock, watchdog.passLock] }
 
-  /// - Parameters:
-  ///   - recovered: The sessions that were recovered.
-  ///   - known: What has been reported of rings already.
   init(
     _ catalog: Catalog, _ configuration: LogStore.Configuration,
     _ settings: LockedValue<StoreSettings>, _ events: EventHub, _ counters: DrainCounters,
-    recovered: [RecoveredSession], known: [LogError]
+    _ recovery: StartRecovery, _ location: StoreLocation
   ) {
+    (self.recovery, self.location) = (recovery, location)
     watchdog = Watchdog(counters, events, after: configuration.stallTime)
-    uploads = UploadQueue(
-      catalog, events, crashed: Set(recovered.map(\.identity.session)),
-      wake: { [worker] in worker.wake() })
+    uploads = UploadQueue(catalog, events, wake: { [worker] in worker.wake() })
     self.catalog = catalog
     self.configuration = configuration
     ringDirectory = configuration.ringDirectory ?? catalog.path
     self.events = events
     self.settings = settings
-    strange = Set(known.map(\.path))
     interval = configuration.maintenanceInterval.nanoseconds
   }
 
@@ -165,6 +164,7 @@ final class Maintenance: @unchecked Sendable {
   // MARK: - The thread
 
   private func pass() {
+    recover()
     let ticket = requests.newestTicket
     uploads.doJobs()
     var failure: LogError?
@@ -178,6 +178,16 @@ final class Maintenance: @unchecked Sendable {
       hasFailed = true
     }
     requests.serve(ticket, failure)
+  }
+
+  /// First of all: no limit is to delete what a recovery needs or has not written yet.
+  private func recover() {
+    if knowsRecovery { return }
+    let outcome = recovery.run(location, events, while: { goesOn })
+    uploads.note(recovered: outcome.sessions)
+    // Reported already.
+    strange.formUnion(outcome.problems.map(\.path))
+    knowsRecovery = true
   }
 
   /// Whether there still is time.

@@ -94,7 +94,8 @@ extension LogStore {
     /// For programs that start often and log little, which else would leave a file each time. It is
     /// done if that archive is sealed, has room and time left by ``rotation``, and is neither
     /// uploaded, pinned nor leased; and if ``shouldSeal`` does not object. An uploader has to
-    /// acquire a lease on what it sends; see ``LogStore/acquireLease(on:by:for:)``.
+    /// acquire a lease on what it sends; see ``LogStore/acquireLease(on:by:for:)``. What dead
+    /// processes left is then recovered before the store is open.
     public var resumeLastArchive = false
 
     /// With ``resumeLastArchive``: whether an archive is to stay as it is, so that a new one is

@@ -22,6 +22,7 @@ extension StoreCore {
     paused = []
     lock.reinitialize()
     settings.lock.reinitialize()
+    recovery.detachInChild()
     childOpening.reinitialize()
     let wasOpen = open != nil
     forgetSessions()

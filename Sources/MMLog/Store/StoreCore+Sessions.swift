@@ -79,6 +79,10 @@ extension StoreCore {
 
   // MARK: - Closing
 
+  /// How long closing waits for the recovery of what other processes left, in nanoseconds. Then it
+  /// waits for the ring that is being recovered, and leaves others to the next start.
+  private static let recoveryTime: Int64 = 10_000_000_000
+
   /// Ends the session: no record is accepted any more, all are archived, the ring is removed.
   func close() throws(LogError) {
     if let session = lock.withLock({ open?.session }) {
@@ -91,7 +95,9 @@ extension StoreCore {
         defer { openMaintenance = nil }
         return openMaintenance
       }
+      recovery.wait(atMost: Self.recoveryTime)
       maintenance?.stop()
+      recovery.finish()
       catalog.forget()
       events.finish()
     }

@@ -25,10 +25,7 @@ final class StoreCore: @unchecked Sendable {
   /// Under `lock`.
   let states = StateTable()
   let settings: LockedValue<StoreSettings>
-  /// The sessions that were recovered at the start.
-  let recovered: [RecoveredSession]
-  /// Rings that could not be recovered at the start.
-  let problems: [LogError]
+  let recovery = StartRecovery()
   // These three are others in a fork's child.
   var catalog: Catalog
   var events: EventHub
@@ -80,14 +77,16 @@ final class StoreCore: @unchecked Sendable {
     defer { configuration.maintenanceHook?(.didEnd) }
     do throws(LogError) {
       try location.makeDirectories()
-      (recovered, problems) = try location.recover()
       events = EventHub(
-        startup: recovered.flatMap {
-          [.recovered(session: $0)] + $0.sealed.map { .sealed(archive: $0) }
-        }
-          + (problems + wrongRules).map { .failed(error: $0) },
-        observer: configuration.observer)
+        startup: wrongRules.map { .failed(error: $0) }, observer: configuration.observer)
       catalog = location.makeCatalog(events)
+      // The session goes on behind what it writes. And where many rings wait, processes seem to die
+      // before they come to it: each would leave another.
+      if configuration.resumeLastArchive
+        || Recovery.deadSessions(inRingsAt: location.ringDirectory) > Self.waitingRings
+      {
+        _ = recovery.run(location, events) { true }
+      }
       publish(try makeSession())
       try startMaintenance()
     } catch {
@@ -105,13 +104,16 @@ final class StoreCore: @unchecked Sendable {
     }
   }
 
+  /// So many rings at most wait for their recovery behind an opening.
+  private static let waitingRings = 4
+
   // MARK: - Maintenance
 
   /// The store's maintenance thread; the caller has the lock.
   func lockedMaintenance() -> Maintenance {
     if let openMaintenance { return openMaintenance }
     let new = Maintenance(
-      catalog, configuration, settings, events, counters, recovered: recovered, known: problems)
+      catalog, configuration, settings, events, counters, recovery, location)
     openMaintenance = new
     return new
   }
@@ -126,6 +128,7 @@ final class StoreCore: @unchecked Sendable {
     do throws(LogError) {
       try lockedMaintenance().start()
     } catch {
+      recovery.finish()
       try? close()
       throw error
     }

@@ -102,14 +102,18 @@ struct StoreLocation: Sendable {
 
   /// Recovers what dead processes left.
   ///
-  /// - Returns: The sessions that were recovered, and why others could not be.
-  func recover() throws(LogError) -> ([RecoveredSession], [LogError]) {
-    var problems: [LogError] = []
-    let recovered = Recovery.recoverAll(
-      of: name, ringDirectory: try openRingDirectory(), archiveDirectory: try openDirectory(),
-      archiveSettings
-    ) { problems.append($0) }
-    return (recovered, problems)
+  /// - Parameter goesOn: Whether to recover another ring.
+  func recover(while goesOn: () -> Bool) -> StartRecovery.Outcome {
+    var outcome = StartRecovery.Outcome()
+    do throws(LogError) {
+      outcome.sessions = Recovery.recoverAll(
+        of: name, ringDirectory: try openRingDirectory(), archiveDirectory: try openDirectory(),
+        archiveSettings, while: goesOn
+      ) { outcome.problems.append($0) }
+    } catch {
+      outcome.problems.append(error)
+    }
+    return outcome
   }
 
   /// The identity of a session that begins now.

@@ -96,6 +96,7 @@ enum StoreRegistry {
       store.lock.lock()
       store.labels.lock.lock()
       store.settings.lock.lock()
+      store.recovery.lock.lock()
       store.pauseThreads()
       next = store.older
     }
@@ -108,6 +109,7 @@ enum StoreRegistry {
     var next = newest
     while let store = next {
       store.resumeThreads()
+      store.recovery.lock.unlock()
       store.settings.lock.unlock()
       store.labels.lock.unlock()
       store.lock.unlock()

@@ -14,6 +14,8 @@ final class UploadQueue: Sendable {
   private struct State {
     var requests: [Request] = []
     var jobs: [@Sendable () -> Void] = []
+    /// Sessions that were recovered.
+    var crashed: Set<SessionID> = []
     /// When an archive that was given out may be given out again, by its name.
     var retries: [String: Backoff] = [:]
     var nextKey = 0
@@ -37,19 +39,13 @@ final class UploadQueue: Sendable {
 
   let events: EventHub
   private let catalog: Catalog
-  private let crashed: Set<SessionID>
   private let state = LockedValue(State())
   /// Makes the maintenance thread serve it soon.
   private let wake: @Sendable () -> Void
 
-  /// - Parameters:
-  ///   - crashed: Sessions that were recovered.
-  ///   - wake: Makes the maintenance thread serve it soon.
-  init(
-    _ catalog: Catalog, _ events: EventHub, crashed: Set<SessionID>,
-    wake: @escaping @Sendable () -> Void
-  ) {
-    (self.catalog, self.events, self.crashed, self.wake) = (catalog, events, crashed, wake)
+  /// - Parameter wake: Makes the maintenance thread serve it soon.
+  init(_ catalog: Catalog, _ events: EventHub, wake: @escaping @Sendable () -> Void) {
+    (self.catalog, self.events, self.wake) = (catalog, events, wake)
   }
 
   // MARK: - Asking
@@ -124,6 +120,11 @@ final class UploadQueue: Sendable {
 
   // MARK: - Serving, by the maintenance thread
 
+  /// Takes in which sessions were recovered: their archives come first.
+  func note(recovered: [RecoveredSession]) {
+    state.withLock { $0.crashed.formUnion(recovered.map(\.identity.session)) }
+  }
+
   /// Does what is to be noted.
   func doJobs() {
     let jobs = state.withLock { state in
@@ -162,7 +163,7 @@ final class UploadQueue: Sendable {
   /// What may be given out now, those first that come first.
   private func inOrder(_ archives: [ArchiveInfo], _ retries: [String: Backoff]) -> [ArchiveInfo] {
     let died = archives.filter { $0.contents?.ending?.isCrash == true }.map(\.session)
-    let crashed = crashed.union(died)
+    let crashed = state.withLock { $0.crashed }.union(died)
     let now = Timestamp.now
     let ready = archives.filter { archive in
       archive.isSealed && !archive.state.isUploaded && retries[archive.fileName]?.isDue != false

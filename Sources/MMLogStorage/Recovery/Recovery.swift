@@ -40,10 +40,12 @@ package struct Recovery: ~Copyable {
   /// - Parameters:
   ///   - store: The store's name; nil for all.
   ///   - archiveDirectory: Where the archives are.
+  ///   - goesOn: Whether to recover another ring.
   ///   - problem: Receives each ring that could not be recovered; the others are.
   package static func recoverAll(
     of store: String?, ringDirectory: borrowing Directory, archiveDirectory: borrowing Directory,
-    _ settings: ArchiveSeries.Settings, problem: (LogError) -> Void
+    _ settings: ArchiveSeries.Settings, while goesOn: () -> Bool = { true },
+    problem: (LogError) -> Void
   ) -> [RecoveredSession] {
     var recovered: [RecoveredSession] = []
     let names: [String]
@@ -53,10 +55,15 @@ package struct Recovery: ~Copyable {
     }
     UnfinishedRings.sweep(of: store, in: ringDirectory)
     let fileHeaders = ArchiveHeaders()
-    for name in names.sorted() {
+    var rings: [(start: Int64, name: String)] = []
+    for name in names {
       guard let ring = FileNames.Ring(fileName: name), store == nil || ring.store == store else {
         continue
       }
+      rings.append((start(ofSessionIn: name, ringDirectory), name))
+    }
+    // Their archives come in this order, too.
+    for (_, name) in rings.sorted(by: <) where goesOn() {
       do {
         let session = try recover(name, ringDirectory, archiveDirectory, settings, fileHeaders)
         if let session { recovered.append(session) }
@@ -65,6 +72,21 @@ package struct Recovery: ~Copyable {
       }
     }
     return recovered
+  }
+
+  /// When the session of a ring began, in nanoseconds since 1970; 0 if it cannot be read.
+  private static func start(ofSessionIn name: String, _ directory: borrowing Directory) -> Int64 {
+    guard let file = try? directory.openFile(name, [.read, .nonBlocking]),
+      let bytes = try? file.bytes(at: 0, count: FileHeaderLayout.size),
+      let header = try? bytes.withUnsafeBytes({ try RingHeader($0) })
+    else { return 0 }
+    return header.identity.startTime.nanosecondsSince1970
+  }
+
+  /// Of how many sessions a directory has rings that wait to be recovered; 0 if that cannot be
+  /// determined now.
+  package static func deadSessions(inRingsAt path: String) -> Int {
+    (try? DeadRing.sessions(in: path, strange: { _ in }))?.dead.count ?? 0
   }
 
   /// Which archives a recovery still needs, those of rings in a directory: it inspects them for

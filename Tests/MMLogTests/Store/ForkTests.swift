@@ -59,6 +59,8 @@ struct ForkTests {
     let folder = TemporaryDirectory()
     await #expect(processExitsWith: .success) { [path = folder.path as String] in
       let store = try LogStore(directory: path, name: "fork")
+      // Else it may come so late that it finds the child's ring.
+      require(store.recoveredSessions.isEmpty)
       let log = store.logger(label: "l")
       log.info("parent")
       let child = forkProcess()

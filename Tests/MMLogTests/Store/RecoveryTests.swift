@@ -2,6 +2,7 @@ import Foundation
 import MMLog
 import MMLogReader
 import MMLogSystem
+import Synchronization
 import TestSupport
 import Testing
 
@@ -162,6 +163,136 @@ struct RecoveryTests {
       #expect(Contents(folder.path).messages.contains("works"), "file \(index), seed \(seed)")
     }
     try test.store.close()
+  }
+
+  /// Holds the maintenance thread of a store up before it does anything, until it is let go.
+  private final class Gate: Sendable {
+    private let isOpen = Atomic<Bool>(false)
+    private let opening = EventCount()
+
+    func open() {
+      isOpen.store(true, ordering: .releasing)
+      opening.advance()
+    }
+
+    func pass(_ phase: LogStore.MaintenancePhase) {
+      var name: (UInt64, UInt64) = (0, 0)
+      let bytes = withUnsafeMutableBytes(of: &name) { bytes in
+        _ = CurrentProcess.threadName(into: bytes)
+        return bytes.prefix { $0 != 0 }.map(\.self)
+      }
+      guard phase == .willBegin, String(decoding: bytes, as: UTF8.self) == "mmlog-maintain" else {
+        return
+      }
+      while !isOpen.load(ordering: .acquiring) { opening.wait(since: 0, atMost: 1_000_000_000) }
+    }
+  }
+
+  private func store(
+    _ folder: TemporaryDirectory, _ gate: Gate,
+    _ change: (inout LogStore.Configuration) -> Void = { _ in }
+  ) throws -> LogStore {
+    var configuration = LogStore.Configuration()
+    configuration.maintenanceHook = { gate.pass($0) }
+    change(&configuration)
+    return try LogStore(directory: folder.path, name: "test", configuration: configuration)
+  }
+
+  @Test("a store is open before the rings of the dead are recovered, and who asks waits for it")
+  func recoveryBehindTheOpening() throws {
+    let (name, bytes, test) = try ring()
+    let (folder, gate) = (TemporaryDirectory(), Gate())
+    folder.put(name, bytes)
+    let store = try store(folder, gate)
+    store.logger(label: "l").info("at once")
+    try store.flush(.archive)
+    #expect(try folder.names(ending: ".ring").contains(name))
+    let asked = Promise<Int>()
+    let thread = try Thread(name: "asks") { asked.fulfill(store.recoveredSessions.count) }
+    #expect(asked.wait(atMost: 10_000_000) == nil)
+    gate.open()
+    #expect(asked.wait(atMost: 60_000_000_000) == 1)
+    thread.join()
+    #expect(try !folder.names(ending: ".ring").contains(name))
+    try store.close()
+    #expect(Contents(folder.path).messages == (0..<10).map { "\($0)" } + ["at once"])
+    try test.store.close()
+  }
+
+  @Test("a store that goes on with the last archive recovers first")
+  func recoveryBeforeResumption() throws {
+    let (name, bytes, test) = try ring()
+    let (folder, gate) = (TemporaryDirectory(), Gate())
+    folder.put(name, bytes)
+    let store = try store(folder, gate) { $0.resumeLastArchive = true }
+    #expect(try !folder.names(ending: ".ring").contains(name))
+    #expect(store.recoveredSessions.count == 1)
+    store.logger(label: "l").info("behind it")
+    gate.open()
+    try store.close()
+    #expect(try folder.names(ending: ".mmlog").count == 1)
+    #expect(Contents(folder.path).messages == (0..<10).map { "\($0)" } + ["behind it"])
+    try test.store.close()
+  }
+
+  @Test("many rings of the dead are recovered before the store is open, in the order of starts")
+  func manyRings() throws {
+    let folder = TemporaryDirectory()
+    var (names, tests) = ([String](), [TestStore]())
+    for _ in 0..<5 {
+      let (name, bytes, test) = try ring()
+      folder.put(name, bytes)
+      names.append(name)
+      tests.append(test)
+    }
+    let gate = Gate()
+    let store = try store(folder, gate)
+    #expect(try Set(folder.names(ending: ".ring")).isDisjoint(with: names))
+    let sessions = store.recoveredSessions.map { $0.identity.session.description }
+    #expect(zip(names, sessions).allSatisfy { $0.contains($1) } && sessions.count == 5)
+    gate.open()
+    try store.close()
+    for test in tests { try test.store.close() }
+  }
+
+  @Test("closing waits for the recovery") func closeDuringRecovery() throws {
+    let (name, bytes, test) = try ring()
+    let (folder, gate) = (TemporaryDirectory(), Gate())
+    folder.put(name, bytes)
+    let store = try store(folder, gate)
+    let closed = Promise<Bool>()
+    let thread = try Thread(name: "closes") {
+      try? store.close()
+      closed.fulfill(true)
+    }
+    #expect(closed.wait(atMost: 10_000_000) == nil)
+    gate.open()
+    thread.join()
+    #expect(store.recoveredSessions.count == 1)
+    #expect(try folder.names(ending: ".ring").isEmpty)
+    #expect(Contents(folder.path).messages == (0..<10).map { "\($0)" })
+    try test.store.close()
+  }
+
+  @Test("a child of a fork during the recovery does not wait for it")
+  func forkDuringRecovery() async throws {
+    let (name, bytes, test) = try ring()
+    let folder = TemporaryDirectory()
+    folder.put(name, bytes)
+    await #expect(processExitsWith: .success) { [path = folder.path as String] in
+      let gate = Gate()
+      var configuration = LogStore.Configuration()
+      configuration.maintenanceHook = { gate.pass($0) }
+      let store = try LogStore(directory: path, name: "test", configuration: configuration)
+      let child = forkProcess()
+      if child == 0 { _exit(Int32(store.recoveredSessions.count)) }
+      require(waitFor(child) == 0)
+      gate.open()
+      require(store.recoveredSessions.count == 1)
+      try store.close()
+    }
+    #expect(Contents(folder.path).messages == (0..<10).map { "\($0)" })
+    try test.store.blockingClose()
   }
 
   @Test("a symbolic link under a ring's name is not followed")

@@ -122,7 +122,7 @@ import TestSupport
     try test.store.blockingClose()
     let catalog = Catalog(of: test.folder.path, store: "test")
     let (events, calls) = (EventHub(startup: [], observer: nil), EventCount())
-    let queue = UploadQueue(catalog, events, crashed: [], wake: { calls.advance() })
+    let queue = UploadQueue(catalog, events, wake: { calls.advance() })
     /// Serves the next one who asks; nil: with an archive, else says how long it is until there is
     /// one.
     func serve(after seen: UInt32) async throws -> Int64? {
