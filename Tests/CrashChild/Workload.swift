@@ -120,7 +120,11 @@ final class Workload: Sendable {
     }
   }
 
-  private func log(_ thread: Int, _ part: ClosedRange<Int>, _ page: CountPage, _ firstLane: Int) {
+  /// - Parameter acknowledged: Is called with the number of each record that is logged.
+  private func log(
+    _ thread: Int, _ part: ClosedRange<Int>, _ page: CountPage, _ firstLane: Int,
+    acknowledged: (Int) -> Void = { _ in }
+  ) {
     let lane = Lane(firstLane + 2 * thread, sizes: sizes, seed: seed)
     let inner = Lane(firstLane + 2 * thread + 1, sizes: sizes, seed: seed)
     let state = hasStates ? LaneState(lane.number, in: store) : nil
@@ -141,6 +145,7 @@ final class Workload: Sendable {
       }
       state?.store(sequence)
       page.acknowledge(2 * thread)
+      acknowledged(sequence)
     }
   }
 
@@ -233,7 +238,7 @@ final class Workload: Sendable {
   /// of Swift's for the first time, it has a lock of the runtime, and a child that is forked then
   /// finds it taken for ever.
   private func warmUp() {
-    let isWarm = { (thread: Int) in self.page[2 * thread] >= min(self.records, 10) }
+    let isWarm = { (thread: Int) in self.page[2 * thread] >= min(self.records, 20) }
     while !(0..<threads).allSatisfy(isWarm) { usleep(500) }
     try? store.flush(.archive)
   }
@@ -245,7 +250,10 @@ final class Workload: Sendable {
     page.processID = UInt32(bitPattern: CurrentProcess.id)
     forks.limitLife()
     page.isReady = true
-    log(0, 1...[10, 200, 3000, 100_000][Int(fate >> 8 & 3)], page, forks.firstLane(of: number))
+    let count = [10, 200, 3000, 20_000][Int(fate >> 8 & 3)]
+    log(0, 1...count, page, forks.firstLane(of: number)) { sequence in
+      if sequence % 1000 == 0 { forks.limitLife() }
+    }
     page.isQuiet = true
     do {
       switch fate % 3 {

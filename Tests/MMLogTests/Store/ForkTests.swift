@@ -72,7 +72,7 @@ struct ForkTests {
       try store.close()
     }
     let store = try LogStore(directory: folder.path, name: "fork")
-    #expect(store.recoveredSessions.count == 1)
+    #expect(store.recoveredSessions.count == 1, "\(store.recoveryFailures)")
     try store.blockingClose()
     #expect(Set(sessions(Contents(folder.path))) == [["parent"], (0..<100).map { "child \($0)" }])
   }
