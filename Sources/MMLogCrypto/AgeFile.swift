@@ -59,9 +59,15 @@ struct AgeFile {
   private static func stanza(
     _ words: [ArraySlice<UInt8>], _ body: ArraySlice<UInt8>
   ) throws(CryptoError) -> Stanza? {
+    let isArgument = { (word: ArraySlice<UInt8>) in
+      !word.isEmpty && word.allSatisfy { (33...126).contains($0) }
+    }
+    guard words.allSatisfy(isArgument), let wrapped = Cryptography.bytes(ofBase64: body) else {
+      throw malformed
+    }
     guard words.first?.elementsEqual(recipientType.utf8) == true else { return nil }
     guard words.count == 2, let share = Cryptography.bytes(ofBase64: words[1]),
-      let wrapped = Cryptography.bytes(ofBase64: body), share.count == Cryptography.keySize,
+      share.count == Cryptography.keySize,
       wrapped.count == KeySlot.fileKeySize + Cryptography.tagSize
     else { throw malformed }
     return Stanza(share: share, wrapped: wrapped)

@@ -1,4 +1,5 @@
 #if Encryption
+  import Foundation
   import MMLogCrypto
   import MMLogSystem
   import TestSupport
@@ -47,6 +48,38 @@
       #expect(try Array(hex: #require(printed)) == key.bytes)
     }
 
+    /// Each vector says who opens it and what comes of that. Its content is no key of 32 bytes, so
+    /// one that is opened is known by the complaint about just that.
+    @Test("age's test vectors are opened or refused as they say")
+    func ageTestVectors() throws {
+      guard let folder = ProcessInfo.processInfo.environment["MMLOG_AGE_VECTORS"] else {
+        print("SKIPPED: MMLOG_AGE_VECTORS names no copy of age/testdata of C2SP's CCTV")
+        return
+      }
+      var counts: [String: Int] = [:]
+      for name in try Folder.names(folder).sorted() {
+        let bytes = try Folder.read("\(folder)/\(name)")
+        let end = try #require(bytes.firstRange(of: Array("\n\n".utf8)), "\(name)")
+        let lines = String(decoding: bytes[..<end.lowerBound], as: UTF8.self).split(separator: "\n")
+        let fields = lines.map { $0.split(separator: ": ", maxSplits: 1).map(String.init) }
+        // What a key slot never is.
+        if fields.contains(where: { ["armored", "compressed"].contains($0[0]) }) { continue }
+        let texts = fields.filter { $0[0] == "identity" }.map { $0[1] }
+        guard let identities = try? texts.flatMap({ try Identity.all(in: $0) }) else { continue }
+        let file = Array(bytes[end.upperBound...])
+        let isOpened = fields.contains(["expect", "success"]) && file.count <= KeySlot.largest
+        let error = #expect(throws: CryptoError.self, "\(name)") {
+          try KeySlot.decrypt(file, with: identities)
+        }
+        let isForAnother = fields.contains { $0[0] == "passphrase" }
+        let wasOpened = error == .malformed("its key has a wrong size")
+        #expect(wasOpened == (isOpened && !isForAnother), "\(name): \(error.map { "\($0)" } ?? "")")
+        counts[wasOpened ? "opened" : "refused", default: 0] += 1
+      }
+      print("age's test vectors: \(counts)")
+      #expect(counts["opened", default: 0] > 5 && counts["refused", default: 0] > 30)
+    }
+
     @Test("what age writes is opened, with recipients of other types in it")
     func whatAgeWritesIsOpened() throws {
       let directory = TemporaryDirectory()
@@ -60,6 +93,18 @@
       _ = try #require(PipedProgram.output(of: ["sh", "-c", script]))
       let slot = try directory.bytes("slot")
       #expect(try KeySlot.decrypt(slot, with: identities).bytes == key.bytes)
+    }
+
+    @Test(
+      "a stanza that is not as age has them is refused, whoever it is for",
+      arguments: ["other  argument\n\n", "other\nAA=\n", "other\nAB\n", "caf\u{e9}\n\n"])
+    func malformedStanzas(_ stanza: String) throws {
+      let version = Array("age-encryption.org/v1\n".utf8)
+      let slot = try KeySlot.encrypt(key, for: identities.map(\.recipient))
+      let changed = version + Array("-> \(stanza)".utf8) + slot.dropFirst(version.count)
+      #expect(throws: CryptoError.malformed("it is no file of age with a key in it")) {
+        try KeySlot.decrypt(changed, with: identities)
+      }
     }
 
     @Test("each bit that is changed in a slot is found, and each cut")
