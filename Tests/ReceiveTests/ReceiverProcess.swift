@@ -16,8 +16,10 @@ final class ReceiverProcess {
     listen: String = "127.0.0.1:0", keepFree: String = "0"
   ) throws {
     self.folder = folder
+    // Beside other tests, a test may have no turn for minutes: that is not what it is about.
+    let patience = arguments.contains("--timeout") ? [] : ["--timeout", "86400"]
     self.arguments =
-      ["-d", folder("received"), "--listen", listen, "--keep-free", keepFree] + arguments
+      ["-d", folder("received"), "--listen", listen, "--keep-free", keepFree] + patience + arguments
     process = try Self.start(self.arguments, folder)
     address = try Self.address(process)
   }
