@@ -15,7 +15,7 @@ extension Option {
   static let ringDirectory = Option(
     "ring-directory", value: "DIR", "Where the ring is, if not beside the archives.")
   static let recipient = Option(
-    "recipient", short: "r", value: "AGE1…", repeatable: true,
+    "recipient", short: "r", value: "AGE1...", repeatable: true,
     "Encrypt the archives for this recipient of age. --ring-directory must be on a tmpfs, such as "
       + "/dev/shm/NAME.")
   static let ringSize = Option(

@@ -62,7 +62,7 @@ let command = Command(
     Example("Receive from this machine:", "mmlog-receive -d /var/lib/mmlog-receive"),
     Example(
       "Send an archive:",
-      "curl -H 'If-None-Match: *' -T orders-….mmlog http://127.0.0.1:7514/archives/"),
+      "curl -H 'If-None-Match: *' -T ARCHIVE.mmlog http://127.0.0.1:7514/archives/"),
     Example("Read what came:", "mmlog-decode -R /var/lib/mmlog-receive"),
     Example(
       "Receive from everywhere:",

@@ -4,7 +4,7 @@ import Synchronization
 /// Sends requests of HTTP one after the other, over a connection that is kept, from a thread of its
 /// own: libcurl waits, and no task should.
 ///
-/// Any thread. The thread ends with the client.
+/// Any thread. The thread ends with the client, and the client's end waits for that.
 package final class HTTPClient: Sendable {
   private let queue = Queue()
 
@@ -71,9 +71,15 @@ private final class Queue: Sendable {
     changes.advance()
   }
 
+  /// Waits until the thread has ended. Were it still cleaning up when the process exits, it would use
+  /// what the exit handlers of libcrypto have freed.
   func close() {
-    state.withLock { $0.isClosed = true }
+    let thread = state.withLock { state in
+      state.isClosed = true
+      return state.thread
+    }
     changes.advance()
+    thread?.join()
   }
 
   private func run() {

@@ -20,7 +20,7 @@ extension Command {
     examples: [
       Example(
         "Let a colleague read what there is",
-        "mmlogctl rewrap --identity my.key --recipient age1… --recipient age1… "
+        "mmlogctl rewrap --identity my.key --recipient age1... --recipient age1... "
           + "/var/log/orders/*.mmlog")
     ]
   ) { arguments, output in
@@ -42,6 +42,6 @@ extension Command {
 
 extension Option {
   fileprivate static let recipient = Option(
-    "recipient", short: "r", value: "AGE1…", repeatable: true,
+    "recipient", short: "r", value: "AGE1...", repeatable: true,
     "Who is to read the archives from now on: a public key of age.")
 }
