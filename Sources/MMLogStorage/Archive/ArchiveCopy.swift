@@ -18,8 +18,8 @@ struct ArchiveCopy {
   ///   identity opens it, ``SystemError``.
   mutating func append(_ archive: ArchiveFile, to copy: borrowing File) throws {
     try check(archive)
-    let cipher = try archive.cipher.get()
-    let slot = try cipher.slot(for: recipients)
+    let isLocked = archive.frames.contains { $0.header.isEncrypted || $0.header.type == .keySlot }
+    let slot = isLocked ? try archive.cipher.get().slot(for: recipients) : []
     let start = end
     let headerEnd = archive.frames.first?.offset ?? archive.end
     try append(archive.bytes(archive.start..<headerEnd), copy)

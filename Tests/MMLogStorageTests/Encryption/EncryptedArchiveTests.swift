@@ -62,6 +62,20 @@
       return (0..<count).map { "MARKED card \($0)" }
     }
 
+    /// Two archives in one file, each with a record.
+    private func writeTwoInOneFile(
+      _ change: (inout LogStore.Configuration, _ number: Int) -> Void = { _, _ in }
+    ) throws {
+      for number in 0..<2 {
+        let store = try store {
+          $0.resumeLastArchive = true
+          change(&$0, number)
+        }
+        store.logger(label: "l").info("record \(number)")
+        try store.close()
+      }
+    }
+
     private func archives() throws -> [String] {
       try Folder.names(logs).filter { $0.hasSuffix(".mmlog") }.map { "\(logs)/\($0)" }
     }
@@ -234,23 +248,14 @@
 
     @Test("a session goes on behind an archive of another one with a key of its own")
     func aSessionGoesOnBehindAnArchive() throws {
-      for number in 0..<2 {
-        let store = try store { $0.resumeLastArchive = true }
-        store.logger(label: "l").info("record \(number)")
-        try store.close()
-      }
+      try writeTwoInOneFile()
       #expect(try archives().count == 1)
       #expect(messages(identities).messages == ["record 0", "record 1"])
     }
 
     @Test("an archive that gets other recipients is read by them alone, and is the same else")
     func anArchiveGetsOtherRecipients() throws {
-      // Two archives in one file, and what is noted about it.
-      for number in 0..<2 {
-        let store = try store { $0.resumeLastArchive = true }
-        store.logger(label: "l").info("record \(number)")
-        try store.close()
-      }
+      try writeTwoInOneFile()
       let path = try #require(try archives().first)
       let catalog = Catalog(of: logs, store: nil)
       let name = try #require(path.split(separator: "/").last.map(String.init))
@@ -271,6 +276,18 @@
       #expect(try catalog.inspect(at: name)?.state.pinned == "incident 7")
       #expect(try File.status(ofPath: path).permissions == 0o640)
       #expect(try Folder.names(logs).filter { $0.hasSuffix(".new") } == [])
+    }
+
+    @Test("an archive that is not encrypted stays so beside one that gets other recipients")
+    func anArchiveInClearStaysSo() throws {
+      try writeTwoInOneFile { if $1 == 0 { $0.recipients = [] } }
+      let name = try #require(try Folder.names(logs).first { $0.hasSuffix(".mmlog") })
+      let new = try newIdentities(1)
+      try Catalog(of: logs, store: nil).rewrap(
+        name, with: identities, for: new.all.map(\.recipient))
+      let read = readHere([logs], identities: new)
+      #expect(read.records.map(\.message) == ["record 0", "record 1"] && !read.hasTrouble)
+      #expect(messages(identities).messages == ["record 0"])
     }
 
     @Test("what has no key for anybody, and what is no whole archive, is left as it is")
