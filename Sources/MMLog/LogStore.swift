@@ -54,10 +54,10 @@ public final class LogStore: Sendable {
 
   /// The sessions that were recovered when this store was opened, the oldest first.
   ///
-  /// Blocks the thread until the recovery is done, and so for as long as it takes: for a full ring of
-  /// 8 MiB, some tenths of a second. Who need not know all of them listens to ``events``
-  /// (`recovered`). If the store was closed meanwhile, or the process is a fork's child, it is those
-  /// that were recovered by then.
+  /// Blocks the thread until the recovery is done, and so for as long as it takes: for a full ring
+  /// of 8 MiB, some tenths of a second. Who need not know all of them listens to ``events``
+  /// (`recovered`). If the store was closed meanwhile, or the process is a fork's child, it is
+  /// those that were recovered by then.
   public var recoveredSessions: [RecoveredSession] { core.recovery.result.sessions }
 
   /// Rings that could not be recovered when this store was opened. They are left where they are,

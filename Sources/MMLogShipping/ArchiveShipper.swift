@@ -266,10 +266,7 @@ public final class ArchiveShipper: Sendable {
     let identity = try explaining("Reading an archive failed") { () throws(SystemError) in
       try ArchiveInfo.identity(ofArchiveAt: archive.path)
     }
-    guard let identity else {
-      throw LogError(
-        .missingArchive, "The archive \(archive.path) is not there any more", path: archive.path)
-    }
+    guard let identity else { throw LogError.missingArchive(archive.path) }
     return identity
   }
 

@@ -94,6 +94,11 @@ extension LogError {
     }
   }
 
+  /// An error for an archive that is gone.
+  package static func missingArchive(_ path: String) -> LogError {
+    LogError(.missingArchive, "The archive \(path) is not there any more", path: path)
+  }
+
   /// An error for a file that cannot be read at all.
   package init(_ error: FormatError, path: String) {
     let code: Code =

@@ -87,6 +87,25 @@ struct ShippedStore {
       of: folder.path, as: consumer, to: receiver, configuration: .quick(change))
   }
 
+  /// Ships until a receiver has something to which it does not answer, and stops: nobody gets to
+  /// know that it has arrived.
+  ///
+  /// - Parameter sent: Is given what has arrived.
+  func shipWithoutAnswer(
+    to receiver: Receiver, _ sent: @escaping @Sendable (Receiver.Delivery) -> Void = { _ in }
+  ) async throws {
+    receiver.change { delivery, _ in
+      sent(delivery)
+      try await Task.sleep(nanoseconds: 3_600_000_000_000)
+      return .accepted
+    }
+    let before = receiver.tryCount
+    let shipper = try shipper(to: receiver)
+    try shipper.start()
+    try await wait { receiver.tryCount == before + 1 }
+    await shipper.stop()
+  }
+
   /// Ships all there is by a shipper of its own.
   @discardableResult
   func ship(

@@ -110,9 +110,9 @@ static inline uint64_t mmlog_crc32c_skip(uint64_t crc, uint32_t constant) { retu
 #define MMLOG_CRC32C_SKIPS 64u
 extern uint32_t mmlog_crc32c_skips[MMLOG_CRC32C_SKIPS];
 
-// Continues the state over words of which the first is known last: the others do not wait for it. Nor
-// does their second half wait for the first one: each step takes three cycles, and there may be two at
-// a time.
+// Continues the state over words of which the first is known last: the others do not wait for it.
+// Nor does their second half wait for the first one: each step takes three cycles, and there may be
+// two at a time.
 static inline uint64_t mmlog_crc32c_first_last(uint64_t crc, const uint64_t *words, size_t count) {
   if (count == 0) return crc;
   crc = mmlog_crc32c_word(crc, words[0]);

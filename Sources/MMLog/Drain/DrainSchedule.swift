@@ -1,5 +1,6 @@
-/// How long threads take to fill a segment, so that the drainer wakes by itself when a frame is full:
-/// then no log call has to make the system call that would wake it. A plain value: it reads no clock.
+/// How long threads take to fill a segment, so that the drainer wakes by itself when a frame is
+/// full: then no log call has to make the system call that would wake it. A plain value: it reads
+/// no clock.
 ///
 /// Times are monotonic, in nanoseconds.
 struct SegmentPace {

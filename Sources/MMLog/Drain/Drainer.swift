@@ -277,8 +277,8 @@ final class Drainer: @unchecked Sendable {
     }
   }
 
-  /// How long to sleep: until a frame is full, as far as that can be foreseen. Where it comes sooner,
-  /// a thread wakes the drainer.
+  /// How long to sleep: until a frame is full, as far as that can be foreseen. Where it comes
+  /// sooner, a thread wakes the drainer.
   private func sleep() -> DrainSchedule.Sleep {
     let (ring, now) = (session.ring, Clock.monotonic())
     // Another has become full meanwhile.

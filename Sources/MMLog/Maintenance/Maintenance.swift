@@ -3,8 +3,9 @@ import MMLogStorage
 import MMLogSystem
 import Synchronization
 
-/// The store's second thread: maintains the archives that are there. It recovers what dead processes
-/// left, applies the limits of retention, empties the trash, and reports sizes that were reached.
+/// The store's second thread: maintains the archives that are there. It recovers what dead
+/// processes left, applies the limits of retention, empties the trash, and reports sizes that were
+/// reached.
 ///
 /// Not the drainer's work: inspecting a hundred thousand archives, or unlinking a large one, takes
 /// longer than a ring has room for.

@@ -147,11 +147,11 @@ extension RecordCursor {
   }
 }
 
-// Of a record that is put down: see RecordCursor.putDown(). Outlined: pairs would be by far the largest
-// part of a log statement.
+// Of a record that is put down: see RecordCursor.putDown(). Outlined: pairs would be by far the
+// largest part of a log statement.
 //
-// Of most of them the compiler is told that nothing is released meanwhile, because they run no code of
-// others: then it counts no references to the texts of a literal.
+// Of most of them the compiler is told that nothing is released meanwhile, because they run no code
+// of others: then it counts no references to the texts of a literal.
 extension UnsafeMutablePointer<mmlog_writer> {
   /// Adds a pair of texts.
   @usableFromInline @inline(never) @_effects(releasenone)

@@ -1,6 +1,5 @@
 import MMLogStorage
 import MMLogSystem
-import Synchronization
 
 /// The recovery of what dead processes left of a store. Its opening does not wait for it: the
 /// maintenance thread recovers, before it does anything else.
@@ -12,9 +11,7 @@ final class StartRecovery: Sendable {
     var problems: [LogError] = []
   }
 
-  private let outcome = LockedValue(Outcome())
-  private let isOver = Atomic<Bool>(false)
-  private let end = EventCount()
+  private let outcome = Promise<Outcome>()
 
   /// For who takes it around a fork.
   var lock: ForkSafeMutex { outcome.lock }
@@ -26,40 +23,25 @@ final class StartRecovery: Sendable {
   ///   - goesOn: Whether to recover another ring. What is left is for the next start.
   /// - Returns: What became of the rings.
   func run(_ location: StoreLocation, _ events: EventHub, while goesOn: () -> Bool) -> Outcome {
-    if isOver.load(ordering: .acquiring) { return outcome.withLock { $0 } }
+    if let known = outcome.wait(atMost: 0) { return known }
     let new = location.recover(while: goesOn)
-    outcome.withLock { $0 = new }
     for session in new.sessions {
       events.sendAtStart(.recovered(session: session))
       for archive in session.sealed { events.sendAtStart(.sealed(archive: archive)) }
     }
     for problem in new.problems { events.sendAtStart(.failed(error: problem)) }
-    finish()
+    outcome.fulfill(new)
     return new
   }
 
   /// Lets nobody wait any longer: it is done, or will not be.
-  func finish() {
-    isOver.store(true, ordering: .releasing)
-    end.advance()
-  }
+  func finish() { outcome.fulfill(Outcome()) }
 
   /// Waits until it is done, for so many nanoseconds at most.
-  func wait(atMost nanoseconds: Int64 = .max) {
-    let deadline = Clock.monotonic() &+ UInt64(nanoseconds)
-    while true {
-      let seen = end.current
-      let now = Clock.monotonic()
-      if isOver.load(ordering: .acquiring) || now >= deadline { return }
-      end.wait(since: seen, atMost: Int64(clamping: deadline - now))
-    }
-  }
+  func wait(atMost nanoseconds: Int64) { _ = outcome.wait(atMost: nanoseconds) }
 
   /// What became of the rings, when that is known of all.
-  var result: Outcome {
-    wait()
-    return outcome.withLock { $0 }
-  }
+  var result: Outcome { outcome.wait(atMost: .max) ?? Outcome() }
 
   /// Goes on in a fork's child: its parent recovers the rest. The parent has taken the lock.
   func detachInChild() {

@@ -4,8 +4,8 @@ package import MMLogShipping
 import MMLogSystem
 
 /// Whole archives to any server that takes PUT, as `mmlog-receive` does: each as it is, to the URL
-/// with its name behind it, with its CRC32C as `Repr-Digest` (RFC 9530), and with `If-None-Match: *`,
-/// so that nothing is overwritten.
+/// with its name behind it, with its CRC32C as `Repr-Digest` (RFC 9530), and with
+/// `If-None-Match: *`, so that nothing is overwritten.
 ///
 /// The headers `Mmlog-Session` and others say what it is. A server that has a file of the name
 /// answers 412; where that has the same size, it is the same. An upload that was cut goes on where

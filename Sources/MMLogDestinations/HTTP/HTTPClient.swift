@@ -71,8 +71,8 @@ private final class Queue: Sendable {
     changes.advance()
   }
 
-  /// Waits until the thread has ended. Were it still cleaning up when the process exits, it would use
-  /// what the exit handlers of libcrypto have freed.
+  /// Waits until the thread has ended. Were it still cleaning up when the process exits, it would
+  /// use what the exit handlers of libcrypto have freed.
   func close() {
     let thread = state.withLock { state in
       state.isClosed = true

@@ -104,6 +104,17 @@ package struct FrameHeader: Equatable, Sendable {
     }
   }
 
+  /// Appends a whole frame: the header, which from here on says what it has to of the payload, the
+  /// payload as it is stored, and padding.
+  package mutating func encode(storing payload: [UInt8], into bytes: inout [UInt8]) {
+    payloadSize = payload.count
+    payloadChecksum = payload.withUnsafeBytes { crc32c($0) }
+    let end = bytes.count + frameSize
+    encode(into: &bytes)
+    bytes += payload
+    bytes.append(contentsOf: repeatElement(0, count: end - bytes.count))
+  }
+
   private var flags: UInt8 {
     (isFlight ? FrameLayout.flightFlag : 0) | effort.rawValue << FrameLayout.effortShift
       | (isEncrypted ? FrameLayout.encryptedFlag : 0)

@@ -14,8 +14,8 @@ struct ArchiveCopy {
 
   /// Appends a copy of `archive` to `copy`.
   ///
-  /// - Throws: ``LogError`` for an archive that is not sealed or is corrupted, ``FormatError`` if no
-  ///   identity opens it, ``SystemError``.
+  /// - Throws: ``LogError`` for an archive that is not sealed or is corrupted, ``FormatError`` if
+  ///   no identity opens it, ``SystemError``.
   mutating func append(_ archive: ArchiveFile, to copy: borrowing File) throws {
     try check(archive)
     let isLocked = archive.frames.contains { $0.header.isEncrypted || $0.header.type == .keySlot }
@@ -68,12 +68,9 @@ struct ArchiveCopy {
   private mutating func append(
     _ header: inout FrameHeader, _ payload: [UInt8], _ copy: borrowing File
   ) throws(SystemError) {
-    (header.payloadSize, header.rawSize) = (payload.count, payload.count)
-    header.payloadChecksum = payload.withUnsafeBytes { crc32c($0) }
+    header.rawSize = payload.count
     var bytes: [UInt8] = []
-    header.encode(into: &bytes)
-    bytes += payload
-    bytes.append(contentsOf: repeatElement(0, count: header.frameSize - bytes.count))
+    header.encode(storing: payload, into: &bytes)
     try append(bytes, copy)
   }
 

@@ -77,8 +77,8 @@ extension ArchiveFile {
     return .failure(failure)
   }
 
-  /// Why what is encrypted in it cannot be read without its key; nil if it can, if nothing is, or if
-  /// nobody can.
+  /// Why what is encrypted in it cannot be read without its key; nil if it can, if nothing is, or
+  /// if nobody can.
   package var lock: FormatError? {
     guard frames.contains(where: \.header.isEncrypted), case .failure(let error) = cipher,
       let reason = error as? FormatError, case .encrypted = reason

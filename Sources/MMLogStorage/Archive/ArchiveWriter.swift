@@ -376,15 +376,9 @@ package final class ArchiveWriter {
       var header = fields
       (header.archive, header.ordinal) = (archive, ordinal)
       let stored = try encrypted(payload, &header)
-      header.payloadSize = stored.count
-      header.payloadChecksum = stored.withUnsafeBytes { crc32c($0) }
-      if header.type != .dictionary {
-        index.append(IndexEntry(offset: start + bytes.count, header: header))
-      }
-      let frameEnd = bytes.count + header.frameSize
-      header.encode(into: &bytes)
-      bytes += stored
-      bytes.append(contentsOf: repeatElement(0, count: frameEnd - bytes.count))
+      let offset = start + bytes.count
+      header.encode(storing: stored, into: &bytes)
+      if header.type != .dictionary { index.append(IndexEntry(offset: offset, header: header)) }
       ordinal += 1
       frameCount += 1
     }

@@ -9,9 +9,7 @@ extension ArchiveInfo {
   package func whyNotToRemove(
     _ current: ArchiveInfo?, isNeeded: Bool = false, at now: Timestamp
   ) -> LogError? {
-    guard let current else {
-      return LogError(.missingArchive, "The archive \(path) is not there any more", path: path)
-    }
+    guard let current else { return .missingArchive(path) }
     if current.isActive {
       return inUse("is being written: rotate the store that writes it first")
     }

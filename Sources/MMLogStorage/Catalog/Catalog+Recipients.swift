@@ -12,8 +12,9 @@ extension Catalog {
   /// - Parameters:
   ///   - identities: One of them opens the archive now.
   ///   - recipients: Who opens it from then on: 1 to ``KeySlot/mostRecipients``.
-  /// - Throws: `missingArchive`; `archiveInUse` if it is not sealed; `encrypted` if no identity opens
-  ///   it; `invalidConfiguration` if it is not encrypted; `corruptedFile`; what the system refuses.
+  /// - Throws: `missingArchive`; `archiveInUse` if it is not sealed; `encrypted` if no identity
+  ///   opens it; `invalidConfiguration` if it is not encrypted; `corruptedFile`; what the system
+  ///   refuses.
   package func rewrap(
     _ fileName: String, with identities: LogIdentities, for recipients: [Recipient]
   ) throws(LogError) {
@@ -33,13 +34,11 @@ extension Catalog {
     for recipients: [Recipient]
   ) throws {
     let path = directory.path(of: name)
-    guard let status = try directory.status(of: name) else {
-      throw LogError(.missingArchive, "The archive \(path) is not there any more", path: path)
-    }
+    guard let status = try directory.status(of: name) else { throw LogError.missingArchive(path) }
     try Ownership(of: directory).check(status, path)
     let original = try directory.openFile(name, [.read])
-    let archives = try ArchiveFile.all(
-      in: directory.openFile(name, [.read]), identities: identities)
+    let state = try ArchiveInfo.State(of: original, name: name, in: directory)
+    let archives = try ArchiveFile.all(in: original, identities: identities)
     guard archives.contains(where: { $0.frames.contains(where: \.header.isEncrypted) }) else {
       throw LogError(
         .invalidConfiguration, "\(path) is not encrypted: everybody who may read the file reads it",
@@ -51,8 +50,7 @@ extension Catalog {
       try copy.file.set(FileAccess(mode: status.permissions, group: status.group))
       var writer = ArchiveCopy(for: recipients)
       for archive in archives { try writer.append(archive, to: copy.file) }
-      try ArchiveInfo.State(of: original, name: name, in: directory)
-        .store(of: copy.file, name: name, in: directory)
+      try state.store(of: copy.file, name: name, in: directory)
       try copy.file.sync()
       try directory.rename(unfinished, to: name)
       try directory.sync()

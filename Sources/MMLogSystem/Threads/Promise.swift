@@ -5,8 +5,12 @@ package final class Promise<Value: Sendable>: Sendable {
 
   package init() {}
 
+  /// For who takes it around a fork.
+  package var lock: ForkSafeMutex { value.lock }
+
+  /// Gives the answer. Only the first one counts.
   package func fulfill(_ new: Value) {
-    value.withLock { $0 = new }
+    value.withLock { $0 = $0 ?? new }
     answers.advance()
   }
 

@@ -99,13 +99,16 @@ final class ParallelOutput: ItemSink {
   /// Writes the oldest batches until so many are left, and further ones that are ready.
   private func write(until count: Int) throws {
     while let batch = underWay.first {
-      while batch.bytes == nil {
-        guard underWay.count > count else { return }
-        if let other = queue.newest() { other.format(&formatter) } else { batch.wait() }
+      if let bytes = batch.bytes {
+        underWay.removeFirst()
+        try target.append(bytes.span.bytes)
+      } else if underWay.count <= count {
+        return
+      } else if let other = queue.newest() {
+        other.format(&formatter)
+      } else {
+        batch.wait()
       }
-      guard let bytes = batch.bytes else { return }
-      underWay.removeFirst()
-      try target.append(bytes.span.bytes)
     }
   }
 }

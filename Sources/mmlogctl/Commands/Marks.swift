@@ -17,7 +17,7 @@ extension Command {
     ]
   ) { arguments, output in
     let reason = ArchiveInfo.State.line(arguments.value(of: .reason) ?? "")
-    return try arguments.mark(output, "pinned") { catalog, name in
+    return try arguments.forEachArchive(output, "pinned") { catalog, name in
       try catalog.change(name) { $0.pinned = reason }
     }
   }
@@ -26,7 +26,7 @@ extension Command {
     "unpin", description: ["Ends pins: limits count again."], options: [.silent],
     operands: archiveOperands
   ) { arguments, output in
-    try arguments.mark(output, "unpinned") { catalog, name in
+    try arguments.forEachArchive(output, "unpinned") { catalog, name in
       try catalog.change(name) { $0.pinned = nil }
     }
   }
@@ -44,7 +44,8 @@ extension Command {
     if isUndone, receipt != nil {
       throw UsageError("--undo takes a receipt away, and --receipt notes one; give one of them")
     }
-    return try arguments.mark(output, isUndone ? "not uploaded" : "uploaded") { catalog, name in
+    return try arguments.forEachArchive(output, isUndone ? "not uploaded" : "uploaded") {
+      catalog, name in
       guard let archive = try catalog.inspect(at: name) else { throw catalog.missing(name) }
       if isUndone { return try catalog.unmarkUploaded(archive) }
       guard archive.isSealed else {
@@ -67,7 +68,7 @@ extension Arguments {
   /// - Parameters:
   ///   - word: What they are then.
   ///   - note: Does it, to the archive with this name.
-  func mark(
+  func forEachArchive(
     _ output: StandardOutput, _ word: String, _ note: (Catalog, String) throws -> Void
   ) throws -> Program.Status {
     var status = Program.Status.success

@@ -34,7 +34,7 @@ extension Command {
         "--recipient says who is to read the archives; give 1 to \(KeySlot.mostRecipients)")
     }
     let identities = try arguments.identities()
-    return try arguments.mark(output, "rewrapped") { catalog, name in
+    return try arguments.forEachArchive(output, "rewrapped") { catalog, name in
       try catalog.rewrap(name, with: identities, for: recipients)
     }
   }
