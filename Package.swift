@@ -309,10 +309,10 @@ if Context.environment["MMLOG_SHIP"] != nil {
     .testTarget(
       name: "MMLogDestinationsTests",
       dependencies: [
-        "MMLogDestinations", "MMLogShipping", "MMLog", "MMLogReader", "MMLogStorage",
-        "MMLogFormat", "MMLogSystem", "TestSupport", "CRDKafka",
+        "mmlog-ship", "mmlog-receive", "MMLogDestinations", "MMLogShipping", "MMLog",
+        "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem", "TestSupport", "CRDKafka",
       ],
-      exclude: ["otlp.py", "receiver.py", "stub.py"]),
+      exclude: ["Servers"]),
     .systemLibrary(
       name: "CMicroHTTPD", pkgConfig: "libmicrohttpd",
       providers: [.apt(["libmicrohttpd-dev"]), .brew(["libmicrohttpd"])]),

@@ -33,6 +33,13 @@ static inline CURLcode mmlog_curl_set_progress(CURL *curl, curl_xferinfo_callbac
   return (curl_easy_setopt)(curl, CURLOPT_XFERINFOFUNCTION, value);
 }
 
+// What a proxy answered to CONNECT; 0 if none was asked.
+static inline long mmlog_curl_connect_status(CURL *curl) {
+  long status = 0;
+  curl_easy_getinfo(curl, CURLINFO_HTTP_CONNECTCODE, &status);
+  return status;
+}
+
 static inline long mmlog_curl_response_status(CURL *curl) {
   long status = 0;
   curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);

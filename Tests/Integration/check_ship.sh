@@ -15,7 +15,7 @@ fi
 work=$(mktemp -d)
 children=()
 trap 'for child in ${children[@]+"${children[@]}"}; do kill -KILL "$child" 2>/dev/null || true; done; rm -rf "$work"' EXIT
-python=${MMLOG_PYTHON:-$project/.build/check-python/bin/python3}
+python=${MMLOG_PYTHON:-$project/.build/receivers/bin/python3}
 failed=0
 
 result() {
@@ -65,7 +65,7 @@ if "$python" -c 'import opentelemetry.proto' 2>/dev/null; then
     "$(sort -u "$work/faults/ids" | sha256sum)"
   echo "         $(($(wc -l <"$work/faults/ids") - 30000)) were there more than once"
 else
-  echo "SKIPPED  OTLP: '$python' has no module opentelemetry.proto; pip install opentelemetry-proto, and set MMLOG_PYTHON"
+  echo "SKIPPED  OTLP: '$python' has no module opentelemetry.proto; Tools/setup --receivers"
 fi
 
 receive some lines
@@ -123,7 +123,7 @@ EOF
   result "nginx takes records over TLS with a client's certificate, and by a Unix socket" 60000 "$(wc -l <"$work/lines/ids")"
   result "both have every record" "$expected" "$(sort -u "$work/lines/ids" | sha256sum)"
 else
-  echo "SKIPPED  nginx: there is no 'nginx'; apt-get install nginx-light"
+  echo "SKIPPED  nginx: there is no 'nginx'; Tools/setup --receivers"
 fi
 
 printf '[destination a]\nurl = otlp+http://x\n  tokn-file = y\n' >"$work/wrong.conf"

@@ -66,26 +66,10 @@ import Testing
 
   @Test(
     "S3 has the archive once, in one piece or in parts, and an upload goes on where it was killed",
-    .enabled(
-      if: Python.has("moto.server"), "python3 has no module moto: pip install 'moto[server]'"))
+    .enabled(if: S3Server.isThere, S3Server.missing))
   func s3() async throws {
-    let folder = TemporaryDirectory()
-    let port = Int.random(in: 20_000..<30_000)
-    let server = try ChildProcess(
-      "python3", ["-m", "moto.server", "-H", "127.0.0.1", "-p", "\(port)"],
-      output: "\(folder.path)/output")
-    let keys = "\(folder.path)/keys"
-    try Data("AKIDEXAMPLE:hunter2\n".utf8).write(to: URL(filePath: keys))
-    var settings = HTTPSettings()
-    settings.credentials = .aws(keys: Secret(path: keys), region: "us-east-1", service: "s3")
-    settings.maximumResponse = 64 << 20
-    let client = HTTPClient(settings)
-    let bucket = "http://127.0.0.1:\(port)/logs"
-    while true {
-      #expect(server.isRunning)
-      if let made = try? await client.send(HTTPRequest("PUT", bucket)), made.isSuccess { break }
-      try await Task.sleep(for: .milliseconds(50))
-    }
+    let server = try await S3Server()
+    let (settings, bucket) = (server.settings, server.bucket)
     let small = try Sealed()
     let destination = S3Destination(bucket: bucket, prefix: "a b", settings: settings)
     try await destination.check()
@@ -98,17 +82,189 @@ import Testing
     #expect(large.bytes.count > 11 << 20)
     let (host, file) = (large.archive.identity.hostName, large.archive.info.fileName)
     let url = "\(bucket)/orders/\(host)/\(file)"
-    let begun = try await client.send(
-      HTTPRequest("POST", "\(url)?uploads=", headers: [("x-amz-checksum-algorithm", "CRC32C")]))
+    let begun = try await server.send(
+      "POST", "\(url)?uploads=", headers: [("x-amz-checksum-algorithm", "CRC32C")])
     #expect(begun.isSuccess, "\(begun.text)")
     let parts = S3Destination(
       bucket: bucket, multipartSize: 1 << 20, partSize: 5 << 20, settings: settings)
     #expect(try await parts.send(large.archive)?.hasPrefix("crc32c=") == true)
-    let stored = try await client.send(HTTPRequest("GET", url))
+    let stored = try await server.send("GET", url)
     #expect(stored.isSuccess && Data(stored.body) == large.bytes)
     // Again: it is there.
     #expect(try await parts.send(large.archive)?.hasPrefix("crc32c=") == true)
-    let left = try await client.send(HTTPRequest("GET", "\(bucket)?uploads="))
+    let left = try await server.send("GET", "\(bucket)?uploads=")
     #expect(!left.text.contains("<UploadId>"), "\(left.text)")
+  }
+
+  @Test(
+    "S3 verifies checksums and signatures, and nothing is overwritten",
+    .enabled(if: S3Server.isThere, S3Server.missing))
+  func verified() async throws {
+    let server = try await S3Server()
+    let sealed = try Sealed()
+    let destination = S3Destination(bucket: server.bucket, settings: server.settings)
+    let folder = server.server.folder
+    // A bit is damaged on its way.
+    folder.put("damage")
+    let damaged = await #expect(throws: DeliveryError.self) {
+      _ = try await destination.send(sealed.archive)
+    }
+    #expect(damaged?.remedy == .tryAgain(after: nil), "\(damaged as Any)")
+    #expect(damaged?.message.contains("BadDigest") == true)
+    #expect(try await destination.send(sealed.archive)?.hasPrefix("crc32c=") == true)
+    // Something else is there under the name.
+    let url = try #require(try server.requests.last { $0.method == "PUT" }?.target)
+    let base = String(server.bucket.dropLast("/logs".count))
+    let other = folder.put("other", "other")
+    _ = try await server.send("PUT", base + url, .file(path: other, range: 0..<5))
+    let taken = await #expect(throws: DeliveryError.self) {
+      _ = try await destination.send(sealed.archive)
+    }
+    #expect(taken?.remedy == .halve && taken?.message.contains("is there already") == true)
+    let stored = try await server.send("GET", base + url)
+    #expect(stored.text == "other")
+    // Who signs with another key, or as another user, waits for somebody to act.
+    let wrong = TemporaryDirectory()
+    for keys in ["AKIDEXAMPLE:hunter3", "AKIDOTHER:hunter2"] {
+      var settings = server.settings
+      let file = Secret(path: wrong.put("keys", keys))
+      settings.credentials = .aws(keys: file, region: "us-east-1", service: "s3")
+      let error = await #expect(throws: DeliveryError.self) {
+        try await S3Destination(bucket: server.bucket, settings: settings).check()
+      }
+      #expect(error?.remedy == .waitForAction, "\(error as Any)")
+      #expect(error?.message.contains("hunter") == false)
+    }
+  }
+
+  @Test(
+    "mmlog-ship that is killed within an upload of more than 64 MiB goes on with it, and keeps the receipt",
+    .enabled(if: S3Server.isThere, S3Server.missing))
+  func killedUpload() async throws {
+    let server = try await S3Server()
+    let folder = server.server.folder
+    try FileManager.default.createDirectory(
+      atPath: folder("logs"), withIntermediateDirectories: false)
+    let bytes = Self.largeArchive
+    #expect(bytes.count > 64 << 20)
+    let archive = folder.put("logs/\(TestLog.sealedName())", bytes)
+    let configuration = folder.put(
+      "ship.conf",
+      """
+      [destination bucket]
+      url = s3://logs
+      endpoint = \(server.server.url)
+      credentials-file = \(server.keys.path)
+      [directory \(folder("logs"))]
+      to = bucket
+      """)
+    let arguments = ["--once", "--config", configuration]
+    // Two parts are taken, and the third is not answered.
+    folder.put("hold", "2")
+    let killed = try ChildProcess(
+      ChildProcess.path(of: "mmlog-ship"), arguments, output: folder("killed"))
+    try killed.wait { try server.parts.count == 2 && folder.contents("held") != nil }
+    killed.kill()
+    killed.wait()
+    try FileManager.default.removeItem(atPath: folder("hold"))
+    // Whoever died has the archive's lease, which others wait for, and say so.
+    let waiting = try ChildProcess(
+      ChildProcess.path(of: "mmlog-ship"), arguments, output: folder("waiting"))
+    #expect(waiting.wait() == .exited(1))
+    #expect(waiting.complaints.contains("leased"), "\(waiting.complaints)")
+    let catalog = Catalog(of: folder("logs"), store: nil)
+    let left = try #require(try catalog.scan().first)
+    try catalog.release(try #require(left.state.lease), on: left)
+    let shipped = try ChildProcess(
+      ChildProcess.path(of: "mmlog-ship"), arguments, output: folder("shipped"))
+    #expect(shipped.wait() == .success, "\(shipped.complaints)")
+    let sent = try server.parts.map(\.target).map { $0.prefix { $0 != "&" } }
+    for number in 1...2 {
+      #expect(sent.count { $0.hasSuffix("partNumber=\(number)") } == 1, "\(sent)")
+    }
+    let target = try #require(sent.first?.prefix { $0 != "?" })
+    let base = String(server.bucket.dropLast("/logs".count))
+    let stored = try await server.send("GET", base + target)
+    #expect(stored.isSuccess && stored.body == bytes)
+    let state = try #require(try catalog.scan().first).state
+    #expect(state.isUploaded && state.receipt?.contains("crc32c=") == true, "\(archive)")
+  }
+
+  /// A valid archive, of many sessions.
+  private static var largeArchive: [UInt8] {
+    // As a store goes on with the archive of its last session, again and again.
+    let one = (1...400).flatMap { TestLog.sealed(session: $0) }
+    var bytes = one
+    while bytes.count <= 64 << 20 { bytes += one }
+    return bytes
+  }
+}
+
+/// S3 by moto, with signatures and checksums verified.
+struct S3Server {
+  static let isThere = Python.has("moto.server", "crc32c")
+  static let missing: Comment =
+    "python3 has no modules moto and crc32c: Tools/setup --receivers"
+
+  struct Request: Decodable {
+    let method: String
+    let target: String
+    let size: Int
+    let status: String
+    let problem: String
+  }
+
+  let server: TestServer
+  let keys: Secret
+  let settings: HTTPSettings
+  /// An empty bucket.
+  let bucket: String
+
+  init(_ options: [String] = []) async throws {
+    let folder = TemporaryDirectory()
+    keys = Secret(path: folder.put("keys", "AKIDEXAMPLE:hunter2\n"))
+    server = try TestServer("s3.py", [keys.path] + options, in: folder)
+    var settings = HTTPSettings()
+    settings.credentials = .aws(keys: keys, region: "us-east-1", service: "s3")
+    settings.maximumResponse = 128 << 20
+    self.settings = settings
+    bucket = "\(server.url)/logs"
+    if !options.isEmpty { return }
+    let made = try await send("PUT", bucket)
+    guard made.isSuccess else { throw Failure("no bucket: \(made.text)") }
+  }
+
+  func send(
+    _ method: String, _ url: String, headers: [(name: String, value: String)] = [],
+    _ body: HTTPRequest.Body = .none
+  ) async throws -> HTTPResponse {
+    try await Client(settings).send(method, url, headers: headers, body)
+  }
+
+  /// Signs what tests themselves ask for.
+  struct Client: Sendable {
+    let client: HTTPClient
+    let base: String
+
+    init(_ settings: HTTPSettings, _ base: String = "") {
+      (client, self.base) = (HTTPClient(settings), base)
+    }
+
+    func send(
+      _ method: String, _ url: String, headers: [(name: String, value: String)] = [],
+      _ body: HTTPRequest.Body = .none
+    ) async throws -> HTTPResponse {
+      let headers = headers + [(name: "x-amz-content-sha256", value: "UNSIGNED-PAYLOAD")]
+      return try await client.send(HTTPRequest(method, base + url, headers: headers, body: body))
+    }
+  }
+
+  var requests: [Request] { get throws { try server.notes("requests") } }
+
+  /// The parts of uploads that were taken.
+  var parts: [Request] {
+    get throws {
+      try requests.filter { $0.method == "PUT" && $0.target.contains("partNumber=") }
+    }
   }
 }

@@ -10,10 +10,8 @@ import Testing
   /// Debian's server, which is old: it has neither maps nor tokens, but the same protocol.
   private final class Server {
     /// Where the program is: in MMLOG_CLICKHOUSE, or where a package has it.
-    static let path = [
-      ProcessInfo.processInfo.environment["MMLOG_CLICKHOUSE"], "/usr/sbin/clickhouse-server",
-      "/usr/bin/clickhouse-server",
-    ].compactMap(\.self).first { FileManager.default.isExecutableFile(atPath: $0) }
+    static let path =
+      ProcessInfo.processInfo.environment["MMLOG_CLICKHOUSE"] ?? Program.path("clickhouse-server")
 
     let folder = TemporaryDirectory()
     private let server: ChildProcess
@@ -71,7 +69,7 @@ import Testing
 
   @Test(
     "a real server has each record with its values, and says what is wrong with a table",
-    .enabled(if: Server.path != nil, "no clickhouse-server here: apt-get install clickhouse-server")
+    .enabled(if: Server.path != nil, "no clickhouse-server here: Tools/setup --receivers")
   )
   func rows() async throws {
     let server = try await Server()
@@ -117,6 +115,55 @@ import Testing
     }
     #expect(token?.remedy == .waitForAction)
     #expect(token?.message.contains("insert_deduplication_token") == true)
+  }
+
+  @Test(
+    "today's engine stores a batch that comes again once, in the table of the schema",
+    .enabled(if: Python.has("chdb"), "python3 has no module chdb: Tools/setup --receivers"))
+  func deduplication() async throws {
+    let server = try TestServer("clickhouse.py")
+    let client = HTTPClient(HTTPSettings())
+    func query(_ statement: String) async throws -> String {
+      let answer = try await client.send(
+        HTTPRequest("POST", server.url, body: .bytes(Array(statement.utf8))))
+      guard answer.isSuccess else { throw Failure(answer.text) }
+      return answer.text
+    }
+    let missing = await #expect(throws: DeliveryError.self) {
+      try await ClickHouseDestination(url: server.url).check()
+    }
+    #expect(missing?.remedy == .waitForAction, "\(missing as Any)")
+    _ = try await query(ClickHouseSchema.statement(table: "logs"))
+    try await ClickHouseDestination(url: server.url).check()
+    let made = try TestBatch(gaps: [TestBatch.gap]) { log, _ in
+      for index in 0..<500 { log.info("line \(index, name: "number")") }
+      log.begin("span").end("over")
+    }
+    // Each time another process, as after a crash.
+    for _ in 0..<3 { _ = try await ClickHouseDestination(url: server.url).send(made.batch) }
+    #expect(
+      try await query("SELECT count(), uniq(RecordId) FROM logs")
+        == "\(made.ids.count + 1)\t\(made.ids.count + 1)\n")
+    let row = try await query(
+      """
+      SELECT toUnixTimestamp64Nano(Timestamp), Body, LogAttributes['number'],
+      ResourceAttributes['service.version'] FROM logs WHERE RecordId = '\(made.ids[7])'
+      """)
+    #expect(row == "\(made.records[7].time.nanosecondsSince1970)\tline 7\t7\t1.2\n")
+    // The same rows under another id are another batch: it is the token that counts.
+    let other = LogBatch(
+      id: String(made.batch.id.reversed()), session: made.batch.session,
+      records: made.batch.records)
+    _ = try await ClickHouseDestination(url: server.url).send(other)
+    #expect(try await query("SELECT count() FROM logs") == "\(2 * made.ids.count + 1)\n")
+    // A table without a window keeps repeats.
+    let statement = ClickHouseSchema.statement(table: "forgetful")
+      .replacing("non_replicated_deduplication_window = 10000, ", with: "")
+    _ = try await query(statement)
+    for _ in 0..<2 {
+      _ = try await ClickHouseDestination(url: server.url, table: "forgetful").send(made.batch)
+    }
+    #expect(try await query("SELECT count() FROM forgetful") == "\(2 * (made.ids.count + 1))\n")
   }
 
   @Test("maps have as many pairs as they say, each a text with its length")

@@ -43,6 +43,13 @@ import Testing
       (429, ["Retry-After": "nonsense"], .tryAgain(after: nil)),
       (503, ["Retry-After": "Sun, 06 Nov 1994 08:49:37 GMT"], .tryAgain(after: .zero)),
       (503, ["Retry-After": "99999999999"], .tryAgain(after: .seconds(86_400))),
+      // A server's clock may be wrong; both times are its own.
+      (
+        503,
+        [
+          "Date": "Sun, 06 Nov 1994 08:49:30 GMT", "Retry-After": "Sun, 06 Nov 1994 08:49:37 GMT",
+        ], .tryAgain(after: .seconds(7))
+      ),
     ]
     let server = try TestReceiver(
       expected.map {

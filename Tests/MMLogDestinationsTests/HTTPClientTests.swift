@@ -148,35 +148,21 @@ import Testing
 
   @Test("a server's certificate is verified, and a client's is shown")
   func certificates() async throws {
-    let folder = TemporaryDirectory()
-    let made = """
-      cd '\(folder.path)'
-      openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=ca \
-        -keyout ca.key -out ca.pem
-      for name in server client; do
-        openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=$name \
-          -keyout $name.key -out $name.csr
-        printf 'subjectAltName=IP:127.0.0.1\\n' >$name.ext
-        openssl x509 -req -in $name.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 \
-          -extfile $name.ext -out $name.pem
-      done
-      """
-    try ChildProcess.run("sh", ["-ec", made], output: "\(folder.path)/output")
-    func file(_ name: String) -> String { "\(folder.path)/\(name)" }
-    let server = try TestReceiver(
-      options: ["--tls", file("server.pem"), file("server.key"), file("ca.pem")])
+    let authority = try TestAuthority()
+    let server = try TestReceiver(options: authority.options(verifiesClients: true))
     let url = "https://127.0.0.1:\(server.port)/"
     var settings = HTTPSettings()
     let unknown = await #expect(throws: HTTPFailure.self) {
       try await HTTPClient(settings).send(HTTPRequest("GET", url))
     }
     #expect(unknown?.kind == .configuration, "\(String(describing: unknown))")
-    settings.trustedCertificates = file("ca.pem")
-    await #expect(throws: HTTPFailure.self) {
+    settings.trustedCertificates = authority("ca.pem")
+    let uncertified = await #expect(throws: HTTPFailure.self) {
       try await HTTPClient(settings).send(HTTPRequest("GET", url))
     }
-    settings.certificate = file("client.pem")
-    settings.certificateKey = file("client.key")
+    #expect(uncertified?.kind == .configuration, "\(String(describing: uncertified))")
+    settings.certificate = authority("client.pem")
+    settings.certificateKey = authority("client.key")
     #expect(try await HTTPClient(settings).send(HTTPRequest("GET", url)).status == 200)
     let otherName = await #expect(throws: HTTPFailure.self) {
       try await HTTPClient(settings).send(

@@ -8,80 +8,9 @@ import TestSupport
 import Testing
 
 @Suite("Kafka, by librdkafka's mock cluster") struct KafkaTests {
-  /// A cluster of one broker in this process.
-  private final class Cluster {
-    private let handle: OpaquePointer?
-    private let cluster: OpaquePointer?
-    let brokers: String
-
-    init(topic: String, partitions: CInt) throws {
-      var error = [CChar](repeating: 0, count: 512)
-      handle = rd_kafka_new(RD_KAFKA_PRODUCER, rd_kafka_conf_new(), &error, error.count)
-      cluster = rd_kafka_mock_cluster_new(handle, 1)
-      guard let cluster, let servers = rd_kafka_mock_cluster_bootstraps(cluster) else {
-        throw Failure("no mock cluster")
-      }
-      brokers = String(cString: servers)
-      rd_kafka_mock_topic_create(cluster, topic, partitions, 1)
-    }
-
-    deinit {
-      rd_kafka_mock_cluster_destroy(cluster)
-      rd_kafka_destroy(handle)
-    }
-
-    /// What is in all partitions of a topic: partition, key, value, headers.
-    func read(_ topic: String, _ count: Int) throws -> [(Int, String, String, [String: String])] {
-      var error = [CChar](repeating: 0, count: 512)
-      let settings = rd_kafka_conf_new()
-      for (name, value) in [
-        ("bootstrap.servers", brokers), ("group.id", "test"), ("auto.offset.reset", "earliest"),
-      ] {
-        rd_kafka_conf_set(settings, name, value, &error, error.count)
-      }
-      let consumer = rd_kafka_new(RD_KAFKA_CONSUMER, settings, &error, error.count)
-      defer {
-        rd_kafka_consumer_close(consumer)
-        rd_kafka_destroy(consumer)
-      }
-      let list = rd_kafka_topic_partition_list_new(4)
-      for partition in 0..<4 {
-        let place = rd_kafka_topic_partition_list_add(list, topic, CInt(partition))
-        place?.pointee.offset = -2
-      }
-      rd_kafka_assign(consumer, list)
-      rd_kafka_topic_partition_list_destroy(list)
-      var found: [(Int, String, String, [String: String])] = []
-      while found.count < count {
-        guard let message = rd_kafka_consumer_poll(consumer, 10_000) else { break }
-        defer { rd_kafka_message_destroy(message) }
-        guard message.pointee.err == RD_KAFKA_RESP_ERR_NO_ERROR else { continue }
-        func text(_ start: UnsafeRawPointer?, _ count: Int) -> String {
-          String(decoding: UnsafeRawBufferPointer(start: start, count: count), as: UTF8.self)
-        }
-        var headers: [String: String] = [:]
-        var all: OpaquePointer?
-        if rd_kafka_message_headers(message, &all) == RD_KAFKA_RESP_ERR_NO_ERROR {
-          for name in ["mmlog-id", "mmlog-batch"] {
-            var (value, size) = (nil as UnsafeRawPointer?, 0)
-            if rd_kafka_header_get_last(all, name, &value, &size) == RD_KAFKA_RESP_ERR_NO_ERROR {
-              headers[name] = text(value, size)
-            }
-          }
-        }
-        found.append(
-          (
-            Int(message.pointee.partition), text(message.pointee.key, message.pointee.key_len),
-            text(message.pointee.payload, message.pointee.len), headers
-          ))
-      }
-      return found
-    }
-  }
-
   @Test("a session's records are in order in one partition, each with its id and its batch's")
   func order() async throws {
-    let cluster = try Cluster(topic: "logs", partitions: 4)
+    let cluster = try KafkaCluster(topic: "logs", partitions: 4)
     let made = try TestBatch { log, _ in for index in 0..<2000 { log.info("line \(index)") } }
     let destination = KafkaDestination(.init(brokers: cluster.brokers, topic: "logs"))
     let answer = try await destination.send(made.batch)
@@ -96,13 +25,69 @@ import Testing
 
   @Test("what a mock cluster does with a batch that comes again: it keeps both")
   func repeats() async throws {
-    let cluster = try Cluster(topic: "logs", partitions: 4)
+    let cluster = try KafkaCluster(topic: "logs", partitions: 4)
     let made = try TestBatch()
     for _ in 0..<2 {
       _ = try await KafkaDestination(.init(brokers: cluster.brokers, topic: "logs"))
         .send(made.batch)
     }
     #expect(try cluster.read("logs", 2).map { $0.3["mmlog-id"] } == [made.ids[0], made.ids[0]])
+  }
+
+  @Test(
+    "settings of TLS and SASL reach the broker, and what it refuses is said at once, without secrets",
+    arguments: ["PLAIN", "SCRAM-SHA-512"])
+  func login(mechanism: String) async throws {
+    let cluster = try KafkaCluster(topic: "logs", partitions: 1)
+    let (authority, other) = (try TestAuthority(), try TestAuthority())
+    let folder = TemporaryDirectory()
+    let broker = try TestServer(
+      "kafka.py",
+      [cluster.port, mechanism, folder.put("users", "mmlog:hunter2")]
+        + authority.options(verifiesClients: true), in: folder)
+    let made = try TestBatch { log, _ in for index in 0..<100 { log.info("line \(index)") } }
+    var right = KafkaDestination.Configuration(brokers: "127.0.0.1:\(broker.port)", topic: "logs")
+    right.properties = [
+      ("security.protocol", "SASL_SSL"), ("sasl.mechanism", mechanism),
+      ("sasl.username", "mmlog"), ("ssl.ca.location", authority("ca.pem")),
+      ("ssl.certificate.location", authority("client.pem")),
+      ("ssl.key.location", authority("client.key")),
+    ]
+    right.secrets = [("sasl.password", Secret(path: folder.put("password", "hunter2\n")))]
+    let destination = KafkaDestination(right)
+    try await destination.check()
+    _ = try await destination.send(made.batch)
+    #expect(try cluster.read("logs", 100).map { $0.3["mmlog-id"] } == made.ids)
+    #expect(Set(broker.lines("logins")) == ["mmlog"])
+
+    let wrong: [(String, String, (inout KafkaDestination.Configuration) -> Void)] = [
+      (
+        "another password", "Authentication failed",
+        {
+          $0.secrets = [("sasl.password", Secret(path: folder.put("other", "hunter3")))]
+        }
+      ),
+      ("another user", "Authentication failed", { $0.properties[2].value = "somebody" }),
+      ("a broker of another authority", "SSL", { $0.properties[3].value = other("ca.pem") }),
+      (
+        "a mechanism that the broker has not", "mechanism",
+        { $0.properties[1].value = mechanism == "PLAIN" ? "SCRAM-SHA-256" : "PLAIN" }
+      ),
+      ("no certificate of the client", "SSL", { $0.properties.removeLast(2) }),
+      ("a file that is not there", "ssl.ca.location", { $0.properties[3].value = "/nowhere" }),
+    ]
+    for (name, words, change) in wrong {
+      var configuration = right
+      change(&configuration)
+      let destination = KafkaDestination(configuration)
+      let error = await #expect(throws: DeliveryError.self) {
+        _ = try await destination.send(made.batch)
+      }
+      #expect(error?.remedy == .waitForAction, "\(name): \(error as Any)")
+      #expect(error?.message.contains(words) == true, "\(name): \(error as Any)")
+      #expect(error?.message.contains("hunter") == false, "\(name)")
+    }
+    #expect(try cluster.read("logs", 100).count == 100)
   }
 
   @Test("nobody there, a property that there is not, and a record that is too large are errors")
@@ -119,7 +104,7 @@ import Testing
       _ = try await KafkaDestination(nowhere).send(made.batch)
     }
     #expect(unknown?.remedy == .waitForAction)
-    let cluster = try Cluster(topic: "logs", partitions: 1)
+    let cluster = try KafkaCluster(topic: "logs", partitions: 1)
     let large = try TestBatch { log, _ in
       log.info("small")
       log.info("\(String(repeating: "x", count: 2_000_000))")
@@ -127,5 +112,79 @@ import Testing
     let answer = try await KafkaDestination(.init(brokers: cluster.brokers, topic: "logs"))
       .send(large.batch)
     #expect(answer.refused.map(\.index) == [1])
+  }
+}
+
+/// A cluster of one broker in this process.
+final class KafkaCluster {
+  private let handle: OpaquePointer?
+  private let cluster: OpaquePointer?
+  let brokers: String
+
+  init(topic: String, partitions: CInt) throws {
+    var error = [CChar](repeating: 0, count: 512)
+    handle = rd_kafka_new(RD_KAFKA_PRODUCER, rd_kafka_conf_new(), &error, error.count)
+    cluster = rd_kafka_mock_cluster_new(handle, 1)
+    guard let cluster, let servers = rd_kafka_mock_cluster_bootstraps(cluster) else {
+      throw Failure("no mock cluster")
+    }
+    brokers = String(cString: servers)
+    rd_kafka_mock_topic_create(cluster, topic, partitions, 1)
+  }
+
+  /// The broker's port.
+  var port: String { brokers.split(separator: ":").last.map(String.init) ?? "" }
+
+  deinit {
+    rd_kafka_mock_cluster_destroy(cluster)
+    rd_kafka_destroy(handle)
+  }
+
+  /// What is in all partitions of a topic: partition, key, value, headers.
+  func read(_ topic: String, _ count: Int) throws -> [(Int, String, String, [String: String])] {
+    var error = [CChar](repeating: 0, count: 512)
+    let settings = rd_kafka_conf_new()
+    for (name, value) in [
+      ("bootstrap.servers", brokers), ("group.id", "test"), ("auto.offset.reset", "earliest"),
+    ] {
+      rd_kafka_conf_set(settings, name, value, &error, error.count)
+    }
+    let consumer = rd_kafka_new(RD_KAFKA_CONSUMER, settings, &error, error.count)
+    defer {
+      rd_kafka_consumer_close(consumer)
+      rd_kafka_destroy(consumer)
+    }
+    let list = rd_kafka_topic_partition_list_new(4)
+    for partition in 0..<4 {
+      let place = rd_kafka_topic_partition_list_add(list, topic, CInt(partition))
+      place?.pointee.offset = -2
+    }
+    rd_kafka_assign(consumer, list)
+    rd_kafka_topic_partition_list_destroy(list)
+    var found: [(Int, String, String, [String: String])] = []
+    while found.count < count {
+      guard let message = rd_kafka_consumer_poll(consumer, 10_000) else { break }
+      defer { rd_kafka_message_destroy(message) }
+      guard message.pointee.err == RD_KAFKA_RESP_ERR_NO_ERROR else { continue }
+      func text(_ start: UnsafeRawPointer?, _ count: Int) -> String {
+        String(decoding: UnsafeRawBufferPointer(start: start, count: count), as: UTF8.self)
+      }
+      var headers: [String: String] = [:]
+      var all: OpaquePointer?
+      if rd_kafka_message_headers(message, &all) == RD_KAFKA_RESP_ERR_NO_ERROR {
+        for name in ["mmlog-id", "mmlog-batch"] {
+          var (value, size) = (nil as UnsafeRawPointer?, 0)
+          if rd_kafka_header_get_last(all, name, &value, &size) == RD_KAFKA_RESP_ERR_NO_ERROR {
+            headers[name] = text(value, size)
+          }
+        }
+      }
+      found.append(
+        (
+          Int(message.pointee.partition), text(message.pointee.key, message.pointee.key_len),
+          text(message.pointee.payload, message.pointee.len), headers
+        ))
+    }
+    return found
   }
 }

@@ -21,7 +21,7 @@ import Testing
     "by OpenTelemetry's own definitions, logs are what they are in JSON, and spans are whole",
     .enabled(
       if: Python.has("opentelemetry.proto"),
-      "python3 has no module opentelemetry.proto: pip install opentelemetry-proto"))
+      "python3 has no module opentelemetry.proto: Tools/setup --receivers"))
   func sameAsJSON() async throws {
     let server = try TestReceiver()
     let long = String(repeating: "long ", count: 100_000)
@@ -52,7 +52,7 @@ import Testing
       try data.write(to: URL(filePath: path))
     }
     let output = "\(server.folder.path)/spans"
-    try ChildProcess.run("python3", [Python.script("otlp.py")] + files, output: output)
+    try ChildProcess.run(Python.program, [Python.script("otlp.py")] + files, output: output)
     let spans = try String(contentsOfFile: output, encoding: .utf8).split(separator: "\n").map {
       try JSONDecoder().decode(Span.self, from: Data($0.utf8))
     }
@@ -61,16 +61,5 @@ import Testing
     #expect(spans[0].parent == spans[1].span && spans[1].parent.isEmpty)
     #expect(spans[0].trace == spans[1].trace && spans[0].trace.count == 32)
     #expect(spans.allSatisfy { $0.nanoseconds >= 0 && $0.scope == "orders.matching" })
-  }
-}
-
-/// What of Python is there.
-enum Python {
-  static func script(_ name: String) -> String {
-    "\(#filePath.split(separator: "/").dropLast().map { "/\($0)" }.joined())/\(name)"
-  }
-
-  static func has(_ module: String) -> Bool {
-    (try? ChildProcess.run("python3", ["-c", "import \(module)"], output: "/dev/null")) != nil
   }
 }

@@ -8,37 +8,14 @@ import Testing
 
 /// Neither server can be had here: a stand-in with their rules takes their places.
 @Suite("Elasticsearch and Loki, as a stub has their rules") struct StubTests {
-  private final class Stub {
-    let folder = TemporaryDirectory()
-    private let server: ChildProcess
-    let url: String
-
-    init(_ kind: String) throws {
-      server = try ChildProcess(
-        "python3", [Python.script("stub.py"), folder.path, kind], output: "\(folder.path)/output")
-      let path = "\(folder.path)/port"
-      try server.wait { FileManager.default.fileExists(atPath: path) }
-      url = "http://127.0.0.1:\(try String(contentsOfFile: path, encoding: .utf8))"
-    }
-
-    struct Stored: Decodable {
-      let body: String
-      let log_record_uid: String
-    }
-
-    var stored: [Stored] {
-      get throws {
-        let text = (try? String(contentsOfFile: "\(folder.path)/stored", encoding: .utf8)) ?? ""
-        return try text.split(separator: "\n").map {
-          try JSONDecoder().decode(Stored.self, from: Data($0.utf8))
-        }
-      }
-    }
+  private struct Stored: Decodable {
+    let body: String
+    let log_record_uid: String
   }
 
   @Test("a batch that comes again is stored once, and refused documents are named")
   func elasticsearch() async throws {
-    let stub = try Stub("elasticsearch")
+    let stub = try TestServer("stub.py", ["elasticsearch"])
     let made = try TestBatch { log, _ in
       for index in 0..<50 {
         if index == 7 {
@@ -61,18 +38,19 @@ import Testing
     #expect(error?.remedy == .tryAgain(after: nil))
     #expect(try await destination.send(made.batch).refused.count == 1)
     #expect(
-      try stub.stored.map(\.log_record_uid)
+      try stub.notes("stored", as: Stored.self).map(\.log_record_uid)
         == made.ids.enumerated().filter { $0.offset != 7 }.map(\.element))
   }
 
   @Test("Loki drops an entry that it has, and a line that is too long is found by halving")
   func loki() async throws {
-    let stub = try Stub("loki")
+    let stub = try TestServer("stub.py", ["loki"])
     let made = try TestBatch { log, _ in for i in 0..<50 { log.info("line \"\(i)\"\n") } }
     let destination = LokiDestination(url: stub.url)
     for _ in 0..<2 { _ = try await destination.send(made.batch) }
-    #expect(try stub.stored.map(\.log_record_uid) == made.ids)
-    #expect(try stub.stored.first?.body == "line \"0\"\n")
+    let stored = try stub.notes("stored", as: Stored.self)
+    #expect(stored.map(\.log_record_uid) == made.ids)
+    #expect(stored.first?.body == "line \"0\"\n")
     let long = try TestBatch { log, _ in
       log.info("\(String(repeating: "x", count: 300_000))")
     }

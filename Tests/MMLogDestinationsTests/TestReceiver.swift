@@ -25,39 +25,20 @@ struct ReceivedRequest: Decodable {
 
 /// A server of its own process, on loopback.
 final class TestReceiver {
-  let folder = TemporaryDirectory()
-  private let server: ChildProcess
-  let port: String
+  private let server: TestServer
 
   init(_ answers: [PlannedAnswer] = [PlannedAnswer()], options: [String] = []) throws {
+    let folder = TemporaryDirectory()
     let lines = try answers.map { String(decoding: try JSONEncoder().encode($0), as: UTF8.self) }
-    try Data((lines.joined(separator: "\n") + "\n").utf8)
-      .write(to: URL(filePath: "\(folder.path)/plan"))
-    let script =
-      "\(#filePath.split(separator: "/").dropLast().map { "/\($0)" }.joined())/receiver.py"
-    server = try ChildProcess(
-      "python3", [script, folder.path] + options, output: "\(folder.path)/output")
-    let path = "\(folder.path)/port"
-    try server.wait { FileManager.default.fileExists(atPath: path) }
-    port = try String(contentsOfFile: path, encoding: .utf8)
+    folder.put("plan", lines.joined(separator: "\n") + "\n")
+    server = try TestServer("receiver.py", options, in: folder)
   }
 
-  var url: String { "http://127.0.0.1:\(port)" }
-
-  var requests: [ReceivedRequest] {
-    get throws {
-      let path = "\(folder.path)/requests"
-      guard let text = try? String(contentsOfFile: path, encoding: .utf8) else { return [] }
-      return try text.split(separator: "\n").map {
-        try JSONDecoder().decode(ReceivedRequest.self, from: Data($0.utf8))
-      }
-    }
-  }
+  var folder: TemporaryDirectory { server.folder }
+  var port: String { server.port }
+  var url: String { server.url }
+  var requests: [ReceivedRequest] { get throws { try server.notes("requests") } }
 
   /// Writes a file beside the server's.
-  func file(_ name: String, _ text: String) throws -> String {
-    let path = "\(folder.path)/\(name)"
-    try Data(text.utf8).write(to: URL(filePath: path))
-    return path
-  }
+  func file(_ name: String, _ text: String) throws -> String { folder.put(name, text) }
 }

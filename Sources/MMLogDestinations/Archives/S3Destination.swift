@@ -177,13 +177,18 @@ package final class S3Destination: ArchiveDestination {
 
   // MARK: - Answers
 
+  /// SHA-256 of no bytes.
+  private static let digestOfNothing =
+    "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
   private func request(
     _ method: String, _ url: String, headers: [(name: String, value: String)] = [],
     body: HTTPRequest.Body = .none
   ) async throws -> HTTPResponse {
-    var headers = headers
-    // The connection or the checksum protects a body; its hash would be known too late.
-    if case .file = body { headers.append(("x-amz-content-sha256", "UNSIGNED-PAYLOAD")) }
+    // Amazon wants it with each request, and not every libcurl adds it. The connection or the checksum
+    // protects a body; its hash would be known too late.
+    let digest = if case .none = body { Self.digestOfNothing } else { "UNSIGNED-PAYLOAD" }
+    let headers = headers + [("x-amz-content-sha256", digest)]
     return try await receiver.send(HTTPRequest(method, url, headers: headers, body: body))
   }
 

@@ -81,10 +81,14 @@ final class CurlHandle {
     for (name, value) in message.headers + settings.headers { try request.add(name, value) }
     // It would cost a second where a server does not know of it. A file may be larger than what
     // a server takes, or be there: libcurl then asks before it sends more than 1 MiB.
-    if case .file = message.body {} else { try request.add("Expect", "") }
+    // Without a body it never asks, and would sign the header that it then does not send.
+    if case .bytes = message.body, !signs { try request.add("Expect", "") }
     try setCredentials(request, &secrets)
     request.setHeaders()
   }
+
+  /// Whether requests are signed, with all of their headers.
+  private var signs: Bool { if case .aws = settings.credentials { true } else { false } }
 
   private func setLimits(_ request: Request) {
     request.set(CURLOPT_CONNECTTIMEOUT_MS, settings.connectTimeout.milliseconds)
@@ -167,8 +171,15 @@ final class CurlHandle {
     if text.isEmpty { text = String(cString: curl_easy_strerror(code)) }
     let whole = "\(text) (libcurl's error \(code.rawValue))".hiding(secrets)
     return HTTPFailure(
-      kind: Self.needAction.contains(code.rawValue) ? .configuration : .unreachable,
-      description: whole)
+      kind: needsAction(code, text) ? .configuration : .unreachable, description: whole)
+  }
+
+  private func needsAction(_ code: CURLcode, _ text: String) -> Bool {
+    // A proxy that does not let this client through.
+    if [401, 403, 407].contains(mmlog_curl_connect_status(curl)) { return true }
+    // What a server says in TLS that does not take this client's certificate, or its version.
+    if text.contains(" alert "), !text.contains("internal error") { return true }
+    return Self.needAction.contains(code.rawValue)
   }
 
   /// What no repetition cures.

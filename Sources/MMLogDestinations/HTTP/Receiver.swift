@@ -56,6 +56,9 @@ extension HTTPResponse {
     let said = (words ?? text).excerpt
     let sentence = "\(url.withoutQuery) answers \(status)" + (said.isEmpty ? "" : ": \(said)")
     switch status {
+    // nginx says so of a client, whatever it has sent; halving would put every record aside.
+    case 400 where Self.aboutConnections.contains(where: said.contains):
+      return .blocked("\(sentence); check certificate-file, key-file and the URL")
     case 400, 422: return .refused(sentence)
     case 413: return .tooLarge(sentence)
     case 409 where header("retry-after") != nil:
@@ -73,13 +76,22 @@ extension HTTPResponse {
     }
   }
 
+  /// What a proxy says that has taken the connection and not the client.
+  private static let aboutConnections = [
+    "No required SSL certificate was sent", "The SSL certificate error",
+    "The plain HTTP request was sent to HTTPS port",
+  ]
+
   /// How long the server asks to wait: RFC 9110, 10.2.3. At most a day.
   private var retryAfter: Duration? {
     guard let text = header("retry-after") else { return nil }
     let seconds =
-      Int64(text) ?? Timestamp(httpDate: text).map { ($0 - Timestamp.now).components.seconds }
+      Int64(text) ?? Timestamp(httpDate: text).map { ($0 - serverTime).components.seconds }
     return seconds.map { .seconds(min(max(0, $0), 86_400)) }
   }
+
+  /// What time it is by the server's clock, which may be wrong: `Retry-After` is, too, then.
+  private var serverTime: Timestamp { header("date").flatMap(Timestamp.init(httpDate:)) ?? .now }
 }
 
 extension Timestamp {

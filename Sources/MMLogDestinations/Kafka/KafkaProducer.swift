@@ -10,6 +10,9 @@ final class KafkaProducer: @unchecked Sendable {
   private let handle: OpaquePointer
   private let configuration: KafkaDestination.Configuration
 
+  /// What librdkafka has said of brokers; it says it before it gives a message up.
+  private let complaints = Complaints()
+
   /// - Throws: ``DeliveryError/blocked(_:)`` for a property that librdkafka does not take.
   init(_ configuration: KafkaDestination.Configuration) throws {
     self.configuration = configuration
@@ -40,7 +43,14 @@ final class KafkaProducer: @unchecked Sendable {
         rd_kafka_conf_destroy(properties)
         throw DeliveryError.blocked("\(error)")
       }
+      complaints.secrets.append(value)
       try set(name, value, shown: "librdkafka does not take what '\(secret)' has")
+    }
+    rd_kafka_conf_set_opaque(properties, Unmanaged.passUnretained(complaints).toOpaque())
+    rd_kafka_conf_set_error_cb(properties) { _, code, reason, context in
+      guard let reason, let context else { return }
+      Unmanaged<Complaints>.fromOpaque(context).takeUnretainedValue()
+        .note(rd_kafka_resp_err_t(code), String(cString: reason))
     }
     rd_kafka_conf_set_dr_msg_cb(properties) { _, message, _ in
       guard let message, let context = message.pointee._private else { return }
@@ -88,6 +98,7 @@ final class KafkaProducer: @unchecked Sendable {
     defer { rd_kafka_topic_destroy(topic) }
     var metadata: UnsafePointer<rd_kafka_metadata>?
     let code = rd_kafka_metadata(handle, 0, topic, &metadata, 10_000)
+    rd_kafka_poll(handle, 0)
     guard code == RD_KAFKA_RESP_ERR_NO_ERROR, let metadata else { throw error(code) }
     defer { rd_kafka_metadata_destroy(metadata) }
     let topicCode = metadata.pointee.topic_cnt > 0 ? metadata.pointee.topics[0].err : code
@@ -134,6 +145,8 @@ final class KafkaProducer: @unchecked Sendable {
     if code != RD_KAFKA_RESP_ERR_NO_ERROR {
       throw DeliveryError.unavailable("Kafka: \(Self.text(text))")
     }
+    // Messages would wait for their whole time.
+    if complaints.isRefusal { throw error(RD_KAFKA_RESP_ERR__AUTHENTICATION) }
   }
 
   private func purge(_ deliveries: [Delivery]) {
@@ -144,7 +157,8 @@ final class KafkaProducer: @unchecked Sendable {
   private func error(_ code: rd_kafka_resp_err_t) -> DeliveryError {
     let sentence =
       "Kafka at \(configuration.brokers), topic '\(configuration.topic)': "
-      + String(cString: rd_kafka_err2str(code))
+      + (complaints.last ?? String(cString: rd_kafka_err2str(code)))
+    if complaints.isRefusal { return .blocked("\(sentence); check its properties") }
     switch code {
     case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC,
       RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED,
@@ -163,6 +177,30 @@ final class KafkaProducer: @unchecked Sendable {
 // Macros that Swift does not import as what they are.
 private let RD_KAFKA_PURGE_F_QUEUE_: CInt = 1
 private let RD_KAFKA_PURGE_F_INFLIGHT_: CInt = 2
+
+/// What librdkafka says of brokers. Touched while the producer is polled, by whom it belongs to.
+private final class Complaints {
+  private(set) var last: String?
+  /// Whether a broker does not take this client, or this client not the broker.
+  private(set) var isRefusal = false
+  /// What no complaint may show.
+  var secrets: [String] = []
+
+  func note(_ code: rd_kafka_resp_err_t, _ reason: String) {
+    let refusals = [
+      RD_KAFKA_RESP_ERR__AUTHENTICATION, RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED,
+      RD_KAFKA_RESP_ERR__SSL,
+    ]
+    // An alert is what a broker says in TLS that does not take this client's certificate.
+    if refusals.contains(code) || reason.contains(" alert ") {
+      isRefusal = true
+    } else if isRefusal || code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN {
+      // That all brokers are down says less than what was said of one.
+      if last != nil { return }
+    }
+    last = reason.hiding(secrets).excerpt
+  }
+}
 
 /// What has become of a message.
 private final class Delivery {

@@ -117,7 +117,28 @@ package struct DestinationSettings: Sendable {
         throw SettingError("'\(name)' takes \(setting.placeholder)")
       }
     }
+    if let file = Self.fileFor(secretIn: name, value) {
+      throw SettingError("a secret stands in a file, where others do not see it: set '\(file)'")
+    }
     values[name, default: []].append(value)
+  }
+
+  /// The setting by which a secret would come from a file; nil for what is none.
+  private static func fileFor(secretIn name: String, _ value: String) -> String? {
+    switch name {
+    case "proxy", "endpoint":
+      guard value.contains("@") else { return nil }
+      return name == "proxy" ? "proxy-password-file" : "credentials-file"
+    case "header":
+      let header = value.prefix { $0 != ":" }.trimmingWhitespace.lowercased()
+      let secrets = ["authorization", "proxy-authorization", "x-api-key", "x-clickhouse-key"]
+      return secrets.contains(header) ? "header-file" : nil
+    case "property":
+      let property = value.prefix { $0 != "=" }.trimmingWhitespace.lowercased()
+      let parts = ["password", "secret", "ssl.key.pem", "jaas.config"]
+      return parts.contains { property.contains($0) } ? "property-file" : nil
+    default: return nil
+    }
   }
 
   private var kind: String {

@@ -97,6 +97,10 @@ package enum DestinationURL: Hashable, Sendable {
         "a URL must not have a user or a password in it, which others see; set user and "
           + "password-file")
     }
+    guard !rest.lowercased().contains("password=") else {
+      throw SettingError(
+        "a URL must not have a password in it, which others see; set password-file")
+    }
     return String(authority)
   }
 

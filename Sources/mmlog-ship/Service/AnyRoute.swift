@@ -66,7 +66,13 @@ struct AnyRoute: Sendable {
       case .records(let shipper): return try await shipper.shipAll()
       case .archives(let shipper, _, _):
         _ = try await shipper.shipAll()
-        return true
+        // Also who was killed within an upload has a lease, for a while.
+        let leases = try shipper.waiting().compactMap(\.state.lease)
+        guard !isShared, let lease = leases.first else { return true }
+        Command.complain(
+          "\(name): \(leases.count) archives are leased to others, the first to '\(lease.owner)' "
+            + "until \(lease.expiry); they are not sent before that")
+        return false
       }
     } catch {
       // That one sends what is there.

@@ -8,33 +8,24 @@ FOLDER/requests gets a line of JSON for each request. FOLDER/port gets the port 
 """
 
 import base64
-import http.server
 import json
-import os
 import socket
 import socketserver
-import ssl
 import sys
 import threading
 import time
 import zlib
+
+import serving
 
 folder = sys.argv[1]
 plan = [json.loads(line) for line in open(f"{folder}/plan")]
 lock = threading.Lock()
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *arguments):
-        pass
-
-    def address_string(self):
-        return "client"
-
+class Handler(serving.Handler):
     def handle_any(self):
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = self.body()
         encoding = self.headers.get("Content-Encoding")
         plain = zlib.decompress(body, 31) if encoding == "gzip" else body
         with lock:
@@ -75,14 +66,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
     do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = handle_any
 
 
-class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
-    daemon_threads = True
-
-    def handle_error(self, *arguments):
-        pass
-
-
-class UnixServer(Server):
+class UnixServer(serving.Server):
     address_family = socket.AF_UNIX
 
     def server_bind(self):
@@ -90,19 +74,6 @@ class UnixServer(Server):
         self.server_name, self.server_port = "localhost", 0
 
 
-if "--unix" in sys.argv:
-    server = UnixServer(f"{folder}/socket", Handler)
-else:
-    server = Server(("127.0.0.1", 0), Handler)
-if "--tls" in sys.argv:
-    certificate, key, clients = sys.argv[sys.argv.index("--tls") + 1:][:3]
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
-    if clients != "-":
-        context.load_verify_locations(clients)
-        context.verify_mode = ssl.CERT_REQUIRED
-    server.socket = context.wrap_socket(server.socket, server_side=True)
-with open(f"{folder}/port.new", "w") as file:
-    file.write(str(server.server_port))
-os.rename(f"{folder}/port.new", f"{folder}/port")
-server.serve_forever()
+is_unix = "--unix" in sys.argv
+server = UnixServer(f"{folder}/socket", Handler) if is_unix else serving.Server(("127.0.0.1", 0), Handler)
+serving.serve(folder, server, sys.argv)

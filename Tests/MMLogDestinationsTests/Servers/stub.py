@@ -1,6 +1,6 @@
 """A stand-in with the rules of Elasticsearch's bulk API, or of Loki's push API. It is neither.
 
-    stub.py FOLDER elasticsearch|loki
+    stub.py FOLDER elasticsearch|loki [--tls CERTIFICATE KEY -]
 
 FOLDER/port gets the port. FOLDER/stored gets a line of JSON for each document or entry that was new.
 
@@ -10,14 +10,15 @@ Loki: an entry that is there (same stream, time, line) is dropped; one of more t
 while others are stored; so is one older than a week.
 """
 
-import gzip
-import http.server
 import json
-import os
 import sys
+import threading
 import time
 
+import serving
+
 folder, kind = sys.argv[1:3]
+lock = threading.Lock()
 known = set()
 requests = 0
 
@@ -68,31 +69,15 @@ def loki(path, body):
     return (400, "; ".join(problems)) if problems else (204, "")
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *arguments):
-        pass
-
+class Handler(serving.Handler):
     def do_GET(self):
-        self.answer(200, {"tagline": "a stub"})
+        self.answer(200, json.dumps({"tagline": "a stub"}))
 
     def do_POST(self):
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        if self.headers.get("Content-Encoding") == "gzip":
-            body = gzip.decompress(body)
-        self.answer(*{"elasticsearch": elasticsearch, "loki": loki}[kind](self.path, body))
-
-    def answer(self, status, content):
-        content = (content if isinstance(content, str) else json.dumps(content)).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(content)
+        body = self.plain_body()
+        with lock:
+            status, content = {"elasticsearch": elasticsearch, "loki": loki}[kind](self.path, body)
+        self.answer(status, content if isinstance(content, str) else json.dumps(content))
 
 
-server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
-with open(f"{folder}/port.new", "w") as file:
-    file.write(str(server.server_port))
-os.rename(f"{folder}/port.new", f"{folder}/port")
-server.serve_forever()
+serving.serve(folder, serving.Server(("127.0.0.1", 0), Handler), sys.argv)

@@ -1,0 +1,85 @@
+"""A proxy of HTTP: CONNECT for https, whole URLs for http. It writes down what it is asked for.
+
+    proxy.py FOLDER [CREDENTIALS-FILE]
+
+The file has USER:PASSWORD, which clients then have to give. FOLDER/port gets the port, FOLDER/requests a line of JSON for each
+request: method, target, headers.
+"""
+
+import base64
+import http.client
+import json
+import socket
+import sys
+import threading
+import urllib.parse
+
+import serving
+
+folder, *credentials = sys.argv[1:]
+lock = threading.Lock()
+
+
+def copy(source, target):
+    try:
+        while data := source.recv(1 << 16):
+            target.sendall(data)
+    except OSError:
+        pass
+    for end in (source, target):
+        try:
+            end.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+
+
+class Handler(serving.Handler):
+    def is_allowed(self):
+        with lock, open(f"{folder}/requests", "a") as file:
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            file.write(json.dumps({"method": self.command, "target": self.path, "headers": headers}) + "\n")
+        if not credentials:
+            return True
+        with open(credentials[0]) as file:
+            expected = "Basic " + base64.b64encode(file.read().strip().encode()).decode()
+        given = self.headers.get("Proxy-Authorization")
+        if given == expected:
+            return True
+        # As bad as a proxy can be: it repeats what it was given.
+        words = base64.b64decode((given or "").removeprefix("Basic "))
+        self.body()
+        self.answer(407, b"not with " + words, {"Proxy-Authenticate": 'Basic realm="proxy"'})
+        return False
+
+    def do_CONNECT(self):
+        if not self.is_allowed():
+            return
+        host, _, port = self.path.rpartition(":")
+        try:
+            server = socket.create_connection((host, int(port)))
+        except OSError as error:
+            return self.answer(502, str(error))
+        self.send_response(200)
+        self.end_headers()
+        back = threading.Thread(target=copy, args=(server, self.connection), daemon=True)
+        back.start()
+        copy(self.connection, server)
+        back.join()
+        self.close_connection = True
+
+    def handle_any(self):
+        if not self.is_allowed():
+            return
+        url = urllib.parse.urlsplit(self.path)
+        if url.scheme != "http":
+            return self.answer(400, "a proxy takes whole URLs")
+        server = http.client.HTTPConnection(url.netloc)
+        headers = {name: value for name, value in self.headers.items() if not name.lower().startswith("proxy-")}
+        server.request(self.command, url.path + (f"?{url.query}" if url.query else ""), self.body(), headers)
+        response = server.getresponse()
+        self.answer(response.status, response.read(), {})
+
+    do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = handle_any
+
+
+serving.serve(folder, serving.Server(("127.0.0.1", 0), Handler))

@@ -1,0 +1,129 @@
+import Foundation
+import TestSupport
+
+/// A server in Python, of `Servers`, in a process and a folder of its own.
+final class TestServer {
+  let folder: TemporaryDirectory
+  let process: ChildProcess
+  let port: String
+
+  /// Starts it, and waits until it is ready.
+  ///
+  /// - Parameters:
+  ///   - script: The program; its first argument is the folder.
+  ///   - arguments: Its other arguments.
+  init(
+    _ script: String, _ arguments: [String] = [], in folder: TemporaryDirectory = .init()
+  ) throws {
+    self.folder = folder
+    process = try ChildProcess(
+      Python.program, [Python.script(script), folder.path] + arguments, output: folder("output"))
+    try process.wait { FileManager.default.fileExists(atPath: folder("port")) }
+    port = Folder.text(folder("port"))
+  }
+
+  var url: String { "http://127.0.0.1:\(port)" }
+
+  /// What it has noted in a file, line by line.
+  func lines(_ name: String) -> [String] {
+    Folder.text(folder(name)).split(separator: "\n").map(String.init)
+  }
+
+  /// What it has noted in a file, as lines of JSON.
+  func notes<Note: Decodable>(_ name: String, as type: Note.Type = Note.self) throws -> [Note] {
+    try lines(name).map { try JSONDecoder().decode(Note.self, from: Data($0.utf8)) }
+  }
+}
+
+/// What of Python is there.
+enum Python {
+  /// The one in MMLOG_PYTHON, the one with what `Tools/setup --receivers` installs, or any.
+  static let program: String = {
+    if let path = ProcessInfo.processInfo.environment["MMLOG_PYTHON"] { return path }
+    let root = #filePath.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
+    let installed = "\(root)/.build/receivers/bin/python3"
+    return FileManager.default.isExecutableFile(atPath: installed) ? installed : "python3"
+  }()
+
+  static func script(_ name: String) -> String {
+    "\(#filePath.split(separator: "/").dropLast().map { "/\($0)" }.joined())/Servers/\(name)"
+  }
+
+  static func has(_ modules: String...) -> Bool {
+    let imports = "import \(modules.joined(separator: ", "))"
+    return (try? ChildProcess.run(program, ["-c", imports], output: "/dev/null")) != nil
+  }
+}
+
+/// A program of this machine's that tests use where it is there.
+enum Program {
+  static func path(_ name: String) -> String? {
+    let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
+    return (folders + ["/usr/sbin", "/usr/bin"]).map { "\($0)/\(name)" }
+      .first { FileManager.default.isExecutableFile(atPath: $0) }
+  }
+}
+
+/// A port of loopback that nobody had a moment ago, for programs that cannot say which they took.
+func unusedPort() throws -> UInt16 {
+  let descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+  defer { close(descriptor) }
+  var address = sockaddr_in()
+  address.sin_family = sa_family_t(AF_INET)
+  address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+  var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+  let status = withUnsafeMutablePointer(to: &address) { address in
+    address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+      bind(descriptor, $0, size) == 0 ? getsockname(descriptor, $0, &size) : -1
+    }
+  }
+  guard status == 0 else { throw Failure("no port: errno \(errno)") }
+  return UInt16(bigEndian: address.sin_port)
+}
+
+/// Whether somebody listens there.
+func isListening(_ port: UInt16) -> Bool {
+  let descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+  defer { close(descriptor) }
+  var address = sockaddr_in()
+  address.sin_family = sa_family_t(AF_INET)
+  address.sin_port = port.bigEndian
+  address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+  return withUnsafePointer(to: &address) { address in
+    address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+      connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
+    }
+  }
+}
+
+/// An authority, and the certificates that it has signed: of a server on loopback, and of a client.
+struct TestAuthority {
+  let folder = TemporaryDirectory()
+
+  init() throws {
+    let made = """
+      cd '\(folder.path)'
+      openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=ca \
+        -keyout ca.key -out ca.pem
+      for name in server client; do
+        openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=$name \
+          -keyout $name.key -out $name.csr
+        printf 'subjectAltName=IP:127.0.0.1\\n' >$name.ext
+        openssl x509 -req -in $name.csr -CA ca.pem -CAkey ca.key -CAcreateserial -days 2 \
+          -extfile $name.ext -out $name.pem
+      done
+      """
+    try ChildProcess.run("sh", ["-ec", made], output: folder("output"))
+  }
+
+  /// `ca.pem`, `server.pem`, `server.key`, `client.pem`, `client.key`.
+  func callAsFunction(_ name: String) -> String { folder(name) }
+
+  /// What has a server in Python speak TLS.
+  ///
+  /// - Parameter verifiesClients: Whether a client needs a certificate of this authority.
+  func options(verifiesClients: Bool = false) -> [String] {
+    let clients = verifiesClients ? self("ca.pem") : "-"
+    return ["--tls", self("server.pem"), self("server.key"), clients]
+  }
+}
