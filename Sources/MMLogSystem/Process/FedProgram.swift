@@ -18,7 +18,7 @@ package enum FedProgram {
   package struct Result: Sendable {
     /// How it ended.
     package let ending: Ending
-    /// Whether it has read all of its input, or at least has not gone away before that.
+    /// Whether it has read all of its input.
     package let hasTakenInput: Bool
     /// The last 1,000 bytes of what it said on standard output and standard error.
     package let said: [UInt8]
@@ -48,6 +48,7 @@ package enum FedProgram {
     }
     let deadline = Clock.monotonic() &+ UInt64(max(0, timeout))
     var (written, hasTaken, said, stopped) = (0, true, [UInt8](), nil as Ending?)
+    var unread = Unread()
     if input.isEmpty { toChild.closeWriting() }
     while true {
       wait(toChild.writing, fromChild.reading)
@@ -56,15 +57,18 @@ package enum FedProgram {
         case .some(let count): written += count
         case .none: (hasTaken, written) = (false, input.count)
         }
-        if written == input.count { toChild.closeWriting() }
+        if written == input.count {
+          if hasTaken { unread.watch(toChild.writing) }
+          toChild.closeWriting()
+        }
       }
       if !read(fromChild.reading, &said) { fromChild.closeReading() }
       var status: CInt = 0
       if waitpid(id, &status, WNOHANG) == id {
         _ = read(fromChild.reading, &said)
         return Result(
-          ending: stopped ?? ending(status), hasTakenInput: hasTaken && written == input.count,
-          said: said)
+          ending: stopped ?? ending(status),
+          hasTakenInput: hasTaken && written == input.count && unread.isEmpty, said: said)
       }
       if stopped == nil {
         if isCanceled() { stopped = .canceled }
@@ -159,6 +163,27 @@ package enum FedProgram {
   private static func copies(of texts: [String]) -> [UnsafeMutablePointer<CChar>?] {
     texts.map { (text: String) -> UnsafeMutablePointer<CChar>? in strdup(text) } + [nil]
   }
+}
+
+/// What stands in a pipe that nobody has read.
+private struct Unread: ~Copyable {
+  private var descriptor: CInt = -1
+  /// FIONREAD, which is not imported.
+  private static let count: UInt = 0x541B
+
+  /// Another end for reading, by which nothing is read: proc(5), `/proc/PID/fd`. It is not made
+  /// before all is written, since it would hide that the program has closed its own.
+  mutating func watch(_ writing: CInt) {
+    descriptor = open("/proc/self/fd/\(writing)", O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+  }
+
+  /// True also where nobody knows: ioctl(2).
+  var isEmpty: Bool {
+    var bytes: CInt = 0
+    return descriptor < 0 || ioctl(descriptor, Self.count, &bytes) != 0 || bytes == 0
+  }
+
+  deinit { if descriptor >= 0 { _ = close(descriptor) } }
 }
 
 /// A pipe whose ends no program inherits.
