@@ -37,6 +37,7 @@ extension LogStore.Configuration {
     servesSignalHandlers = options.serves_signal_handlers
     containsFaults = !options.no_fault_containment
     allowsUntrustedDirectory = options.allows_untrusted_directory
+    hashChain = options.hash_chain
     if options.file_mode > 0 { fileMode = options.file_mode }
     if options.file_group != nil { fileGroup = String(c: options.file_group) }
     for text in String(c: options.recipients).split(separator: ",") {

@@ -10,6 +10,8 @@ package enum Cryptography {
   package static let keySize = 32
   /// Bytes that ChaCha20-Poly1305 adds to what it encrypts.
   package static let tagSize = 16
+  /// Bytes of SHA-256.
+  package static let hashSize = 32
   /// Bytes of ChaCha20-Poly1305's nonce.
   package static let nonceSize = 12
 
@@ -51,15 +53,18 @@ package enum Cryptography {
     let cipher: OpaquePointer
     let streamCipher: OpaquePointer
     let derivation: OpaquePointer
+    let hash: OpaquePointer
 
     static let shared = Algorithms()
 
     init?() {
       guard let cipher = EVP_CIPHER_fetch(nil, "ChaCha20-Poly1305", nil),
         let streamCipher = EVP_CIPHER_fetch(nil, "AES-256-CTR", nil),
-        let derivation = EVP_KDF_fetch(nil, "HKDF", nil)
+        let derivation = EVP_KDF_fetch(nil, "HKDF", nil),
+        let hash = EVP_MD_fetch(nil, "SHA256", nil)
       else { return nil }
-      (self.cipher, self.streamCipher, self.derivation) = (cipher, streamCipher, derivation)
+      (self.cipher, self.streamCipher) = (cipher, streamCipher)
+      (self.derivation, self.hash) = (derivation, hash)
     }
 
     static func get() throws(CryptoError) -> Algorithms {
@@ -126,11 +131,21 @@ package enum Cryptography {
         return_size: 0)
     }
 
+    /// SHA-256 (FIPS 180-4).
+    package static func hash(of bytes: UnsafeRawBufferPointer) throws(CryptoError) -> [UInt8] {
+      let algorithm = try Algorithms.get().hash
+      var hash = [UInt8](repeating: 0, count: hashSize)
+      guard EVP_Digest(bytes.baseAddress, bytes.count, &hash, nil, algorithm, nil) == 1 else {
+        throw .library("EVP_Digest")
+      }
+      return hash
+    }
+
     /// HMAC with SHA-256 (RFC 2104).
     package static func authenticationCode(
       of bytes: [UInt8], key: SecretKey
     ) throws(CryptoError) -> [UInt8] {
-      var code = [UInt8](repeating: 0, count: 32)
+      var code = [UInt8](repeating: 0, count: hashSize)
       var size = 0
       let result = key.withBytes { key in
         EVP_Q_mac(
@@ -346,6 +361,10 @@ package enum Cryptography {
     package static func deriveKey(
       from key: SecretKey, salt: [UInt8], info: StaticString
     ) throws(CryptoError) -> SecretKey { throw .missingLibrary }
+
+    package static func hash(of bytes: UnsafeRawBufferPointer) throws(CryptoError) -> [UInt8] {
+      throw .missingLibrary
+    }
 
     package static func authenticationCode(
       of bytes: [UInt8], key: SecretKey

@@ -101,6 +101,8 @@ package struct RingHeader: Equatable, Sendable {
   package var geometry: RingGeometry
   /// Records below this level are flight records: no archive has them before they are captured.
   package var archiveLevel: Level
+  /// Whether the frames of the session's archives are chained: see ``FrameChain``.
+  package var isChained: Bool
   package var areas: RingAreas
   /// What is wrong with the table of the areas, part of a sentence; nil: nothing.
   package let areaProblem: String?
@@ -109,11 +111,12 @@ package struct RingHeader: Equatable, Sendable {
 
   package init(
     identity: SessionIdentity, geometry: RingGeometry, archiveLevel: Level = .trace,
-    areas: RingAreas = .usual
+    isChained: Bool = false, areas: RingAreas = .usual
   ) {
     self.identity = identity
     self.geometry = geometry
     self.archiveLevel = archiveLevel
+    self.isChained = isChained
     self.areas = areas
     areaProblem = nil
     isCorrected = false
@@ -124,6 +127,7 @@ package struct RingHeader: Equatable, Sendable {
     encodeFileHeader(.ring, identity, pageSize: pageSize) { out in
       geometry.encode(into: out)
       out.store(archiveLevel.rawValue, RingLayout.archiveLevel)
+      out.store(UInt8(isChained ? 1 : 0), RingLayout.isChained)
     } + areas.encoded
   }
 
@@ -135,10 +139,10 @@ package struct RingHeader: Equatable, Sendable {
       (bytes) throws(FormatError) in
       (
         SessionIdentity(bytes), try RingGeometry(checking: bytes),
-        Level(fromFile: bytes[RingLayout.archiveLevel])
+        Level(fromFile: bytes[RingLayout.archiveLevel]), bytes[RingLayout.isChained] != 0
       )
     }
-    (identity, geometry, archiveLevel) = fields
+    (identity, geometry, archiveLevel, isChained) = fields
     self.isCorrected = isCorrected
     (areas, areaProblem) = RingAreas.read(from: bytes, before: geometry.dictionaryOffset)
   }
@@ -151,16 +155,22 @@ package struct ArchiveHeader: Equatable, Sendable {
   package var number: UInt32
   /// When it was begun.
   package var created: Timestamp
+  /// If its frames are chained, the head of the session's archive before it, or
+  /// ``FrameHash/none``; nil: they are not.
+  package var previousHead: FrameHash?
   /// Whether one bit of it was wrong when it was read, and was corrected.
   package let isCorrected: Bool
 
   /// Which archive it begins.
   package var id: ArchiveID { ArchiveID(session: identity.session, number: number) }
 
-  package init(identity: SessionIdentity, number: UInt32, created: Timestamp) {
+  package init(
+    identity: SessionIdentity, number: UInt32, created: Timestamp, previousHead: FrameHash? = nil
+  ) {
     self.identity = identity
     self.number = number
     self.created = created
+    self.previousHead = previousHead
     isCorrected = false
   }
 
@@ -168,6 +178,8 @@ package struct ArchiveHeader: Equatable, Sendable {
     encodeFileHeader(.archive, identity, pageSize: pageSize) { out in
       out.store(number, FileHeaderLayout.archiveNumber)
       out.store(created, FileHeaderLayout.archiveCreated)
+      previousHead?.encode(into: out, at: FileHeaderLayout.previousHead)
+      out.store(UInt8(previousHead == nil ? 0 : 1), FileHeaderLayout.isChained)
     }
   }
 
@@ -175,10 +187,12 @@ package struct ArchiveHeader: Equatable, Sendable {
     let (fields, isCorrected) = try readFileHeader(bytes, of: .archive) { bytes in
       (
         SessionIdentity(bytes), bytes.load(FileHeaderLayout.archiveNumber, as: UInt32.self),
-        bytes.load(FileHeaderLayout.archiveCreated, as: Timestamp.self)
+        bytes.load(FileHeaderLayout.archiveCreated, as: Timestamp.self),
+        bytes[FileHeaderLayout.isChained] == 0
+          ? nil : FrameHash(bytes, at: FileHeaderLayout.previousHead)
       )
     }
-    (identity, number, created) = fields
+    (identity, number, created, previousHead) = fields
     self.isCorrected = isCorrected
   }
 }

@@ -49,6 +49,9 @@ package enum FileHeaderLayout {
   package static let specific = storeName + storeNameSize
   package static let archiveNumber = specific
   package static let archiveCreated = archiveNumber + 4 + 4
+  /// Of an archive whose frames are chained: the head of the session's archive before it.
+  package static let previousHead = archiveCreated + 8
+  package static let isChained = previousHead + FrameHashLayout.size
   package static let checksum = size - 4
   package static let size = 512
 
@@ -68,6 +71,8 @@ package enum RingLayout {
   package static let segmentHeaderSize = segmentCount + 4
   /// The level below which records stay in the ring.
   package static let archiveLevel = segmentHeaderSize + 4
+  /// Whether the frames of the session's archives are chained.
+  package static let isChained = archiveLevel + 1
   /// Where the segments' uses are, a word for each segment: see ``SegmentUse``.
   package static let usesOffset = archiveLevel + 8
 
@@ -364,6 +369,11 @@ package enum ArchiveIDLayout {
   package static let size = number + 4
 }
 
+/// The hash of a frame, wherever it stands: SHA-256.
+package enum FrameHashLayout {
+  package static let size = 32
+}
+
 package enum FrameLayout {
   package static let marker = 0
   package static let type = marker + 8
@@ -388,10 +398,12 @@ package enum FrameLayout {
   package static let counts = clockTicks
   /// When the session ended that ends in the archive: of an index only.
   package static let countsEndTime = size - 8
-  /// Of records: bit 0: flight records; bits 1 and 2: ``TextEffort``. Of all: bit 3: encrypted.
+  /// Of records: bit 0: flight records; bits 1 and 2: ``TextEffort``. Of all: bit 3: encrypted;
+  /// bit 4: the header ends with the hash of what comes before the frame.
   package static let flags = levels + 2
   package static let flightFlag: UInt8 = 1
   package static let encryptedFlag: UInt8 = 8
+  package static let chainedFlag: UInt8 = 16
   package static let effortShift: UInt8 = 1
   package static let effortMask: UInt8 = 3
   package static let numberOfCounts = 8

@@ -24,6 +24,7 @@ struct Pipe {
         throw UsageError("--recipient: \(error)")
       }
     }
+    configuration.hashChain = arguments.isSet(.hashChain)
     let name = arguments.required(.name)
     level = Level(name: arguments.required(.level)) ?? .info
     store = try LogStore(

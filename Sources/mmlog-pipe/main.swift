@@ -18,6 +18,10 @@ extension Option {
     "recipient", short: "r", value: "AGE1...", repeatable: true,
     "Encrypt the archives for this recipient of age. --ring-directory must be on a tmpfs, such as "
       + "/dev/shm/NAME.")
+  static let hashChain = Option(
+    "hash-chain",
+    "Have each frame of an archive carry the hash of the one before it: 'mmlog-decode verify "
+      + "--anchor' then finds what was changed or taken out.")
   static let ringSize = Option(
     "ring-size", value: "MIB", default: "8", "Size of the ring in mebibytes, 1 to 4096.")
   static let rotationSize = Option(
@@ -35,7 +39,8 @@ let command = Command(
       + "log is closed. When the disk cannot keep up, the writer waits; nothing is dropped.",
   ],
   options: [
-    .directory, .name, .level, .label, .tee, .ringDirectory, .recipient, .ringSize, .rotationSize,
+    .directory, .name, .level, .label, .tee, .ringDirectory, .recipient, .hashChain, .ringSize,
+    .rotationSize,
   ],
   examples: [
     Example(

@@ -18,7 +18,7 @@ extension Command {
     ],
     commands: [
       .status, .inFlight, .levels, .setLevel, .enable, .disable, .capture, .flush, .rotate, .pin,
-      .unpin, .uploaded, .rewrap, .prune, .collect,
+      .unpin, .uploaded, .rewrap, .head, .prune, .collect,
     ],
     examples: [
       Example("How a service's log fares", "mmlogctl status /var/log/orders"),

@@ -57,6 +57,27 @@ import Testing
     #expect(run.status == 0 && run.errors.contains("archive 1 is not here"))
   }
 
+  @Test("a file of anchors without a whole head is refused, and no file is taken for intact")
+  func aFileOfAnchorsIsRefused() throws {
+    let log = log()
+    for (text, what) in [
+      ("no head\n", "has no head"), ("\nmmlog-head 12\n", "line 2"), ("", "has no head"),
+    ] {
+      let anchors = "\(log.folder.path)/heads.txt"
+      try text.write(toFile: anchors, atomically: false, encoding: .utf8)
+      let run = try decode(["verify", "--anchor", anchors, log.folder.path])
+      #expect(run.status == 2 && run.errors.contains(what), "\(text): \(run.errors)")
+    }
+    let anchors = "\(log.folder.path)/heads.txt"
+    let hash = String(repeating: "0", count: 64)
+    let head = "mmlog-head \(log.identity.session) 1 2 \(hash) 1 test"
+    try "Nov 24 collector head: \(head)\n".write(
+      toFile: anchors, atomically: false, encoding: .utf8)
+    let run = try decode(["verify", "-q", "--anchor", anchors, log.folder.path])
+    #expect(run.status == 1 && run.output.contains("heads.txt:1: NOT INTACT"))
+    #expect(run.output.contains("are not chained any more"))
+  }
+
   @Test("sessions are listed") func sessionsAreListed() throws {
     let log = log()
     let crashed = TestLog(session: 2)

@@ -11,6 +11,7 @@ Exit status: 0 clean, 1 corruption or losses, 2 usage, 3 nothing readable.
 
 import collections
 import fcntl
+import hashlib
 import heapq
 import json
 import math
@@ -458,6 +459,7 @@ class Session:
         self.losses, self.ring_losses = [0] * 64, None
         self.ring_state, self.end, self.numbers = None, None, set()
         self.state = []                             # what was in the state slots: (name, value)
+        self.chains = {}                            # {archive: (head of the one before, its own)}
         self.newest = 0                             # archive that a dead session's ring names
         self.newest_frames = 0                      # how many frames it has at least
 
@@ -651,6 +653,9 @@ class Session:
             if number > expected:
                 self.report.note("%s: archives %d to %d are not here"
                                  % (self.name, expected, number - 1))
+            if number in self.chains and number - 1 in self.numbers and (
+                    number - 1 not in self.chains or self.chains[number - 1][1] != self.chains[number][0]):
+                self.report.corruption("%s: archive %d is not chained to the one before" % (self.name, number))
             expected = number + 1
         if self.newest >= expected:
             was_sealed = self.newest_frames >> 31       # or may have been
@@ -979,7 +984,8 @@ def parse_frame(data, at, limit):
     if not data.startswith(SYNC, at) or limit - at < 160:
         return None
     header_size, stored, ranges = u32(data, at + 12), u32(data, at + 16), u32(data, at + 100)
-    if header_size != 160 + 40 * ranges or header_size > limit - at:
+    chained = 32 if data[at + 98] & 16 else 0
+    if header_size != 160 + 40 * ranges + chained or header_size > limit - at:
         return None
     header = data[at:at + header_size]
     if crc32c(header[:132] + bytes(4) + header[136:]) != u32(header, 132):
@@ -987,6 +993,17 @@ def parse_frame(data, at, limit):
     start = at + header_size
     end = start + stored + -stored % 8
     return Frame(at, end, header, data[start:start + stored] if end <= limit else None)
+
+
+def check_chain(data, frames, session, number, corruption):
+    """Whether each frame has the hash of what comes before it (§8)."""
+    head = hashlib.sha256(data[:512]).digest()
+    for frame in frames:
+        if not frame.header[98] & 16 or frame.header[-32:] != head:
+            corruption("frame at %d: what comes before it is not what it says" % frame.at)
+        if frame.header[8] not in (5, 7):
+            head = hashlib.sha256(data[frame.at:frame.end]).digest()
+    session.chains[number] = (data[424:456], head)
 
 
 def is_encrypted(frame):
@@ -1184,7 +1201,10 @@ def read_archive(path, data, sessions, report):
     if key is None and any(is_encrypted(frame) for frame in found):
         note("it is encrypted, and MMLOG_IDENTITY does not open it")
     frames = []
-    for frame in in_order(found, u32(data, limit + 40) if closed else 0, corruption):
+    ordered = in_order(found, u32(data, limit + 40) if closed else 0, corruption)
+    if data[456]:
+        check_chain(data, ordered, session, number, corruption)
+    for frame in ordered:
         try:
             add_frame(frame, frames, session, corruption, key)
         except Malformed as error:
@@ -1232,7 +1252,8 @@ def add_frame(frame, frames, session, corruption, key=None):
             corruption("frame at %d: the index does not count the records" % frame.at)
     elif kind in (3, 4) or (kind == 6 and len(payload) >= 3584 and crc32c(payload[8:3584]) != u32(payload, 4)):
         raise Malformed("too short")
-    for offset in range(160, len(header), 40):
+    end = len(header) - (32 if header[98] & 16 else 0)
+    for offset in range(160, end, 40):
         generation, start, end = struct.unpack_from("<Q2I", header, offset)
         is_flight = kind == 2 and header[98] & 1 == 1
         session.ranges.setdefault((generation, is_flight), []).append((start, end))

@@ -13,6 +13,16 @@
           == Array(hex: "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d"))
     }
 
+    @Test("SHA-256 gives what FIPS 180-4's examples say") func hash() throws {
+      let examples = [
+        ("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+        ("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
+      ]
+      for (text, expected) in examples {
+        #expect(try Array(text.utf8).read { try Cryptography.hash(of: $0) } == Array(hex: expected))
+      }
+    }
+
     @Test("HMAC gives what RFC 4231 says") func authenticationCode() throws {
       let code = try Cryptography.authenticationCode(
         of: Array("what do ya want for nothing?".utf8), key: SecretKey(bytes: Array("Jefe".utf8)))

@@ -64,6 +64,26 @@ import Testing
     #expect(error?.remedy == .halve)
   }
 
+  @Test("PUT has the head of an archive whose frames are chained, to be kept by the receiver")
+  func head() async throws {
+    let folder = TemporaryDirectory()
+    let golden = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .appending(path: "Golden/chained")
+    let name = try #require(
+      FileManager.default.contentsOfDirectory(atPath: golden.path).sorted()
+        .first { $0.hasSuffix(".mmlog") })
+    try Data(contentsOf: golden.appending(path: name)).write(
+      to: URL(filePath: "\(folder.path)/\(name)"))
+    let info = try #require(try Catalog(of: folder.path, store: nil).scan().first)
+    let head = try #require(info.head)
+    let identity = try #require(try ArchiveInfo.identity(ofArchiveAt: info.path))
+    let server = try TestReceiver([PlannedAnswer(status: 201)])
+    _ = try await PutDestination(url: server.url).send(
+      SealedArchive(info: info, identity: identity))
+    let request = try #require(try server.requests.first)
+    #expect(request.headers["mmlog-head"].flatMap { ArchiveHead($0) } == head)
+  }
+
   @Test(
     "S3 has the archive once, in one piece or in parts, and an upload goes on where it was killed",
     .enabled(if: S3Server.isThere, S3Server.missing))

@@ -36,6 +36,7 @@ import Testing
       "dictionary size": (Ring.dictionarySize, 424), "segments": (Ring.segmentsOffset, 432),
       "segment size": (Ring.segmentSize, 440), "count": (Ring.segmentCount, 448),
       "header size": (Ring.segmentHeaderSize, 452), "archive level": (Ring.archiveLevel, 456),
+      "ring's chain": (Ring.isChained, 457),
       "uses": (Ring.usesOffset, 464),
       "file header and table": (Ring.fileHeaderSize, 1024),
       "state": (Ring.state, 1024),
@@ -196,6 +197,9 @@ import Testing
     check([
       "number": (FileHeaderLayout.archiveNumber, 408),
       "created": (FileHeaderLayout.archiveCreated, 416),
+      "previous head": (FileHeaderLayout.previousHead, 424),
+      "archive's chain": (FileHeaderLayout.isChained, 456), "hash": (FrameHashLayout.size, 32),
+      "chained": (Int(Frame.chainedFlag), 16),
       "marker": (Frame.marker, 0), "type": (Frame.type, 8), "codec": (Frame.codec, 9),
       "header": (Frame.headerSize, 12), "payload": (Frame.payloadSize, 16),
       "raw": (Frame.rawSize, 20),

@@ -155,6 +155,9 @@ typedef struct mmlog_options {
   const char *recipients;
   // How many threads move records to archives: 1 or 2, one of which encodes frames. Default: 1.
   uint32_t drain_threads;
+  // Each frame of an archive carries the hash of the one before it, so that 'mmlog-decode verify
+  // --anchor' finds what was changed or taken out. For builds with the trait Encryption.
+  bool hash_chain;
 } mmlog_options;
 
 // Opens a store: makes the directory, moves what dead processes of this name left in their rings to

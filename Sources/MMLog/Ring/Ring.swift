@@ -62,6 +62,7 @@ final class Ring: @unchecked Sendable {
   ///   - dictionarySize: How much of the dictionary has space at once; nil: all of it. The rest is a
   ///     hole in the file until it is needed.
   ///   - archiveLevel: See ``archiveLevel``.
+  ///   - isChained: Whether the frames of its archives are chained, for whoever recovers it.
   ///   - containsFaults: Whether a fault in the map is to end in private memory. If so, containment
   ///     has been started.
   ///   - recordsCrashes: Whether a fatal signal is to be recorded in it. If so, its handlers have
@@ -69,7 +70,8 @@ final class Ring: @unchecked Sendable {
   /// - Throws: ``LogError``; nothing is left behind then.
   init(
     in directory: borrowing Directory, identity: SessionIdentity, geometry: RingGeometry,
-    dictionarySize: Int? = nil, archiveLevel: Level = .trace, containsFaults: Bool = false,
+    dictionarySize: Int? = nil, archiveLevel: Level = .trace, isChained: Bool = false,
+    containsFaults: Bool = false,
     recordsCrashes: Bool = false
   ) throws(LogError) {
     self.identity = identity
@@ -88,7 +90,7 @@ final class Ring: @unchecked Sendable {
         self.mapping = consume mapping
         unpopulated = Self.populatedLater(geometry, dictionarySize: size)
         let fileHeader = RingHeader(
-          identity: identity, geometry: geometry, archiveLevel: archiveLevel)
+          identity: identity, geometry: geometry, archiveLevel: archiveLevel, isChained: isChained)
         Self.writeFileHeader(at: base, fileHeader)
         Self.write(firstPair, at: base + RingLayout.firstClockPair)
         TestPoint.reach(.ringHeaderWritten)

@@ -83,6 +83,16 @@ extension LogStore {
     /// `Encryption`. `docs/SECURITY.md` says who can read what.
     public var recipients: [Recipient] = []
 
+    /// Whether each frame of an archive carries the hash of the one before it, and each archive that
+    /// of the one before it in its session. Default: false.
+    ///
+    /// Who knows a hash finds out whether anything before it was changed, taken out or put in:
+    /// `mmlogctl head` and ``ArchiveInfo/head`` of ``Event/sealed(archive:)`` give it, to be kept
+    /// where nobody can change it who can change archives; `mmlog-decode verify --anchor FILE`
+    /// checks it. Costs 32 bytes a frame, and the hashing (SHA-256). Needs the trait `Encryption`,
+    /// and does not encrypt.
+    public var hashChain = false
+
     /// When an archive is closed and the next begun. Default: at 64 MiB or 24 hours. See
     /// ``LogStore/update(_:)``.
     public var rotation = Rotation()
@@ -351,6 +361,11 @@ extension LogStore {
           "recipients needs mmlog's trait Encryption: add traits: [\"Encryption\"] to the package's "
             + "dependency on mmlog, and install libssl-dev")
       }
+      guard !hashChain || Cryptography.isAvailable else {
+        throw Self.invalid(
+          "hashChain needs mmlog's trait Encryption: add traits: [\"Encryption\"] to the package's "
+            + "dependency on mmlog, and install libssl-dev")
+      }
       guard recipients.count <= KeySlot.mostRecipients else {
         throw Self.invalid(
           "recipients has \(recipients.count) keys: \(KeySlot.mostRecipients) are the most")
@@ -435,7 +450,7 @@ extension LogStore {
     var archiveSettings: ArchiveSeries.Settings {
       ArchiveSeries.Settings(
         rotation: rotation, compressionLevel: compressionLevel,
-        format: compression.format, recipients: recipients)
+        format: compression.format, recipients: recipients, isChained: hashChain)
     }
 
     static func check(_ settings: StoreSettings) throws(LogError) {

@@ -43,17 +43,21 @@ struct StoreLocation: Sendable {
       try Directory.create(directory, newFiles: newFiles)
       try Directory.create(ringDirectory, newFiles: newFiles)
     }
-    if !archiveSettings.recipients.isEmpty { try prepareEncryption() }
+    if !archiveSettings.recipients.isEmpty || archiveSettings.isChained { try prepareLibrary() }
+    if !archiveSettings.recipients.isEmpty { try checkRingDirectory() }
   }
 
-  /// Checks that no record would be on a disk in clear, and has libcrypto look its algorithms up: a
-  /// child of fork must not wait for a lock.
-  private func prepareEncryption() throws(LogError) {
+  /// Has libcrypto look its algorithms up: a child of fork must not wait for a lock.
+  private func prepareLibrary() throws(LogError) {
     do throws(CryptoError) { try Cryptography.prepare() } catch {
       throw LogError(
-        .unsupported, "The store's archives cannot be encrypted: \(error).", path: directory,
-        cause: error)
+        .unsupported, "The store's archives cannot be encrypted or chained: \(error).",
+        path: directory, cause: error)
     }
+  }
+
+  /// Checks that no record would be on a disk in clear.
+  private func checkRingDirectory() throws(LogError) {
     let isInMemory = try explaining("Inspecting the ring's directory failed") {
       () throws(SystemError) in try Directory.open(ringDirectory).isInMemory()
     }

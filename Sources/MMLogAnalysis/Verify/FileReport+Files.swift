@@ -8,11 +8,12 @@ extension FileReport {
     isRing = false
     identity = archive.fileHeader.identity
     number = Int(archive.fileHeader.number)
-    state =
+    let closing =
       archive.isClosed
       ? "closed"
       : archive.tail.tornBytes > 0
         ? "not closed, \(archive.tail.tornBytes) bytes of a frame at its end" : "not closed"
+    state = archive.isChained ? "\(closing), chained" : closing
     parts = archive.frames.map { Part($0) }
     recordCount = parts.reduce(0) { $0 + $1.recordCount }
   }

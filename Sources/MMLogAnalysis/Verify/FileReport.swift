@@ -19,6 +19,9 @@ public struct FileReport: Sendable {
   public let parts: [Part]
   /// What of it cannot be read or cannot be right. Only from `LogFiles.verify(progress:)`.
   public internal(set) var corruption: [LogReader.Corruption] = []
+  /// Of an archive whose frames are chained, why that could not be checked; nil: it was. Only from
+  /// `LogFiles.verify(progress:)`.
+  public internal(set) var unchecked: String?
 
   /// A frame or a segment.
   public struct Part: Sendable {
@@ -55,10 +58,12 @@ extension LogFiles {
     for session in sessions {
       var summary = SessionSummary()
       summary.read(session)
+      let chain = ChainCheck(session)
       for (index, archive) in session.archives.enumerated() {
         guard progress(archive.path) else { return reports }
         var report = FileReport(archive)
-        let known = summary.corruption[index] ?? []
+        let known = (summary.corruption[index] ?? []) + (chain.corruption[index] ?? [])
+        report.unchecked = archive.isChained ? chain.problem : nil
         report.corruption = FileCheck.corruption(in: archive, known: known)
         reports.append(report)
       }

@@ -60,6 +60,7 @@ struct ArchiveUpload {
         all.append(("last-time", times.upperBound.description))
       }
     }
+    if let head = info.head { all.append(("head", head.description)) }
     return all.map { ("\(prefix)\($0)", $1.headerValue) }
   }
 }

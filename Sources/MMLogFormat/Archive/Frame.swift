@@ -58,13 +58,21 @@ package struct FrameHeader: Equatable, Sendable {
   /// Which archive it was written into. A frame that stands in another one got there by a fault.
   package var archive = ArchiveID.none
   package var ranges: [RingRange] = []
+  /// In a chained archive, the hash of what comes before the frame: see ``FrameChain``.
+  package var previous: FrameHash?
 
   package init(_ type: FrameType, codec: FrameCodec = .rows) {
     self.type = type
     self.codec = codec
   }
 
-  package var headerSize: Int { FrameLayout.size + ranges.count * FrameLayout.rangeSize }
+  package var headerSize: Int {
+    Self.size(ranges: ranges.count, isChained: previous != nil)
+  }
+
+  private static func size(ranges: Int, isChained: Bool) -> Int {
+    FrameLayout.size + ranges * FrameLayout.rangeSize + (isChained ? FrameHashLayout.size : 0)
+  }
 
   /// The frame's whole size: header, payload and padding.
   package var frameSize: Int { paddedSize(headerSize + payloadSize) }
@@ -100,6 +108,7 @@ package struct FrameHeader: Equatable, Sendable {
       for (index, range) in ranges.enumerated() {
         range.encode(into: out, at: FrameLayout.size + index * FrameLayout.rangeSize)
       }
+      previous?.encode(into: out, at: out.count - FrameHashLayout.size)
       out.store(headerChecksum(UnsafeRawBufferPointer(out)), FrameLayout.checksum)
     }
   }
@@ -118,6 +127,7 @@ package struct FrameHeader: Equatable, Sendable {
   private var flags: UInt8 {
     (isFlight ? FrameLayout.flightFlag : 0) | effort.rawValue << FrameLayout.effortShift
       | (isEncrypted ? FrameLayout.encryptedFlag : 0)
+      | (previous == nil ? 0 : FrameLayout.chainedFlag)
   }
 
   /// The size of the header that begins `bytes`, if it can be the header of a frame at all.
@@ -128,8 +138,9 @@ package struct FrameHeader: Equatable, Sendable {
       bytes.load(FrameLayout.marker, as: UInt64.self) == FrameLayout.markerValue
     else { return nil }
     let ranges = Int(bytes.load(FrameLayout.rangeCount, as: UInt32.self))
-    let size = FrameLayout.size + ranges * FrameLayout.rangeSize
     guard ranges <= FrameLayout.maximumRanges,
+      case let isChained = bytes[FrameLayout.flags] & FrameLayout.chainedFlag != 0,
+      case let size = size(ranges: ranges, isChained: isChained),
       bytes.load(FrameLayout.headerSize, as: UInt32.self) == size
     else { return nil }
     return size
@@ -170,7 +181,10 @@ package struct FrameHeader: Equatable, Sendable {
     guard rawSize <= FrameLayout.largestPayload, payloadSize <= FrameLayout.largestPayload else {
       return nil
     }
-    ranges = stride(from: FrameLayout.size, to: bytes.count, by: FrameLayout.rangeSize).map {
+    let isChained = bytes[FrameLayout.flags] & FrameLayout.chainedFlag != 0
+    let end = bytes.count - (isChained ? FrameHashLayout.size : 0)
+    previous = isChained ? FrameHash(bytes, at: end) : nil
+    ranges = stride(from: FrameLayout.size, to: end, by: FrameLayout.rangeSize).map {
       RingRange(bytes, at: $0)
     }
   }

@@ -14,12 +14,14 @@ package final class ArchiveSeries {
     package var format: CompressionFormat
     /// For whom archives are encrypted; none: they are not.
     package var recipients: [Recipient]
+    /// Whether frames are chained: see ``FrameChain``.
+    package var isChained: Bool
 
     package init(
       rotation: Rotation, compressionLevel: Int, format: CompressionFormat = .zlib,
-      recipients: [Recipient] = []
+      recipients: [Recipient] = [], isChained: Bool = false
     ) {
-      self.recipients = recipients
+      (self.recipients, self.isChained) = (recipients, isChained)
       self.rotation = rotation
       self.compressionLevel = compressionLevel
       self.format = format
@@ -57,9 +59,11 @@ package final class ArchiveSeries {
   /// be another thread.
   package let encoder: FrameEncoder
   private var current: ArchiveWriter?
+  /// What the next archive is chained to: the last frame of the one before, if that is known.
+  package var head = FrameHash.none
   private var timer: RotationTimer?
   /// The number of the newest archive.
-  private var number: UInt32
+  package private(set) var number: UInt32
   private var writtenLosses = LossLedger()
   /// Whether names were made in the directory that a power cut could still undo.
   private var hasUnsyncedNames: Bool
@@ -199,7 +203,7 @@ package final class ArchiveSeries {
       try archive.close(dictionary: dictionary)
     }
     try note(number, SessionStateLayout.allFrames)
-    current = nil
+    leave(closing)
     try syncNames()
     TestPoint.reach(.archiveClosed)
     report(.closed(path: closing.path, reason))
@@ -224,9 +228,15 @@ package final class ArchiveSeries {
       report(.synced(failed: false))
     } catch {
       if error.call == .fdatasync { report(.synced(failed: true)) }
-      if archive.isCorrupted { current = nil }
+      if archive.isCorrupted { leave(archive) }
       throw error
     }
+  }
+
+  /// Goes on with another archive, chained to this one.
+  private func leave(_ archive: ArchiveWriter) {
+    head = archive.head?.hash ?? .none
+    current = nil
   }
 
   /// Has the next thing that is done check where the directory's path leads now, however short ago
@@ -247,7 +257,8 @@ package final class ArchiveSeries {
       try close(dictionary: UnsafeRawBufferPointer(start: nil, count: 0))
     }
     let fileHeader = ArchiveHeader(
-      identity: identity, number: number + 1, created: .now)
+      identity: identity, number: number + 1, created: .now,
+      previousHead: settings.isChained ? head : nil)
     let writer: ArchiveWriter
     if let resumed = try resumed(fileHeader) {
       writer = resumed
@@ -298,7 +309,7 @@ package final class ArchiveSeries {
     // Whoever took it away need not let us complete it.
     try? note(number, 0)
     if isWhole { try? archive.close(dictionary: dictionary) }
-    current = nil
+    leave(archive)
     report(.takenAway(path: archive.path))
   }
 

@@ -30,6 +30,8 @@ package final class ArchiveWriter {
   private let compressor: Compressor?
   /// What encrypts it; nil if it has no recipients.
   private let cipher: FrameCipher?
+  /// What its next frame is chained to; nil if its frames are not chained.
+  private var chain: FrameChain?
   private var index: [IndexEntry] = []
   package private(set) var frameCount: UInt32 = 0
   private var recordCount: UInt64 = 0
@@ -65,6 +67,7 @@ package final class ArchiveWriter {
     lock = try LockedFile.make(unfinished, in: directory)
     (start, before) = (0, nil)
     let bytes = fileHeader.encoded(pageSize: UInt32(Host.pageSize))
+    chain = try Self.chain(fileHeader, bytes, path)
     end = bytes.count
     unsynced = UnsyncedBytes(from: 0)
     unsynced.add(bytes)
@@ -96,6 +99,7 @@ package final class ArchiveWriter {
     (self.before, fileName, path) = (before, before.fileName, before.path)
     compressor = compressionLevel > 0 ? Compressor(level: compressionLevel) : nil
     let bytes = fileHeader.encoded(pageSize: UInt32(Host.pageSize))
+    chain = try Self.chain(fileHeader, bytes, before.path)
     start = before.size
     end = start + bytes.count
     unsynced = UnsyncedBytes(from: start)
@@ -116,8 +120,17 @@ package final class ArchiveWriter {
   ) throws(SystemError) -> FrameCipher? {
     if recipients.isEmpty { return nil }
     // Random bytes and memory may be had the next time.
-    do throws(CryptoError) { return try FrameCipher(for: recipients) } catch {
-      throw .unsupported(.libcrypto, path)
+    return try withLibrary(path) { () throws(CryptoError) in try FrameCipher(for: recipients) }
+  }
+
+  private static func chain(
+    _ fileHeader: ArchiveHeader, _ bytes: [UInt8], _ path: String
+  ) throws(SystemError) -> FrameChain? {
+    if fileHeader.previousHead == nil { return nil }
+    return try withLibrary(path) { () throws(CryptoError) in
+      try bytes.withUnsafeBufferPointer { (bytes) throws(CryptoError) in
+        try FrameChain(fileHeader: UnsafeRawBufferPointer(bytes))
+      }
     }
   }
 
@@ -128,6 +141,7 @@ package final class ArchiveWriter {
   ) throws(SystemError) {
     fileHeader = archive.fileHeader
     cipher = nil
+    chain = try archive.head().map { FrameChain(head: $0.hash) }
     (start, before) = (archive.start, nil)
     path = archive.path
     fileName = String(archive.path.split(separator: "/").last ?? "")
@@ -196,6 +210,12 @@ package final class ArchiveWriter {
   /// Whether it has anything but its file header.
   package var isEmpty: Bool { frameCount == 0 }
 
+  /// What the next frame is chained to, which the session's next archive is, too; nil if its frames
+  /// are not chained.
+  package var head: ArchiveHead? {
+    chain.map { ArchiveHead(of: fileHeader, frames: UInt64(frameCount), $0.head) }
+  }
+
   /// What a catalog would say of it, once it is complete: also if a limit has deleted it since.
   package var info: ArchiveInfo {
     let slash = path.lastIndex(of: "/") ?? path.startIndex
@@ -208,8 +228,14 @@ package final class ArchiveWriter {
       number: before?.number ?? fileHeader.number,
       created: created, modified: status.map { Timestamp($0.modified) } ?? created, size: end,
       allocatedSize: status?.allocatedBytes ?? end, isSealed: isComplete,
-      isActive: !isComplete, contents: before?.contents.map { $0 + own } ?? own,
+      isActive: !isComplete, contents: before?.contents.map { $0 + own } ?? own, head: sealedHead,
       state: ArchiveInfo.State())
+  }
+
+  /// The head as the index has it: that is behind it.
+  private var sealedHead: ArchiveHead? {
+    guard isComplete, let head else { return nil }
+    return ArchiveHead(of: fileHeader, frames: head.frames - 1, head.hash)
   }
 
   /// When its file was begun.
@@ -304,7 +330,7 @@ package final class ArchiveWriter {
   /// key.
   private func beginBatch() throws(SystemError) -> Batch {
     var batch = Batch(
-      of: fileHeader.id, at: end - start, ordinal: UInt64(frameCount), cipher, path: path)
+      of: fileHeader.id, at: end - start, ordinal: UInt64(frameCount), cipher, chain, path: path)
     if frameCount == 0 { try batch.addKeySlot() }
     return batch
   }
@@ -316,6 +342,7 @@ package final class ArchiveWriter {
     end += batch.bytes.count
     index += batch.index
     frameCount += batch.frameCount
+    chain = batch.chain
   }
 
   /// What was written and is not known to be on the disk.
@@ -344,14 +371,16 @@ package final class ArchiveWriter {
     var bytes: [UInt8] = []
     var index: [IndexEntry] = []
     var frameCount: UInt32 = 0
+    private(set) var chain: FrameChain?
 
     init(
-      of archive: ArchiveID, at start: Int, ordinal: UInt64, _ cipher: FrameCipher?, path: String
+      of archive: ArchiveID, at start: Int, ordinal: UInt64, _ cipher: FrameCipher?,
+      _ chain: FrameChain?, path: String
     ) {
       self.archive = archive
       self.start = start
       self.ordinal = ordinal
-      (self.cipher, self.path) = (cipher, path)
+      (self.cipher, self.chain, self.path) = (cipher, chain, path)
     }
 
     /// Adds the archive's key for its recipients, if it has any.
@@ -374,13 +403,24 @@ package final class ArchiveWriter {
     /// `fields`.
     mutating func add(_ fields: FrameHeader, stored payload: [UInt8]) throws(SystemError) {
       var header = fields
-      (header.archive, header.ordinal) = (archive, ordinal)
+      (header.archive, header.ordinal, header.previous) = (archive, ordinal, chain?.head)
       let stored = try encrypted(payload, &header)
       let offset = start + bytes.count
       header.encode(storing: stored, into: &bytes)
+      try append(header.type, bytes.count - header.frameSize)
       if header.type != .dictionary { index.append(IndexEntry(offset: offset, header: header)) }
       ordinal += 1
       frameCount += 1
+    }
+
+    /// Chains what comes next to the frame that begins there.
+    private mutating func append(_ type: FrameType, _ place: Int) throws(SystemError) {
+      try withLibrary(path) { () throws(CryptoError) in
+        try bytes.withUnsafeBufferPointer { (bytes) throws(CryptoError) in
+          let frame = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[place...])
+          try chain?.append(type, frame)
+        }
+      }
     }
 
     private func encrypted(
@@ -389,9 +429,16 @@ package final class ArchiveWriter {
       guard let cipher, header.type.isSecret else { return payload }
       header.isEncrypted = true
       header.payloadSize = payload.count + FrameCipher.growth
-      do throws(CryptoError) { return try cipher.encrypt(payload, header) } catch {
-        throw .unsupported(.libcrypto, path)
+      return try withLibrary(path) { [header] () throws(CryptoError) in
+        try cipher.encrypt(payload, header)
       }
     }
   }
+}
+
+/// Does what needs libcrypto.
+private func withLibrary<Result>(
+  _ path: String, _ body: () throws(CryptoError) -> Result
+) throws(SystemError) -> Result {
+  do throws(CryptoError) { return try body() } catch { throw .unsupported(.libcrypto, path) }
 }

@@ -26,20 +26,22 @@ extension ArchiveInfo {
       let fileHeader = try fileHeader(of: file), fileHeader.identity.session == name.session
     else { return nil }
     reported(status)
-    let (isSealed, contents) = try contents(of: file, size: status.size)
+    let (isSealed, contents, head) = try contents(of: file, size: status.size)
     let isActive = isSealed ? false : try file.isLockedByAnother()
     return ArchiveInfo(
       fileName: fileName, directory: directory.path, storeName: name.store, session: name.session,
       number: name.number, created: fileHeader.created, modified: Timestamp(status.modified),
       size: status.size,
       allocatedSize: status.allocatedBytes, isSealed: isSealed, isActive: isActive,
-      contents: contents,
+      contents: contents, head: head,
       state: try ArchiveInfo.State(of: file, name: fileName, in: directory))
   }
 
   /// The header of an archive's file; nil if it cannot be read.
-  static func fileHeader(of file: borrowing File) throws(SystemError) -> ArchiveHeader? {
-    let bytes = try file.bytes(at: 0, count: FileHeaderLayout.size)
+  static func fileHeader(
+    of file: borrowing File, at start: Int = 0
+  ) throws(SystemError) -> ArchiveHeader? {
+    let bytes = try file.bytes(at: start, count: FileHeaderLayout.size)
     return bytes.withUnsafeBytes { bytes in try? ArchiveHeader(bytes) }
   }
 
@@ -61,19 +63,30 @@ extension ArchiveInfo {
   /// since a trailer says how far it is to its own file header.
   private static func contents(
     of file: borrowing File, size: Int
-  ) throws(SystemError) -> (isSealed: Bool, Contents?) {
-    var (sum, end) = (Contents?.none, size)
+  ) throws(SystemError) -> (isSealed: Bool, Contents?, ArchiveHead?) {
+    var (sum, head, end) = (Contents?.none, ArchiveHead?.none, size)
     for part in 0..<maximumParts {
       guard let (start, header) = try indexHeader(of: file, endingAt: end) else {
-        return (part > 0, nil)
+        return (part > 0, nil, head)
       }
-      guard let archiveCounts = header.archiveCounts else { return (true, nil) }
+      if part == 0 { head = try self.head(header, of: file, start) }
+      guard let archiveCounts = header.archiveCounts else { return (true, nil, head) }
       let own = Contents(header.summary, archiveCounts)
       sum = sum.map { own + $0 } ?? own
-      if start == 0 { return (true, sum) }
+      if start == 0 { return (true, sum, head) }
       end = start
     }
-    return (true, nil)
+    return (true, nil, head)
+  }
+
+  /// The head of the archive that begins there, by the header of its index.
+  private static func head(
+    _ index: FrameHeader, of file: borrowing File, _ start: Int
+  ) throws(SystemError) -> ArchiveHead? {
+    guard let hash = index.previous, let header = try fileHeader(of: file, at: start) else {
+      return nil
+    }
+    return ArchiveHead(of: header, frames: index.ordinal, hash)
   }
 
   /// Where the archive begins that ends there, and the header of the index that its trailer names;
@@ -83,16 +96,20 @@ extension ArchiveInfo {
   ) throws(SystemError) -> (start: Int, FrameHeader)? {
     let place = end - TrailerLayout.size
     guard place >= FileHeaderLayout.size else { return nil }
-    let bytes = try file.bytes(at: place, count: TrailerLayout.size)
-    guard let trailer = bytes.withUnsafeBytes({ Trailer($0) }),
+    let last = try file.bytes(at: place, count: TrailerLayout.size)
+    guard let trailer = last.withUnsafeBytes({ Trailer($0) }),
       let size = Int(exactly: trailer.fileSize), (FileHeaderLayout.size...end).contains(size),
       let offset = Int(exactly: trailer.indexOffset),
       (FileHeaderLayout.size..<size).contains(offset)
     else { return nil }
     let start = end - size
-    let header = try file.bytes(
-      at: start + offset, count: min(FrameLayout.size, place - start - offset))
-    let index = header.withUnsafeBytes { FrameHeader($0) }
+    // An index has no ranges, but it may have a hash.
+    let bytes = try file.bytes(
+      at: start + offset,
+      count: min(FrameLayout.size + FrameHashLayout.size, place - start - offset))
+    let index = bytes.withUnsafeBytes { bytes in
+      FrameHeader.size(bytes).flatMap { $0 <= bytes.count ? FrameHeader(bytes.slice(0, $0)) : nil }
+    }
     // A closed archive whose index is corrupted is closed all the same.
     guard let index, index.archive == trailer.archive else { return (start, FrameHeader(.index)) }
     return (start, index)

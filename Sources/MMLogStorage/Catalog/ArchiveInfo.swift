@@ -31,6 +31,8 @@ public struct ArchiveInfo: Equatable, Sendable {
   public let isActive: Bool
   /// What it holds; nil if it is not sealed, or of a version of mmlog that did not note it.
   public let contents: Contents?
+  /// The head of the last archive in it; nil if it is not sealed, or its frames are not chained.
+  public let head: ArchiveHead?
   /// What was noted about it.
   public internal(set) var state: ArchiveInfo.State
 

@@ -121,7 +121,7 @@ package enum FileNames {
   }
 
   /// The store's name that a file's name has in this form, or nil if none has.
-  private static func unescaped(_ text: Substring) -> String? {
+  package static func unescaped(_ text: Substring) -> String? {
     if text.isEmpty { return nil }
     guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
     var (bytes, rest) = ([UInt8](), text.utf8)

@@ -208,6 +208,7 @@ package struct Recovery: ~Copyable {
     // What its own process would have encrypted stays so, whoever recovers it.
     let recipients = self.ring.image.dictionary.recipients
     if !recipients.isEmpty { settings.recipients = recipients }
+    settings.isChained = self.ring.image.fileHeader.isChained
     self.settings = settings
   }
 
@@ -428,12 +429,16 @@ package struct Recovery: ~Copyable {
         current = nil
       }
     }
-    return ArchiveSeries(
+    let series = ArchiveSeries(
       in: try Directory.open(directory.path, newFiles: directory.newFiles),
       image.fileHeader.identity, settings,
       // Another session's file may have one that is in no name.
       number: max(try newestNumber(directory), archives.last?.fileHeader.number ?? 0),
       current: current)
+    if settings.isChained, let last = archives.last, last.fileHeader.number == series.number {
+      series.head = try last.head()?.hash ?? .none
+    }
+    return series
   }
 
   /// - Returns: How many there were, and where there should be more.

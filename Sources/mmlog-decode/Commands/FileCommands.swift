@@ -9,11 +9,27 @@ import MMLogSystem
 extension Command {
   static let verify = Command(
     "verify",
-    description: ["Checks every checksum, order and count, and prints a line for each file."],
-    options: inputOptions + [.silent], operands: inputOperands
+    description: [
+      "Checks every checksum, order and count, and prints a line for each file.",
+      """
+      Where frames are chained by hashes, these are checked, too; --anchor says what some of them \
+      were, and then nothing before can be changed, left out or put in without being found.
+      """,
+    ],
+    options: inputOptions + [.anchor, .silent], operands: inputOperands,
+    examples: [
+      Example(
+        "Find out whether somebody changed a log since yesterday",
+        "mmlog-decode verify --anchor heads.txt /var/log/orders")
+    ]
   ) { arguments, output in
     let isSilent = arguments.isSet(.silent)
-    return try arguments.withFiles { files in try verify(files, isSilent: isSilent, output) }
+    let anchors = try arguments.values(of: .anchor).map { try Anchors(file: $0) }
+    return try arguments.withFiles { files in
+      let status = try verify(files, isSilent: isSilent, output)
+      let areIntact = try check(anchors, files, isSilent: isSilent, output)
+      return areIntact ? status : .corruptionOrLoss
+    }
   }
 
   static let inspect = Command(
@@ -64,6 +80,10 @@ extension Command {
   ) throws -> Program.Status {
     var status = Program.Status.success
     for report in files.verify(progress: { _ in output.hasReader }) {
+      if let unchecked = report.unchecked {
+        complain(unchecked)
+        status = .corruptionOrLoss
+      }
       if isSilent, report.corruption.isEmpty { continue }
       try output.append(report.verdict.escapedForTerminal + "\n")
       for corruption in report.corruption {
@@ -79,6 +99,23 @@ extension Command {
       status = .corruptionOrLoss
     }
     return status
+  }
+
+  /// Prints what has become of what was noted.
+  ///
+  /// - Returns: Whether all of it is intact, or was deleted as limits do.
+  private static func check(
+    _ anchors: [Anchors], _ files: LogFiles, isSilent: Bool, _ output: StandardOutput
+  ) throws -> Bool {
+    var areIntact = true
+    for anchors in anchors {
+      for (line, report) in zip(anchors.lines, files.check(anchors.heads)) {
+        if !report.isGood { areIntact = false }
+        if isSilent, report.isGood { continue }
+        try output.append("\(anchors.path):\(line): \(report.summary)\n".escapedControls)
+      }
+    }
+    return areIntact
   }
 
   /// - Returns: Whether anything is lost.
@@ -145,7 +182,26 @@ extension Arguments {
   }
 }
 
+extension AnchorReport {
+  fileprivate var isGood: Bool { verdict == .intact || verdict == .deleted }
+
+  fileprivate var summary: String {
+    let what =
+      "session \(head.session), archive \(head.archive), \(count(Int(clamping: head.frames), "frame"))"
+    return switch verdict {
+    case .intact: "intact: \(what), and what comes before"
+    case .deleted: "deleted, as limits do: \(what)"
+    case .broken(let how): "NOT INTACT: \(what): \(how)"
+    case .unchecked(let why): "not checked: \(what): \(why)"
+    @unknown default: what
+    }
+  }
+}
+
 extension Option {
+  fileprivate static let anchor = Option(
+    "anchor", value: "FILE", repeatable: true,
+    "Check what 'mmlogctl head' printed: all lines of FILE that have such a head in them.")
   fileprivate static let directory = Option(
     "output", short: "o", value: "DIR", required: true, "Write the archives into DIR.")
   fileprivate static let archives = Option(

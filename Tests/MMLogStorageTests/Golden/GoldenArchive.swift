@@ -9,15 +9,25 @@ struct GoldenArchive {
   private var index: [IndexEntry] = []
   private var frameCount: UInt32 = 0
   private var recordCount: UInt64 = 0
+  private var chain: FrameChain?
+  private let id: ArchiveID
 
-  init(_ identity: SessionIdentity, compresses: Bool = false) {
+  /// - Parameter previousHead: What it is chained to, if its frames are chained.
+  init(
+    _ identity: SessionIdentity, number: UInt32 = 1, compresses: Bool = false,
+    previousHead: FrameHash? = nil
+  ) {
     self.identity = identity
+    id = ArchiveID(session: identity.session, number: number)
     compressor = compresses ? Compressor(level: 9) : nil
-    bytes = ArchiveHeader(identity: identity, number: 1, created: GoldenFiles.epoch).encoded(
-      pageSize: 4096)
+    bytes = ArchiveHeader(
+      identity: identity, number: number, created: GoldenFiles.epoch, previousHead: previousHead
+    ).encoded(pageSize: 4096)
+    if previousHead != nil { chain = bytes.withUnsafeBytes { try? FrameChain(fileHeader: $0) } }
   }
 
-  private var id: ArchiveID { ArchiveID(session: identity.session, number: 1) }
+  /// What the session's next archive is chained to.
+  var head: FrameHash { chain?.head ?? .none }
 
   /// - Returns: Where the frame begins.
   @discardableResult
@@ -38,13 +48,11 @@ struct GoldenArchive {
   private mutating func add(_ fields: FrameHeader, stored: [UInt8]) -> Int {
     let start = bytes.count
     var header = fields
-    header.payloadSize = stored.count
-    header.payloadChecksum = stored.withUnsafeBytes { crc32c($0) }
-    (header.archive, header.ordinal) = (id, UInt64(frameCount))
+    (header.archive, header.ordinal, header.previous) = (id, UInt64(frameCount), chain?.head)
     frameCount += 1
+    header.encode(storing: stored, into: &bytes)
     if header.type != .dictionary { index.append(IndexEntry(offset: start, header: header)) }
-    header.encode(into: &bytes)
-    bytes += stored + [UInt8](repeating: 0, count: -stored.count & 7)
+    bytes.withUnsafeBytes { try? chain?.append(header.type, $0.slice(start, $0.count - start)) }
     return start
   }
 

@@ -156,6 +156,25 @@ enum GoldenFiles {
   /// it.
   static var zstd: [UInt8] { encoded(identity(18), .zstd) }
 
+  /// Two archives of a session whose frames are chained. Of builds that have libcrypto.
+  static var chained: [[UInt8]] {
+    let identity = identity(19)
+    let segments = GoldenRecords.segments(entrySeed: seed(identity))
+    let parts = [
+      [(0, 0, 1), (1, 0, 3), (2, 0, 2), (4, 0, 1), (5, 0, 2)], [(3, 0, 3), (4, 1, 6), (5, 2, 5)],
+    ].map { $0.map { (segments[$0.0], $0.1..<$0.2) } }
+    var first = GoldenArchive(identity, previousHead: FrameHash.none)
+    first.add(.dictionary, dictionary(identity))
+    first.add(parts[0], clock: ringClock, lowest: 4)
+    first.close(dictionary(identity))
+    var second = GoldenArchive(identity, number: 2, previousHead: first.head)
+    second.add(.dictionary, dictionary(identity))
+    second.add(parts[1], clock: ringClock, lowest: 7)
+    second.add(.sessionEnd, SessionEnd(.closed, time: epoch + 3_000_000_000).encoded)
+    second.close(dictionary(identity))
+    return [first.bytes, second.bytes]
+  }
+
   private static func encoded(_ identity: SessionIdentity, _ format: CompressionFormat) -> [UInt8] {
     let segments = GoldenRecords.segments(entrySeed: seed(identity))
     var archive = GoldenArchive(identity, compresses: true)

@@ -98,7 +98,10 @@ package enum ChecksumFix {
   private static func fixFrame(_ bytes: Bytes, _ start: Int) {
     let rest = bytes.count - start
     let ranges = Int(load(bytes, start + FrameLayout.rangeCount, as: UInt32.self))
-    let size = FrameLayout.size + ranges * FrameLayout.rangeSize
+    let isChained = load(bytes, start + FrameLayout.flags, as: UInt8.self) & FrameLayout.chainedFlag
+    let size =
+      FrameLayout.size + ranges * FrameLayout.rangeSize
+      + (isChained == 0 ? 0 : FrameHashLayout.size)
     guard size <= rest else { return }
     let stored = Int(load(bytes, start + FrameLayout.payloadSize, as: UInt32.self))
     bytes.store(UInt32(size), start + FrameLayout.headerSize)

@@ -1,0 +1,100 @@
+package import MMLogCrypto
+
+/// What frames are chained by: SHA-256 of something, in its own order of bytes.
+package struct FrameHash: Hashable, Sendable, CustomStringConvertible {
+  private let words: (UInt64, UInt64, UInt64, UInt64)
+
+  /// Of nothing: there was no archive before, or a recovery has not found it.
+  package static let none = FrameHash(words: (0, 0, 0, 0))
+
+  private init(words: (UInt64, UInt64, UInt64, UInt64)) { self.words = words }
+
+  /// Reads what stands at an offset.
+  package init(_ bytes: UnsafeRawBufferPointer, at offset: Int) {
+    words = (
+      bytes.load(offset, as: UInt64.self), bytes.load(offset + 8, as: UInt64.self),
+      bytes.load(offset + 16, as: UInt64.self), bytes.load(offset + 24, as: UInt64.self)
+    )
+  }
+
+  /// The hash of bytes.
+  package init(of bytes: UnsafeRawBufferPointer) throws(CryptoError) {
+    let hash = try Cryptography.hash(of: bytes)
+    self = hash.withUnsafeBytes { FrameHash($0, at: 0) }
+  }
+
+  func encode(into out: UnsafeMutableRawBufferPointer, at offset: Int) {
+    out.store(words.0, offset)
+    out.store(words.1, offset + 8)
+    out.store(words.2, offset + 16)
+    out.store(words.3, offset + 24)
+  }
+
+  private var bytes: [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: FrameHashLayout.size)
+    bytes.withUnsafeMutableBytes { encode(into: $0, at: 0) }
+    return bytes
+  }
+
+  /// 64 hexadecimal digits, as `sha256sum` prints them.
+  package var description: String {
+    let digits = bytes.flatMap { [hexadecimalDigit($0 >> 4), hexadecimalDigit($0 & 15)] }
+    return String(decoding: digits, as: UTF8.self)
+  }
+
+  /// Reads what ``description`` gives; nil for anything else.
+  package init?(_ text: some StringProtocol) {
+    let digits = Array(text.utf8)
+    guard digits.count == 2 * FrameHashLayout.size else { return nil }
+    var bytes: [UInt8] = []
+    for place in stride(from: 0, to: digits.count, by: 2) {
+      guard let high = hexadecimalValue(digits[place]),
+        let low = hexadecimalValue(digits[place + 1])
+      else { return nil }
+      bytes.append(high << 4 | low)
+    }
+    self = bytes.withUnsafeBytes { FrameHash($0, at: 0) }
+  }
+
+  package static func == (a: FrameHash, b: FrameHash) -> Bool { a.words == b.words }
+
+  package func hash(into hasher: inout Hasher) { hasher.combine(words.0) }
+}
+
+/// The chain of an archive: each frame has the hash of what comes before it, so that nothing before
+/// a hash that is known can be changed, left out or put in.
+///
+/// The first frame has the hash of the file header, and that the head of the session's archive
+/// before. Key slots and indexes have a hash, but nothing has theirs: `mmlogctl rewrap` makes others,
+/// and what an index says is what the frames say.
+package struct FrameChain: Sendable {
+  /// The hash that the next frame has.
+  package private(set) var head: FrameHash
+
+  /// Begins with an archive's file header.
+  package init(fileHeader bytes: UnsafeRawBufferPointer) throws(CryptoError) {
+    head = try FrameHash(of: bytes)
+  }
+
+  /// Goes on behind the frame of which the hash is.
+  package init(head: FrameHash) { self.head = head }
+
+  /// Takes in a frame.
+  ///
+  /// - Parameter bytes: All of it, its padding too.
+  package mutating func append(
+    _ type: FrameType, _ bytes: UnsafeRawBufferPointer
+  ) throws(CryptoError) {
+    if type.isInChain { head = try FrameHash(of: bytes) }
+  }
+}
+
+extension FrameType {
+  /// Whether the frames behind it have its hash.
+  package var isInChain: Bool {
+    switch self {
+    case .dictionary, .records, .losses, .sessionEnd, .crash, .other: true
+    case .keySlot, .index: false
+    }
+  }
+}

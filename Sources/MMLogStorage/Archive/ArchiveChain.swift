@@ -1,0 +1,62 @@
+package import MMLogFormat
+
+/// The hashes of what an archive has, and where frames carry others.
+package struct ArchiveChain {
+  /// What is not what frames behind it say.
+  package private(set) var corruption: [Corruption] = []
+  /// The hash of what comes before the frame that is still to come.
+  package private(set) var head: FrameHash
+  /// How many frames there are, missing ones counted.
+  package private(set) var frames: UInt64 = 0
+  /// The hash of what comes before each frame, by ordinal.
+  private var hashes: [UInt64: FrameHash] = [:]
+  private let path: String
+
+  /// Hashes what an archive has.
+  ///
+  /// - Returns: Nil if its frames are not chained.
+  /// - Throws: ``CryptoError`` without libcrypto, ``SystemError`` if the file cannot be read.
+  /// - Complexity: O(size of the archive).
+  package init?(_ archive: ArchiveFile) throws {
+    guard archive.isChained else { return nil }
+    path = archive.path
+    var last = archive.start..<archive.start + FileHeaderLayout.size
+    head = try archive.hash(of: last).get()
+    // Frames before it may be missing, too, which is reported as that.
+    var isKnown = !archive.isFileHeaderLost
+    for frame in archive.frames {
+      let header = frame.header
+      let range = frame.offset..<frame.offset + header.frameSize
+      if header.ordinal > frames { isKnown = false }
+      if let previous = header.previous {
+        if isKnown, previous != head {
+          report(last, "changed since frame \(header.ordinal) was written")
+        }
+        // So one change is one place.
+        if !isKnown { head = previous }
+      } else {
+        report(range, "frame \(header.ordinal) has no hash of what comes before it")
+      }
+      hashes[header.ordinal] = head
+      frames = max(frames, header.ordinal &+ 1)
+      guard header.type.isInChain else { continue }
+      (last, isKnown) = (range, true)
+      head = try archive.hash(of: range).get()
+    }
+    hashes[frames] = head
+  }
+
+  /// The hash of so many frames at the archive's beginning; nil if it has fewer.
+  package func hash(ofFrames count: UInt64) -> FrameHash? { hashes[count] }
+
+  private mutating func report(_ range: Range<Int>, _ what: String) {
+    corruption.append(Corruption(range, what, in: path))
+  }
+}
+
+extension ArchiveFile {
+  /// Whether its frames are chained.
+  package var isChained: Bool {
+    fileHeader.previousHead != nil || frames.contains { $0.header.previous != nil }
+  }
+}

@@ -1,0 +1,40 @@
+import CommandLineTool
+import MMLogAnalysis
+import MMLogStorage
+import MMLogSystem
+
+/// A file with heads that were noted, one a line; whatever stands before a head or in other lines is
+/// passed over, so that it may be another log.
+struct Anchors {
+  let path: String
+  private(set) var heads: [ArchiveHead] = []
+  /// The line of each head, from 1.
+  private(set) var lines: [Int] = []
+
+  private static let largestFile = 1 << 30
+
+  /// - Throws: ``UsageError`` for a file without a head, or with a part of one; ``LogError`` for one
+  ///   that cannot be read.
+  init(file path: String) throws {
+    self.path = path
+    let bytes = try explaining("Reading the anchors failed") { () throws(SystemError) in
+      try File.openFollowingLinks(path).bytes(at: 0, count: Self.largestFile)
+    }
+    for (index, line) in bytes.split(
+      separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false
+    )
+    .enumerated() {
+      let begin = ArchiveHead.word + " "
+      guard let place = line.firstRange(of: Array(begin.utf8)) else { continue }
+      let text = String(decoding: line[place.lowerBound...], as: UTF8.self)
+      guard let head = ArchiveHead(text.hasSuffix("\r") ? String(text.dropLast()) : text) else {
+        throw UsageError("--anchor: line \(index + 1) of \(path) has no whole head")
+      }
+      heads.append(head)
+      lines.append(index + 1)
+    }
+    if heads.isEmpty {
+      throw UsageError("--anchor: \(path) has no head, as 'mmlogctl head' prints them")
+    }
+  }
+}

@@ -1,0 +1,278 @@
+import MMLog
+import MMLogAnalysis
+import MMLogCrypto
+import MMLogFormat
+import MMLogReader
+import MMLogStorage
+import MMLogSystem
+import TestSupport
+import Testing
+
+#if Encryption
+  /// Archives whose frames are chained by hashes, and what somebody has done to them who makes all
+  /// checksums right.
+  @Suite struct ChainTests {
+    private let folder = TemporaryDirectory()
+    private var logs: String { folder("logs") }
+
+    init() throws { try Folder.make(folder("logs")) }
+
+    private func store(
+      _ change: (inout LogStore.Configuration) -> Void = { _ in }
+    ) throws -> LogStore {
+      var configuration = LogStore.Configuration()
+      configuration.hashChain = true
+      configuration.ringSize = 1 << 20
+      configuration.compressionLevel = 0
+      change(&configuration)
+      return try LogStore(directory: logs, name: "test", configuration: configuration)
+    }
+
+    /// A session of some archives with two frames of a record each; the last has the session's end,
+    /// too.
+    ///
+    /// - Returns: A head for each frame of records, as `mmlogctl head` prints it then.
+    @discardableResult
+    private func write(
+      archives count: Int, _ change: (inout LogStore.Configuration) -> Void = { _ in }
+    ) throws -> [ArchiveHead] {
+      let store = try store(change)
+      var heads: [ArchiveHead] = []
+      for archive in 0..<count {
+        if archive > 0 { try store.rotate() }
+        for frame in 0..<2 {
+          store.logger(label: "l").info("record \(archive) \(frame)")
+          try store.flush(.archive)
+          heads += try LogFiles([.path(logs)]).heads().filter { !heads.contains($0) }
+        }
+      }
+      try store.close()
+      return heads
+    }
+
+    private func paths() throws -> [String] {
+      try Folder.names(logs).filter { $0.hasSuffix(".mmlog") }.map { "\(logs)/\($0)" }
+    }
+
+    private func archive(_ index: Int) throws -> ArchiveFile {
+      try ArchiveFile.all(in: File.open(paths()[index], .read))[0]
+    }
+
+    private func corruption() -> [String] {
+      LogFiles([.path(logs)]).verify().flatMap(\.corruption).map(\.what)
+    }
+
+    private func verdicts(_ heads: [ArchiveHead]) -> [String] {
+      LogFiles([.path(logs)]).check(heads).map {
+        switch $0.verdict {
+        case .intact: "intact"
+        case .deleted: "deleted"
+        case .broken(let how): how
+        default: "?"
+        }
+      }
+    }
+
+    /// Changes a byte of a frame's payload, and makes all checksums right.
+    ///
+    /// - Parameter rechains: Whether all hashes behind it are made right, too.
+    private func forge(_ path: String, frame changed: Int, rechains: Bool) throws {
+      let archive = try ArchiveFile.all(in: File.open(path, .read))[0]
+      let bytes = try Folder.read(path)
+      var forged = Array(bytes[..<FileHeaderLayout.size])
+      var chain = try forged.withUnsafeBytes { try FrameChain(fileHeader: $0) }
+      for (number, frame) in archive.frames.enumerated() {
+        var header = frame.header
+        var payload = Array(
+          bytes[frame.offset + header.headerSize..<frame.offset + header.frameSize]
+            .prefix(header.payloadSize))
+        if number == changed { payload[payload.count - 9] ^= 1 }
+        if rechains { header.previous = chain.head }
+        let start = forged.count
+        header.encode(storing: payload, into: &forged)
+        try forged.withUnsafeBytes {
+          try chain.append(header.type, $0.slice(start, $0.count - start))
+        }
+      }
+      forged += bytes[forged.count...]
+      try Folder.write(forged, to: path)
+    }
+
+    @Test("what nobody changed is intact, and a head is one line")
+    func whatNobodyChangedIsIntact() throws {
+      let heads = try write(archives: 3)
+      #expect(heads.count == 6 && heads.map(\.archive) == [1, 1, 2, 2, 3, 3])
+      #expect(corruption().isEmpty && verdicts(heads) == Array(repeating: "intact", count: 6))
+      for head in heads { #expect(ArchiveHead(head.description) == head) }
+      #expect(ArchiveHead(heads[0].description.dropLast(5) + "") == nil)
+      let read = try readInPython([logs])
+      #expect(read.records.count == 6 && !read.hasTrouble)
+    }
+
+    @Test("a sealed archive's head is known without reading it")
+    func aSealedArchivesHeadIsKnown() throws {
+      try write(archives: 2)
+      for index in 0..<2 {
+        let path = try paths()[index]
+        let name = try #require(path.split(separator: "/").last.map(String.init))
+        let info = try #require(try Catalog(of: logs, store: nil).inspect(at: name))
+        let head = try #require(info.head)
+        #expect(try archive(index).head() == head && verdicts([head]) == ["intact"])
+      }
+      #expect(try archive(1).fileHeader.previousHead == archive(0).head()?.hash)
+    }
+
+    @Test("a frame that was changed is found by the next one's hash", arguments: 0..<4)
+    func aChangedFrameIsFound(frame: Int) throws {
+      let heads = try write(archives: 1)
+      try forge(paths()[0], frame: frame, rechains: false)
+      let changed = "changed since frame \(frame + 1) was written"
+      #expect(corruption().filter { $0 == changed }.count == 1)
+      // The first head covers three frames: dictionary and records are written together.
+      let isCovered = heads.map { UInt64(frame) < $0.frames }
+      #expect(zip(verdicts(heads), isCovered).allSatisfy { ($0 != "intact") == $1 })
+      #expect(try readInPython([logs]).hasTrouble)
+    }
+
+    @Test("a frame that was changed with all hashes behind it is found by a head only")
+    func aNewChainIsFoundByAHead() throws {
+      let heads = try write(archives: 1)
+      let records = try archive(0).frames.lastIndex { $0.header.type == .records }
+      try forge(paths()[0], frame: try #require(records), rechains: true)
+      #expect(!corruption().contains { $0.hasPrefix("changed") })
+      let path = try paths()[0]
+      #expect(
+        verdicts(heads) == ["intact", "what \(path) has up to there is not what it was"])
+    }
+
+    @Test("an archive with another chain is not what the next one is chained to")
+    func anArchiveIsChainedToTheOneBefore() throws {
+      let heads = try write(archives: 2)
+      try forge(paths()[0], frame: 1, rechains: true)
+      let link = "the file header is not chained to archive 1 as that is now"
+      #expect(corruption().contains(link))
+      #expect(verdicts(heads).allSatisfy { $0 != "intact" })
+    }
+
+    @Test("frames that were cut off, with a trailer or without, are found by a head")
+    func aCutIsFound() throws {
+      let heads = try write(archives: 1)
+      let (path, file) = (try paths()[0], try archive(0))
+      let cut = try #require(file.frames.first { $0.header.ordinal == heads[0].frames })
+      try Folder.write(Array(Folder.read(path)[..<cut.offset]), to: path)
+      let what = "\(path) has \(heads[0].frames) frames, and had \(heads[1].frames) or more"
+      #expect(verdicts(heads) == ["intact", what])
+    }
+
+    @Test("the oldest archives are deleted by limits, and others are taken out")
+    func whatIsGoneIsToldApart() throws {
+      let heads = try write(archives: 4)
+      let paths = try paths()
+      Folder.remove(paths[0])
+      #expect(corruption().isEmpty)
+      #expect(verdicts(heads) == ["deleted", "deleted"] + Array(repeating: "intact", count: 6))
+      Folder.remove(paths[2])
+      let verdicts = verdicts(heads)
+      #expect(verdicts[2...3] == ["intact", "intact"] && verdicts[6...7] == ["intact", "intact"])
+      #expect(verdicts[4...5].allSatisfy { $0.contains("an older one is there") })
+      Folder.remove(paths[1])
+      Folder.remove(paths[3])
+      #expect(LogFiles([.path(logs)]).check(heads).allSatisfy { $0.verdict != .intact })
+    }
+
+    @Test("an older archive that limits spare says nothing of one that is gone")
+    func aPinnedArchiveSaysNothing() throws {
+      let heads = try write(archives: 3)
+      let paths = try paths()
+      let name = try #require(paths[0].split(separator: "/").last.map(String.init))
+      try Catalog(of: logs, store: nil).change(name) { $0.pinned = "incident" }
+      Folder.remove(paths[1])
+      #expect(verdicts(Array(heads[2...3])) == ["deleted", "deleted"])
+    }
+
+    @Test("a recovery goes on with the chain, in the same archive or in the next")
+    func aRecoveryGoesOnWithTheChain() throws {
+      for rotates in [false, true] {
+        let store = try store { $0.drainInterval = .seconds(3600) }
+        let log = store.logger(label: "l")
+        log.info("record 0")
+        try store.flush(.archive)
+        if rotates { try store.rotate() }
+        log.info("record 1")
+        let heads = try LogFiles([.path(logs)]).heads()
+        // What a process that is killed here would leave.
+        let left = folder("left\(rotates)")
+        try Folder.make(left)
+        for name in try Folder.names(logs) where !name.hasPrefix(".") {
+          try Folder.write(Folder.read("\(logs)/\(name)"), to: "\(left)/\(name)")
+        }
+        let sessions = try LogRecovery.recover(left) { Issue.record("\($0)") }
+        try store.close()
+        #expect(sessions.map(\.recordCount) == [1])
+        let files = LogFiles([.path(left)])
+        #expect(files.verify().flatMap(\.corruption).isEmpty)
+        #expect(files.check(heads).map(\.verdict) == [.intact])
+        #expect(files.verify().allSatisfy { $0.state == "closed, chained" })
+        let read = try readInPython([left])
+        #expect(read.records.map(\.message) == ["record 0", "record 1"] && !read.hasTrouble)
+        for path in try paths() { Folder.remove(path) }
+      }
+    }
+
+    @Test("two sessions in one file have a chain each")
+    func twoSessionsHaveAChainEach() throws {
+      for _ in 0..<2 { try write(archives: 1) { $0.resumeLastArchive = true } }
+      #expect(try paths().count == 1 && corruption().isEmpty)
+      let heads = try LogFiles([.path(logs)]).heads()
+      #expect(heads.count == 2 && verdicts(heads) == ["intact", "intact"])
+      #expect(try !readInPython([logs]).hasTrouble)
+    }
+
+    @Test("each bit that is changed is reported") func eachBitThatIsChangedIsReported() throws {
+      let heads = try write(archives: 1)
+      let path = try paths()[0]
+      let (bytes, file) = (try Folder.read(path), try archive(0))
+      let covered = file.frames.first { $0.header.ordinal == heads[1].frames }?.offset ?? 0
+      for bit in stride(from: 0, to: covered * 8, by: 7) {
+        try Folder.write(bytes.flipping(bit: bit), to: path)
+        let files = LogFiles([.path(logs)])
+        let isFound = files.fileCount == 0 || files.verify().contains { !$0.corruption.isEmpty }
+        #expect(isFound, "bit \(bit)")
+        #expect(files.check([heads[1]]).first?.verdict != .intact, "bit \(bit)")
+      }
+    }
+
+    @Test("an archive that gets other recipients keeps its head")
+    func anArchiveThatGetsOtherRecipientsKeepsItsHead() throws {
+      let memory = try Folder.temporary()
+      defer { Folder.remove(memory) }
+      let identities = try (0..<2).map { _ in
+        try Identity.all(in: #require(PipedProgram.output(of: ["age-keygen"]), "age is missing"))[0]
+      }
+      let heads = try write(archives: 2) {
+        $0.recipients = [identities[0].recipient]
+        $0.ringDirectory = memory
+      }
+      for path in try paths() {
+        let name = try #require(path.split(separator: "/").last.map(String.init))
+        try Catalog(of: logs, store: nil).rewrap(
+          name, with: LogIdentities([identities[0]]), for: identities.map(\.recipient))
+      }
+      #expect(corruption().isEmpty && verdicts(heads) == Array(repeating: "intact", count: 4))
+    }
+  }
+#else
+  @Suite struct ChainTests {
+    @Test("without libcrypto, frames are not chained, and that is said")
+    func withoutLibraryFramesAreNotChained() throws {
+      let folder = TemporaryDirectory()
+      var configuration = LogStore.Configuration()
+      configuration.hashChain = true
+      let error = #expect(throws: LogError.self) {
+        try LogStore(directory: folder("logs"), name: "test", configuration: configuration)
+      }
+      #expect(error?.code == .invalidConfiguration)
+      #expect(error?.message.contains("trait Encryption") == true)
+    }
+  }
+#endif
