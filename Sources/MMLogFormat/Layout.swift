@@ -17,7 +17,7 @@ import CMMLogCore
 @inlinable public var wordSize: Int { 8 }
 
 /// A size in bytes, with the padding to the next word.
-@inline(__always)
+@inlinable @inline(__always)
 package func paddedSize(_ size: Int) -> Int { (size &+ wordSize &- 1) & ~(wordSize &- 1) }
 
 /// The format version that this code writes, and the only one that it reads: version 1 was never

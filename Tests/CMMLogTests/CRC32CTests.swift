@@ -105,13 +105,11 @@ struct CRC32CTests {
   @Test("checking the first word last comes to the same as checking words in turn")
   func firstLast() {
     var random = SeededGenerator(seed: 8)
-    for count in 0...(Int(MMLOG_CRC32C_SKIPS) + 3) {
+    for count in 1...(Int(MMLOG_CRC32C_SKIPS) + 3) {
       let words = (0..<count).map { _ in random.next() }
       let state = random.next() & 0xFFFF_FFFF
       let expected = words.reduce(state) { mmlog_crc32c_word($0, $1) }
-      // Without words, nothing is read there.
-      let storage = words.isEmpty ? [0] : words
-      #expect(mmlog_crc32c_first_last(state, storage, count) == expected, "\(count)")
+      #expect(mmlog_crc32c_first_last(state, words, count) == expected, "\(count)")
     }
   }
 }

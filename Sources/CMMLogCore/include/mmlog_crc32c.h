@@ -87,16 +87,18 @@ static inline uint64_t mmlog_crc32c_at(uint64_t crc, const unsigned char *place)
 }
 #endif
 
+static inline uint64_t mmlog_crc32c_four_at(uint64_t crc, const unsigned char *p) {
+  crc = mmlog_crc32c_at(mmlog_crc32c_at(crc, p), p + 8);
+  return mmlog_crc32c_at(mmlog_crc32c_at(crc, p + 16), p + 24);
+}
+
 // The same as `mmlog_crc32c_bytes` over whole words, inlined: a record has so few that calls would
 // cost more than they do.
 static inline uint32_t mmlog_crc32c_words(uint32_t crc, const void *words, size_t count) {
   if (!mmlog_crc32c_in_hardware) return mmlog_crc32c_bytes_portable(crc, words, 8 * count);
   const unsigned char *p = words;
   uint64_t state = crc;
-  for (; count >= 4; p += 32, count -= 4) {
-    state = mmlog_crc32c_at(mmlog_crc32c_at(state, p), p + 8);
-    state = mmlog_crc32c_at(mmlog_crc32c_at(state, p + 16), p + 24);
-  }
+  for (; count >= 4; p += 32, count -= 4) state = mmlog_crc32c_four_at(state, p);
   for (; count > 0; p += 8, count--) state = mmlog_crc32c_at(state, p);
   return (uint32_t)state;
 }
@@ -110,29 +112,33 @@ static inline uint64_t mmlog_crc32c_skip(uint64_t crc, uint32_t constant) { retu
 #define MMLOG_CRC32C_SKIPS 64u
 extern uint32_t mmlog_crc32c_skips[MMLOG_CRC32C_SKIPS];
 
-// Continues the state over words of which the first is known last: the others do not wait for it.
-// Nor does their second half wait for the first one: each step takes three cycles, and there may be
-// two at a time.
+// Continues the state over words, at least one, of which the first is known last: the others do not
+// wait for it. Nor does their second half wait for the first one: each step takes three cycles, and
+// there may be two at a time.
 static inline uint64_t mmlog_crc32c_first_last(uint64_t crc, const uint64_t *words, size_t count) {
-  if (count == 0) return crc;
   crc = mmlog_crc32c_word(crc, words[0]);
   // Of a few words; 0 where there is no such constant.
   uint32_t all = count <= MMLOG_CRC32C_SKIPS ? mmlog_crc32c_skips[count - 1] : 0;
   if (all == 0) return mmlog_crc32c_words((uint32_t)crc, words + 1, count - 1);
-  size_t half = (count - 1) / 2, left = half;
-  const unsigned char *p = (const unsigned char *)(words + 1), *q = p + 8 * half;
+  size_t half = (count - 1) / 2, distance = 8 * half;
+  const unsigned char *p = (const unsigned char *)(words + 1), *end = p + (distance & ~(size_t)31);
   uint64_t first = 0, second = 0;
-  for (; left >= 2; p += 16, q += 16, left -= 2) {
-    first = mmlog_crc32c_at(mmlog_crc32c_at(first, p), p + 8);
-    second = mmlog_crc32c_at(mmlog_crc32c_at(second, q), q + 8);
+  for (; p < end; p += 32) {
+    first = mmlog_crc32c_four_at(first, p);
+    second = mmlog_crc32c_four_at(second, p + distance);
   }
-  if (left > 0) {
+  if (half & 2) {
+    first = mmlog_crc32c_at(mmlog_crc32c_at(first, p), p + 8);
+    second = mmlog_crc32c_at(mmlog_crc32c_at(second, p + distance), p + distance + 8);
+    p += 16;
+  }
+  if (half & 1) {
     first = mmlog_crc32c_at(first, p);
-    second = mmlog_crc32c_at(second, q);
-    q += 8;
+    second = mmlog_crc32c_at(second, p + distance);
+    p += 8;
   }
   if (count % 2 == 0) {
-    second = mmlog_crc32c_at(second, q);
+    second = mmlog_crc32c_at(second, p + distance);
     half++;
   }
   if (half > 0) second ^= mmlog_crc32c_skip(first, mmlog_crc32c_skips[half]);

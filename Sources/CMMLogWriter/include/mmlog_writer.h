@@ -21,10 +21,10 @@ typedef struct mmlog_site_slot {
 #define MMLOG_SITE_SHIFT 52u
 #define MMLOG_EMERGENCY_SIZE 4096
 
-// A key of metadata whose value is already in the record.
+// A key of metadata whose value is already in the record: its text, if that is small, with its length
+// in the byte above; else its address, and its length. Above them is the value's type.
 typedef struct mmlog_key {
-  uint64_t first, second;  // its text, if it is small; else its address, and its length
-  uint64_t place;          // of its value in the record, in bytes; below it is the value's type
+  uint64_t first, second;
 } mmlog_key;
 
 // A context as it stands in records, for a thread that writes for the session with that gate. Its
@@ -173,11 +173,10 @@ static inline void mmlog_mix_key(mmlog_writer *writer, uint64_t first, uint64_t 
 }
 
 // Keeps a key beside the writer; false: there is no room for it, or they are in the record.
-static inline bool mmlog_keep_key(
-    mmlog_writer *writer, uint64_t first, uint64_t second, uint64_t place) {
+static inline bool mmlog_keep_key(mmlog_writer *writer, uint64_t first, uint64_t second) {
   uint32_t count = writer->key_count;
   if (count >= MMLOG_KEYS) return false;
-  writer->keys[count] = (mmlog_key){first, second, place};
+  writer->keys[count] = (mmlog_key){first, second};
   writer->key_count = count + 1;
   return true;
 }

@@ -42,7 +42,7 @@ extension RecordCursor {
   /// Adds a key and the type of its value.
   @inline(__always)
   package mutating func append(key: String, _ type: ValueType) {
-    if !writer.keep(TextWords(key), type, place) { self = appending(longKey: key, type) }
+    if !writer.keep(TextWords(key), type) { self = appending(longKey: key, type) }
   }
 
   @inline(never)
@@ -56,7 +56,7 @@ extension RecordCursor {
   /// Adds a key that is there as bytes, and the type of its value. The bytes have to stay where they
   /// are until the metadata ends.
   package mutating func append(key: UnsafeRawBufferPointer, _ type: ValueType) {
-    if !writer.keep(bytes: key, type, place) { appendPair(key: key, type) }
+    if !writer.keep(bytes: key, type) { appendPair(key: key, type) }
   }
 
   /// The same where keys are not to be kept.
@@ -94,121 +94,143 @@ extension RecordCursor {
       isMoved ? writer.pointee.seed : writer.pointee.block_checksum, first, next - first)
   }
 
-  /// Where the next word goes, in bytes from the record's first.
-  private var place: Int { UnsafeRawPointer(next) - UnsafeRawPointer(start) }
-
-  /// The second word of a key that is kept by its address.
-  fileprivate static var isLong: UInt64 { 1 << 63 }
-
-  private static func bytes(of key: mmlog_key) -> UnsafeRawBufferPointer {
-    UnsafeRawBufferPointer(
-      start: UnsafeRawPointer(bitPattern: UInt(key.first)), count: Int(key.second & ~isLong))
-  }
-
   // MARK: - Pairs
 
-  /// Puts the keys that are kept, with their types, before their values. From then on, they are
-  /// written as they come. The checksum is left as it was.
+  /// Puts the keys that are kept, with their types, before their values, of which each is complete.
+  /// From then on, they are written as they come. The checksum is left as it was.
   private mutating func insertKeys() {
     let count = Int(writer.pointee.key_count)
     writer.pointee.key_count = MMLOG_NO_KEYS
     var growth = 0
-    var index = 0
-    while index < count {
-      growth += Self.words(of: mmlog_keys_of(writer)[index])
-      index += 1
-    }
+    for index in 0..<count { growth += KeptKey(mmlog_keys_of(writer)[index]).wordCount }
     // A word more, as for every word that is appended.
     reserve((growth + 2) * wordSize)
     if writer.pointee.lost != 0 { return }
-    start[Int(writer.pointee.block)] = UInt64(truncatingIfNeeded: count)
-    var end = next
+    let block = start + Int(writer.pointee.block)
+    block.pointee = UInt64(truncatingIfNeeded: count)
+    // All values move behind the room for all keys, and then each back to its own key.
+    let values = UnsafeBufferPointer(start: block + 1 + growth, count: next - block - 1)
+    (block + 1 + growth).update(from: block + 1, count: values.count)
     next += growth
-    // From the last one to the first: each value moves behind all keys that go before it.
-    while index > 0 {
-      index -= 1
-      let key = mmlog_keys_of(writer)[index]
-      let value = start + Int(truncatingIfNeeded: key.place >> 8) / wordSize
-      (value + growth).update(from: value, count: end - value)
-      end = value
-      growth -= Self.words(of: key)
-      Self.write(key, at: value + growth)
+    var target = block + 1
+    var reader = WordReader(UnsafeRawBufferPointer(values))
+    for index in 0..<count {
+      let key = KeptKey(mmlog_keys_of(writer)[index])
+      key.write(at: target)
+      target += key.wordCount
+      let value = reader.offset / wordSize
+      reader.skipValue(of: key.type)
+      let words = UnsafeBufferPointer(rebasing: values[value..<reader.offset / wordSize])
+      guard let source = words.baseAddress else { continue }
+      target.update(from: source, count: words.count)
+      target += words.count
     }
   }
+}
 
-  /// How many words a key takes, with its type.
-  private static func words(of key: mmlog_key) -> Int {
-    let count = key.second & isLong == 0 ? Int(key.second >> 56) : Int(key.second & ~isLong)
-    return 2 + paddedSize(count) / wordSize
+extension WordReader {
+  /// Passes over a value that this process has written.
+  fileprivate mutating func skipValue(of type: UInt8) {
+    do throws(FormatError) {
+      try skipElements(of: view(ofArgumentType: type))
+    } catch {
+      assertionFailure("a value of this process cannot be read: \(error)")
+    }
+  }
+}
+
+/// A key of metadata that is kept beside its writer.
+private struct KeptKey {
+  private let words: mmlog_key
+
+  init(_ words: mmlog_key) { self.words = words }
+
+  /// Of a small text.
+  @inline(__always)
+  init(_ text: SmallText, _ type: ValueType) {
+    let count = UInt64(truncatingIfNeeded: text.count)
+    self.init(text.words.0, text.words.1 | count << Self.smallCountShift, type)
   }
 
-  private static func write(_ key: mmlog_key, at target: UnsafeMutablePointer<UInt64>) {
-    let count = words(of: key)
-    if key.second & isLong == 0 {
-      target[0] = key.second >> 56
-      if count > 2 { target[1] = key.first }
-      if count > 3 { target[2] = key.second & 0xFF_FFFF_FFFF_FFFF }
-    } else {
-      let bytes = bytes(of: key)
-      target[0] = UInt64(truncatingIfNeeded: bytes.count)
-      if let source = bytes.baseAddress {
-        target[count - 2] = 0
-        UnsafeMutableRawPointer(target + 1).copyMemory(from: source, byteCount: bytes.count)
-      }
+  /// Of bytes that stay where they are.
+  @inline(__always)
+  init(_ bytes: UnsafeRawBufferPointer, _ type: ValueType) {
+    let address = UInt64(UInt(bitPattern: bytes.baseAddress))
+    self.init(bytes.isEmpty ? 0 : address, UInt64(truncatingIfNeeded: bytes.count), type)
+  }
+
+  @inline(__always)
+  private init(_ first: UInt64, _ second: UInt64, _ type: ValueType) {
+    words = mmlog_key(first: first, second: second | UInt64(type.rawValue) << Self.typeShift)
+  }
+
+  private static var smallCountShift: UInt64 { 56 }
+  private static var typeShift: UInt64 { 60 }
+
+  var first: UInt64 { words.first }
+  var second: UInt64 { words.second }
+  var type: UInt8 { UInt8(truncatingIfNeeded: second >> Self.typeShift) }
+
+  private var smallCount: Int { Int(second >> Self.smallCountShift & 0xF) }
+  /// The second word of a small text, or the count of bytes.
+  private var low: UInt64 { second & (1 << Self.smallCountShift - 1) }
+  /// Of a small text of no bytes, that word is zero.
+  private var isSmall: Bool { smallCount > 0 || low == 0 }
+  private var count: Int { isSmall ? smallCount : Int(low) }
+
+  /// How many words it takes in a record, with its type.
+  var wordCount: Int { 2 + paddedSize(count) / wordSize }
+
+  /// Writes it as it stands in a record, with its type.
+  func write(at target: UnsafeMutablePointer<UInt64>) {
+    let last = wordCount - 1
+    target[0] = UInt64(truncatingIfNeeded: count)
+    if isSmall {
+      if last > 1 { target[1] = first }
+      if last > 2 { target[2] = low }
+    } else if let source = UnsafeRawPointer(bitPattern: UInt(first)) {
+      target[last - 1] = 0
+      UnsafeMutableRawPointer(target + 1).copyMemory(from: source, byteCount: count)
     }
-    target[count - 1] = key.place & 0xFF
+    target[last] = UInt64(type)
   }
 }
 
 extension UnsafeMutablePointer<mmlog_writer> {
-  /// Keeps a key beside the writer, until it is known whether the session has a key set of it.
+  /// Keeps a key beside the writer, until it is known whether the session has a key set of it. Its
+  /// value has to follow.
   ///
-  /// - Parameter place: Where its value goes, in bytes from the record's first.
   /// - Returns: False if nothing was done: the key may be gone before that, or there is no room.
   @inline(__always)
-  func keep(_ key: TextWords, _ type: ValueType, _ place: Int) -> Bool {
-    if let small = key.small { return keep(small, type, place) }
+  func keep(_ key: TextWords, _ type: ValueType) -> Bool {
+    if let small = key.small { return keep(small, type) }
     guard key.isLiteral, let bytes = key.bytes else { return false }
-    return keep(bytes: bytes, type, place)
+    return keep(bytes: bytes, type)
   }
 
   @inline(__always)
-  func keep(_ key: SmallText, _ type: ValueType, _ place: Int) -> Bool {
-    let second = key.words.1 | UInt64(truncatingIfNeeded: key.count) << 56
-    guard mmlog_keep_key(self, key.words.0, second, Self.word(type, place)) else { return false }
-    mmlog_mix_key(self, key.words.0, second | UInt64(type.rawValue) << 60)
+  func keep(_ text: SmallText, _ type: ValueType) -> Bool {
+    let key = KeptKey(text, type)
+    guard mmlog_keep_key(self, key.first, key.second) else { return false }
+    mmlog_mix_key(self, key.first, key.second)
     return true
   }
 
   /// Keeps a key that is there as bytes, which have to stay where they are until the metadata ends.
   @inline(never)
-  fileprivate func keep(
-    bytes key: UnsafeRawBufferPointer, _ type: ValueType, _ place: Int
-  ) -> Bool {
-    let address = UInt64(UInt(bitPattern: key.baseAddress))
-    let second = UInt64(key.count) | RecordCursor.isLong
-    guard mmlog_keep_key(self, address, second, Self.word(type, place)) else { return false }
-    mix(key, type)
-    return true
-  }
-
-  @inline(__always)
-  private static func word(_ type: ValueType, _ place: Int) -> UInt64 {
-    UInt64(truncatingIfNeeded: place) &<< 8 | UInt64(type.rawValue)
-  }
-
-  /// Mixes a long key into the hash: other words than any small one, whose length is elsewhere.
-  @inline(__always)
-  private func mix(_ key: UnsafeRawBufferPointer, _ type: ValueType) {
-    let end = UInt64(truncatingIfNeeded: key.count) | UInt64(type.rawValue) << 60
-    guard var word = key.baseAddress else { return mmlog_mix_key(self, 0, end) }
-    var left = key.count
+  fileprivate func keep(bytes: UnsafeRawBufferPointer, _ type: ValueType) -> Bool {
+    let key = KeptKey(bytes, type)
+    guard mmlog_keep_key(self, key.first, key.second) else { return false }
+    // Another hash than any small text's, whose length is elsewhere.
+    guard var word = bytes.baseAddress else { mmlog_mix_key(self, 0, key.second); return true }
+    var left = bytes.count
     while left >= wordSize {
       mmlog_mix_key(self, word.loadUnaligned(as: UInt64.self), 0)
       word += wordSize
       left -= wordSize
     }
-    mmlog_mix_key(self, RecordCursor.lastWord(word, left), end)
+    mmlog_mix_key(self, RecordCursor.lastWord(word, left), key.second)
+    return true
   }
 
   /// Begins the metadata of a record, and leaves the record here: see ``RecordCursor/putDown()``.
@@ -217,7 +239,7 @@ extension UnsafeMutablePointer<mmlog_writer> {
     _ start: UnsafeMutablePointer<UInt64>, _ next: UnsafeMutablePointer<UInt64>,
     _ checksum: UInt64, _ flags: UInt8
   ) {
-    pointee.block = UInt32(truncatingIfNeeded: next - start)
+    pointee.block = UInt32(truncatingIfNeeded: Self.words(from: start, to: next))
     pointee.block_start = start
     pointee.block_checksum = checksum
     mmlog_begin_keys(self)
@@ -240,8 +262,15 @@ extension UnsafeMutablePointer<mmlog_writer> {
     let block = start + Int(pointee.block)
     block.pointee = number &<< BlockLayout.keySetShift
     return mmlog_crc32c_first_last(
-      pointee.block_checksum, block,
-      Int(bitPattern: UInt(bitPattern: next) &- UInt(bitPattern: block)) / wordSize)
+      pointee.block_checksum, block, Self.words(from: block, to: next))
+  }
+
+  /// Unlike a difference, that takes no care of one below zero.
+  @inline(__always)
+  private static func words(
+    from start: UnsafeMutablePointer<UInt64>, to end: UnsafeMutablePointer<UInt64>
+  ) -> Int {
+    Int((UInt(bitPattern: end) &- UInt(bitPattern: start)) / UInt(wordSize))
   }
 
   @inline(never)

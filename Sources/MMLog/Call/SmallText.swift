@@ -48,6 +48,14 @@ package struct TextWords {
 
     var small: SmallText? { SmallText(words: words) }
 
+    /// Two texts, if both are small.
+    @inline(__always)
+    static func small(_ first: TextWords, _ second: TextWords) -> (SmallText, SmallText)? {
+      if first.words.1 & second.words.1 & SmallText.isSmall == 0 { return nil }
+      guard let first = first.small, let second = second.small else { return nil }
+      return (first, second)
+    }
+
     /// Whether it is known at compile time, so that its bytes stay where they are, and is not small.
     var isLiteral: Bool { words.1 >> 60 == 0b1000 }
 
@@ -59,19 +67,37 @@ package struct TextWords {
     /// The bytes of a literal, or of a string in memory of its own: they live as long as it does. Nil
     /// for a small one, or one of another kind.
     var bytes: UnsafeRawBufferPointer? {
-      // They begin 32 behind the address. Above their number are flags, of which one says that.
-      guard words.1 >> 60 & 0b0111 == 0, words.0 >> 60 & 1 == 1 else { return nil }
-      let address = UInt(words.1 & 0x0FFF_FFFF_FFFF_FFFF) + 32
-      return UnsafeRawBufferPointer(
-        start: UnsafeRawPointer(bitPattern: address), count: Int(words.0 & 0xFFFF_FFFF_FFFF))
+      guard isInMemory, words.0 & Self.isTailAllocated != 0 else { return nil }
+      return UnsafeRawBufferPointer(start: address, count: Int(words.0 & Self.countMask))
     }
+
+    /// The same if there are 9 to 32 of them: told by one comparison.
+    @inline(__always)
+    var someBytes: UnsafeRawBufferPointer? {
+      let above = (words.0 & (Self.isTailAllocated | Self.countMask)) &- (Self.isTailAllocated | 9)
+      guard isInMemory, above <= 32 - 9 else { return nil }
+      return UnsafeRawBufferPointer(start: address, count: Int(words.0 & 63))
+    }
+
+    private var isInMemory: Bool { words.1 >> 60 & 0b0111 == 0 }
+
+    /// Of the bytes, which begin 32 behind that of their object, if a flag above their number says
+    /// so.
+    private var address: UnsafeRawPointer? {
+      UnsafeRawPointer(bitPattern: UInt(words.1 & 0x0FFF_FFFF_FFFF_FFFF) &+ 32)
+    }
+
+    private static var isTailAllocated: UInt64 { 1 << 60 }
+    private static var countMask: UInt64 { 0xFFFF_FFFF_FFFF }
   #else
     init(_ text: String) {}
     package init(at address: UnsafeRawPointer) {}
     var small: SmallText? { nil }
+    static func small(_ first: TextWords, _ second: TextWords) -> (SmallText, SmallText)? { nil }
     var isLiteral: Bool { false }
     var constant: (UInt64, UInt64)? { nil }
     var bytes: UnsafeRawBufferPointer? { nil }
+    var someBytes: UnsafeRawBufferPointer? { nil }
   #endif
 }
 

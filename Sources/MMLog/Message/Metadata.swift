@@ -161,7 +161,7 @@ extension UnsafeMutablePointer<mmlog_writer> {
 
   @inline(never)
   private func append(_ key: String, large text: String) {
-    if !append(small: TextWords(key), inMemory: TextWords(text)) { append(large: key, text) }
+    if !append(small: TextWords(key), some: TextWords(text)) { append(large: key, text) }
   }
 
   @inline(never)
@@ -240,26 +240,26 @@ extension SmallText {
 extension UnsafeMutablePointer<mmlog_writer> {
   /// Adds a pair of texts, without counting references.
   fileprivate func append(_ key: TextWords, _ text: TextWords) -> Bool {
-    append(small: key, text) || append(small: key, inMemory: text) || append(key, any: text)
+    append(small: key, text) || append(small: key, some: text) || append(key, any: text)
   }
 
   /// Adds a pair of small texts. It calls nothing, so that it needs no place on the stack.
   @inline(__always)
   fileprivate func append(small key: TextWords, _ text: TextWords) -> Bool {
-    guard let key = key.small, let text = text.small, let next = room(forBytes: 0),
-      keep(key, .string, place(of: next))
+    guard let (key, text) = TextWords.small(key, text), hasRoom(forBytes: 0),
+      keep(key, .string)
     else { return false }
     pointee.record_next = text.write(at: next)
     return true
   }
 
-  /// Adds a pair of which the key is a small text. It calls nothing either.
+  /// Adds a pair of a small text and one of 9 to 32 bytes in memory. It calls nothing either.
   @inline(__always)
-  fileprivate func append(small key: TextWords, inMemory text: TextWords) -> Bool {
-    guard let key = key.small, let bytes = text.bytes, let next = room(for: bytes),
-      keep(key, .string, place(of: next))
+  fileprivate func append(small key: TextWords, some text: TextWords) -> Bool {
+    guard let key = key.small, let bytes = text.someBytes, hasRoom(forBytes: 32),
+      keep(key, .string)
     else { return false }
-    pointee.record_next = write(bytes, at: next)
+    write(some: bytes)
     return true
   }
 
@@ -267,70 +267,74 @@ extension UnsafeMutablePointer<mmlog_writer> {
   @inline(__always)
   fileprivate func append(_ key: TextWords, any text: TextWords) -> Bool {
     if let text = text.small {
-      guard let next = room(forBytes: 0), keep(key, .string, place(of: next)) else { return false }
+      guard hasRoom(forBytes: 0), keep(key, .string) else { return false }
       pointee.record_next = text.write(at: next)
       return true
     }
-    guard let bytes = text.bytes, let next = room(for: bytes),
-      keep(key, .string, place(of: next))
+    guard let bytes = text.bytes, hasRoom(for: bytes),
+      keep(key, .string)
     else { return false }
-    pointee.record_next = write(bytes, at: next)
+    write(bytes)
     return true
   }
 
   /// Adds a value of one word.
   @inline(__always)
   fileprivate func append(_ key: TextWords, _ type: ValueType, _ word: UInt64) -> Bool {
-    guard let next = room(forBytes: 0), keep(key, type, place(of: next)) else { return false }
+    guard hasRoom(forBytes: 0), keep(key, type) else { return false }
     next.pointee = word
     pointee.record_next = next + 1
     return true
   }
 
-  /// Where a value of up to three words, or of so many bytes more, has room, and what follows it.
+  /// Where the record's next word goes.
   @inline(__always)
-  private func room(forBytes count: Int) -> UnsafeMutablePointer<UInt64>? {
-    guard let next = pointee.record_next,
-      UnsafeMutableRawPointer(next + 6) + count <= UnsafeMutableRawPointer(pointee.limit)
-    else { return nil }
-    return next
+  private var next: UnsafeMutablePointer<UInt64> { pointee.record_next.unsafelyUnwrapped }
+
+  /// Whether a value of up to three words, or of so many bytes more, has room, and what follows it.
+  @inline(__always)
+  private func hasRoom(forBytes count: Int) -> Bool {
+    UnsafeMutableRawPointer(next + 6) + count <= UnsafeMutableRawPointer(pointee.limit)
   }
 
   /// The same for bytes, if they need not be cut.
   @inline(__always)
-  private func room(for bytes: UnsafeRawBufferPointer) -> UnsafeMutablePointer<UInt64>? {
-    bytes.count <= RecordLayout.longestValue ? room(forBytes: bytes.count) : nil
+  private func hasRoom(for bytes: UnsafeRawBufferPointer) -> Bool {
+    bytes.count <= RecordLayout.longestValue && hasRoom(forBytes: bytes.count)
   }
 
-  /// In bytes from the record's first.
+  /// Writes a length and 9 to 32 bytes, for which there is room, without a loop.
   @inline(__always)
-  private func place(of word: UnsafeMutablePointer<UInt64>) -> Int {
-    UnsafeRawPointer(word) - UnsafeRawPointer(pointee.record_start.unsafelyUnwrapped)
-  }
-
-  /// Writes a length and bytes where there is room for them, and gives the place behind them.
-  @inline(__always)
-  private func write(
-    _ bytes: UnsafeRawBufferPointer, at target: UnsafeMutablePointer<UInt64>
-  ) -> UnsafeMutablePointer<UInt64> {
-    let count = bytes.count
+  private func write(some bytes: UnsafeRawBufferPointer) {
+    guard let source = bytes.baseAddress else { return }
+    let (target, count, size) = (next, bytes.count, paddedSize(bytes.count))
     target.pointee = UInt64(truncatingIfNeeded: count)
-    guard var source = bytes.baseAddress else { return target + 1 }
-    var (next, left) = (target + 1, count)
-    while left >= wordSize {
-      next.pointee = source.loadUnaligned(as: UInt64.self)
-      next += 1
-      source += wordSize
-      left &-= wordSize
+    let text = UnsafeMutableRawPointer(target + 1)
+    if size > 2 &* wordSize {
+      text.storeBytes(of: source.loadUnaligned(as: SIMD2<UInt64>.self), as: SIMD2<UInt64>.self)
     }
-    if left == 0 { return next }
-    // Of the last eight bytes the last ones, if there are so many.
-    next.pointee =
-      count >= wordSize
-      ? (source + (left - wordSize)).loadUnaligned(as: UInt64.self)
-        &>> UInt64(truncatingIfNeeded: 8 &* (wordSize &- left))
-      : RecordCursor.lastWord(source, left)
-    return next + 1
+    // The last two words. Of the last eight bytes those that are in no word before.
+    let (last, lastBytes) = (size &- wordSize, count &- wordSize)
+    text.storeBytes(
+      of: source.loadUnaligned(fromByteOffset: last &- wordSize, as: UInt64.self),
+      toByteOffset: last &- wordSize, as: UInt64.self)
+    text.storeBytes(
+      of: source.loadUnaligned(fromByteOffset: lastBytes, as: UInt64.self)
+        &>> UInt64(truncatingIfNeeded: 8 &* (last &- lastBytes)),
+      toByteOffset: last, as: UInt64.self)
+    pointee.record_next = (text + size).assumingMemoryBound(to: UInt64.self)
+  }
+
+  /// Writes a length and bytes, for which there is room.
+  private func write(_ bytes: UnsafeRawBufferPointer) {
+    let (target, size) = (next, paddedSize(bytes.count))
+    target.pointee = UInt64(truncatingIfNeeded: bytes.count)
+    let text = UnsafeMutableRawPointer(target + 1)
+    if let source = bytes.baseAddress, size > 0 {
+      (text + (size - wordSize)).storeBytes(of: 0, as: UInt64.self)
+      text.copyMemory(from: source, byteCount: bytes.count)
+    }
+    pointee.record_next = (text + size).assumingMemoryBound(to: UInt64.self)
   }
 }
 
