@@ -3,11 +3,18 @@ import MMLogFormat
 package import MMLogReader
 
 extension LaneContext {
-  /// Whether a record has these fields, behind those of its statement, and this trace.
+  /// Whether a record has these fields, behind those of its statement, this trace, and the fields of
+  /// its session.
   package func isThat(of record: LogReader.Record) -> Bool {
     let found = record.fields.drop { !Self.isName($0.name) }
-    return record.trace == trace && found.count == fields.count
+    return record.trace == trace && Self.areThere(of: record.session)
+      && found.count == fields.count
       && zip(found, fields).allSatisfy { $0.name == $1.name && $1.value.isSame(as: $0.value) }
+  }
+
+  private static func areThere(of session: LogReader.Session) -> Bool {
+    let value = Value.array([.string(Array("lanes".utf8)), .int(7)])
+    return session.fields.contains { $0.name == "campaign" && $0.value == value }
   }
 
   /// Which context a record should have that was logged in a signal handler: that of the task which
@@ -24,7 +31,8 @@ extension LaneContext {
   /// What it was, for a message.
   package static func description(of record: LogReader.Record) -> String {
     let fields = record.fields.map { "\($0.name)=\($0.value)" }.joined(separator: " ")
-    return "\(fields.prefix(200)) \(record.trace.map { "\($0)" } ?? "no trace")"
+    let session = record.session.fields.map(\.name)
+    return "\(fields.prefix(200)) \(session) \(record.trace.map { "\($0)" } ?? "no trace")"
   }
 }
 

@@ -1,4 +1,5 @@
 import CommandLineTool
+import CrashRecords
 import MMLog
 
 extension LogStore.Configuration {
@@ -29,6 +30,7 @@ extension LogStore.Configuration {
       }
     servesSignalHandlers = arguments.isSet(.signals)
     level = .trace
+    fields = LaneContext.sessionFields
     recordsCrashes = arguments.isSet(.crashes)
     if let flight = arguments.value(of: .flight) {
       archiveLevel = .info

@@ -8,6 +8,9 @@ package struct LaneContext: Sendable {
     case text([UInt8])
   }
 
+  /// What all stores of campaigns say of their sessions.
+  package static let sessionFields: Logger.Metadata = ["campaign": ["lanes", 7]]
+
   package init() {}
 
   package typealias Field = (name: String, value: FieldValue)

@@ -34,7 +34,7 @@ except ImportError:
 
 RING, ARCHIVE = b"MMLOGRNG", b"MMLOGARC"
 SYNC, TRAILER = b"\xf5MMLFRM\n", b"MMLOGEND"
-RECORD, FRAGMENT, CALL_SITE, LABEL, KEY_SET, LAST_STATE = 1, 2, 3, 4, 5, 7
+RECORD, FRAGMENT, CALL_SITE, LABEL, KEY_SET, SESSION_FIELDS, LAST_STATE = 1, 2, 3, 4, 5, 6, 7
 HAS_METADATA, HAS_THREAD, WAS_CUT, UNTERMINATED, HAS_ENTRY, HAS_SPAN, HAS_CONTEXT = 1, 2, 4, 8, 16, 32, 64
 LAST_FRAGMENT = 1
 MAX_PAYLOAD = 64 << 20
@@ -222,12 +222,18 @@ class KeySet(NamedTuple):
     keys: list          # of (name, type)
 
 
+class SessionFields(NamedTuple):
+    pairs: list         # of (name, value)
+
+
 def parse_entry(data):
-    """A dictionary entry whose checksum has been verified: a CallSite, a KeySet, (id, label), or a list of
-    what was in the state slots."""
+    """A dictionary entry whose checksum has been verified: a CallSite, a KeySet, (id, label), SessionFields,
+    or a list of what was in the state slots."""
     cursor = Cursor(data, 8)
     if data[3] == LAST_STATE:
         return parse_pairs(cursor)
+    if data[3] == SESSION_FIELDS:
+        return SessionFields(parse_pairs(cursor))
     first = cursor.word()
     if data[3] == KEY_SET:
         keys = []
@@ -458,6 +464,7 @@ class Session:
         self.lowest, self.archive_corruption = 0, False
         self.losses, self.ring_losses = [0] * 64, None
         self.ring_state, self.end, self.numbers = None, None, set()
+        self.fields = []                            # of all records: [name, value]
         self.state = []                             # what was in the state slots: (name, value)
         self.chains = {}                            # {archive: (head of the one before, its own)}
         self.newest = 0                             # archive that a dead session's ring names
@@ -466,7 +473,7 @@ class Session:
     def add_entries(self, data, past_zero, corruption):
         for at, size in scan(data, 0, len(data) // 8 * 8, self.entry_seed, range(1, 256),
                              entry_checksum, past_zero, corruption):
-            if data[at + 3] not in (CALL_SITE, LABEL, KEY_SET, LAST_STATE):
+            if data[at + 3] not in (CALL_SITE, LABEL, KEY_SET, SESSION_FIELDS, LAST_STATE):
                 continue
             try:
                 entry = parse_entry(data[at:at + size])
@@ -477,6 +484,8 @@ class Session:
                 self.sites[entry.id] = entry
             elif isinstance(entry, KeySet):
                 self.key_sets[entry.id] = entry.keys
+            elif isinstance(entry, SessionFields):
+                self.fields = [[name, json_value(value)] for name, value in entry.pairs]
             elif isinstance(entry, list):
                 self.state = self.state or entry
             else:
@@ -561,6 +570,8 @@ class Session:
         extra = self.context(cursor, fields) if flags & HAS_CONTEXT else {}
         if span:
             extra["span"] = self.span(item, wall, *span, extra.pop("of", 0))
+        if self.fields:
+            extra["sessionFields"] = self.fields
         text = message.decode("utf-8", "replace")
         return extra | {
             "session": self.name, "time": wall, "thread": item.thread, "threadID": item.tid,

@@ -1,7 +1,7 @@
 import MMLogFormat
 import TestSupport
 
-/// Contexts, key sets, state slots, and what a later writer may add and a reader passes over; and two records
+/// Contexts, key sets, fields of the session, state slots, and what a later writer may add and a reader passes over; and two records
 /// that cannot be read: with a key set that is not in the dictionary, and with too many blocks.
 enum GoldenLater {
   static let session = log().identity.session
@@ -22,6 +22,11 @@ enum GoldenLater {
     log.put([UInt8](repeating: 0xEE, count: 168), at: 1312)
     log.putState()
     log.putUnknownEntry()
+    log.sessionFields([("replaced", .bool(true))])
+    log.sessionFields([
+      ("service.version", .text("1.4.2")), ("shard", .int(7)), ("service.version", .text("again")),
+      ("tags", .array([.text("é"), .null, .dictionary([("", .uint(.max))])])),
+    ])
     for (ticks, record) in records.enumerated() {
       let (flags, words) = record
       log.write(

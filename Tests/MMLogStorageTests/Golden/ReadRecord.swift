@@ -27,6 +27,8 @@ struct ReadRecord: Codable, Equatable {
   /// The span and the trace that it belongs to.
   var of: UInt64?
   var trace: String?
+  /// Of all records of its session, if there are some.
+  var sessionFields: [[String]]?
 
   init(_ record: LogReader.Record) {
     (session, time) = (record.session.id.description, record.time.nanosecondsSince1970)
@@ -40,6 +42,8 @@ struct ReadRecord: Codable, Equatable {
     span = record.span?.inWords
     of = record.span == nil ? record.spanNumber : nil
     trace = record.trace?.description
+    let common = record.session.fields.map { [$0.name, $0.value.withType] }
+    sessionFields = common.isEmpty ? nil : common
   }
 
   /// The records of JSON lines.

@@ -33,6 +33,7 @@ final class Scenario: Sendable {
     configuration.drainInterval = .seconds(3600)
     configuration.fullRing = .wait(upTo: .milliseconds(2))
     configuration.level = .trace
+    configuration.fields = LaneContext.sessionFields
     // No lane but those of flight records logs at `trace`.
     (configuration.archiveLevel, configuration.captureLevel) = (.debug, nil)
     configuration.recordsCrashes = true

@@ -28,6 +28,7 @@ final class Service: Sendable {
     configuration.drainThreads = 2
     configuration.fullRing = .wait(upTo: .seconds(60))
     configuration.level = .trace
+    configuration.fields = LaneContext.sessionFields
     return configuration
   }
 

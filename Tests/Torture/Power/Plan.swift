@@ -42,6 +42,7 @@ struct Plan {
     configuration.fullRing = random.pick(
       .wait(upTo: .seconds(100)), .wait(upTo: .seconds(100)), .overwriteOldest, .dropNewest)
     configuration.level = .trace
+    configuration.fields = LaneContext.sessionFields
     configuration.drainThreads = random.pick(1, 2)
     return configuration
   }
