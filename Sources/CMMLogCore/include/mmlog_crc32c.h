@@ -112,34 +112,9 @@ static inline uint64_t mmlog_crc32c_skip(uint64_t crc, uint32_t constant) { retu
 #define MMLOG_CRC32C_SKIPS 64u
 extern uint32_t mmlog_crc32c_skips[MMLOG_CRC32C_SKIPS];
 
-// Continues the state over words, at least one, of which the first is known last: the others do not
-// wait for it. Nor do their three thirds wait for each other: each step takes three cycles, and there
-// may be one begun in each cycle.
-static inline uint64_t mmlog_crc32c_first_last(uint64_t crc, const uint64_t *words, size_t count) {
-  crc = mmlog_crc32c_word(crc, words[0]);
-  // Of a few words; 0 where there is no such constant.
-  uint32_t all = count <= MMLOG_CRC32C_SKIPS ? mmlog_crc32c_skips[count - 1] : 0;
-  if (all == 0) return mmlog_crc32c_words((uint32_t)crc, words + 1, count - 1);
-  size_t third = (count - 1) / 3, rest = (count - 1) % 3, left = third;
-  const unsigned char *p = (const unsigned char *)(words + 1), *q = p + 8 * third;
-  const unsigned char *r = q + 8 * third;
-  uint64_t first = 0, second = 0, last = 0;
-  for (; left >= 2; p += 16, q += 16, r += 16, left -= 2) {
-    first = mmlog_crc32c_at(mmlog_crc32c_at(first, p), p + 8);
-    second = mmlog_crc32c_at(mmlog_crc32c_at(second, q), q + 8);
-    last = mmlog_crc32c_at(mmlog_crc32c_at(last, r), r + 8);
-  }
-  if (left > 0) {
-    first = mmlog_crc32c_at(first, p);
-    second = mmlog_crc32c_at(second, q);
-    last = mmlog_crc32c_at(last, r);
-    r += 8;
-  }
-  if (rest > 0) last = mmlog_crc32c_at(last, r);
-  if (rest > 1) last = mmlog_crc32c_at(last, r + 8);
-  last ^= mmlog_crc32c_skip(first, mmlog_crc32c_skips[2 * third + rest]);
-  last ^= mmlog_crc32c_skip(second, mmlog_crc32c_skips[third + rest]);
-  return mmlog_crc32c_skip(crc, all) ^ last;
+// The constant for so many words; 0 where there is none.
+static inline uint32_t mmlog_crc32c_skip_of(size_t words) {
+  return words < MMLOG_CRC32C_SKIPS ? mmlog_crc32c_skips[words] : 0;
 }
 
 #endif

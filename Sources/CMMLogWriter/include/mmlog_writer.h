@@ -82,6 +82,8 @@ typedef struct mmlog_writer {
   uint64_t key_hash;            // of the keys so far and their types
   uint32_t block;               // where in the record that is, in words
   uint32_t record_flags;
+  uint64_t values_check;        // of the words behind the block's first one, from 0, if
+  uint32_t has_values_check;    // 1: whoever has added a value so far has passed it over its words
   uint32_t key_count;           // how many keys are kept; MMLOG_NO_KEYS: they are in the record
   mmlog_key keys[MMLOG_KEYS];   // of the metadata so far
 
@@ -102,7 +104,6 @@ typedef struct mmlog_writer {
   uint64_t context_label;           // the label, and whether something is missing, as in an identity word
   mmlog_context *_Nullable merged;  // memory for a context that is made for one record
   uint64_t merged_capacity;         // for how many words there is room in it
-  uint64_t unused;                  // a cache line is whole
   // What is built in when there is no memory for anything else.
   uint8_t emergency[MMLOG_EMERGENCY_SIZE];
 } mmlog_writer;

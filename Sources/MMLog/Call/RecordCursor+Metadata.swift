@@ -22,6 +22,7 @@ extension RecordCursor {
     writer.pointee.record_start = start
     writer.pointee.record_next = next
     writer.pointee.record_flags = UInt32(flags)
+    writer.pointee.has_values_check = 0
   }
 
   /// The record that was put down, as it is now.
@@ -89,9 +90,9 @@ extension RecordCursor {
   fileprivate mutating func checkMetadata() {
     let isMoved = start != writer.pointee.block_start
     let first = start + (isMoved ? RecordLayout.bodyWord : Int(writer.pointee.block))
-    // The first word has the key set's number, which is searched for meanwhile.
-    checksum = mmlog_crc32c_first_last(
-      isMoved ? writer.pointee.seed : writer.pointee.block_checksum, first, next - first)
+    let before = isMoved ? writer.pointee.seed : writer.pointee.block_checksum
+    checksum = UInt64(
+      mmlog_crc32c_words(UInt32(truncatingIfNeeded: before), first, next - first))
   }
 
   // MARK: - Pairs
@@ -247,6 +248,8 @@ extension UnsafeMutablePointer<mmlog_writer> {
     var record = RecordCursor(self, start, next, checksum: checksum, flags: flags)
     record.append(checked: 0)
     record.putDown()
+    pointee.values_check = 0
+    pointee.has_values_check = 1
   }
 
   /// Completes the metadata of the record that was put down.
@@ -255,14 +258,18 @@ extension UnsafeMutablePointer<mmlog_writer> {
   @usableFromInline @inline(never) @_effects(releasenone)
   func endMetadata() -> UInt64 {
     // The call that this one has interrupted may be changing its thread's cache.
-    guard mmlog_is_usual(self), pointee.key_count != MMLOG_NO_KEYS,
+    guard mmlog_is_usual(self), pointee.key_count != MMLOG_NO_KEYS, pointee.has_values_check != 0,
       let start = pointee.block_start, start == pointee.record_start,
       let next = pointee.record_next, let number = KeySets.knownNumber(self)
     else { return endUnusualMetadata() }
     let block = start + Int(pointee.block)
-    block.pointee = number &<< BlockLayout.keySetShift
-    return mmlog_crc32c_first_last(
-      pointee.block_checksum, block, Self.words(from: block, to: next))
+    let skip = mmlog_crc32c_skip_of(Self.words(from: block, to: next) &- 1)
+    if skip == 0 { return endUnusualMetadata() }
+    // The values do not wait for the word before them, which is known last.
+    let first = number &<< BlockLayout.keySetShift
+    block.pointee = first
+    return mmlog_crc32c_skip(mmlog_crc32c_word(pointee.block_checksum, first), skip)
+      ^ pointee.values_check
   }
 
   /// Unlike a difference, that takes no care of one below zero.

@@ -1,3 +1,4 @@
+import CMMLogCore
 public import CMMLogWriter
 import MMLogFormat
 
@@ -225,13 +226,20 @@ extension Logger.MetadataValue {
 
 extension SmallText {
   /// Writes it where there is room for it, and gives the place behind it.
+  ///
+  /// - Parameter check: A checksum, which is passed over its words.
   @inline(__always)
   fileprivate func write(
-    at target: UnsafeMutablePointer<UInt64>
+    at target: UnsafeMutablePointer<UInt64>, _ check: inout UInt64
   ) -> UnsafeMutablePointer<UInt64> {
     target[0] = UInt64(truncatingIfNeeded: count)
     // What is not used is zero, as what is there already.
     (target[1], target[2]) = words
+    // No branch: the length differs from call to call.
+    let none = mmlog_crc32c_word(check, UInt64(truncatingIfNeeded: count))
+    let one = mmlog_crc32c_word(none, words.0)
+    let two = mmlog_crc32c_word(one, words.1)
+    check = count > wordSize ? two : count > 0 ? one : none
     return target + 1 + (count &+ wordSize &- 1) / wordSize
   }
 }
@@ -249,7 +257,7 @@ extension UnsafeMutablePointer<mmlog_writer> {
     guard let (key, text) = TextWords.small(key, text), hasRoom(forBytes: 0),
       keep(key, .string)
     else { return false }
-    pointee.record_next = text.write(at: next)
+    pointee.record_next = text.write(at: next, &pointee.values_check)
     return true
   }
 
@@ -268,7 +276,7 @@ extension UnsafeMutablePointer<mmlog_writer> {
   fileprivate func append(_ key: TextWords, any text: TextWords) -> Bool {
     if let text = text.small {
       guard hasRoom(forBytes: 0), keep(key, .string) else { return false }
-      pointee.record_next = text.write(at: next)
+      pointee.record_next = text.write(at: next, &pointee.values_check)
       return true
     }
     guard let bytes = text.bytes, hasRoom(for: bytes),
@@ -283,6 +291,7 @@ extension UnsafeMutablePointer<mmlog_writer> {
   fileprivate func append(_ key: TextWords, _ type: ValueType, _ word: UInt64) -> Bool {
     guard hasRoom(forBytes: 0), keep(key, type) else { return false }
     next.pointee = word
+    pointee.values_check = mmlog_crc32c_word(pointee.values_check, word)
     pointee.record_next = next + 1
     return true
   }
@@ -310,18 +319,23 @@ extension UnsafeMutablePointer<mmlog_writer> {
     let (target, count, size) = (next, bytes.count, paddedSize(bytes.count))
     target.pointee = UInt64(truncatingIfNeeded: count)
     let text = UnsafeMutableRawPointer(target + 1)
+    var check = mmlog_crc32c_word(pointee.values_check, UInt64(truncatingIfNeeded: count))
     if size > 2 &* wordSize {
-      text.storeBytes(of: source.loadUnaligned(as: SIMD2<UInt64>.self), as: SIMD2<UInt64>.self)
+      let words = source.loadUnaligned(as: SIMD2<UInt64>.self)
+      text.storeBytes(of: words, as: SIMD2<UInt64>.self)
+      let one = mmlog_crc32c_word(check, words[0])
+      let two = mmlog_crc32c_word(one, words[1])
+      check = size > 3 &* wordSize ? two : one
     }
     // The last two words. Of the last eight bytes those that are in no word before.
-    let (last, lastBytes) = (size &- wordSize, count &- wordSize)
-    text.storeBytes(
-      of: source.loadUnaligned(fromByteOffset: last &- wordSize, as: UInt64.self),
-      toByteOffset: last &- wordSize, as: UInt64.self)
-    text.storeBytes(
-      of: source.loadUnaligned(fromByteOffset: lastBytes, as: UInt64.self)
-        &>> UInt64(truncatingIfNeeded: 8 &* (last &- lastBytes)),
-      toByteOffset: last, as: UInt64.self)
+    let (end, lastBytes) = (size &- wordSize, count &- wordSize)
+    let next = source.loadUnaligned(fromByteOffset: end &- wordSize, as: UInt64.self)
+    let last =
+      source.loadUnaligned(fromByteOffset: lastBytes, as: UInt64.self)
+      &>> UInt64(truncatingIfNeeded: 8 &* (end &- lastBytes))
+    text.storeBytes(of: next, toByteOffset: end &- wordSize, as: UInt64.self)
+    text.storeBytes(of: last, toByteOffset: end, as: UInt64.self)
+    pointee.values_check = mmlog_crc32c_word(mmlog_crc32c_word(check, next), last)
     pointee.record_next = (text + size).assumingMemoryBound(to: UInt64.self)
   }
 
@@ -334,6 +348,9 @@ extension UnsafeMutablePointer<mmlog_writer> {
       (text + (size - wordSize)).storeBytes(of: 0, as: UInt64.self)
       text.copyMemory(from: source, byteCount: bytes.count)
     }
+    pointee.values_check = UInt64(
+      mmlog_crc32c_words(
+        UInt32(truncatingIfNeeded: pointee.values_check), target, 1 + size / wordSize))
     pointee.record_next = (text + size).assumingMemoryBound(to: UInt64.self)
   }
 }
