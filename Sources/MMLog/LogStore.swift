@@ -57,7 +57,8 @@ public final class LogStore: Sendable {
   /// Blocks the thread until the recovery is done, and so for as long as it takes: for a full ring
   /// of 8 MiB, some tenths of a second. Who need not know all of them listens to ``events``
   /// (`recovered`). If the store was closed meanwhile, or the process is a fork's child, it is
-  /// those that were recovered by then.
+  /// those that were recovered by then. A session whose process died just after this opening may be
+  /// among them.
   public var recoveredSessions: [RecoveredSession] { core.recovery.result.sessions }
 
   /// Rings that could not be recovered when this store was opened. They are left where they are,
