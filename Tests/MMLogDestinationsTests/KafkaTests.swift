@@ -90,6 +90,66 @@ import Testing
     #expect(try cluster.read("logs", 100).count == 100)
   }
 
+  @Test("what a broker refuses of many records is not put aside before it is alone")
+  func refusals() async throws {
+    let cluster = try KafkaCluster(topic: "logs", partitions: 1)
+    let many = try TestBatch { log, _ in for index in 0..<100 { log.info("line \(index)") } }
+    let one = try TestBatch()
+    for (code, remedy) in [
+      (RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, DeliveryError.Remedy.makeSmaller),
+      (RD_KAFKA_RESP_ERR_INVALID_RECORD, .halve),
+      (RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED, .waitForAction),
+    ] {
+      let destination = KafkaDestination(.init(brokers: cluster.brokers, topic: "logs"))
+      cluster.fail([code])
+      let error = await #expect(throws: DeliveryError.self) {
+        _ = try await destination.send(many.batch)
+      }
+      #expect(error?.remedy == remedy, "\(error as Any)")
+      if remedy == .waitForAction { continue }
+      cluster.fail([code])
+      #expect(try await destination.send(one.batch).refused.map(\.index) == [0])
+    }
+  }
+
+  @Test("a broker that fails in each way, and is away for a while, has every record after that")
+  func faults() async throws {
+    let cluster = try KafkaCluster(topic: "logs", partitions: 4)
+    let folder = TemporaryDirectory()
+    let store = try LogStore(directory: folder.path, name: "orders")
+    let log = store.logger(label: "orders")
+    for index in 0..<1000 { log.info("line \(index)") }
+    try await store.close()
+    cluster.fail([
+      RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION, RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT,
+      RD_KAFKA_RESP_ERR_NOT_ENOUGH_REPLICAS, RD_KAFKA_RESP_ERR_NO_ERROR,
+      RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE, RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
+      RD_KAFKA_RESP_ERR_NO_ERROR, RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE,
+      RD_KAFKA_RESP_ERR_INVALID_RECORD, RD_KAFKA_RESP_ERR_NETWORK_EXCEPTION,
+      RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, RD_KAFKA_RESP_ERR__TRANSPORT,
+    ])
+    var configuration = Shipper.Configuration()
+    configuration.retry = .forever(first: .milliseconds(1), longest: .milliseconds(5))
+    configuration.blockedPause = .milliseconds(10)
+    configuration.maximumRecords = 50
+    var settings = KafkaDestination.Configuration(brokers: cluster.brokers, topic: "logs")
+    settings.timeout = .seconds(2)
+    let shipper = try Shipper(
+      of: folder.path, as: "test", to: KafkaDestination(settings), configuration: configuration)
+    cluster.isUp = false
+    async let all = shipper.shipAll()
+    while shipper.statistics.retried == 0 { try await Task.sleep(for: .milliseconds(5)) }
+    cluster.isUp = true
+    #expect(try await all)
+    let ids = LogReader(paths: [folder.path], after: LogReader.Cursor()).compactMap {
+      if case .record(let record) = $0 { record.id.map { "\($0)" } } else { nil }
+    }
+    // Some may be there twice.
+    let found = try cluster.read("logs") { Set($0.map { $0.3["mmlog-id"] }).count >= ids.count }
+    #expect(Set(found.compactMap { $0.3["mmlog-id"] }) == Set(ids) && ids.count == 1000)
+    #expect(try Reconciliation(of: folder.path, consumer: "test").problems == [])
+  }
+
   @Test("nobody there, a property that there is not, and a record that is too large are errors")
   func errors() async throws {
     let made = try TestBatch()
@@ -132,6 +192,20 @@ final class KafkaCluster {
     rd_kafka_mock_topic_create(cluster, topic, partitions, 1)
   }
 
+  /// Has the next requests to store messages fail so.
+  func fail(_ errors: [rd_kafka_resp_err_t]) {
+    rd_kafka_mock_push_request_errors_array(cluster, 0, errors.count, errors)
+  }
+
+  /// Whether the broker takes connections.
+  var isUp = true {
+    didSet {
+      _ =
+        isUp
+        ? rd_kafka_mock_broker_set_up(cluster, 1) : rd_kafka_mock_broker_set_down(cluster, 1)
+    }
+  }
+
   /// The broker's port.
   var port: String { brokers.split(separator: ":").last.map(String.init) ?? "" }
 
@@ -140,8 +214,16 @@ final class KafkaCluster {
     rd_kafka_destroy(handle)
   }
 
-  /// What is in all partitions of a topic: partition, key, value, headers.
-  func read(_ topic: String, _ count: Int) throws -> [(Int, String, String, [String: String])] {
+  /// Partition, key, value, headers.
+  typealias Message = (Int, String, String, [String: String])
+
+  /// The first so many messages of all partitions of a topic.
+  func read(_ topic: String, _ count: Int) throws -> [Message] {
+    try read(topic) { $0.count >= count }
+  }
+
+  /// What is in all partitions of a topic, until it is enough.
+  func read(_ topic: String, until isEnough: ([Message]) -> Bool) throws -> [Message] {
     var error = [CChar](repeating: 0, count: 512)
     let settings = rd_kafka_conf_new()
     for (name, value) in [
@@ -161,8 +243,8 @@ final class KafkaCluster {
     }
     rd_kafka_assign(consumer, list)
     rd_kafka_topic_partition_list_destroy(list)
-    var found: [(Int, String, String, [String: String])] = []
-    while found.count < count {
+    var found: [Message] = []
+    while !isEnough(found) {
       guard let message = rd_kafka_consumer_poll(consumer, 10_000) else { break }
       defer { rd_kafka_message_destroy(message) }
       guard message.pointee.err == RD_KAFKA_RESP_ERR_NO_ERROR else { continue }

@@ -188,6 +188,38 @@ import Testing
     #expect(try Reconciliation(of: left.path, consumer: "test").problems == [])
   }
 
+  @Test(
+    "after an upgrade, what was on its way goes again under its id, also where less of it is sent")
+  func upgrade() async throws {
+    let test = try ShippedStore()
+    let other = test.store.logger(label: "other")
+    for number in 1...10 { (number % 2 == 0 ? other : test.log).info("record \(number)") }
+    try await test.store.flush(.archive)
+    let receiver = Receiver()
+    let sent = LockedValue<[String]>([])
+    try await test.shipWithoutAnswer(to: receiver) { delivery in
+      sent.withLock { $0.append(delivery.id) }
+    }
+    receiver.change { delivery, _ in
+      sent.withLock { $0.append(delivery.id) }
+      return .accepted
+    }
+    var filter = LogReader.Filter()
+    filter.labels = ["other"]
+    let shipper = try test.shipper(to: receiver) {
+      $0.filter = filter
+      $0.edits = [.add("version", .string(Array("2".utf8)))]
+    }
+    let events = shipper.events
+    #expect(try await shipper.shipAll())
+    #expect(receiver.messages == [2, 4, 6, 8, 10].map { "record \($0)" } && receiver.gaps.isEmpty)
+    #expect(receiver.deliveries.first?.fields.first?["version"] == .string(Array("2".utf8)))
+    #expect(sent.withLock { $0.count == 2 && $0[0] == $0[1] })
+    for await event in events { if case .changedBatch = event { break } }
+    let balance = try Reconciliation(of: test.folder.path, consumer: "test", filter: filter)
+    #expect(balance.problems == [])
+  }
+
   @Test("a clock that is set back does not stop anything")
   func clockSetBack() async throws {
     let test = try ShippedStore()

@@ -119,7 +119,7 @@ final class KafkaProducer: @unchecked Sendable {
       case RD_KAFKA_RESP_ERR__QUEUE_FULL:
         if isCanceled() { throw CancellationError() }
         rd_kafka_poll(handle, 100)
-      default: return delivery.note(code)
+      default: return delivery.note(code, isOwn: true)
       }
     }
   }
@@ -128,11 +128,19 @@ final class KafkaProducer: @unchecked Sendable {
     var refused: [(index: Int, reason: String)] = []
     for (index, delivery) in deliveries.enumerated() {
       let code = delivery.result ?? RD_KAFKA_RESP_ERR__FAIL
+      let words = String(cString: rd_kafka_err2str(code))
       switch code {
       case RD_KAFKA_RESP_ERR_NO_ERROR: continue
       case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, RD_KAFKA_RESP_ERR_INVALID_RECORD,
         RD_KAFKA_RESP_ERR_INVALID_MSG:
-        refused.append((index, String(cString: rd_kafka_err2str(code))))
+        // A broker refuses all messages of a request for one, or for their size together.
+        if delivery.isOwn || deliveries.count == 1 {
+          refused.append((index, words))
+        } else if code == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE {
+          throw DeliveryError.tooLarge(sentence(words))
+        } else {
+          throw DeliveryError.refused(sentence(words))
+        }
       default: throw error(code)
       }
     }
@@ -154,10 +162,12 @@ final class KafkaProducer: @unchecked Sendable {
     while deliveries.contains(where: { $0.result == nil }) { _ = rd_kafka_flush(handle, 100) }
   }
 
+  private func sentence(_ words: String) -> String {
+    "Kafka at \(configuration.brokers), topic '\(configuration.topic)': \(words)"
+  }
+
   private func error(_ code: rd_kafka_resp_err_t) -> DeliveryError {
-    let sentence =
-      "Kafka at \(configuration.brokers), topic '\(configuration.topic)': "
-      + (complaints.last ?? String(cString: rd_kafka_err2str(code)))
+    let sentence = sentence(complaints.last ?? String(cString: rd_kafka_err2str(code)))
     if complaints.isRefusal { return .blocked("\(sentence); check its properties") }
     switch code {
     case RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART, RD_KAFKA_RESP_ERR__UNKNOWN_TOPIC,
@@ -205,6 +215,10 @@ private final class Complaints {
 /// What has become of a message.
 private final class Delivery {
   private(set) var result: rd_kafka_resp_err_t?
+  /// Whether it was the producer that refused it, alone, before a broker saw it.
+  private(set) var isOwn = false
 
-  func note(_ code: rd_kafka_resp_err_t) { result = code }
+  func note(_ code: rd_kafka_resp_err_t, isOwn: Bool = false) {
+    (result, self.isOwn) = (code, isOwn)
+  }
 }

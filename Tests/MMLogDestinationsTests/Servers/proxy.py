@@ -77,7 +77,15 @@ class Handler(serving.Handler):
         headers = {name: value for name, value in self.headers.items() if not name.lower().startswith("proxy-")}
         server.request(self.command, url.path + (f"?{url.query}" if url.query else ""), self.body(), headers)
         response = server.getresponse()
-        self.answer(response.status, response.read(), {})
+        content = response.read()
+        self.send_response_only(response.status)
+        for name, value in response.getheaders():
+            if name.lower() not in ("connection", "transfer-encoding", "content-length"):
+                self.send_header(name, value)
+        length = response.getheader("Content-Length") if self.command == "HEAD" else str(len(content))
+        self.send_header("Content-Length", length or "0")
+        self.end_headers()
+        self.wfile.write(content)
 
     do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = handle_any
 

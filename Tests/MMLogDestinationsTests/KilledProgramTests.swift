@@ -1,0 +1,152 @@
+import Foundation
+import MMLog
+import MMLogDestinations
+import MMLogReader
+import MMLogShipping
+import MMLogStorage
+import TestSupport
+import Testing
+
+/// `mmlog-ship` itself, killed again and again while it sends to each receiver.
+@Suite("mmlog-ship that is killed") struct KilledProgramTests {
+  private let folder = TemporaryDirectory()
+  private struct Line: Decodable { let log_record_uid: String }
+
+  /// Kills `mmlog-ship` within requests to a receiver, and then lets it end.
+  ///
+  /// - Parameters:
+  ///   - url: The destination.
+  ///   - settings: More lines of the configuration.
+  /// - Returns: How often it was killed.
+  private func ship(to url: String, _ settings: String = "", seed: UInt64) throws -> Int {
+    // It has the number of requests.
+    let proxy = try TestServer("proxy.py")
+    let configuration = folder.put(
+      "ship.conf",
+      """
+      [destination receiver]
+      url = \(url)
+      proxy = \(proxy.url)
+      retry-limit = 1
+      \(settings)
+      [directory \(folder("logs"))]
+      to = receiver
+      """)
+    let arguments = ["--once", "--config", configuration]
+    var (random, kills) = (SeededGenerator(seed: seed), 0)
+    for _ in 0..<12 {
+      let count = proxy.lines("requests").count + Int.random(in: 1...4, using: &random)
+      let pause = Int.random(in: 0...2000, using: &random)
+      let program = try ChildProcess(
+        ChildProcess.path(of: "mmlog-ship"), arguments, output: folder("said"))
+      while program.isRunning, proxy.lines("requests").count < count { usleep(100) }
+      for _ in 0..<pause { sched_yield() }
+      if program.isRunning { kills += 1 }
+      program.kill()
+      program.wait()
+      // What a killed one has of a directory of archives.
+      let catalog = Catalog(of: folder("logs"), store: nil)
+      for archive in try catalog.scan() {
+        if let lease = archive.state.lease { try catalog.release(lease, on: archive) }
+      }
+    }
+    let program = try ChildProcess(
+      ChildProcess.path(of: "mmlog-ship"), arguments, output: folder("said"))
+    #expect(program.wait() == .success, "\(program.complaints)")
+    return kills
+  }
+
+  /// Logs records, and gives their ids.
+  private func log() async throws -> [String] {
+    let store = try LogStore(directory: folder("logs"), name: "orders")
+    let log = store.logger(label: "orders")
+    for index in 0..<2000 { log.info("line \(index)") }
+    try await store.close()
+    return LogReader(paths: [folder("logs")], after: LogReader.Cursor()).compactMap {
+      if case .record(let record) = $0 { record.id.map { "\($0)" } } else { nil }
+    }
+  }
+
+  private func expectBalance() throws {
+    let balance = try Reconciliation(of: folder("logs"), consumer: "receiver")
+    #expect(balance.problems == [])
+  }
+
+  @Test(
+    "ClickHouse's engine has each record once",
+    .enabled(if: Python.has("chdb"), "python3 has no module chdb: Tools/setup --receivers"))
+  func clickHouse() async throws {
+    let ids = try await log()
+    let server = try TestServer("clickhouse.py")
+    let client = HTTPClient(HTTPSettings())
+    func query(_ statement: String) async throws -> String {
+      try await client.send(
+        HTTPRequest("POST", server.url, body: .bytes(Array(statement.utf8)))
+      ).text
+    }
+    _ = try await query(ClickHouseSchema.statement(table: "logs"))
+    let kills = try ship(to: "clickhouse+\(server.url)", "batch-records = 50", seed: 1)
+    #expect(kills > 0)
+    let there = try await query("SELECT RecordId FROM logs ORDER BY Timestamp, RecordId")
+    #expect(there.split(separator: "\n").map(String.init).sorted() == ids.sorted())
+    try expectBalance()
+  }
+
+  @Test(
+    "the stand-ins of Elasticsearch and Loki have each record once",
+    arguments: ["elasticsearch", "loki"])
+  func stubs(kind: String) async throws {
+    let ids = try await log()
+    let server = try TestServer("stub.py", [kind])
+    let kills = try ship(to: "\(kind)+\(server.url)", "batch-records = 50", seed: 2)
+    #expect(kills > 0)
+    let there = try server.notes("stored", as: Line.self).map(\.log_record_uid)
+    // What the stand-in of Elasticsearch had no room for at first is behind the others.
+    #expect(kind == "loki" ? there == ids : there.sorted() == ids.sorted())
+    try expectBalance()
+  }
+
+  @Test("a receiver of lines that drops a name that it has, has each record once, in order")
+  func lines() async throws {
+    let ids = try await log()
+    let server = try TestReceiver()
+    let kills = try ship(to: server.url, "batch-records = 50", seed: 3)
+    #expect(kills > 0)
+    var names: Set<String> = []
+    let there = try server.requests.filter {
+      names.insert($0.headers["idempotency-key"] ?? "").inserted
+    }.flatMap { request in
+      try request.text.split(separator: "\n").map {
+        try JSONDecoder().decode(Line.self, from: Data($0.utf8)).log_record_uid
+      }
+    }
+    #expect(there == ids)
+    try expectBalance()
+  }
+
+  @Test(
+    "S3 has each archive, and nothing else",
+    .enabled(if: S3Server.isThere, S3Server.missing))
+  func s3() async throws {
+    let server = try await S3Server()
+    try Folder.make(folder("logs"))
+    for session in 1...40 as ClosedRange<UInt64> {
+      let name = TestLog.sealedName(session: session)
+      folder.put("logs/\(name)", TestLog.sealed(session: session))
+    }
+    let kills = try ship(
+      to: "s3://logs/all",
+      "endpoint = \(server.server.url)\ncredentials-file = \(server.keys.path)", seed: 4)
+    #expect(kills > 0)
+    for session in 1...40 as ClosedRange<UInt64> {
+      let name = TestLog.sealedName(session: session)
+      let stored = try await server.send("GET", "\(server.bucket)/all/orders/tokyo/\(name)")
+      #expect(stored.body == TestLog.sealed(session: session), "\(name)")
+    }
+    let archives = try Catalog(of: folder("logs"), store: nil).scan()
+    #expect(archives.count == 40)
+    for archive in archives {
+      #expect(archive.state.isUploaded && archive.state.receipt != nil, "\(archive.state)")
+    }
+  }
+}
