@@ -248,7 +248,8 @@ let package = Package(
     .target(
       name: "CrashCampaign",
       dependencies: [
-        "CrashRecords", "TestSupport", "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem",
+        "CrashRecords", "TestSupport", "MMLogAnalysis", "MMLogReader", "MMLogStorage",
+        "MMLogFormat", "MMLogCrypto", "MMLogSystem",
       ],
       path: "Tests/CrashCampaign"),
     .testTarget(
@@ -277,7 +278,7 @@ if Context.environment["MMLOG_FUZZ"] != nil {
       name: "mmlog-fuzz",
       dependencies: [
         "MMLogReceiving", "MMLogReport", "MMLogAnalysis", "MMLogReader", "MMLogStorage",
-        "MMLogFormat", "MMLogSystem", "TestSupport", "CMMLogWriter",
+        "MMLogFormat", "MMLogCrypto", "MMLogSystem", "TestSupport", "CMMLogWriter",
       ],
       path: "Tests/Fuzz", exclude: ["mmlog.dict"]))
 }

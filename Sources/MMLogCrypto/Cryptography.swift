@@ -58,7 +58,10 @@ package enum Cryptography {
     static let shared = Algorithms()
 
     init?() {
-      guard let cipher = EVP_CIPHER_fetch(nil, "ChaCha20-Poly1305", nil),
+      // Else a process that exits while the drainer encrypts would die of what libcrypto's exit
+      // handler frees. All that it frees, the system frees, too.
+      guard OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil) == 1,
+        let cipher = EVP_CIPHER_fetch(nil, "ChaCha20-Poly1305", nil),
         let streamCipher = EVP_CIPHER_fetch(nil, "AES-256-CTR", nil),
         let derivation = EVP_KDF_fetch(nil, "HKDF", nil),
         let hash = EVP_MD_fetch(nil, "SHA256", nil)
@@ -75,6 +78,7 @@ package enum Cryptography {
 
   extension Cryptography {
     /// Looks the algorithms up, for a process that may fork afterwards.
+    /// Before anything else of libcrypto is used.
     package static func prepare() throws(CryptoError) { _ = try Algorithms.get() }
 
     /// A key made of another one: HKDF with SHA-256 (RFC 5869).
@@ -270,7 +274,8 @@ package enum Cryptography {
 
     /// The public key of a secret one: X25519 (RFC 7748).
     package static func publicKey(of key: SecretKey) throws(CryptoError) -> [UInt8] {
-      try withPair(key) { (pair) throws(CryptoError) in
+      try prepare()
+      return try withPair(key) { (pair) throws(CryptoError) in
         var bytes = [UInt8](repeating: 0, count: keySize)
         var size = keySize
         guard EVP_PKEY_get_raw_public_key(pair, &bytes, &size) == 1, size == keySize else {

@@ -20,6 +20,10 @@ package final class CrashLog {
   /// Those that have survived a fatal signal.
   private(set) var survivors: Set<Int> = []
   private let owned: TemporaryDirectory?
+  /// Where rings are that have to be in memory.
+  private let memory: String?
+  /// What was known of archives at several times, if their frames are chained.
+  private var heads: [ArchiveHead] = []
   /// Nil if everything is kept.
   private let ledger: ArchiveLedger?
 
@@ -29,11 +33,17 @@ package final class CrashLog {
     self.path = path ?? owned?.path ?? ""
     self.settings = settings
     ledger = settings.keep == nil ? nil : ArchiveLedger("\(self.path)/ledger")
+    memory = settings.isEncrypted ? try Folder.temporary() : nil
     if settings.hasRingsElsewhere { try Folder.make(self("rings")) }
   }
 
+  deinit { if let memory { Folder.remove(memory) } }
+
   /// The path of a name in the folder.
-  package func callAsFunction(_ name: String) -> String { "\(path)/\(name)" }
+  package func callAsFunction(_ name: String) -> String {
+    if name == "rings", let memory { return memory }
+    return "\(path)/\(name)"
+  }
 
   /// How many records of each lane are acknowledged, over all processes.
   package var acknowledged: [Int] {
@@ -67,7 +77,8 @@ package final class CrashLog {
       Sleep.nanoseconds(100_000_000)
       // A limit may delete the archive with the record before somebody has checked.
       let deleted = ledger?.deleted(from: self("store")) ?? []
-      return LogReader(paths: paths + deleted.map(\.path), filter: filter).contains { item in
+      let files = settings.files(paths + deleted.map(\.path))
+      return LogReader(files, filter: filter).contains { item in
         guard case .record(let record) = item else { return false }
         return Findings.isSurvival(record) && record.session.identity.processID == id
       }
@@ -179,6 +190,11 @@ package final class CrashLog {
       let check = MaintenanceCheck(of: self(store), ledger, deleted, keep: keep, settings)
       for problem in check.problems(isRecovered: isRecovered) { findings.note(problem) }
     }
+    let check = SealCheck(
+      of: settings.files(withLogs), deleted: settings.files(deleted.map(\.path)), settings,
+      in: path, heads, isRecovered: isRecovered)
+    for problem in check.problems { findings.note(problem) }
+    heads = check.heads
     if isRecovered {
       for path in paths {
         for name in try Folder.names(path)

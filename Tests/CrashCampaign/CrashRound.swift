@@ -1,6 +1,7 @@
 import TestSupport
 import CrashRecords
 import Glibc
+import MMLogCrypto
 import MMLogFormat
 import MMLogReader
 package import MMLogStorage
@@ -32,11 +33,13 @@ package struct CrashRound {
     case roundsOfWrappers, roundsOfSetLimits
     case recordsOfBoundLoggers, recordsOfTasks, recordsOfBoth, recordsOfHandlersInTasks
     case recordsInTraces, recordsInSpans
+    case roundsOfEncryption, roundsOfHashChains
 
     /// Whether any round can come to it, as the tests are built.
     package var isReachable: Bool {
       switch self {
       case .crashed, .survived: !isSanitized
+      case .roundsOfEncryption, .roundsOfHashChains: Cryptography.isAvailable
       case .roundsOfSetLimits: CrashRound.canDieAtPoints && canFork
       default: true
       }
@@ -88,6 +91,8 @@ package struct CrashRound {
     outcome.events[.survived] = log.survivors.count
     if settings.isNested { outcome.events[.roundsOfWrappers] = 1 }
     if settings.changesLimits { outcome.events[.roundsOfSetLimits] = 1 }
+    if settings.isEncrypted { outcome.events[.roundsOfEncryption] = 1 }
+    if settings.isChained { outcome.events[.roundsOfHashChains] = 1 }
     return outcome
   }
 

@@ -56,7 +56,8 @@ package struct Findings {
     (self.settings, self.pages) = (settings, pages)
     lanes = Array(
       repeating: LaneFindings(), count: ((pages.keys.max() ?? -1) + 1) * CountPage.laneCount)
-    let reader = LogReader(paths: paths)
+    let files = settings.files(paths)
+    let reader = LogReader(files)
     problems = reader.unreadable.map(\.message)
     for item in reader { take(item) }
     for (process, page) in pages.sorted(by: { $0.key < $1.key }) {
@@ -67,13 +68,13 @@ package struct Findings {
       if isRecovered { compareEnding(process, page, ends[process] ?? .killed) }
       compareSurvivals(process, survivors.contains(process) ? 1 : 0)
     }
-    if settings.hasStates { compareStates(paths) }
+    if settings.hasStates { compareStates(files) }
   }
 
   /// What was in the slots of each thread that logged is known, unless its process has closed its
   /// store.
-  private mutating func compareStates(_ paths: [String]) {
-    let check = StateCheck(in: paths, pages)
+  private mutating func compareStates(_ files: LogFiles) {
+    let check = StateCheck(in: files, pages)
     for problem in check.problems { note(problem) }
     for (process, page) in pages where endings[process]?.how ?? .closed != .closed {
       for thread in 0..<(process % (1 + settings.forks) == 0 ? settings.threads : 1)

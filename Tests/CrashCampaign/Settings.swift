@@ -1,5 +1,7 @@
 import CrashRecords
 import Glibc
+import MMLogCrypto
+import MMLogReader
 package import MMLogStorage
 import TestSupport
 
@@ -50,6 +52,11 @@ package struct Settings {
   package var survives = false
   /// Whether somebody else turns off levels below `warning` now and then.
   package var changesLevels = false
+
+  /// Whether archives are encrypted; their rings are in memory then.
+  package var isEncrypted = false
+  /// Whether frames are chained by hashes.
+  package var isChained = false
 
   package enum Flight: String {
     /// Nothing but the process's death.
@@ -113,6 +120,19 @@ package struct Settings {
     hasContexts = random.oneIn(2)
     hasStates = random.oneIn(2)
     drainThreads = random.pick(1, 2)
+    isEncrypted = random.oneIn(3) && Cryptography.isAvailable
+    isChained = random.oneIn(3) && Cryptography.isAvailable
+    hasRingsElsewhere = hasRingsElsewhere || isEncrypted
+  }
+
+  /// Who reads what is encrypted: always the same.
+  private static let identity = try? Identity(
+    "AGE-SECRET-KEY-1W4DAPJLRPPW3CCZ7LJJN3ZAQP03ADMURL2X8WX0YF0PLGFUYMYFS36UJTP")
+
+  /// Files, for who may read them.
+  func files(_ paths: [String]) -> LogFiles {
+    let identities = isEncrypted ? [Self.identity].compactMap(\.self) : []
+    return LogFiles(paths.map { .path($0) }, identities: LogIdentities(identities))
   }
 
   /// Changes what keeps a child from ever coming to a test point.
@@ -156,6 +176,8 @@ package struct Settings {
     ] + (hasRingsElsewhere ? ["--rings", name("rings")] : [])
       + (keep.map { ["--keep", "\($0)", "--ledger", name("ledger")] } ?? [])
       + (hasSidecars ? ["--sidecars"] : []) + (resumes ? ["--resume"] : [])
+      + (isEncrypted ? ["--recipient", "\(Self.identity.map { "\($0.recipient)" } ?? "")"] : [])
+      + (isChained ? ["--hash-chain"] : [])
   }
 
   var logArguments: [String] {

@@ -10,9 +10,9 @@ struct StateCheck {
   /// The lanes of which something is known.
   private(set) var lanes: Set<Int> = []
 
-  init(in paths: [String], _ pages: [Int: CountPage]) {
+  init(in files: LogFiles, _ pages: [Int: CountPage]) {
     self.pages = pages
-    for session in LogFiles(paths.map { .path($0) }).sessions {
+    for session in files.sessions {
       var summary = SessionSummary()
       summary.read(session)
       for (name, value) in summary.dictionary.lastState?.pairs ?? [] {

@@ -21,6 +21,8 @@ extension LogStore.Configuration {
     compressionLevel = try arguments.integer(of: .level, in: 0...9) ?? 1
     drainThreads = try arguments.integer(of: .drainThreads, in: 1...2) ?? 1
     ringDirectory = arguments.value(of: .rings)
+    if let recipient = arguments.value(of: .recipient) { recipients = [try Recipient(recipient)] }
+    hashChain = arguments.isSet(.hashChain)
     drainInterval = .milliseconds(10)
     fullRing =
       switch arguments.required(.policy) {

@@ -47,6 +47,8 @@ extension Option {
   static let ledger = Option(
     "ledger", value: "DIR", "Where to note what happens to archives, and link those that may go.")
   static let resume = Option("resume", "Go on with the last archive, in the same file.")
+  static let recipient = Option("recipient", value: "AGE1...", "For whom archives are encrypted.")
+  static let hashChain = Option("hash-chain", "Chain frames by hashes.")
   static let flight = Option(
     "flight", oneOf: ["none", "error"], "Keep debug records in the ring, and what captures them.")
   static let spans = Option("spans", "Use spans too.")
@@ -80,7 +82,7 @@ let command = Command(
     .drainThreads, .policy,
     .point, .call, .short, .fail,
     .rolls, .keep, .setLimits, .hands, .prune, .ledger, .sidecars, .resume, .flight, .spans,
-    .contexts, .states, .crashes, .leaveOpen, .survive, .lifeline,
+    .contexts, .states, .crashes, .leaveOpen, .survive, .lifeline, .recipient, .hashChain,
   ])
 
 /// Applies the limits once, as a process that has no store.

@@ -1,4 +1,5 @@
 import Foundation
+import MMLogCrypto
 import MMLogFormat
 import TestSupport
 
@@ -16,6 +17,7 @@ func writeSeeds(of logs: String, to corpus: String) throws {
     putLevels(folder)
     putState(folder)
     putDebugInformation(folder)
+    try putKeys(folder)
   }
   for (name, log) in SmallLogs.all {
     let isRing = (try? log.ring.withUnsafeBytes { try RingHeader($0) }) != nil
@@ -55,6 +57,21 @@ private func putRequests(_ corpus: String) {
   ]
   for (index, request) in requests.enumerated() {
     put(Array(request.utf8), "\(corpus)/request/\(index)")
+  }
+}
+
+private func putKeys(_ corpus: String) throws {
+  let secret = "AGE-SECRET-KEY-1W4DAPJLRPPW3CCZ7LJJN3ZAQP03ADMURL2X8WX0YF0PLGFUYMYFS36UJTP"
+  let recipient = try Identity(secret).recipient
+  let slot = try KeySlot.encrypt(SecretKey.random(), for: [recipient, recipient])
+  let head =
+    "mmlog-head 00010203040506070809000000000000 3 12 "
+    + String(repeating: "0123456789abcdef", count: 4) + " 1763715600000000000 a%25 b"
+  for (name, bytes) in [
+    ("slot", slot), ("identity", Array(secret.utf8)), ("recipient", Array("\(recipient)".utf8)),
+    ("head", Array(head.utf8)),
+  ] {
+    put(bytes, "\(corpus)/keys/\(name)")
   }
 }
 

@@ -1,6 +1,7 @@
 import CMMLogWriter
 import Glibc
 import MMLogAnalysis
+import MMLogCrypto
 import MMLogFormat
 import MMLogReader
 import MMLogReport
@@ -51,6 +52,8 @@ enum Target: String, CaseIterable {
   /// Two bytes that choose where an upload is cut, and the bytes of an archive, whose checksums are
   /// fixed.
   case upload
+  /// A key slot, or a line of text: an identity, a recipient, or a noted head.
+  case keys
 
   /// libFuzzer's callback has no place for it; it is set before that begins, and there is one
   /// thread.
@@ -75,6 +78,7 @@ enum Target: String, CaseIterable {
     case .format: takeApart(bytes)
     case .debug: findStatements(bytes)
     case .request: readRequest(bytes)
+    case .keys: readKeys(Array(bytes))
     case .upload:
       let cut = bytes.count < 2 ? 0 : Int(bytes.load(0, as: UInt16.self))
       receive(cut, ChecksumFix.archive(Array(bytes.dropFirst(2))))
@@ -299,6 +303,27 @@ private func takeApart(_ bytes: UnsafeRawBufferPointer) {
     precondition(next == start + text.count - 1, "not the whole format")
     precondition(found == parts && arguments == count, "another number of parts or arguments")
   }
+}
+
+private let identity = try? Identity(
+  "AGE-SECRET-KEY-1W4DAPJLRPPW3CCZ7LJJN3ZAQP03ADMURL2X8WX0YF0PLGFUYMYFS36UJTP")
+
+/// What is read is written as it was.
+private func readKeys(_ bytes: [UInt8]) {
+  if let identity {
+    if let key = try? KeySlot.decrypt(bytes, with: [identity]),
+      let slot = try? KeySlot.encrypt(key, for: [identity.recipient])
+    {
+      let again = try? KeySlot.decrypt(slot, with: [identity])
+      precondition(again?.withBytes(Array.init) == key.withBytes(Array.init), "another key")
+    }
+  }
+  let text = String(decoding: bytes, as: UTF8.self)
+  _ = try? Identity.all(in: text)
+  if let recipient = try? Recipient(text) {
+    precondition("\(recipient)" == text.lowercased(), "another recipient")
+  }
+  if let head = ArchiveHead(text) { precondition(ArchiveHead("\(head)") == head, "another head") }
 }
 
 /// Opened once: they are the same for every input. One thread uses them.

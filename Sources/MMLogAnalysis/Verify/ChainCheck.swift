@@ -31,10 +31,12 @@ struct ChainCheck {
         !pair.1.isFileHeaderLost, chains[before.number]?.head != archive.previousHead
       else { continue }
       let range = pair.1.start..<pair.1.start + FileHeaderLayout.size
+      let what =
+        archive.previousHead == FrameHash.none
+        ? "the file header names no archive before it, though archive \(before.number) is there"
+        : "the file header is not chained to archive \(before.number) as that is now"
       corruption[index + 1, default: []].append(
-        LogReader.Corruption(
-          range, "the file header is not chained to archive \(before.number) as that is now",
-          in: pair.1.path))
+        LogReader.Corruption(range, what, in: pair.1.path))
     }
   }
 }
