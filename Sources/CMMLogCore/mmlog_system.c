@@ -318,3 +318,14 @@ void mmlog_keep_freed_memory(void) {
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
 #endif
 }
+
+void mmlog_return_freed_memory(void) {
+#ifdef __GLIBC__
+  mallopt(M_MMAP_THRESHOLD, 256 << 10);
+  mallopt(M_ARENA_MAX, 1);
+#endif
+}
+
+void *mmlog_resize(void *memory, size_t size) { return realloc(memory, size); }
+
+void mmlog_free(void *memory) { free(memory); }

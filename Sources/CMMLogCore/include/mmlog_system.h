@@ -139,4 +139,12 @@ const char *mmlog_error_text(int code, char *buffer, size_t size);
 // are taken anew. Does nothing without glibc.
 void mmlog_keep_freed_memory(void);
 
+// Has large pieces of memory given back to the kernel when they are freed, and the other ones come
+// from one heap: for a process that is to be small. Does nothing without glibc.
+void mmlog_return_freed_memory(void);
+
+// realloc(3), and free(3): a large piece that grows is moved by the kernel, and not copied.
+void *mmlog_resize(void *memory, size_t size);
+void mmlog_free(void *memory);
+
 #endif

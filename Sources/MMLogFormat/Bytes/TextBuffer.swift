@@ -1,3 +1,5 @@
+import CMMLogCore
+
 /// Bytes that grow at their end, for formatters and columns to write to: in memory of its own that
 /// stays for the next record, without what an array does at each append.
 ///
@@ -16,10 +18,18 @@ public struct TextBuffer: ~Copyable {
   /// - Parameter capacity: Bytes that it takes before it grows.
   public init(capacity: Int = 1024) {
     self.capacity = max(capacity, 64)
-    base = .allocate(byteCount: self.capacity, alignment: wordSize)
+    base = Self.resized(nil, self.capacity)
   }
 
-  deinit { base.deallocate() }
+  deinit { mmlog_free(base) }
+
+  /// Memory with the bytes of another piece, which it takes the place of.
+  private static func resized(
+    _ memory: UnsafeMutableRawPointer?, _ size: Int
+  ) -> UnsafeMutableRawPointer {
+    guard let memory = mmlog_resize(memory, size) else { fatalError("out of memory") }
+    return memory
+  }
 
   /// Whether there is nothing in it.
   public var isEmpty: Bool { count == 0 }
@@ -43,9 +53,9 @@ public struct TextBuffer: ~Copyable {
   public mutating func removeAll(keeping maximum: Int = .max) {
     end = 0
     guard capacity > maximum else { return }
-    base.deallocate()
+    mmlog_free(base)
     capacity = max(maximum, 64)
-    base = .allocate(byteCount: capacity, alignment: wordSize)
+    base = Self.resized(nil, capacity)
   }
 
   /// Appends the bytes of a text.
@@ -108,10 +118,7 @@ public struct TextBuffer: ~Copyable {
   @inline(never) @usableFromInline
   mutating func grow(_ extra: Int) {
     let larger = max(2 * capacity, count + extra)
-    let grown = UnsafeMutableRawPointer.allocate(byteCount: larger, alignment: wordSize)
-    grown.copyMemory(from: base, byteCount: count)
-    base.deallocate()
-    (base, capacity) = (grown, larger)
+    (base, capacity) = (Self.resized(base, larger), larger)
   }
 
   /// The bytes from `start` on, as long as `body` runs; it may change them.
