@@ -4,16 +4,19 @@ import MMLogSystem
 extension Shipper {
   /// How a shipper ships. Every setting can stay as it is.
   public struct Configuration: Sendable {
-    /// How many records a batch has at most: from 1 to 1,000,000. Default 10,000.
-    public var maximumRecords = 10_000
+    /// How many records a batch has at most: from 1 to 1,000,000. Default 5,000: as lines of JSON,
+    /// more of them take a shipper beyond 32 MiB of memory.
+    public var maximumRecords = 5_000
 
     /// From how many bytes on a batch is full, counted as the records' values take memory: from 1
     /// KiB to 64 MiB. Default 1 MiB. A batch may be larger by some records.
     public var maximumBytes = 1 << 20
 
     /// How long archived records wait for more to make a batch full: from zero to an hour. Default
-    /// half a second. The records of a sealed archive do not wait.
-    public var age = Duration.milliseconds(500)
+    /// zero: what is there is shipped, and what is archived while a batch is on its way makes the
+    /// next one. More for a receiver that suffers from small batches. The records of a sealed
+    /// archive do not wait.
+    public var age = Duration.zero
 
     /// Which records are shipped; others are passed over. Default: all.
     public var filter = LogReader.Filter()

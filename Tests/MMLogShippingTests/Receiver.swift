@@ -127,7 +127,6 @@ extension Shipper.Configuration {
     configuration.retry = .forever(first: .milliseconds(1), longest: .milliseconds(5))
     configuration.blockedPause = .milliseconds(10)
     configuration.scanInterval = .milliseconds(5)
-    configuration.age = .zero
     change(&configuration)
     return configuration
   }

@@ -195,6 +195,25 @@ import Testing
     #expect(works.messages == records(1...5000) && stuck.messages.isEmpty)
   }
 
+  @Test("what is archived does not wait; while a batch is on its way, the next one gathers")
+  func gathering() async throws {
+    let test = try ShippedStore()
+    let isHeld = LockedValue(true)
+    let receiver = Receiver { _, _ in
+      while isHeld.withLock({ $0 }) { try await Task.sleep(nanoseconds: 1_000_000) }
+      return .accepted
+    }
+    let shipper = try test.shipper(to: receiver)
+    try shipper.start()
+    try test.log(1...10)
+    try await wait { receiver.tryCount == 1 }
+    for number in 11...15 { try test.log(number...number) }
+    isHeld.withLock { $0 = false }
+    try await wait { receiver.messages.count == 15 }
+    await shipper.stop()
+    #expect(receiver.deliveries.map(\.messages) == [records(1...10), records(11...15)])
+  }
+
   @Test("a flush ships what is only in the ring")
   func flush() async throws {
     let test = try ShippedStore { $0.drainInterval = .seconds(3600) }

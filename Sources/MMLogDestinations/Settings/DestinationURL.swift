@@ -104,6 +104,12 @@ package enum DestinationURL: Hashable, Sendable {
     return String(authority)
   }
 
+  /// Whether each batch costs the receiver much, however small it is: ClickHouse makes a part of a
+  /// table of each insert, and merges parts later.
+  package var prefersLargeBatches: Bool {
+    if case .clickHouse = self { true } else { false }
+  }
+
   /// Whether whole archives go there.
   package var takesArchives: Bool {
     switch self {

@@ -23,9 +23,15 @@ struct Target {
     ("drop-field", "NAME", "A field that is dropped."),
     ("rename-field", "NAME=NEW", "A field that gets another name."),
     ("hash-field", "NAME", "A field whose value is replaced by a hash."),
-    ("batch-records", "N", "How many records a batch has at most. Default: 10000."),
+    (
+      "batch-records", "N",
+      "How many records a batch has at most. Default: 5000; 10000 for ClickHouse."
+    ),
     ("batch-bytes", "N", "From how many bytes on a batch is full. Default: 1048576."),
-    ("batch-age", "MILLISECONDS", "How long records wait for a full batch. Default: 500."),
+    (
+      "batch-age", "MILLISECONDS",
+      "How long records wait for a full batch. Default: 0; 500 for ClickHouse."
+    ),
     ("records-per-second", "N", "How many records are sent in a second at most."),
     ("bytes-per-second", "N", "How many bytes are sent in a second at most."),
     ("archive-interval", "MILLISECONDS", "How often running processes are asked to archive."),
@@ -37,6 +43,9 @@ struct Target {
     let url = try DestinationURL(url)
     self.name = name ?? url.name
     settings = DestinationSettings(url: url)
+    if url.prefersLargeBatches {
+      (shipping.maximumRecords, shipping.age) = (10_000, .milliseconds(500))
+    }
     guard self.name.utf8.count <= 64, !self.name.isEmpty,
       self.name.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || "-_.".contains($0)) })
     else {
