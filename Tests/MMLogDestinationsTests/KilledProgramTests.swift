@@ -35,7 +35,10 @@ import Testing
     let arguments = ["--once", "--config", configuration]
     var (random, kills) = (SeededGenerator(seed: seed), 0)
     for _ in 0..<12 {
+      // Where one is held, the program is there to be killed, however late this thread is.
       let count = proxy.lines("requests").count + Int.random(in: 1...4, using: &random)
+      let held = Bool.random(using: &random) ? "request" : "answer"
+      proxy.folder.put("hold", "\(count) \(held)")
       let pause = Int.random(in: 0...2000, using: &random)
       let program = try ChildProcess(
         ChildProcess.path(of: "mmlog-ship"), arguments, output: folder("said"))
@@ -50,6 +53,7 @@ import Testing
         if let lease = archive.state.lease { try catalog.release(lease, on: archive) }
       }
     }
+    proxy.folder.put("hold", "")
     let program = try ChildProcess(
       ChildProcess.path(of: "mmlog-ship"), arguments, output: folder("said"))
     #expect(program.wait() == .success, "\(program.complaints)")

@@ -3,21 +3,25 @@
     proxy.py FOLDER [CREDENTIALS-FILE]
 
 The file has USER:PASSWORD, which clients then have to give. FOLDER/port gets the port, FOLDER/requests a line of JSON for each
-request: method, target, headers.
+request: method, target, headers. FOLDER/hold may have a number and "request" or "answer": from the request of that number on,
+that is held until its client is gone, or the file says something else.
 """
 
 import base64
 import http.client
 import json
+import select
 import socket
 import sys
 import threading
+import time
 import urllib.parse
 
 import serving
 
 folder, *credentials = sys.argv[1:]
 lock = threading.Lock()
+count = 0
 
 
 def copy(source, target):
@@ -33,9 +37,29 @@ def copy(source, target):
             pass
 
 
+def is_held(number, what):
+    try:
+        with open(f"{folder}/hold") as file:
+            first, held = file.read().split()
+        return number >= int(first) and what == held
+    except (OSError, ValueError):
+        return False
+
+
 class Handler(serving.Handler):
+    def is_gone_while_held(self, what):
+        while is_held(self.number, what):
+            if select.select([self.connection], [], [], 0)[0] and not self.connection.recv(1, socket.MSG_PEEK):
+                self.close_connection = True
+                return True
+            time.sleep(0.001)
+        return False
+
     def is_allowed(self):
+        global count
         with lock, open(f"{folder}/requests", "a") as file:
+            count += 1
+            self.number = count
             headers = {name.lower(): value for name, value in self.headers.items()}
             file.write(json.dumps({"method": self.command, "target": self.path, "headers": headers}) + "\n")
         if not credentials:
@@ -73,11 +97,16 @@ class Handler(serving.Handler):
         url = urllib.parse.urlsplit(self.path)
         if url.scheme != "http":
             return self.answer(400, "a proxy takes whole URLs")
+        body = self.body()
+        if self.is_gone_while_held("request"):
+            return
         server = http.client.HTTPConnection(url.netloc)
         headers = {name: value for name, value in self.headers.items() if not name.lower().startswith("proxy-")}
-        server.request(self.command, url.path + (f"?{url.query}" if url.query else ""), self.body(), headers)
+        server.request(self.command, url.path + (f"?{url.query}" if url.query else ""), body, headers)
         response = server.getresponse()
         content = response.read()
+        if self.is_gone_while_held("answer"):
+            return
         self.send_response_only(response.status)
         for name, value in response.getheaders():
             if name.lower() not in ("connection", "transfer-encoding", "content-length"):

@@ -87,15 +87,17 @@ struct StatisticsTests {
     func failures() throws {
       let test = try TestStore { $0.drainInterval = .seconds(3600) }
       test.log.info("one")
-      ForcedFault.force(.fdatasync, errno: EIO, under: test.folder.path)
-      defer { ForcedFault.clear(under: test.folder.path) }
+      // Not settings, which the store may be noting meanwhile.
+      let archives = test.folder("test-")
+      ForcedFault.force(.fdatasync, errno: EIO, under: archives)
+      defer { ForcedFault.clear(under: archives) }
       #expect(throws: LogError.self) { try test.store.flush(.disk) }
       let unsynced = test.store.statistics
-      ForcedFault.force(.pwrite, errno: ENOSPC, times: .max, under: test.folder.path)
+      ForcedFault.force(.pwrite, errno: ENOSPC, times: .max, under: archives)
       test.log.info("two")
       #expect(throws: LogError.self) { try test.store.flush(.archive) }
       let unwritten = test.store.statistics
-      ForcedFault.clear(under: test.folder.path)
+      ForcedFault.clear(under: archives)
       try test.store.flush(.disk)
 
       #expect(unsynced.failedSyncs == 1 && unsynced.failedPasses >= 1)
