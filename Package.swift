@@ -277,8 +277,8 @@ if Context.environment["MMLOG_FUZZ"] != nil {
     .executableTarget(
       name: "mmlog-fuzz",
       dependencies: [
-        "MMLogReceiving", "MMLogReport", "MMLogAnalysis", "MMLogReader", "MMLogStorage",
-        "MMLogFormat", "MMLogCrypto", "MMLogSystem", "TestSupport", "CMMLogWriter",
+        "MMLogReceiving", "MMLogShipping", "MMLogReport", "MMLogAnalysis", "MMLogReader",
+        "MMLogStorage", "MMLogFormat", "MMLogCrypto", "MMLogSystem", "TestSupport", "CMMLogWriter",
       ],
       path: "Tests/Fuzz", exclude: ["mmlog.dict"]))
 }

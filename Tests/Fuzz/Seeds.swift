@@ -1,6 +1,7 @@
 import Foundation
 import MMLogCrypto
 import MMLogFormat
+import MMLogReader
 import TestSupport
 
 /// Makes a first corpus of each target's own: a small one, and one from logs.
@@ -16,6 +17,7 @@ func writeSeeds(of logs: String, to corpus: String) throws {
     putCrashes(folder)
     putLevels(folder)
     putState(folder)
+    putConsumer(folder)
     putDebugInformation(folder)
     try putKeys(folder)
   }
@@ -58,6 +60,20 @@ private func putRequests(_ corpus: String) {
   for (index, request) in requests.enumerated() {
     put(Array(request.utf8), "\(corpus)/request/\(index)")
   }
+}
+
+private func putConsumer(_ corpus: String) {
+  let session = "00010203040506070809000a0b0c0d0e"
+  var cursor = LogReader.Cursor()
+  if let id = SessionID(session) {
+    cursor.sessions[id] = .init(next: .init(archive: 7, frame: 3, row: 9))
+  }
+  let state = [
+    "mmlog-consumer 1", "created 1763715600000000000", "cursor \(cursor)",
+    "batch 6c62272e07bb014262b821756295c58d \(session) 17 - \(cursor) 2 ?",
+    "session \(session) 17 9 1 2 0 5 1 17 17",
+  ]
+  put(Array(state.joined(separator: "\n").utf8), "\(corpus)/consumer/state")
 }
 
 private func putKeys(_ corpus: String) throws {

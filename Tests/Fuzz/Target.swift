@@ -5,6 +5,7 @@ import MMLogCrypto
 import MMLogFormat
 import MMLogReader
 import MMLogReport
+import MMLogShipping
 import MMLogStorage
 import MMLogSystem
 import TestSupport
@@ -54,6 +55,8 @@ enum Target: String, CaseIterable {
   case upload
   /// A key slot, or a line of text: an identity, a recipient, or a noted head.
   case keys
+  /// The text of a consumer's state.
+  case consumer
 
   /// libFuzzer's callback has no place for it; it is set before that begins, and there is one
   /// thread.
@@ -79,6 +82,7 @@ enum Target: String, CaseIterable {
     case .debug: findStatements(bytes)
     case .request: readRequest(bytes)
     case .keys: readKeys(Array(bytes))
+    case .consumer: readConsumer(String(decoding: bytes, as: UTF8.self))
     case .upload:
       let cut = bytes.count < 2 ? 0 : Int(bytes.load(0, as: UInt16.self))
       receive(cut, ChecksumFix.archive(Array(bytes.dropFirst(2))))
@@ -105,6 +109,12 @@ private func readColumns(_ bytes: UnsafeRawBufferPointer) {
   else { return }
   precondition(rows.count == size, "rows of another size")
   encodeAgain(rows, decompressor)
+}
+
+/// What was read comes back from its text.
+private func readConsumer(_ text: String) {
+  guard let state = ConsumerState(text) else { return }
+  precondition(ConsumerState(state.text) == state, "a state is not what its text says")
 }
 
 /// In the order in which a seed has them.

@@ -2,10 +2,12 @@
 """An independent reader of mmlog rings and archives, written from docs/FORMAT.md alone.
 
     mmlog_reader.py FILE_OR_DIRECTORY...
+    mmlog_reader.py --consumer FILE.consumer
 
 Prints one JSON object per record to standard output, sessions merged by wall time; a field is a list
 of its name and its value with its type. Corruption, losses, unfinished records and how each session
-ended go to standard error, with what its process had last in its state slots.
+ended go to standard error, with what its process had last in its state slots. Of a consumer, its
+newest state is printed as a JSON object.
 Exit status: 0 clean, 1 corruption or losses, 2 usage, 3 nothing readable.
 """
 
@@ -1599,6 +1601,59 @@ def word_parts(numbers):
     return [struct.pack("<Q", number) for number in numbers]
 
 
+# --- The state of a consumer (§9) ------------------------------------------------------
+
+def newest_state(data):
+    """Sequence and text of the newest slot that is whole; None: there is none."""
+    size, found = len(data) // 3, None
+    for at in (0, size, 2 * size):
+        slot = data[at:at + size]
+        if len(slot) < 24 or slot[:8] != b"MMLSHIP1":
+            continue
+        end = 24 + u32(slot, 16)
+        if end <= size and crc32c(slot[:20] + bytes(4) + slot[24:end]) == u32(slot, 20):
+            found = max(found or (0, ""), (u64(slot, 8), slot[24:end].decode()))
+    return found
+
+
+def batch_of(words, consumer):
+    """The batch on its way, with the id that its range has."""
+    name, session, records, start, end, gone, *more = words
+    text = "%s\n%s\n%s" % (consumer, "" if start == "-" else start, end)
+    return {"id": name, "session": session, "records": int(records), "start": start, "end": end,
+            "gone": int(gone), "maybeSent": more == ["?"],
+            "idOfRange": "%032x" % fnv1a(text + ("\n?" if more else ""))}
+
+
+def fnv1a(text):
+    """FNV-1a with 128 bits."""
+    value = 0x6C62272E07BB014262B821756295C58D
+    for byte in text.encode():
+        value = (value ^ byte) * 0x13B + ((value ^ byte) << 88)
+        value &= (1 << 128) - 1
+    return value
+
+
+def read_consumer(path):
+    """What the newest state says; None if there is none."""
+    with open(path, "rb") as file:
+        newest = newest_state(file.read())
+    lines = newest[1].splitlines() if newest else []
+    if lines[:1] != ["mmlog-consumer 1"]:
+        return None
+    state = {"sequence": newest[0], "batch": None, "sessions": {}}
+    for key, *words in (line.split(" ") for line in lines[1:]):
+        if key == "created":
+            state[key] = int(words[0])
+        elif key == "cursor":
+            state[key] = words[0]
+        elif key == "batch":
+            state[key] = batch_of(words, os.path.basename(path).removesuffix(".consumer"))
+        elif key == "session":
+            state["sessions"][words[0]] = [int(word) for word in words[1:]]
+    return state
+
+
 # --- The command -----------------------------------------------------------------------
 
 class Sessions(dict):
@@ -1638,8 +1693,11 @@ def find_files(arguments, report):
 
 
 def main(arguments):
+    if len(arguments) == 2 and arguments[0] == "--consumer":
+        print(json.dumps(read_consumer(arguments[1])))
+        return 0
     if not arguments or any(path.startswith("-") for path in arguments):
-        print("usage: mmlog_reader.py FILE_OR_DIRECTORY...", file=sys.stderr)
+        print("usage: mmlog_reader.py FILE_OR_DIRECTORY... | --consumer FILE", file=sys.stderr)
         return 2
     report, quiet, readable = Report(), Report(), False
     quiet.note = lambda text: None

@@ -145,6 +145,47 @@ import Testing
     #expect(ConsumerState(text) == nil)
   }
 
+  /// What the independent reader prints.
+  private struct FoundState: Decodable {
+    struct Batch: Decodable {
+      let id, idOfRange, session, start, end: String
+      let records, gone: Int
+      let maybeSent: Bool
+    }
+    let sequence: UInt64
+    let created: Int64
+    let cursor: String
+    let batch: Batch?
+    let sessions: [String: [Int]]
+  }
+
+  @Test("the independent reader reads a consumer's state, and finds the batch's id from its range")
+  func independentReader() async throws {
+    let test = try ShippedStore()
+    let receiver = Receiver()
+    try test.log(1...10)
+    try await test.ship(to: receiver)
+    try test.log(11...20)
+    try await test.shipWithoutAnswer(to: receiver)
+    let reader = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+      .deletingLastPathComponent().appendingPathComponent("IndependentReader/mmlog_reader.py")
+    let output = try #require(
+      PipedProgram.output(of: [
+        "python3", "-B", reader.path, "--consumer", test.folder("test.consumer"),
+      ]))
+    let found = try JSONDecoder().decode(FoundState.self, from: Data(output.utf8))
+    var file = try consumerFile(in: Directory.open(test.folder.path))
+    let text = try #require(try file.read())
+    let state = try #require(ConsumerState(text))
+    #expect(found.created == state.created.nanosecondsSince1970 && found.sequence > 1)
+    #expect(found.cursor == state.cursor.description)
+    let (note, batch) = (try #require(state.batch), try #require(found.batch))
+    #expect(batch.id == note.id && batch.idOfRange == note.id)
+    #expect(batch.session == note.session.description && !batch.maybeSent && batch.gone == 0)
+    #expect(batch.records == 10 && batch.start == found.cursor && batch.end != batch.start)
+    #expect(found.sessions[note.session.description]?.prefix(3) == [10, 10, 0])
+  }
+
   #if DEBUG
     @Test("a disk that is full under the cursor stops shipping, and it goes on by itself")
     func fullDisk() async throws {
