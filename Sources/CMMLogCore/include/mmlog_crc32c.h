@@ -87,18 +87,16 @@ static inline uint64_t mmlog_crc32c_at(uint64_t crc, const unsigned char *place)
 }
 #endif
 
-static inline uint64_t mmlog_crc32c_four_at(uint64_t crc, const unsigned char *p) {
-  crc = mmlog_crc32c_at(mmlog_crc32c_at(crc, p), p + 8);
-  return mmlog_crc32c_at(mmlog_crc32c_at(crc, p + 16), p + 24);
-}
-
 // The same as `mmlog_crc32c_bytes` over whole words, inlined: a record has so few that calls would
 // cost more than they do.
 static inline uint32_t mmlog_crc32c_words(uint32_t crc, const void *words, size_t count) {
   if (!mmlog_crc32c_in_hardware) return mmlog_crc32c_bytes_portable(crc, words, 8 * count);
   const unsigned char *p = words;
   uint64_t state = crc;
-  for (; count >= 4; p += 32, count -= 4) state = mmlog_crc32c_four_at(state, p);
+  for (; count >= 4; p += 32, count -= 4) {
+    state = mmlog_crc32c_at(mmlog_crc32c_at(state, p), p + 8);
+    state = mmlog_crc32c_at(mmlog_crc32c_at(state, p + 16), p + 24);
+  }
   for (; count > 0; p += 8, count--) state = mmlog_crc32c_at(state, p);
   return (uint32_t)state;
 }

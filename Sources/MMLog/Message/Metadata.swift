@@ -224,26 +224,6 @@ extension Logger.MetadataValue {
 
 // MARK: - Pairs of a record that is put down
 
-extension SmallText {
-  /// Writes it where there is room for it, and gives the place behind it.
-  ///
-  /// - Parameter check: A checksum, which is passed over its words.
-  @inline(__always)
-  fileprivate func write(
-    at target: UnsafeMutablePointer<UInt64>, _ check: inout UInt64
-  ) -> UnsafeMutablePointer<UInt64> {
-    target[0] = UInt64(truncatingIfNeeded: count)
-    // What is not used is zero, as what is there already.
-    (target[1], target[2]) = words
-    // No branch: the length differs from call to call.
-    let none = mmlog_crc32c_word(check, UInt64(truncatingIfNeeded: count))
-    let one = mmlog_crc32c_word(none, words.0)
-    let two = mmlog_crc32c_word(one, words.1)
-    check = count > wordSize ? two : count > 0 ? one : none
-    return target + 1 + (count &+ wordSize &- 1) / wordSize
-  }
-}
-
 // These look for room only once, and do nothing where they give false.
 extension UnsafeMutablePointer<mmlog_writer> {
   /// Adds a pair of texts, without counting references.
@@ -257,7 +237,7 @@ extension UnsafeMutablePointer<mmlog_writer> {
     guard let (key, text) = TextWords.small(key, text), hasRoom(forBytes: 0),
       keep(key, .string)
     else { return false }
-    pointee.record_next = text.write(at: next, &pointee.values_check)
+    write(text)
     return true
   }
 
@@ -276,7 +256,7 @@ extension UnsafeMutablePointer<mmlog_writer> {
   fileprivate func append(_ key: TextWords, any text: TextWords) -> Bool {
     if let text = text.small {
       guard hasRoom(forBytes: 0), keep(key, .string) else { return false }
-      pointee.record_next = text.write(at: next, &pointee.values_check)
+      write(text)
       return true
     }
     guard let bytes = text.bytes, hasRoom(for: bytes),
@@ -310,6 +290,21 @@ extension UnsafeMutablePointer<mmlog_writer> {
   @inline(__always)
   private func hasRoom(for bytes: UnsafeRawBufferPointer) -> Bool {
     bytes.count <= RecordLayout.longestValue && hasRoom(forBytes: bytes.count)
+  }
+
+  /// Writes a length and a small text, for which there is room.
+  @inline(__always)
+  private func write(_ text: SmallText) {
+    let (target, count) = (next, text.count)
+    target[0] = UInt64(truncatingIfNeeded: count)
+    // What is not used is zero, as what is there already.
+    (target[1], target[2]) = text.words
+    // No branch: the length differs from call to call.
+    let none = mmlog_crc32c_word(pointee.values_check, UInt64(truncatingIfNeeded: count))
+    let one = mmlog_crc32c_word(none, text.words.0)
+    let two = mmlog_crc32c_word(one, text.words.1)
+    pointee.values_check = count > wordSize ? two : count > 0 ? one : none
+    pointee.record_next = target + 1 + paddedSize(count) / wordSize
   }
 
   /// Writes a length and 9 to 32 bytes, for which there is room, without a loop.

@@ -356,14 +356,10 @@ extension LogStore {
           "compression is zstd, which needs mmlog's trait Zstd: add traits: [\"Zstd\"] to the "
             + "package's dependency on mmlog, and install libzstd-dev; or choose zlib")
       }
-      guard recipients.isEmpty || Cryptography.isAvailable else {
+      for (setting, isSet) in [("recipients", !recipients.isEmpty), ("hashChain", hashChain)]
+      where isSet && !Cryptography.isAvailable {
         throw Self.invalid(
-          "recipients needs mmlog's trait Encryption: add traits: [\"Encryption\"] to the package's "
-            + "dependency on mmlog, and install libssl-dev")
-      }
-      guard !hashChain || Cryptography.isAvailable else {
-        throw Self.invalid(
-          "hashChain needs mmlog's trait Encryption: add traits: [\"Encryption\"] to the package's "
+          "\(setting) needs mmlog's trait Encryption: add traits: [\"Encryption\"] to the package's "
             + "dependency on mmlog, and install libssl-dev")
       }
       guard recipients.count <= KeySlot.mostRecipients else {
