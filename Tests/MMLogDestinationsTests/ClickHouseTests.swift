@@ -119,21 +119,14 @@ import Testing
 
   @Test(
     "today's engine stores a batch that comes again once, in the table of the schema",
-    .enabled(if: Python.has("chdb"), "python3 has no module chdb: Tools/setup --receivers"))
+    .enabled(if: ClickHouseEngine.isThere, ClickHouseEngine.missing))
   func deduplication() async throws {
-    let server = try TestServer("clickhouse.py")
-    let client = HTTPClient(HTTPSettings())
-    func query(_ statement: String) async throws -> String {
-      let answer = try await client.send(
-        HTTPRequest("POST", server.url, body: .bytes(Array(statement.utf8))))
-      guard answer.isSuccess else { throw Failure(answer.text) }
-      return answer.text
-    }
+    let server = try ClickHouseEngine()
     let missing = await #expect(throws: DeliveryError.self) {
       try await ClickHouseDestination(url: server.url).check()
     }
     #expect(missing?.remedy == .waitForAction, "\(missing as Any)")
-    _ = try await query(ClickHouseSchema.statement(table: "logs"))
+    _ = try await server.query(ClickHouseSchema.statement(table: "logs"))
     try await ClickHouseDestination(url: server.url).check()
     let made = try TestBatch(gaps: [TestBatch.gap]) { log, _ in
       for index in 0..<500 { log.info("line \(index, name: "number")") }
@@ -142,9 +135,9 @@ import Testing
     // Each time another process, as after a crash.
     for _ in 0..<3 { _ = try await ClickHouseDestination(url: server.url).send(made.batch) }
     #expect(
-      try await query("SELECT count(), uniq(RecordId) FROM logs")
+      try await server.query("SELECT count(), uniq(RecordId) FROM logs")
         == "\(made.ids.count + 1)\t\(made.ids.count + 1)\n")
-    let row = try await query(
+    let row = try await server.query(
       """
       SELECT toUnixTimestamp64Nano(Timestamp), Body, LogAttributes['number'],
       ResourceAttributes['service.version'] FROM logs WHERE RecordId = '\(made.ids[7])'
@@ -155,15 +148,16 @@ import Testing
       id: String(made.batch.id.reversed()), session: made.batch.session,
       records: made.batch.records)
     _ = try await ClickHouseDestination(url: server.url).send(other)
-    #expect(try await query("SELECT count() FROM logs") == "\(2 * made.ids.count + 1)\n")
+    #expect(try await server.query("SELECT count() FROM logs") == "\(2 * made.ids.count + 1)\n")
     // A table without a window keeps repeats.
     let statement = ClickHouseSchema.statement(table: "forgetful")
       .replacing("non_replicated_deduplication_window = 10000, ", with: "")
-    _ = try await query(statement)
+    _ = try await server.query(statement)
     for _ in 0..<2 {
       _ = try await ClickHouseDestination(url: server.url, table: "forgetful").send(made.batch)
     }
-    #expect(try await query("SELECT count() FROM forgetful") == "\(2 * (made.ids.count + 1))\n")
+    let kept = try await server.query("SELECT count() FROM forgetful")
+    #expect(kept == "\(2 * (made.ids.count + 1))\n")
   }
 
   @Test("maps have as many pairs as they say, each a text with its length")

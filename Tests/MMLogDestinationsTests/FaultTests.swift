@@ -98,20 +98,14 @@ import Testing
 
   @Test(
     "ClickHouse's engine has each record once",
-    .enabled(if: Python.has("chdb"), "python3 has no module chdb: Tools/setup --receivers"))
+    .enabled(if: ClickHouseEngine.isThere, ClickHouseEngine.missing))
   func clickHouse() async throws {
-    let receiver = try TestServer("clickhouse.py")
-    let client = HTTPClient(HTTPSettings())
-    func query(_ statement: String) async throws -> String {
-      try await client.send(
-        HTTPRequest("POST", receiver.url, body: .bytes(Array(statement.utf8)))
-      ).text
-    }
-    _ = try await query(ClickHouseSchema.statement(table: "logs"))
+    let receiver = try ClickHouseEngine()
+    _ = try await receiver.query(ClickHouseSchema.statement(table: "logs"))
     let ids = try await ship("clickhouse", to: receiver.url) {
       ClickHouseDestination(url: $0, settings: Self.http)
     }
-    let there = try await query("SELECT RecordId FROM logs ORDER BY RecordId")
+    let there = try await receiver.query("SELECT RecordId FROM logs ORDER BY RecordId")
     #expect(there.split(separator: "\n").map(String.init) == ids.sorted())
   }
 

@@ -94,7 +94,7 @@ import Testing
   }
 
   private func clickHouse() async throws -> Setup? {
-    guard Python.has("chdb") else { return skip("ClickHouse: Tools/setup --receivers") }
+    guard ClickHouseEngine.isThere else { return skip("ClickHouse: Tools/setup --receivers") }
     let password = folder.put("password", "hunter2\n")
     let server = try TestServer("clickhouse.py", ["default", password])
     let run = { (statement: String) in

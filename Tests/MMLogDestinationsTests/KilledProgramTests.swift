@@ -78,20 +78,15 @@ import Testing
 
   @Test(
     "ClickHouse's engine has each record once",
-    .enabled(if: Python.has("chdb"), "python3 has no module chdb: Tools/setup --receivers"))
+    .enabled(if: ClickHouseEngine.isThere, ClickHouseEngine.missing))
   func clickHouse() async throws {
     let ids = try await log()
-    let server = try TestServer("clickhouse.py")
-    let client = HTTPClient(HTTPSettings())
-    func query(_ statement: String) async throws -> String {
-      try await client.send(
-        HTTPRequest("POST", server.url, body: .bytes(Array(statement.utf8)))
-      ).text
-    }
-    _ = try await query(ClickHouseSchema.statement(table: "logs"))
+    let server = try ClickHouseEngine()
+    _ = try await server.query(ClickHouseSchema.statement(table: "logs"))
     let kills = try ship(to: "clickhouse+\(server.url)", "batch-records = 50", seed: 1)
     #expect(kills > 0)
-    let there = try await query("SELECT RecordId FROM logs ORDER BY Timestamp, RecordId")
+    let there = try await server.query(
+      "SELECT RecordId FROM logs ORDER BY Timestamp, RecordId")
     #expect(there.split(separator: "\n").map(String.init).sorted() == ids.sorted())
     try expectBalance()
   }

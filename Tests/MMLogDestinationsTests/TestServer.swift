@@ -1,5 +1,7 @@
 import Foundation
+import MMLogDestinations
 import TestSupport
+import Testing
 
 /// A server in Python, of `Servers`, in a process and a folder of its own.
 final class TestServer {
@@ -32,6 +34,27 @@ final class TestServer {
   /// What it has noted in a file, as lines of JSON.
   func notes<Note: Decodable>(_ name: String, as type: Note.Type = Note.self) throws -> [Note] {
     try lines(name).map { try JSONDecoder().decode(Note.self, from: Data($0.utf8)) }
+  }
+}
+
+/// Today's engine of ClickHouse, by chdb.
+struct ClickHouseEngine {
+  static let isThere = Python.has("chdb")
+  static let missing: Comment = "python3 has no module chdb: Tools/setup --receivers"
+
+  private let server: TestServer
+  private let client = HTTPClient(HTTPSettings())
+
+  init() throws { server = try TestServer("clickhouse.py") }
+
+  var url: String { server.url }
+
+  /// What it answers to a statement.
+  func query(_ statement: String) async throws -> String {
+    let answer = try await client.send(
+      HTTPRequest("POST", url, body: .bytes(Array(statement.utf8))))
+    guard answer.isSuccess else { throw Failure(answer.text) }
+    return answer.text
   }
 }
 

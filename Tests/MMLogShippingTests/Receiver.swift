@@ -154,15 +154,21 @@ func consumerFile(in directory: borrowing Directory) throws -> ConsumerFile {
   return file
 }
 
+/// What a consumer's file has.
+func state(in file: inout ConsumerFile) throws -> ConsumerState {
+  guard let text = try file.read(), let state = ConsumerState(text) else {
+    throw Failure("the consumer has no state")
+  }
+  return state
+}
+
 /// Changes the state of the consumer `test`.
 func changeState(in folder: TemporaryDirectory, _ change: (inout ConsumerState) throws -> Void)
   throws
 {
   let directory = try Directory.open(folder.path)
   var file = try consumerFile(in: directory)
-  guard let text = try file.read(), var state = ConsumerState(text) else {
-    throw Failure("the consumer has no state")
-  }
+  var state = try state(in: &file)
   try change(&state)
   try file.write(state.text, isSafe: true, in: directory)
 }
