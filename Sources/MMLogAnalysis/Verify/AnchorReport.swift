@@ -133,9 +133,7 @@ private struct Neighbors {
   }
 
   private static func info(_ path: String) -> ArchiveInfo? {
-    let slash = path.lastIndex(of: "/")
-    let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-    let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
+    let (folder, name) = path.splitAtLastSlash
     return try? Catalog(of: folder, store: nil).inspect(at: name)
   }
 

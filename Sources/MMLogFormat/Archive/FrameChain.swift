@@ -30,30 +30,18 @@ package struct FrameHash: Hashable, Sendable, CustomStringConvertible {
     out.store(words.3, offset + 24)
   }
 
-  private var bytes: [UInt8] {
-    var bytes = [UInt8](repeating: 0, count: FrameHashLayout.size)
-    bytes.withUnsafeMutableBytes { encode(into: $0, at: 0) }
-    return bytes
-  }
-
   /// 64 hexadecimal digits, as `sha256sum` prints them.
   package var description: String {
-    let digits = bytes.flatMap { [hexadecimalDigit($0 >> 4), hexadecimalDigit($0 & 15)] }
-    return String(decoding: digits, as: UTF8.self)
+    [words.0, words.1, words.2, words.3].map(\.byteSwapped.allHexDigits).joined()
   }
 
   /// Reads what ``description`` gives; nil for anything else.
   package init?(_ text: some StringProtocol) {
     let digits = Array(text.utf8)
     guard digits.count == 2 * FrameHashLayout.size else { return nil }
-    var bytes: [UInt8] = []
-    for place in stride(from: 0, to: digits.count, by: 2) {
-      guard let high = hexadecimalValue(digits[place]),
-        let low = hexadecimalValue(digits[place + 1])
-      else { return nil }
-      bytes.append(high << 4 | low)
-    }
-    self = bytes.withUnsafeBytes { FrameHash($0, at: 0) }
+    let words = (0..<4).compactMap { hexadecimalValue(digits[16 * $0..<16 * $0 + 16])?.byteSwapped }
+    guard words.count == 4 else { return nil }
+    self.words = (words[0], words[1], words[2], words[3])
   }
 
   package static func == (a: FrameHash, b: FrameHash) -> Bool { a.words == b.words }

@@ -29,8 +29,9 @@ public struct TraceContext: Hashable, Sendable, LosslessStringConvertible {
   /// - Returns: Nil if one of them is not as it has to be.
   public init?(traceID: some StringProtocol, spanID: some StringProtocol, flags: UInt8 = 0) {
     let digits = Array(traceID.utf8)
-    guard digits.count == 32, let first = Self.number(digits.prefix(16)),
-      let last = Self.number(digits.suffix(16)), let span = Self.number(Array(spanID.utf8)[...]),
+    guard digits.count == 32, let first = hexadecimalValue(digits.prefix(16)),
+      let last = hexadecimalValue(digits.suffix(16)),
+      let span = hexadecimalValue(Array(spanID.utf8)[...]),
       first | last != 0, span != 0
     else { return nil }
     self.init(words: (first, last), spanID: span, flags: flags)
@@ -64,16 +65,6 @@ public struct TraceContext: Hashable, Sendable, LosslessStringConvertible {
   /// Feeds all parts to `hasher`.
   public func hash(into hasher: inout Hasher) {
     for word in [words.0, words.1, spanID, UInt64(flags)] { hasher.combine(word) }
-  }
-
-  private static func number(_ digits: ArraySlice<UInt8>) -> UInt64? {
-    guard digits.count == 16 else { return nil }
-    var number: UInt64 = 0
-    for digit in digits {
-      guard let value = hexadecimalValue(digit) else { return nil }
-      number = number << 4 | UInt64(value)
-    }
-    return number
   }
 
   private static func byte(_ text: Substring) -> UInt8? {

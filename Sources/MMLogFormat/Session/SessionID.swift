@@ -70,6 +70,17 @@ func hexadecimalValue(_ digit: UInt8) -> UInt8? {
   }
 }
 
+/// The number that 16 hexadecimal digits say; nil for anything else.
+func hexadecimalValue(_ digits: ArraySlice<UInt8>) -> UInt64? {
+  guard digits.count == 16 else { return nil }
+  var number: UInt64 = 0
+  for digit in digits {
+    guard let value: UInt8 = hexadecimalValue(digit) else { return nil }
+    number = number << 4 | UInt64(value)
+  }
+  return number
+}
+
 extension UnsignedInteger where Self: FixedWidthInteger {
   /// All hexadecimal digits, those of zero before it included: `000000000000002a`.
   @inlinable package var allHexDigits: String {

@@ -33,9 +33,8 @@ extension ArchiveInfo.State {
   ///
   /// - Throws: what the system refuses.
   package init(ofArchiveAt path: String) throws(SystemError) {
-    let slash = path.lastIndex(of: "/")
-    let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
-    let directory = try Directory.open(slash.map { String(path[...$0]) } ?? ".")
+    let (folder, name) = path.splitAtLastSlash
+    let directory = try Directory.open(folder)
     try self.init(of: directory.openFile(name, [.read, .nonBlocking]), name: name, in: directory)
   }
 

@@ -128,3 +128,12 @@ extension Directory {
     return overflow ? .max : Int(clamping: product)
   }
 }
+
+extension String {
+  /// A path's directory, and the name in it.
+  package var splitAtLastSlash: (directory: String, name: String) {
+    guard let slash = lastIndex(of: "/") else { return (".", self) }
+    let directory = slash == startIndex ? "/" : String(self[..<slash])
+    return (directory, String(self[index(after: slash)...]))
+  }
+}

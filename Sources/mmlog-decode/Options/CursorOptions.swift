@@ -62,9 +62,7 @@ struct CursorChoice {
       try output.flush()
     }
     guard let file else { return }
-    let slash = file.lastIndex(of: "/")
-    let name = slash.map { String(file[file.index(after: $0)...]) } ?? file
-    let parent = slash.map { $0 == file.startIndex ? "/" : String(file[..<$0]) } ?? "."
+    let (parent, name) = file.splitAtLastSlash
     let directory = try Directory.open(parent)
     let unfinished = try UnfinishedFile(name, in: directory)
     defer { unfinished.discard(in: directory) }

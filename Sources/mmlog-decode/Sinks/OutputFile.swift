@@ -15,9 +15,7 @@ final class OutputFile: OutputTarget {
   /// - Throws: ``UsageError`` for a name that cannot be a file's, ``SystemError`` if it cannot be
   ///   made.
   init(_ path: String, besides places: InputPaths) throws {
-    let slash = path.lastIndex(of: "/")
-    let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
-    let parent = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+    let (parent, name) = path.splitAtLastSlash
     guard !name.isEmpty, name != ".", name != ".." else {
       throw UsageError("'\(path)' is not the name of a file; add one")
     }

@@ -216,12 +216,3 @@ private struct Send {
     return status
   }
 }
-
-extension String {
-  /// A path's directory, and the name in it.
-  fileprivate var splitAtLastSlash: (directory: String, name: String) {
-    guard let slash = lastIndex(of: "/") else { return (".", self) }
-    let directory = slash == startIndex ? "/" : String(self[..<slash])
-    return (directory, String(self[index(after: slash)...]))
-  }
-}

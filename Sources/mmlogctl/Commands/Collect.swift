@@ -34,10 +34,8 @@ extension Command {
       if found.isComplete { complain("there is no log in \(paths.joined(separator: ", "))") }
       return .nothingReadable
     }
-    let slash = path.lastIndex(of: "/")
-    let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
-    let directory = try Directory.open(
-      slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? ".")
+    let (folder, name) = path.splitAtLastSlash
+    let directory = try Directory.open(folder)
     if try directory.status(of: name).map({ !$0.isRegularFile }) ?? name.isEmpty {
       throw UsageError("'\(path)' is not the name of a file; name one that is to be made")
     }

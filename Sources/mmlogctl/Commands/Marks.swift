@@ -73,9 +73,7 @@ extension Arguments {
   ) throws -> Program.Status {
     var status = Program.Status.success
     for path in operands {
-      let slash = path.lastIndex(of: "/")
-      let name = slash.map { String(path[path.index(after: $0)...]) } ?? path
-      let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+      let (folder, name) = path.splitAtLastSlash
       do {
         let catalog = Catalog(of: folder, store: nil)
         guard FileNames.Archive(fileName: name) != nil else { throw catalog.missing(name) }
