@@ -48,8 +48,11 @@ struct Hands {
     let name = archive.fileName
     let other = ledger.text(.leased, name)
     let isMine = Clock.realtime() < lease.expiry.nanosecondsSince1970
-    ledger.note(.leased, name, "\(lease.expiry.nanosecondsSince1970) \(owner)")
-    if isMine, let other, let expiry = Int64(other.prefix { $0 != " " }),
+    let mark = ProcessMark.current.map(\.description) ?? "-"
+    ledger.note(.leased, name, "\(lease.expiry.nanosecondsSince1970) \(owner) \(mark)")
+    // Of one that was killed, nothing is in force.
+    let process = other?.split(separator: " ").last.flatMap { ProcessMark(String($0)) }
+    if isMine, let other, process?.isGone != true, let expiry = Int64(other.prefix { $0 != " " }),
       expiry >= lease.expiry.nanosecondsSince1970 - 50_000_000
     {
       return "\(name) is leased by \(owner) and, until \(expiry), by \(other)"

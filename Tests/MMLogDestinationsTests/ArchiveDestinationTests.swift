@@ -187,14 +187,17 @@ import Testing
     killed.kill()
     killed.wait()
     try FileManager.default.removeItem(atPath: folder("hold"))
-    // Whoever died has the archive's lease, which others wait for, and say so.
+    // Whoever died has the archive's lease no more. What another has is waited for, and said.
+    let catalog = Catalog(of: folder("logs"), store: nil)
+    let left = try #require(try catalog.scan().first)
+    #expect(left.state.lease != nil)
+    let lease = try #require(
+      try catalog.acquireLease(on: left, by: "another", for: .seconds(3600)))
     let waiting = try ChildProcess(
       ChildProcess.path(of: "mmlog-ship"), arguments, output: folder("waiting"))
     #expect(waiting.wait() == .exited(1))
     #expect(waiting.complaints.contains("leased"), "\(waiting.complaints)")
-    let catalog = Catalog(of: folder("logs"), store: nil)
-    let left = try #require(try catalog.scan().first)
-    try catalog.release(try #require(left.state.lease), on: left)
+    try catalog.release(lease, on: left)
     let shipped = try ChildProcess(
       ChildProcess.path(of: "mmlog-ship"), arguments, output: folder("shipped"))
     #expect(shipped.wait() == .success, "\(shipped.complaints)")

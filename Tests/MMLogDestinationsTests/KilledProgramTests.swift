@@ -47,11 +47,6 @@ import Testing
       if program.isRunning { kills += 1 }
       program.kill()
       program.wait()
-      // What a killed one has of a directory of archives.
-      let catalog = Catalog(of: folder("logs"), store: nil)
-      for archive in try catalog.scan() {
-        if let lease = archive.state.lease { try catalog.release(lease, on: archive) }
-      }
     }
     proxy.folder.put("hold", "")
     let program = try ChildProcess(

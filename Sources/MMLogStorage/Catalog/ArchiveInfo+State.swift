@@ -70,10 +70,11 @@ extension ArchiveInfo.State {
       receipt = text
     }
     pinned = fields["pinned"].map { Self.line($0) }
-    if let parts = fields["lease"]?.split(separator: " ", maxSplits: 1), parts.count == 2,
+    if let parts = fields["lease"]?.split(separator: " ", maxSplits: 2), parts.count == 3,
       let expiry = Timestamp(digits: parts[0])
     {
-      lease = UploadLease(owner: Self.line(String(parts[1])), expiry: expiry)
+      lease = UploadLease(
+        owner: Self.line(String(parts[2])), expiry: expiry, process: ProcessMark(String(parts[1])))
     }
     attributes = fields["attributes"].map { Self.attributes(of: $0) } ?? [:]
   }
@@ -83,7 +84,9 @@ extension ArchiveInfo.State {
     fields["uploaded"] = uploaded.map { "\($0.nanosecondsSince1970)" }
     fields["receipt"] = receipt
     fields["pinned"] = pinned
-    fields["lease"] = lease.map { "\($0.expiry.nanosecondsSince1970) \($0.owner)" }
+    fields["lease"] = lease.map {
+      "\($0.expiry.nanosecondsSince1970) \($0.process.map(\.description) ?? "-") \($0.owner)"
+    }
     if !attributes.isEmpty { fields["attributes"] = Self.text(of: attributes) }
     return fields
   }

@@ -1,5 +1,5 @@
 public import MMLogFormat
-import MMLogSystem
+package import MMLogSystem
 
 /// What is known of an archive without reading its records.
 public struct ArchiveInfo: Equatable, Sendable {
@@ -121,6 +121,9 @@ extension ArchiveInfo {
 }
 
 /// A lease on an archive: who has it uploads the archive, and nobody else does before it ends.
+///
+/// It also ends with the process that took it, for other processes of the same machine and the same
+/// namespace of process numbers.
 public struct UploadLease: Equatable, Sendable {
   /// Who has it: any text that distinguishes uploaders.
   public let owner: String
@@ -131,13 +134,17 @@ public struct UploadLease: Equatable, Sendable {
   /// back, has ended.
   public static let longest = Duration.seconds(86400)
 
-  package init(owner: String, expiry: Timestamp) {
+  /// The process that took it; nil if that is not known.
+  package let process: ProcessMark?
+
+  package init(owner: String, expiry: Timestamp, process: ProcessMark? = nil) {
     self.owner = owner
     self.expiry = expiry
+    self.process = process
   }
 
-  /// Whether it is in force at a moment.
+  /// Whether it is in force at a moment, if its process is not known to be gone now.
   public func isInForce(at now: Timestamp) -> Bool {
-    now < expiry && expiry <= now + Self.longest
+    now < expiry && expiry <= now + Self.longest && process?.isGone != true
   }
 }

@@ -16,7 +16,7 @@ extension Catalog {
       if !isSame || state.isUploaded { return nil }
       if let other = state.lease, other.owner != owner, other.isInForce(at: now) { return nil }
       let span = min(max(.zero, duration), UploadLease.longest)
-      let lease = UploadLease(owner: owner, expiry: now + span)
+      let lease = UploadLease(owner: owner, expiry: now + span, process: .current)
       state.lease = lease
       return lease
     }

@@ -58,7 +58,7 @@ package enum Host {
   }
 
   /// What a symbolic link says; empty if it is none: readlink(2).
-  private static func target(of link: String) -> String {
+  static func target(of link: String) -> String {
     string(capacity: 4096) { readlink(link, $0, $1) > 0 }
   }
 

@@ -14,8 +14,8 @@ package enum ProcessState: Equatable, Sendable {
   ///
   /// - Parameters:
   ///   - id: The process's number.
-  ///   - name: Its program's name.
-  package init?(of id: UInt32, name: String) {
+  ///   - name: Its program's name; nil: any.
+  package init?(of id: UInt32, name: String?) {
     let line = Host.contents(of: "/proc/\(id)/stat")
     // What stands in parentheses may have any character in it.
     guard let start = line.firstIndex(of: "("), let end = line.lastIndex(of: ")"), start < end
@@ -23,7 +23,7 @@ package enum ProcessState: Equatable, Sendable {
       return nil
     }
     let known = line[line.index(after: start)..<end]
-    guard name.utf8.prefix(15).elementsEqual(known.utf8) else { return nil }
+    if let name, !name.utf8.prefix(15).elementsEqual(known.utf8) { return nil }
     switch line[end...].dropFirst().first(where: { $0 != " " }) {
     case "T", "t": self = .stopped
     case "D": self = .waitingForDisk

@@ -471,6 +471,32 @@ import Testing
     }
   #endif
 
+  @Test("a lease ends with its process")
+  func aLeaseEndsWithItsProcess() throws {
+    let name = try archive(1, created: 10)
+    let archive = try #require(try catalog().inspect(at: name))
+    #expect(try catalog().acquireLease(on: archive, by: "a", for: .seconds(60)) != nil)
+    #expect(try catalog().acquireLease(on: archive, by: "b", for: .seconds(60)) == nil)
+    let mark = try #require(ProcessMark.current)
+    #expect(ProcessMark(mark.description) == mark && !mark.isGone)
+    // Numbers of boot, namespace, process, start: the process is killed, or its number is another's.
+    let parts = mark.description.split(separator: ":").map(String.init)
+    let child = try ChildProcess("/bin/sleep", ["1000"], output: fixture.folder("said"))
+    child.kill()
+    child.wait()
+    let killed = try #require(ProcessMark("\(parts[0]):\(parts[1]):\(child.id):\(parts[3])"))
+    let older = try #require(ProcessMark("\(parts[0]):\(parts[1]):\(parts[2]):1"))
+    let elsewhere = try #require(ProcessMark("1:\(parts[1]):\(child.id):1"))
+    #expect(killed.isGone && older.isGone && !elsewhere.isGone)
+    for (process, isTaken) in [(elsewhere, false), (killed, true)] {
+      try catalog().change(name) {
+        $0.lease = UploadLease(owner: "c", expiry: .now + Duration.seconds(60), process: process)
+      }
+      let lease = try catalog().acquireLease(on: archive, by: "d", for: .seconds(60))
+      #expect((lease != nil) == isTaken, "\(process)")
+    }
+  }
+
   @Test("leases lapse also when the clock was set back")
   func leasesLapseAlsoWhenTheClockWasSetBack() {
     let end = Timestamp(seconds: 10 * 86400)

@@ -1,0 +1,62 @@
+import Glibc
+
+/// Which process something is of, so that others can find out that it is gone: a number alone will
+/// be another process's some time, and means another one on other machines and in containers.
+package struct ProcessMark: Hashable, Sendable, LosslessStringConvertible {
+  /// The beginning of the boot's id, and the namespace of its number: pid_namespaces(7).
+  private let boot, namespace: UInt64
+  private let id: Int32
+  /// When it started, in ticks since the boot.
+  private let start: UInt64
+
+  /// The calling process; nil if /proc does not say when it started.
+  package static var current: ProcessMark? {
+    let id = CurrentProcess.id
+    guard let boot, let namespace, let start = start(of: id) else { return nil }
+    return ProcessMark(boot: boot, namespace: namespace, id: id, start: start)
+  }
+
+  private init(boot: UInt64, namespace: UInt64, id: Int32, start: UInt64) {
+    (self.boot, self.namespace, self.id, self.start) = (boot, namespace, id, start)
+  }
+
+  /// Whether the process certainly has ended. False, too, if that cannot be determined here.
+  ///
+  /// kill(2) with the signal 0, since /proc may hide the processes of others.
+  package var isGone: Bool {
+    guard boot == Self.boot, namespace == Self.namespace else { return false }
+    if kill(id, 0) != 0, errno == ESRCH { return true }
+    if let start = Self.start(of: id), start != self.start { return true }
+    return ProcessState(of: UInt32(bitPattern: id), name: nil) == .dead
+  }
+
+  /// Its four numbers, with colons between.
+  package var description: String { "\(boot):\(namespace):\(id):\(start)" }
+
+  /// Reads what ``description`` gives; nil for anything else.
+  package init?(_ description: String) {
+    let parts = description.split(separator: ":", omittingEmptySubsequences: false)
+    guard parts.count == 4, let boot = UInt64(parts[0]), let namespace = UInt64(parts[1]),
+      let id = Int32(parts[2]), id > 0, let start = UInt64(parts[3])
+    else { return nil }
+    self.init(boot: boot, namespace: namespace, id: id, start: start)
+  }
+
+  private static let boot: UInt64? = {
+    let id = Host.bootID()
+    if id.allSatisfy({ $0 == 0 }) { return nil }
+    return id.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+  }()
+
+  /// `pid:[4026531836]`
+  private static let namespace = UInt64(
+    Host.target(of: "/proc/self/ns/pid").filter(\.isNumber))
+
+  /// The twenty-second field of /proc/PID/stat; nil if it cannot be read.
+  private static func start(of id: Int32) -> UInt64? {
+    let line = Host.contents(of: "/proc/\(id)/stat")
+    guard let name = line.lastIndex(of: ")") else { return nil }
+    let fields = line[name...].split(separator: " ").dropFirst()
+    return fields.count > 19 ? UInt64(fields[fields.startIndex + 19]) : nil
+  }
+}
