@@ -404,6 +404,7 @@ package enum FrameLayout {
   package static let flightFlag: UInt8 = 1
   package static let encryptedFlag: UInt8 = 8
   package static let chainedFlag: UInt8 = 16
+  package static let substituteFlag: UInt8 = 32
   package static let effortShift: UInt8 = 1
   package static let effortMask: UInt8 = 3
   package static let numberOfCounts = 8

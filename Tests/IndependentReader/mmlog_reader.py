@@ -1012,6 +1012,8 @@ def check_chain(data, frames, session, number, corruption):
     """Whether each frame has the hash of what comes before it (§8)."""
     head = hashlib.sha256(data[:512]).digest()
     for frame in frames:
+        if frame.header[98] & 32:
+            corruption("frame at %d: a repair has written it in place of others" % frame.at)
         if not frame.header[98] & 16 or frame.header[-32:] != head:
             corruption("frame at %d: what comes before it is not what it says" % frame.at)
         if frame.header[8] not in (5, 7):
@@ -1142,7 +1144,8 @@ def in_order(frames, count, corruption):
     ordered.sort(key=lambda frame: frame.ordinal)
     expected = 0
     for frame in ordered:
-        if frame.ordinal > expected:
+        # A repair has written it in place of what it could not read, and has said so.
+        if frame.ordinal > expected and not frame.header[98] & 32:
             corruption("frames %d to %d are missing" % (expected, frame.ordinal - 1))
         elif frame.ordinal < expected:
             corruption("two frames %d" % frame.ordinal)
@@ -1232,7 +1235,7 @@ def read_archive(path, data, sessions, report):
         last = [(frame.header[8], frame.at) for frame in frames[-2:]]
         counted = sum(u32(frame.header, 28) for frame in frames if frame.header[8] == 2)
         expected = [(1, dictionary), (5, index)] if dictionary else [(5, index)]
-        if last[-len(expected):] != expected or (records, count) != (counted, len(frames)):
+        if last[-len(expected):] != expected or (records, count) != (counted, there):
             corruption("the trailer does not fit the frames")
 
 

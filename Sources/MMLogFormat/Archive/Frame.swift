@@ -52,6 +52,9 @@ package struct FrameHeader: Equatable, Sendable {
   package var isFlight = false
   /// Whether its payload is encrypted.
   package var isEncrypted = false
+  /// Whether a repair has written it in place of what it could not read: of frames up to its
+  /// ordinal, from that of the frame before.
+  package var isSubstitute = false
   /// Of records in columns. In a header to be filled in: how much is wanted at most.
   package var effort = TextEffort.full
   package var ordinal: UInt64 = 0
@@ -128,6 +131,7 @@ package struct FrameHeader: Equatable, Sendable {
     (isFlight ? FrameLayout.flightFlag : 0) | effort.rawValue << FrameLayout.effortShift
       | (isEncrypted ? FrameLayout.encryptedFlag : 0)
       | (previous == nil ? 0 : FrameLayout.chainedFlag)
+      | (isSubstitute ? FrameLayout.substituteFlag : 0)
   }
 
   /// The size of the header that begins `bytes`, if it can be the header of a frame at all.
@@ -171,6 +175,7 @@ package struct FrameHeader: Equatable, Sendable {
       rate: bytes.load(FrameLayout.clockRate, as: UInt64.self))
     lowestGeneration = bytes.load(FrameLayout.lowestGeneration, as: UInt64.self)
     isEncrypted = bytes[FrameLayout.flags] & FrameLayout.encryptedFlag != 0
+    isSubstitute = bytes[FrameLayout.flags] & FrameLayout.substituteFlag != 0
     let flags = type == .records ? bytes[FrameLayout.flags] : 0
     isFlight = flags & FrameLayout.flightFlag != 0
     let effort = flags >> FrameLayout.effortShift & FrameLayout.effortMask

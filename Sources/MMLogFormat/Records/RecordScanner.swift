@@ -40,7 +40,7 @@ package struct RecordView {
   private var rawLevel: UInt8 { UInt8(truncatingIfNeeded: identity >> RecordLayout.levelShift) }
   /// The level's raw value, for who only counts.
   @inline(__always)
-  var levelIndex: Int { Int(truncatingIfNeeded: min(rawLevel, Level.critical.rawValue)) }
+  package var levelIndex: Int { Int(truncatingIfNeeded: min(rawLevel, Level.critical.rawValue)) }
   package var rawFlags: UInt8 { UInt8(truncatingIfNeeded: identity >> RecordLayout.flagsShift) }
   package var flags: RecordFlags { RecordFlags(rawValue: rawFlags) }
   /// What an archive has in place of the checksum.

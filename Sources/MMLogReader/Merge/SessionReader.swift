@@ -249,7 +249,9 @@ final class SessionReader {
     for (index, archive) in files.archives.enumerated()
     where archive.fileHeader.number >= start.archive {
       let isFirst = archive.fileHeader.number == start.archive
-      let first = isFirst ? archive.frames.first { $0.header.ordinal >= start.frame } : nil
+      // Before the first frame of all, there may be one that is lost.
+      let isResumed = isFirst && (start.frame, start.row) != (0, 0)
+      let first = isResumed ? archive.frames.first { $0.header.ordinal >= start.frame } : nil
       runs.add(
         archive, archive.frames[...],
         (summary.corruption[index] ?? []).filter { $0.offset >= first?.offset ?? 0 },

@@ -2,19 +2,12 @@ import MMLogFormat
 import MMLogStorage
 
 extension SessionRuns {
-  /// All that a session's files have, unfiltered.
-  package init(_ session: SessionFiles, _ summary: SessionSummary) {
-    let sites = SiteTable()
-    sites.add(summary.dictionary)
-    self.init(ThreadTable(), SessionFilter(LogReader.Filter(), sites, of: session.identity))
-    for (index, archive) in session.archives.enumerated() {
-      add(
-        archive, archive.frames[...], summary.corruption[index] ?? [],
-        besides: summary.skipped[index] ?? [])
-    }
-    if let ring = summary.ring {
-      _ = add(ring, ring.image.segments, corruption: ring.image.corruption, emitted: nil)
-    }
+  /// All that a ring has which is in no archive, unfiltered.
+  package init(_ ring: RingView) {
+    let filter = SessionFilter(
+      LogReader.Filter(), SiteTable(), of: ring.image.fileHeader.identity)
+    self.init(ThreadTable(), filter)
+    _ = add(ring, ring.image.segments, corruption: ring.image.corruption, emitted: nil)
     start()
   }
 

@@ -140,7 +140,10 @@ package struct SessionSummary {
     return (notes, repeats)
   }
 
-  private mutating func read(
+  /// Takes in what a frame has that is not records.
+  ///
+  /// - Throws: ``FormatError`` if it is not what its type says.
+  package mutating func read(
     _ type: FrameType, _ payload: [UInt8], _ session: SessionID
   ) throws(FormatError) {
     let isRead = payload.withUnsafeBytes { bytes -> Bool in

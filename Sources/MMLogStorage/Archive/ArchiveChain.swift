@@ -27,7 +27,11 @@ package struct ArchiveChain {
     for frame in archive.frames {
       let header = frame.header
       let range = frame.offset..<frame.offset + header.frameSize
-      if header.ordinal > frames { isKnown = false }
+      if header.isSubstitute {
+        report(range, "frame \(header.ordinal) was written by a repair, in place of what was lost")
+      } else if header.ordinal > frames {
+        isKnown = false
+      }
       if let previous = header.previous {
         if isKnown, previous != head {
           report(last, "changed since frame \(header.ordinal) was written")
@@ -40,7 +44,8 @@ package struct ArchiveChain {
       hashes[header.ordinal] = head
       frames = max(frames, header.ordinal &+ 1)
       guard header.type.isInChain else { continue }
-      (last, isKnown) = (range, true)
+      // The next one has the hash of what was there before.
+      (last, isKnown) = (range, !header.isSubstitute)
       head = try archive.hash(of: range).get()
     }
     hashes[frames] = head

@@ -82,7 +82,7 @@ struct ArchiveCopy {
 
 extension ArchiveFile {
   /// Bytes of it as they are.
-  fileprivate func bytes(_ range: Range<Int>) throws -> [UInt8] {
+  func bytes(_ range: Range<Int>) throws -> [UInt8] {
     let bytes = try scanner.file.bytes(at: range.lowerBound, count: range.count)
     guard bytes.count == range.count else { throw FormatError.truncated }
     return bytes

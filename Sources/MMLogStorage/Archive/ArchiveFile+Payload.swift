@@ -77,6 +77,11 @@ extension ArchiveFile {
     return .failure(failure)
   }
 
+  /// The archive's key for its recipients; nil if it has none that can be read.
+  var keySlot: [UInt8]? {
+    frames.lazy.filter { $0.header.type == .keySlot }.compactMap { try? self.payload(of: $0) }.first
+  }
+
   /// Why what is encrypted in it cannot be read without its key; nil if it can, if nothing is, or
   /// if nobody can.
   package var lock: FormatError? {

@@ -30,9 +30,12 @@ package final class ArchiveWriter {
   private let compressor: Compressor?
   /// What encrypts it; nil if it has no recipients.
   private let cipher: FrameCipher?
+  /// The archive's key for its recipients; empty if it has none.
+  private let keySlot: [UInt8]
   /// What its next frame is chained to; nil if its frames are not chained.
   private var chain: FrameChain?
   private var index: [IndexEntry] = []
+  /// How many frames it has; in a copy, those count that its original has lost.
   package private(set) var frameCount: UInt32 = 0
   private var recordCount: UInt64 = 0
   /// What all records have in common, and how many there are of each level.
@@ -40,16 +43,45 @@ package final class ArchiveWriter {
   private var archiveCounts = ArchiveCounts()
   /// How many bytes of the session's dictionary the archive has already.
   private var dictionaryWritten = 0
+  /// Whether its frames are copied, its key slot with them.
+  private var isCopy = false
 
   /// Begins a new archive in `directory`: an existing file of that name is never touched.
   ///
   /// - Parameter recipients: For whom it is encrypted; none: it is not.
-  package init(
+  package convenience init(
     in directory: borrowing Directory, _ fileHeader: ArchiveHeader, compressionLevel: Int,
     recipients: [Recipient] = []
   ) throws(SystemError) {
-    self.fileHeader = fileHeader
-    cipher = try Self.cipher(for: recipients, directory.path)
+    let cipher = try Self.cipher(for: recipients, directory.path)
+    try self.init(
+      in: directory, fileHeader, fileHeader.encoded(pageSize: UInt32(Host.pageSize)),
+      compressionLevel: compressionLevel, cipher, cipher?.slot ?? [])
+  }
+
+  /// Begins a copy of an archive: frames are appended as they stand there, and others between them.
+  ///
+  /// - Parameter fileHeader: Of the copy.
+  package convenience init(
+    copying archive: ArchiveFile, _ fileHeader: ArchiveHeader, in directory: borrowing Directory,
+    compressionLevel: Int
+  ) throws {
+    let isAsItWas = !archive.isFileHeaderLost && !fileHeader.isCorrected
+    let bytes =
+      isAsItWas
+      ? try archive.bytes(archive.start..<archive.start + FileHeaderLayout.size)
+      : fileHeader.encoded(pageSize: UInt32(Host.pageSize))
+    try self.init(
+      in: directory, fileHeader, bytes, compressionLevel: compressionLevel,
+      try? archive.cipher.get(), archive.keySlot ?? [])
+    isCopy = true
+  }
+
+  private init(
+    in directory: borrowing Directory, _ fileHeader: ArchiveHeader, _ bytes: [UInt8],
+    compressionLevel: Int, _ cipher: FrameCipher?, _ keySlot: [UInt8]
+  ) throws(SystemError) {
+    (self.fileHeader, self.cipher, self.keySlot) = (fileHeader, cipher, keySlot)
     compressor = compressionLevel > 0 ? Compressor(level: compressionLevel) : nil
     let identity = fileHeader.identity
     let name = FileNames.Archive(
@@ -66,7 +98,6 @@ package final class ArchiveWriter {
     let unfinished = name + FileNames.unfinishedSuffix
     lock = try LockedFile.make(unfinished, in: directory)
     (start, before) = (0, nil)
-    let bytes = fileHeader.encoded(pageSize: UInt32(Host.pageSize))
     chain = try Self.chain(fileHeader, bytes, path)
     end = bytes.count
     unsynced = UnsyncedBytes(from: 0)
@@ -95,6 +126,7 @@ package final class ArchiveWriter {
     compressionLevel: Int, recipients: [Recipient] = []
   ) throws(SystemError) {
     cipher = try Self.cipher(for: recipients, before.path)
+    keySlot = cipher?.slot ?? []
     self.fileHeader = fileHeader
     (self.before, fileName, path) = (before, before.fileName, before.path)
     compressor = compressionLevel > 0 ? Compressor(level: compressionLevel) : nil
@@ -140,7 +172,7 @@ package final class ArchiveWriter {
     resuming archive: ArchiveFile, _ lock: consuming LockedFile, compressionLevel: Int
   ) throws(SystemError) {
     fileHeader = archive.fileHeader
-    cipher = nil
+    (cipher, keySlot) = (nil, [])
     chain = try archive.head().map { FrameChain(head: $0.hash) }
     (start, before) = (archive.start, nil)
     path = archive.path
@@ -206,6 +238,59 @@ package final class ArchiveWriter {
     try batch.add(header, payload, nil)
     try write(batch)
   }
+
+  // MARK: - Copies
+
+  /// Appends a frame of the archive that this is a copy of, as it stands there. Its ordinal is not
+  /// lower than ``frameCount``.
+  ///
+  /// - Parameter levels: Of its records; nil if that is not known.
+  package func append(
+    _ frame: ArchiveFile.Frame, of archive: ArchiveFile, _ levels: LevelCounts?
+  ) throws {
+    let header = frame.header
+    skip(to: header.ordinal)
+    var batch = try beginBatch()
+    try batch.add(header, asIs: archive.bytes(frame.offset..<frame.offset + header.frameSize))
+    try write(batch)
+    switch header.type {
+    case .records:
+      count(header.summary)
+      if let levels {
+        archiveCounts.add(levels)
+      } else {
+        archiveCounts.add(unknown: header.summary.count)
+      }
+    case .sessionEnd:
+      let end = try archive.payload(of: frame).withUnsafeBytes { SessionEnd($0) }
+      if let end { archiveCounts.add(end) }
+    default: break
+    }
+  }
+
+  /// Leaves ordinals out, those of frames that are lost.
+  package func skip(to ordinal: UInt64) { frameCount = max(frameCount, UInt32(clamping: ordinal)) }
+
+  /// Appends all entries of the session, in place of a lost frame that may have had some.
+  package func append(substitute dictionary: [UInt8]) throws(SystemError) {
+    var batch = try beginBatch()
+    var header = FrameHeader(.dictionary)
+    header.isSubstitute = true
+    try batch.add(header, dictionary, compressor)
+    try write(batch)
+  }
+
+  /// Completes a copy that has all frames of its original: with the trailer of that.
+  package func close(asIn archive: ArchiveFile) throws {
+    let trailer = try archive.bytes(archive.end..<(archive.closedEnd ?? archive.end))
+    try file.write(all: trailer, at: end)
+    unsynced.add(trailer)
+    end += trailer.count
+    isComplete = true
+    try sync()
+  }
+
+  // MARK: -
 
   /// Whether it has anything but its file header.
   package var isEmpty: Bool { frameCount == 0 }
@@ -273,7 +358,7 @@ package final class ArchiveWriter {
     let place = end - start
     var batch = try beginBatch()
     // Once more, for whoever has lost the beginning of the file.
-    if frameCount > 0 { try batch.addKeySlot() }
+    if frameCount > 0 { try batch.add(keySlot: keySlot) }
     var trailer = Trailer(
       of: fileHeader.id, dictionaryOffset: 0, indexOffset: 0, recordCount: recordCount, fileSize: 0,
       frameCount: 0)
@@ -331,7 +416,7 @@ package final class ArchiveWriter {
   private func beginBatch() throws(SystemError) -> Batch {
     var batch = Batch(
       of: fileHeader.id, at: end - start, ordinal: UInt64(frameCount), cipher, chain, path: path)
-    if frameCount == 0 { try batch.addKeySlot() }
+    if frameCount == 0 && !isCopy { try batch.add(keySlot: keySlot) }
     return batch
   }
 
@@ -384,8 +469,8 @@ package final class ArchiveWriter {
     }
 
     /// Adds the archive's key for its recipients, if it has any.
-    mutating func addKeySlot() throws(SystemError) {
-      if let cipher { try add(FrameHeader(.keySlot), cipher.slot, nil) }
+    mutating func add(keySlot: [UInt8]) throws(SystemError) {
+      if !keySlot.isEmpty { try add(FrameHeader(.keySlot), keySlot, nil) }
     }
 
     /// Adds a frame whose payload is compressed here, if that makes it smaller.
@@ -408,6 +493,16 @@ package final class ArchiveWriter {
       let offset = start + bytes.count
       header.encode(storing: stored, into: &bytes)
       try append(header.type, bytes.count - header.frameSize)
+      if header.type != .dictionary { index.append(IndexEntry(offset: offset, header: header)) }
+      ordinal += 1
+      frameCount += 1
+    }
+
+    /// Adds a frame as it stands in the archive that this is a copy of.
+    mutating func add(_ header: FrameHeader, asIs frame: [UInt8]) throws(SystemError) {
+      let offset = start + bytes.count
+      bytes += frame
+      try append(header.type, offset - start)
       if header.type != .dictionary { index.append(IndexEntry(offset: offset, header: header)) }
       ordinal += 1
       frameCount += 1

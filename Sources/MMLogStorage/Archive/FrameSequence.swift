@@ -34,7 +34,9 @@ struct FrameSequence {
     _ frame: ArchiveFile.Frame, _ gap: ArchiveGap?, isLate: Bool = false
   ) {
     let ordinal = frame.header.ordinal
-    report(gap, missing: next..<max(next, ordinal), before: frame.offset)
+    // A repair has reported what it could not read.
+    let missing = frame.header.isSubstitute ? next..<next : next..<max(next, ordinal)
+    report(gap, missing: missing, before: frame.offset)
     if isLate || ordinal < next {
       let what = ordinal < next ? "is there already" : "stands behind later ones"
       let range = frame.offset..<frame.offset + frame.header.frameSize

@@ -42,6 +42,117 @@ import Testing
     #expect(messages(out).count == (hasNote ? 2 : 1))
   }
 
+  // MARK: - Ids
+
+  /// A sealed archive, with a frame for each text: a dictionary frame, and one of records.
+  private func log(_ texts: [String]) -> TestLog {
+    let log = TestLog(session: 7)
+    log.writesRing = false
+    for (index, text) in texts.enumerated() {
+      log.write(text, ticks: UInt64(100 * index + 100))
+      log.archive()
+    }
+    log.close()
+    return log
+  }
+
+  private func repair(_ log: TestLog) throws -> String {
+    log.save()
+    let out = log.folder("out")
+    _ = try LogRepair.write(LogFiles([.path(log.folder.path)]), to: out)
+    return out
+  }
+
+  /// Records without the notes, and what else there is to say.
+  private func read(
+    _ path: String, after cursor: LogReader.Cursor = LogReader.Cursor(), count: Int = .max
+  ) -> (ids: [String], corruption: [String], cursor: LogReader.Cursor) {
+    let reader = LogReader(paths: [path], after: cursor)
+    var (ids, corruption): ([String], [String]) = ([], [])
+    while ids.count < count, let item = reader.next() {
+      switch item {
+      case .record(let record) where record.label != "mmlog.repair":
+        ids.append("\(record.message) \(record.id.map { "\($0)" } ?? "-")")
+      case .corruption(let found): corruption.append(found.what)
+      default: continue
+      }
+    }
+    return (ids, corruption, reader.cursor)
+  }
+
+  private func verified(_ path: String) -> [String] {
+    LogFiles([.path(path)]).verify().flatMap(\.corruption).map(\.what)
+  }
+
+  @Test("what is whole is copied to the byte")
+  func wholeArchive() throws {
+    let log = log(["a", "b"])
+    let out = try repair(log)
+    let names = try Folder.names(out)
+    #expect(try names.map { try Folder.read("\(out)/\($0)") } == log.archives)
+  }
+
+  /// Of each frame, and of all bytes of one, wherever that is: its header is lost with it.
+  @Test("a hole changes no other record's id", arguments: 0..<8, [false, true])
+  func hole(frame: Int, isHeaderLost: Bool) throws {
+    let log = log(["a", "b", "c", "d"])
+    let frames = try ArchiveFrames.offsets(log.archives[0])
+    let place = frames[frame] + (isHeaderLost ? 16 : log.headerSize(at: frames[frame]) + 3)
+    log.archives[0][place] ^= 0xFF
+    let out = try repair(log)
+    let (before, after) = (read(log.folder.path), read(out))
+    #expect(before.ids.count == (frame % 2 == 0 ? 4 : 3) && !before.corruption.isEmpty)
+    #expect(after.ids == before.ids && after.corruption.isEmpty && verified(out).isEmpty)
+    let notes = messages(out).filter { $0.hasPrefix("corrupted: ") }
+    #expect(notes.count == before.corruption.count)
+  }
+
+  @Test("a cursor of the damaged archive goes on in the repaired one", arguments: 0...2)
+  func cursor(count: Int) throws {
+    let log = log(["a", "b", "c", "d"])
+    let frames = try ArchiveFrames.offsets(log.archives[0])
+    log.archives[0][frames[3] + 16] ^= 0xFF
+    log.archives[0][frames[5] + log.headerSize(at: frames[5]) + 3] ^= 0xFF
+    let out = try repair(log)
+    let all = read(log.folder.path)
+    #expect(all.ids.count == 2)
+    let first = read(log.folder.path, count: count)
+    let rest = read(out, after: first.cursor)
+    #expect(first.ids + rest.ids == all.ids)
+    #expect(read(out, after: rest.cursor).ids.isEmpty)
+  }
+
+  @Test("a record that cannot be shown leaves the rows of the others as they are")
+  func partOfAFrame() throws {
+    let log = TestLog(session: 7)
+    log.writesRing = false
+    log.write("a", ticks: 100)
+    log.write(TestRecord(ticks: 200, site: 99, words: []))
+    log.write("c", ticks: 300)
+    log.archive()
+    log.close()
+    let out = try repair(log)
+    let rows = { (ids: [String]) in ids.map { $0.split(separator: ".").last.map(String.init) } }
+    let (before, after) = (read(log.folder.path), read(out))
+    #expect(rows(before.ids) == ["0", "2"] && rows(after.ids) == ["0", "2"])
+    #expect(after.corruption.isEmpty && verified(out).isEmpty)
+    #expect(messages(out).count == 3)
+  }
+
+  @Test("records of a ring get into a further archive, and those of the archives keep their ids")
+  func ringBehindArchives() throws {
+    let log = TestLog(session: 7)
+    log.write("a", ticks: 100)
+    log.archive()
+    log.write("b", ticks: 200)
+    let out = try repair(log)
+    let (before, after) = (read(log.folder.path), read(out))
+    // What is in a ring has no id, and a cursor waits for it.
+    #expect(before.ids.count == 1 && after.ids.count == 2 && after.ids.first == before.ids.first)
+    #expect(messages(out) == ["a", "b"] && after.corruption.isEmpty && verified(out).isEmpty)
+    #expect(try Folder.names(out).count == 2)
+  }
+
   private func messages(_ path: String) -> [String] {
     LogReader(paths: [path]).compactMap { item in
       if case .record(let record) = item { record.message } else { nil }
@@ -52,5 +163,12 @@ import Testing
     LogReader(paths: [path]).compactMap { item in
       if case .record(let record) = item { record.label } else { nil }
     }
+  }
+}
+
+extension TestLog {
+  /// How large the header of the frame is that stands at an offset of the first archive.
+  fileprivate func headerSize(at offset: Int) -> Int {
+    archives[0].withUnsafeBytes { Int($0.load(offset + FrameLayout.headerSize, as: UInt32.self)) }
   }
 }

@@ -109,6 +109,28 @@ import Testing
       #expect(read.records.count == 6 && !read.hasTrouble)
     }
 
+    @Test("a repair breaks no link of what is whole, and a hole is one that is found")
+    func aRepairKeepsTheChain() throws {
+      let heads = try write(archives: 2)
+      let whole = folder("whole")
+      _ = try LogRepair.write(LogFiles([.path(logs)]), to: whole)
+      #expect(LogFiles([.path(whole)]).verify().flatMap(\.corruption).isEmpty)
+      var bytes = try Folder.read(paths()[0])
+      let frame = try archive(0).frames.first { $0.header.type == .records }
+      let place = try #require(frame).offset + #require(frame).header.headerSize + 3
+      bytes[place] ^= 1
+      try Folder.write(bytes, to: paths()[0])
+      let repaired = folder("repaired")
+      _ = try LogRepair.write(LogFiles([.path(logs)]), to: repaired)
+      let found = LogFiles([.path(repaired)]).verify().flatMap(\.corruption).map(\.what)
+      #expect(found.count == 2 && found[0].contains("was written by a repair"), "\(found)")
+      #expect(found[1].contains("not chained to archive 1"))
+      let verdicts = LogFiles([.path(repaired)]).check(heads).map(\.verdict)
+      #expect(verdicts.allSatisfy { $0 != .intact })
+      let read = try readInPython([repaired])
+      #expect(read.hasTrouble)
+    }
+
     @Test("a sealed archive's head is known without reading it")
     func aSealedArchivesHeadIsKnown() throws {
       try write(archives: 2)

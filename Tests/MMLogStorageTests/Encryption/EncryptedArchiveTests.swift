@@ -1,6 +1,7 @@
 #if Encryption
   import Foundation
   import MMLog
+  import MMLogAnalysis
   import MMLogCrypto
   import MMLogFormat
   import MMLogReader
@@ -73,6 +74,35 @@
         }
         store.logger(label: "l").info("record \(number)")
         try store.close()
+      }
+    }
+
+    @Test("a repair keeps what is encrypted, with the key and without", arguments: [true, false])
+    func aRepairKeepsEncryption(hasKey: Bool) throws {
+      let store = try store()
+      for number in 0..<3 {
+        store.logger(label: "l").info("MARKED \(number)")
+        try store.flush(.archive)
+      }
+      try store.close()
+      let path = try #require(archives().first)
+      let frames = try ArchiveFile.all(in: File.open(path, .read))[0].frames
+      let lost = try #require(frames.filter { $0.header.type == .records }.dropFirst().first)
+      var bytes = try Folder.read(path)
+      bytes[lost.offset + lost.header.headerSize + 3] ^= 1
+      try Folder.write(bytes, to: path)
+      let out = folder("out")
+      let files = LogFiles([.path(logs)], identities: hasKey ? identities : LogIdentities())
+      let result = try #require(try LogRepair.write(files, to: out))
+      #expect(result.recordCount == 2 && result.corruption.count == 1)
+      let repaired = LogFiles([.path(out)], identities: identities)
+      #expect(repaired.verify().flatMap(\.corruption).isEmpty)
+      var messages: [String] = []
+      for case .record(let record) in LogReader(repaired) { messages.append(record.message) }
+      #expect(messages.filter { $0.hasPrefix("MARKED") } == ["MARKED 0", "MARKED 2"])
+      #expect(messages.count == 3)
+      for name in try Folder.names(out) {
+        #expect(!Folder.text("\(out)/\(name)").contains("MARKED"))
       }
     }
 

@@ -14,6 +14,23 @@ enum GoldenLater {
     return log.archives[0]
   }
 
+  /// As a repair leaves it: frames are left out, and substitutes say so.
+  static var repaired: [UInt8] {
+    let log = TestLog(session: 20)
+    log.write("one", ticks: 1)
+    log.archive()
+    log.areSubstitutes = true
+    log.addFrame(.dictionary, log.dictionaryPayload)
+    log.loseFrames(3)
+    log.write("in place of frames", ticks: 2, level: .error)
+    log.archive()
+    log.areSubstitutes = false
+    log.write("three", ticks: 3)
+    log.archive()
+    log.close()
+    return log.archives[0]
+  }
+
   private static func log() -> TestLog {
     let log = TestLog(
       session: 18,

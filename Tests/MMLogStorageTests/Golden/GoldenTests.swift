@@ -38,6 +38,10 @@ import Testing
     ("golden.\(GoldenFiles.identity(17).session).ring", { GoldenFiles.flight }),
     ("golden.\(GoldenLater.session).ring", { GoldenLater.ring }),
     ("golden-20251121T090000Z-\(GoldenLater.session)-000001.mmlog", { GoldenLater.archive }),
+    (
+      "golden-20251121T090000Z-14000000000000000000000000000000-000001.mmlog",
+      { GoldenLater.repaired }
+    ),
   ]
   /// What an encoder that may become better made once, and nobody makes again.
   private static let madeOnce = 5
@@ -54,7 +58,7 @@ import Testing
     Reading(name: "compressed", files: [3]), Reading(name: "columns", files: [4]),
     Reading(name: "encoded", files: [5]), Reading(name: "resumed", files: [6]),
     Reading(name: "flight", files: [7]), Reading(name: "later", files: [8]),
-    Reading(name: "later-archive", files: [9]),
+    Reading(name: "later-archive", files: [9]), Reading(name: "repaired", files: [10]),
   ]
 
   private func path(_ name: String) -> String { "\(testsFolder)/Golden/v2/\(name)" }
@@ -126,7 +130,7 @@ import Testing
   @Test("both readers merge the sessions alike") func bothReadersMergeTheSessionsAlike() throws {
     let folder = "\(testsFolder)/Golden/v2"
     let result = readHere([folder])
-    #expect(result.records.count == 54 + 383 + 18 + 36 + 17 + 16)
+    #expect(result.records.count == 54 + 383 + 18 + 36 + 17 + 16 + 3)
     let difference = try readInPython([folder]).difference(from: result)
     #expect(difference == nil)
   }

@@ -90,6 +90,9 @@ extension TestLog {
     (frameCount, recordCount, builtFrames) = (0, 0, [])
   }
 
+  /// Leaves out ordinals of frames.
+  package func loseFrames(_ count: UInt64) { frameCount += count }
+
   /// All entries, as a dictionary frame has them.
   package var dictionaryPayload: [UInt8] {
     entries.flatMap { $0.encoded(seed: seed(0)) }.withUnsafeBytes { Array($0) }
@@ -125,6 +128,7 @@ extension TestLog {
     (header.ordinal, header.isFlight) = (frameCount, areFlight)
     header.archive = archiveID
     header.ranges = ranges
+    header.isSubstitute = areSubstitutes
     frameCount += 1
     var archive = archives.removeLast()
     let start = archive.count

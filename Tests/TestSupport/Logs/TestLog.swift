@@ -19,6 +19,8 @@ package final class TestLog {
   var segmentCount = 0
   package internal(set) var frameCount: UInt64 = 0
   var builtFrames: [IndexEntry] = []
+  /// Whether the frames that are added from now on are substitutes, as of a repair.
+  package var areSubstitutes = false
   var recordCount: UInt64 = 0
   /// The clock of the frames that are added from now on.
   package var frameClock = TickClock(ticks: 0, wall: epoch, rate: 1 << 32)

@@ -1,0 +1,306 @@
+import MMLogCrypto
+import MMLogFormat
+import MMLogReader
+import MMLogStorage
+import MMLogSystem
+
+/// Writes a clean copy of an archive.
+///
+/// What can be read keeps its place: a frame its ordinal, a record its row. Ordinals of frames that
+/// cannot be read are left out but for the last one of each hole, in which a *substitute* frame says
+/// what was there. What is corrupted without a frame missing has its notes at the next such place,
+/// or behind all frames.
+struct ArchiveRepair {
+  private let archive: ArchiveFile
+  private let session: RepairedSession
+  /// Frames that are not to be read, by their offset.
+  private let skipped: Set<Int>
+  /// Corruption that is not in frames of records, the first in the file last.
+  private var known: [LogReader.Corruption]
+  /// What has no place yet, and its ticks.
+  private var notes: [(note: LogReader.Corruption, ticks: UInt64)] = []
+  /// Of the last frame of records that was come by.
+  private var (ticks, clock): (UInt64, TickClock)
+  /// Frames whose ordinals others have.
+  private var displaced: [ArchiveFile.Frame] = []
+  /// Whether the copy has all entries of the session.
+  private var hasDictionary = false
+  private(set) var recordCount = 0
+  /// All that is wrong.
+  private(set) var corruption: [LogReader.Corruption]
+
+  /// What of a frame can be read.
+  private enum Content {
+    /// All, and how many records of each level there are if that can be known.
+    case whole(LevelCounts?)
+    /// Some records.
+    case partial([UInt8])
+    case nothing(LogReader.Corruption?)
+    /// It says where frames are, or repeats others.
+    case superfluous
+  }
+
+  /// - Parameters:
+  ///   - known: Corruption that is not in frames of records.
+  ///   - skipped: Frames of records that are not to be read.
+  init(
+    _ archive: ArchiveFile, of session: RepairedSession, _ known: [LogReader.Corruption],
+    besides skipped: Set<Int>
+  ) {
+    (self.archive, self.session, self.skipped) = (archive, session, skipped)
+    (corruption, self.known) = (known, known.sorted { $0.offset > $1.offset })
+    (ticks, clock) = (0, TickClock(ticks: 0, wall: archive.fileHeader.created, rate: 0))
+  }
+
+  /// Writes it.
+  ///
+  /// - Parameter head: What the archive before ends with, if it is chained.
+  /// - Returns: What this one ends with.
+  mutating func write(to directory: borrowing Directory, behind head: FrameHash) throws -> FrameHash
+  {
+    let contents = archive.frames.map { content(of: $0) }
+    if contents.isEmpty && known.isEmpty { return head }
+    let writer = try ArchiveWriter(
+      copying: archive, fileHeader(behind: head), in: directory,
+      compressionLevel: ArchiveSeries.Settings.usual.compressionLevel)
+    if isWhole(contents) {
+      for (frame, content) in zip(archive.frames, contents) { try copy(frame, content, writer) }
+      try writer.close(asIn: archive)
+    } else {
+      for (frame, content) in zip(archive.frames, contents) { try add(frame, content, writer) }
+      try finish(writer)
+    }
+    return writer.head?.hash ?? .none
+  }
+
+  private func fileHeader(behind head: FrameHash) -> ArchiveHeader {
+    let header = archive.fileHeader
+    guard archive.isFileHeaderLost else { return header }
+    return ArchiveHeader(
+      identity: session.identity, number: header.number, created: header.created,
+      previousHead: archive.isChained ? head : nil)
+  }
+
+  // MARK: - What there is
+
+  private func isWhole(_ contents: [Content]) -> Bool {
+    archive.isClosed && archive.isSound && corruption.isEmpty
+      && zip(archive.frames, contents).allSatisfy { frame, content in
+        switch content {
+        case .whole: true
+        case .superfluous: frame.header.type == .index
+        case .partial, .nothing: false
+        }
+      }
+  }
+
+  private mutating func content(of frame: ArchiveFile.Frame) -> Content {
+    if frame.header.type == .index { return .superfluous }
+    let payload: [UInt8]
+    do {
+      payload = try archive.payload(of: frame)
+    } catch FormatError.encrypted, FormatError.missingCoder {
+      // Its checksum is right.
+      return .whole(nil)
+    } catch {
+      // Of others, and of those whose records the ring has, it is known.
+      guard frame.header.type == .records, !skipped.contains(frame.offset) else {
+        return .nothing(nil)
+      }
+      return .nothing(found(frame.problem("a frame", error, in: archive)))
+    }
+    if frame.header.type != .records {
+      var summary = SessionSummary()
+      let session = session.identity.session
+      let isRight = (try? summary.read(frame.header.type, payload, session)) != nil
+      return isRight ? .whole(nil) : .nothing(nil)
+    }
+    if skipped.contains(frame.offset) { return .superfluous }
+    return content(of: payload, frame.header)
+  }
+
+  private func content(of payload: [UInt8], _ header: FrameHeader) -> Content {
+    var levels = LevelCounts(repeating: 0)
+    var count: UInt32 = 0
+    do {
+      try payload.withUnsafeBytes { payload in
+        var rows = try RowReader(payload)
+        while let row = try rows.next() {
+          try session.sites.check(row)
+          if !row.isFragment || row.callSite == 0 { levels[row.levelIndex] += 1 }
+          count += 1
+        }
+      }
+    } catch {
+      return .partial(payload)
+    }
+    return count == header.summary.count ? .whole(levels) : .partial(payload)
+  }
+
+  private mutating func found(_ new: LogReader.Corruption) -> LogReader.Corruption {
+    corruption.append(new)
+    return new
+  }
+
+  // MARK: - Frames
+
+  private mutating func copy(
+    _ frame: ArchiveFile.Frame, _ content: Content, _ writer: ArchiveWriter
+  ) throws {
+    let levels: LevelCounts? = if case .whole(let levels) = content { levels } else { nil }
+    try writer.append(frame, of: archive, levels)
+    if frame.header.type == .records { recordCount += Int(frame.header.summary.count) }
+  }
+
+  private mutating func add(
+    _ frame: ArchiveFile.Frame, _ content: Content, _ writer: ArchiveWriter
+  ) throws {
+    let header = frame.header
+    if header.type == .index { return }
+    if header.type == .records { (ticks, clock) = (header.summary.firstTicks, header.clock) }
+    defer { if header.type == .records { ticks = header.summary.lastTicks } }
+    while let note = known.last, note.offset <= frame.offset {
+      notes.append((note, ticks))
+      known.removeLast()
+    }
+    guard header.ordinal >= writer.frameCount, header.ordinal <= Self.greatestOrdinal else {
+      if case .whole = content { displaced.append(frame) }
+      if case .partial = content { displaced.append(frame) }
+      return
+    }
+    if header.ordinal > writer.frameCount {
+      try fillHole(before: header.ordinal, frame.offset, writer)
+    }
+    switch content {
+    case .whole: try copy(frame, content, writer)
+    case .partial(let payload): try rewrite(payload, frame, writer)
+    case .superfluous: try writeNotes(at: frame, isRepeat: true, writer)
+    case .nothing(let note):
+      if let note { notes.append((note, ticks)) }
+      if header.type == .dictionary, !hasDictionary, !isLocked {
+        try writeDictionary(writer)
+      } else {
+        try writeNotes(at: frame, isRepeat: false, writer)
+      }
+    }
+  }
+
+  /// A trailer has 32 bits for what is one more.
+  private static let greatestOrdinal = UInt64(1) << 31
+
+  /// Nothing new can be encrypted for whoever reads the rest.
+  private var isLocked: Bool { archive.lock != nil }
+
+  private mutating func fillHole(
+    before ordinal: UInt64, _ offset: Int, _ writer: ArchiveWriter
+  ) throws {
+    if !hasDictionary, !isLocked { try writeDictionary(writer) }
+    guard writer.frameCount < ordinal else { return }
+    writer.skip(to: ordinal - 1)
+    if notes.isEmpty {
+      let place = LogReader.Corruption(offset..<offset, "frames are missing", in: archive.path)
+      notes.append((place, ticks))
+    }
+    try writeNotes(FrameHeader(.records), writer)
+  }
+
+  private mutating func writeDictionary(_ writer: ArchiveWriter) throws {
+    try writer.append(substitute: session.dictionary)
+    hasDictionary = true
+  }
+
+  /// Writes the notes in the place of a frame. The numbers of its entries stay, since it is known
+  /// what is missing.
+  private mutating func writeNotes(
+    at frame: ArchiveFile.Frame, isRepeat: Bool, _ writer: ArchiveWriter
+  ) throws {
+    var header = FrameHeader(.records)
+    if frame.header.type == .records, !frame.header.isFlight {
+      header.lowestGeneration = frame.header.lowestGeneration
+      if !isRepeat { header.ranges = frame.header.ranges }
+    }
+    if notes.isEmpty {
+      notes.append((archive.corruption(of: frame, "it could not be read"), ticks))
+    }
+    try writeNotes(header, writer)
+  }
+
+  private mutating func writeNotes(_ fields: FrameHeader, _ writer: ArchiveWriter) throws {
+    var rows = RowBuilder()
+    for (note, ticks) in notes { try rows.add(note, ticks: ticks, of: session) }
+    notes = []
+    try write(rows, fields, writer)
+  }
+
+  private func write(
+    _ rows: borrowing RowBuilder, _ fields: FrameHeader, _ writer: ArchiveWriter
+  ) throws {
+    var header = fields
+    if header.clock.rate == 0 { header.clock = clock }
+    header.isSubstitute = true
+    try writer.append(
+      session.frame(rows, header), dictionary: UnsafeRawBufferPointer(start: nil, count: 0))
+  }
+
+  /// Writes what can be read of a frame, each record in its row, and a note in the row of one that
+  /// cannot be read.
+  private mutating func rewrite(
+    _ payload: [UInt8], _ frame: ArchiveFile.Frame, _ writer: ArchiveWriter
+  ) throws {
+    var rows = RowBuilder()
+    try payload.withUnsafeBytes { bytes in
+      var place = frame.header.summary.firstTicks
+      do {
+        var reader = try RowReader(bytes)
+        let threads = Dictionary(
+          reader.threads.map { ($0.ordinal, $0) }, uniquingKeysWith: { first, _ in first })
+        while let row = try reader.next() {
+          place = max(place, row.ticks)
+          do throws(FormatError) {
+            try session.sites.check(row)
+          } catch {
+            let end = frame.offset + row.bytes.count
+            let note = found(
+              LogReader.Corruption(frame.offset..<end, "a record: \(error)", in: archive.path))
+            try rows.add(note, ticks: place, of: session)
+            continue
+          }
+          let ordinal = row.threadOrdinalOfRow
+          let thread = threads[ordinal] ?? ThreadIdentity(ordinal: ordinal, id: 0, name: "")
+          rows.add(row, thread: thread, ticks: place)
+          recordCount += 1
+        }
+      } catch let error as FormatError {
+        let note = found(frame.problem("the rest of a frame", error, in: archive))
+        try rows.add(note, ticks: place, of: session)
+      }
+    }
+    if rows.isEmpty { return try writeNotes(at: frame, isRepeat: false, writer) }
+    var header = frame.header
+    header.previous = nil
+    try write(rows, header, writer)
+  }
+
+  // MARK: - The end
+
+  private mutating func finish(_ writer: ArchiveWriter) throws {
+    for note in known.reversed() { notes.append((note, ticks)) }
+    known = []
+    if !notes.isEmpty { try writeNotes(FrameHeader(.records), writer) }
+    for frame in displaced where frame.header.type == .records {
+      if let payload = try? archive.payload(of: frame) { try rewrite(payload, frame, writer) }
+    }
+    let dictionary = isLocked ? session.notesDictionary : session.dictionary
+    try dictionary.withUnsafeBytes { try writer.close(dictionary: $0) }
+  }
+}
+
+extension ArchiveFile.Frame {
+  fileprivate func problem(
+    _ what: String, _ error: any Error, in archive: ArchiveFile
+  ) -> LogReader.Corruption {
+    LogReader.Corruption(
+      offset..<offset + header.frameSize,
+      "\(what) of \(header.summary.count) records: \(error)", in: archive.path)
+  }
+}

@@ -1,0 +1,107 @@
+import MMLogFormat
+import MMLogReader
+import MMLogStorage
+
+/// What the repaired archives of a session have in common.
+final class RepairedSession {
+  let identity: SessionIdentity
+  /// All that its records refer to.
+  let sites = SiteTable()
+  /// The entries of it, as an archive has them.
+  let dictionary: [UInt8]
+  /// The same for an archive of which there is no key: what it has for itself stays encrypted.
+  let notesDictionary: [UInt8]
+  /// `mmlog.repair`; 0 if all numbers are taken.
+  private let label: UInt32
+  let encoder: FrameEncoder
+
+  init(_ identity: SessionIdentity, _ dictionary: LogDictionary) {
+    self.identity = identity
+    var entries = dictionary
+    // Sixteen bits, as in a record. The last ones are of no record whose entry is lost.
+    label = (1...UInt32(UInt16.max)).last { entries.labels[$0] == nil } ?? 0
+    var own = LogDictionary()
+    if label > 0 {
+      entries.insert(.label(id: label, "mmlog.repair"))
+      own.insert(.label(id: label, "mmlog.repair"))
+    }
+    sites.add(entries)
+    let seed = checksumSeed(session: identity.session, generation: 0)
+    self.dictionary = entries.encoded(seed: seed)
+    notesDictionary = own.encoded(seed: seed)
+    encoder = FrameEncoder(
+      of: identity.session, compressionLevel: ArchiveSeries.Settings.usual.compressionLevel)
+  }
+
+  /// Encodes rows.
+  func frame(_ rows: borrowing RowBuilder, _ header: FrameHeader) -> EncodedFrame {
+    dictionary.withUnsafeBytes { encoder.encode(rows, dictionary: $0, header) }
+  }
+
+  /// A note of corruption, as a record. It has its call site with it, since the dictionary may be
+  /// what is lost.
+  func note(_ corruption: LogReader.Corruption, ticks: UInt64) -> [UInt64] {
+    let entry = DictionaryEntry.callSite(id: 0, .corruption).encoded(seed: 0)
+    var words = WordWriter()
+    words.append(0)
+    words.append(ticks)
+    words.append(
+      UInt64(label) << RecordLayout.labelShift
+        | UInt64(Level.error.rawValue) << RecordLayout.levelShift
+        | UInt64(RecordFlags.inlineCallSite.rawValue) << RecordLayout.flagsShift)
+    words.append(UInt64(corruption.size))
+    words.append(UInt64(corruption.offset))
+    words.append(corruption.path)
+    words.append(corruption.what)
+    for word in entry { words.append(word) }
+    words.append(UInt64(entry.count))
+    words.set(UInt64(words.words.count) | RecordLayout.recordKind, at: 0)
+    return words.words
+  }
+}
+
+extension RowBuilder {
+  /// Adds a note, not before what is there.
+  mutating func add(_ note: LogReader.Corruption, ticks: UInt64, of session: RepairedSession) throws
+  {
+    let ticks = max(ticks, isEmpty ? 0 : summary.lastTicks)
+    // A payload without threads, of one row.
+    try ([0] + session.note(note, ticks: ticks)).withUnsafeBytes { payload in
+      var reader = try RowReader(payload)
+      guard let row = try reader.next() else { return }
+      add(row, thread: ThreadIdentity(ordinal: 0, id: 0, name: ""), ticks: ticks)
+    }
+  }
+}
+
+extension CallSite {
+  /// `corrupted: 512 bytes at 4096 of a.mmlog: between frames`
+  fileprivate static let corruption = CallSite(
+    file: "", function: "", line: 0, column: 0,
+    parts: [
+      .literal("corrupted: "), .named("size", .int), .literal(" bytes at "), .named("offset", .int),
+      .literal(" of "), .named("path", .string), .literal(": "), .named("what", .string),
+    ])
+}
+
+extension CallSite.Part {
+  fileprivate static func named(_ name: String, _ type: ValueType) -> Self {
+    .argument(
+      CallSite.Argument(
+        type: type.rawValue, privacy: 0, width: 64, format: 0, alignment: 0, name: name))
+  }
+}
+
+extension LogDictionary {
+  /// All entries, call sites first.
+  fileprivate func encoded(seed: UInt32) -> [UInt8] {
+    let sites = callSites.sorted { $0.key < $1.key }.map { DictionaryEntry.callSite(id: $0, $1) }
+    let labels = labels.sorted { $0.key < $1.key }.map { DictionaryEntry.label(id: $0, $1) }
+    let sets = keySets.sorted { $0.key < $1.key }.map { DictionaryEntry.keySet(id: $0, $1) }
+    let fields = sessionFields.map { [DictionaryEntry.sessionFields($0)] } ?? []
+    let state = lastState.map { [DictionaryEntry.lastState($0)] } ?? []
+    return (sites + labels + sets + fields + state).flatMap { entry in
+      entry.encoded(seed: seed).withUnsafeBytes { Array($0) }
+    }
+  }
+}

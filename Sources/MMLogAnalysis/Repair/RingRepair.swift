@@ -1,0 +1,131 @@
+import MMLogCrypto
+import MMLogFormat
+import MMLogReader
+import MMLogStorage
+import MMLogSystem
+
+/// Writes what a ring has and no archive does into a further archive of its session.
+struct RingRepair: ~Copyable {
+  private let session: RepairedSession
+  private let ring: RingView
+  private let series: ArchiveSeries
+  /// Rows of a frame each: one says whether its records are flight records.
+  private var rows = RowBuilder()
+  private var flightRows = RowBuilder()
+  private var ticks: UInt64 = 0
+  private var hasWritten = false
+  private(set) var recordCount = 0
+  private(set) var corruption: [LogReader.Corruption] = []
+
+  /// - Parameters:
+  ///   - number: The number of the session's last archive that there is.
+  ///   - head: What that ends with, if it is chained.
+  init(
+    _ ring: RingView, of session: RepairedSession, behind number: UInt32, _ head: FrameHash,
+    _ directory: consuming Directory
+  ) {
+    (self.session, self.ring) = (session, ring)
+    let image = ring.image
+    var settings = ArchiveSeries.Settings.usual
+    settings.recipients = image.dictionary.recipients
+    settings.isChained = image.fileHeader.isChained
+    // A ring may say any number, and there has to be a next one.
+    let newest = min(max(number, image.newestArchive), UInt32.max - (1 << 20))
+    series = ArchiveSeries(in: directory, session.identity, settings, number: newest)
+    series.head = newest == number ? head : .none
+  }
+
+  /// Writes all records, and notes of what cannot be read.
+  ///
+  /// - Parameters:
+  ///   - notes: What else is to be said.
+  ///   - goesOn: Is asked now and then.
+  /// - Returns: false if it was stopped.
+  mutating func write(
+    _ notes: [LogReader.Corruption], while goesOn: () -> Bool
+  ) throws -> Bool {
+    var runs = SessionRuns(ring)
+    while let step = runs.step(), let run = runs.current {
+      switch step {
+      case .record(let view, let ticks, let offset):
+        do throws(FormatError) {
+          try session.sites.check(view)
+        } catch {
+          try add(run.corruption(offset, view.bytes.count, "a record: \(error)"), ticks: ticks)
+          continue
+        }
+        try add(view, ticks, of: run)
+        if recordCount & 0xFFF == 0, !goesOn() { return false }
+      case .corruption:
+        if let corruption = run.corruption { try add(corruption, ticks: run.ticks) }
+      case .nothing, .end: continue
+      }
+    }
+    for note in notes { try rows.add(note, ticks: ticks, of: session) }
+    try writeFrames()
+    return true
+  }
+
+  private mutating func add(_ view: RecordView, _ ticks: UInt64, of run: Run) throws {
+    recordCount += 1
+    self.ticks = max(self.ticks, ticks)
+    let thread = run.thread(of: view).takeUnretainedValue()
+    let identity = ThreadIdentity(ordinal: thread.ordinal, id: thread.id, name: thread.name)
+    if run.isFlight(view) {
+      flightRows.add(view, thread: identity, ticks: ticks)
+    } else {
+      rows.add(view, thread: identity, ticks: ticks)
+    }
+    if max(rows.size, flightRows.size) >= RowBuilder.targetSize { try writeFrames() }
+  }
+
+  private mutating func add(_ found: LogReader.Corruption, ticks: UInt64) throws {
+    corruption.append(found)
+    self.ticks = max(self.ticks, ticks)
+    try rows.add(found, ticks: self.ticks, of: session)
+  }
+
+  private mutating func writeFrames() throws {
+    for isFlight in [false, true] {
+      guard let frame = takeFrame(isFlight: isFlight) else { continue }
+      hasWritten = true
+      try session.dictionary.withUnsafeBytes {
+        try series.append(frame, dictionary: $0)
+        try series.rotateIfDue(dictionary: $0)
+      }
+    }
+  }
+
+  /// Encodes rows, and forgets them; nil if there are none.
+  private mutating func takeFrame(isFlight: Bool) -> EncodedFrame? {
+    var header = FrameHeader(.records)
+    (header.clock, header.isFlight) = (ring.image.clock, isFlight)
+    if isFlight {
+      if flightRows.isEmpty { return nil }
+      defer { flightRows.removeAll() }
+      return session.frame(flightRows, header)
+    }
+    if rows.isEmpty { return nil }
+    defer { rows.removeAll() }
+    return session.frame(rows, header)
+  }
+
+  /// Writes what was lost, what the process died of, and how the session ended, unless the archives
+  /// say so and nothing came behind them.
+  mutating func finish(_ ending: SessionEnding, _ summary: SessionSummary) throws {
+    if !hasWritten, summary.end != nil { return }
+    if !summary.losses.isEmpty { try series.append(summary.losses) }
+    if let crash = summary.crash { try series.append(crash) }
+    try session.dictionary.withUnsafeBytes { dictionary in
+      switch ending {
+      case .ended(let end):
+        // What was in its ring is in these archives now.
+        let isOpen = end.how != .closed && end.recovered == nil
+        let done = isOpen ? end.recovered(at: Timestamp.now) : end
+        try series.end(done, dictionary: dictionary)
+      // Nobody knows.
+      case .running, .unknown: try series.close(dictionary: dictionary)
+      }
+    }
+  }
+}
