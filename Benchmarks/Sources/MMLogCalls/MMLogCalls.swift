@@ -34,14 +34,14 @@ public struct MMLogCalls: Sendable {
   }
 
   /// A constant message and five pairs of strings that are known at run time only, two of them of more
-  /// bytes than a string's own words hold.
+  /// bytes than a string's own words hold. None is made or chosen in the call: that is not mmlog's.
   @inline(never)
   public func strings(_ order: Order, _ text: Text) {
     log.info(
       "order accepted",
       metadata: [
         "venue": .string(order.user), "reason": .string(text.swift), "user": .string(order.user),
-        "path": .string(text.swift), "side": .string(order.side),
+        "path": .string(text.swift), "account": .string(order.user),
       ])
   }
 

@@ -80,11 +80,12 @@ typedef struct mmlog_writer {
   uint64_t *_Nullable block_start;  // where the record was when its metadata began
   uint64_t block_checksum;      // its checksum then
   uint64_t key_hash;            // of the keys so far and their types
-  uint32_t block;               // where in the record that is, in words
+  uint64_t block;               // where in the record that is, in words
   uint32_t record_flags;
-  uint64_t values_check;        // of the words behind the block's first one, from 0, if
-  uint32_t has_values_check;    // 1: whoever has added a value so far has passed it over its words
-  uint32_t key_count;           // how many keys are kept; MMLOG_NO_KEYS: they are in the record
+  uint32_t values_are_checked;  // 1: whoever has added a value so far has passed a check over it,
+                                // and the record is where it was, and is to be kept
+  uint32_t keys_size;           // of the keys that are kept, in bytes; MMLOG_NO_KEYS: they are in
+                                // the record
   mmlog_key keys[MMLOG_KEYS];   // of the metadata so far
 
   // From here on, for the outlined parts only.
@@ -160,7 +161,7 @@ static inline void mmlog_set_key_secret(uint64_t first, uint64_t second) {
   mmlog_key_secret[1] = second;
 }
 static inline void mmlog_begin_keys(mmlog_writer *writer) {
-  writer->key_count = 0;
+  writer->keys_size = 0;
   writer->key_hash = mmlog_key_secret[1];
 }
 
@@ -175,10 +176,10 @@ static inline void mmlog_mix_key(mmlog_writer *writer, uint64_t first, uint64_t 
 
 // Keeps a key beside the writer; false: there is no room for it, or they are in the record.
 static inline bool mmlog_keep_key(mmlog_writer *writer, uint64_t first, uint64_t second) {
-  uint32_t count = writer->key_count;
-  if (count >= MMLOG_KEYS) return false;
-  writer->keys[count] = (mmlog_key){first, second};
-  writer->key_count = count + 1;
+  uint64_t size = writer->keys_size;
+  if (size >= sizeof writer->keys) return false;
+  *(mmlog_key *)((char *)writer->keys + size) = (mmlog_key){first, second};
+  writer->keys_size = (uint32_t)(size + sizeof(mmlog_key));
   return true;
 }
 

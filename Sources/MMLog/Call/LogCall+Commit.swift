@@ -68,22 +68,10 @@ extension LogCall {
       <= UnsafeMutableRawPointer(writer.pointee.limit)
   }
 
-  /// Commits records that `commitKnown` of the writer leaves.
-  @inline(never)
-  fileprivate static func commitUnusual(
-    _ writer: UnsafeMutablePointer<mmlog_writer>, _ start: UnsafeMutablePointer<UInt64>,
-    _ next: UnsafeMutablePointer<UInt64>, _ checksum: UInt64, _ tail: UInt64, _ hash: UInt64
-  ) -> UInt64 {
-    guard mmlog_is_usual(writer) else { return 0 }
-    let cursor = RecordCursor(writer, start, next, checksum: checksum, flags: 0)
-    guard let context = writer.pointee.context else { return commitFound(cursor, tail, hash) }
-    return commitBound(cursor, context, tail, hash)
-  }
-
   /// Commits a record with a context, whatever that is, but for a very large one, or one of which
   /// something is missing.
   @inline(__always)
-  private static func commitBound(
+  fileprivate static func commitBound(
     _ record: RecordCursor, _ context: UnsafePointer<mmlog_context>, _ tail: UInt64, _ hash: UInt64
   ) -> UInt64 {
     var cursor = record
@@ -110,7 +98,7 @@ extension LogCall {
 
   /// Commits a record whose call site is in the session's table, and not in the thread's cache.
   @inline(__always)
-  private static func commitFound(
+  fileprivate static func commitFound(
     _ cursor: RecordCursor, _ tail: UInt64, _ hash: UInt64
   ) -> UInt64 {
     let writer = cursor.writer
@@ -200,17 +188,31 @@ extension UnsafeMutablePointer<mmlog_writer> {
     // The usual call with a context. It calls nothing, so that it needs no place on the stack.
     guard mmlog_is_usual(self), let context = pointee.context, context.pointee.skip != 0,
       slot.pointee.hash == hash, LogCall.hasRoom(for: context, next, self), mmlog_has_counter()
-    else { return LogCall.commitUnusual(self, start, next, checksum, tail, hash) }
+    else { return commitUnusual(start, next, checksum, tail, hash) }
+    // The counter takes as long as all of the rest, which need not wait for it.
+    let ticks = mmlog_counter()
     mmlog_copy_context(next, context)
     let check = mmlog_crc32c_skip(checksum, context.pointee.skip) ^ context.pointee.check
     let cursor = RecordCursor(
       self, start, next + Int(context.pointee.count), checksum: check, flags: 0)
     let identity = tail | slot.pointee.site | pointee.context_label | LogCall.contextFlag
-    UnfinishedRecord(cursor: cursor, identity: identity).finishInPlace(at: mmlog_counter())
+    UnfinishedRecord(cursor: cursor, identity: identity).finishInPlace(at: ticks)
     pointee.context = nil
     pointee.sites = sites
     mmlog_end_busy(self)
     return LeadingWords.callSite(ofIdentity: identity)
+  }
+
+  /// Commits records that `commitKnown` leaves. It takes the same, in the same registers.
+  @inline(never)
+  private func commitUnusual(
+    _ start: UnsafeMutablePointer<UInt64>, _ next: UnsafeMutablePointer<UInt64>,
+    _ checksum: UInt64, _ tail: UInt64, _ hash: UInt64
+  ) -> UInt64 {
+    guard mmlog_is_usual(self) else { return 0 }
+    let cursor = RecordCursor(self, start, next, checksum: checksum, flags: 0)
+    guard let context = pointee.context else { return LogCall.commitFound(cursor, tail, hash) }
+    return LogCall.commitBound(cursor, context, tail, hash)
   }
 }
 

@@ -68,16 +68,8 @@ extension Logger {
   @usableFromInline @inline(never)
   func enter(_ level: Level) -> Bool { findWriter(level, shared) }
 
-  /// The same, unless the statement is off.
-  @inline(never)
-  fileprivate func findWriter(_ level: Level, at place: StatementPlace) -> Bool {
-    let label = shared
-    if mmlog_is_switched(label), !place.passes(level, above: self.level, of: label) { return false }
-    return findWriter(level, label)
-  }
-
   @inline(__always)
-  private func findWriter(_ level: Level, _ label: UnsafeMutablePointer<mmlog_label>) -> Bool {
+  fileprivate func findWriter(_ level: Level, _ label: UnsafeMutablePointer<mmlog_label>) -> Bool {
     if context != nil, !Self.isEnabled(level, label) { return false }
     guard let writer = LogCall.usualWriter(label) ?? LogCall.findWriter(label, level) else {
       return false
@@ -107,7 +99,18 @@ extension UnsafeMutablePointer<mmlog_label> {
     {
       return LogCall.bind(mmlog_current_writer(), label, encoded, nil)
     }
-    return Logger(self, context).findWriter(level, at: place)
+    return findWriter(level, context, place)
+  }
+
+  /// The same for calls that ``enter(_:_:_:)`` leaves. It takes the same, in the same registers.
+  @inline(never)
+  private func findWriter(_ level: Level, _ context: LogContext?, _ place: StatementPlace) -> Bool {
+    let logger = Logger(self, context)
+    let label = logger.shared
+    if mmlog_is_switched(label), !place.passes(level, above: logger.level, of: label) {
+      return false
+    }
+    return logger.findWriter(level, label)
   }
 }
 

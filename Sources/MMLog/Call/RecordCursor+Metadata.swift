@@ -22,7 +22,7 @@ extension RecordCursor {
     writer.pointee.record_start = start
     writer.pointee.record_next = next
     writer.pointee.record_flags = UInt32(flags)
-    writer.pointee.has_values_check = 0
+    writer.pointee.values_are_checked = 0
   }
 
   /// The record that was put down, as it is now.
@@ -62,7 +62,7 @@ extension RecordCursor {
 
   /// The same where keys are not to be kept.
   private mutating func appendPair(key: UnsafeRawBufferPointer, _ type: ValueType) {
-    if writer.pointee.key_count != MMLOG_NO_KEYS { insertKeys() }
+    if writer.pointee.keys_size != MMLOG_NO_KEYS { insertKeys() }
     append(key, reserving: 0)
     append(checked: UInt64(type.rawValue))
     if writer.pointee.lost == 0 { start[Int(writer.pointee.block)] += 1 }
@@ -71,13 +71,13 @@ extension RecordCursor {
   /// The record with its metadata complete.
   package func endingMetadata() -> RecordCursor {
     putDown()
-    return RecordCursor(putDownIn: writer, checksum: writer.endMetadata())
+    return RecordCursor(putDownIn: writer, checksum: writer.endMetadata(0))
   }
 
   /// The same where there is no key set.
   fileprivate func endingPairs() -> RecordCursor {
     var cursor = self
-    if writer.pointee.key_count != MMLOG_NO_KEYS {
+    if writer.pointee.keys_size != MMLOG_NO_KEYS {
       cursor.insertKeys()
       if writer.pointee.lost == 0 { KeySets.learn(cursor) }
     }
@@ -100,8 +100,8 @@ extension RecordCursor {
   /// Puts the keys that are kept, with their types, before their values, of which each is complete.
   /// From then on, they are written as they come. The checksum is left as it was.
   private mutating func insertKeys() {
-    let count = Int(writer.pointee.key_count)
-    writer.pointee.key_count = MMLOG_NO_KEYS
+    let count = Int(writer.pointee.keys_size) / MemoryLayout<mmlog_key>.stride
+    writer.pointee.keys_size = MMLOG_NO_KEYS
     var growth = 0
     for index in 0..<count { growth += KeptKey(mmlog_keys_of(writer)[index]).wordCount }
     // A word more, as for every word that is appended.
@@ -240,36 +240,51 @@ extension UnsafeMutablePointer<mmlog_writer> {
     _ start: UnsafeMutablePointer<UInt64>, _ next: UnsafeMutablePointer<UInt64>,
     _ checksum: UInt64, _ flags: UInt8
   ) {
-    pointee.block = UInt32(truncatingIfNeeded: Self.words(from: start, to: next))
+    pointee.block = UInt64(truncatingIfNeeded: Self.words(from: start, to: next))
     pointee.block_start = start
     pointee.block_checksum = checksum
     mmlog_begin_keys(self)
     let flags = flags | RecordFlags.metadata.rawValue
+    // The end looks into the cache of the thread, which a call that this one has interrupted may be
+    // changing.
+    guard mmlog_is_usual(self),
+      UnsafeMutableRawPointer(next + 2) <= UnsafeMutableRawPointer(pointee.limit)
+    else { return beginUnusualMetadata(start, next, checksum, flags) }
+    next.pointee = 0
+    pointee.record_start = start
+    pointee.record_next = next + 1
+    pointee.record_flags = UInt32(flags)
+    pointee.values_are_checked = 1
+  }
+
+  @inline(never)
+  private func beginUnusualMetadata(
+    _ start: UnsafeMutablePointer<UInt64>, _ next: UnsafeMutablePointer<UInt64>,
+    _ checksum: UInt64, _ flags: UInt8
+  ) {
     var record = RecordCursor(self, start, next, checksum: checksum, flags: flags)
     record.append(checked: 0)
     record.putDown()
-    pointee.values_check = 0
-    pointee.has_values_check = 1
   }
 
   /// Completes the metadata of the record that was put down.
   ///
+  /// - Parameter check: What the values come to from 0, if all who have added one have passed it on.
   /// - Returns: The record's checksum.
   @usableFromInline @inline(never) @_effects(releasenone)
-  func endMetadata() -> UInt64 {
-    // The call that this one has interrupted may be changing its thread's cache.
-    guard mmlog_is_usual(self), pointee.key_count != MMLOG_NO_KEYS, pointee.has_values_check != 0,
-      let start = pointee.block_start, start == pointee.record_start,
-      let next = pointee.record_next, let number = KeySets.knownNumber(self)
-    else { return endUnusualMetadata() }
-    let block = start + Int(pointee.block)
+  func endMetadata(_ check: UInt64) -> UInt64 {
+    guard pointee.values_are_checked != 0, let number = KeySets.knownNumber(self) else {
+      return endUnusualMetadata()
+    }
+    let block = pointee.block_start.unsafelyUnwrapped + Int(truncatingIfNeeded: pointee.block)
+    let next = pointee.record_next.unsafelyUnwrapped
     let skip = mmlog_crc32c_skip_of(Self.words(from: block, to: next) &- 1)
     if skip == 0 { return endUnusualMetadata() }
     // The values do not wait for the word before them, which is known last.
     let first = number &<< BlockLayout.keySetShift
     block.pointee = first
     return mmlog_crc32c_skip(mmlog_crc32c_word(pointee.block_checksum, first), skip)
-      ^ pointee.values_check
+      ^ check
   }
 
   /// Unlike a difference, that takes no care of one below zero.
@@ -284,7 +299,7 @@ extension UnsafeMutablePointer<mmlog_writer> {
   private func endUnusualMetadata() -> UInt64 {
     var cursor = RecordCursor(putDownIn: self)
     // Of one that is lost, nothing counts.
-    if pointee.lost == 0, pointee.key_count != MMLOG_NO_KEYS, let number = KeySets.number(self) {
+    if pointee.lost == 0, pointee.keys_size != MMLOG_NO_KEYS, let number = KeySets.number(self) {
       cursor.start[Int(pointee.block)] = number &<< BlockLayout.keySetShift
       cursor.checkMetadata()
     } else {

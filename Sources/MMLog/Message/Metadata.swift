@@ -92,16 +92,19 @@ extension RecordCursor {
   @inlinable @inline(__always)
   mutating func append(_ metadata: Logger.Metadata) {
     writer.beginMetadata(start, next, checksum, flags)
+    // Of the values so far, from 0. In a register: through memory, each pair would wait for the one
+    // before.
+    var check: UInt64 = 0
     for (key, value) in metadata.pairs {
       if case .string(let text) = value {
-        writer.append(key, text)
+        check = writer.append(key, text, check)
       } else if value.isPlain {
-        writer.append(plain: key, value)
+        check = writer.append(plain: key, value, check)
       } else {
         writer.append(key, value)
       }
     }
-    let checksum = writer.endMetadata()
+    let checksum = writer.endMetadata(check)
     self = RecordCursor(putDownIn: writer, checksum: checksum)
   }
 
@@ -153,35 +156,46 @@ extension RecordCursor {
 //
 // Of most of them the compiler is told that nothing is released meanwhile, because they run no code
 // of others: then it counts no references to the texts of a literal.
+//
+// Those that can, pass the check of the values so far over what they add, and return it. The others
+// leave the record without it: see RecordCursor.putDown().
 extension UnsafeMutablePointer<mmlog_writer> {
   /// Adds a pair of texts.
   @usableFromInline @inline(never) @_effects(releasenone)
-  func append(_ key: String, _ text: String) {
-    if !append(small: TextWords(key), TextWords(text)) { append(key, large: text) }
+  func append(_ key: String, _ text: String, _ check: UInt64) -> UInt64 {
+    var check = check
+    return append(small: TextWords(key), TextWords(text), &check)
+      ? check : append(key, large: text, check)
   }
 
   @inline(never)
-  private func append(_ key: String, large text: String) {
-    if !append(small: TextWords(key), some: TextWords(text)) { append(large: key, text) }
+  private func append(_ key: String, large text: String, _ check: UInt64) -> UInt64 {
+    var check = check
+    return append(small: TextWords(key), some: TextWords(text), &check)
+      ? check : append(large: key, text, check)
   }
 
   @inline(never)
-  private func append(large key: String, _ text: String) {
-    if !append(TextWords(key), any: TextWords(text)) { append(key, .string(text)) }
+  private func append(large key: String, _ text: String, _ check: UInt64) -> UInt64 {
+    var check = check
+    if !append(TextWords(key), any: TextWords(text), &check) { append(key, .string(text)) }
+    return check
   }
 
   /// Adds a pair whose value runs no code of others, as it says itself.
   @usableFromInline @inline(never) @_effects(releasenone)
-  func append(plain key: String, _ value: Logger.MetadataValue) {
+  func append(plain key: String, _ value: Logger.MetadataValue, _ check: UInt64) -> UInt64 {
+    var check = check
     let isDone =
       switch value {
-      case .int(let value): append(TextWords(key), .int, UInt64(bitPattern: value))
-      case .uint(let value): append(TextWords(key), .uint, value)
-      case .double(let value): append(TextWords(key), .double, value.bitPattern)
-      case .bool(let value): append(TextWords(key), .bool, value ? 1 : 0)
+      case .int(let value): append(TextWords(key), .int, UInt64(bitPattern: value), &check)
+      case .uint(let value): append(TextWords(key), .uint, value, &check)
+      case .double(let value): append(TextWords(key), .double, value.bitPattern, &check)
+      case .bool(let value): append(TextWords(key), .bool, value ? 1 : 0, &check)
       default: false
       }
     if !isDone { append(key, value) }
+    return check
   }
 
   /// Adds a pair of any kind.
@@ -228,50 +242,60 @@ extension Logger.MetadataValue {
 extension UnsafeMutablePointer<mmlog_writer> {
   /// Adds a pair of texts, without counting references.
   fileprivate func append(_ key: TextWords, _ text: TextWords) -> Bool {
-    append(small: key, text) || append(small: key, some: text) || append(key, any: text)
+    var check: UInt64 = 0
+    return append(small: key, text, &check) || append(small: key, some: text, &check)
+      || append(key, any: text, &check)
   }
 
   /// Adds a pair of small texts. It calls nothing, so that it needs no place on the stack.
   @inline(__always)
-  fileprivate func append(small key: TextWords, _ text: TextWords) -> Bool {
+  fileprivate func append(
+    small key: TextWords, _ text: TextWords, _ check: inout UInt64
+  ) -> Bool {
     guard let (key, text) = TextWords.small(key, text), hasRoom(forBytes: 0),
       keep(key, .string)
     else { return false }
-    write(text)
+    write(text, &check)
     return true
   }
 
   /// Adds a pair of a small text and one of 9 to 32 bytes in memory. It calls nothing either.
   @inline(__always)
-  fileprivate func append(small key: TextWords, some text: TextWords) -> Bool {
+  fileprivate func append(
+    small key: TextWords, some text: TextWords, _ check: inout UInt64
+  ) -> Bool {
     guard let key = key.small, let bytes = text.someBytes, hasRoom(forBytes: 32),
       keep(key, .string)
     else { return false }
-    write(some: bytes)
+    write(some: bytes, &check)
     return true
   }
 
   /// Adds a pair of texts, but for a key that may be gone when the metadata ends.
   @inline(__always)
-  fileprivate func append(_ key: TextWords, any text: TextWords) -> Bool {
+  fileprivate func append(
+    _ key: TextWords, any text: TextWords, _ check: inout UInt64
+  ) -> Bool {
     if let text = text.small {
       guard hasRoom(forBytes: 0), keep(key, .string) else { return false }
-      write(text)
+      write(text, &check)
       return true
     }
     guard let bytes = text.bytes, hasRoom(for: bytes),
       keep(key, .string)
     else { return false }
-    write(bytes)
+    write(bytes, &check)
     return true
   }
 
   /// Adds a value of one word.
   @inline(__always)
-  fileprivate func append(_ key: TextWords, _ type: ValueType, _ word: UInt64) -> Bool {
+  fileprivate func append(
+    _ key: TextWords, _ type: ValueType, _ word: UInt64, _ check: inout UInt64
+  ) -> Bool {
     guard hasRoom(forBytes: 0), keep(key, type) else { return false }
     next.pointee = word
-    pointee.values_check = mmlog_crc32c_word(pointee.values_check, word)
+    check = mmlog_crc32c_word(check, word)
     pointee.record_next = next + 1
     return true
   }
@@ -294,27 +318,30 @@ extension UnsafeMutablePointer<mmlog_writer> {
 
   /// Writes a length and a small text, for which there is room.
   @inline(__always)
-  private func write(_ text: SmallText) {
+  private func write(_ text: SmallText, _ check: inout UInt64) {
     let (target, count) = (next, text.count)
     target[0] = UInt64(truncatingIfNeeded: count)
     // What is not used is zero, as what is there already.
     (target[1], target[2]) = text.words
     // No branch: the length differs from call to call.
-    let none = mmlog_crc32c_word(pointee.values_check, UInt64(truncatingIfNeeded: count))
+    let none = mmlog_crc32c_word(check, UInt64(truncatingIfNeeded: count))
     let one = mmlog_crc32c_word(none, text.words.0)
     let two = mmlog_crc32c_word(one, text.words.1)
-    pointee.values_check = count > wordSize ? two : count > 0 ? one : none
-    pointee.record_next = target + 1 + paddedSize(count) / wordSize
+    check = count > wordSize ? two : count > 0 ? one : none
+    // With its length.
+    let size = (count &+ (2 &* wordSize &- 1)) & ~(wordSize &- 1)
+    pointee.record_next = UnsafeMutableRawPointer(mutating: target).advanced(by: size)
+      .assumingMemoryBound(to: UInt64.self)
   }
 
   /// Writes a length and 9 to 32 bytes, for which there is room, without a loop.
   @inline(__always)
-  private func write(some bytes: UnsafeRawBufferPointer) {
+  private func write(some bytes: UnsafeRawBufferPointer, _ check: inout UInt64) {
     guard let source = bytes.baseAddress else { return }
     let (target, count, size) = (next, bytes.count, paddedSize(bytes.count))
     target.pointee = UInt64(truncatingIfNeeded: count)
     let text = UnsafeMutableRawPointer(target + 1)
-    var check = mmlog_crc32c_word(pointee.values_check, UInt64(truncatingIfNeeded: count))
+    check = mmlog_crc32c_word(check, UInt64(truncatingIfNeeded: count))
     if size > 2 &* wordSize {
       let words = source.loadUnaligned(as: SIMD2<UInt64>.self)
       text.storeBytes(of: words, as: SIMD2<UInt64>.self)
@@ -330,12 +357,12 @@ extension UnsafeMutablePointer<mmlog_writer> {
       &>> UInt64(truncatingIfNeeded: 8 &* (end &- lastBytes))
     text.storeBytes(of: next, toByteOffset: end &- wordSize, as: UInt64.self)
     text.storeBytes(of: last, toByteOffset: end, as: UInt64.self)
-    pointee.values_check = mmlog_crc32c_word(mmlog_crc32c_word(check, next), last)
+    check = mmlog_crc32c_word(mmlog_crc32c_word(check, next), last)
     pointee.record_next = (text + size).assumingMemoryBound(to: UInt64.self)
   }
 
   /// Writes a length and bytes, for which there is room.
-  private func write(_ bytes: UnsafeRawBufferPointer) {
+  private func write(_ bytes: UnsafeRawBufferPointer, _ check: inout UInt64) {
     let (target, size) = (next, paddedSize(bytes.count))
     target.pointee = UInt64(truncatingIfNeeded: bytes.count)
     let text = UnsafeMutableRawPointer(target + 1)
@@ -343,9 +370,8 @@ extension UnsafeMutablePointer<mmlog_writer> {
       (text + (size - wordSize)).storeBytes(of: 0, as: UInt64.self)
       text.copyMemory(from: source, byteCount: bytes.count)
     }
-    pointee.values_check = UInt64(
-      mmlog_crc32c_words(
-        UInt32(truncatingIfNeeded: pointee.values_check), target, 1 + size / wordSize))
+    check = UInt64(
+      mmlog_crc32c_words(UInt32(truncatingIfNeeded: check), target, 1 + size / wordSize))
     pointee.record_next = (text + size).assumingMemoryBound(to: UInt64.self)
   }
 }
