@@ -44,6 +44,7 @@ let package = Package(
       name: "counts",
       dependencies: [
         "CHarness", "CStatements", "MMLogCalls", .product(name: "MMLog", package: "mmlog"),
+        .product(name: "MMLogShipping", package: "mmlog"),
         .product(name: "mmlog-c", package: "mmlog"),
       ],
       swiftSettings: settings),

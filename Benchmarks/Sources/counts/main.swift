@@ -3,14 +3,21 @@ import CStatements
 import Glibc
 import MMLog
 import MMLogCalls
+import MMLogShipping
 
 // Makes each log call a number of times, for `check-counts`, which has callgrind count the
 // instructions. What it prints is how often the allocator was called.
 
-guard CommandLine.arguments.count == 3, let calls = Int(CommandLine.arguments[2]) else {
-  print("counts: give a directory for the log, and a number of calls")
+guard CommandLine.arguments.count >= 3, let calls = Int(CommandLine.arguments[2]) else {
+  print("counts: give a directory for the log, a number of calls, and 'shipped' for a shipper beside")
   exit(2)
 }
+
+/// Takes everything.
+struct Nowhere: LogDestination {
+  func send(_ batch: LogBatch) async throws -> LogBatch.Answer { .accepted }
+}
+
 let store = try LogStore(directory: CommandLine.arguments[1], name: "counts")
 let log = MMLogCalls(store.logger(label: "counts"))
 let slots = SlotCalls(store)
@@ -46,7 +53,19 @@ let names = Texts.words(Texts.few, length: 30)
 func order(_ index: Int) -> Order { orders[index] }
 func number(_ index: Int) -> Int { index }
 
+let isShipped = CommandLine.arguments.dropFirst(3).first == "shipped"
+let shipper = try Shipper(of: CommandLine.arguments[1], as: "counts", to: Nowhere())
+if isShipped {
+  try shipper.start()
+  // So that it has something to do meanwhile.
+  for index in 0..<2000 { log.message(index) }
+  try store.flush(.archive)
+}
 try count("order", order, log.order)
+if isShipped {
+  while shipper.statistics.records < 2000 { usleep(1000) }
+  exit(0)
+}
 try count("text", { texts[$0] }, log.text)
 try count("pairs", order, log.pairs)
 try count("strings", order) { log.strings($0, names[$0.id]) }
