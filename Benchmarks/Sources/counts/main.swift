@@ -9,7 +9,7 @@ import MMLogShipping
 // instructions. What it prints is how often the allocator was called.
 
 guard CommandLine.arguments.count >= 3, let calls = Int(CommandLine.arguments[2]) else {
-  print("counts: give a directory for the log, a number of calls, and 'shipped' for a shipper beside")
+  print("counts: give a directory, a number of calls, and 'shipped' for a shipper beside")
   exit(2)
 }
 
