@@ -156,7 +156,11 @@ let package = Package(
       name: "TestSupport", dependencies: ["MMLogFormat", "MMLogSystem"],
       path: "Tests/TestSupport"),
     .testTarget(
-      name: "MMLogCryptoTests", dependencies: ["MMLogCrypto", "MMLogSystem", "TestSupport"]),
+      name: "MMLogCryptoTests",
+      dependencies: [
+        "MMLogCrypto", "MMLogSystem", "TestSupport",
+        .target(name: "CCrypto", condition: .when(traits: ["Encryption"])),
+      ]),
     .testTarget(name: "CMMLogTests", dependencies: ["TestSupport", "CMMLogCore"]),
     .testTarget(
       name: "MMLogSystemTests", dependencies: ["MMLogSystem", "TestSupport", "CMMLogCore"]),

@@ -58,9 +58,10 @@ package enum Cryptography {
     static let shared = Algorithms()
 
     init?() {
-      // Else a process that exits while the drainer encrypts would die of what libcrypto's exit
-      // handler frees. All that it frees, the system frees, too.
+      // Its exit handler would only free what the system frees, too, and end the drainer's work. The
+      // program may have set it already, before it came here, or set it yet.
       guard OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil) == 1,
+        OPENSSL_atexit({ LibraryUses.endAll() }) == 1,
         let cipher = EVP_CIPHER_fetch(nil, "ChaCha20-Poly1305", nil),
         let streamCipher = EVP_CIPHER_fetch(nil, "AES-256-CTR", nil),
         let derivation = EVP_KDF_fetch(nil, "HKDF", nil),
@@ -70,16 +71,23 @@ package enum Cryptography {
       (self.derivation, self.hash) = (derivation, hash)
     }
 
-    static func get() throws(CryptoError) -> Algorithms {
+    /// Until ``end()``, libcrypto keeps what it works with.
+    static func begin() throws(CryptoError) -> Algorithms {
       guard let shared else { throw .library("looking up its algorithms") }
+      guard LibraryUses.add() else { throw .system("the process exits, and libcrypto has ended") }
       return shared
     }
+
+    static func end() { LibraryUses.remove() }
   }
 
   extension Cryptography {
     /// Looks the algorithms up, for a process that may fork afterwards.
     /// Before anything else of libcrypto is used.
-    package static func prepare() throws(CryptoError) { _ = try Algorithms.get() }
+    package static func prepare() throws(CryptoError) {
+      _ = try Algorithms.begin()
+      Algorithms.end()
+    }
 
     /// A key made of another one: HKDF with SHA-256 (RFC 5869).
     ///
@@ -90,7 +98,8 @@ package enum Cryptography {
     package static func deriveKey(
       from key: SecretKey, salt: [UInt8], info: StaticString
     ) throws(CryptoError) -> SecretKey {
-      let algorithms = try Algorithms.get()
+      let algorithms = try Algorithms.begin()
+      defer { Algorithms.end() }
       guard let context = EVP_KDF_CTX_new(algorithms.derivation) else {
         throw .library("EVP_KDF_CTX_new")
       }
@@ -137,7 +146,8 @@ package enum Cryptography {
 
     /// SHA-256 (FIPS 180-4).
     package static func hash(of bytes: UnsafeRawBufferPointer) throws(CryptoError) -> [UInt8] {
-      let algorithm = try Algorithms.get().hash
+      let algorithm = try Algorithms.begin().hash
+      defer { Algorithms.end() }
       var hash = [UInt8](repeating: 0, count: hashSize)
       guard EVP_Digest(bytes.baseAddress, bytes.count, &hash, nil, algorithm, nil) == 1 else {
         throw .library("EVP_Digest")
@@ -149,6 +159,8 @@ package enum Cryptography {
     package static func authenticationCode(
       of bytes: [UInt8], key: SecretKey
     ) throws(CryptoError) -> [UInt8] {
+      _ = try Algorithms.begin()
+      defer { Algorithms.end() }
       var code = [UInt8](repeating: 0, count: hashSize)
       var size = 0
       let result = key.withBytes { key in
@@ -194,7 +206,8 @@ package enum Cryptography {
       associated: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
     ) throws(CryptoError) -> [UInt8] {
       precondition(nonce.count == nonceSize)
-      let cipher = try Algorithms.get().cipher
+      let cipher = try Algorithms.begin().cipher
+      defer { Algorithms.end() }
       return try withContext { (context) throws(CryptoError) in
         var isDone = key.withBytes {
           EVP_EncryptInit_ex2(context, cipher, $0.baseAddress, nonce, nil) == 1
@@ -226,7 +239,8 @@ package enum Cryptography {
     ) throws(CryptoError) -> [UInt8] {
       precondition(nonce.count == nonceSize)
       guard bytes.count >= tagSize else { throw .notAuthentic }
-      let cipher = try Algorithms.get().cipher
+      let cipher = try Algorithms.begin().cipher
+      defer { Algorithms.end() }
       let size = bytes.count - tagSize
       var tag = Array(bytes[size...])
       return try withContext { (context) throws(CryptoError) in
@@ -261,7 +275,8 @@ package enum Cryptography {
       _ output: UnsafeMutableRawBufferPointer, key: SecretKey, counter: [UInt8]
     ) throws(CryptoError) {
       precondition(counter.count == 16)
-      let cipher = try Algorithms.get().streamCipher
+      let cipher = try Algorithms.begin().streamCipher
+      defer { Algorithms.end() }
       output.initializeMemory(as: UInt8.self, repeating: 0)
       let isDone = try withContext { (context) throws(CryptoError) in
         key.withBytes { EVP_EncryptInit_ex2(context, cipher, $0.baseAddress, counter, nil) == 1 }
@@ -274,8 +289,7 @@ package enum Cryptography {
 
     /// The public key of a secret one: X25519 (RFC 7748).
     package static func publicKey(of key: SecretKey) throws(CryptoError) -> [UInt8] {
-      try prepare()
-      return try withPair(key) { (pair) throws(CryptoError) in
+      try withPair(key) { (pair) throws(CryptoError) in
         var bytes = [UInt8](repeating: 0, count: keySize)
         var size = keySize
         guard EVP_PKEY_get_raw_public_key(pair, &bytes, &size) == 1, size == keySize else {
@@ -319,6 +333,8 @@ package enum Cryptography {
     private static func withPair<Result>(
       _ key: SecretKey, _ body: (OpaquePointer) throws(CryptoError) -> Result
     ) throws(CryptoError) -> Result {
+      _ = try Algorithms.begin()
+      defer { Algorithms.end() }
       let pair = key.withBytes {
         EVP_PKEY_new_raw_private_key_ex(nil, "X25519", nil, $0.baseAddress, $0.count)
       }
