@@ -88,6 +88,7 @@ package enum RingLayout {
   /// Where there is room for it.
   package static let switchCounts = clocks + ClockPairLayout.areaSize
   package static let switchCountsSize = ControlLayout.switchCount * wordSize
+  package static let head = switchCounts + switchCountsSize
   /// What stands in these areas, from the ring's start.
   package static let state = sessionState + SessionStateLayout.state
   package static let newestArchive = sessionState + SessionStateLayout.newestArchive
@@ -137,6 +138,14 @@ package enum SessionStateLayout {
   /// How the process ended, as it says itself: ``SessionEndLayout``.
   package static let ending = newestFrames + 4
   package static let size = ending + SessionEndLayout.size
+}
+
+/// The area of a ring that has what the session's next archive is chained to.
+package enum NotedHeadLayout {
+  package static let archive = 0
+  package static let checksum = archive + 4
+  package static let hash = checksum + 4
+  package static let size = hash + FrameHashLayout.size
 }
 
 /// The area of a ring through which a running process receives requests.

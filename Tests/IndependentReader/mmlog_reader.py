@@ -731,10 +731,10 @@ def running_boot():
 
 # --- Rings (§3) ------------------------------------------------------------------------
 
-STATE, CLOCKS, LEDGER, CONTROL, CRASH, SLOTS, SWITCHES = 1, 2, 3, 4, 5, 6, 7
+STATE, CLOCKS, LEDGER, CONTROL, CRASH, SLOTS, SWITCHES, HEAD = 1, 2, 3, 4, 5, 6, 7, 8
 # {kind: (offset, size)}: where a writer of version 2 puts its areas
 USUAL_AREAS = {STATE: (1024, 64), CLOCKS: (1088, 96), LEDGER: (1536, 512), CONTROL: (2048, 2560),
-               CRASH: (4608, 3584), SLOTS: (8192, 8192), SWITCHES: (1184, 128)}
+               CRASH: (4608, 3584), SLOTS: (8192, 8192), SWITCHES: (1184, 128), HEAD: (1312, 40)}
 
 
 def parse_areas(table, limit):

@@ -67,7 +67,11 @@ import Testing
     #expect(usual.sessionState == 1024..<1088 && usual.clocks == 1088..<1184)
     #expect(usual.ledger == 1536..<2048 && usual.control == 2048..<4608)
     #expect(usual.crash == 4608..<8192 && usual.stateSlots == 8192..<16384)
-    #expect(usual.switchCounts == 1184..<1312)
+    #expect(usual.switchCounts == 1184..<1312 && usual.head == 1312..<1352)
+    check([
+      "archive": (NotedHeadLayout.archive, 0), "checksum": (NotedHeadLayout.checksum, 4),
+      "hash": (NotedHeadLayout.hash, 8),
+    ])
   }
 
   @Test("the report of a crash is as the format says") func theReportOfACrashIsAsTheFormatSays() {

@@ -101,6 +101,7 @@ final class Drainer: @unchecked Sendable {
     series.note = { [ring = session.ring] (number, frames) throws(SystemError) in
       ring.noteArchive(number, frames: frames)
     }
+    series.noteHead = { [ring = session.ring] (head) throws(SystemError) in ring.note(head) }
     series.willWrite = { [unowned self] in beginWriting() }
     series.report = { [unowned self] event in
       switch event {

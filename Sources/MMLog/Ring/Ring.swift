@@ -361,6 +361,12 @@ final class Ring: @unchecked Sendable {
     mmlog_store_release_u32(count, frames)
   }
 
+  /// Notes what the session's next archive is chained to.
+  func note(_ head: NotedHead) {
+    let bytes = head.encoded
+    (base + RingLayout.head).copyMemory(from: bytes, byteCount: bytes.count)
+  }
+
   /// Notes behind which archive the session's first is begun, before that is done.
   func noteResumed(_ archive: ArchiveID) {
     let bytes = archive.encoded

@@ -7,6 +7,7 @@ private enum AreaKind: UInt32, CaseIterable {
   case crash
   case stateSlots
   case switchCounts
+  case head
 
   /// Where a writer of this version puts the area, as far as this version knows what is in it.
   var usualPlace: Range<Int> {
@@ -18,6 +19,7 @@ private enum AreaKind: UInt32, CaseIterable {
     case .crash: place(RingLayout.crash, CrashLayout.size)
     case .stateSlots: place(RingLayout.stateSlots, StateSlotLayout.areaSize)
     case .switchCounts: place(RingLayout.switchCounts, RingLayout.switchCountsSize)
+    case .head: place(RingLayout.head, NotedHeadLayout.size)
     }
   }
 
@@ -40,13 +42,15 @@ package struct RingAreas: Equatable, Sendable {
   package var stateSlots: Range<Int>?
   /// A word for each statement that is turned on; nil: nothing is counted.
   package var switchCounts: Range<Int>?
+  /// See ``NotedHead``; nil: none is noted.
+  package var head: Range<Int>?
 
   /// Where a writer of this version puts them.
   package static let usual = RingAreas(
     sessionState: AreaKind.sessionState.usualPlace, clocks: AreaKind.clocks.usualPlace,
     ledger: AreaKind.ledger.usualPlace, control: AreaKind.control.usualPlace,
     crash: AreaKind.crash.usualPlace, stateSlots: AreaKind.stateSlots.usualPlace,
-    switchCounts: AreaKind.switchCounts.usualPlace)
+    switchCounts: AreaKind.switchCounts.usualPlace, head: AreaKind.head.usualPlace)
 
   /// Where the clock pairs are, the first one first.
   package var clockPairs: [Int] {
@@ -62,6 +66,7 @@ package struct RingAreas: Equatable, Sendable {
     case .crash: crash
     case .stateSlots: stateSlots
     case .switchCounts: switchCounts
+    case .head: head
     }
   }
 
@@ -127,6 +132,7 @@ extension RingAreas {
     crash = try place(.crash)
     stateSlots = try place(.stateSlots)
     switchCounts = try place(.switchCounts)
+    head = try place(.head)
   }
 
   /// The entries, none of which overlaps another.

@@ -61,6 +61,9 @@ package final class ArchiveSeries {
   private var current: ArchiveWriter?
   /// What the next archive is chained to: the last frame of the one before, if that is known.
   package var head = FrameHash.none
+  /// Receives that when an archive is left, to be noted in the ring: a limit may delete the archive
+  /// before a recovery begins the next.
+  package var noteHead: (NotedHead) throws(SystemError) -> Void = { (_) throws(SystemError) in }
   private var timer: RotationTimer?
   /// The number of the newest archive.
   package private(set) var number: UInt32
@@ -236,6 +239,8 @@ package final class ArchiveSeries {
   /// Goes on with another archive, chained to this one.
   private func leave(_ archive: ArchiveWriter) {
     head = archive.head?.hash ?? .none
+    // Where that fails, a recovery that does not find the archive begins a new chain.
+    if settings.isChained { try? noteHead(NotedHead(archive: number, head)) }
     current = nil
   }
 

@@ -435,10 +435,21 @@ package struct Recovery: ~Copyable {
       // Another session's file may have one that is in no name.
       number: max(try newestNumber(directory), archives.last?.fileHeader.number ?? 0),
       current: current)
-    if settings.isChained, let last = archives.last, last.fileHeader.number == series.number {
-      series.head = try last.head()?.hash ?? .none
-    }
+    if settings.isChained { try chain(series, behind: archives.last) }
     return series
+  }
+
+  /// Has the next archive be chained to the newest one, or, if a limit has deleted that, to what the
+  /// ring says of it.
+  private func chain(_ series: ArchiveSeries, behind last: ArchiveFile?) throws {
+    series.noteHead = { [ring] (head) throws(SystemError) in try ring.note(head) }
+    guard let last, last.fileHeader.number == series.number else {
+      if let noted = image.head, noted.archive == series.number { series.head = noted.hash }
+      return
+    }
+    series.head = try last.head()?.hash ?? .none
+    // It may have just been sealed.
+    try ring.note(NotedHead(archive: series.number, series.head))
   }
 
   /// - Returns: How many there were, and where there should be more.

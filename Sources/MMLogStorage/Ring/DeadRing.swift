@@ -90,6 +90,12 @@ final class DeadRing {
     last = number
   }
 
+  /// Notes what the session's next archive is chained to.
+  func note(_ head: NotedHead) throws(SystemError) {
+    guard let place = image.fileHeader.areas.head else { return }
+    try ring.file.write(all: head.encoded, at: place.lowerBound)
+  }
+
   /// Notes how far the records of each segment are in an archive.
   ///
   /// - Parameters:

@@ -31,6 +31,8 @@ package final class RingImage {
   package let newestArchive: UInt32
   /// How many frames it has at least, and whether it was sealed: see ``SessionStateLayout``.
   package let newestFrames: UInt32
+  /// What the archive after that is chained to, if that is noted.
+  package let head: NotedHead?
   /// The archive behind which the session began its first; nil if that has a file of its own.
   package let resumed: ArchiveID?
   package let clock: TickClock
@@ -95,6 +97,9 @@ package final class RingImage {
     resumed = ArchiveID(resumedIn: state)
     newestArchive = state.load(SessionStateLayout.newestArchive, as: UInt32.self)
     newestFrames = state.load(SessionStateLayout.newestFrames, as: UInt32.self)
+    head = fileHeader.areas.head.flatMap {
+      NotedHead(UnsafeRawBufferPointer(rebasing: all[$0]))
+    }
     mark = SessionEnd(state.slice(SessionStateLayout.ending, SessionEndLayout.size))
     clock = copy.clock(startTime: fileHeader.identity.startTime)
     losses =
@@ -223,7 +228,9 @@ private struct RingCopy {
     // missing.
     present = min(try file.status().size, geometry.fileSize)
     memory = try SparseMemory(max(present, geometry.segmentsOffset))
-    for area in [areas.sessionState, areas.clocks, areas.ledger, areas.crash] {
+    for area in [
+      areas.sessionState, areas.clocks, areas.ledger, areas.crash, areas.head,
+    ] {
       if let area { try memory.read(file, area) }
     }
     try checkClockPairs(file)

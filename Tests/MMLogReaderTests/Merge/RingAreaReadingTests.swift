@@ -48,8 +48,8 @@ import Testing
   func aRingWithAnAreaThatNobodyKnowsIsReadWhole() {
     let log = Self.log(areas: .usual, dictionary: 16384)
     Self.fillAreas(of: log)
-    log.putArea(7, kind: 77, offset: 1312, size: 168)
-    log.put([UInt8](repeating: 0xEE, count: 168), at: 1312)
+    log.putArea(8, kind: 77, offset: 1352, size: 168)
+    log.put([UInt8](repeating: 0xEE, count: 168), at: 1352)
     let reading = log.read()
     Self.check(reading)
     #expect(reading.corruption.isEmpty)

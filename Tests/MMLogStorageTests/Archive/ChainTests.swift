@@ -241,6 +241,28 @@ import Testing
       }
     }
 
+    @Test("a recovery goes on with the chain of an archive that a limit has deleted")
+    func aRecoveryGoesOnBehindADeletedArchive() throws {
+      let store = try store { $0.drainInterval = .seconds(3600) }
+      let log = store.logger(label: "l")
+      log.info("record 0")
+      try store.flush(.archive)
+      try store.rotate()
+      let head = try #require(try archive(0).head())
+      log.info("record 1")
+      // What a process that is killed here would leave, but for its archive.
+      let left = folder("left")
+      try Folder.make(left)
+      for name in try Folder.names(logs) where name.hasSuffix(".ring") {
+        try Folder.write(Folder.read("\(logs)/\(name)"), to: "\(left)/\(name)")
+      }
+      let sessions = try LogRecovery.recover(left) { Issue.record("\($0)") }
+      try store.close()
+      let path = try #require(sessions.first?.archives.first?.path)
+      let fileHeader = try ArchiveFile.all(in: File.open(path, .read))[0].fileHeader
+      #expect(fileHeader.number == 2 && fileHeader.previousHead == head.hash)
+    }
+
     @Test("two sessions in one file have a chain each")
     func twoSessionsHaveAChainEach() throws {
       for _ in 0..<2 { try write(archives: 1) { $0.resumeLastArchive = true } }

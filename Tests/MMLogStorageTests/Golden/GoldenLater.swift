@@ -35,8 +35,8 @@ enum GoldenLater {
     let log = TestLog(
       session: 18,
       geometry: RingGeometry(dictionarySize: 4096, segmentSize: 4096, segmentCount: 2))
-    log.putArea(7, kind: 77, offset: 1312, size: 168)
-    log.put([UInt8](repeating: 0xEE, count: 168), at: 1312)
+    log.putArea(8, kind: 77, offset: 1352, size: 168)
+    log.put([UInt8](repeating: 0xEE, count: 168), at: 1352)
     log.putState()
     log.putUnknownEntry()
     log.sessionFields([("replaced", .bool(true))])

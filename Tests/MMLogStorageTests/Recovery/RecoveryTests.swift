@@ -143,7 +143,7 @@ import Testing
   @Test("the newest archive is noted where the table of areas says")
   func theNewestArchiveIsNotedWhereTheTableOfAreasSays() throws {
     var areas = RingAreas.usual
-    areas.sessionState = 1312..<1376
+    areas.sessionState = 1360..<1424
     let log = TestLog(bootID: Host.bootID(), areas: areas)
     log.write("record 0", ticks: 1)
     log.store(3, at: areas.sessionState.lowerBound + SessionStateLayout.newestArchive)
