@@ -77,7 +77,7 @@ package final class CrashLog {
       Sleep.nanoseconds(100_000_000)
       // A limit may delete the archive with the record before somebody has checked.
       let deleted = ledger?.deleted(from: self("store")) ?? []
-      let files = settings.files(paths + deleted.map(\.path))
+      let files = CampaignIdentity.files(paths + deleted.map(\.path))
       return LogReader(files, filter: filter).contains { item in
         guard case .record(let record) = item else { return false }
         return Findings.isSurvival(record) && record.session.identity.processID == id
@@ -191,7 +191,8 @@ package final class CrashLog {
       for problem in check.problems(isRecovered: isRecovered) { findings.note(problem) }
     }
     let check = SealCheck(
-      of: settings.files(withLogs), deleted: settings.files(deleted.map(\.path)), settings,
+      of: CampaignIdentity.files(withLogs), deleted: CampaignIdentity.files(deleted.map(\.path)),
+      settings,
       in: path, heads, isRecovered: isRecovered)
     for problem in check.problems { findings.note(problem) }
     heads = check.heads

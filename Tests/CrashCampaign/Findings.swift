@@ -56,7 +56,7 @@ package struct Findings {
     (self.settings, self.pages) = (settings, pages)
     lanes = Array(
       repeating: LaneFindings(), count: ((pages.keys.max() ?? -1) + 1) * CountPage.laneCount)
-    let files = settings.files(paths)
+    let files = CampaignIdentity.files(paths)
     let reader = LogReader(files)
     problems = reader.unreadable.map(\.message)
     for item in reader { take(item) }

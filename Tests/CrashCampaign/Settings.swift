@@ -125,16 +125,6 @@ package struct Settings {
     hasRingsElsewhere = hasRingsElsewhere || isEncrypted
   }
 
-  /// Who reads what is encrypted: always the same.
-  private static let identity = try? Identity(
-    "AGE-SECRET-KEY-1W4DAPJLRPPW3CCZ7LJJN3ZAQP03ADMURL2X8WX0YF0PLGFUYMYFS36UJTP")
-
-  /// Files, for who may read them.
-  func files(_ paths: [String]) -> LogFiles {
-    let identities = isEncrypted ? [Self.identity].compactMap(\.self) : []
-    return LogFiles(paths.map { .path($0) }, identities: LogIdentities(identities))
-  }
-
   /// Changes what keeps a child from ever coming to a test point.
   package mutating func suit(_ point: TestPoint) {
     switch point {
@@ -176,8 +166,12 @@ package struct Settings {
     ] + (hasRingsElsewhere ? ["--rings", name("rings")] : [])
       + (keep.map { ["--keep", "\($0)", "--ledger", name("ledger")] } ?? [])
       + (hasSidecars ? ["--sidecars"] : []) + (resumes ? ["--resume"] : [])
-      + (isEncrypted ? ["--recipient", "\(Self.identity.map { "\($0.recipient)" } ?? "")"] : [])
+      + recipientArguments
       + (isChained ? ["--hash-chain"] : [])
+  }
+
+  private var recipientArguments: [String] {
+    isEncrypted ? CampaignIdentity.recipients.flatMap { ["--recipient", $0.description] } : []
   }
 
   var logArguments: [String] {

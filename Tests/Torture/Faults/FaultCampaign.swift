@@ -1,3 +1,4 @@
+import CrashCampaign
 import TestSupport
 import CommandLineTool
 import Glibc
@@ -28,6 +29,8 @@ struct FaultCampaign {
   private let folder: String
   private let output: StandardOutput
   private let only: String?
+  /// Whether archives are encrypted and chained.
+  private let isSealed: Bool
   /// How many combinations to run; 0: all.
   private let sample: Int
   /// What each scenario begins with.
@@ -41,6 +44,11 @@ struct FaultCampaign {
     only = arguments.value(of: .only)
     sample = try arguments.integer(of: .sample, in: 0...Int.max) ?? 0
     (self.seed, self.folder, self.output) = (seed, folder, output)
+    // Those that are encrypted have their ring in memory.
+    isSealed =
+      !CampaignIdentity.recipients.isEmpty
+      && (arguments.isSet(.sealed)
+        || only == nil && seed.isMultiple(of: 2) && folder.hasPrefix("/dev/shm/"))
   }
 
   /// Returns whether nothing was found.
@@ -49,6 +57,7 @@ struct FaultCampaign {
       throw Failure("forced faults need a build with DEBUG, as Tools/torture makes one")
     #endif
     let start = Clock.monotonic()
+    if isSealed { try output.append("archives are encrypted and chained\n") }
     try prepare()
     let all = try list()
     try go(through: all)
@@ -168,7 +177,8 @@ struct FaultCampaign {
   }
 
   private func start(_ arguments: [String], output: String) throws -> ChildProcess {
-    try ChildProcess(ChildProcess.ownPath, arguments, output: output)
+    try ChildProcess(
+      ChildProcess.ownPath, arguments + (isSealed ? ["--sealed"] : []), output: output)
   }
 
   private mutating func finish(_ run: Run) throws {
@@ -181,7 +191,9 @@ struct FaultCampaign {
     }
     if ending == .success { return forget(run) }
     failures.append(run.job.text)
-    try output.append("--only '\(run.job.text)', kept in \(run.folder): \(ending)\n\(report)\n")
+    try output.append(
+      "--only '\(run.job.text)'\(isSealed ? " --sealed" : ""), kept in \(run.folder): \(ending)\n\(report)\n"
+    )
     try output.flush()
   }
 

@@ -8,14 +8,14 @@ enum Faults {
   static let kind = Kind(
     "faults", "Has system calls fail, disks fill up and files go away; nothing is lost in silence.",
     description: [
-      "First by force: every system call of a store's life, and of reading its files, fails in every way that it can, "
+      "First by force, in every other campaign with archives that are encrypted and chained: every system call of a store's life, and of reading its files, fails in every way that it can, "
         + "each time that it is made: once, or until the store has been at work for a while, or until it is closed. "
         + "The process has to live and go on, every record to be there once or counted, and the failure to be reported.",
       "Then really: disks that are full or turn read-only, files and directories that are deleted or cut, "
         + "limits of the process, a wall clock that is set. Only root can mount what some of them need.",
       "fault is what is started in a process of its own.",
     ],
-    options: [.only, .sample, .real],
+    options: [.only, .sample, .real, .sealed],
     steps: Operands("fault", count: 0...1, "What to do instead."),
     examples: [
       Example("All of it", "mmlog-torture faults"),
@@ -64,7 +64,7 @@ enum Faults {
       throw UsageError("--folder and --only have to be given")
     }
     if only == "dead" {
-      try Scenario.dieLogging(in: folder)
+      try Scenario.dieLogging(in: folder, isSealed: arguments.isSet(.sealed))
     }
     let words = only.split(separator: " ").map(String.init)
     if words.first == "real", words.count == 2 {
@@ -80,7 +80,7 @@ enum Faults {
     let start = Clock.monotonic()
     let outcome =
       switch side {
-      case .write: try Scenario(combination, in: folder).run()
+      case .write: try Scenario(combination, in: folder, isSealed: arguments.isSet(.sealed)).run()
       case .read: ReadScenario.run(combination, folder)
       }
     let milliseconds = (Clock.monotonic() - start) / 1_000_000
@@ -102,4 +102,6 @@ extension Option {
   static let sample = Option(
     "sample", value: "N", default: "0", "Run so many combinations only, by --seed. 0: all.")
   static let real = Option("real", "Only the real ones.")
+  static let sealed = Option(
+    "sealed", "Encrypt and chain archives. Otherwise, --seed says whether that is done.")
 }

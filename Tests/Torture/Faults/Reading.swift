@@ -34,7 +34,7 @@ struct Reading {
     counts = lanes.map { _ in 0 }
     found = lanes.map { _ in [] }
     last = counts
-    let reader = LogReader(paths: [folder] + others)
+    let reader = LogReader(CampaignIdentity.files([folder] + others))
     complaints = reader.unreadable.map(\.message)
     for item in reader {
       switch item {

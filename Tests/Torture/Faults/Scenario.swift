@@ -1,4 +1,5 @@
 import TestSupport
+import CrashCampaign
 import CrashRecords
 import Glibc
 import MMLog
@@ -21,8 +22,12 @@ final class Scenario: Sendable {
   static let deadCount = 60
   static let deadFlightCount = 5
 
-  static var configuration: LogStore.Configuration {
+  private static func configuration(isSealed: Bool) -> LogStore.Configuration {
     var configuration = LogStore.Configuration()
+    if isSealed {
+      configuration.recipients = CampaignIdentity.recipients
+      configuration.hashChain = true
+    }
     configuration.ringSize = 256 << 10
     configuration.segmentSize = 4 << 10
     configuration.dictionarySize = 4 << 10
@@ -42,6 +47,7 @@ final class Scenario: Sendable {
 
   private let folder: String
   private let combination: Combination?
+  private let configuration: LogStore.Configuration
   /// What was deleted is not lost.
   private let ledger: ArchiveLedger
   private let events = EventCounts()
@@ -56,8 +62,10 @@ final class Scenario: Sendable {
   /// - Parameters:
   ///   - folder: Has the dead session's files in it.
   ///   - combination: Nil: nothing fails, and calls are counted.
-  init(_ combination: Combination?, in folder: String) {
+  ///   - isSealed: Whether archives are encrypted and chained.
+  init(_ combination: Combination?, in folder: String, isSealed: Bool) {
     (self.combination, self.folder) = (combination, folder)
+    configuration = Self.configuration(isSealed: isSealed)
     ledger = ArchiveLedger(Self.ledger(of: folder))
     #if DEBUG
       TestPoint.handler = { [ledger] point in
@@ -88,11 +96,12 @@ final class Scenario: Sendable {
   /// Makes the dead session, and dies as it, of a signal that it records. Does not return.
   ///
   /// It does not know its boot, so that its recovery has to check more closely.
-  static func dieLogging(in folder: String) throws {
+  static func dieLogging(in folder: String, isSealed: Bool) throws {
     #if DEBUG
       ForcedFault.force(.open, errno: EACCES, under: "/proc/")
     #endif
-    let store = try LogStore(directory: folder, name: "store", configuration: configuration)
+    let store = try LogStore(
+      directory: folder, name: "store", configuration: configuration(isSealed: isSealed))
     let log = store.logger(label: "dead")
     for sequence in 1...deadCount {
       lanes[0].logInContext(sequence, to: log)
@@ -133,7 +142,7 @@ final class Scenario: Sendable {
 
   private func open(_ files: [String], _ outcome: inout Outcome) throws -> LogStore? {
     do {
-      return try LogStore(directory: folder, name: "store", configuration: Self.configuration)
+      return try LogStore(directory: folder, name: "store", configuration: configuration)
     } catch {
       noteStruck(&outcome)
       endFault()
@@ -141,7 +150,7 @@ final class Scenario: Sendable {
       checkOpening(error, files, &outcome)
     }
     do {
-      return try LogStore(directory: folder, name: "store", configuration: Self.configuration)
+      return try LogStore(directory: folder, name: "store", configuration: configuration)
     } catch {
       outcome.problems.append("it does not open though nothing fails any more: \(error)")
       return nil
@@ -304,7 +313,7 @@ final class Scenario: Sendable {
     let isLeft = ((try? Folder.names(folder)) ?? []).contains { $0.hasSuffix(".ring") }
     check("after closing", store.losses, isClosed: !isLeft, &outcome)
     do {
-      let next = try LogStore(directory: folder, name: "store", configuration: Self.configuration)
+      let next = try LogStore(directory: folder, name: "store", configuration: configuration)
       outcome.problems += next.recoveryFailures.map { "not recovered: \($0)" }
       try next.close()
     } catch {

@@ -1,3 +1,4 @@
+import CrashCampaign
 import TestSupport
 import MMLogReader
 import MMLogSystem
@@ -73,7 +74,8 @@ struct FlipCheck {
   }
 
   private mutating func read(allowed: Set<Int>) throws -> String? {
-    let reader = LogReader(paths: specimen.files.map { "\(folder)/\($0.name)" })
+    let reader = LogReader(
+      CampaignIdentity.files(specimen.files.map { "\(folder)/\($0.name)" }))
     var isReported = !reader.unreadable.isEmpty
     var (next, missing) = (0, [Int]())
     for item in reader {

@@ -8,7 +8,7 @@ enum Flips {
   static let kind = Kind(
     "flips", "Flips bits of files: nothing wrong is read, and only what the bit was in is missing.",
     description: [
-      "Each bit of an archive and of the smallest ring, one at a time, and random ones of larger files, some at a time. "
+      "Each bit of an archive, of an encrypted one, and of the smallest ring, one at a time, and random ones of larger files, some at a time. "
         + "A bit costs one record of a ring or one frame of an archive at most, and that is reported; one in a file header, a "
         + "segment's header or a dictionary costs nothing.",
       "flip is what is started in processes of their own. What ends one is left in its folder.",
@@ -34,7 +34,7 @@ enum Flips {
     let step = try arguments.integer(of: .every, in: 1...Int.max) ?? 1
     let random = try arguments.integer(of: .random, in: 0...Int.max) ?? 0
     var isGood = true
-    for kind in Specimen.Kind.allCases {
+    for kind in Specimen.Kind.available {
       let place = "\(folder)/\(kind)"
       try Specimen.make(kind, in: place)
       let specimen = try Specimen(in: place)

@@ -11,7 +11,7 @@ struct Part {
   /// Parts of the same group count as one: they hold the same, or need each other.
   var group = 0
 
-  private static let (dictionary, whole) = (-1, -2)
+  private static let (dictionary, whole, keySlot) = (-1, -2, -3)
 
   /// The parts of an archive of one thread: of each frame all records between its first and its
   /// last ticks.
@@ -34,6 +34,7 @@ struct Part {
           part.one = all.filter { ticks.contains(records[$0].ticks) }
           part.several = part.one
         case .dictionary: (part.several, part.group) = (all, dictionary)
+        case .keySlot: (part.several, part.group) = (all, keySlot)
         default: break
         }
         parts.append(part)

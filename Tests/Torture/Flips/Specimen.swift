@@ -1,4 +1,5 @@
 import TestSupport
+import CrashCampaign
 import CrashRecords
 import MMLog
 import MMLogFormat
@@ -15,6 +16,15 @@ struct Specimen {
     case ring
     /// A larger archive, and beside it the ring that it was filled from.
     case pair
+    /// An archive that is encrypted, and whose frames are chained.
+    case sealed
+
+    /// Those that this build can write.
+    static var available: [Kind] {
+      allCases.filter { $0 != .sealed || !CampaignIdentity.recipients.isEmpty }
+    }
+
+    var isArchive: Bool { self == .archive || self == .sealed }
   }
 
   struct File {
@@ -32,7 +42,7 @@ struct Specimen {
 
   /// Reads a log that ``make(_:in:)`` has made.
   init(in folder: String) throws {
-    let records = LogReader(paths: [folder]).compactMap { item -> LoggedRecord? in
+    let records = LogReader(CampaignIdentity.files([folder])).compactMap { item -> LoggedRecord? in
       guard case .record(let record) = item else { return nil }
       return LoggedRecord(record)
     }
@@ -63,6 +73,10 @@ struct Specimen {
     configuration.rotation.size = nil
     configuration.ringDirectory = rings
     configuration.dictionarySize = 4 << 10
+    if kind == .sealed {
+      configuration.recipients = CampaignIdentity.recipients
+      configuration.hashChain = true
+    }
     let log = try LogStore(directory: store, name: "flips", configuration: configuration)
     if kind == .ring {
       // Nothing can be archived then: where there was nothing, the store would make its directory
@@ -72,16 +86,16 @@ struct Specimen {
     }
     let lane = Lane(1, sizes: 8...2048, seed: 1)
     let loggers = (1...3).map { log.logger(label: "label \($0)") }
-    let (count, batch) = kind == .ring ? (300, Int.max) : kind == .archive ? (450, 20) : (4000, 50)
+    let (count, batch) = kind == .ring ? (300, Int.max) : kind.isArchive ? (450, 20) : (4000, 50)
     for sequence in 1...count {
       lane.logInContext(sequence, to: loggers[sequence % 3])
       // The last are left in the ring of a pair.
-      if sequence % batch == 0 && (kind == .archive || sequence < count - 200) {
+      if sequence % batch == 0 && (kind.isArchive || sequence < count - 200) {
         try log.flush(.archive)
       }
     }
     try Folder.make(folder)
-    if kind == .archive { try log.close() }
+    if kind.isArchive { try log.close() }
     // The ring first: the drainer may be at work.
     for name in try Folder.names(rings) { try copy(name, from: rings, to: folder) }
     if kind == .ring {

@@ -1,4 +1,5 @@
 import MMLog
+import MMLogAnalysis
 import MMLogReader
 
 /// Reads a folder as a machine would that comes up after a cut: as it is, and after recovery.
@@ -17,6 +18,7 @@ struct Check {
     (hasSilentHole, hasCorruption) = (found.hasSilentHole, found.corruptionCount > 0)
     recover()
     let kept = read("after recovery")
+    if plan.configuration.hashChain && kept.corruptionCount == 0 { checkChains() }
     if found.lanes != kept.lanes {
       let counts = [found, kept].map { $0.lanes.reduce(0) { $0 + $1.count } }
       problems.append(
@@ -34,6 +36,16 @@ struct Check {
     let findings = Findings(in: folder, plan, expected)
     problems += findings.problems.map { "\(when): \($0)" }
     return findings
+  }
+
+  /// Where nothing else is wrong, no hash may be, but those of file headers: images have another boot
+  /// id there.
+  private mutating func checkChains() {
+    for report in LogFiles([.path(folder)]).verify() where !report.isRing {
+      if let problem = report.unchecked { problems.append("chain: \(problem)") }
+      problems += report.corruption.filter { $0.offset > 0 }
+        .map { "chain: \($0.path): \($0.summary)" }
+    }
   }
 
   private mutating func recover() {

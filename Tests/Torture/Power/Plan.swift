@@ -1,3 +1,4 @@
+import CrashCampaign
 import CrashRecords
 import MMLog
 import TestSupport
@@ -44,6 +45,7 @@ struct Plan {
     configuration.level = .trace
     configuration.fields = LaneContext.sessionFields
     configuration.drainThreads = random.pick(1, 2)
+    configuration.hashChain = random.oneIn(3) && !CampaignIdentity.recipients.isEmpty
     return configuration
   }
 
@@ -69,6 +71,6 @@ extension Plan: CustomStringConvertible {
       + "compression \(it.compressionLevel), "
       + "drain \(it.drainInterval), sync level \(it.syncLevel.map { "\($0)" } ?? "none"), "
       + "sync interval \(it.syncInterval.map { "\($0)" } ?? "none"), full ring \(it.fullRing), "
-      + "drain threads \(it.drainThreads)"
+      + "drain threads \(it.drainThreads)\(it.hashChain ? ", chained" : "")"
   }
 }
