@@ -9,7 +9,7 @@ let package = Package(
     .library(name: "MMLogReader", targets: ["MMLogReader"]),
     .library(name: "MMLogAnalysis", targets: ["MMLogAnalysis"]),
     .library(name: "MMLogReport", targets: ["MMLogReport"]),
-    .library(name: "MMLogConsole", targets: ["MMLogConsole"]),
+    .library(name: "MMLogTaps", targets: ["MMLogTaps"]),
     .library(name: "MMLogShipping", targets: ["MMLogShipping"]),
     .library(name: "MMLogSwiftLog", targets: ["MMLogSwiftLog"]),
     .library(name: "MMLogTracing", targets: ["MMLogTracing"]),
@@ -88,8 +88,8 @@ let package = Package(
       dependencies: ["MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat"],
       resources: ["html", "css", "js"].map { .embedInCode("Page/report.\($0)") }),
     .target(
-      name: "MMLogConsole",
-      dependencies: ["MMLog", "MMLogReader", "MMLogFormat", "MMLogSystem"]),
+      name: "MMLogTaps",
+      dependencies: ["MMLog", "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem"]),
     .target(
       name: "MMLogShipping",
       dependencies: ["MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem"]),
@@ -170,7 +170,7 @@ let package = Package(
     .testTarget(
       name: "MMLogTests",
       dependencies: [
-        "MMLog", "MMLogConsole", "MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat",
+        "MMLog", "MMLogTaps", "MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat",
         "MMLogSystem", "TestSupport", "WrapperLibrary", "CMMLogWriter",
       ]),
     .target(name: "WrapperLibrary", dependencies: ["MMLog"], path: "Tests/WrapperLibrary"),

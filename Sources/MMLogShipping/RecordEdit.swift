@@ -31,66 +31,6 @@ public enum RecordEdit: Sendable {
   }
 }
 
-/// A record that may be changed on its way to a destination.
-///
-/// Its id, times, thread, label, span and trace stay. Records that come of one have its id.
-public struct EditableRecord: Sendable {
-  /// A field: a named argument of the message, a pair of metadata, or a field of its context.
-  public struct Field: Sendable {
-    /// Its name.
-    public var name: String
-    /// Its value.
-    public var value: LogReader.Value
-    var argument: Int?
-
-    /// Makes a field that is added to the record as metadata.
-    public init(name: String, value: LogReader.Value) { (self.name, self.value) = (name, value) }
-  }
-
-  /// The record as it was logged.
-  public let original: LogReader.Record
-  /// How much it matters.
-  public var level: Level
-  /// What stands in place of the message; nil: the message as it was logged, with the arguments as
-  /// ``fields`` has them.
-  public var message: String?
-  /// The named arguments, and then metadata and the context's fields.
-  public var fields: [Field]
-
-  /// Makes one that is not changed yet.
-  public init(_ record: LogReader.Record) {
-    original = record
-    level = record.level
-    fields = record.rewritableFields.map {
-      var field = Field(name: $0.name, value: $0.value)
-      field.argument = $0.argument
-      return field
-    }
-  }
-
-  /// The first field's value of that name; nil: there is none. To set it adds a field where there
-  /// is none.
-  public subscript(name: String) -> LogReader.Value? {
-    get { fields.first { $0.name == name }?.value }
-    set {
-      guard let newValue else { return fields.removeAll { $0.name == name } }
-      if let index = fields.firstIndex(where: { $0.name == name }) {
-        fields[index].value = newValue
-      } else {
-        fields.append(Field(name: name, value: newValue))
-      }
-    }
-  }
-
-  /// The record with what was changed; nil if it cannot be written, since a value is nested too
-  /// deep.
-  var records: LogReader.Records? {
-    original.rewritten(
-      level: level, message: message,
-      fields: fields.map { .init(name: $0.name, value: $0.value, argument: $0.argument) })
-  }
-}
-
 extension LogReader.Value {
   /// FNV-1a of the value's description.
   fileprivate var stableHash: UInt64 {

@@ -123,6 +123,17 @@ int32_t mmlog_thread_id(void);
 // clock_nanosleep(2) until an absolute CLOCK_MONOTONIC time in nanoseconds.
 int mmlog_sleep_until(uint64_t deadline);
 
+// Sockets.
+
+// sendmsg(2): an empty message with a descriptor of the sender's.
+ptrdiff_t mmlog_send_descriptor(int socket, int descriptor);
+
+// memfd_create(2): a file in memory that may be sealed; closed at exec.
+int mmlog_memory_file(const char *name);
+
+// fcntl(2) F_ADD_SEALS: nobody may change the file any more.
+int mmlog_seal(int descriptor);
+
 // The rest.
 
 // getrandom(2): at most 256 bytes of it are not cut short by a signal.

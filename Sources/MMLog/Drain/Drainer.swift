@@ -34,7 +34,7 @@ final class Drainer: @unchecked Sendable {
   private let lossesWithoutRing: LossCounters
   /// Nil if everything is archived.
   private let flight: FlightRecorder?
-  private let echo: (any RecordEcho)?
+  private let taps: [any RecordTap]
   private let callbacks: Callbacks
   private let maintenanceHook: (@Sendable (LogStore.MaintenancePhase) -> Void)?
   /// Whether this pass has written anything.
@@ -86,9 +86,10 @@ final class Drainer: @unchecked Sendable {
     self.lossesWithoutRing = lossesWithoutRing
     maintenanceHook = configuration.maintenanceHook
     flight = FlightRecorder(session.ring, configuration)
-    echo = configuration.echo?.begin(session.ring.identity)
+    let reports = TapReports(events, counters)
+    taps = configuration.recordTaps.map { $0.begin(session.ring.identity, reports) }
     encodingThread = configuration.drainThreads > 1 ? EncodingThread() : nil
-    handoff = Handoff(session, series, counters, echo, flight, encodingThread)
+    handoff = Handoff(session, series, counters, taps, flight, encodingThread)
     handoff.reducesCompression = configuration.reducesCompression
     schedule = DrainSchedule(interval: Self.interval(configuration), now: Clock.monotonic())
     pace = SegmentPace(now: Clock.monotonic())
@@ -120,8 +121,8 @@ final class Drainer: @unchecked Sendable {
   private static func interval(_ configuration: LogStore.Configuration) -> Int64 {
     let syncs = configuration.syncInterval ?? configuration.drainInterval
     // People watch.
-    let echo = configuration.echo == nil ? configuration.drainInterval : .seconds(1)
-    return min(configuration.drainInterval, syncs, echo).nanoseconds
+    let taps = configuration.recordTaps.isEmpty ? configuration.drainInterval : .seconds(1)
+    return min(configuration.drainInterval, syncs, taps).nanoseconds
   }
 
   /// Taken while the thread does not wait; see ``Worker/passLock``.
@@ -226,12 +227,13 @@ final class Drainer: @unchecked Sendable {
     if left > 0 { session.ring.countLoss(.corrupted, .critical, UInt64(left)) }
   }
 
-  /// Answers those who still wait, and ends the echo. After ``finish()``, or its failure.
+  /// Answers those who still wait, and ends the taps. After ``finish()``, or its failure.
   func settle(_ failure: LogError?) {
     counters.endSigns()
     rotations.end(failure ?? StoreCore.closedError)
     flushes.serve(.max, failure)
-    echo?.finish()
+    for tap in taps { tap.finish() }
+    for tap in taps { tap.waitForEnd() }
   }
 
   // MARK: - The thread

@@ -14,7 +14,7 @@ struct Handoff: ~Copyable {
   private let session: Session
   private let series: ArchiveSeries
   private let counters: DrainCounters
-  private let echo: (any RecordEcho)?
+  private let taps: [any RecordTap]
   /// Nil if everything is archived.
   private let flight: FlightRecorder?
   /// Nil if frames are encoded here.
@@ -33,10 +33,10 @@ struct Handoff: ~Copyable {
 
   init(
     _ session: Session, _ series: ArchiveSeries, _ counters: DrainCounters,
-    _ echo: (any RecordEcho)?, _ flight: FlightRecorder?, _ encoder: EncodingThread?
+    _ taps: [any RecordTap], _ flight: FlightRecorder?, _ encoder: EncodingThread?
   ) {
     (self.session, self.series, self.counters) = (session, series, counters)
-    (self.echo, self.flight, self.encoder) = (echo, flight, encoder)
+    (self.taps, self.flight, self.encoder) = (taps, flight, encoder)
     frames = (0..<(encoder == nil ? 1 : 2)).map { _ in PendingFrame() }
   }
 
@@ -164,7 +164,9 @@ struct Handoff: ~Copyable {
       TestPoint.reach(.drainerBeforeFrame)
       let size = try series.append(encoded, dictionary: session.ring.dictionary)
       counters.add(frame.rows, written: size, encoded.header.effort)
-      echo?.take(frame.rows, dictionary: session.ring.dictionary, frame.fields.clock)
+      for tap in taps {
+        tap.take(frame.rows, dictionary: session.ring.dictionary, frame.fields.clock)
+      }
       TestPoint.reach(.drainerAfterFrame)
       writtenLevels |= frame.rows.summary.levels
     }

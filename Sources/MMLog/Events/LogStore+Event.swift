@@ -42,6 +42,12 @@ extension LogStore {
     /// system that is frozen for a snapshot, or on a disk that hangs, or gets no time. Reported
     /// once, until it goes on.
     case stalled(duration: Duration)
+    /// A tap cannot write what was logged, and tries again by itself; the tap's name. Reported once,
+    /// until ``tapResumed(tap:missed:)``.
+    case tapFailed(tap: String, error: any Error)
+    /// A tap writes again. `missed` is how many records it has not written since the session began:
+    /// they found no room while they waited. The archives have them.
+    case tapResumed(tap: String, missed: UInt64)
     /// An archive of ``LogStore/pendingArchives`` could not be sent, or not be marked. It is given
     /// back, and comes again.
     case notUploaded(archive: ArchiveInfo, error: any Error)

@@ -54,6 +54,9 @@ final class DrainCounters: Sendable {
     }
   }
 
+  /// Counts records that a tap has not written.
+  func addMissedByTaps(_ count: UInt64) { counts.withLock { $0.missedByTaps &+= count } }
+
   /// Counts an archive's sync.
   func endSync(failed: Bool) {
     counts.withLock { counts in

@@ -200,4 +200,7 @@ private let metrics: [Metric] = [
   Metric(.counter, "mmlog_missed_events_total", "Events that listeners did not keep up with.") {
     $0.missedEvents
   },
+  Metric(.counter, "mmlog_tap_missed_records_total", "Records that taps have not written.") {
+    $0.missedByTaps
+  },
 ]

@@ -105,6 +105,9 @@ extension LogStore {
     /// How many events listeners and the observer have missed, as ``LogStore/missedEvents``.
     public internal(set) var missedEvents = 0
 
+    /// How many records taps have not written, since they did not keep up, or could not write.
+    public internal(set) var missedByTaps: UInt64 = 0
+
     init() {}
 
     /// How many times smaller archives are than what is in them; nil if there is nothing in them

@@ -189,7 +189,7 @@ extension LogStore {
     ///
     /// Records are moved before if a MiB of them waits, or a quarter of the ring is full; if
     /// somebody flushes, syncs, captures or rotates; if ``syncInterval``, ``syncLevel`` or
-    /// ``captureLevel`` ask for it; and each second if there is a console. What waits costs nothing:
+    /// ``captureLevel`` ask for it; and each second if there is a tap. What waits costs nothing:
     /// it outlives the process, and readers find it in the ring. The more records go into an archive
     /// at a time, the smaller it becomes.
     public var drainInterval = Duration.seconds(30)
@@ -203,8 +203,8 @@ extension LogStore {
     /// within ``drainInterval`` if that is less; nil (the default): none.
     public var syncLevel: Logger.Level?
 
-    /// Who is shown records besides; nil: nobody. Other modules have names for it.
-    package var echo: (any RecordEchoSettings)?
+    /// Who is given records besides. MMLogTaps has the public name for it.
+    package var recordTaps: [any RecordTapSettings] = []
 
     /// How often limits are applied if nothing else is a reason to. A minute, but in tests.
     package var maintenanceInterval = Duration.seconds(60)

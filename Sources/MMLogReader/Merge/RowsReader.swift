@@ -10,10 +10,15 @@ package final class RowsReader {
   private let seed: UInt32
   private let sites = SiteTable()
   private let threads = ThreadTable()
+  private let filter: SessionFilter
   private var fragments: FragmentTable
 
-  package init(_ identity: SessionIdentity) {
+  /// - Parameters:
+  ///   - identity: Whose records they are.
+  ///   - filter: Which of them are wanted.
+  package init(_ identity: SessionIdentity, _ filter: LogReader.Filter) {
     session = LogReader.Session(identity)
+    self.filter = SessionFilter(filter, sites, of: identity)
     fragments = FragmentTable(of: session)
     seed = checksumSeed(session: identity.session, generation: 0)
   }
@@ -39,6 +44,7 @@ package final class RowsReader {
     var threads: [UInt32: LogReader.Thread] = [:]
     for identity in rows.threads { threads[identity.ordinal] = self.threads.thread(identity) }
     while let row = try? rows.next() {
+      guard filter.mayPass(row) else { continue }
       let ordinal = row.threadOrdinalOfRow
       let thread = threads[ordinal] ?? self.threads.unknownThread(ordinal)
       let now = FragmentTable.Start(ticks: row.ticks, wall: clock.wall(at: row.ticks))
@@ -60,7 +66,9 @@ package final class RowsReader {
   ) {
     var kept: [AnyObject] = [payload, sites, thread]
     let content = try? sites.content(bytes, .passUnretained(thread), start) { kept.append($0) }
-    guard let content else { return }
+    guard let content, filter.passes(time: content.time), filter.passes(content.threadReference),
+      filter.passes(isFlight: content.isFlight), filter.passes(content, clock)
+    else { return }
     body(LogReader.Record(owner: RecordOwner(session, clock, keeping: kept), content: content))
   }
 }

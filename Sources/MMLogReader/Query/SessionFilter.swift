@@ -45,6 +45,9 @@ final class SessionFilter {
     filter.passes(isFlight: isFlight) && filter.mayPass(frame)
   }
 
+  /// Whether flight records are wanted, or others.
+  func passes(isFlight: Bool) -> Bool { filter.passes(isFlight: isFlight) }
+
   /// Whether records of that time are wanted.
   func passes(time: Timestamp) -> Bool { filter.passes(time: time) }
 

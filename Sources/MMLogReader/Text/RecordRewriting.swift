@@ -1,34 +1,22 @@
-package import MMLogFormat
+import MMLogFormat
 
 extension LogReader.Record {
-  /// A field of a record, to be changed.
-  package struct Field {
-    package var name: String
-    package var value: Value
-    /// Which of the message's arguments it is, from 0; nil for metadata and fields of a context.
-    package var argument: Int?
-
-    package init(name: String, value: Value, argument: Int? = nil) {
-      (self.name, self.value, self.argument) = (name, value, argument)
-    }
-  }
-
   /// The named arguments and then the metadata and the context's fields.
-  package var rewritableFields: [Field] {
+  var rewritableFields: [EditableRecord.Field] {
     withExtendedLifetime(owner) {
-      var found: [Field] = []
+      var found: [EditableRecord.Field] = []
       content.withValues { values in
         var reader = WordReader(values)
         // The record has been checked: nothing is thrown.
         for (index, argument) in content.site.arguments.enumerated() {
           guard let value = try? reader.value(ofArgumentType: argument.type) else { return }
           if !argument.name.isEmpty {
-            found.append(Field(name: argument.name, value: value, argument: index))
+            found.append(.init(name: argument.name, value: value, argument: index))
           }
         }
       }
       content.forEachPair { (name, value, reader) throws(FormatError) in
-        found.append(Field(name: name.string, value: try reader.value(value)))
+        found.append(.init(name: name.string, value: try reader.value(value)))
       }
       return found
     }
@@ -42,8 +30,8 @@ extension LogReader.Record {
   ///     that is not among the fields is redacted.
   ///   - fields: All that it has.
   /// - Returns: Nil if it cannot be written: a value is nested too deep.
-  package func rewritten(
-    level: Level, message: String?, fields: [Field]
+  func rewritten(
+    level: Level, message: String?, fields: [EditableRecord.Field]
   ) -> LogReader.Records? {
     withExtendedLifetime(owner) {
       content.withValues { values in
@@ -78,14 +66,14 @@ private struct RecordRewriter {
 
   /// - Returns: Its call site, and its words from the identity word on.
   mutating func write(
-    level: Level, message: String?, _ fields: [LogReader.Record.Field]
+    level: Level, message: String?, _ fields: [EditableRecord.Field]
   ) throws(FormatError) -> (CallSite, [UInt64]) {
     let known = content.site
     var site = CallSite(
       file: known.file, function: known.function, line: UInt32(clamping: known.line), column: 0,
       parts: known.parts)
     writer.append(0)
-    let pairs: [LogReader.Record.Field]
+    let pairs: [EditableRecord.Field]
     if let message {
       site.parts = [.literal(message)]
       for argument in known.arguments { _ = try reader.value(ofArgumentType: argument.type) }
@@ -109,7 +97,7 @@ private struct RecordRewriter {
   }
 
   private mutating func writeArguments(
-    _ parts: [CallSite.Part], _ fields: [LogReader.Record.Field]
+    _ parts: [CallSite.Part], _ fields: [EditableRecord.Field]
   ) throws(FormatError) -> [CallSite.Part] {
     var (new, index) = ([CallSite.Part](), 0)
     for part in parts {
@@ -131,7 +119,7 @@ private struct RecordRewriter {
     return new
   }
 
-  private mutating func write(_ pairs: [LogReader.Record.Field]) throws(FormatError) {
+  private mutating func write(_ pairs: [EditableRecord.Field]) throws(FormatError) {
     writer.append(UInt64(pairs.count))
     for pair in pairs {
       writer.append(pair.name)

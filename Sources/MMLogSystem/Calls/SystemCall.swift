@@ -19,6 +19,8 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case pthreadCreate = "pthread_create"
   case pthreadKeyCreate = "pthread_key_create"
   case pthreadAtFork = "pthread_atfork"
+  case socket, connect, send, getaddrinfo
+  case memfdCreate = "memfd_create"
   case pipe
   case spawn = "posix_spawn"
   case clockNanosleep = "clock_nanosleep"

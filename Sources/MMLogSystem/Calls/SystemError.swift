@@ -57,6 +57,14 @@ extension SystemError {
   /// True where the disk, or the owner's share of it, is full.
   package var isOutOfSpace: Bool { errno == ENOSPC || errno == EDQUOT }
 
+  /// True where a datagram is larger than the socket takes.
+  package var isMessageTooLong: Bool { errno == EMSGSIZE || errno == ENOBUFS }
+
+  /// True where the other end of a connection is gone, or was started anew.
+  package var isConnectionBroken: Bool {
+    [ECONNREFUSED, ECONNRESET, ENOTCONN, EPIPE, ENOENT].contains(errno)
+  }
+
   /// True where the kernel or the file system does not offer the call.
   package var isNotSupported: Bool { errno == EOPNOTSUPP || errno == ENOSYS }
 }
@@ -83,11 +91,15 @@ extension SystemError: CustomStringConvertible {
 
   // Not strerrorname_np(3): glibc has it since 2.32 only.
   private static let names: [CInt: String] = [
-    EACCES: "EACCES", EAGAIN: "EAGAIN", EBADF: "EBADF", EBUSY: "EBUSY", EDEADLK: "EDEADLK",
-    EDQUOT: "EDQUOT", EEXIST: "EEXIST", EFAULT: "EFAULT", EFBIG: "EFBIG", EINTR: "EINTR",
+    EACCES: "EACCES", EAGAIN: "EAGAIN", EBADF: "EBADF", EBUSY: "EBUSY",
+    ECONNREFUSED: "ECONNREFUSED", ECONNRESET: "ECONNRESET", EDEADLK: "EDEADLK",
+    EDQUOT: "EDQUOT", EEXIST: "EEXIST", EFAULT: "EFAULT", EFBIG: "EFBIG",
+    EHOSTUNREACH: "EHOSTUNREACH", EINTR: "EINTR",
     EINVAL: "EINVAL", EIO: "EIO", EISDIR: "EISDIR", ELOOP: "ELOOP", EMFILE: "EMFILE",
-    EMLINK: "EMLINK", ENAMETOOLONG: "ENAMETOOLONG", ENFILE: "ENFILE", ENODATA: "ENODATA",
-    ENODEV: "ENODEV", ENOENT: "ENOENT", ENOLCK: "ENOLCK", ENOMEM: "ENOMEM", ENOSPC: "ENOSPC",
+    EMLINK: "EMLINK", EMSGSIZE: "EMSGSIZE", ENAMETOOLONG: "ENAMETOOLONG", ENFILE: "ENFILE",
+    ENODATA: "ENODATA",
+    ENODEV: "ENODEV", ENOENT: "ENOENT", ENOLCK: "ENOLCK", ENOBUFS: "ENOBUFS", ENOMEM: "ENOMEM",
+    ENOSPC: "ENOSPC",
     ENOSYS: "ENOSYS", ENOTDIR: "ENOTDIR", ENOTEMPTY: "ENOTEMPTY", ENOTTY: "ENOTTY",
     ENXIO: "ENXIO", EOPNOTSUPP: "EOPNOTSUPP", EOVERFLOW: "EOVERFLOW", EPERM: "EPERM",
     EPIPE: "EPIPE", ERANGE: "ERANGE", EROFS: "EROFS", ESPIPE: "ESPIPE", ESTALE: "ESTALE",

@@ -49,6 +49,13 @@ extension SystemCall {
     case .mremap: [EAGAIN, ENOMEM]
     case .msync: [EBUSY, EIO, ENOMEM]
     case .madvise: [EAGAIN, EFAULT, EINTR, EINVAL, EIO, ENOMEM]
+    case .socket: [EACCES, EMFILE, ENFILE, ENOBUFS, ENOMEM]
+    case .connect:
+      [EACCES, EAGAIN, ECONNREFUSED, ECONNRESET, EHOSTUNREACH, EINTR, ENOENT, EPERM, ETIMEDOUT]
+    case .send:
+      [EAGAIN, ECONNREFUSED, ECONNRESET, EINTR, EMSGSIZE, ENOBUFS, ENOMEM, ENOTCONN, EPIPE]
+    case .getaddrinfo: [EHOSTUNREACH]
+    case .memfdCreate: [EMFILE, ENFILE, ENOMEM, ENOSYS]
     // It is asked to wait.
     case .getrandom: [EINTR, ENOSYS, EPERM]
     case .membarrier: [EINVAL, ENOSYS, EPERM]

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 import MMLog
-import MMLogConsole
+import MMLogTaps
 import MMLogReader
 import MMLogSystem
 import Synchronization
@@ -12,16 +12,15 @@ import TestSupport
 struct ConsoleTests {
   /// What is shown of what `body` logs, on a file.
   private func shown(
-    _ console: Console, _ change: (inout LogStore.Configuration) -> Void = { _ in },
+    from level: Logger.Level = .warning, as format: LineFormat = .text(),
+    _ change: (inout LogStore.Configuration) -> Void = { _ in },
     _ body: (TestStore) throws -> Void
   ) throws -> String {
     let folder = TemporaryDirectory()
     let file = open(folder("console"), O_WRONLY | O_CREAT, 0o600)
     defer { close(file) }
-    var console = console
-    console.descriptor = file
     let test = try TestStore {
-      $0.console = console
+      $0.taps = [LogTap(Console(as: format, to: file, zone: .utc), from: level)]
       change(&$0)
     }
     try body(test)
@@ -33,7 +32,7 @@ struct ConsoleTests {
     "records from a level on are shown as text, in the order of their thread, with controls escaped"
   )
   func text() throws {
-    let text = try shown(Console(from: .warning, zone: .utc)) { test in
+    let text = try shown { test in
       for number in 0..<100 {
         test.log.info("not shown \(number)")
         test.log.warning("shown \(number) \u{1b}[31m\nred")
@@ -52,7 +51,7 @@ struct ConsoleTests {
 
   @Test("as JSON, each line is an object with all that belongs to a record, spans too")
   func json() throws {
-    let text = try shown(Console(from: .notice, as: .json, zone: .utc)) { test in
+    let text = try shown(from: .notice, as: .json) { test in
       test.log.error("order \(7, name: "id")", metadata: ["venue": "XETR"])
       let span = test.log.begin("work", level: .notice)
       span.end()
@@ -72,8 +71,8 @@ struct ConsoleTests {
   @Test("colors are for terminals, unless they are asked for")
   func colors() throws {
     let log = { (test: TestStore) in test.log.error("red") }
-    let automatic = try shown(Console()) { log($0) }
-    let always = try shown(Console(as: .text(colors: .always))) { log($0) }
+    let automatic = try shown { log($0) }
+    let always = try shown(as: .text(colors: .always)) { log($0) }
     #expect(automatic.contains("red") && !automatic.contains("\u{1b}"))
     #expect(always.contains("\u{1b}[31mERROR\u{1b}[0m"))
   }
@@ -85,7 +84,7 @@ struct ConsoleTests {
         setenv("NO_COLOR", value, 1)
         setenv("TERM", "xterm", 1)
         let (terminal, end) = openTerminal()
-        let test = try TestStore { $0.console = Console(to: end) }
+        let test = try TestStore { $0.taps = [LogTap(Console(to: end), from: .warning)] }
         test.log.error("red")
         try test.store.close()
         var bytes = [UInt8](repeating: 0, count: 4096)
@@ -99,7 +98,7 @@ struct ConsoleTests {
   @Test("long records, call sites without a number and many threads are shown")
   func rarePlaces() throws {
     let long = String(repeating: "x", count: 20_000)
-    let text = try shown(Console(from: .info), { $0.makeTiny() }) { test in
+    let text = try shown(from: .info, { $0.makeTiny() }) { test in
       test.log.info("\(long, privacy: .public)")
       for index in 0..<200 {
         let place = Logger.SourceLocation(
@@ -119,9 +118,10 @@ struct ConsoleTests {
   func blocked() throws {
     var ends: [CInt] = [0, 0]
     try #require(pipe(&ends) == 0)
-    var console = Console(from: .info, to: ends[1])
-    console.capacity = 64 << 10
-    let test = try TestStore { $0.console = console }
+    let end = ends[1]
+    var tap = LogTap(Console(to: end), from: .info)
+    tap.capacity = 64 << 10
+    let test = try TestStore { $0.taps = [tap] }
     let total = 5000
     for number in 0..<total {
       test.log.info("number \(number)")
@@ -151,7 +151,7 @@ struct ConsoleTests {
     try #require(pipe(&ends) == 0)
     close(ends[0])
     for descriptor in [ends[1], -1] {
-      let test = try TestStore { $0.console = Console(to: descriptor) }
+      let test = try TestStore { $0.taps = [LogTap(Console(to: descriptor), from: .warning)] }
       for number in 0..<100 {
         test.log.error("\(number)")
         if number % 10 == 0 { try test.store.flush(.archive) }

@@ -1,0 +1,41 @@
+import MMLogSystem
+
+/// A connection that is made when something is sent, and made anew after an error.
+struct Connection: ~Copyable {
+  private let address: Socket.Address
+  private var socket: Socket?
+
+  init(_ address: Socket.Address) { self.address = address }
+
+  /// Sends with `body`; once more on a new connection if the one that there was has broken: whoever
+  /// listens may have been started anew.
+  mutating func send(_ body: (borrowing Socket) throws(SystemError) -> Void) throws(SystemError) {
+    if socket != nil {
+      do throws(SystemError) {
+        return try attempt(body)
+      } catch let error where error.isConnectionBroken {}
+    }
+    try attempt(body)
+  }
+
+  private mutating func attempt(
+    _ body: (borrowing Socket) throws(SystemError) -> Void
+  ) throws(SystemError) {
+    if socket == nil { socket = try Socket.connect(to: address) }
+    guard let open = socket.take() else { return }
+    do throws(SystemError) {
+      try body(open)
+      socket = consume open
+    } catch {
+      if error.isMessageTooLong { socket = consume open }
+      throw error
+    }
+  }
+}
+
+/// Keeps a ``Connection`` for a value that is copied.
+final class SharedConnection {
+  var connection: Connection
+
+  init(_ address: Socket.Address) { connection = Connection(address) }
+}

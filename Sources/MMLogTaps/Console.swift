@@ -1,0 +1,56 @@
+public import MMLogReader
+import MMLogSystem
+
+/// Shows records on standard error, or another descriptor, as they come.
+///
+/// ```swift
+/// import MMLog
+/// import MMLogTaps
+///
+/// var configuration = LogStore.Configuration()
+/// configuration.taps = [LogTap(Console(), from: .warning)]
+/// ```
+///
+/// For people in front of a terminal, and for systems that collect what containers print.
+///
+/// Who does not read what is printed keeps nobody waiting but this tap; see ``LogTap``. So too if
+/// the descriptor is closed, or a pipe's reader is gone (which raises no `SIGPIPE`).
+public struct Console: LogTap.Output {
+  private let format: LineFormat
+  private let descriptor: Int32
+  private var writer: LineWriter
+
+  /// What is shown, and how.
+  ///
+  /// - Parameters:
+  ///   - format: How a record is shown.
+  ///   - descriptor: Where to; standard error unless said otherwise. What is open there when
+  ///     something is written counts; it stays open.
+  ///   - zone: The zone that times are shown in.
+  public init(
+    as format: LineFormat = .text(), to descriptor: Int32 = 2, zone: LogTimeZone = .local
+  ) {
+    (self.format, self.descriptor) = (format, descriptor)
+    writer = LineWriter(format.makeFormatter(for: descriptor, zone: zone))
+  }
+
+  /// Writes lines: write(2).
+  public mutating func write(_ records: ArraySlice<LogReader.Record>) throws -> Int {
+    let (bytes, count) = writer.lines(of: records)
+    try write(bytes)
+    return count
+  }
+
+  /// Writes a line that says so.
+  public mutating func write(missing count: UInt64) throws {
+    try write(Array(format.notice(ofMissing: count).utf8))
+  }
+
+  /// Writes to what the descriptor is now: whoever opened it may have put something else there.
+  private func write(_ bytes: [UInt8]) throws {
+    let file = try File.duplicate(descriptor, path: "console")
+    try bytes.span.bytes.withUnsafeBytes { (bytes) throws(SystemError) in
+      try file.writeFully(bytes)
+    }
+  }
+}

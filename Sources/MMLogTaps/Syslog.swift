@@ -1,0 +1,217 @@
+public import MMLogReader
+import MMLogFormat
+import MMLogSystem
+
+/// Sends records to syslog, as RFC 5424 has them.
+///
+/// ```swift
+/// import MMLog
+/// import MMLogTaps
+///
+/// var configuration = LogStore.Configuration()
+/// configuration.taps = [LogTap(Syslog(to: .udp(host: "logs.example.com")), from: .notice)]
+/// ```
+///
+/// The application's name is the store's, the message's id is the label, and fields are structured
+/// data. What could move a terminal's cursor or end the line is escaped in the message.
+///
+/// A datagram that is too large is sent with a message that is cut, to 8 KiB and then to 1 KiB. A
+/// stream that breaks is connected anew, and the message that could not be sent whole is sent again;
+/// what the other end had not read is lost, which syslog's protocol does not let a sender see.
+public struct Syslog: LogTap.Output {
+  /// Where messages go to.
+  public enum Address: Sendable {
+    /// A Unix domain socket for datagrams.
+    case local(path: String = "/dev/log")
+    /// A Unix domain socket for a stream, in which a line end ends each message.
+    case localStream(path: String)
+    /// Datagrams: RFC 5426.
+    case udp(host: String, port: Int = 514)
+    /// A connection, with each message's length before it: RFC 6587, 3.4.1.
+    case tcp(host: String, port: Int = 601)
+  }
+
+  /// Codes of facilities: RFC 5424, 6.2.1.
+  public enum Facility: Int, Sendable {
+    /// User-level messages.
+    case user = 1
+    /// System daemons.
+    case daemon = 3
+    /// Security and authorization messages that are private.
+    case authorization = 10
+    /// For local use.
+    case local0 = 16
+    /// For local use.
+    case local1, local2, local3, local4, local5, local6, local7
+  }
+
+  private let framing: SyslogMessage.Framing
+  private let facility: Facility
+  private let enterprise: Int
+  private let connection: SharedConnection
+  /// Who sends, once it is known.
+  private var sender = (host: "-", application: "-", process: "-")
+
+  /// A receiver.
+  ///
+  /// - Parameters:
+  ///   - address: Where to.
+  ///   - facility: What kind of program sends.
+  ///   - enterprise: The private enterprise number in the name of the structured data, which is
+  ///     `fields@` and the number: yours, if you have one. Default: that of RFC 5612, for examples.
+  public init(
+    to address: Address = .local(), facility: Facility = .user, enterprise: Int = 32473
+  ) {
+    (self.facility, self.enterprise) = (facility, enterprise)
+    switch address {
+    case .local(let path):
+      connection = SharedConnection(.local(path: path, .datagrams))
+      framing = .datagram
+    case .localStream(let path):
+      connection = SharedConnection(.local(path: path, .stream))
+      framing = .lineEnd
+    case .udp(let host, let port):
+      connection = SharedConnection(.host(host, port: "\(port)", .datagrams))
+      framing = .datagram
+    case .tcp(let host, let port):
+      connection = SharedConnection(.host(host, port: "\(port)", .stream))
+      framing = .length
+    }
+  }
+
+  /// Sends the first record: send(2).
+  public mutating func write(_ records: ArraySlice<LogReader.Record>) throws -> Int {
+    guard let record = records.first else { return 0 }
+    let identity = record.session.identity
+    sender = (identity.hostName, identity.storeName, "\(identity.processID)")
+    var text = TextBuffer()
+    TextFormatter.appendMessage(record, to: &text)
+    var message = message(record.level, record.time, id: record.label)
+    message.body = text.withUnsafeBytes { Array($0) }
+    message.data = SyslogMessage.structuredData(of: record, enterprise)
+    try send(message)
+    return 1
+  }
+
+  /// Sends a message that says so.
+  public mutating func write(missing count: UInt64) throws {
+    var message = message(.warning, .now, id: "")
+    message.body = Array(LogTap.notice(ofMissing: count).utf8)
+    try send(message)
+  }
+
+  private func message(_ level: Level, _ time: Timestamp, id: String) -> SyslogMessage {
+    SyslogMessage(
+      priority: facility.rawValue * 8 + level.syslogSeverity, time: time, sender: sender, id: id)
+  }
+
+  private func send(_ message: SyslogMessage) throws(SystemError) {
+    try connection.connection.send { (socket) throws(SystemError) in
+      for limit in [Int.max, 8 << 10, 1 << 10] {
+        do throws(SystemError) {
+          return try message.bytes(framing, limit).span.bytes.withUnsafeBytes {
+            (bytes) throws(SystemError) in try socket.send(bytes)
+          }
+        } catch let error where error.isMessageTooLong && limit > 1 << 10 {}
+      }
+    }
+  }
+}
+
+/// A message as RFC 5424 has it.
+struct SyslogMessage {
+  /// How a message's end is found.
+  enum Framing {
+    case datagram, lineEnd, length
+  }
+
+  let priority: Int
+  let time: Timestamp
+  let sender: (host: String, application: String, process: String)
+  /// MSGID.
+  let id: String
+  /// Structured data; empty: none.
+  var data: [UInt8] = []
+  var body: [UInt8] = []
+
+  init(
+    priority: Int, time: Timestamp,
+    sender: (host: String, application: String, process: String), id: String
+  ) {
+    (self.priority, self.time, self.sender, self.id) = (priority, time, sender, id)
+  }
+
+  /// - Parameter limit: How many bytes message and structured data may have. What is too long is
+  ///   cut, and structured data left out.
+  func bytes(_ framing: Framing, _ limit: Int) -> [UInt8] {
+    var bytes = Array("<\(priority)>1 ".utf8)
+    bytes += timeText
+    for (text, longest) in [
+      (sender.host, 255), (sender.application, 48), (sender.process, 128), (id, 32),
+    ] {
+      bytes.append(UInt8(ascii: " "))
+      bytes += Self.printable(text, longest)
+    }
+    bytes.append(UInt8(ascii: " "))
+    bytes += data.isEmpty || data.count > limit ? [UInt8(ascii: "-")] : data
+    if !body.isEmpty { bytes.append(UInt8(ascii: " ")) }
+    bytes += Self.cut(body, limit)
+    switch framing {
+    case .datagram: return bytes
+    case .lineEnd: return bytes + [UInt8(ascii: "\n")]
+    case .length: return Array("\(bytes.count) ".utf8) + bytes
+    }
+  }
+
+  /// With six digits of a second, as many as there may be.
+  private var timeText: [UInt8] {
+    var text = TextBuffer()
+    var formatter = TimeFormatter(.utc)
+    formatter.append(time, to: &text)
+    let bytes = text.withUnsafeBytes { Array($0) }
+    guard let dot = bytes.firstIndex(of: UInt8(ascii: ".")) else { return [UInt8(ascii: "-")] }
+    return bytes[..<(dot + 7)] + [UInt8(ascii: "Z")]
+  }
+
+  /// PRINTUSASCII: other bytes become `_`; `-` stands for nothing.
+  static func printable(
+    _ text: String, _ longest: Int, except others: StaticString = ""
+  ) -> [UInt8] {
+    let excluded = Array("\(others)".utf8)
+    let bytes = text.utf8.prefix(longest).map { byte in
+      (33...126).contains(byte) && !excluded.contains(byte) ? byte : UInt8(ascii: "_")
+    }
+    return bytes.isEmpty ? [UInt8(ascii: "-")] : bytes
+  }
+
+  /// Cut where a character ends.
+  private static func cut(_ bytes: [UInt8], _ limit: Int) -> ArraySlice<UInt8> {
+    guard bytes.count > limit else { return bytes[...] }
+    var end = limit
+    while end > 0, bytes[end] & 0xC0 == 0x80 { end -= 1 }
+    return bytes[..<end]
+  }
+
+  /// `[fields@32473 name="value"]`; empty without fields.
+  static func structuredData(of record: LogReader.Record, _ enterprise: Int) -> [UInt8] {
+    var data: [UInt8] = []
+    record.forEachFieldText { name, value in
+      if data.isEmpty { data += "[fields@\(enterprise)".utf8 }
+      data.append(UInt8(ascii: " "))
+      data += printable(name, 32, except: "=]\"")
+      data += "=\"".utf8
+      for byte in String(decoding: value, as: UTF8.self).utf8 {
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "]"):
+          data += [UInt8(ascii: "\\"), byte]
+        // Allowed, and a receiver of lines would take it for the message's end.
+        case UInt8(ascii: "\n"): data.append(UInt8(ascii: " "))
+        default: data.append(byte)
+        }
+      }
+      data.append(UInt8(ascii: "\""))
+    }
+    if !data.isEmpty { data.append(UInt8(ascii: "]")) }
+    return data
+  }
+}

@@ -1,0 +1,238 @@
+import MMLog
+import MMLogFormat
+import MMLogReader
+import MMLogSystem
+
+/// What of a session a tap has still to get, and the thread that gives it.
+///
+/// Proof of `@unchecked Sendable`: `state` is a mutex; the drainer alone touches `dictionaryTaken`,
+/// the worker's thread alone `reader` and `work`, and the rest never changes.
+final class TapThread: RecordTap, @unchecked Sendable {
+  /// Records of a frame.
+  private struct Batch {
+    let payload: [UInt8]
+    let count: UInt64
+    /// What of the dictionary the batch before did not come with.
+    let entries: [UInt8]
+    let clock: TickClock
+  }
+
+  /// What comes one after the other.
+  private enum Item {
+    case batch(Batch)
+    /// So many records found no room.
+    case missing(UInt64)
+  }
+
+  private struct State {
+    var items: [Item] = []
+    /// Of batches that are not written yet, those at work included.
+    var bytes = 0
+
+    /// Notes that records found no room.
+    mutating func miss(_ count: UInt64) {
+      if case .missing(let known)? = items.last {
+        items[items.count - 1] = .missing(known + count)
+      } else {
+        items.append(.missing(count))
+      }
+    }
+  }
+
+  /// What the thread is at.
+  private struct Work {
+    var output: any LogTap.Output
+    var items: ArraySlice<Item> = []
+    /// Of the batch at work: what is not written yet.
+    var records: ArraySlice<LogReader.Record> = []
+    /// The size of that batch.
+    var bytes = 0
+    /// Records that are missing before the next one, and are to be reported there.
+    var missing: UInt64 = 0
+    /// All that were missed.
+    var missed: UInt64 = 0
+    /// How often in a row nothing could be written.
+    var failures = 0
+    /// Whether that was reported.
+    var isFailing = false
+    /// When it is tried again, as monotonic time.
+    var retry: UInt64 = 0
+  }
+
+  /// How long a store's closing waits for what is still to be written, in nanoseconds.
+  private static let timeout: Int64 = 1_000_000_000
+  /// How often a record is tried.
+  private static let tries = 10
+  /// The first pause before another try, which doubles up to the longest, in nanoseconds.
+  private static let (shortestPause, longestPause): (Int64, Int64) = (100_000_000, 1_000_000_000)
+
+  private let tap: LogTap
+  private let reports: TapReports
+  private let levels: UInt8
+  private let state = LockedValue(State())
+  private let worker = Worker("mmlog-tap")
+  /// Fulfilled when all has been written.
+  private let end = Promise<Void>()
+  private var dictionaryTaken = 0
+  private let reader: RowsReader
+  private lazy var work = Work(output: tap.makeOutput())
+
+  init(_ tap: LogTap, _ identity: SessionIdentity, _ reports: TapReports) {
+    (self.tap, self.reports) = (tap, reports)
+    reader = RowsReader(identity, tap.filter)
+    levels = .max << tap.filter.minimumLevel.rawValue
+  }
+
+  // MARK: - On the drainer's thread
+
+  func take(
+    _ rows: borrowing RowBuilder, dictionary: UnsafeRawBufferPointer, _ clock: TickClock
+  ) {
+    guard rows.summary.levels & levels != 0 else { return }
+    let count = rows.count(levels: levels)
+    let payload = rows.payload(levels: levels)
+    let entries = Array(dictionary[dictionaryTaken...])
+    let isTaken = state.withLock { state in
+      guard state.bytes == 0 || state.bytes + payload.count <= tap.capacity else {
+        state.miss(count)
+        return false
+      }
+      state.bytes += payload.count
+      state.items.append(
+        .batch(Batch(payload: payload, count: count, entries: entries, clock: clock)))
+      return true
+    }
+    if isTaken { dictionaryTaken = dictionary.count } else { reports.missed(count) }
+    // At the first records. If there can be no thread now, the next ones try.
+    try? worker.start { [self] in pass(isLast: $0) }
+    worker.wake()
+  }
+
+  func finish() { worker.finish() }
+
+  func waitForEnd() {
+    // Else it goes away by itself, if whoever keeps it waiting ever lets it.
+    if worker.isStarted { _ = end.wait(atMost: Self.timeout) }
+  }
+
+  // MARK: - On its own thread
+
+  /// - Returns: After how many nanoseconds it is to be called again.
+  private func pass(isLast: Bool) -> Int64 {
+    let now = Clock.monotonic()
+    if now < work.retry, !isLast { return Int64(work.retry - now) }
+    defer { if isLast { end.fulfill(()) } }
+    do {
+      while try writeNext() {}
+      return 60_000_000_000
+    } catch {
+      if isLast { return giveUp() }
+      let pause = failed(error)
+      work.retry = Clock.monotonic() + UInt64(pause)
+      return pause
+    }
+  }
+
+  /// Writes some of what is next.
+  ///
+  /// - Returns: False if there is nothing.
+  private func writeNext() throws -> Bool {
+    if work.records.isEmpty, !findRecords(), work.missing == 0 { return false }
+    if work.missing > 0 {
+      try work.output.write(missing: work.missing)
+      work.missing = 0
+    }
+    if !work.records.isEmpty {
+      let count = try work.output.write(work.records)
+      precondition(
+        (1...work.records.count).contains(count),
+        "LogTap.Output.write wrote \(count) of \(work.records.count) records")
+      work.records = work.records.dropFirst(count)
+      if work.records.isEmpty { endBatch() }
+    }
+    succeeded()
+    return true
+  }
+
+  /// Takes items until there are records to write.
+  ///
+  /// - Returns: False if no item is left.
+  private func findRecords() -> Bool {
+    while work.records.isEmpty {
+      if work.items.isEmpty {
+        work.items = state.withLock { state in
+          defer { state.items = [] }
+          return state.items[...]
+        }
+      }
+      switch work.items.popFirst() {
+      case nil: return false
+      case .missing(let count):
+        work.missing += count
+        work.missed += count
+        // Said before what comes behind it.
+        return true
+      case .batch(let batch): begin(batch)
+      }
+    }
+    return true
+  }
+
+  private func begin(_ batch: Batch) {
+    var records: [LogReader.Record] = []
+    reader.learn(batch.entries)
+    reader.read(batch.payload, batch.clock) { record in
+      if let record = edited(record) { records.append(record) }
+    }
+    (work.records, work.bytes) = (records[...], batch.payload.count)
+    if records.isEmpty { endBatch() }
+  }
+
+  /// The record as the tap's owner wants it; nil: not at all.
+  private func edited(_ record: LogReader.Record) -> LogReader.Record? {
+    guard let edit = tap.edit else { return record }
+    var copy = EditableRecord(record)
+    return edit(&copy) ? copy.records?.first ?? record : nil
+  }
+
+  private func endBatch() {
+    state.withLock { $0.bytes -= work.bytes }
+    work.bytes = 0
+  }
+
+  private func succeeded() {
+    work.failures = 0
+    if !work.isFailing { return }
+    work.isFailing = false
+    reports.resumed(tap.name, missed: work.missed)
+  }
+
+  /// - Returns: After how many nanoseconds to try again.
+  private func failed(_ error: any Error) -> Int64 {
+    if !work.isFailing { reports.failed(tap.name, error) }
+    work.isFailing = true
+    work.failures += 1
+    if work.failures >= Self.tries, !work.records.isEmpty {
+      work.failures = 0
+      work.records.removeFirst()
+      miss(1)
+      if work.records.isEmpty { endBatch() }
+    }
+    return min(Self.longestPause, Self.shortestPause << Int64(min(work.failures, 10)))
+  }
+
+  private func miss(_ count: UInt64) {
+    work.missing += count
+    work.missed += count
+    reports.missed(count)
+  }
+
+  /// The store closes: what is left is missed.
+  private func giveUp() -> Int64 {
+    repeat {
+      miss(UInt64(work.records.count))
+      work.records = []
+    } while findRecords()
+    return 0
+  }
+}

@@ -1,0 +1,125 @@
+import Glibc
+import MMLog
+import MMLogReader
+import MMLogTaps
+import Testing
+import TestSupport
+
+/// Fields of an entry as a receiver of the journal's native protocol takes it apart.
+private func fields(of bytes: [UInt8]) throws -> [(String, [UInt8])] {
+  var (fields, rest) = ([(String, [UInt8])](), bytes[...])
+  while !rest.isEmpty {
+    let end = try #require(rest.firstIndex { $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: "\n") })
+    let name = String(decoding: rest[..<end], as: UTF8.self)
+    let isText = rest[end] == UInt8(ascii: "=")
+    rest = rest[(end + 1)...]
+    let value: ArraySlice<UInt8>
+    if isText {
+      let end = try #require(rest.firstIndex(of: UInt8(ascii: "\n")))
+      value = rest[..<end]
+    } else {
+      try #require(rest.count > 8)
+      let size = rest.prefix(8).reversed().reduce(0) { $0 << 8 | Int($1) }
+      rest = rest.dropFirst(8)
+      try #require(rest.count > size)
+      value = rest.prefix(size)
+    }
+    fields.append((name, Array(value)))
+    rest = rest[value.endIndex...]
+    #expect(rest.first == UInt8(ascii: "\n"))
+    rest = rest.dropFirst()
+  }
+  return fields
+}
+
+@Suite("Records in the journal")
+struct JournalTests {
+  private func text(_ name: String, _ fields: [(String, [UInt8])]) -> String? {
+    fields.first { $0.0 == name }.map { String(decoding: $0.1, as: UTF8.self) }
+  }
+
+  @Test("each record is an entry, and what it has are fields; bytes and line ends go as they are")
+  func entries() throws {
+    let folder = TemporaryDirectory()
+    let path = folder("socket")
+    let receiver = try TestReceiver(path: path)
+    let test = try TestStore { $0.taps = [LogTap(Journal(path: path), from: .info)] }
+    test.log.debug("not sent")
+    test.log.warning(
+      "order \(7, name: "order.id")\nPRIORITY=0",
+      metadata: ["priority": "0", "_UID": "0", "9": .bytes([0, 10, 255]), "venue": "XETR"])
+    try test.store.close()
+    let messages = receiver.stop()
+    try #require(messages.count == 1)
+    let entry = try fields(of: messages[0].bytes)
+    #expect(text("MESSAGE", entry) == "order 7\nPRIORITY=0")
+    #expect(entry.filter { $0.0 == "PRIORITY" }.map(\.1) == [[UInt8(ascii: "4")]])
+    #expect(text("SYSLOG_IDENTIFIER", entry) == "test")
+    #expect(text("SYSLOG_PID", entry) == "\(getpid())")
+    #expect(text("CODE_FILE", entry) == "MMLogTests/JournalTests.swift")
+    #expect(text("MMLOG_LABEL", entry) == "test" && text("MMLOG_LEVEL", entry) == "warning")
+    #expect(text("ORDER_ID", entry) == "7" && text("VENUE", entry) == "XETR")
+    #expect(text("FIELD_PRIORITY", entry) == "0" && text("FIELD__UID", entry) == "0")
+    #expect(entry.first { $0.0 == "FIELD_9" }?.1 == [0, 10, 255])
+    let isValid = entry.allSatisfy { name, _ in
+      name.utf8.first.map { (65...90).contains($0) } == true && name.utf8.count <= 64
+        && name.utf8.allSatisfy { (65...90).contains($0) || (48...57).contains($0) || $0 == 95 }
+    }
+    #expect(isValid)
+  }
+
+  @Test("an entry that is too large for a datagram comes as a sealed file in memory")
+  func large() throws {
+    let folder = TemporaryDirectory()
+    let path = folder("socket")
+    let receiver = try TestReceiver(path: path)
+    var tap = LogTap(Journal(path: path))
+    // The record is in several frames, which wait together.
+    tap.capacity = 16 << 20
+    let test = try TestStore { [tap] in $0.taps = [tap] }
+    let long = String(repeating: "long\n", count: 400_000)
+    test.log.info("\(long, privacy: .public)")
+    test.log.info("short")
+    try test.store.close()
+    let messages = receiver.stop()
+    try #require(messages.count == 2)
+    #expect(messages[0].bytes.isEmpty)
+    #expect(text("MESSAGE", try fields(of: try #require(messages[0].file))) == long)
+    #expect(text("MESSAGE", try fields(of: messages[1].bytes)) == "short")
+  }
+
+  @Test("a journal that goes and comes back gets what was logged meanwhile, and events say so")
+  func goneAndBack() async throws {
+    let folder = TemporaryDirectory()
+    let path = folder("socket")
+    let test = try TestStore { $0.taps = [LogTap(Journal(path: path))] }
+    var events = test.store.events.makeAsyncIterator()
+    let first = try TestReceiver(path: path)
+    test.log.info("first")
+    try await test.store.flush(.archive)
+    while first.count < 1 { usleep(1000) }
+    #expect(first.stop().count == 1)
+    unlink(path)
+    test.log.info("second")
+    try await test.store.flush(.archive)
+    while let event = await events.next() {
+      if case .tapFailed(let tap, let error) = event {
+        #expect(tap == "Journal" && "\(error)".contains(path))
+        break
+      }
+    }
+    let second = try TestReceiver(path: path)
+    test.log.info("third")
+    try await test.store.flush(.archive)
+    while let event = await events.next() {
+      if case .tapResumed(let tap, let missed) = event {
+        #expect(tap == "Journal" && missed == 0)
+        break
+      }
+    }
+    try await test.store.close()
+    let messages = try second.stop().map { text("MESSAGE", try fields(of: $0.bytes)) }
+    #expect(messages == ["second", "third"])
+    #expect(test.store.statistics.missedByTaps == 0)
+  }
+}

@@ -1,0 +1,142 @@
+import Foundation
+import MMLog
+import MMLogReader
+import MMLogSystem
+import MMLogTaps
+import Testing
+import TestSupport
+
+/// Keeps what it gets.
+private final class Kept: Sendable {
+  let records = LockedValue<[LogReader.Record]>([])
+  let missing = LockedValue<UInt64>(0)
+  var messages: [String] { records.withLock { $0.map(\.message) } }
+}
+
+private struct Keeper: LogTap.Output {
+  let kept: Kept
+  /// Called before each write.
+  var before: @Sendable () throws -> Void = {}
+
+  func write(_ records: ArraySlice<LogReader.Record>) throws -> Int {
+    try before()
+    // One at a time, as little as there may be.
+    kept.records.withLock { $0.append(records[records.startIndex]) }
+    return 1
+  }
+
+  func write(missing count: UInt64) throws {
+    try before()
+    kept.missing.withLock { $0 += count }
+  }
+}
+
+@Suite("Taps")
+struct TapTests {
+  @Test("each tap has a level and a filter of its own, and gets records in their order")
+  func several() throws {
+    let (all, warnings, orders) = (Kept(), Kept(), Kept())
+    var filter = LogReader.Filter()
+    filter.labels = ["orders.*"]
+    let test = try TestStore { configuration in
+      configuration.taps = [
+        LogTap(Keeper(kept: all)), LogTap(Keeper(kept: warnings), from: .warning),
+        LogTap(Keeper(kept: orders), filter: filter),
+      ]
+    }
+    let book = test.store.logger(label: "orders.book")
+    for number in 0..<10 {
+      test.log.info("info \(number)")
+      test.log.error("error \(number)")
+      book.info("order \(number)")
+      if number % 3 == 0 { try test.store.flush(.archive) }
+    }
+    let archived = try test.closeAndRead().messages
+    #expect(all.messages == archived && archived.count == 30)
+    #expect(warnings.messages == (0..<10).map { "error \($0)" })
+    #expect(orders.messages == (0..<10).map { "order \($0)" })
+  }
+
+  @Test("a tap may drop a record or change its copy; what is archived stays")
+  func edits() throws {
+    let kept = Kept()
+    var tap = LogTap(Keeper(kept: kept))
+    tap.edit = { record in
+      if record["drop"] != nil { return false }
+      record["user"] = nil
+      record["added"] = .int(1)
+      record.level = .error
+      return true
+    }
+    let test = try TestStore { $0.taps = [tap] }
+    test.log.info("dropped", metadata: ["drop": true])
+    test.log.info("of \("alice", name: "user", privacy: .public)", metadata: ["venue": "XETR"])
+    let archived = try test.closeAndRead().records
+    let records = kept.records.withLock { $0 }
+    try #require(records.count == 1 && archived.count == 2)
+    #expect(records[0].message == "of <private>" && records[0].level == .error)
+    #expect(records[0].fields.map(\.name) == ["venue", "added"])
+    #expect(archived[1].message == "of alice" && archived[1].level == .info)
+  }
+
+  @Test("a tap that blocks keeps neither log calls nor archives nor other taps nor closing waiting")
+  func blocked() throws {
+    let (stuck, other) = (Kept(), Kept())
+    let gate = Promise<Void>()
+    let begun = Promise<Void>()
+    let test = try TestStore { configuration in
+      var tap = LogTap(
+        Keeper(kept: stuck) {
+          begun.fulfill(())
+          _ = gate.wait(atMost: .max)
+        })
+      tap.capacity = 4 << 10
+      configuration.taps = [tap, LogTap(Keeper(kept: other))]
+    }
+    for number in 0..<2000 {
+      test.log.info("number \(number)")
+      if number % 20 == 0 { try test.store.flush(.archive) }
+    }
+    _ = begun.wait(atMost: .max)
+    try test.store.flush(.archive)
+    #expect(test.store.statistics.missedByTaps > 1000)
+    let archived = try test.closeAndRead().messages
+    #expect(archived.count == 2000 && other.messages == archived)
+    gate.fulfill(())
+  }
+
+  @Test("a tap that throws is tried again, and then goes on behind the record, which is counted")
+  func throwing() async throws {
+    struct Refusal: Error {}
+    let kept = Kept()
+    let tries = LockedValue(0)
+    let test = try TestStore { configuration in
+      configuration.taps = [
+        LogTap(
+          Keeper(kept: kept) {
+            let count = tries.withLock {
+              $0 += 1
+              return $0
+            }
+            if count <= 10 { throw Refusal() }
+          })
+      ]
+    }
+    var events = test.store.events.makeAsyncIterator()
+    test.log.info("refused")
+    test.log.info("taken")
+    try await test.store.flush(.archive)
+    var reports: [String] = []
+    while reports.count < 2, let event = await events.next() {
+      switch event {
+      case .tapFailed(let tap, let error): reports.append("\(tap) \(error is Refusal)")
+      case .tapResumed(let tap, let missed): reports.append("\(tap) \(missed)")
+      default: break
+      }
+    }
+    try await test.store.close()
+    #expect(reports == ["Keeper true", "Keeper 1"])
+    #expect(kept.messages == ["taken"] && kept.missing.withLock { $0 } == 1)
+    #expect(test.store.statistics.missedByTaps == 1)
+  }
+}

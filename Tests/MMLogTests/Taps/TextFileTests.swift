@@ -1,0 +1,116 @@
+import Foundation
+import MMLog
+import MMLogReader
+import MMLogSystem
+import MMLogTaps
+import Testing
+import TestSupport
+
+@Suite("Records in a text file")
+struct TextFileTests {
+  /// The files of a folder whose names begin as given, the oldest first.
+  private func files(_ folder: TemporaryDirectory, _ prefix: String) throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: folder.path)
+      .filter { $0.hasPrefix(prefix) }.sorted {
+        ($0 == "log.txt" ? "~" : $0) < ($1 == "log.txt" ? "~" : $1)
+      }
+  }
+
+  @Test("files are rotated by size, the oldest are removed, and no record is missing in the others")
+  func size() throws {
+    let folder = TemporaryDirectory()
+    let path = folder("log.txt")
+    try Data("mine\n".utf8).write(to: URL(fileURLWithPath: folder("log-notes.txt")))
+    let test = try TestStore {
+      $0.taps = [LogTap(TextFile(path, rotation: .init(size: 4 << 10, age: nil), count: 3))]
+    }
+    for number in 0..<1000 {
+      test.log.info("number \(number)")
+      if number % 10 == 0 { try test.store.flush(.archive) }
+    }
+    try test.store.close()
+    let names = try files(folder, "log").filter { $0 != "log-notes.txt" }
+    #expect(names.count == 3 && names.last == "log.txt", "\(names)")
+    var text = ""
+    for name in names {
+      let bytes = try folder.bytes(name)
+      #expect(bytes.count < 5 << 10)
+      text += String(decoding: bytes, as: UTF8.self)
+    }
+    let numbers = text.split(separator: "\n").compactMap { line in
+      line.split(separator: " ").firstIndex(of: "number").flatMap {
+        Int(line.split(separator: " ")[$0 + 1])
+      }
+    }
+    #expect(numbers == Array((1000 - numbers.count)..<1000) && numbers.count > 20)
+    #expect(try folder.bytes("log-notes.txt") == Array("mine\n".utf8))
+  }
+
+  @Test("a file goes on after a restart, until it is as old as it may be")
+  func age() throws {
+    let folder = TemporaryDirectory()
+    let path = folder("log.txt")
+    func log(_ text: String) throws {
+      let test = try TestStore {
+        $0.taps = [LogTap(TextFile(path, rotation: .init(size: nil, age: .seconds(3600))))]
+      }
+      test.log.info("\(text, privacy: .public)")
+      try test.store.close()
+    }
+    try log("first")
+    try log("second")
+    #expect(try files(folder, "log") == ["log.txt"])
+    let file = try MMLogSystem.File.open(path, .read)
+    let noted = try #require(try file.attribute("user.mmlog.begun"))
+    let begun = try #require(Int64(String(decoding: noted, as: UTF8.self)))
+    try file.setAttribute("user.mmlog.begun", Array("\(begun - 3_600_000_000_000)".utf8))
+    try log("third")
+    let names = try files(folder, "log")
+    try #require(names.count == 2)
+    let texts = try names.map { String(decoding: try folder.bytes($0), as: UTF8.self) }
+    #expect(texts[0].contains("first") && texts[0].contains("second") && texts[1].contains("third"))
+  }
+
+  @Test("a file that somebody moves away is begun anew, in a directory that was removed, too")
+  func moved() throws {
+    let folder = TemporaryDirectory()
+    let path = folder("logs/log.txt")
+    let test = try TestStore { $0.taps = [LogTap(TextFile(path))] }
+    func logged(_ text: String) throws -> String {
+      test.log.info("\(text, privacy: .public)")
+      try test.store.flush(.archive)
+      while true {
+        let bytes = (try? folder.bytes("logs/log.txt")) ?? []
+        let contents = String(decoding: bytes, as: UTF8.self)
+        if contents.contains(text) { return contents }
+        usleep(1000)
+      }
+    }
+    _ = try logged("first")
+    try FileManager.default.moveItem(atPath: path, toPath: folder("logs/log.txt.1"))
+    #expect(try !logged("second").contains("first"))
+    try FileManager.default.moveItem(atPath: folder("logs"), toPath: folder("moved"))
+    #expect(try !logged("third").contains("second"))
+    try test.store.close()
+  }
+
+  #if DEBUG
+    @Test("what a full disk has cut is written again, once there is room, and nothing is missing")
+    func fullDisk() async throws {
+      let folder = TemporaryDirectory()
+      let path = folder("log.txt")
+      let test = try TestStore { $0.taps = [LogTap(TextFile(path))] }
+      var events = test.store.events.makeAsyncIterator()
+      ForcedFault.force(.write, errno: ENOSPC, times: 3, under: path)
+      test.log.info("first")
+      test.log.info("second")
+      try await test.store.flush(.archive)
+      while let event = await events.next() { if case .tapFailed = event { break } }
+      while let event = await events.next() { if case .tapResumed = event { break } }
+      try await test.store.close()
+      let lines = String(decoding: try folder.bytes("log.txt"), as: UTF8.self).split(
+        separator: "\n")
+      #expect(lines.count == 2 && lines[0].contains("first") && lines[1].contains("second"))
+    }
+  #endif
+}
