@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import MMLog
 import MMLogReader
@@ -121,5 +122,94 @@ struct JournalTests {
     let messages = try second.stop().map { text("MESSAGE", try fields(of: $0.bytes)) }
     #expect(messages == ["second", "third"])
     #expect(test.store.statistics.missedByTaps == 0)
+  }
+
+  @Test(
+    "systemd-journald itself takes the entries, small and large, and journalctl shows their fields",
+    .enabled(if: RealJournal.isAvailable, "needs root, unshare, systemd-journald and journalctl"))
+  func realJournal() throws {
+    let journal = try RealJournal()
+    defer { journal.stop() }
+    let path = journal.socket
+    var tap = LogTap(Journal(identifier: "orders", path: path))
+    tap.capacity = 16 << 20
+    let test = try TestStore { [tap] in $0.taps = [tap] }
+    let long = String(repeating: "long\n", count: 100_000)
+    test.log.error("order \(7, name: "order.id")\nsecond line", metadata: ["_UID": "1"])
+    test.log.info("\(long, privacy: .public)")
+    try test.store.close()
+    let entries = try journal.entries(2, of: "orders")
+    #expect(entries[0]["MESSAGE"] as? String == "order 7\nsecond line")
+    #expect(entries[0]["PRIORITY"] as? String == "3" && entries[0]["ORDER_ID"] as? String == "7")
+    #expect(entries[0]["_UID"] as? String == "\(getuid())")
+    #expect(entries[0]["FIELD__UID"] as? String == "1")
+    #expect(entries[1]["MESSAGE"] as? String == long)
+  }
+}
+
+/// systemd-journald in a mount namespace of its own, with a /run of its own.
+private final class RealJournal {
+  private static let programs = [
+    "/usr/bin/unshare", "/lib/systemd/systemd-journald", "/usr/bin/journalctl",
+  ]
+
+  static var isAvailable: Bool {
+    getuid() == 0 && programs.allSatisfy { access($0, X_OK) == 0 }
+  }
+
+  private let process = Process()
+  /// Its /run, as this process sees it.
+  private var run: String { "/proc/\(process.processIdentifier)/root/run" }
+  var socket: String { "\(run)/systemd/journal/socket" }
+
+  init() throws {
+    process.executableURL = URL(fileURLWithPath: Self.programs[0])
+    process.arguments = [
+      "--mount", "/bin/sh", "-c",
+      "mount -t tmpfs none /run && mkdir -p /run/systemd /run/log/journal"
+        + " && exec \(Self.programs[1])",
+    ]
+    process.standardError = FileHandle.nullDevice
+    try process.run()
+    // Until the mount, it is the machine's.
+    while access("\(run)/log/journal/\(try machine())/system.journal", F_OK) != 0 {
+      try #require(process.isRunning)
+      usleep(10_000)
+    }
+  }
+
+  private func machine() throws -> String {
+    try String(contentsOfFile: "/etc/machine-id", encoding: .utf8)
+      .trimmingCharacters(in: .whitespacesAndNewlines)
+  }
+
+  /// Waits for so many entries of an identifier, in their order.
+  func entries(_ count: Int, of identifier: String) throws -> [[String: Any]] {
+    while true {
+      try #require(process.isRunning)
+      let (reader, output) = (Process(), Pipe())
+      reader.executableURL = URL(fileURLWithPath: Self.programs[2])
+      reader.arguments = [
+        "--directory", "\(run)/log/journal/\(try machine())", "--output", "json", "--all",
+        "SYSLOG_IDENTIFIER=\(identifier)",
+      ]
+      reader.standardOutput = output
+      reader.standardError = FileHandle.nullDevice
+      try reader.run()
+      let lines = output.fileHandleForReading.readDataToEndOfFile().split(
+        separator: UInt8(ascii: "\n"))
+      reader.waitUntilExit()
+      if lines.count >= count {
+        return try lines.map {
+          try #require(try JSONSerialization.jsonObject(with: Data($0)) as? [String: Any])
+        }
+      }
+      usleep(20_000)
+    }
+  }
+
+  func stop() {
+    process.terminate()
+    process.waitUntilExit()
   }
 }
