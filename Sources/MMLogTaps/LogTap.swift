@@ -50,7 +50,8 @@ public struct LogTap: Sendable {
   /// ``/MMLog/Logger/level``.
   public var filter: LogReader.Filter
   /// Changes the tap's copy of a record before it is written; false: the record is not written.
-  /// What is archived stays as it is. Called on the tap's thread. Default: nil, nothing is changed.
+  /// What is archived stays as it is. A copy that cannot be written, since a value is nested too
+  /// deep, counts as missed. Called on the tap's thread. Default: nil, nothing is changed.
   public var edit: (@Sendable (inout EditableRecord) -> Bool)?
   /// How many bytes of records may wait, as the ring has them. Default 1 MiB; a single larger one
   /// may, if no other waits.

@@ -192,7 +192,11 @@ final class TapThread: RecordTap, @unchecked Sendable {
   private func edited(_ record: LogReader.Record) -> LogReader.Record? {
     guard let edit = tap.edit else { return record }
     var copy = EditableRecord(record)
-    return edit(&copy) ? copy.records?.first ?? record : nil
+    guard edit(&copy) else { return nil }
+    if let edited = copy.records?.first { return edited }
+    // Not as it was: the edit may have taken something private out of it.
+    miss(1)
+    return nil
   }
 
   private func endBatch() {

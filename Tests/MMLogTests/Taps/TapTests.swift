@@ -79,6 +79,24 @@ struct TapTests {
     #expect(archived[1].message == "of alice" && archived[1].level == .info)
   }
 
+  @Test("a copy that cannot be written is missed, and never written as it was")
+  func unwritableEdit() throws {
+    let kept = Kept()
+    var tap = LogTap(Keeper(kept: kept))
+    tap.edit = { record in
+      if record.fields.isEmpty { return true }
+      record["secret"] = nil
+      record["deep"] = (0..<100).reduce(.int(1)) { value, _ in .array([value]) }
+      return true
+    }
+    let test = try TestStore { [tap] in $0.taps = [tap] }
+    test.log.info("of \("alice", name: "secret", privacy: .public)")
+    test.log.info("other")
+    try test.store.close()
+    #expect(kept.messages == ["other"] && kept.missing.withLock { $0 } == 1)
+    #expect(test.store.statistics.missedByTaps == 1)
+  }
+
   @Test("a tap that blocks keeps neither log calls nor archives nor other taps nor closing waiting")
   func blocked() throws {
     let (stuck, other) = (Kept(), Kept())
