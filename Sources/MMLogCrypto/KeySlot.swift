@@ -38,6 +38,8 @@ package enum KeySlot {
   package static func decrypt(
     _ bytes: [UInt8], with identities: [Identity]
   ) throws(CryptoError) -> SecretKey {
+    // Without libcrypto, that is what is wrong, and not that no identity fits.
+    try Cryptography.prepare()
     let file = try AgeFile(bytes)
     let fileKey = try unwrap(file.stanzas, with: identities)
     guard Cryptography.areEqual(file.code, try authenticationCode(of: file.header, fileKey)) else {

@@ -112,16 +112,19 @@ struct JournalTests {
     let second = try TestReceiver(path: path)
     test.log.info("third")
     try await test.store.flush(.archive)
+    var missed: UInt64 = 0
     while let event = await events.next() {
-      if case .tapResumed(let tap, let missed) = event {
-        #expect(tap == "Journal" && missed == 0)
+      if case .tapResumed("Journal", let count) = event {
+        missed = count
         break
       }
     }
     try await test.store.close()
     let messages = try second.stop().map { text("MESSAGE", try fields(of: $0.bytes)) }
-    #expect(messages == ["second", "third"])
-    #expect(test.store.statistics.missedByTaps == 0)
+    // A machine that is busy for longer than a record is tried may miss the first.
+    let earlier = missed == 0 ? "second" : LogTap.notice(ofMissing: 1)
+    #expect(missed <= 1 && messages == [earlier, "third"])
+    #expect(test.store.statistics.missedByTaps == missed)
   }
 
   @Test(

@@ -70,28 +70,24 @@ final class TestReceiver: @unchecked Sendable {
       let connection = accept(descriptor, nil, nil)
       if connection < 0 { continue }
       receive(from: connection)
-      close(connection)
+      end(connection)
     }
   }
 
-  /// False when it is to end.
+  /// Waits until there is something to take; false when it is to end. What came before the end is
+  /// taken, too.
   private func wait(for descriptor: CInt) -> Bool {
-    while !isStopping.load(ordering: .acquiring) {
+    while true {
+      let isLast = isStopping.load(ordering: .acquiring)
       var poll = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-      if Glibc.poll(&poll, 1, 20) > 0 { return true }
+      if Glibc.poll(&poll, 1, isLast ? 0 : 20) > 0 { return true }
+      if isLast { return false }
     }
-    return false
   }
 
   private func receive(from descriptor: CInt) {
     var buffer = [UInt8](repeating: 0, count: 1 << 20)
-    while true {
-      // What was sent before the end is taken, too.
-      if !wait(for: descriptor) {
-        var poll = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        if Glibc.poll(&poll, 1, 0) <= 0 { return }
-      }
-      guard let message = receiveOne(descriptor, &buffer) else { return }
+    while wait(for: descriptor), let message = receiveOne(descriptor, &buffer) {
       received.withLock { $0.append(message) }
     }
   }
@@ -137,8 +133,14 @@ final class TestReceiver: @unchecked Sendable {
     isStopping.store(true, ordering: .releasing)
     thread?.join()
     thread = nil
-    close(descriptor)
+    end(descriptor)
     return received.withLock { $0 }
+  }
+
+  /// Closes a socket for whoever has it: children of `fork()` in other tests may.
+  private func end(_ descriptor: CInt) {
+    shutdown(descriptor, CInt(SHUT_RDWR))
+    close(descriptor)
   }
 
   var count: Int { received.withLock { $0.count } }
