@@ -133,9 +133,7 @@ private final class OpenChunk {
     body(&text)
     let size = text.count
     let kept = text.withUnsafeBytes { bytes in
-      var kept = min(size, ReportRecords.longest)
-      // Not within a character: what follows begins one.
-      while kept < size, bytes[kept] & 0xC0 == 0x80 { kept -= 1 }
+      let kept = bytes.countOfWholeCharacters(within: ReportRecords.longest)
       texts.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes[..<kept]))
       return kept
     }

@@ -1,7 +1,7 @@
 import MMLogSystem
 
 /// A connection that is made when something is sent, and made anew after an error.
-struct Connection: ~Copyable {
+final class Connection {
   private let address: Socket.Address
   private var socket: Socket?
 
@@ -9,7 +9,7 @@ struct Connection: ~Copyable {
 
   /// Sends with `body`; once more on a new connection if the one that there was has broken: whoever
   /// listens may have been started anew.
-  mutating func send(_ body: (borrowing Socket) throws(SystemError) -> Void) throws(SystemError) {
+  func send(_ body: (borrowing Socket) throws(SystemError) -> Void) throws(SystemError) {
     if socket != nil {
       do throws(SystemError) {
         return try attempt(body)
@@ -18,7 +18,7 @@ struct Connection: ~Copyable {
     try attempt(body)
   }
 
-  private mutating func attempt(
+  private func attempt(
     _ body: (borrowing Socket) throws(SystemError) -> Void
   ) throws(SystemError) {
     if socket == nil { socket = try Socket.connect(to: address) }
@@ -31,11 +31,4 @@ struct Connection: ~Copyable {
       throw error
     }
   }
-}
-
-/// Keeps a ``Connection`` for a value that is copied.
-final class SharedConnection {
-  var connection: Connection
-
-  init(_ address: Socket.Address) { connection = Connection(address) }
 }

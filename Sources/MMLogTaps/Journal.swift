@@ -16,11 +16,12 @@ import MMLogSystem
 /// | field | value |
 /// | - | - |
 /// | `MESSAGE` | the message with its arguments in it, byte for byte |
-/// | `PRIORITY` | 7 for `trace` and `debug`, 6 `info`, 5 `notice`, 4 `warning`, 3 `error`, 2 `critical` |
+/// | `PRIORITY` | syslog's severity: from 7, `trace` and `debug`, to 2, `critical` |
 /// | `SYSLOG_IDENTIFIER` | the store's name, or ``init(identifier:path:)``'s |
 /// | `SYSLOG_PID`, `TID` | process and thread |
 /// | `CODE_FILE`, `CODE_LINE`, `CODE_FUNC` | the log statement |
-/// | `MMLOG_TIME`, `MMLOG_LABEL`, `MMLOG_LEVEL`, `MMLOG_SESSION` | when it was logged, as RFC 3339 has it; label, level and session |
+/// | `MMLOG_TIME` | when it was logged, as RFC 3339 has it |
+/// | `MMLOG_LABEL`, `MMLOG_LEVEL`, `MMLOG_SESSION` | label, level and session |
 /// | `TRACE_ID`, `SPAN_ID` | trace and span, in hexadecimal digits |
 ///
 /// Other fields have their names in capitals, with `_` for what is neither a letter nor a digit;
@@ -31,7 +32,7 @@ import MMLogSystem
 /// The protocol: https://systemd.io/JOURNAL_NATIVE_PROTOCOL
 public struct Journal: LogTap.Output {
   private let identifier: String?
-  private let connection: SharedConnection
+  private let connection: Connection
   private var time = TimeFormatter(.utc)
 
   /// A journal.
@@ -41,7 +42,7 @@ public struct Journal: LogTap.Output {
   ///   - path: The journal's socket.
   public init(identifier: String? = nil, path: String = "/run/systemd/journal/socket") {
     self.identifier = identifier
-    connection = SharedConnection(.local(path: path, .datagrams))
+    connection = Connection(.local(path: path, .datagrams))
   }
 
   /// Sends the first record: sendmsg(2).
@@ -62,7 +63,7 @@ public struct Journal: LogTap.Output {
 
   private func send(_ entry: JournalEntry) throws(SystemError) {
     let bytes = entry.bytes
-    try connection.connection.send { (socket) throws(SystemError) in
+    try connection.send { (socket) throws(SystemError) in
       try bytes.span.bytes.withUnsafeBytes { (bytes) throws(SystemError) in
         do throws(SystemError) {
           try socket.send(bytes)

@@ -48,7 +48,7 @@ public struct Syslog: LogTap.Output {
   private let framing: SyslogMessage.Framing
   private let facility: Facility
   private let enterprise: Int
-  private let connection: SharedConnection
+  private let connection: Connection
   /// Who sends, once it is known.
   private var sender = (host: "-", application: "-", process: "-")
 
@@ -65,16 +65,16 @@ public struct Syslog: LogTap.Output {
     (self.facility, self.enterprise) = (facility, enterprise)
     switch address {
     case .local(let path):
-      connection = SharedConnection(.local(path: path, .datagrams))
+      connection = Connection(.local(path: path, .datagrams))
       framing = .datagram
     case .localStream(let path):
-      connection = SharedConnection(.local(path: path, .stream))
+      connection = Connection(.local(path: path, .stream))
       framing = .lineEnd
     case .udp(let host, let port):
-      connection = SharedConnection(.host(host, port: "\(port)", .datagrams))
+      connection = Connection(.host(host, port: "\(port)", .datagrams))
       framing = .datagram
     case .tcp(let host, let port):
-      connection = SharedConnection(.host(host, port: "\(port)", .stream))
+      connection = Connection(.host(host, port: "\(port)", .stream))
       framing = .length
     }
   }
@@ -106,7 +106,7 @@ public struct Syslog: LogTap.Output {
   }
 
   private func send(_ message: SyslogMessage) throws(SystemError) {
-    try connection.connection.send { (socket) throws(SystemError) in
+    try connection.send { (socket) throws(SystemError) in
       for limit in [Int.max, 8 << 10, 1 << 10] {
         do throws(SystemError) {
           return try message.bytes(framing, limit).span.bytes.withUnsafeBytes {
@@ -145,7 +145,7 @@ struct SyslogMessage {
   ///   cut, and structured data left out.
   func bytes(_ framing: Framing, _ limit: Int) -> [UInt8] {
     var bytes = Array("<\(priority)>1 ".utf8)
-    bytes += timeText
+    bytes += timeText.utf8
     for (text, longest) in [
       (sender.host, 255), (sender.application, 48), (sender.process, 128), (id, 32),
     ] {
@@ -155,7 +155,8 @@ struct SyslogMessage {
     bytes.append(UInt8(ascii: " "))
     bytes += data.isEmpty || data.count > limit ? [UInt8(ascii: "-")] : data
     if !body.isEmpty { bytes.append(UInt8(ascii: " ")) }
-    bytes += Self.cut(body, limit)
+    // Cut where a character ends.
+    bytes += body.prefix(body.withUnsafeBytes { $0.countOfWholeCharacters(within: limit) })
     switch framing {
     case .datagram: return bytes
     case .lineEnd: return bytes + [UInt8(ascii: "\n")]
@@ -163,15 +164,8 @@ struct SyslogMessage {
     }
   }
 
-  /// With six digits of a second, as many as there may be.
-  private var timeText: [UInt8] {
-    var text = TextBuffer()
-    var formatter = TimeFormatter(.utc)
-    formatter.append(time, to: &text)
-    let bytes = text.withUnsafeBytes { Array($0) }
-    guard let dot = bytes.firstIndex(of: UInt8(ascii: ".")) else { return [UInt8(ascii: "-")] }
-    return bytes[..<(dot + 7)] + [UInt8(ascii: "Z")]
-  }
+  /// With six digits of a second, as many as there may be, out of nine.
+  private var timeText: String { UTCTime(time).description.dropLast(4) + "Z" }
 
   /// PRINTUSASCII: other bytes become `_`; `-` stands for nothing.
   static func printable(
@@ -182,14 +176,6 @@ struct SyslogMessage {
       (33...126).contains(byte) && !excluded.contains(byte) ? byte : UInt8(ascii: "_")
     }
     return bytes.isEmpty ? [UInt8(ascii: "-")] : bytes
-  }
-
-  /// Cut where a character ends.
-  private static func cut(_ bytes: [UInt8], _ limit: Int) -> ArraySlice<UInt8> {
-    guard bytes.count > limit else { return bytes[...] }
-    var end = limit
-    while end > 0, bytes[end] & 0xC0 == 0x80 { end -= 1 }
-    return bytes[..<end]
   }
 
   /// `[fields@32473 name="value"]`; empty without fields.

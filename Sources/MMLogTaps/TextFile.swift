@@ -74,9 +74,7 @@ public struct TextFile: LogTap.Output {
     zone: LogTimeZone = .local
   ) {
     precondition(count >= 1, "TextFile: count is \(count), and must be at least 1")
-    let slash = path.utf8.lastIndex(of: UInt8(ascii: "/"))
-    folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
-    name = slash.map { String(path[path.utf8.index(after: $0)...]) } ?? path
+    (folder, name) = path.splitAtLastSlash
     (self.path, self.format, self.rotation) = (path, format, rotation)
     (self.count, self.mode) = (count, mode)
     writer = LineWriter(format.makeFormatter(for: nil, zone: zone))
@@ -141,11 +139,8 @@ public struct TextFile: LogTap.Output {
   }
 
   private func rotatedName(_ time: Timestamp) -> String {
-    var text = TextBuffer()
-    var formatter = TimeFormatter(.utc)
-    formatter.append(time, to: &text)
     // As ISO 8601 has it without separators: names sort by time.
-    let stamp = text.text().replacingOffset().filter { $0 != "-" && $0 != ":" }
+    let stamp = UTCTime(time).description.filter { $0 != "-" && $0 != ":" }
     let (base, suffix) = nameParts
     return "\(base)-\(stamp)\(suffix)"
   }
@@ -183,12 +178,5 @@ public struct TextFile: LogTap.Output {
     let time = isNew ? now : (try? file.status().modified).map(Timestamp.init) ?? now
     try? file.setAttribute(attribute, Array("\(time.nanosecondsSince1970)".utf8))
     return time
-  }
-}
-
-extension String {
-  /// A time in UTC with `Z` in place of `+00:00`.
-  fileprivate func replacingOffset() -> String {
-    hasSuffix("+00:00") ? dropLast(6) + "Z" : self
   }
 }

@@ -214,9 +214,7 @@ import Testing
     for number in 11...20 { test.log.info("record \(number)") }
     // What a process leaves that is killed now.
     let left = TemporaryDirectory()
-    for name in try Folder.names(test.folder.path) where !name.hasPrefix(".") {
-      try Folder.write(Folder.read(test.folder(name)), to: left(name))
-    }
+    try Folder.copy(test.folder.path, to: left.path) { !$0.hasPrefix(".") }
     let receiver = Receiver()
     let shipper = try Shipper(
       of: left.path, as: "test", to: receiver, configuration: .quick())

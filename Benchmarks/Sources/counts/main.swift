@@ -54,15 +54,16 @@ func order(_ index: Int) -> Order { orders[index] }
 func number(_ index: Int) -> Int { index }
 
 let isShipped = CommandLine.arguments.dropFirst(3).first == "shipped"
-let shipper = try Shipper(of: CommandLine.arguments[1], as: "counts", to: Nowhere())
-if isShipped {
+let shipper =
+  isShipped ? try Shipper(of: CommandLine.arguments[1], as: "counts", to: Nowhere()) : nil
+if let shipper {
   try shipper.start()
   // So that it has something to do meanwhile.
   for index in 0..<2000 { log.message(index) }
   try store.flush(.archive)
 }
 try count("order", order, log.order)
-if isShipped {
+if let shipper {
   while shipper.statistics.records < 2000 { usleep(1000) }
   exit(0)
 }

@@ -71,7 +71,7 @@ extension RecordCursor {
   /// The record with its metadata complete.
   package func endingMetadata() -> RecordCursor {
     putDown()
-    return RecordCursor(putDownIn: writer, checksum: writer.endMetadata(0))
+    return RecordCursor(putDownIn: writer, checksum: writer.endUnusualMetadata())
   }
 
   /// The same where there is no key set.
@@ -251,9 +251,7 @@ extension UnsafeMutablePointer<mmlog_writer> {
       UnsafeMutableRawPointer(next + 2) <= UnsafeMutableRawPointer(pointee.limit)
     else { return beginUnusualMetadata(start, next, checksum, flags) }
     next.pointee = 0
-    pointee.record_start = start
-    pointee.record_next = next + 1
-    pointee.record_flags = UInt32(flags)
+    RecordCursor(self, start, next + 1, checksum: checksum, flags: flags).putDown()
     pointee.values_are_checked = 1
   }
 
@@ -295,8 +293,9 @@ extension UnsafeMutablePointer<mmlog_writer> {
     Int((UInt(bitPattern: end) &- UInt(bitPattern: start)) / UInt(wordSize))
   }
 
+  /// The same where nobody has passed a check on, or the key set is not at hand.
   @inline(never)
-  private func endUnusualMetadata() -> UInt64 {
+  fileprivate func endUnusualMetadata() -> UInt64 {
     var cursor = RecordCursor(putDownIn: self)
     // Of one that is lost, nothing counts.
     if pointee.lost == 0, pointee.keys_size != MMLOG_NO_KEYS, let number = KeySets.number(self) {

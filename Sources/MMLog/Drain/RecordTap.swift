@@ -1,5 +1,4 @@
 package import MMLogFormat
-import Synchronization
 
 /// How records are given to somebody besides being archived; see ``RecordTap``.
 package protocol RecordTapSettings: Sendable {

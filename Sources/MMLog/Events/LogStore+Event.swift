@@ -46,7 +46,7 @@ extension LogStore {
     /// until ``tapResumed(tap:missed:)``.
     case tapFailed(tap: String, error: any Error)
     /// A tap writes again. `missed` is how many records it has not written since the session began:
-    /// they found no room while they waited. The archives have them.
+    /// they found no room, or could not be written. The archives have them.
     case tapResumed(tap: String, missed: UInt64)
     /// An archive of ``LogStore/pendingArchives`` could not be sent, or not be marked. It is given
     /// back, and comes again.

@@ -328,10 +328,8 @@ extension UnsafeMutablePointer<mmlog_writer> {
     let one = mmlog_crc32c_word(none, text.words.0)
     let two = mmlog_crc32c_word(one, text.words.1)
     check = count > wordSize ? two : count > 0 ? one : none
-    // With its length.
-    let size = (count &+ (2 &* wordSize &- 1)) & ~(wordSize &- 1)
-    pointee.record_next = UnsafeMutableRawPointer(mutating: target).advanced(by: size)
-      .assumingMemoryBound(to: UInt64.self)
+    let end = UnsafeMutableRawPointer(target) + paddedSize(wordSize &+ count)
+    pointee.record_next = end.assumingMemoryBound(to: UInt64.self)
   }
 
   /// Writes a length and 9 to 32 bytes, for which there is room, without a loop.

@@ -59,11 +59,8 @@ public struct StateSlotPlace: @unchecked Sendable {
   package static func store(
     _ text: UnsafeBufferPointer<UInt8>, in state: UnsafeMutablePointer<mmlog_state>
   ) {
-    var size = text.count
-    if size > StateSlotLayout.longestText {
-      size = StateSlotLayout.longestText
-      while size > 0, text[size] & 0xC0 == 0x80 { size -= 1 }
-    }
+    let size = UnsafeRawBufferPointer(text)
+      .countOfWholeCharacters(within: StateSlotLayout.longestText)
     let capacity = StateSlotLayout.longestText / wordSize
     withUnsafeTemporaryAllocation(of: UInt64.self, capacity: capacity) { words in
       words.initialize(repeating: 0)

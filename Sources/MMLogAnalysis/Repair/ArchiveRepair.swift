@@ -164,8 +164,10 @@ struct ArchiveRepair {
       known.removeLast()
     }
     guard header.ordinal >= writer.frameCount, header.ordinal <= Self.greatestOrdinal else {
-      if case .whole = content { displaced.append(frame) }
-      if case .partial = content { displaced.append(frame) }
+      switch content {
+      case .whole, .partial: displaced.append(frame)
+      case .nothing, .superfluous: break
+      }
       return
     }
     if header.ordinal > writer.frameCount {

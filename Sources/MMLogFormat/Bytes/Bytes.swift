@@ -11,6 +11,15 @@ extension UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(rebasing: self[offset..<offset + count])
   }
 
+  /// How many of the first bytes of a text in UTF-8, at most `limit`, are whole characters.
+  package func countOfWholeCharacters(within limit: Int) -> Int {
+    if count <= limit { return count }
+    var end = limit
+    // What follows begins a character.
+    while end > 0, self[end] & 0xC0 == 0x80 { end -= 1 }
+    return end
+  }
+
   /// Whether the bytes are the same, compared eight at a time.
   func equals(_ other: UnsafeRawBufferPointer) -> Bool {
     guard count == other.count else { return false }

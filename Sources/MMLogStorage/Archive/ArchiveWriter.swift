@@ -490,32 +490,31 @@ package final class ArchiveWriter {
       var header = fields
       (header.archive, header.ordinal, header.previous) = (archive, ordinal, chain?.head)
       let stored = try encrypted(payload, &header)
-      let offset = start + bytes.count
+      let place = bytes.count
       header.encode(storing: stored, into: &bytes)
-      try append(header.type, bytes.count - header.frameSize)
-      if header.type != .dictionary { index.append(IndexEntry(offset: offset, header: header)) }
-      ordinal += 1
-      frameCount += 1
+      try end(header, at: place)
     }
 
     /// Adds a frame as it stands in the archive that this is a copy of.
     mutating func add(_ header: FrameHeader, asIs frame: [UInt8]) throws(SystemError) {
-      let offset = start + bytes.count
+      let place = bytes.count
       bytes += frame
-      try append(header.type, offset - start)
-      if header.type != .dictionary { index.append(IndexEntry(offset: offset, header: header)) }
-      ordinal += 1
-      frameCount += 1
+      try end(header, at: place)
     }
 
-    /// Chains what comes next to the frame that begins there.
-    private mutating func append(_ type: FrameType, _ place: Int) throws(SystemError) {
+    /// Ends the frame that begins there: what comes next is chained to it.
+    private mutating func end(_ header: FrameHeader, at place: Int) throws(SystemError) {
       try withLibrary(path) { () throws(CryptoError) in
         try bytes.withUnsafeBufferPointer { (bytes) throws(CryptoError) in
           let frame = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[place...])
-          try chain?.append(type, frame)
+          try chain?.append(header.type, frame)
         }
       }
+      if header.type != .dictionary {
+        index.append(IndexEntry(offset: start + place, header: header))
+      }
+      ordinal += 1
+      frameCount += 1
     }
 
     private func encrypted(

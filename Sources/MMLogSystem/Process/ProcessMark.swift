@@ -12,7 +12,9 @@ package struct ProcessMark: Hashable, Sendable, LosslessStringConvertible {
   /// The calling process; nil if /proc does not say when it started.
   package static var current: ProcessMark? {
     let id = CurrentProcess.id
-    guard let boot, let namespace, let start = start(of: id) else { return nil }
+    guard let boot, let namespace,
+      let start = ProcessLine(of: UInt32(bitPattern: id))?.start
+    else { return nil }
     return ProcessMark(boot: boot, namespace: namespace, id: id, start: start)
   }
 
@@ -26,8 +28,8 @@ package struct ProcessMark: Hashable, Sendable, LosslessStringConvertible {
   package var isGone: Bool {
     guard boot == Self.boot, namespace == Self.namespace else { return false }
     if kill(id, 0) != 0, errno == ESRCH { return true }
-    if let start = Self.start(of: id), start != self.start { return true }
-    return ProcessState(of: UInt32(bitPattern: id), name: nil) == .dead
+    guard let line = ProcessLine(of: UInt32(bitPattern: id)) else { return false }
+    return line.state == .dead || line.start.map { $0 != start } ?? false
   }
 
   /// Its four numbers, with colons between.
@@ -51,12 +53,4 @@ package struct ProcessMark: Hashable, Sendable, LosslessStringConvertible {
   /// `pid:[4026531836]`
   private static let namespace = UInt64(
     Host.target(of: "/proc/self/ns/pid").filter(\.isNumber))
-
-  /// The twenty-second field of /proc/PID/stat; nil if it cannot be read.
-  private static func start(of id: Int32) -> UInt64? {
-    let line = Host.contents(of: "/proc/\(id)/stat")
-    guard let name = line.lastIndex(of: ")") else { return nil }
-    let fields = line[name...].split(separator: " ").dropFirst()
-    return fields.count > 19 ? UInt64(fields[fields.startIndex + 19]) : nil
-  }
 }

@@ -14,22 +14,45 @@ package enum ProcessState: Equatable, Sendable {
   ///
   /// - Parameters:
   ///   - id: The process's number.
-  ///   - name: Its program's name; nil: any.
-  package init?(of id: UInt32, name: String?) {
+  ///   - name: Its program's name.
+  package init?(of id: UInt32, name: String) {
+    guard let line = ProcessLine(of: id), name.utf8.prefix(15).elementsEqual(line.name.utf8),
+      let state = line.state
+    else { return nil }
+    self = state
+  }
+}
+
+/// What the kernel says of a process in a line, taken apart: /proc/PID/stat, proc(5).
+struct ProcessLine {
+  /// The first 15 bytes of its program's name.
+  let name: Substring
+  /// What stands behind the name, the state first.
+  private let fields: [Substring]
+
+  /// Nil if there is no such process here, or it is not shown.
+  init?(of id: UInt32) {
     let line = Host.contents(of: "/proc/\(id)/stat")
     // What stands in parentheses may have any character in it.
     guard let start = line.firstIndex(of: "("), let end = line.lastIndex(of: ")"), start < end
     else {
       return nil
     }
-    let known = line[line.index(after: start)..<end]
-    if let name, !name.utf8.prefix(15).elementsEqual(known.utf8) { return nil }
-    switch line[end...].dropFirst().first(where: { $0 != " " }) {
-    case "T", "t": self = .stopped
-    case "D": self = .waitingForDisk
-    case "Z", "X", "x": self = .dead
-    case nil: return nil
-    default: self = .running
+    name = line[line.index(after: start)..<end]
+    fields = line[end...].dropFirst().split(separator: " ")
+  }
+
+  /// Nil if the line is cut.
+  var state: ProcessState? {
+    switch fields.first?.first {
+    case "T", "t": .stopped
+    case "D": .waitingForDisk
+    case "Z", "X", "x": .dead
+    case nil: nil
+    default: .running
     }
   }
+
+  /// When the process started, in ticks since the boot; nil if the line is cut.
+  var start: UInt64? { fields.count > 19 ? UInt64(fields[19]) : nil }
 }

@@ -46,12 +46,7 @@ import Testing
 
   /// A sealed archive, with a frame for each text: a dictionary frame, and one of records.
   private func log(_ texts: [String]) -> TestLog {
-    let log = TestLog(session: 7)
-    log.writesRing = false
-    for (index, text) in texts.enumerated() {
-      log.write(text, ticks: UInt64(100 * index + 100))
-      log.archive()
-    }
+    let log = TestLog.archived(texts)
     log.close()
     return log
   }

@@ -224,10 +224,7 @@ import Testing
         let heads = try LogFiles([.path(logs)]).heads()
         // What a process that is killed here would leave.
         let left = folder("left\(rotates)")
-        try Folder.make(left)
-        for name in try Folder.names(logs) where !name.hasPrefix(".") {
-          try Folder.write(Folder.read("\(logs)/\(name)"), to: "\(left)/\(name)")
-        }
+        try Folder.copy(logs, to: left) { !$0.hasPrefix(".") }
         let sessions = try LogRecovery.recover(left) { Issue.record("\($0)") }
         try store.close()
         #expect(sessions.map(\.recordCount) == [1])
@@ -252,10 +249,7 @@ import Testing
       log.info("record 1")
       // What a process that is killed here would leave, but for its archive.
       let left = folder("left")
-      try Folder.make(left)
-      for name in try Folder.names(logs) where name.hasSuffix(".ring") {
-        try Folder.write(Folder.read("\(logs)/\(name)"), to: "\(left)/\(name)")
-      }
+      try Folder.copy(logs, to: left) { $0.hasSuffix(".ring") }
       let sessions = try LogRecovery.recover(left) { Issue.record("\($0)") }
       try store.close()
       let path = try #require(sessions.first?.archives.first?.path)

@@ -38,10 +38,16 @@ package enum Folder {
     try bytes.withUnsafeBytes { try file.writeFully($0, at: 0) }
   }
 
-  /// Copies all files of a folder into another, new one.
-  package static func copy(_ path: String, to target: String) throws {
+  /// Copies files of a folder into another, which is made if it is missing.
+  ///
+  /// - Parameter isWanted: Which of them, by their names.
+  package static func copy(
+    _ path: String, to target: String, where isWanted: (String) -> Bool = { _ in true }
+  ) throws {
     try make(target)
-    for name in try names(path) { try write(read("\(path)/\(name)"), to: "\(target)/\(name)") }
+    for name in try names(path) where isWanted(name) {
+      try write(read("\(path)/\(name)"), to: "\(target)/\(name)")
+    }
   }
 
   /// Removes a folder and everything in it, or a file.

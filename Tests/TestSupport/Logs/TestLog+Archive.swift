@@ -90,6 +90,18 @@ extension TestLog {
     (frameCount, recordCount, builtFrames) = (0, 0, [])
   }
 
+  /// An archive that is not closed, with these texts in a frame of records each, behind the one that
+  /// has their entries.
+  package static func archived(_ texts: [String]) -> TestLog {
+    let log = TestLog(session: 7)
+    log.writesRing = false
+    for (index, text) in texts.enumerated() {
+      log.write(text, ticks: UInt64(100 * index + 100))
+      log.archive()
+    }
+    return log
+  }
+
   /// Leaves out ordinals of frames.
   package func loseFrames(_ count: UInt64) { frameCount += count }
 
