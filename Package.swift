@@ -82,7 +82,9 @@ let package = Package(
     .target(name: "MMLogReader", dependencies: ["MMLogStorage", "MMLogFormat", "MMLogSystem"]),
     .target(
       name: "MMLogAnalysis",
-      dependencies: ["MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem"]),
+      dependencies: [
+        "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogCrypto", "MMLogSystem",
+      ]),
     .target(
       name: "MMLogReport",
       dependencies: ["MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat"],

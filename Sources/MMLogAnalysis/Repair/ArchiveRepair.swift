@@ -99,7 +99,7 @@ struct ArchiveRepair {
     let payload: [UInt8]
     do {
       payload = try archive.payload(of: frame)
-    } catch FormatError.encrypted, FormatError.missingCoder {
+    } catch FormatError.encrypted, FormatError.missingCoder, is CryptoError {
       // Its checksum is right.
       return .whole(nil)
     } catch {

@@ -50,6 +50,18 @@ package struct LogDictionary: Sendable {
     return true
   }
 
+  /// Whether it has an entry in whose place another would be inserted.
+  package func hasEntry(like entry: DictionaryEntry) -> Bool {
+    switch entry {
+    case .callSite(let id, _): callSites[id] != nil
+    case .label(let id, _): labels[id] != nil
+    case .keySet(let id, _): keySets[id] != nil
+    case .sessionFields: sessionFields != nil
+    case .lastState: lastState != nil
+    case .recipients: !recipients.isEmpty
+    }
+  }
+
   /// Inserts every entry that follows one another in `bytes`, up to a zero word or their end.
   ///
   /// - Returns: The offsets and lengths of what is no valid entry, or was one too many.

@@ -5,7 +5,8 @@ package import MMLogSystem
 extension ArchiveFile {
   /// The payload of a frame, checked and decompressed.
   ///
-  /// - Throws: ``FormatError`` if it is corrupted, ``SystemError`` if it cannot be read.
+  /// - Throws: ``FormatError`` if it is corrupted or no identity opens it, ``SystemError`` if it
+  ///   cannot be read, ``CryptoError`` if it cannot be decrypted though an identity opens it.
   package func payload(of frame: Frame) throws -> [UInt8] {
     guard let payload = try payload(of: frame, ifWanted: { _, _ in true }) else {
       throw FormatError.truncated
@@ -53,9 +54,9 @@ extension ArchiveFile {
         try header.withUnsafeBytes { try cipher.decrypt(stored, header: $0) }
       }
     } catch let error as CryptoError {
+      // Who has the key, but no memory for it, is told so: that is no lack of a key.
       throw error == .notAuthentic
-        ? FormatError.invalid("payload: it was changed after it was encrypted")
-        : FormatError.encrypted(error)
+        ? FormatError.invalid("payload: it was changed after it was encrypted") : error
     }
   }
 

@@ -239,13 +239,14 @@ package struct Recovery: ~Copyable {
       try ring.note(archive: number, &noted)
     }
     TestPoint.reach(.recoveryCutOff)
-    let (count, corruption) = try moveRecords(to: series, coverage)
+    let dictionary = image.dictionaryEntries(with: archives)
+    let (count, corruption) = try moveRecords(to: series, dictionary, coverage)
     // After the others, which they stand between: see FORMAT.md, 8.
-    let flightCount = image.hasFlight ? try moveFlight(to: series, coverage) : 0
+    let flightCount = image.hasFlight ? try moveFlight(to: series, dictionary, coverage) : 0
     // The ring goes next. What the dead process wrote last may not be on the disk yet.
     if let last = archives.last, last.isClosed { try last.sync() }
     let end = image.end.recovered(at: .now)
-    try finish(series, archives, end)
+    try finish(series, dictionary, archives, end)
     // Of one that a recovery has sealed which then died, nobody was notified.
     if sealed.isEmpty, let last = archives.last { sealed.insert(last.path) }
     let infos = (try? infos(directory)) ?? []
@@ -454,7 +455,7 @@ package struct Recovery: ~Copyable {
 
   /// - Returns: How many there were, and where there should be more.
   private func moveRecords(
-    to series: ArchiveSeries, _ coverage: Coverage
+    to series: ArchiveSeries, _ dictionary: [UInt8], _ coverage: Coverage
   ) throws -> (count: Int, corruption: [Corruption]) {
     let image = image
     let runs = runs { segment, record, offset in
@@ -465,14 +466,16 @@ package struct Recovery: ~Copyable {
     }
     var collector = FrameCollector(runs)
     var noted = runs.map(\.taken)
-    let count = try move(&collector, to: series, FrameHeader(.records)) { collector in
+    let count = try move(&collector, to: series, dictionary, FrameHeader(.records)) { collector in
       try ring.note(collector.runs, &noted)
     }
     return (count, collector.runs.flatMap { corruption(in: $0, coverage) })
   }
 
   /// Moves the flight records that are left: what led to the end of the process.
-  private func moveFlight(to series: ArchiveSeries, _ coverage: Coverage) throws -> Int {
+  private func moveFlight(
+    to series: ArchiveSeries, _ dictionary: [UInt8], _ coverage: Coverage
+  ) throws -> Int {
     let image = image
     let runs = runs(areFlight: true) { segment, record, offset in
       let isLeft =
@@ -485,7 +488,7 @@ package struct Recovery: ~Copyable {
     var noted = runs.map(\.taken)
     var fields = FrameHeader(.records)
     fields.isFlight = true
-    return try move(&collector, to: series, fields) { collector in
+    return try move(&collector, to: series, dictionary, fields) { collector in
       try ring.note(collector.runs, areFlight: true, &noted)
     }
   }
@@ -511,12 +514,12 @@ package struct Recovery: ~Copyable {
   /// - Parameter moved: Called after each frame.
   /// - Returns: How many records it were.
   private func move(
-    _ collector: inout FrameCollector, to series: ArchiveSeries, _ header: FrameHeader,
+    _ collector: inout FrameCollector, to series: ArchiveSeries, _ dictionary: [UInt8],
+    _ header: FrameHeader,
     moved: (borrowing FrameCollector) throws -> Void
   ) throws -> Int {
     var fields = header
     fields.clock = image.clock
-    let dictionary = image.entries.flatMap { Array($0.bytes) }
     var count = 0
     var rows = RowBuilder()
     while true {
@@ -548,7 +551,7 @@ package struct Recovery: ~Copyable {
   /// Says in the session's last archive how it ended, unless a recovery that died after this
   /// already did.
   private func finish(
-    _ series: ArchiveSeries, _ archives: [ArchiveFile], _ end: SessionEnd
+    _ series: ArchiveSeries, _ dictionary: [UInt8], _ archives: [ArchiveFile], _ end: SessionEnd
   ) throws {
     if archives.last?.isClosed == true,
       archives.last?.frames.contains(where: { $0.header.type == .sessionEnd }) == true
@@ -560,8 +563,7 @@ package struct Recovery: ~Copyable {
     // Twice, if a recovery dies after this: it is the same one.
     if let crash = image.crash { try series.append(crash) }
     TestPoint.reach(.recoveryLossesWritten)
-    let dictionary = image.entries.flatMap { Array($0.bytes) } + lastState
-    try dictionary.withUnsafeBytes { try series.end(end, dictionary: $0) }
+    try (dictionary + lastState).withUnsafeBytes { try series.end(end, dictionary: $0) }
     TestPoint.reach(.recoveryClosed)
   }
 

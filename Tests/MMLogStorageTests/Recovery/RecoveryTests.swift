@@ -1,4 +1,5 @@
 import Foundation
+import MMLogAnalysis
 import MMLogFormat
 import MMLogReader
 import MMLogStorage
@@ -151,6 +152,25 @@ import Testing
     _ = try recover(in: log.folder)
     let names = try Directory.open(log.folder.path).names()
     #expect(names.map { FileNames.Archive(fileName: $0)?.number } == [4])
+  }
+
+  @Test("what a power cut took of the ring's dictionary, the next archive has from those before it")
+  func theDictionaryIsMadeWholeFromArchives() throws {
+    let down = TestLog(bootID: [UInt8](repeating: 9, count: 16))
+    for index in 0..<40 {
+      down.write("record \(index)", ticks: UInt64(index), thread: UInt32(index % 3 + 1))
+      if index == 19 { down.archive() }
+    }
+    let area = down.geometry.dictionaryOffset..<down.geometry.dictionaryOffset + down.dictionarySize
+    down.put(repeatElement(0, count: area.count), at: area.lowerBound)
+    down.save()
+    _ = try recover(in: down.folder)
+    let names = try Directory.open(down.folder.path).names().filter { $0.hasSuffix(".mmlog") }
+    // Each archive is read alone.
+    let reports = names.flatMap { LogFiles([.path(down.folder($0))]).verify() }
+    #expect(reports.flatMap(\.corruption).isEmpty)
+    #expect(
+      readHere([down.folder.path]).records.map(\.message) == (0..<40).map { "record \($0)" })
   }
 
   /// Of this boot, with records at `debug` as flight records.
