@@ -10,6 +10,7 @@ let package = Package(
     .library(name: "MMLogAnalysis", targets: ["MMLogAnalysis"]),
     .library(name: "MMLogReport", targets: ["MMLogReport"]),
     .library(name: "MMLogTaps", targets: ["MMLogTaps"]),
+    .library(name: "MMLogHTTP", targets: ["MMLogHTTP"]),
     .library(name: "MMLogShipping", targets: ["MMLogShipping"]),
     .library(name: "MMLogSwiftLog", targets: ["MMLogSwiftLog"]),
     .library(name: "MMLogTracing", targets: ["MMLogTracing"]),
@@ -92,6 +93,7 @@ let package = Package(
     .target(
       name: "MMLogTaps",
       dependencies: ["MMLog", "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem"]),
+    .target(name: "MMLogHTTP", dependencies: ["MMLog", "MMLogFormat", "MMLogSystem"]),
     .target(
       name: "MMLogShipping",
       dependencies: ["MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem"]),
@@ -209,6 +211,11 @@ let package = Package(
       name: "MMLogReportTests",
       dependencies: ["MMLogReport", "MMLogReader", "MMLogFormat", "TestSupport"]),
     .testTarget(
+      name: "MMLogHTTPTests",
+      dependencies: [
+        "MMLogHTTP", "MMLog", "MMLogReader", "MMLogFormat", "MMLogSystem", "TestSupport",
+      ]),
+    .testTarget(
       name: "MMLogTracingTests",
       dependencies: [
         "MMLogTracing", "MMLog", "MMLogReader", "MMLogFormat", "TestSupport",
@@ -283,8 +290,9 @@ if Context.environment["MMLOG_FUZZ"] != nil {
     .executableTarget(
       name: "mmlog-fuzz",
       dependencies: [
-        "MMLogReceiving", "MMLogShipping", "MMLogReport", "MMLogAnalysis", "MMLogReader",
-        "MMLogStorage", "MMLogFormat", "MMLogCrypto", "MMLogSystem", "TestSupport", "CMMLogWriter",
+        "MMLogHTTP", "MMLog", "MMLogReceiving", "MMLogShipping", "MMLogReport", "MMLogAnalysis",
+        "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogCrypto", "MMLogSystem", "TestSupport",
+        "CMMLogWriter",
       ],
       path: "Tests/Fuzz", exclude: ["mmlog.dict"]))
 }

@@ -28,6 +28,7 @@ let package = Package(
       name: "MMLogCalls",
       dependencies: [
         "CStatements", .product(name: "MMLog", package: "mmlog"),
+        .product(name: "MMLogHTTP", package: "mmlog"),
       ],
       swiftSettings: settings),
     .executableTarget(

@@ -18,6 +18,7 @@ func writeSeeds(of logs: String, to corpus: String) throws {
     putLevels(folder)
     putState(folder)
     putConsumer(folder)
+    putExchanges(folder)
     putDebugInformation(folder)
     try putKeys(folder)
   }
@@ -47,6 +48,16 @@ private func putTexts(_ corpus: String) {
   ]
   for (index, condition) in conditions.enumerated() {
     put(Array(condition.utf8), "\(corpus)/condition/\(index)")
+  }
+}
+
+private func putExchanges(_ corpus: String) {
+  let noises = [
+    "https://ann:pw@h:80/p?x=1%26\0;b=%2Fy#top", "{\"a\":[{\"b\":\"\\\"\"},\0\"],\"c\":null}",
+    "{\"body\":\"{\\\"a\\\":\0\\\"}\",'", "a token=[//x\0,\\u0070",
+  ]
+  for (index, noise) in noises.enumerated() {
+    put([UInt8(index), 0x55, UInt8(index), 9] + Array(noise.utf8), "\(corpus)/http/\(index)")
   }
 }
 

@@ -57,6 +57,9 @@ enum Target: String, CaseIterable {
   case keys
   /// The text of a consumer's state.
   case consumer
+  /// Four bytes that choose how a secret is encoded and where it is cut, what stands before it, a zero,
+  /// and what stands behind it in an HTTP exchange.
+  case http
 
   /// libFuzzer's callback has no place for it; it is set before that begins, and there is one
   /// thread.
@@ -82,6 +85,7 @@ enum Target: String, CaseIterable {
     case .debug: findStatements(bytes)
     case .request: readRequest(bytes)
     case .keys: readKeys(Array(bytes))
+    case .http: logExchange(bytes)
     case .consumer: readConsumer(String(decoding: bytes, as: UTF8.self))
     case .upload:
       let cut = bytes.count < 2 ? 0 : Int(bytes.load(0, as: UInt16.self))

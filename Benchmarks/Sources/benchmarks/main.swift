@@ -21,6 +21,7 @@ func runAll(_ settings: Settings) throws {
   if settings.wants(.decode) { try Decode(settings).run(&results) }
   if settings.wants(.queries) { try Queries(settings).run(&results) }
   if settings.wants(.maintenance) { try Maintenance(settings).run(&results) }
+  if settings.wants(.http) { try Exchanges(settings).run(&results) }
   if let path = settings.json { try results.write(to: path) }
 }
 

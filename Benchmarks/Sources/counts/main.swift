@@ -22,6 +22,7 @@ let store = try LogStore(directory: CommandLine.arguments[1], name: "counts")
 let log = MMLogCalls(store.logger(label: "counts"))
 let slots = SlotCalls(store)
 let bound = BoundCalls(store.logger(label: "counts"))
+let http = HTTPCalls(store.logger(label: "counts"))
 
 /// As many records as fit stay in this one's ring.
 var recording = LogStore.Configuration()
@@ -79,6 +80,8 @@ try count("manysites", number) { log.manysites($0 * 761 % 2000, orders[$0]) }
 try count("span", number, log.span)
 try count("corder", order, log.corder)
 try count("disabled", order, log.disabled)
+try count("exchange", order, http.exchange)
+try count("unrecorded", order, http.unrecorded)
 try count("slot", number, slots.slot)
 try count("slottext", order, slots.slottext)
 try count("flight", order, flight.flight)

@@ -23,10 +23,16 @@ package enum PrivateHash {
   /// SipHash-1-3 of the value, as the standard library's `Hasher` computes it.
   @usableFromInline @inline(never)
   package static func of<T: Hashable>(_ value: T) -> UInt64 {
+    var hasher = hasher()
+    hasher.combine(value)
+    return UInt64(bitPattern: Int64(hasher.finalize()))
+  }
+
+  /// What makes such a hash, for values that come in pieces.
+  package static func hasher() -> Hasher {
     var hasher = Hasher()
     hasher.combine(key.0)
     hasher.combine(key.1)
-    hasher.combine(value)
-    return UInt64(bitPattern: Int64(hasher.finalize()))
+    return hasher
   }
 }

@@ -1,0 +1,221 @@
+import MMLog
+import MMLogFormat
+import Synchronization
+
+extension HTTPLog {
+  /// Which message of an exchange a body is of.
+  public enum Message: Sendable {
+    /// The request.
+    case request
+    /// The response.
+    case response
+  }
+
+  /// A body that is recorded while it passes by: its bytes go where they went before, and are given to
+  /// ``append(_:)-(UnsafeRawBufferPointer)`` on the way.
+  ///
+  /// It keeps the redacted bytes, at most ``Options/longestBody``, and ``finish()`` records them. So a
+  /// body of any size takes no more memory than that, and behind the limit little time. Any thread.
+  public final class Body: @unchecked Sendable {
+    // Sendable: the parts are touched under the lock.
+    private let lock = Mutex(())
+    private let parts: [BodyPart]
+
+    fileprivate init(_ parts: [BodyPart]) { self.parts = parts }
+
+    /// Takes the next bytes of the body.
+    ///
+    /// - Parameter bytes: The bytes, which are redacted and copied.
+    public func append(_ bytes: UnsafeRawBufferPointer) {
+      lock.withLock { _ in for part in parts { part.append(bytes) } }
+    }
+
+    /// Takes the next bytes of the body.
+    ///
+    /// - Parameter bytes: The bytes, which are redacted and copied.
+    public func append(_ bytes: some Sequence<UInt8>) {
+      let isDone: Void? = bytes.withContiguousStorageIfAvailable {
+        append(UnsafeRawBufferPointer($0))
+      }
+      if isDone == nil { Array(bytes).withUnsafeBytes { append($0) } }
+    }
+
+    /// Records the body, as it came so far. Afterwards, it takes no more.
+    public func finish() {
+      lock.withLock { _ in for part in parts { part.finish() } }
+    }
+  }
+}
+
+extension HTTPLog.Exchange {
+  /// Has a body of the exchange be recorded while it passes by.
+  ///
+  /// Its record belongs to the exchange's span, and has the level ``HTTPLog/Options/bodyLevel``. Where
+  /// that is below the store's `archiveLevel`, bodies are flight records: they stay in the ring, and are
+  /// captured when somebody asks for it, or when the process dies.
+  ///
+  /// JSON and forms are redacted as they come. Of other types, only size and hash are recorded, unless
+  /// ``HTTPLog/Options/contentTypes`` names them.
+  ///
+  /// - Parameters:
+  ///   - message: Which message it is of.
+  ///   - contentType: What the field `content-type` says. Nil: it is not known.
+  /// - Returns: What takes the body; nil if it would not be recorded.
+  /// - Complexity: O(1); the body allocates.
+  public func body(of message: HTTPLog.Message, contentType: String?) -> HTTPLog.Body? {
+    let parts = ([self] + others).compactMap { BodyPart($0, message, contentType) }
+    return parts.isEmpty ? nil : HTTPLog.Body(parts)
+  }
+
+  /// Records a body of the exchange that is there as a whole. See ``body(of:contentType:)``.
+  ///
+  /// - Parameters:
+  ///   - bytes: The body. Evaluated only if it is recorded.
+  ///   - message: Which message it is of.
+  ///   - contentType: What the field `content-type` says. Nil: it is not known.
+  /// - Complexity: O(bytes up to ``HTTPLog/Options/longestBody``), and for a hash O(bytes).
+  public func record(
+    body bytes: @autoclosure () -> [UInt8], of message: HTTPLog.Message, contentType: String?
+  ) {
+    guard let body = body(of: message, contentType: contentType) else { return }
+    body.append(bytes())
+    body.finish()
+  }
+}
+
+/// A body as one log records it.
+private final class BodyPart {
+  private enum Reading {
+    case json(JSONRedaction)
+    case form(PairRedaction)
+    /// Text that may have JSON in it, whose fields are redacted first.
+    case text(JSONRedaction)
+    case binary(ValueHash)
+  }
+
+  private let shared: HTTPLog.Shared
+  private let span: Logger.Span
+  private let message: HTTPLog.Message
+  private var reading: Reading
+  private let memory: UnsafeMutableRawBufferPointer
+  private var output: RedactedOutput
+  private var size: Int64 = 0
+  private var isFinished = false
+
+  init?(_ exchange: HTTPLog.Exchange, _ message: HTTPLog.Message, _ contentType: String?) {
+    guard let shared = exchange.shared, let span = exchange.span else { return nil }
+    let options = shared.options
+    let elements = message == .request ? options.request : options.response
+    guard elements.contains(.body), shared.log.isEnabled(options.bodyLevel) else { return nil }
+    (self.shared, self.span, self.message) = (shared, span, message)
+    reading = Self.reading(contentType, options)
+    var capacity = max(options.longestBody, 16)
+    if case .binary = reading { capacity = 0 }
+    memory = .allocate(byteCount: capacity, alignment: 1)
+    output = RedactedOutput(memory)
+  }
+
+  deinit { memory.deallocate() }
+
+  private static func reading(_ contentType: String?, _ options: HTTPLog.Options) -> Reading {
+    let type = (contentType ?? "").prefix { $0 != ";" }.lowercased().filter { $0 != " " }
+    let compiled = options.redactor.compiled
+    guard options.contentTypes.contains(where: { Glob($0).matches(type) }) else {
+      return .binary(ValueHash())
+    }
+    if type.contains("json") { return .json(JSONRedaction(compiled)) }
+    if type.contains("form-urlencoded") { return .form(PairRedaction(compiled, .form)) }
+    return .text(JSONRedaction(compiled))
+  }
+
+  func append(_ bytes: UnsafeRawBufferPointer) {
+    if isFinished { return }
+    size += Int64(bytes.count)
+    switch reading {
+    case .binary(var hash):
+      if let start = bytes.baseAddress {
+        hash.combine(start.assumingMemoryBound(to: UInt8.self), bytes.count)
+      }
+      reading = .binary(hash)
+    // What is behind the limit is not even read.
+    case .json, .form, .text: if !output.isCut { redact(bytes) }
+    }
+  }
+
+  private func redact(_ bytes: UnsafeRawBufferPointer) {
+    switch reading {
+    case .json(var json):
+      json.append(bytes, to: &output)
+      reading = .json(json)
+    case .text(var json):
+      json.append(bytes, to: &output)
+      reading = .text(json)
+    case .form(var form):
+      form.append(bytes, to: &output)
+      reading = .form(form)
+    case .binary: break
+    }
+  }
+
+  func finish() {
+    if isFinished { return }
+    isFinished = true
+    switch reading {
+    case .binary(let hash): record(hash.value)
+    case .json(var json):
+      json.finish(to: &output)
+      record(String(decoding: output.bytes, as: UTF8.self))
+    case .form(var form):
+      form.finish(to: &output)
+      record(String(decoding: output.bytes, as: UTF8.self))
+    case .text(var json):
+      json.finish(to: &output)
+      let text = String(decoding: output.bytes, as: UTF8.self)
+      record(shared.options.redactor.redacted(text: text))
+    }
+  }
+
+  private var log: Logger { shared.log.with(span: span) }
+
+  private func record(_ text: String) {
+    let level = shared.options.bodyLevel
+    var fields: Logger.Metadata = [:]
+    if output.isCut { fields.append(true, for: "cut") }
+    switch message {
+    case .request:
+      log.log(
+        level: level,
+        """
+        request body of \(size, name: "http.request.body.size") bytes: \
+        \(text, name: "http.request.body.content", privacy: .public)
+        """, metadata: output.isCut ? fields : nil)
+    case .response:
+      log.log(
+        level: level,
+        """
+        response body of \(size, name: "http.response.body.size") bytes: \
+        \(text, name: "http.response.body.content", privacy: .public)
+        """, metadata: output.isCut ? fields : nil)
+    }
+  }
+
+  private func record(_ hash: UInt64) {
+    let level = shared.options.bodyLevel
+    switch message {
+    case .request:
+      log.log(
+        level: level,
+        """
+        request body of \(size, name: "http.request.body.size") bytes, hash \
+        \(hash, name: "http.request.body.hash", format: .hex)
+        """)
+    case .response:
+      log.log(
+        level: level,
+        """
+        response body of \(size, name: "http.response.body.size") bytes, hash \
+        \(hash, name: "http.response.body.hash", format: .hex)
+        """)
+    }
+  }
+}

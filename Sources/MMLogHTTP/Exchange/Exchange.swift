@@ -1,0 +1,183 @@
+public import MMLog
+import MMLogSystem
+
+extension HTTPLog {
+  /// An exchange that has begun: ``HTTPLog/begin(method:url:headers:task:file:function:line:column:)``.
+  ///
+  /// A value: copy it, keep it, send it to another thread, end it anywhere. One that is never ended is
+  /// what readers list as open, and of a process that died, as what was in flight.
+  public struct Exchange: Sendable {
+    @usableFromInline let shared: Shared?
+    @usableFromInline let span: Logger.Span?
+    /// What the end needs of the beginning, and further logs; nil: nothing.
+    @usableFromInline private(set) var extra: Extra?
+
+    /// One that is not recorded.
+    @inlinable @inline(__always)
+    init() { (shared, span, extra) = (nil, nil, nil) }
+
+    init(_ shared: Shared, _ span: Logger.Span, _ extra: Extra?) {
+      (self.shared, self.span, self.extra) = (shared, span, extra)
+    }
+
+    /// Few exchanges have it, and the others need not count its references.
+    @usableFromInline
+    final class Extra: Sendable {
+      let number: UInt64
+      let method, url: String
+      /// When the exchange began: nanoseconds.
+      let start: UInt64
+      /// The same exchange in further logs.
+      let others: [Exchange]
+
+      init(_ number: UInt64, _ method: String, _ url: String) {
+        (self.number, self.method, self.url, others) = (number, method, url, [])
+        start = Clock.monotonic()
+      }
+
+      init(_ extra: Extra?, _ others: [Exchange]) {
+        (number, method, url) = (extra?.number ?? 0, extra?.method ?? "", extra?.url ?? "")
+        (start, self.others) = (extra?.start ?? 0, others)
+      }
+    }
+
+    /// With the same exchange in further logs, those in which it is recorded.
+    func adding(_ others: [Exchange]) -> Exchange {
+      var exchange = self
+      if !others.isEmpty { exchange.extra = Extra(extra, others) }
+      return exchange
+    }
+
+    var others: [Exchange] { extra?.others ?? [] }
+
+    /// Whether its beginning was recorded, in this log or in a further one.
+    @inlinable public var isRecorded: Bool { shared != nil || extra != nil }
+
+    /// The number of the exchange in its ``HTTPLog``, from 1; 0 where exchanges are not counted, because
+    /// neither ``Elements/serialNumber``, ``Options/sampling`` nor ``Options/reporter`` asks for it.
+    public var serialNumber: UInt64 { extra?.number ?? 0 }
+
+    /// Records that a response ends the exchange. Its span has failed if the status is one of a failure:
+    /// see ``Options/role-swift.property``.
+    ///
+    /// - Parameters:
+    ///   - status: The status.
+    ///   - headers: The response's header fields. Evaluated only if they are recorded. Default: none.
+    ///   - size: The size of the response's body in bytes. Default: nil, it is not known.
+    ///   - file: The source file; leave the default.
+    ///   - function: The function; leave the default.
+    ///   - line: The line; leave the default.
+    ///   - column: The column; leave the default.
+    /// - Complexity: O(bytes of the header fields).
+    @inlinable @inline(__always)
+    public func end(
+      status: Int, headers: @autoclosure () -> HTTPHeaders = [:], size: Int? = nil,
+      file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
+      column: UInt32 = #column
+    ) {
+      guard isRecorded else { return }
+      end(status, headers, size, Place(file, function, line, column))
+    }
+
+    @usableFromInline @inline(never)
+    func end(_ status: Int, _ headers: () -> HTTPHeaders, _ size: Int?, _ place: Place) {
+      endOne(status, headers, size, place)
+      guard let extra else { return }
+      for other in extra.others { other.endOne(status, headers, size, place) }
+    }
+
+    private func endOne(
+      _ status: Int, _ headers: () -> HTTPHeaders, _ size: Int?, _ place: Place
+    ) {
+      guard let shared, let span else { return }
+      let elements = shared.options.response
+      var fields = fields(of: elements)
+      if elements.contains(.headers), shared.recordsHeaders {
+        shared.appendHeaders(headers, "http.response.header.", to: &fields)
+      }
+      let failed = status >= (shared.options.role == .client ? 400 : 500)
+      let size = elements.contains(.size) ? size : nil
+      if elements.contains(.status), let size {
+        span.end(
+          """
+          \(status, name: "http.response.status_code"), \
+          \(size, name: "http.response.body.size") bytes
+          """,
+          failed: failed, metadata: fields, file: place.file, function: place.function,
+          line: place.line, column: place.column)
+      } else if elements.contains(.status) {
+        span.end(
+          "\(status, name: "http.response.status_code")", failed: failed, metadata: fields,
+          file: place.file, function: place.function, line: place.line, column: place.column)
+      } else {
+        if let size { fields.append(.int(Int64(size)), for: "http.response.body.size") }
+        span.end(
+          "response", failed: failed, metadata: fields, file: place.file,
+          function: place.function, line: place.line, column: place.column)
+      }
+      if extra != nil { report(.response(status: status), fields) }
+    }
+
+    /// Records that an error ends the exchange. Its span has failed.
+    ///
+    /// - Parameters:
+    ///   - error: The error, recorded as `String(describing:)` puts it. URLs in it are redacted.
+    ///   - file: The source file; leave the default.
+    ///   - function: The function; leave the default.
+    ///   - line: The line; leave the default.
+    ///   - column: The column; leave the default.
+    public func fail(
+      _ error: any Error, file: StaticString = #fileID, function: StaticString = #function,
+      line: UInt32 = #line, column: UInt32 = #column
+    ) {
+      let place = Place(file, function, line, column)
+      failOne(error, place)
+      for other in others { other.failOne(error, place) }
+    }
+
+    private func failOne(_ error: any Error, _ place: Place) {
+      guard let shared, let span else { return }
+      let elements = shared.options.error
+      let fields = fields(of: elements)
+      let text = shared.redacted(String(describing: error), .text)
+      if elements.contains(.error) {
+        span.end(
+          """
+          \(String(describing: type(of: error)), name: "error.type", privacy: .public): \
+          \(text, name: "error.message", privacy: .public)
+          """,
+          failed: true, metadata: fields, file: place.file, function: place.function,
+          line: place.line, column: place.column)
+      } else {
+        span.end(
+          "failed", failed: true, metadata: fields, file: place.file, function: place.function,
+          line: place.line, column: place.column)
+      }
+      report(.error(text), fields)
+    }
+
+    /// What the end repeats of the beginning.
+    private func fields(of elements: Elements) -> Logger.Metadata? {
+      guard let extra else { return nil }
+      var fields: Logger.Metadata?
+      if elements.contains(.serialNumber) { fields.append(.uint(extra.number), for: "http.serial") }
+      shared?.append(extra.method, extra.url, elements, to: &fields)
+      return fields
+    }
+
+    /// Calls the reporter, if there is one.
+    func report(_ kind: Report.Kind, _ fields: Logger.Metadata?) {
+      guard let shared, let extra, let reporter = shared.options.reporter else { return }
+      var duration = Duration.zero
+      if case .request = kind {
+      } else {
+        duration = .nanoseconds(Int64(clamping: Clock.monotonic() &- extra.start))
+      }
+      reporter(
+        Report(
+          kind: kind, serialNumber: extra.number, method: extra.method,
+          url: shared.redacted(extra.url, .url), duration: duration,
+          fields: fields ?? Logger.Metadata()))
+    }
+  }
+}

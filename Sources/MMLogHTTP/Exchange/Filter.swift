@@ -1,0 +1,82 @@
+import MMLogFormat
+
+extension HTTPLog {
+  /// Which exchanges are recorded, by what they begin with.
+  struct Filter: Sendable {
+    private let hosts: Patterns
+    private let paths: Patterns
+    private let predicate: (@Sendable (Request) -> Bool)?
+
+    /// Nil if all are.
+    init?(_ options: Options) {
+      hosts = Patterns(options.hosts)
+      paths = Patterns(options.paths)
+      predicate = options.predicate
+      if hosts.isEmpty && paths.isEmpty && predicate == nil { return nil }
+    }
+
+    func passes(_ method: String, _ url: String) -> Bool {
+      if !hosts.isEmpty || !paths.isEmpty {
+        let place = URLPlace(url)
+        guard hosts.match(place.host), paths.match(place.path) else { return false }
+      }
+      return predicate?(Request(method: method, url: url)) ?? true
+    }
+  }
+
+  private struct Patterns {
+    private let allowed: [Glob]
+    private let excluded: [Glob]
+
+    init(_ names: Names) {
+      allowed = names.allowed.map { Glob($0) }
+      excluded = names.excluded.map { Glob($0) }
+    }
+
+    var isEmpty: Bool { allowed.isEmpty && excluded.isEmpty }
+
+    func match(_ name: String) -> Bool {
+      (allowed.isEmpty || allowed.contains { $0.matches(name) })
+        && !excluded.contains { $0.matches(name) }
+    }
+  }
+}
+
+/// Host and path of a URL, as filters see them.
+struct URLPlace {
+  /// In small letters, without user information and port; empty if the URL has none.
+  let host: String
+  /// Without query; `/` if the URL has none.
+  let path: String
+
+  init(_ url: String) {
+    let end = url.utf8.firstIndex { $0 == UInt8(ascii: "?") || $0 == UInt8(ascii: "#") }
+    let plain = url[..<(end ?? url.endIndex)]
+    guard let scheme = Self.endOfScheme(plain) else {
+      host = ""
+      path = plain.isEmpty ? "/" : String(plain)
+      return
+    }
+    let rest = plain[scheme...]
+    let slash = rest.utf8.firstIndex(of: UInt8(ascii: "/")) ?? rest.endIndex
+    host = Self.host(rest[..<slash]).lowercased()
+    path = slash == rest.endIndex ? "/" : String(rest[slash...])
+  }
+
+  private static func endOfScheme(_ url: Substring) -> Substring.Index? {
+    if url.hasPrefix("//") { return url.index(url.startIndex, offsetBy: 2) }
+    guard let colon = url.utf8.firstIndex(of: UInt8(ascii: ":")),
+      url[colon...].hasPrefix("://")
+    else { return nil }
+    return url.index(colon, offsetBy: 3)
+  }
+
+  private static func host(_ authority: Substring) -> Substring {
+    let at = authority.utf8.lastIndex(of: UInt8(ascii: "@"))
+    let host = at.map { authority[authority.utf8.index(after: $0)...] } ?? authority
+    if host.hasPrefix("["), let end = host.utf8.firstIndex(of: UInt8(ascii: "]")) {
+      return host[host.utf8.index(after: host.startIndex)..<end]
+    }
+    return host.utf8.firstIndex(of: UInt8(ascii: ":")).map { host[..<$0] } ?? host
+  }
+}

@@ -1,0 +1,149 @@
+public import MMLog
+
+extension HTTPLog {
+  /// What is recorded of an exchange, and of which exchanges. A record's time and a span's duration are
+  /// always there.
+  public struct Options: Sendable {
+    /// Which end of the connection logs: which statuses are failures depends on it.
+    public enum Role: Sendable {
+      /// Statuses from 400 on are failures.
+      case client
+      /// Statuses from 500 on are failures.
+      case server
+    }
+
+    /// Which end of the connection logs. Default: the client.
+    public var role = Role.client
+    /// The level of an exchange. Default: `info`.
+    public var level = Logger.Level.info
+    /// Header fields are recorded only while the logger records this level. Default: `debug`.
+    public var headersLevel = Logger.Level.debug
+    /// The level of bodies. Default: `trace`. See ``HTTPLog/Exchange/body(of:contentType:)``.
+    public var bodyLevel = Logger.Level.trace
+
+    /// What is recorded when an exchange begins. Default: method, URL, header fields, body.
+    public var request: Elements = [.method, .url, .headers, .body]
+    /// What is recorded when a response ends it. Default: status, size, header fields, body.
+    public var response: Elements = [.status, .size, .headers, .body]
+    /// What is recorded when an error ends it. Default: the error.
+    public var error: Elements = [.error]
+
+    /// What must not be recorded. Default: ``Redactor/standard``.
+    public var redactor = Redactor.standard
+
+    /// The hosts whose exchanges are recorded. Default: all.
+    public var hosts = Names()
+    /// The paths whose exchanges are recorded. Default: all.
+    public var paths = Names()
+    /// Whether an exchange is recorded. Called by ``HTTPLog/begin(method:url:headers:task:file:function:line:column:)``
+    /// on its thread, with what is not redacted. Default: nil, all are.
+    public var predicate: (@Sendable (Request) -> Bool)?
+    /// Records one of so many exchanges, the first one included. Default: 1, all. At least 1.
+    public var sampling: UInt64 = 1
+
+    /// The most bytes of a URL that are recorded. Default: 8 KiB.
+    public var longestURL = 8 << 10
+    /// The most header fields that are recorded of a message. Default: 64.
+    public var maximumHeaders = 64
+    /// The most bytes of a body that are recorded, after it is redacted. Default: 16 KiB.
+    public var longestBody = 16 << 10
+    /// The types of bodies that are recorded as text; of others, size and hash are. Patterns, in which
+    /// `*` stands for anything.
+    /// Default: JSON and forms, of which fields are redacted by their names. Of `text/*`, what has the
+    /// form of JSON or of `name=value` is redacted; of XML nothing is.
+    public var contentTypes = [
+      "application/json", "application/*+json", "application/x-ndjson",
+      "application/x-www-form-urlencoded",
+    ]
+
+    /// Called with each part of an exchange that was recorded, redacted, on the thread that logs it.
+    /// Default: nil.
+    public var reporter: (@Sendable (Report) -> Void)?
+
+    /// Options with the defaults.
+    public init() {}
+  }
+
+  /// What of an exchange is recorded.
+  public struct Elements: OptionSet, Sendable {
+    /// A bit for each element.
+    public let rawValue: UInt16
+    /// Takes a bit for each element.
+    public init(rawValue: UInt16) { self.rawValue = rawValue }
+
+    /// The method, as `http.request.method`.
+    public static let method = Elements(rawValue: 1 << 0)
+    /// The URL, as `url.full`.
+    public static let url = Elements(rawValue: 1 << 1)
+    /// The header fields, as `http.request.header.NAME` or `http.response.header.NAME`. See
+    /// ``Options/headersLevel``.
+    public static let headers = Elements(rawValue: 1 << 2)
+    /// The body, in a record of its own. See ``Options/bodyLevel``.
+    public static let body = Elements(rawValue: 1 << 3)
+    /// The status, as `http.response.status_code`.
+    public static let status = Elements(rawValue: 1 << 4)
+    /// The body's size in bytes, as `http.response.body.size`.
+    public static let size = Elements(rawValue: 1 << 5)
+    /// The error, as `error.type` and `error.message`.
+    public static let error = Elements(rawValue: 1 << 6)
+    /// What the caller says of the task, as `http.task`.
+    public static let taskDescription = Elements(rawValue: 1 << 7)
+    /// The number of the exchange in its ``HTTPLog``, from 1, as `http.serial`.
+    public static let serialNumber = Elements(rawValue: 1 << 8)
+    /// All of them.
+    public static let all = Elements(rawValue: 1 << 9 - 1)
+  }
+
+  /// Names that are allowed and excluded. Patterns, in which `*` stands for any bytes, also none, and
+  /// `?` for any one.
+  public struct Names: Sendable {
+    /// What a name has to be one of. Empty: any name is allowed.
+    public var allowed: [String]
+    /// What a name must not be one of.
+    public var excluded: [String]
+
+    /// Names that are allowed and excluded.
+    ///
+    /// - Parameters:
+    ///   - allowed: What a name has to be one of. Default: any name is allowed.
+    ///   - excluded: What a name must not be one of. Default: none.
+    public init(allowed: [String] = [], excluded: [String] = []) {
+      self.allowed = allowed
+      self.excluded = excluded
+    }
+  }
+
+  /// What an exchange begins with, as it is: not redacted.
+  public struct Request: Sendable {
+    /// The method.
+    public let method: String
+    /// The URL.
+    public let url: String
+  }
+
+  /// A part of an exchange that was recorded, as it was recorded: redacted.
+  public struct Report: Sendable {
+    /// Which part it is.
+    public enum Kind: Sendable {
+      /// A request began it.
+      case request
+      /// A response ended it, with this status.
+      case response(status: Int)
+      /// An error ended it.
+      case error(String)
+    }
+
+    /// Which part it is.
+    public let kind: Kind
+    /// The number of the exchange in its ``HTTPLog``, from 1.
+    public let serialNumber: UInt64
+    /// The method.
+    public let method: String
+    /// The URL.
+    public let url: String
+    /// How long it took; of a request zero.
+    public let duration: Duration
+    /// The fields of its record, by the names that readers show: header fields, for example.
+    public let fields: Logger.Metadata
+  }
+}

@@ -1,0 +1,159 @@
+import MMLog
+import Synchronization
+
+extension HTTPLog {
+  /// What copies of a log have in common.
+  @usableFromInline
+  final class Shared: Sendable {
+    let log: Logger
+    let options: Options
+    // Of the options what each exchange needs: to copy all of them would count many references.
+    private let level, headersLevel: Logger.Level
+    private let elements: Elements
+    private let longestURL: Int
+    private let redactor: Redactor.Compiled
+    private let filter: Filter?
+    /// Whether exchanges are counted.
+    private let isCounting: Bool
+    /// Whether the end needs more of the beginning than its span.
+    private let isExtended: Bool
+    private let count = Atomic<UInt64>(0)
+
+    init(_ log: Logger, _ options: Options) {
+      (self.log, self.options) = (log, options)
+      (level, elements, longestURL) = (options.level, options.request, options.longestURL)
+      headersLevel = options.headersLevel
+      redactor = options.redactor.compiled
+      filter = Filter(options)
+      let ends = options.response.union(options.error)
+      isCounting =
+        options.sampling > 1 || options.reporter != nil
+        || elements.union(ends).contains(.serialNumber)
+      isExtended = isCounting || !ends.isDisjoint(with: [.method, .url])
+    }
+
+    var isEnabled: Bool { log.isEnabled(level) }
+
+    /// Whether header fields are recorded now, if they are among the elements.
+    var recordsHeaders: Bool { log.isEnabled(headersLevel) }
+
+    /// The number of the next exchange; nil if it is not in the sample.
+    private func nextNumber() -> UInt64? {
+      guard isCounting else { return 0 }
+      let number = count.wrappingAdd(1, ordering: .relaxed).newValue
+      return options.sampling <= 1 || number % options.sampling == 1 ? number : nil
+    }
+
+    /// Begins an exchange in this log and in others.
+    @usableFromInline @inline(never)
+    func begin(
+      beside others: Others?, _ method: String, _ url: String, _ headers: () -> HTTPHeaders,
+      _ task: () -> String?, _ place: Place
+    ) -> Exchange {
+      guard let others else { return begin(method, url, headers, task, place) }
+      let further = others.all.map { $0.begin(method, url, headers, task, place) }
+      return begin(method, url, headers, task, place).adding(further.filter(\.isRecorded))
+    }
+
+    /// Begins an exchange in this log.
+    private func begin(
+      _ method: String, _ url: String, _ headers: () -> HTTPHeaders, _ task: () -> String?,
+      _ place: Place
+    ) -> Exchange {
+      guard isEnabled, filter?.passes(method, url) ?? true, let number = nextNumber() else {
+        return Exchange()
+      }
+      var fields: Logger.Metadata?
+      if elements.contains(.taskDescription), let task = task() {
+        fields.append(.string(task), for: "http.task")
+      }
+      if elements.contains(.serialNumber) { fields.append(.uint(number), for: "http.serial") }
+      if elements.contains(.headers), recordsHeaders {
+        appendHeaders(headers, "http.request.header.", to: &fields)
+      }
+      let span = begin(method, url, fields, place)
+      guard span.isRecorded else { return Exchange() }
+      let extra = isExtended ? Exchange.Extra(number, method, url) : nil
+      let exchange = Exchange(self, span, extra)
+      if isCounting { exchange.report(.request, fields) }
+      return exchange
+    }
+
+    private func begin(
+      _ method: String, _ url: String, _ fields: Logger.Metadata?, _ place: Place
+    ) -> Logger.Span {
+      guard elements.isSuperset(of: [.method, .url]) else {
+        var fields = fields
+        append(method, url, elements, to: &fields)
+        return log.begin(
+          "request", metadata: fields, level: level, file: place.file, function: place.function,
+          line: place.line, column: place.column)
+      }
+      return withRedacted(url, .url) { url in
+        log.begin(
+          """
+          \(method, name: "http.request.method", privacy: .public) \
+          \(utf8: url, name: "url.full")
+          """,
+          metadata: fields, level: level, file: place.file, function: place.function,
+          line: place.line, column: place.column)
+      }
+    }
+
+    // MARK: - Fields
+
+    /// Gives `body` a text as it may be recorded.
+    @inline(__always)
+    func withRedacted<Result>(
+      _ text: String, _ kind: PairRedaction.Kind, _ body: (UnsafeRawBufferPointer) -> Result
+    ) -> Result {
+      var text = text
+      return text.withUTF8 { bytes in
+        let capacity = min(Redactor.capacity(for: bytes.count), max(longestURL, 16))
+        return withUnsafeTemporaryAllocation(byteCount: capacity, alignment: 1) { memory in
+          var output = RedactedOutput(memory)
+          redactor.append(UnsafeRawBufferPointer(bytes), kind, to: &output)
+          return body(output.bytes)
+        }
+      }
+    }
+
+    /// A text as it may be recorded.
+    func redacted(_ text: String, _ kind: PairRedaction.Kind) -> String {
+      withRedacted(text, kind) { String(decoding: $0, as: UTF8.self) }
+    }
+
+    /// Adds method and URL to the fields of a record, if they are among its elements.
+    func append(
+      _ method: String, _ url: String, _ elements: Elements, to fields: inout Logger.Metadata?
+    ) {
+      if elements.contains(.method) {
+        fields.append(.string(method), for: "http.request.method")
+      }
+      if elements.contains(.url) { fields.append(.string(redacted(url, .url)), for: "url.full") }
+    }
+
+    /// Adds header fields to those of a record, as many as may be.
+    func appendHeaders(
+      _ headers: () -> HTTPHeaders, _ prefix: String, to fields: inout Logger.Metadata?
+    ) {
+      let all = headers().fields
+      for (name, value) in all.prefix(options.maximumHeaders) {
+        guard let value = options.redactor.redacted(header: value, named: name) else { continue }
+        let text = value.utf8.count <= longestURL ? value : "\(value.prefix(1024))…"
+        fields.append(.string(text), for: prefix + name.prefix(256).lowercased())
+      }
+      if all.count > options.maximumHeaders {
+        fields.append(.int(Int64(all.count)), for: prefix + "count")
+      }
+    }
+  }
+}
+
+extension Logger.Metadata? {
+  /// Adds a pair, as the first one if there is none.
+  mutating func append(_ value: Logger.MetadataValue, for key: String) {
+    self = self ?? Logger.Metadata()
+    self?.append(value, for: key)
+  }
+}

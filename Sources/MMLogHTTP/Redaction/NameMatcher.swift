@@ -1,0 +1,161 @@
+/// Finds which rule of a ``Redactor`` a name falls under, byte by byte, so that a name needs no memory
+/// and may come in pieces.
+///
+/// All patterns are one automaton (Aho and Corasick, 1975), whose letters are those of names: the
+/// case of letters and everything that is neither a letter nor a digit do not count. So `api_key`,
+/// `Api-Key` and `user[apiKey]` all have `apikey` in them.
+///
+/// Proof of `@unchecked Sendable`: its memory is written in `init` only.
+final class NameMatcher: @unchecked Sendable {
+  /// Where a name stands in the automaton.
+  struct State {
+    /// Where the row of the next letter is.
+    fileprivate var row: UInt32
+    /// The newest rule so far that the name falls under, counted from 1.
+    fileprivate var rule: UInt32 = 0
+  }
+
+  // Letters: 26, 10 digits, begin and end of a name, what is no part of a name, and what does not
+  // count.
+  private static let letterCount = 40
+  private static let begin = 36
+  private static let end = 37
+  private static let other = 38
+  private static let skipped = 39
+  /// The lowest bits of an entry: a rule.
+  private static let ruleBits: UInt32 = 12
+  private static let ruleMask: UInt32 = 1 << ruleBits - 1
+  /// How many rules and how many letters of patterns there may be.
+  static let maximumRules = Int(ruleMask)
+  static let maximumLetters = 24_000
+
+  /// For each state a row, and in it for each letter the row of the next state, and the rule that the
+  /// name falls under there.
+  private let table: UnsafeMutablePointer<UInt32>
+  private let letters: UnsafeMutablePointer<UInt8>
+  private let initial: State
+
+  /// - Parameter patterns: The pattern of each rule.
+  init(_ patterns: [String]) {
+    letters = .allocate(capacity: 256)
+    for byte in 0..<256 { letters[byte] = UInt8(Self.letter(UInt8(byte))) }
+    var trie = Trie()
+    for (index, pattern) in patterns.enumerated() {
+      trie.add(Self.letters(of: pattern), rule: UInt32(index + 1))
+    }
+    let rows = trie.rows()
+    table = .allocate(capacity: rows.count)
+    table.initialize(from: rows, count: rows.count)
+    let entry = rows[Self.begin]
+    initial = State(row: entry >> Self.ruleBits, rule: entry & Self.ruleMask)
+  }
+
+  deinit {
+    table.deallocate()
+    letters.deallocate()
+  }
+
+  /// Where each name begins.
+  @inline(__always)
+  func started() -> State { initial }
+
+  /// Takes a byte of a name. Nothing is checked: rows are those of the table, and so are letters.
+  @inline(__always)
+  func take(_ byte: UInt8, _ state: inout State) {
+    step(Int(letters[Int(byte)]), &state)
+  }
+
+  @inline(__always)
+  private func step(_ letter: Int, _ state: inout State) {
+    let entry = table[Int(state.row) &+ letter]
+    state.row = entry &>> Self.ruleBits
+    state.rule = max(state.rule, entry & Self.ruleMask)
+  }
+
+  /// The rule that a whole name falls under, from 1; 0: none.
+  @inline(__always)
+  func rule(of state: State) -> Int {
+    var state = state
+    step(Self.end, &state)
+    return Int(state.rule)
+  }
+
+  /// The rule that a name falls under, from 1; 0: none. Per cent signs stand for themselves.
+  func rule(of name: String) -> Int {
+    var state = started()
+    for byte in name.utf8 { take(byte, &state) }
+    return rule(of: state)
+  }
+
+  // MARK: - Patterns
+
+  private static func letter(_ byte: UInt8) -> Int {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"): Int(byte - UInt8(ascii: "a"))
+    case UInt8(ascii: "A")...UInt8(ascii: "Z"): Int(byte - UInt8(ascii: "A"))
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): 26 + Int(byte - UInt8(ascii: "0"))
+    case 0x80...: other
+    default: skipped
+    }
+  }
+
+  private static func letters(of pattern: String) -> [Int] {
+    let letters = pattern.utf8.map(letter).filter { $0 != skipped }
+    if letters.isEmpty { return [] }
+    let start = pattern.hasPrefix("*") ? [] : [begin]
+    return start + letters + (pattern.hasSuffix("*") ? [] : [end])
+  }
+
+  /// How many letters the automaton has for a pattern.
+  static func letterCount(of pattern: String) -> Int { letters(of: pattern).count }
+
+  /// The patterns, letter by letter.
+  private struct Trie {
+    private var children: [[Int]] = [[Int](repeating: 0, count: letterCount)]
+    private var rules: [UInt32] = [0]
+
+    mutating func add(_ letters: [Int], rule: UInt32) {
+      if letters.isEmpty { return }
+      var node = 0
+      for letter in letters {
+        if children[node][letter] == 0 {
+          children[node][letter] = children.count
+          children.append([Int](repeating: 0, count: letterCount))
+          rules.append(0)
+        }
+        node = children[node][letter]
+      }
+      rules[node] = max(rules[node], rule)
+    }
+
+    /// The table: where there is no next letter, that of the longest end of what was read which
+    /// begins a pattern.
+    mutating func rows() -> [UInt32] {
+      var failure = [Int](repeating: 0, count: children.count)
+      // The root's children fail to the root. A name may begin with any letter.
+      var queue = children[0].filter { $0 != 0 }
+      var index = 0
+      while index < queue.count {
+        let node = queue[index]
+        index += 1
+        rules[node] = max(rules[node], rules[failure[node]])
+        for letter in 0..<letterCount {
+          let child = children[node][letter]
+          let other = children[failure[node]][letter]
+          if child == 0 {
+            children[node][letter] = other
+          } else {
+            failure[child] = other
+            queue.append(child)
+          }
+        }
+      }
+      return children.enumerated().flatMap { node, next in
+        next.enumerated().map { letter, child in
+          let child = letter == skipped ? node : child
+          return UInt32(child * letterCount) << ruleBits | rules[child]
+        }
+      }
+    }
+  }
+}

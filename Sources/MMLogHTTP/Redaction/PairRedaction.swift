@@ -1,0 +1,416 @@
+/// Redacts text that has values by name, as URLs, forms and fields of headers have them: `name=value`.
+///
+/// One pass over bytes that may come in pieces, without memory of its own. Names are compared as a
+/// server decodes them, however often they are percent-encoded; so are the signs that separate them:
+/// a URL inside a URL's query is redacted, too. A redacted value ends only where every reader of it
+/// would end it.
+struct PairRedaction {
+  /// What the text is.
+  enum Kind {
+    /// A URL: pairs stand behind `?`, `#`, `&` and `;`.
+    case url
+    /// A form: all of it are pairs.
+    case form
+    /// The value of a header's field, or a message: pairs stand anywhere.
+    case text
+  }
+
+  private enum Phase { case text, authority, redacting, hashing }
+
+  private let redactor: Redactor.Compiled
+  private let kind: Kind
+  private var phase = Phase.text
+
+  /// Whether what comes may be a name, and where in it we are.
+  private var isNaming: Bool
+  /// Whether there was a space in it, or behind it: that shows when the next byte comes.
+  private var hasSpace = false
+  private var name: NameMatcher.State
+  /// What there is of a percent-encoded byte: 0: nothing; 1: the sign; 2: a digit, too.
+  private var percent: UInt8 = 0
+  private var high: UInt8 = 0
+
+  /// How much there is of what a host stands behind: 1: a colon, or the beginning; 2: a slash, too.
+  private var slashes: UInt8 = 1
+  /// Whether all so far may be a scheme.
+  private var isScheme: Bool
+  private var isInQuery = false
+  private var authority = Authority()
+
+  private var isValueEmpty = true
+  private var hash: ValueHash?
+
+  init(_ redactor: Redactor.Compiled, _ kind: Kind) {
+    self.redactor = redactor
+    self.kind = kind
+    isNaming = kind != .url
+    isScheme = kind == .url
+    name = redactor.names.started()
+  }
+
+  /// Takes the next piece of the text.
+  mutating func append(_ bytes: UnsafeRawBufferPointer, to output: inout RedactedOutput) {
+    guard let base = bytes.baseAddress else { return }
+    let start = base.assumingMemoryBound(to: UInt8.self)
+    var (place, kept) = (isScheme ? plainBeginning(start, bytes.count) : 0, 0)
+    if place > 0 { (isScheme, slashes) = (false, 0) }
+    while place < bytes.count {
+      switch phase {
+      case .text: readText(start, bytes.count, &place, &kept, &output)
+      case .authority: readAuthority(start, bytes.count, &place, &kept, &output)
+      case .redacting, .hashing: redact(start, bytes.count, &place, &kept, &output)
+      }
+    }
+    if phase != .redacting && phase != .hashing { output.append(start + kept, place - kept) }
+  }
+
+  /// Ends the text.
+  mutating func finish(to output: inout RedactedOutput) { endValue(to: &output) }
+
+  // MARK: - What is kept
+
+  /// How many bytes of a URL stand before anything that may have to be redacted: scheme, host, port and
+  /// path, if these are as usual. What is not is read byte by byte.
+  private func plainBeginning(_ start: UnsafePointer<UInt8>, _ count: Int) -> Int {
+    var place = 0
+    while place < count, isLetterOrDigit(start[place]) { place &+= 1 }
+    guard place &+ 3 < count, start[place] == UInt8(ascii: ":"),
+      start[place &+ 1] == UInt8(ascii: "/"), start[place &+ 2] == UInt8(ascii: "/")
+    else { return 0 }
+    place &+= 3
+    while place < count, Self.isOfHost(start[place]) { place &+= 1 }
+    if place < count, start[place] == UInt8(ascii: ":") {
+      place &+= 1
+      while place < count, start[place] &- UInt8(ascii: "0") < 10 { place &+= 1 }
+    }
+    guard place < count, start[place] == UInt8(ascii: "/") else {
+      return place == count ? count : 0
+    }
+    while place < count, !Self.hasMeaning(start[place]) || start[place] == UInt8(ascii: "/") {
+      place &+= 1
+    }
+    return place
+  }
+
+  private mutating func readText(
+    _ start: UnsafePointer<UInt8>, _ count: Int, _ place: inout Int, _ kept: inout Int,
+    _ output: inout RedactedOutput
+  ) {
+    while place < count {
+      if percent == 0,
+        isNaming ? readPlainName(start, count, &place) : skipPlain(start, count, &place)
+      {
+        slashes = 0
+      }
+      guard place < count else { return }
+      let raw = start[place]
+      place += 1
+      guard let byte = decoded(raw) else { continue }
+      if kind == .text, isNaming, skipsSpace(byte) { continue }
+      if isNaming, byte == UInt8(ascii: "=") {
+        isNaming = false
+        if beginValue() {
+          output.append(start + kept, place - kept)
+          return
+        }
+      } else if isSeparator(byte) {
+        if byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") { isInQuery = true }
+        isNaming = true
+        name = redactor.names.started()
+      } else if isNaming {
+        redactor.names.take(byte, &name)
+      }
+      if kind != .form, isHostNext(byte) {
+        authority = Authority()
+        phase = .authority
+        return
+      }
+    }
+  }
+
+  /// Reads letters and digits of a name.
+  @inline(__always)
+  private mutating func readPlainName(
+    _ start: UnsafePointer<UInt8>, _ count: Int, _ place: inout Int
+  ) -> Bool {
+    if hasSpace { return false }
+    let (first, names) = (place, redactor.names)
+    var name = self.name
+    while place < count, isLetterOrDigit(start[place]) {
+      names.take(start[place], &name)
+      place &+= 1
+    }
+    self.name = name
+    if place > first { isScheme = false }
+    return place > first
+  }
+
+  /// Passes over bytes that have no meaning outside of names.
+  @inline(__always)
+  private mutating func skipPlain(
+    _ start: UnsafePointer<UInt8>, _ count: Int, _ place: inout Int
+  ) -> Bool {
+    let first = place
+    while place < count, !Self.hasMeaning(start[place]) { place &+= 1 }
+    return place > first
+  }
+
+  @inline(__always)
+  private static func hasMeaning(_ byte: UInt8) -> Bool {
+    // Letters and digits have none; nor has what is no ASCII.
+    if byte >= UInt8(ascii: "A") { return byte == UInt8(ascii: "\\") }
+    return byte < UInt8(ascii: "-") || byte == UInt8(ascii: "/") || byte > UInt8(ascii: "9")
+  }
+
+  /// In a message, a space ends a name, unless the sign for its value follows.
+  private mutating func skipsSpace(_ byte: UInt8) -> Bool {
+    if byte <= 0x20 {
+      hasSpace = true
+      return true
+    }
+    if hasSpace, byte != UInt8(ascii: "=") { name = redactor.names.started() }
+    hasSpace = false
+    return false
+  }
+
+  @inline(__always)
+  private func isSeparator(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "&"), UInt8(ascii: ";"): true
+    case UInt8(ascii: "?"), UInt8(ascii: "#"): kind != .form
+    case UInt8(ascii: ","), 0x00...0x20: kind == .text
+    default: false
+    }
+  }
+
+  /// The byte that stands there, when it is complete.
+  @inline(__always)
+  private mutating func decoded(_ raw: UInt8) -> UInt8? {
+    if percent == 0 && raw != UInt8(ascii: "%") { return raw }
+    return decodedPercent(raw)
+  }
+
+  private mutating func decodedPercent(_ raw: UInt8) -> UInt8? {
+    if percent == 0 {
+      percent = 1
+      return nil
+    }
+    guard let digit = hexDigit(raw) else {
+      percent = raw == UInt8(ascii: "%") ? 1 : 0
+      return percent == 1 ? nil : raw
+    }
+    if percent == 1 {
+      (percent, high) = (2, digit)
+      return nil
+    }
+    let byte = high << 4 | digit
+    // What was encoded twice.
+    percent = byte == UInt8(ascii: "%") ? 1 : 0
+    return percent == 1 ? nil : byte
+  }
+
+  // MARK: - User information
+
+  /// Whether a host, and before it perhaps a name and a password, begin behind this byte.
+  @inline(__always)
+  private mutating func isHostNext(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: ":"):
+      // Behind a scheme, slashes may be missing.
+      slashes = 1
+      defer { isScheme = false }
+      return isScheme
+    case UInt8(ascii: "/"), UInt8(ascii: "\\"):
+      isScheme = false
+      if slashes == 2 { return true }
+      slashes = slashes == 1 ? 2 : 0
+      return false
+    case UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."): slashes = 0
+    default:
+      slashes = 0
+      if !isLetterOrDigit(byte) { isScheme = false }
+    }
+    return false
+  }
+
+  /// What stands between a scheme and a path.
+  fileprivate struct Authority {
+    var isBegun = false
+    var hasUserInformation = false
+    /// Behind a colon stands what is no port.
+    var hasNoPort = false
+    var isBehindColon = false
+  }
+
+  private mutating func readAuthority(
+    _ start: UnsafePointer<UInt8>, _ count: Int, _ place: inout Int, _ kept: inout Int,
+    _ output: inout RedactedOutput
+  ) {
+    while place < count {
+      if authority.isBegun, !authority.isBehindColon, !isNaming, percent == 0 {
+        while place < count, Self.isOfName(start[place]) { place &+= 1 }
+        guard place < count else { return }
+      }
+      let raw = start[place]
+      place += 1
+      guard let byte = decoded(raw) else { continue }
+      let isSlash = byte == UInt8(ascii: "/") || byte == UInt8(ascii: "\\")
+      if !authority.isBegun {
+        if isSlash { continue }
+        authority.isBegun = true
+        output.append(start + kept, place - 1 - kept)
+        kept = place - 1
+      }
+      if byte == UInt8(ascii: "@") {
+        if !authority.hasUserInformation { output.append(Redactor.placeholder) }
+        output.append("@")
+        kept = place
+        authority.hasUserInformation = true
+        (authority.isBehindColon, authority.hasNoPort) = (false, false)
+      } else if isNaming, byte == UInt8(ascii: "="), beginValue() {
+        // No host has that. What is before it may be a password that goes on behind it.
+        if !authority.hasUserInformation { output.append(Redactor.placeholder) }
+        return
+      } else if endsAuthority(byte, raw) {
+        if goesOn(behind: raw, isSlash, start + place, count - place) { continue }
+        phase = .text
+        isScheme = false
+        slashes = 0
+        // Read again as what follows; one that was encoded is complete.
+        if raw == byte { place -= 1 } else { reread(byte) }
+        return
+      } else {
+        authority.note(byte)
+        readNameInAuthority(byte)
+      }
+    }
+  }
+
+  /// Whether a byte is a letter, a digit, a dot or a minus sign, as hosts have them.
+  @inline(__always)
+  private static func isOfHost(_ byte: UInt8) -> Bool {
+    isLetterOrDigit(byte) || byte &- UInt8(ascii: "-") < 2
+  }
+
+  /// Whether a byte has no meaning in a host.
+  @inline(__always)
+  private static func isOfName(_ byte: UInt8) -> Bool {
+    byte >= UInt8(ascii: "A")
+      ? byte != UInt8(ascii: "\\") && byte != UInt8(ascii: "]")
+      : byte &- UInt8(ascii: "-") < 2 || byte &- UInt8(ascii: "0") < 10
+  }
+
+  private mutating func readNameInAuthority(_ byte: UInt8) {
+    if isSeparator(byte) {
+      isNaming = true
+      name = redactor.names.started()
+    } else if byte == UInt8(ascii: "=") {
+      isNaming = false
+    } else if isNaming {
+      redactor.names.take(byte, &name)
+    }
+  }
+
+  private mutating func reread(_ byte: UInt8) {
+    guard isSeparator(byte) else { return }
+    isNaming = true
+    name = redactor.names.started()
+  }
+
+  private func endsAuthority(_ byte: UInt8, _ raw: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "/"), UInt8(ascii: "\\"), UInt8(ascii: "?"), UInt8(ascii: "#"): true
+    case UInt8(ascii: "&"): isInQuery && raw == byte
+    case 0x00...0x20, UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"): kind == .text
+    default: false
+    }
+  }
+
+  /// Whether what would end a host may stand in a password: it is encoded, or should have been.
+  private func goesOn(
+    behind raw: UInt8, _ isSlash: Bool, _ start: UnsafePointer<UInt8>, _ count: Int
+  ) -> Bool {
+    let isEncoded = hexDigit(raw) != nil
+    if isEncoded && !isInQuery && kind == .url { return true }
+    let mayBeMissing = isSlash && kind == .url && authority.hasNoPort
+    guard isEncoded || mayBeMissing, !authority.hasUserInformation else { return false }
+    // As it is, or as `%40`, however often that was encoded.
+    let rest = UnsafeBufferPointer(start: start, count: count)
+      .prefix { $0 != UInt8(ascii: "&") && $0 != UInt8(ascii: "#") }
+    return rest.contains(UInt8(ascii: "@"))
+      || zip(rest, rest.dropFirst()).contains { $0 == UInt8(ascii: "4") && $1 == UInt8(ascii: "0") }
+  }
+
+  // MARK: - What is redacted
+
+  /// Whether the value behind the name that has just ended is not kept.
+  @inline(__always)
+  private mutating func beginValue() -> Bool {
+    let action = redactor.action(of: name, unlisted: redactor.unlistedValues)
+    switch action {
+    case .keep: return false
+    case .redact, .drop: phase = .redacting
+    case .hash:
+      phase = .hashing
+      hash = ValueHash()
+    }
+    isDropped = action == .drop
+    isValueEmpty = true
+    percent = 0
+    return true
+  }
+
+  private var isDropped = false
+
+  private mutating func redact(
+    _ start: UnsafePointer<UInt8>, _ count: Int, _ place: inout Int, _ kept: inout Int,
+    _ output: inout RedactedOutput
+  ) {
+    let first = place
+    while place < count, !endsValue(start[place]) { place &+= 1 }
+    if place > first {
+      if isValueEmpty, phase == .redacting, !isDropped { output.append(Redactor.placeholder) }
+      isValueEmpty = false
+      hash?.combine(start + first, place - first)
+    }
+    kept = place
+    if place < count { endValue(to: &output) }
+  }
+
+  private func endsValue(_ byte: UInt8) -> Bool {
+    byte == UInt8(ascii: "&") || byte == UInt8(ascii: "#") && kind != .form
+  }
+
+  private mutating func endValue(to output: inout RedactedOutput) {
+    if phase == .hashing, !isValueEmpty, let hash { output.append(hash: hash.value) }
+    hash = nil
+    phase = .text
+  }
+}
+
+extension PairRedaction.Authority {
+  fileprivate mutating func note(_ byte: UInt8) {
+    switch byte {
+    case UInt8(ascii: ":"): (isBehindColon, hasNoPort) = (true, false)
+    // The end of an address of IPv6.
+    case UInt8(ascii: "]"): (isBehindColon, hasNoPort) = (false, false)
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): break
+    default: hasNoPort = hasNoPort || isBehindColon
+    }
+  }
+}
+
+/// The value of a hexadecimal digit.
+func hexDigit(_ byte: UInt8) -> UInt8? {
+  switch byte {
+  case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
+  case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
+  case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
+  default: nil
+  }
+}
+
+@inline(__always)
+func isLetterOrDigit(_ byte: UInt8) -> Bool {
+  (byte | 0x20) &- UInt8(ascii: "a") < 26 || byte &- UInt8(ascii: "0") < 10
+}

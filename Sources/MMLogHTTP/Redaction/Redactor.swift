@@ -1,0 +1,233 @@
+/// What of an HTTP exchange must not be recorded: decided in the log call, before anything is stored.
+///
+/// Values are found by their names: those of header fields, of a URL's query, of forms, of cookies and
+/// of JSON. A ``Rule`` says for names what becomes of their values; the newest one counts. Names are
+/// compared as their readers decode them: percent-encoded, with escapes of JSON, in any case, and with
+/// or without signs between words. The user information of URLs is always redacted.
+///
+/// ```swift
+/// var options = HTTPLog.Options()
+/// options.redactor = Redactor(rules: [.hash("*account*"), .keep("key"), .drop("x-trace")])
+/// ```
+///
+/// ``standard`` is what an ``HTTPLog`` has by default. Not everything that is secret has a name: a
+/// path, a host, a message or a method is recorded as it is, and so is a secret in a field that no rule
+/// names. ``unlistedHeaders`` and ``unlistedValues`` turn that around: everything is redacted that no
+/// rule keeps.
+///
+/// A value: its rules are compiled once, and shared by its copies. Any thread.
+public struct Redactor: Sendable {
+  /// What becomes of a value.
+  public enum Action: Sendable {
+    /// It is recorded as it is.
+    case keep
+    /// `REDACTED` stands in its place.
+    case redact
+    /// Nothing stands in its place: a header field is left out, and the value of a field of JSON is
+    /// `null`.
+    case drop
+    /// A hash stands in its place, keyed with a secret of the process: see `Logger.Privacy.hash`.
+    case hash
+  }
+
+  /// What becomes of the values of some names.
+  public struct Rule: Sendable {
+    /// The names: letters and digits, with a `*` at the beginning or end for anything.
+    public var name: String
+    /// What becomes of their values.
+    public var action: Action
+
+    /// A rule.
+    ///
+    /// - Parameters:
+    ///   - name: The names: letters and digits, with a `*` at the beginning or end for anything. Case
+    ///     and other signs do not count.
+    ///   - action: What becomes of their values.
+    public init(_ name: String, _ action: Action) {
+      self.name = name
+      self.action = action
+    }
+
+    /// Keeps the values of such names.
+    public static func keep(_ name: String) -> Rule { Rule(name, .keep) }
+    /// Redacts the values of such names.
+    public static func redact(_ name: String) -> Rule { Rule(name, .redact) }
+    /// Drops the values of such names.
+    public static func drop(_ name: String) -> Rule { Rule(name, .drop) }
+    /// Hashes the values of such names.
+    public static func hash(_ name: String) -> Rule { Rule(name, .hash) }
+  }
+
+  /// What stands in the place of a value.
+  static let placeholder: StaticString = "REDACTED"
+
+  /// The names that are redacted by default: of passwords, tokens, keys, signatures, sessions, cookies,
+  /// cards.
+  public static let standardRules: [Rule] = [
+    "*authorization*", "*cookie*", "*password*", "*passwd*", "*passphrase*", "*passcode*", "pwd",
+    "pass", "*secret*", "*token*", "*jwt*", "*apikey*", "*accesskey*", "*privatekey*",
+    "*signingkey*", "*encryptionkey*", "key", "auth", "*authkey*", "*authcode*", "*credential*",
+    "*signature*", "sig", "*sessionid*", "*sessionkey*", "session", "sid", "phpsessid", "*csrf*",
+    "*xsrf*", "*otp", "pin", "*assertion*", "samlresponse", "*bearer*", "*cardnumber*",
+    "*creditcard*", "cvv", "cvv2", "cvc", "cvc2", "ssn",
+  ].map { .redact($0) }
+
+  /// The standard rules alone.
+  public static let standard = Redactor()
+
+  /// The rules, the newest last.
+  public let rules: [Rule]
+  /// What becomes of header fields that no rule names.
+  public let unlistedHeaders: Action
+  /// What becomes of values of queries and forms that no rule names.
+  public let unlistedValues: Action
+
+  let compiled: Compiled
+
+  /// A redactor.
+  ///
+  /// - Parameters:
+  ///   - rules: What becomes of which values, the rule that counts more behind the others. Traps if
+  ///     there are more than 4,095 in all, or more than 24,000 letters.
+  ///   - base: Rules before these. Default: ``standardRules``.
+  ///   - unlistedHeaders: What becomes of header fields that no rule names. Default: they are kept.
+  ///   - unlistedValues: What becomes of values of queries and forms that no rule names. Default: they
+  ///     are kept.
+  /// - Complexity: O(letters of the rules); allocates.
+  public init(
+    rules: [Rule] = [], base: [Rule] = Redactor.standardRules, unlistedHeaders: Action = .keep,
+    unlistedValues: Action = .keep
+  ) {
+    self.rules = base + rules
+    self.unlistedHeaders = unlistedHeaders
+    self.unlistedValues = unlistedValues
+    precondition(self.rules.count <= NameMatcher.maximumRules, "a redactor has too many rules")
+    let letters = self.rules.reduce(0) { $0 + NameMatcher.letterCount(of: $1.name) }
+    precondition(letters <= NameMatcher.maximumLetters, "the rules of a redactor are too long")
+    compiled = Compiled(self.rules, unlistedHeaders, unlistedValues)
+  }
+
+  /// The rules as they are used.
+  final class Compiled: Sendable {
+    let names: NameMatcher
+    let unlistedHeaders: Action
+    let unlistedValues: Action
+    private let actions: [Action]
+
+    init(_ rules: [Rule], _ unlistedHeaders: Action, _ unlistedValues: Action) {
+      names = NameMatcher(rules.map(\.name))
+      actions = rules.map(\.action)
+      self.unlistedHeaders = unlistedHeaders
+      self.unlistedValues = unlistedValues
+    }
+
+    /// What becomes of the value of a name that was read.
+    func action(of name: NameMatcher.State, unlisted: Action) -> Action {
+      let rule = names.rule(of: name)
+      return rule == 0 ? unlisted : actions[rule - 1]
+    }
+
+    /// What becomes of a header field.
+    func action(ofHeader name: String) -> Action {
+      let rule = names.rule(of: name)
+      return rule == 0 ? unlistedHeaders : actions[rule - 1]
+    }
+  }
+}
+
+// MARK: - Texts as a whole
+
+extension Redactor {
+  /// A URL, or a part of one, as it may be recorded.
+  ///
+  /// - Complexity: O(bytes); allocates.
+  public func redacted(url: String) -> String { redacted(url, .url) }
+
+  /// A form, as `application/x-www-form-urlencoded` has it, as it may be recorded.
+  ///
+  /// - Complexity: O(bytes); allocates.
+  public func redacted(form: String) -> String { redacted(form, .form) }
+
+  /// A message, such as that of an error, as it may be recorded: URLs in it, and what it has of
+  /// `name=value`, are redacted.
+  ///
+  /// - Complexity: O(bytes); allocates.
+  public func redacted(text: String) -> String { redacted(text, .text) }
+
+  /// The value of a header field as it may be recorded; nil: the field may not.
+  ///
+  /// - Parameters:
+  ///   - value: The value.
+  ///   - name: The field's name.
+  /// - Complexity: O(bytes); allocates.
+  public func redacted(header value: String, named name: String) -> String? {
+    switch compiled.action(ofHeader: name) {
+    case .keep: return redacted(value, .text)
+    case .redact: return "\(Self.placeholder)"
+    case .drop: return nil
+    case .hash:
+      var (value, hash) = (value, ValueHash())
+      value.withUTF8 { bytes in
+        if let start = bytes.baseAddress { hash.combine(start, bytes.count) }
+      }
+      return Self.text(capacity: 32) { $0.append(hash: hash.value) }
+    }
+  }
+
+  /// JSON as it may be recorded.
+  ///
+  /// - Complexity: O(bytes); allocates.
+  public func redacted(json: [UInt8]) -> [UInt8] {
+    json.withUnsafeBytes { bytes in
+      Self.bytes(capacity: Self.capacity(for: bytes.count)) { output in
+        var redaction = JSONRedaction(compiled)
+        redaction.append(bytes, to: &output)
+        redaction.finish(to: &output)
+      }
+    }
+  }
+
+  private func redacted(_ text: String, _ kind: PairRedaction.Kind) -> String {
+    var text = text
+    return text.withUTF8 { bytes in
+      Self.text(capacity: Self.capacity(for: bytes.count)) { output in
+        compiled.append(UnsafeRawBufferPointer(bytes), kind, to: &output)
+      }
+    }
+  }
+
+  /// Room for a text and what stands in the place of its values. What has no room is cut.
+  static func capacity(for count: Int) -> Int { 2 * count + 64 }
+
+  private static func text(
+    capacity: Int, _ write: (inout RedactedOutput) -> Void
+  ) -> String {
+    String(unsafeUninitializedCapacity: capacity) { memory in
+      var output = RedactedOutput(UnsafeMutableRawBufferPointer(memory))
+      write(&output)
+      return output.count
+    }
+  }
+
+  private static func bytes(
+    capacity: Int, _ write: (inout RedactedOutput) -> Void
+  ) -> [UInt8] {
+    [UInt8](unsafeUninitializedCapacity: capacity) { memory, count in
+      var output = RedactedOutput(UnsafeMutableRawBufferPointer(memory))
+      write(&output)
+      count = output.count
+    }
+  }
+}
+
+extension Redactor.Compiled {
+  /// Adds a whole text as it may be recorded.
+  func append(
+    _ bytes: UnsafeRawBufferPointer, _ kind: PairRedaction.Kind, to output: inout RedactedOutput
+  ) {
+    var redaction = PairRedaction(self, kind)
+    redaction.append(bytes, to: &output)
+    redaction.finish(to: &output)
+    output.markCut()
+  }
+}

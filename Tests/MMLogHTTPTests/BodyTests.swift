@@ -1,0 +1,88 @@
+import MMLog
+import MMLogHTTP
+import MMLogReader
+import TestSupport
+import Testing
+
+@Suite("Bodies of exchanges") struct BodyTests {
+  @Test("a body is redacted the same, wherever it is cut into pieces")
+  func pieces() throws {
+    let bodies = [
+      (#"{"a":"b","pass\u0077ord" : {"x":"5ecre7"},"c":[1,"\""]}"#, "application/json"),
+      (#"{"body":"{\"token\":\"5ecre7\"}"}"#, "application/problem+json; charset=utf-8"),
+      ("q=1&pass%77ord=5ecre7&z=%2Fx", "application/x-www-form-urlencoded"),
+    ]
+    let test = try HTTPTest { $0.bodyLevel = .info }
+    for (body, type) in bodies {
+      let bytes = Array(body.utf8)
+      for cut in 0...bytes.count {
+        let exchange = test.http.begin(method: "PUT", url: "/")
+        let record = try #require(exchange.body(of: .request, contentType: type))
+        record.append(bytes[..<cut])
+        record.append(bytes[cut...])
+        record.finish()
+      }
+    }
+    let records = try test.closeAndRead().filter { $0.text("http.request.body.content") != nil }
+    #expect(records.count == bodies.reduce(0) { $0 + $1.0.utf8.count + 1 })
+    let contents = Set(records.compactMap { $0.text("http.request.body.content") })
+    #expect(
+      contents == [
+        #"{"a":"b","pass\u0077ord" :"REDACTED","c":[1,"\""]}"#,
+        #"{"body":"{\"token\":\"REDACTED\""}"#, "q=1&pass%77ord=REDACTED&z=%2Fx",
+      ])
+  }
+
+  @Test("a body belongs to its exchange, is cut at its limit, and says how large it was")
+  func limit() throws {
+    let test = try HTTPTest {
+      $0.bodyLevel = .info
+      $0.longestBody = 100
+    }
+    let exchange = test.http.begin(method: "GET", url: "/")
+    let body = try #require(exchange.body(of: .response, contentType: "application/json"))
+    let piece = [UInt8](repeating: UInt8(ascii: "x"), count: 1 << 20)
+    // As much as a gigabyte, of which no more than the limit is kept.
+    for _ in 0..<1024 { piece.withUnsafeBytes { body.append($0) } }
+    body.finish()
+    body.finish()
+    exchange.end(status: 200)
+    let records = try test.closeAndRead()
+    #expect(records.count == 3)
+    let record = records[1]
+    #expect(record.number("http.response.body.size") == 1 << 30)
+    #expect(record.text("http.response.body.content")?.utf8.count == 100)
+    #expect(record.field("cut") != nil && record.spanNumber == records[0].spanNumber)
+  }
+
+  @Test("of other types size and hash are recorded, and of bodies that are off nothing")
+  func binary() throws {
+    let test = try HTTPTest { $0.bodyLevel = .debug }
+    let exchange = test.http.begin(method: "GET", url: "/")
+    for body in [[1, 2], [1, 2], [3]] as [[UInt8]] {
+      exchange.record(body: body, of: .response, contentType: "image/png")
+    }
+    test.log.level = .info
+    exchange.record(body: [1], of: .response, contentType: nil)
+    #expect(exchange.body(of: .request, contentType: nil) == nil)
+    let records = try test.closeAndRead().dropFirst()
+    let hashes = records.map { $0.text("http.response.body.hash") }
+    #expect(hashes.count == 3 && hashes[0] == hashes[1] && hashes[0] != hashes[2])
+    #expect(records.map { $0.number("http.response.body.size") } == [2, 2, 1])
+  }
+
+  @Test("JSON of any depth is read, and what is no text is repaired")
+  func hostileBodies() throws {
+    let test = try HTTPTest { $0.bodyLevel = .info }
+    let deep =
+      Array(repeating: "{\"a\":[", count: 10_000).joined() + "{\"token\":\"5ecre7\"}"
+    let exchange = test.http.begin(method: "PUT", url: "/")
+    exchange.record(body: Array(deep.utf8), of: .request, contentType: "application/json")
+    let wrong = [0xFF, 0xC0] + Array("{\"token\":\"5ecre7".utf8) + [0xED, 0xA0]
+    exchange.record(body: wrong, of: .request, contentType: "application/json")
+    let records = try test.closeAndRead().dropFirst()
+    let texts = records.compactMap { $0.text("http.request.body.content") }
+    #expect(texts.count == 2 && !texts.contains { $0.contains("5ecre7") })
+    #expect(texts.last == "\u{FFFD}\u{FFFD}{\"token\":\"REDACTED\"")
+  }
+}

@@ -1,0 +1,196 @@
+import MMLogHTTP
+import TestSupport
+import Testing
+
+@Suite("The redactor") struct RedactorTests {
+  private let redactor = Redactor.standard
+
+  @Test(
+    "values of a URL's query are redacted by their names, however these are encoded",
+    arguments: [
+      ("https://h/p?token=abc", "https://h/p?token=REDACTED"),
+      ("https://h/p?q=1&access_token=abc&x=2", "https://h/p?q=1&access_token=REDACTED&x=2"),
+      ("/p?Access-Token=abc", "/p?Access-Token=REDACTED"),
+      ("/p?user[apiKey]=abc&y=1", "/p?user[apiKey]=REDACTED&y=1"),
+      ("/p?%70assword=abc", "/p?%70assword=REDACTED"),
+      ("/p?%2570assword=abc", "/p?%2570assword=REDACTED"),
+      ("/p?pass+word=a%26b#top", "/p?pass+word=REDACTED#top"),
+      ("/p?a=1;password=2;b=3", "/p?a=1;password=REDACTED"),
+      ("/p?password=", "/p?password="),
+      ("/p?password", "/p?password"),
+      ("/cb#id_token=abc&state=1", "/cb#id_token=REDACTED&state=1"),
+      ("/p;jsessionid=abc?x=1", "/p;jsessionid=REDACTED"),
+      ("/p?next=%2Flogin%3Ftoken%3Dabc&x=1", "/p?next=%2Flogin%3Ftoken%3DREDACTED&x=1"),
+      ("/p?key=abc&keyboard=1&monkey=2", "/p?key=REDACTED&keyboard=1&monkey=2"),
+      ("/p?%=1&%4=2&token=%zz", "/p?%=1&%4=2&token=REDACTED"),
+      ("/tokens/7?page=2", "/tokens/7?page=2"),
+      ("https://h/", "https://h/"), ("", ""),
+    ])
+  func query(url: String, redacted: String) {
+    #expect(redactor.redacted(url: url) == redacted)
+  }
+
+  @Test(
+    "the user information of a URL is redacted",
+    arguments: [
+      ("https://ann:pw@h/p", "https://REDACTED@h/p"), ("https://ann@h", "https://REDACTED@h"),
+      ("https://a:p@w@h/p", "https://REDACTED@@h/p"), ("//ann:pw@h", "//REDACTED@h"),
+      ("https:ann:pw@h/p", "https:REDACTED@h/p"), ("https:\\\\ann:pw@h/", "https:\\\\REDACTED@h/"),
+      ("https://ann:p%2Fw@h/p", "https://REDACTED@h/p"),
+      ("https://ann:p/w@h/p", "https://REDACTED@h/p"),
+      ("https://h:8080/@scope/x", "https://h:8080/@scope/x"),
+      ("https://[::1]:80/@x", "https://[::1]:80/@x"),
+      ("/p?to=https%3A%2F%2Fann%3Apw%40h%2Fx&y=1", "/p?to=https%3A%2F%2FREDACTED@h%2Fx&y=1"),
+    ])
+  func userInformation(url: String, redacted: String) {
+    #expect(redactor.redacted(url: url) == redacted)
+  }
+
+  @Test("header fields are redacted by their names, and URLs in others")
+  func headers() {
+    #expect(redactor.redacted(header: "Bearer abc", named: "Authorization") == "REDACTED")
+    #expect(redactor.redacted(header: "a=b; c=d", named: "set-cookie") == "REDACTED")
+    #expect(redactor.redacted(header: "abc", named: "X-Api-Key") == "REDACTED")
+    #expect(redactor.redacted(header: "text/html", named: "Accept") == "text/html")
+    let location = redactor.redacted(header: "https://a:b@h/?code=1&token=abc", named: "location")
+    #expect(location == "https://REDACTED@h/?code=1&token=REDACTED")
+    let custom = redactor.redacted(header: "id=7, token = abc", named: "x-custom")
+    #expect(custom == "id=7, token =REDACTED")
+  }
+
+  @Test(
+    "fields of JSON are redacted by their names",
+    arguments: [
+      (#"{"password":"x"}"#, #"{"password":"REDACTED"}"#),
+      (#"{"a":1,"PassWord" : "x\"y" ,"b":2}"#, #"{"a":1,"PassWord" :"REDACTED","b":2}"#),
+      (##"{"\u0070assword":"x"}"##, ##"{"\u0070assword":"REDACTED"}"##),
+      (#"{"token":{"a":["x",{"b":"}"}]},"c":3}"#, #"{"token":"REDACTED","c":3}"#),
+      (#"{"pin":1234}"#, #"{"pin":"REDACTED"}"#),
+      (
+        #"[{"pin":1},{"pin":2}]"#,
+        #"[{"pin":"REDACTED"},{"pin":"REDACTED"}]"#
+      ),
+      (#"{"a":"password","b":["token"]}"#, #"{"a":"password","b":["token"]}"#),
+      (#"{"a":"pass","b":"word\":\"x"}"#, #"{"a":"pass","b":"word\":\"x"}"#),
+      // What is no JSON, or not whole.
+      (#"{"password":"x"#, #"{"password":"REDACTED""#), (#"{"password":"#, #"{"password":"#),
+      (#"{"a":"password":"x"}"#, #"{"a":"password":"REDACTED"}"#),
+      (#"")]}'{"token":"x"}"#, #"")]}'{"token":"REDACTED"}"#),
+      (#"{"token":"x"}{"token":'y, z'}"#, #"{"token":"REDACTED"}{"token":"REDACTED"}"#),
+      // JSON in a text.
+      (
+        #"{"body":"{\"n\":1,\"password\":\"x, y\"}","z":1}"#,
+        #"{"body":"{\"n\":1,\"password\":\"REDACTED\"","z":1}"#
+      ),
+    ])
+  func json(text: String, redacted: String) {
+    let found = redactor.redacted(json: Array(text.utf8))
+    #expect(String(decoding: found, as: UTF8.self) == redacted)
+  }
+
+  @Test("the newest rule says what becomes of a value")
+  func rules() {
+    let redactor = Redactor(rules: [
+      .keep("key"), .drop("x-trace*"), .hash("*account*"), .redact("name"), .keep("*"),
+    ])
+    let url = redactor.redacted(url: "/p?key=1&account=2&my-account=2&name=3&token=4&xtraceid=5")
+    let parts = url.split(separator: "&")
+    #expect(parts.count == 6 && parts[0] == "/p?key=1" && parts[3] == "name=REDACTED")
+    #expect(parts[1].hasPrefix("account=hash:") && parts[1].utf8.count == 13 + 16)
+    #expect(parts[1].dropFirst(8) == parts[2].dropFirst(11))
+    #expect(parts[4] == "token=REDACTED" && parts[5] == "xtraceid=")
+    #expect(redactor.redacted(header: "5", named: "X-Trace-Id") == nil)
+    let json = redactor.redacted(json: Array(#"{"account": "2","xtrace":[1,2]}"#.utf8))
+    let text = String(decoding: json, as: UTF8.self)
+    #expect(text.hasPrefix(#"{"account":"hash:"#) && text.hasSuffix(#"","xtrace":null}"#))
+  }
+
+  @Test("with everything unlisted redacted, only what a rule keeps is recorded")
+  func unlisted() {
+    let redactor = Redactor(
+      rules: [.keep("page")], unlistedHeaders: .drop, unlistedValues: .redact)
+    #expect(redactor.redacted(url: "/p?page=2&q=x") == "/p?page=2&q=REDACTED")
+    #expect(redactor.redacted(header: "x", named: "accept") == nil)
+    #expect(redactor.redacted(header: "2", named: "page") == "2")
+    #expect(redactor.redacted(form: "q=a&page=2") == "q=REDACTED&page=2")
+  }
+
+  @Test("messages of errors are redacted")
+  func texts() {
+    let text = "could not load https://ann:pw@h/p?x=1&token=abc"
+    #expect(
+      redactor.redacted(text: text) == "could not load https://REDACTED@h/p?x=1&token=REDACTED")
+    #expect(redactor.redacted(text: "token=abc def") == "token=REDACTED")
+  }
+
+  @Test("no secret comes out, whatever its encoding, its place and what is around it")
+  func secretsDoNotComeOut() {
+    var random = SeededGenerator.fresh()
+    let names = ["password", "api_key", "accessToken", "client-secret", "sid"]
+    for round in 0..<20_000 {
+      let name = SecretWriter.name(names.randomElement(using: &random) ?? "", &random)
+      let url = SecretWriter.url(name, &random)
+      let found = redactor.redacted(url: url)
+      #expect(!found.contains(SecretWriter.secret), "round \(round): \(url)")
+      let json = SecretWriter.json(SecretWriter.jsonName("password", &random), &random)
+      let text = String(decoding: redactor.redacted(json: Array(json.utf8)), as: UTF8.self)
+      #expect(!text.contains(SecretWriter.secret), "round \(round): \(json)")
+    }
+  }
+}
+
+/// Writes secrets in the ways that there are.
+private enum SecretWriter {
+  static let secret = "5ecre7"
+
+  /// A name, percent-encoded up to twice, in any case.
+  static func name(_ name: String, _ random: inout SeededGenerator) -> String {
+    name.utf8.map { byte -> String in
+      let character = String(UnicodeScalar(byte))
+      switch Int.random(in: 0..<6, using: &random) {
+      case 0: return "%" + hex(byte, 2)
+      case 1: return "%25" + hex(byte, 2)
+      case 2: return character.uppercased()
+      default: return character
+      }
+    }.joined()
+  }
+
+  static func jsonName(_ name: String, _ random: inout SeededGenerator) -> String {
+    name.utf8.map { byte -> String in
+      let character = String(UnicodeScalar(byte))
+      return Int.random(in: 0..<3, using: &random) == 0
+        ? "\\u" + hex(byte, 4) : Bool.random(using: &random) ? character.uppercased() : character
+    }.joined()
+  }
+
+  static func url(_ name: String, _ random: inout SeededGenerator) -> String {
+    let noise = ["x=1", "page=%zz", "", "=", "a", "%", "?", "q=é", "t=12:30", "u=//h", "w=@"]
+    var pairs = (0..<Int.random(in: 0..<4, using: &random)).map { _ in
+      noise.randomElement(using: &random) ?? ""
+    }
+    let tail = ["", ";x", "%26", "?", "=", "%", "//h", "@"].randomElement(using: &random) ?? ""
+    pairs.insert(
+      "\(name)=\(secret)\(tail)\(secret)", at: Int.random(in: 0...pairs.count, using: &random))
+    let user = Bool.random(using: &random) ? "ann:\(secret)%2F\(secret)@" : ""
+    return "https://\(user)h/p" + (Bool.random(using: &random) ? "?" : "#")
+      + pairs.joined(separator: "&")
+  }
+
+  static func json(_ name: String, _ random: inout SeededGenerator) -> String {
+    let values = [
+      "\"\(secret)\"", "\"\\\"\(secret)\"", "[1,\"\(secret)\"]", "{\"a\":{\"b\":\"\(secret)]\"}}",
+      "\"a,b}\(secret)", "[[\"\(secret)", " \n\"\(secret)\\\\\"", "\"}\",\"x\" : 1",
+    ]
+    let before = ["", "\"", "\"a\":\"b\\\"\",", "[1,2],", "'", "\"x\":\"y\",", "\"é\":null,"]
+    let value = values.randomElement(using: &random) ?? ""
+    let isSpaced = Bool.random(using: &random)
+    return "{" + (before.randomElement(using: &random) ?? "") + "\"\(name)\""
+      + (isSpaced ? " \t: " : ":") + value + "}"
+  }
+
+  private static func hex(_ byte: UInt8, _ digits: Int) -> String {
+    let text = String(byte, radix: 16, uppercase: byte % 2 == 0)
+    return String(repeating: "0", count: digits - text.utf8.count) + text
+  }
+}
