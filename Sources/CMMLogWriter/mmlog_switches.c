@@ -50,16 +50,58 @@ bool mmlog_passes_switch(
   return false;
 }
 
-void mmlog_set_switch_bits(mmlog_label *label, uint32_t bits) {
-  __atomic_store_n(&label->switch_bits, bits, __ATOMIC_RELAXED);
+// Has the outlined part ask for more from now on, or not any more.
+static void control(mmlog_label *label, uint32_t bit, uintptr_t gate_bit, bool is_on) {
   uintptr_t gate = (uintptr_t)mmlog_load_gate(label);
   bool is_open = gate >= 16;
   // In this order: no record below the level finds the gate of its writer.
-  if (bits != 0) {
-    if (is_open) mmlog_store_gate(label, (const void *)(gate | MMLOG_GATE_SWITCHES));
-    mmlog_change_levels(label, MMLOG_SWITCHED, MMLOG_SWITCHED);
+  if (is_on) {
+    if (is_open) mmlog_store_gate(label, (const void *)(gate | gate_bit));
+    mmlog_change_levels(label, bit, bit);
   } else {
-    mmlog_change_levels(label, MMLOG_SWITCHED, 0);
-    if (is_open) mmlog_store_gate(label, (const void *)(gate & ~MMLOG_GATE_SWITCHES));
+    mmlog_change_levels(label, bit, 0);
+    if (is_open) mmlog_store_gate(label, (const void *)(gate & ~gate_bit));
   }
+}
+
+void mmlog_set_switch_bits(mmlog_label *label, uint32_t bits) {
+  __atomic_store_n(&label->switch_bits, bits, __ATOMIC_RELAXED);
+  control(label, MMLOG_SWITCHED, MMLOG_GATE_SWITCHES, bits != 0);
+}
+
+void mmlog_set_label_limit(
+    mmlog_label *label, uint64_t interval, uint32_t first, uint32_t every) {
+  mmlog_label_limit *limit = label->limit;
+  if (limit == NULL) {
+    if (interval == 0) return;
+    limit = calloc(1, sizeof *limit);
+    // As whatever in Swift needs memory.
+    if (limit == NULL) abort();
+  }
+  __atomic_store_n(&limit->first, first, __ATOMIC_RELAXED);
+  __atomic_store_n(&limit->every, every, __ATOMIC_RELAXED);
+  __atomic_store_n(&limit->interval, interval, __ATOMIC_RELAXED);
+  __atomic_store_n(&label->limit, limit, __ATOMIC_RELEASE);
+  control(label, MMLOG_LIMITED, MMLOG_GATE_LIMITS, interval != 0);
+}
+
+bool mmlog_is_within_limit(const mmlog_label *label, uint64_t key, uint64_t now) {
+  mmlog_label_limit *limit = __atomic_load_n(&label->limit, __ATOMIC_ACQUIRE);
+  uint64_t interval = limit == NULL ? 0 : __atomic_load_n(&limit->interval, __ATOMIC_RELAXED);
+  mmlog_rate_limit *statement = interval == 0 ? NULL : mmlog_rate_limit_of(key);
+  if (statement == NULL) return true;
+  uint64_t first = __atomic_load_n(&limit->first, __ATOMIC_RELAXED);
+  uint64_t every = __atomic_load_n(&limit->every, __ATOMIC_RELAXED);
+  // The interval in the high half, and in the low one how often the statement was reached in it.
+  uint64_t now_in = now / interval << 32;
+  uint64_t old = __atomic_load_n(&statement->state, __ATOMIC_RELAXED), count;
+  do {
+    count = (old ^ now_in) >> 32 == 0 ? old & UINT32_MAX : 0;
+    // It does not go on counting into the interval.
+    if (count == UINT32_MAX) count = first;
+  } while (!__atomic_compare_exchange_n(
+      &statement->state, &old, now_in | (count + 1), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+  if (count < first || (every != 0 && (count - first) % every == every - 1)) return true;
+  __atomic_fetch_add(&limit->suppressed, 1, __ATOMIC_RELAXED);
+  return false;
 }

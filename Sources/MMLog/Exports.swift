@@ -4,6 +4,7 @@
 @_exported public import struct MMLogCrypto.RecipientError
 @_exported public import enum MMLogFormat.Level
 @_exported public import struct MMLogFormat.LossLedger
+@_exported public import struct MMLogFormat.RateLimit
 @_exported public import struct MMLogFormat.SessionEnd
 @_exported public import struct MMLogFormat.SessionID
 @_exported public import struct MMLogFormat.SessionIdentity

@@ -103,6 +103,32 @@ public final class LogStore: Sendable {
     core.labels.setLevel(level, for: pattern)
   }
 
+  /// Sets how often each statement of all labels that `pattern` matches is recorded, now and later.
+  ///
+  /// ```swift
+  /// // The first 100 of a statement each second, and then one of a thousand.
+  /// store.setRateLimit(RateLimit(first: 100, per: .seconds(1), thenEvery: 1000), for: "db.*")
+  /// ```
+  ///
+  /// What is not recorded is not evaluated, is no loss, and is counted: see
+  /// ``Statistics/suppressed``. Statements are counted by label and place, all threads together. Ends
+  /// of spans are always recorded, and so are statements that somebody outside has turned on
+  /// (`mmlogctl enable`). A process has room for 4096 statements that are limited; more are recorded
+  /// each time.
+  ///
+  /// What is set last counts. Before that, the configuration
+  /// (``Configuration/rateLimits``) or the environment may have set limits:
+  /// `MMLOG_LEVEL='db.*=100/1s/1000'`. As long as somebody outside has set one (`mmlogctl set-level
+  /// 'db.*=100/1s'`), it is that one. A label without a limit pays nothing for this; a call of one
+  /// with a limit takes the outlined path, and reads the clock.
+  ///
+  /// - Parameters:
+  ///   - limit: How often a statement is recorded; `.none`: always.
+  ///   - pattern: A label, in which `*` stands for any characters and `?` for any one.
+  public func setRateLimit(_ limit: RateLimit, for pattern: String) {
+    core.labels.setLimit(limit, for: pattern)
+  }
+
   /// The level of each label that has a logger, as it is now. Any thread; takes a lock.
   ///
   /// - Complexity: O(labels).

@@ -45,7 +45,7 @@ extension Logger {
   ) -> Bool {
     let errorNumber = CurrentProcess.errorNumber
     defer { CurrentProcess.errorNumber = errorNumber }
-    if mmlog_is_switched(shared),
+    if mmlog_is_controlled(shared),
       !StatementPlace(statement.pointee).passes(level, above: self.level, of: shared)
     {
       return false

@@ -229,7 +229,7 @@ extension SiteHash {
 
   /// A hash of the bytes, a word at a time.
   @inline(never)
-  private static func hash(of text: String) -> UInt64 {
+  static func hash(of text: String) -> UInt64 {
     var text = text
     return text.withUTF8 { bytes in
       var hash = UInt64(bytes.count)

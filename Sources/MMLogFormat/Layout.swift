@@ -163,6 +163,8 @@ package enum ControlLayout {
   package static let lastPass = forgottenRecords + 8
   package static let failedPasses = lastPass + 8
   package static let failedSyncs = failedPasses + 4
+  /// How many records rate limits have suppressed.
+  package static let suppressed = failedSyncs + 4
   package static let levelSlots = 64
   package static let levelSlotSize = 960
   /// A byte for each of the first labels: ``levelMask``, and ``overridden``.
@@ -187,6 +189,7 @@ package enum ControlLayout {
   package static let requestRules = requestCount + 4 + 4
   package static let ruleLevel: UInt64 = 0xFF
   package static let ruleStatement: UInt64 = 1 << 8
+  package static let ruleLimit: UInt64 = 1 << 9
   package static let ruleLineShift: UInt64 = 32
   package static let ruleOrdinalShift: UInt64 = 32
 }

@@ -107,6 +107,8 @@ private func putLevels(_ corpus: String) {
     LevelOverride(LevelRule(.debug, for: "db.*"), expiry: 0),
     LevelOverride(LevelRule(.error, for: "a?"), expiry: 9),
     LevelOverride(
+      LevelRule(RateLimit(first: 9, per: .seconds(1), thenEvery: 3), for: "*"), expiry: 0),
+    LevelOverride(
       LevelRule(LevelRule.Statement(file: "Book.swift", line: 42)), expiry: 9, limit: 3, ordinal: 7),
   ]
   put(LevelRequest(ordinal: 7, overrides).encoded ?? [], "\(corpus)/levels/request")

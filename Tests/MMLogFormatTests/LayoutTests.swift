@@ -116,6 +116,7 @@ import Testing
       "answer": (Control.answer, 16), "captured": (Control.capturedRecords, 24),
       "forgotten": (Control.forgottenRecords, 32), "last pass": (Control.lastPass, 40),
       "failed passes": (Control.failedPasses, 48), "failed syncs": (Control.failedSyncs, 52),
+      "suppressed": (Control.suppressed, 56),
       "slots": (Control.levelSlots, 64),
       "capture": (Int(ControlRequest.Actions.capture.rawValue), 1),
       "rotate": (Int(ControlRequest.Actions.rotate.rawValue), 2),

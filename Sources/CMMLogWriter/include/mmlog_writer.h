@@ -226,6 +226,7 @@ typedef struct mmlog_label {
   // Unless none is, records of all levels come to the outlined part: see MMLOG_SWITCHED.
   struct mmlog_switch *_Nullable switches;
   uint32_t switch_bits;
+  struct mmlog_label_limit *_Nullable limit;  // how often a statement is recorded; see MMLOG_LIMITED
 } mmlog_label;
 
 // The C interface's macros read it there, before any call.
@@ -249,6 +250,8 @@ static inline void mmlog_use_task_contexts(void) {
 #define MMLOG_OVERRIDDEN (1u << 8)
 // Single statements are turned on: `level` lets all pass, and the outlined part asks for more.
 #define MMLOG_SWITCHED (1u << 9)
+// Statements of the label are recorded only so often: the outlined part counts them.
+#define MMLOG_LIMITED (1u << 10)
 #define MMLOG_OWN_LEVEL 0xFFu
 #define MMLOG_OVER_SHIFT 16u
 #define MMLOG_OVER_LEVEL (0xFFu << MMLOG_OVER_SHIFT)
@@ -325,6 +328,34 @@ void mmlog_set_switch_bits(mmlog_label *label, uint32_t bits);
 static inline bool mmlog_is_switched(const mmlog_label *label) {
   return mmlog_level_word(label) & MMLOG_SWITCHED;
 }
+// Whether the outlined part has more to ask than for the level.
+static inline bool mmlog_is_controlled(const mmlog_label *label) {
+  return mmlog_level_word(label) & (MMLOG_SWITCHED | MMLOG_LIMITED);
+}
+
+// How often each statement of a label is recorded. Touched by atomic operations. Never freed.
+typedef struct mmlog_label_limit {
+  uint64_t interval;    // in nanoseconds; 0: always
+  uint32_t first;       // so many records of an interval, and then
+  uint32_t every;       // each so many; 0: none
+  uint64_t suppressed;  // how many were not recorded
+} mmlog_label_limit;
+
+// Sets it, for all threads from about now on. For one thread at a time.
+void mmlog_set_label_limit(
+    mmlog_label *label, uint64_t interval, uint32_t first, uint32_t every);
+static inline bool mmlog_is_limited(const mmlog_label *label) {
+  return mmlog_level_word(label) & MMLOG_LIMITED;
+}
+// How many records of a label its limit has suppressed so far.
+static inline uint64_t mmlog_suppressed(const mmlog_label *label) {
+  const mmlog_label_limit *limit = __atomic_load_n(&label->limit, __ATOMIC_ACQUIRE);
+  return limit == NULL ? 0 : __atomic_load_n(&limit->suppressed, __ATOMIC_RELAXED);
+}
+// Whether a statement of a label may be recorded now, in nanoseconds of a clock that is never set.
+// Counts it; and if not, as suppressed. `key` is the statement's, and not 0. Async-signal-safe.
+bool mmlog_is_within_limit(const mmlog_label *label, uint64_t key, uint64_t now);
+
 // Whether a statement of a label is turned on. Counts it then. Async-signal-safe.
 bool mmlog_passes_switch(
     const mmlog_label *label, const uint8_t *file, size_t size, uint32_t line);
@@ -397,9 +428,11 @@ static inline void mmlog_store_gate(mmlog_label *label, const void *_Nullable ga
 }
 
 // Gates are multiples of 16. In the lowest bits of a label's is why its records come to the outlined
-// part: to look for the context of their task, or for whether their statement is turned on.
+// part: to look for the context of their task, for whether their statement is turned on, or how often
+// it may be recorded.
 #define MMLOG_GATE_CONTEXTS ((uintptr_t)1)
 #define MMLOG_GATE_SWITCHES ((uintptr_t)2)
+#define MMLOG_GATE_LIMITS ((uintptr_t)4)
 
 // Where records are built that are lost, by all threads at once. Never read.
 #define MMLOG_DUMP_SIZE (1 << 20)

@@ -23,15 +23,32 @@ struct StatementPlace {
     self.init(file.utf8Start, count: file.utf8CodeUnitCount, line: line)
   }
 
-  /// Whether a record is to be made, of a label of which single statements are turned on.
+  /// Whether a record is to be made, of a label of which single statements are turned on, or are
+  /// recorded only so often.
   ///
-  /// - Parameter lowest: From which level on records are made anyway.
+  /// - Parameters:
+  ///   - lowest: From which level on records are made, as often as the label's limit says.
+  ///   - key: Of the statement, if that is not where its file's name is.
   func passes(
-    _ level: Level, above lowest: Level, of label: UnsafeMutablePointer<mmlog_label>
+    _ level: Level, above lowest: Level, of label: UnsafeMutablePointer<mmlog_label>,
+    key: UInt64? = nil
   ) -> Bool {
-    level >= lowest
-      || mmlog_passes_switch(
+    if level < lowest {
+      return mmlog_passes_switch(
         label, file, Int(detail >> 32), UInt32(truncatingIfNeeded: detail))
+    }
+    if !mmlog_is_limited(label) { return true }
+    let key = key ?? UInt64(UInt(bitPattern: file))
+    return mmlog_is_within_limit(label, Self.key(key, detail, label), Clock.monotonic())
+  }
+
+  /// The key of a statement of a label. The statement's own limits have others.
+  private static func key(
+    _ file: UInt64, _ detail: UInt64, _ label: UnsafeMutablePointer<mmlog_label>
+  ) -> UInt64 {
+    var key = (file ^ detail) &* 0x9E37_79B9_7F4A_7C15
+    key ^= key >> 32 ^ UInt64(UInt(bitPattern: label))
+    return key &* 0xD6E8_FEB8_6659_FD93 | 1
   }
 }
 
@@ -49,14 +66,15 @@ extension Logger {
   @inline(never)
   func enter(_ level: Level, file: String, _ line: UInt32, _ ownLevel: Level?) -> Bool {
     let label = shared
-    guard mmlog_is_switched(label) else { return enter(level) }
+    guard mmlog_is_controlled(label) else { return enter(level) }
     let lowest = ownLevel.map { self.level(unlessOverridden: $0) } ?? self.level
+    let key = mmlog_is_limited(label) ? SiteHash.hash(of: file) : nil
     var file = file
     let passes = file.withUTF8 { file in
       // An empty text may have no address.
       guard let start = file.baseAddress else { return level >= lowest }
       return StatementPlace(start, count: file.count, line: line)
-        .passes(level, above: lowest, of: label)
+        .passes(level, above: lowest, of: label, key: key)
     }
     return passes && enter(level)
   }
@@ -107,7 +125,7 @@ extension UnsafeMutablePointer<mmlog_label> {
   private func findWriter(_ level: Level, _ context: LogContext?, _ place: StatementPlace) -> Bool {
     let logger = Logger(self, context)
     let label = logger.shared
-    if mmlog_is_switched(label), !place.passes(level, above: logger.level, of: label) {
+    if mmlog_is_controlled(label), !place.passes(level, above: logger.level, of: label) {
       return false
     }
     return logger.findWriter(level, label)

@@ -60,7 +60,7 @@ final class LabelTable: @unchecked Sendable {
     state.initialize(
       to: mmlog_label(
         level: UInt32(level.rawValue), own_level: UInt32(level.rawValue), identity: 0,
-        gate: closedGate, store: nil, switches: nil, switch_bits: 0))
+        gate: closedGate, store: nil, switches: nil, switch_bits: 0, limit: nil))
     return state
   }
 
@@ -82,11 +82,37 @@ final class LabelTable: @unchecked Sendable {
   /// Sets the level of all labels that `pattern` matches, those to come included.
   func setLevel(_ level: Level, for pattern: String) {
     lock.withLock {
-      rules.removeAll { $0.pattern == pattern }
+      rules.removeAll { $0.isOfLevel && $0.pattern == pattern }
       rules.append(LevelRule(level, for: pattern))
       for label in labels where Glob(pattern).matches(label.name) {
         mmlog_set_level(label.state, UInt32(level.rawValue))
       }
+    }
+  }
+
+  /// Sets the rate limit of all labels that `pattern` matches, those to come included.
+  func setLimit(_ limit: RateLimit, for pattern: String) {
+    lock.withLock {
+      rules.removeAll { $0.limit != nil && $0.pattern == pattern }
+      rules.append(LevelRule(limit, for: pattern))
+      for label in labels where Glob(pattern).matches(label.name) { self.limit(label) }
+    }
+  }
+
+  /// Has a label's statements be recorded as often as is said from outside, or else by the program.
+  private func limit(_ label: Label) {
+    let limit =
+      outsideRules.lazy.map(\.rule).limit(of: label.name)
+      ?? rules.last { $0.limit != nil && Glob($0.pattern).matches(label.name) }?.limit
+      ?? startRules.limit(of: label.name) ?? .none
+    mmlog_set_label_limit(label.state, limit.nanoseconds, limit.first, limit.every)
+  }
+
+  /// How many records rate limits have suppressed, by label.
+  var suppressed: [String: UInt64] {
+    lock.withLock {
+      let counts = labels.map { ($0.name, mmlog_suppressed($0.state)) }.filter { $0.1 > 0 }
+      return Dictionary(counts, uniquingKeysWith: &+)
     }
   }
 
@@ -141,6 +167,7 @@ final class LabelTable: @unchecked Sendable {
       if let rule, Glob(rule.rule.pattern).matches(label.name) { bits |= 1 << UInt32(index) }
     }
     if bits != label.state.pointee.switch_bits { mmlog_set_switch_bits(label.state, bits) }
+    limit(label)
     if let level = outsideRules.lazy.map(\.rule).level(of: label.name) {
       mmlog_override_level(label.state, UInt32(level.rawValue))
     } else {
@@ -183,7 +210,9 @@ final class LabelTable: @unchecked Sendable {
   }
 
   private func setGate(of state: Pointer, _ gate: UnsafeRawPointer?) {
-    let bits = mmlog_is_switched(state) ? Int(MMLOG_GATE_SWITCHES) : 0
+    let bits =
+      (mmlog_is_switched(state) ? Int(MMLOG_GATE_SWITCHES) : 0)
+      + (mmlog_is_limited(state) ? Int(MMLOG_GATE_LIMITS) : 0)
     mmlog_store_gate(state, gate.map { $0 + bits } ?? Self.closedGate)
   }
 
@@ -197,8 +226,8 @@ final class LabelTable: @unchecked Sendable {
   }
 
   private func level(of name: String) -> Level {
-    rules.last { Glob($0.pattern).matches(name) }?.level ?? startRules.level(of: name)
-      ?? defaultLevel
+    rules.last { $0.isOfLevel && Glob($0.pattern).matches(name) }?.level
+      ?? startRules.level(of: name) ?? defaultLevel
   }
 }
 

@@ -67,6 +67,7 @@ final class LevelControl {
     guard now &- lastPublishing >= 1_000_000_000 else { return }
     lastPublishing = now
     labels.publishLevels(in: ring)
+    ring.publish(suppressed: labels.suppressed.values.reduce(0, &+))
     publishCounts()
   }
 

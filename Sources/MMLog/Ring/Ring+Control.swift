@@ -66,6 +66,11 @@ extension Ring {
     mmlog_store_release_u32(address(ControlLayout.failedSyncs), UInt32(clamping: failedSyncs))
   }
 
+  /// Says how many records rate limits have suppressed.
+  func publish(suppressed: UInt64) {
+    mmlog_store_release_u64(address(ControlLayout.suppressed), suppressed)
+  }
+
   // MARK: - Flight records
 
   /// Counts flight records that were evicted. Lock-free and async-signal-safe.

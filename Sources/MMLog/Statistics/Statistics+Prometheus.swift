@@ -203,4 +203,7 @@ private let metrics: [Metric] = [
   Metric(.counter, "mmlog_tap_missed_records_total", "Records that taps have not written.") {
     $0.missedByTaps
   },
+  Metric(.counter, "mmlog_suppressed_records_total", "Records that rate limits have suppressed.") {
+    $0.suppressed.values.reduce(0, &+)
+  },
 ]

@@ -108,6 +108,11 @@ extension LogStore {
     /// How many records taps have not written, since they did not keep up, or could not write.
     public internal(set) var missedByTaps: UInt64 = 0
 
+    /// How many records rate limits have suppressed, by label; see
+    /// ``LogStore/setRateLimit(_:for:)``. What a statement's own limit (``Logger/once(file:line:column:)``
+    /// and the like) suppresses is not in it.
+    public internal(set) var suppressed: [String: UInt64] = [:]
+
     init() {}
 
     /// How many times smaller archives are than what is in them; nil if there is nothing in them

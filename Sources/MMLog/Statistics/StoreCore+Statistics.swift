@@ -6,6 +6,7 @@ extension StoreCore {
   func statistics() -> LogStore.Statistics {
     var statistics = counters.snapshot
     statistics.losses = losses
+    statistics.suppressed = labels.suppressed
     statistics.drainerSilence = counters.silence
     statistics.missedEvents = events.missedCount
     let totals = catalog.totals

@@ -255,6 +255,10 @@ extension LogStore {
     /// The level of labels for which nothing else is set. Default: `info`.
     public var level = Logger.Level.info
 
+    /// How often each statement of labels is recorded, by patterns of labels: see
+    /// ``LogStore/setRateLimit(_:for:)``. Default: always.
+    public var rateLimits: [String: RateLimit] = [:]
+
     /// From which level on records go into archives. Default: `trace`, all.
     ///
     /// With a higher one than ``level``, the ring is a flight recorder: records below it cost their

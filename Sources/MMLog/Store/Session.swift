@@ -39,7 +39,7 @@ final class Session: Sendable {
     threads = ThreadRegistry(of: ring.identity.session, archiveLevel: ring.archiveLevel)
     overflow = OverflowWriter(threads)
     signalLanes = configuration.servesSignalHandlers ? SignalLanes(threads) : nil
-    gate = UnsafeRawPointer(UnsafeMutableRawPointer.allocate(byteCount: 2, alignment: 16))
+    gate = UnsafeRawPointer(UnsafeMutableRawPointer.allocate(byteCount: 16, alignment: 16))
     signalLanes?.reserve(self)
   }
 

@@ -71,7 +71,8 @@ final class StoreCore: @unchecked Sendable {
     if configuration.recordsCrashes { try StoreRegistry.prepareCrashRecorder() }
     if configuration.recordsTermination { StoreRegistry.prepareTermination() }
     let (rules, wrongRules) = LevelRule.environmentRules()
-    labels = LabelTable(defaultLevel: configuration.level, rules: rules)
+    let limits = configuration.rateLimits.map { LevelRule($0.value, for: $0.key) }
+    labels = LabelTable(defaultLevel: configuration.level, rules: limits + rules)
     let missing = MissingDirectories(above: [location.directory, location.ringDirectory])
     configuration.maintenanceHook?(.willBegin)
     defer { configuration.maintenanceHook?(.didEnd) }

@@ -103,8 +103,13 @@ extension LevelOverride {
     if let statement = rule.statement {
       word |= ControlLayout.ruleStatement | UInt64(statement.line) << ControlLayout.ruleLineShift
     }
+    if rule.limit != nil { word |= ControlLayout.ruleLimit }
     writer.append(word)
     writer.append(rule.pattern)
+    if let limit = rule.limit {
+      writer.append(UInt64(limit.first) | UInt64(limit.every) << 32)
+      writer.append(limit.nanoseconds)
+    }
     guard let statement = rule.statement else { return }
     writer.append(statement.file)
     writer.append(UInt64(limit) | UInt64(ordinal) << ControlLayout.ruleOrdinalShift)
@@ -121,6 +126,14 @@ extension LevelOverride {
       self.init(
         LevelRule(statement, of: pattern), expiry: expiry, limit: UInt32(truncatingIfNeeded: last),
         ordinal: UInt32(last >> ControlLayout.ruleOrdinalShift))
+      return
+    }
+    if word == ControlLayout.ruleLimit {
+      let counts = try reader.word()
+      let limit = RateLimit(
+        first: UInt32(truncatingIfNeeded: counts), nanoseconds: try reader.word(),
+        every: UInt32(counts >> 32))
+      self.init(LevelRule(limit, for: pattern), expiry: expiry)
       return
     }
     guard word <= ControlLayout.ruleLevel, let level = Level(rawValue: UInt8(word)) else {

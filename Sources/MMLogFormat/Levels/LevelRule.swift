@@ -1,4 +1,4 @@
-/// A level for all labels that a pattern matches, or for a single statement of them.
+/// A level or a rate limit for all labels that a pattern matches, or a single statement of them.
 public struct LevelRule: Hashable, Sendable, CustomStringConvertible {
   /// A label, in which `*` stands for any bytes and `?` for any one.
   public let pattern: String
@@ -6,6 +6,8 @@ public struct LevelRule: Hashable, Sendable, CustomStringConvertible {
   public let level: Level
   /// The statement that the rule is about, which is recorded whatever its level is; nil: all are.
   public let statement: Statement?
+  /// How often statements are recorded, if the rule is about that; nil: it is not.
+  public let limit: RateLimit?
 
   /// A log statement, by where it is.
   public struct Statement: Hashable, Sendable, CustomStringConvertible {
@@ -42,7 +44,12 @@ public struct LevelRule: Hashable, Sendable, CustomStringConvertible {
 
   /// Makes a rule about a single statement.
   package init(_ statement: Statement, of pattern: String = "*") {
-    (level, self.pattern, self.statement) = (.trace, pattern, statement)
+    (level, self.pattern, self.statement, limit) = (.trace, pattern, statement, nil)
+  }
+
+  /// Makes a rule about how often statements are recorded.
+  package init(_ limit: RateLimit, for pattern: String) {
+    (level, self.pattern, statement, self.limit) = (.trace, pattern, nil, limit)
   }
 
   /// Makes a rule.
@@ -53,16 +60,20 @@ public struct LevelRule: Hashable, Sendable, CustomStringConvertible {
   package init(_ level: Level, for pattern: String) {
     self.level = level
     self.pattern = pattern
-    statement = nil
+    (statement, limit) = (nil, nil)
   }
 
-  /// As ``list(_:)`` reads it: `db.*=debug`. Of a statement: `Book.swift:42`.
+  /// Whether it says what the level of labels is.
+  package var isOfLevel: Bool { statement == nil && limit == nil }
+
+  /// As ``list(_:)`` reads it: `db.*=debug`, `db.*=100/1s`. Of a statement: `Book.swift:42`.
   public var description: String {
+    if let limit { return "\(pattern)=\(limit)" }
     guard let statement else { return "\(pattern)=\(level)" }
     return pattern == "*" ? "\(statement)" : "\(statement) of \(pattern)"
   }
 
-  /// Reads `db.*=debug,*=info`. A level alone is for all labels.
+  /// Reads `db.*=debug,*=info,db.*=100/1s`. A level or a limit alone is for all labels.
   ///
   /// - Returns: The rules, and each part that is none.
   package static func list(_ text: String) -> (rules: [LevelRule], wrong: [String]) {
@@ -70,6 +81,8 @@ public struct LevelRule: Hashable, Sendable, CustomStringConvertible {
     for part in parts(text) {
       if let level = Level(name: part.level) {
         rules.append(LevelRule(level, for: part.pattern))
+      } else if let limit = RateLimit(part.level) {
+        rules.append(LevelRule(limit, for: part.pattern))
       } else {
         wrong.append(part.text)
       }
@@ -95,14 +108,25 @@ public struct LevelRule: Hashable, Sendable, CustomStringConvertible {
 extension Sequence<LevelRule> {
   /// The level for a label among rules that were given together: that of the most particular
   /// pattern, which has the most bytes that stand for themselves; of equal ones, the last. Nil if
-  /// none matches. Rules about statements say nothing of that.
+  /// none matches. Other rules say nothing of that.
   package func level(of label: String) -> Level? {
-    var best: (level: Level, count: Int)?
-    for rule in self where rule.statement == nil {
+    mostParticular(for: label, \.isOfLevel)?.level
+  }
+
+  /// The rate limit for a label, by the same order.
+  package func limit(of label: String) -> RateLimit? {
+    mostParticular(for: label) { $0.limit != nil }?.limit
+  }
+
+  private func mostParticular(
+    for label: String, _ isMeant: (LevelRule) -> Bool
+  ) -> LevelRule? {
+    var best: (rule: LevelRule, count: Int)?
+    for rule in self where isMeant(rule) {
       let glob = Glob(rule.pattern)
       let count = glob.literalCount
-      if count >= best?.count ?? 0, glob.matches(label) { best = (rule.level, count) }
+      if count >= best?.count ?? 0, glob.matches(label) { best = (rule, count) }
     }
-    return best?.level
+    return best?.rule
   }
 }

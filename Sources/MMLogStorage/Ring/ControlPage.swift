@@ -90,6 +90,9 @@ package struct ControlPage {
   /// How many syncs of archives have failed.
   package var failedSyncs: UInt32 { load(ControlLayout.failedSyncs) }
 
+  /// How many records rate limits have suppressed, as of a second ago.
+  package var suppressedCount: UInt64 { load(ControlLayout.suppressed) }
+
   /// A label of the process.
   package struct Label: Equatable {
     package let name: String

@@ -21,12 +21,17 @@ extension Command {
   static let setLevel = Command(
     "set-level",
     description: [
-      "Sets levels in the processes that log into PATH now.",
+      "Sets levels and rate limits in the processes that log into PATH now.",
       """
       RULES are such as 'db.*=debug,orders=info', in which * and ? stand for any characters; a \
       level alone is for all labels, and the level 'off' lets no record pass. The most particular \
-      pattern counts. A process does it within a second. 'db.*=default' takes the rule of a \
+      pattern counts. A process does it within a second. 'db.*=default' takes the rules of a \
       pattern back, 'default' all of them.
+      """,
+      """
+      'db.*=100/1s' is a limit: of each statement, 100 records in a second; 'db.*=100/1s/1000' then \
+      has one of a thousand. Intervals have the units ms, s, m and h. 'db.*=unlimited' ends a limit \
+      that the program has set. 'mmlogctl status' says how many records were suppressed.
       """,
     ],
     options: [.duration, .timeout, .silent],
@@ -282,10 +287,13 @@ final class Control {
 extension LevelChange {
   /// The rules that are to hold, made of those that do.
   fileprivate func applied(to present: [LevelOverride], _ expiry: UInt64) -> [LevelOverride] {
-    let replaced = takenBack.union(rules.map(\.pattern))
+    func isReplaced(_ rule: LevelRule) -> Bool {
+      rules.contains { $0.pattern == rule.pattern && $0.isOfLevel == rule.isOfLevel }
+    }
     // What single statements are turned on is taken back by another command.
     let kept = present.filter {
-      $0.rule.statement != nil || (!takesBackAll && !replaced.contains($0.rule.pattern))
+      let isTakenBack = takesBackAll || takenBack.contains($0.rule.pattern)
+      return $0.rule.statement != nil || !isTakenBack && !isReplaced($0.rule)
     }
     return kept + rules.map { LevelOverride($0, expiry: expiry) }
   }

@@ -15,13 +15,15 @@ struct LevelChange {
     for part in LevelRule.parts(text) {
       if let level = Level(name: part.level) {
         rules.append(LevelRule(level, for: part.pattern))
+      } else if let limit = RateLimit(part.level) {
+        rules.append(LevelRule(limit, for: part.pattern))
       } else if part.level == "default" {
         takenBack.insert(part.pattern)
         if part.pattern == part.text || part.text == "default" { takesBackAll = true }
       } else {
         throw UsageError(
-          "'\(part.text)' sets no level; set-level takes PATTERN=LEVEL,… such as "
-            + "'db.*=debug', or PATTERN=default"
+          "'\(part.text)' sets no level and no limit; set-level takes PATTERN=LEVEL,… such as "
+            + "'db.*=debug' or 'db.*=100/1s/1000', or PATTERN=default"
         )
       }
     }

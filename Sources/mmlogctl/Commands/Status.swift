@@ -160,6 +160,10 @@ extension TimeFormatter {
         rows.append(
           ("flight", "\(control.capturedCount) captured, \(control.forgottenCount) evicted"))
       }
+      if control.suppressedCount > 0 {
+        let records = LogCommands.count(Int(clamping: control.suppressedCount), "record")
+        rows.append(("limits", "\(records) suppressed"))
+      }
       rows.append(("drainer", drainer(ring, control)))
       rows += control.levelRows(ring.image.dictionary)
     }
@@ -320,6 +324,7 @@ extension TimeFormatter {
     object.add("last_pass_time", control.lastPass, &self)
     object.add("failed_passes", control.failedPasses)
     object.add("failed_syncs", control.failedSyncs)
+    object.add("suppressed", control.suppressedCount)
     let labels = control.labels(dictionary).map { label -> String in
       var object = JSONObject()
       object.add("label", label.name)

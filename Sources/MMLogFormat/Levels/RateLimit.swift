@@ -1,0 +1,71 @@
+/// How often each statement of some labels is recorded: so many times in an interval, and then each so
+/// many times.
+public struct RateLimit: Hashable, Sendable, CustomStringConvertible {
+  /// How many records of a statement are made of those in an interval.
+  public let first: UInt32
+  /// How long an interval is, in nanoseconds; 0: there is no limit.
+  package let nanoseconds: UInt64
+  /// Behind the first ones, each so many times a record is made; 0: none.
+  public let every: UInt32
+
+  /// A limit.
+  ///
+  /// - Parameters:
+  ///   - first: How many records of a statement are made of those in an interval.
+  ///   - interval: How long an interval is: a millisecond to 30 days; what is not is made so.
+  ///   - every: Behind the first ones, each so many times a record is made. Default: 0, none.
+  public init(first: UInt32, per interval: Duration, thenEvery every: UInt32 = 0) {
+    let (seconds, attoseconds) = interval.components
+    let clamped = min(max(seconds, -1), 31 * 86400)
+    let nanoseconds = clamped * 1_000_000_000 + attoseconds / 1_000_000_000
+    self.init(first, UInt64(min(max(nanoseconds, 1_000_000), Self.longest)), every)
+  }
+
+  private init(_ first: UInt32, _ nanoseconds: UInt64, _ every: UInt32) {
+    (self.first, self.nanoseconds, self.every) = (first, nanoseconds, every)
+  }
+
+  /// As it stands in a request.
+  package init(first: UInt32, nanoseconds: UInt64, every: UInt32) {
+    self.init(first, nanoseconds, every)
+  }
+
+  /// No limit.
+  public static let none = RateLimit(0, 0, 0)
+
+  private static let longest: Int64 = 30 * 86400 * 1_000_000_000
+  private static let units: [(name: String, nanoseconds: UInt64)] = [
+    ("ms", 1_000_000), ("s", 1_000_000_000), ("m", 60_000_000_000), ("h", 3_600_000_000_000),
+  ]
+
+  /// As a rule has it: `100/1s`, or `100/1s/1000`; `unlimited`.
+  public var description: String {
+    if nanoseconds == 0 { return "unlimited" }
+    let unit = Self.units.last { nanoseconds % $0.nanoseconds == 0 }
+    let interval = unit.map { "\(nanoseconds / $0.nanoseconds)\($0.name)" } ?? "\(nanoseconds)ns"
+    return every == 0 ? "\(first)/\(interval)" : "\(first)/\(interval)/\(every)"
+  }
+
+  /// Reads what ``description`` gives: a number, an interval with one of the units `ms`, `s`, `m` and
+  /// `h`, and perhaps another number. Nil for anything else.
+  public init?(_ text: String) {
+    if text == "unlimited" {
+      self = .none
+      return
+    }
+    let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+    guard (2...3).contains(parts.count), let first = UInt32(parts[0]),
+      let interval = Self.interval(parts[1]), let every = parts.count < 3 ? 0 : UInt32(parts[2])
+    else { return nil }
+    self.init(first, interval, every)
+  }
+
+  private static func interval(_ text: Substring) -> UInt64? {
+    let unit = text.drop { ("0"..."9").contains($0) }
+    guard let length = units.first(where: { $0.name == unit })?.nanoseconds,
+      let count = UInt64(text.dropLast(unit.count)), (1...UInt64(longest)).contains(count)
+    else { return nil }
+    let (product, isTooLong) = count.multipliedReportingOverflow(by: length)
+    return isTooLong || product > UInt64(longest) ? nil : product
+  }
+}
