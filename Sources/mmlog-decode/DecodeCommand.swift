@@ -18,7 +18,7 @@ extension Command {
       timeDescription,
     ],
     commands: [
-      .print, .follow, .sessions, .crash, .spans, .stats, .top, .histogram, .report, .verify,
+      .print, .follow, .sessions, .crash, .spans, .http, .stats, .top, .histogram, .report, .verify,
       .inspect, .recover, .repair,
     ],
     examples: [

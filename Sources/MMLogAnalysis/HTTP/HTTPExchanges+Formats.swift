@@ -1,0 +1,123 @@
+package import MMLogReader
+
+extension HTTPExchanges {
+  /// Appends an HTTP archive, version 1.2, as browsers' tools and others read it.
+  ///
+  /// What was redacted stays so. An exchange that was in flight, or failed, has the status 0.
+  package func appendHAR(_ style: Style, to output: inout TextBuffer) {
+    var time = TimeFormatter(.utc)
+    output.append(
+      text: #"{"log":{"version":"1.2","creator":{"name":"mmlog-decode","version":"0"},"#)
+    output.append(text: #""entries":["#)
+    for (index, row) in rows(style).enumerated() {
+      if index > 0 { output.append(",") }
+      output.append(text: "\n" + row.har(&time))
+    }
+    output.append("\n]}}\n")
+  }
+
+  /// Appends a command of curl(1) for each, that sends the same request, but for what was redacted.
+  package func appendCurl(_ style: Style, to output: inout TextBuffer) {
+    for row in rows(style) {
+      guard let url = row.url else { continue }
+      var words = ["curl", "-X", Self.quoted(row.method ?? "GET")]
+      words += row.request.headers.flatMap { ["-H", Self.quoted("\($0.name): \($0.value)")] }
+      if let body = row.request.body { words += ["--data-raw", Self.quoted(body)] }
+      words += ["--", Self.quoted(url)]
+      output.append(text: words.joined(separator: " ") + "\n")
+    }
+  }
+
+  /// A word as a shell reads it, whatever is in it: on one line, and without what a terminal would do
+  /// something else with than show it.
+  static func quoted(_ text: String) -> String {
+    if !text.unicodeScalars.contains(where: isControl) {
+      let parts = text.split(separator: "'", omittingEmptySubsequences: false)
+      return "'\(parts.joined(separator: "'\\''"))'"
+    }
+    var word = "$'"
+    for scalar in text.unicodeScalars {
+      if isControl(scalar) {
+        let digits = String(scalar.value, radix: 16)
+        word += "\\u" + String(repeating: "0", count: 4 - digits.utf8.count) + digits
+      } else {
+        if scalar == "'" || scalar == "\\" { word += "\\" }
+        word.unicodeScalars.append(scalar)
+      }
+    }
+    return word + "'"
+  }
+
+  /// Whether a character controls a terminal, or the direction of what follows.
+  private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
+    switch scalar.value {
+    case 0..<0x20, 0x7F..<0xA0, 0x200E...0x200F, 0x2028...0x202E, 0x2066...0x2069: true
+    default: false
+    }
+  }
+}
+
+extension HTTPExchanges.Exchange {
+  fileprivate func har(_ time: inout TimeFormatter) -> String {
+    let milliseconds = duration.map(milliseconds) ?? "0"
+    var object = JSONObject()
+    object.add("startedDateTime", time.text(of: start, digits: 3))
+    object.add("time", json: milliseconds)
+    object.add("request", json: harRequest)
+    object.add("response", json: harResponse)
+    object.add("cache", json: "{}")
+    object.add("timings", json: #"{"send":0,"wait":\#(milliseconds),"receive":0}"#)
+    object.add("comment", error ?? (isOpen ? "in flight" : nil))
+    return object.text
+  }
+
+  private var harRequest: String {
+    var object = JSONObject()
+    object.add("method", method ?? "")
+    object.add("url", url ?? "")
+    add(request, to: &object)
+    object.add("queryString", json: harQuery)
+    if let body = request.body {
+      var data = JSONObject()
+      data.add("mimeType", request.contentType ?? "")
+      data.add("text", body)
+      object.add("postData", json: data.text)
+    }
+    return object.text
+  }
+
+  private var harResponse: String {
+    var object = JSONObject()
+    object.add("status", status ?? 0)
+    object.add("statusText", "")
+    add(response, to: &object)
+    var content = JSONObject()
+    content.add("size", size ?? response.bodySize ?? 0)
+    content.add("mimeType", response.contentType ?? "")
+    content.add("text", response.body)
+    object.add("content", json: content.text)
+    object.add("redirectURL", response.headers.first { $0.name == "location" }?.value ?? "")
+    return object.text
+  }
+
+  private func add(_ message: HTTPExchanges.Message, to object: inout JSONObject) {
+    object.add("httpVersion", "")
+    object.add("headers", json: message.json(named: true))
+    object.add("cookies", json: "[]")
+    object.add("headersSize", -1)
+    object.add("bodySize", message.bodySize ?? -1)
+  }
+
+  private var harQuery: String {
+    let query = (url ?? "").prefix { $0 != "#" }.split(separator: "?", maxSplits: 1).dropFirst()
+    let pairs = query.first?.split(separator: "&") ?? []
+    return JSONObject.array(
+      pairs.map { pair in
+        let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        var object = JSONObject()
+        object.add("name", String(parts[0]))
+        object.add("value", parts.count > 1 ? String(parts[1]) : "")
+        return object.text
+      })
+  }
+}

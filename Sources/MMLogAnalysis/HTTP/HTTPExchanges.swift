@@ -1,0 +1,188 @@
+import MMLogFormat
+package import MMLogReader
+
+/// The HTTP exchanges of a log: spans whose fields have OpenTelemetry's names for HTTP, as MMLogHTTP
+/// records them.
+///
+/// Memory is bounded: of more than 200,000 exchanges, and of texts of more than 512 MiB, the others are
+/// only counted. For one thread at a time.
+package struct HTTPExchanges {
+  /// One of them. What was not read is nil.
+  package struct Exchange: Sendable {
+    package var session: SessionID
+    package var number: UInt64?
+    package var start: Timestamp
+    package var duration: Duration?
+    package var hasFailed = false
+    package var label = ""
+    package var method: String?
+    package var url: String?
+    package var status: Int?
+    package var size: Int?
+    package var error: String?
+    package var request = Message()
+    package var response = Message()
+
+    /// Whether it was still in flight when the log ended.
+    package var isOpen: Bool { duration == nil }
+  }
+
+  /// A request or a response.
+  package struct Message: Sendable {
+    /// Header fields in their order.
+    package var headers: [(name: String, value: String)] = []
+    package var body: String?
+    package var bodySize: Int?
+
+    /// What the header fields say of the body.
+    package var contentType: String? { headers.first { $0.name == "content-type" }?.value }
+  }
+
+  private static let maximum = 200_000
+  private static let longestTexts = 512 << 20
+
+  private var exchanges: [Exchange] = []
+  private var indexes: [Key: Int] = [:]
+  private var textSize = 0
+  private let keepsBodies: Bool
+  /// How many are not kept.
+  package private(set) var others = 0
+
+  private struct Key: Hashable {
+    let session: SessionID
+    let number: UInt64
+  }
+
+  /// Makes an empty list.
+  ///
+  /// - Parameter keepsBodies: Whether bodies and header fields are kept.
+  package init(keepsBodies: Bool) { self.keepsBodies = keepsBodies }
+
+  /// All that were kept, by their start.
+  package var list: [Exchange] {
+    exchanges.sorted { ($0.start, $0.number ?? 0) < ($1.start, $1.number ?? 0) }
+  }
+
+  /// Adds what a reader gave.
+  package mutating func add(_ item: LogReader.Item) {
+    guard case .record(let record) = item else { return }
+    let key = record.spanNumber.map { Key(session: record.session.id, number: $0) }
+    switch record.span?.event {
+    case .begin: begin(record, key)
+    case .end(let start, let duration, let failed): end(record, key, start, duration, failed)
+    case nil: if keepsBodies, let key, let index = indexes[key] { addBody(record, to: index) }
+    }
+  }
+
+  private mutating func begin(_ record: LogReader.Record, _ key: Key?) {
+    let fields = HTTPFields(record)
+    guard let key, fields.method != nil || fields.url != nil else { return }
+    guard let index = make(record, key, record.time) else { return }
+    exchanges[index].method = fields.method
+    exchanges[index].url = fields.url
+    if keepsBodies { keep(fields.headers("http.request.header."), \.request.headers, index) }
+  }
+
+  private mutating func end(
+    _ record: LogReader.Record, _ key: Key?, _ start: Timestamp, _ duration: Duration,
+    _ failed: Bool
+  ) {
+    let fields = HTTPFields(record)
+    let known = key.flatMap { indexes[$0] }
+    // The beginning may have been deleted.
+    guard known != nil || fields.status != nil,
+      let index = known ?? make(record, key, start), exchanges[index].isOpen
+    else { return }
+    exchanges[index].duration = duration
+    exchanges[index].hasFailed = failed
+    exchanges[index].status = fields.status
+    exchanges[index].size = fields.responseSize
+    exchanges[index].error = fields.error
+    exchanges[index].method = exchanges[index].method ?? fields.method
+    exchanges[index].url = exchanges[index].url ?? fields.url
+    if keepsBodies { keep(fields.headers("http.response.header."), \.response.headers, index) }
+  }
+
+  private mutating func make(
+    _ record: LogReader.Record, _ key: Key?, _ start: Timestamp
+  ) -> Int? {
+    guard exchanges.count < Self.maximum else {
+      others += 1
+      return nil
+    }
+    let index = exchanges.count
+    exchanges.append(
+      Exchange(session: record.session.id, number: key?.number, start: start, label: record.label))
+    if let key { indexes[key] = index }
+    return index
+  }
+
+  // MARK: - Texts
+
+  private mutating func keep(
+    _ headers: [(name: String, value: String)],
+    _ place: WritableKeyPath<Exchange, [(name: String, value: String)]>, _ index: Int
+  ) {
+    let size = headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+    if hasRoom(for: size) { exchanges[index][keyPath: place] = headers }
+  }
+
+  private mutating func addBody(_ record: LogReader.Record, to index: Int) {
+    let fields = HTTPFields(record)
+    for (name, place) in [
+      ("request", \Exchange.request), ("response", \.response),
+    ] as [(String, WritableKeyPath<Exchange, Message>)] {
+      guard let size = fields.number("http.\(name).body.size") else { continue }
+      exchanges[index][keyPath: place].bodySize = size
+      if let body = fields.text("http.\(name).body.content"), hasRoom(for: body.utf8.count) {
+        exchanges[index][keyPath: place].body = body
+      }
+    }
+  }
+
+  private mutating func hasRoom(for size: Int) -> Bool {
+    guard textSize + size <= Self.longestTexts else { return false }
+    textSize += size
+    return true
+  }
+}
+
+/// The fields of a record by OpenTelemetry's names.
+private struct HTTPFields {
+  private let fields: [(name: String, value: Value)]
+
+  init(_ record: LogReader.Record) { fields = record.fields }
+
+  var method: String? { text("http.request.method") }
+  var url: String? { text("url.full") }
+  var status: Int? { number("http.response.status_code") }
+  var responseSize: Int? { number("http.response.body.size") }
+  var error: String? {
+    guard let type = text("error.type") else { return nil }
+    return text("error.message").map { "\(type): \($0)" } ?? type
+  }
+
+  func text(_ name: String) -> String? {
+    fields.first { $0.name == name }.flatMap { Self.text($0.value) }
+  }
+
+  private static func text(_ value: Value) -> String? {
+    if case .string(let bytes) = value { String(decoding: bytes, as: UTF8.self) } else { nil }
+  }
+
+  func number(_ name: String) -> Int? {
+    switch fields.first(where: { $0.name == name })?.value {
+    case .int(let number): Int(number)
+    case .uint(let number): Int(clamping: number)
+    default: nil
+    }
+  }
+
+  /// Header fields, without what their names begin with here.
+  func headers(_ prefix: String) -> [(name: String, value: String)] {
+    fields.compactMap { field in
+      guard field.name.hasPrefix(prefix), let text = Self.text(field.value) else { return nil }
+      return (String(field.name.dropFirst(prefix.count)), text)
+    }
+  }
+}

@@ -1,0 +1,86 @@
+package import MMLogReader
+
+extension HTTPExchanges {
+  /// Exchanges of one method and route: a path, in which numbers and the like have a sign in their
+  /// place.
+  struct Route {
+    let name: String
+    var count = 0
+    var failed = 0
+    var bytes = 0
+    var milliseconds = Percentiles()
+  }
+
+  /// The routes, those with most time first.
+  func routes(_ style: Style) -> [Route] {
+    var routes: [String: Route] = [:]
+    for exchange in rows(style) {
+      let name = "\(exchange.method ?? "-") \(Self.route(of: exchange.url ?? "-"))"
+      var route = routes[name] ?? Route(name: name)
+      route.count += 1
+      route.failed += exchange.hasFailed ? 1 : 0
+      route.bytes = route.bytes.addingReportingOverflow(exchange.size ?? 0).partialValue
+      if let duration = exchange.duration {
+        route.milliseconds.add(Double(duration.wholeNanoseconds) / 1e6)
+      }
+      routes[name] = route
+    }
+    return routes.values.sorted { ($1.milliseconds.sum, $0.name) < ($0.milliseconds.sum, $1.name) }
+  }
+
+  /// A URL without scheme and query, in which parts with digits that look like an id are `{id}`.
+  static func route(of url: String) -> String {
+    let plain = url.prefix { $0 != "?" && $0 != "#" }
+    let parts = plain.split(separator: "/", omittingEmptySubsequences: false)
+    let isAbsolute = parts.count > 2 && parts[0].hasSuffix(":") && parts[1].isEmpty
+    let head = isAbsolute ? parts[2...2] : []
+    let path = isAbsolute ? parts[3...] : parts[...]
+    return (head.map(String.init) + path.map { isID($0) ? "{id}" : String($0) })
+      .joined(separator: "/")
+  }
+
+  /// Whether a part of a path names a thing, and not a kind of thing: a number, a UUID, a hash.
+  private static func isID(_ part: Substring) -> Bool {
+    let digits = part.utf8.count { ("0"..."9").contains(UnicodeScalar($0)) }
+    if digits == 0 { return false }
+    let isHex = part.utf8.allSatisfy { $0 == UInt8(ascii: "-") || hexDigits.contains($0) }
+    return digits == part.utf8.count || isHex && part.utf8.count >= 8
+      || part.utf8.count >= 20 && digits >= 2
+  }
+
+  private static let hexDigits = Set("0123456789abcdefABCDEF".utf8)
+
+  /// Appends a line for each route: how many, how many failed, percentiles in milliseconds, bytes.
+  package func appendRoutes(_ style: Style, to output: inout TextBuffer) {
+    let head = ["COUNT", "FAILED", "P50 MS", "P90", "P99", "MAX", "BYTES"]
+    append(head, "ROUTE", style, to: &output)
+    var all = style
+    all.rows = .max
+    for route in routes(all).prefix(style.rows) {
+      let percentiles = [0.5, 0.9, 0.99, 1].map { part in
+        route.milliseconds.value(at: part).map {
+          milliseconds(.nanoseconds(Int64($0 * 1e6)))
+        } ?? "-"
+      }
+      append(
+        ["\(route.count)", "\(route.failed)"] + percentiles + ["\(route.bytes)"], route.name,
+        style, to: &output)
+    }
+    if others > 0 { output.append(text: "\(others) more exchanges\n") }
+  }
+
+  private func append(
+    _ cells: [String], _ name: String, _ style: Style, to output: inout TextBuffer
+  ) {
+    var line = TextBuffer(capacity: 128)
+    for cell in cells {
+      line.append(UInt8(ascii: " "), count: max(1, 10 - cell.count))
+      line.append(text: cell)
+    }
+    line.append(text: "  ")
+    line.append(name, .plain)
+    let (text, room) = (line.text(), style.columns ?? .max)
+    output.append(text: text.count <= room ? text : text.prefix(room - 1) + "…")
+    output.append("\n")
+  }
+}

@@ -1,0 +1,130 @@
+import MMLogReader
+
+/// JSON for people: a member on each line, and characters in the place of escapes.
+///
+/// One pass, whatever the text is: what is no JSON is shown as it is, and depth takes no memory.
+enum JSONText {
+  /// No line begins with more spaces than this.
+  private static let deepest = 40
+
+  /// Appends a text, each of its lines with something before it.
+  ///
+  /// - Complexity: O(bytes).
+  static func append(pretty text: String, indentedBy prefix: String, to output: inout TextBuffer) {
+    let isJSON = ["{", "["].contains { text.drop { $0.isWhitespace }.hasPrefix($0) }
+    let shown = isJSON ? pretty(text) : text
+    for line in shown.split(separator: "\n", omittingEmptySubsequences: false) {
+      output.append(text: prefix)
+      output.append(String(line), .plain)
+      output.append("\n")
+    }
+  }
+
+  /// The text with a line for each member, and without escapes that a character can stand for.
+  static func pretty(_ text: String) -> String {
+    var printer = Printer()
+    var scalars = text.unicodeScalars.makeIterator()
+    while let scalar = scalars.next() { printer.take(scalar) }
+    printer.flush()
+    return printer.text
+  }
+
+  private struct Printer {
+    var text = ""
+    private var depth = 0
+    private var isInText = false
+    /// What there is of an escape: the backslash, or the digits behind `\u`.
+    private var escape: String?
+    /// The first half of a character that takes two escapes.
+    private var high: UInt32?
+    /// A bracket whose line is only begun when something follows in it.
+    private var isEmpty = false
+
+    mutating func take(_ scalar: Unicode.Scalar) {
+      if isInText { return takeInText(scalar) }
+      if scalar.properties.isWhitespace { return }
+      switch scalar {
+      case "}", "]":
+        depth -= 1
+        if !isEmpty { beginLine() }
+        isEmpty = false
+        append(scalar)
+      case "{", "[":
+        beginIfEmpty()
+        append(scalar)
+        depth += 1
+        isEmpty = true
+      case ",":
+        append(scalar)
+        beginLine()
+      case ":": text += ": "
+      default:
+        beginIfEmpty()
+        append(scalar)
+        isInText = scalar == "\""
+      }
+    }
+
+    private mutating func beginIfEmpty() {
+      if isEmpty { beginLine() }
+      isEmpty = false
+    }
+
+    private mutating func beginLine() {
+      text += "\n" + String(repeating: "  ", count: min(max(depth, 0), JSONText.deepest / 2))
+    }
+
+    private mutating func append(_ scalar: Unicode.Scalar) { text.unicodeScalars.append(scalar) }
+
+    private mutating func takeInText(_ scalar: Unicode.Scalar) {
+      guard let begun = escape else {
+        if scalar == "\\" { return escape = "\\" }
+        flushHigh()
+        append(scalar)
+        isInText = scalar != "\""
+        return
+      }
+      escape = begun + String(Character(scalar))
+      if begun == "\\", scalar == "u" { return }
+      if begun.hasPrefix("\\u"), scalar.properties.isASCIIHexDigit, begun.utf8.count < 5 { return }
+      finishEscape()
+    }
+
+    private mutating func finishEscape() {
+      guard let all = escape else { return }
+      escape = nil
+      guard all.hasPrefix("\\u"), all.utf8.count == 6,
+        let unit = UInt32(all.dropFirst(2), radix: 16)
+      else {
+        flushHigh()
+        return text += all
+      }
+      if let first = high, (0xDC00..<0xE000).contains(unit) {
+        high = nil
+        let value = 0x10000 + (first - 0xD800) << 10 + (unit - 0xDC00)
+        if let scalar = Unicode.Scalar(value) { append(scalar) }
+        return
+      }
+      flushHigh()
+      if (0xD800..<0xDC00).contains(unit) {
+        high = unit
+      } else if unit >= 0x20, unit != 0x22, unit != 0x5C, let scalar = Unicode.Scalar(unit) {
+        append(scalar)
+      } else {
+        text += all
+      }
+    }
+
+    private mutating func flushHigh() {
+      guard let unit = high else { return }
+      high = nil
+      text += "\\u" + String(unit, radix: 16)
+    }
+
+    /// Ends a text that ends in the middle of something.
+    mutating func flush() {
+      flushHigh()
+      if let escape { text += escape }
+    }
+  }
+}

@@ -1,0 +1,70 @@
+import CommandLineTool
+import LogCommands
+import MMLogAnalysis
+import MMLogReader
+
+extension Command {
+  static let http = Command(
+    "http",
+    description: [
+      "Lists HTTP exchanges: when each began, its status, how long it took, how large the answer was.",
+      """
+      They are the spans whose fields have OpenTelemetry's names for HTTP, as MMLogHTTP records \
+      them. One that is open was in flight when its process died, or is in flight now.
+      """,
+    ],
+    options: [.outcome, .slowest, .routes, .messages, .httpFormat, .rows] + Query.options
+      + [.output, .noPager],
+    operands: inputOperands,
+    examples: [
+      Example("The slowest", "mmlog-decode http --slowest -n 10 /var/log/orders"),
+      Example("Where time goes", "mmlog-decode http --routes --since 1h /var/log/orders"),
+      Example(
+        "What failed, to be sent again",
+        "mmlog-decode http --outcome failed --format curl /var/log/orders"),
+    ]
+  ) { arguments, output in
+    let query = try Query(arguments)
+    let format = arguments.required(.httpFormat)
+    let isByRoute = arguments.isSet(.routes)
+    if isByRoute, format != "text" || arguments.isSet(.messages) {
+      throw UsageError("--routes is a table; leave --format and --messages away")
+    }
+    var style = HTTPExchanges.Style()
+    style.isSlowestFirst = arguments.isSet(.slowest)
+    style.hasMessages = arguments.isSet(.messages)
+    style.outcomes = Set(arguments.values(of: .outcome))
+    style.rows = try arguments.integer(of: .rows, in: 0...Int.max) ?? .max
+    style.columns = arguments.columns
+    let keepsBodies = style.hasMessages || format == "har" || format == "curl"
+    let (zone, chosen) = (query.zone, style)
+    let sink = try arguments.summarySink(
+      query, output, HTTPExchanges(keepsBodies: keepsBodies), add: { $0.add($1) },
+      print: {
+        switch format {
+        case "json": $0.appendJSON(chosen, zone: zone, to: &$1)
+        case "har": $0.appendHAR(chosen, to: &$1)
+        case "curl": $0.appendCurl(chosen, to: &$1)
+        default:
+          isByRoute
+            ? $0.appendRoutes(chosen, to: &$1) : $0.appendText(chosen, zone: zone, to: &$1)
+        }
+      }, isNothing: { $0.rows(chosen).isEmpty })
+    return try arguments.paging(output) { try Decoder(query, sink).run() }
+  }
+}
+
+extension Option {
+  fileprivate static let outcome = Option(
+    "outcome", oneOf: ["ok", "failed", "open"], repeatable: true,
+    "Only exchanges that ended so, or have not.")
+  fileprivate static let slowest = Option("slowest", "Those that took longest first.")
+  fileprivate static let routes = Option(
+    "routes", "Print counts and percentiles by method and route instead.")
+  fileprivate static let messages = Option(
+    "messages", "Below each its header fields and bodies, as far as they were recorded.")
+  fileprivate static let httpFormat = Option(
+    "format", oneOf: ["text", "json", "har", "curl"], default: "text",
+    "Print lines of text or of JSON, an HTTP archive, or commands of curl.")
+  fileprivate static let rows = Option("lines", short: "n", value: "N", "Print N at most.")
+}

@@ -1,0 +1,115 @@
+import Foundation
+import MMLog
+import TestSupport
+import Testing
+
+/// `mmlog-decode http`.
+@Suite("HTTP exchanges on the command line") struct HTTPCommandTests {
+  private func log() throws -> TemporaryDirectory {
+    let folder = TemporaryDirectory()
+    let store = try LogStore(directory: folder.path, name: "http")
+    let log = store.logger(label: "http.client")
+    log.level = .trace
+    func begin(_ method: String, _ url: String) -> Logger.Span {
+      log.begin(
+        "\(method, name: "http.request.method") \(url, name: "url.full")",
+        metadata: ["http.request.header.accept": "a'b"])
+    }
+    for index in 1...3 {
+      let span = begin("GET", "https://h/orders/\(index)?q=1")
+      span.end(
+        "\(index == 3 ? 500 : 200, name: "http.response.status_code")", failed: index == 3,
+        metadata: [
+          "http.response.body.size": .int(Int64(index)),
+          "http.response.header.content-type": "application/json",
+        ])
+    }
+    let span = begin("PUT", "https://h/book")
+    log.with(span: span).trace(
+      """
+      request body of \(9, name: "http.request.body.size") bytes: \
+      \("{\"a\":\"\\u4f60\u{1B}\"}", name: "http.request.body.content")
+      """)
+    span.end(
+      "\("Timeout", name: "error.type"): \("no answer", name: "error.message")", failed: true)
+    _ = begin("GET", "https://h/never")
+    log.info("something else", metadata: ["url.full": "/"])
+    let other = log.begin("another span")
+    other.end()
+    try store.close()
+    return folder
+  }
+
+  private func run(_ folder: TemporaryDirectory, _ options: String...) throws -> [String] {
+    let result = try decode(["http"] + options + [folder.path])
+    #expect(result.status == 0, "\(result.errors)")
+    return result.output.split(separator: "\n").map(String.init)
+  }
+
+  @Test("exchanges are listed, and nothing else")
+  func list() throws {
+    let folder = try log()
+    let lines = try run(folder, "--utc")
+    #expect(lines.count == 1 + 5)
+    #expect(lines[0].hasPrefix("TIME") && lines[0].hasSuffix("URL"))
+    let words = lines.dropFirst().map { $0.split(separator: " ").dropFirst(1) }
+    #expect(words.map { $0.first } == ["GET", "GET", "GET", "PUT", "GET"])
+    #expect(words.map { $0.dropFirst().first } == ["200", "200", "500", "failed", "open"])
+    #expect(lines[4].hasSuffix("https://h/book  Timeout: no answer"))
+    #expect(try run(folder, "--outcome", "failed").count == 1 + 2)
+    #expect(try run(folder, "--slowest", "-n", "2").count == 1 + 2)
+  }
+
+  @Test("routes have counts, failures and percentiles")
+  func routes() throws {
+    let lines = try run(log(), "--routes")
+    #expect(lines.count == 1 + 3)
+    let orders = try #require(lines.first { $0.hasSuffix("GET h/orders/{id}") })
+    let words = orders.split(separator: " ")
+    #expect(words[0] == "3" && words[1] == "1" && words[6] == "6")
+  }
+
+  @Test("header fields and bodies are shown as people read them")
+  func messages() throws {
+    let lines = try run(log(), "--messages", "--outcome", "failed")
+    #expect(lines.contains("  > accept: a'b"))
+    #expect(lines.contains("  < content-type: application/json"))
+    #expect(lines.contains(#"  >   "a": "你\u{1b}""#), "\(lines)")
+  }
+
+  @Test("an HTTP archive is JSON, with all that is known")
+  func har() throws {
+    let text = try run(log(), "--format", "har").joined(separator: "\n")
+    let json = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
+    let log = try #require(json?["log"] as? [String: Any])
+    let entries = try #require(log["entries"] as? [[String: Any]])
+    #expect(log["version"] as? String == "1.2" && entries.count == 5)
+    let request = entries[0]["request"] as? [String: Any]
+    #expect(request?["url"] as? String == "https://h/orders/1?q=1")
+    #expect((request?["queryString"] as? [[String: String]]) == [["name": "q", "value": "1"]])
+    #expect((request?["headers"] as? [[String: String]]) == [["name": "accept", "value": "a'b"]])
+    let response = entries[0]["response"] as? [String: Any]
+    #expect(response?["status"] as? Int == 200)
+    #expect(((response?["content"] as? [String: Any])?["size"] as? Int) == 1)
+    #expect(entries[4]["comment"] as? String == "in flight")
+  }
+
+  @Test("commands of curl send the same request")
+  func curl() throws {
+    let lines = try run(log(), "--format", "curl", "--outcome", "failed")
+    #expect(lines.count == 2)
+    #expect(
+      lines[1]
+        == #"curl -X 'PUT' -H 'accept: a'\''b' --data-raw $'{"a":"\\u4f60\u001b"}' -- 'https://h/book'"#
+    )
+  }
+
+  @Test("lines of JSON have OpenTelemetry's names")
+  func json() throws {
+    let lines = try run(log(), "--format", "json", "--messages")
+    #expect(lines.count == 5)
+    let first = try JSONSerialization.jsonObject(with: Data(lines[0].utf8)) as? [String: Any]
+    #expect(first?["http.response.status_code"] as? Int == 200)
+    #expect((first?["http.request.headers"] as? [String: String]) == ["accept": "a'b"])
+  }
+}

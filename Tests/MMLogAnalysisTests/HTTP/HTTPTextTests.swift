@@ -1,0 +1,45 @@
+import MMLogReader
+import Testing
+
+@testable import MMLogAnalysis
+
+@Suite("Texts of HTTP exchanges") struct HTTPTextTests {
+  @Test(
+    "JSON is shown with a member on each line, and characters in the place of escapes",
+    arguments: [
+      (
+        #"{"a":1,"b":[true,{"c":"d"}],"e":{}}"#,
+        "{\n  \"a\": 1,\n  \"b\": [\n    true,\n    {\n      \"c\": \"d\"\n    }\n  ],\n  \"e\": {}\n}"
+      ),
+      (##"["\u4f60\u597d \ud83d\ude00"]"##, "[\n  \"你好 😀\"\n]"),
+      (##"["\u0000\u001b\u0022\u005c\n\/"]"##, ##"[\##n  "\u0000\u001b\u0022\u005c\n\/"\##n]"##),
+      (##"["\ud83d","\ud83dx\u12"##, ##"[\##n  "\ud83d",\##n  "\ud83dx\u12"##),
+      ("[] [1", "[][\n  1"), ("}]", "\n}\n]"), (#"{"a" : "b,{c"#, "{\n  \"a\": \"b,{c"),
+    ])
+  func pretty(text: String, shown: String) { #expect(JSONText.pretty(text) == shown) }
+
+  @Test("what is nested 10,000 deep is shown in as many lines, none of which is long")
+  func deep() {
+    let lines = JSONText.pretty(String(repeating: "[", count: 10_000) + "1").split(separator: "\n")
+    #expect(lines.count == 10_001 && lines.allSatisfy { $0.utf8.count <= 41 })
+  }
+
+  @Test(
+    "a route has no ids",
+    arguments: [
+      ("https://h/orders/17?x=1", "h/orders/{id}"), ("http://h:80", "h:80"),
+      ("/a/b2/c#7", "/a/b2/c"),
+      ("/u/123e4567-e89b-12d3-a456-426614174000/x", "/u/{id}/x"), ("/v1/deadbeef01", "/v1/{id}"),
+      ("/face/added/bad", "/face/added/bad"), ("-", "-"), ("", ""),
+      ("https://h/x/eyJhbGciOiJIUzI1NiJ9abc", "h/x/{id}"),
+    ])
+  func routes(url: String, route: String) { #expect(HTTPExchanges.route(of: url) == route) }
+
+  @Test(
+    "a word is quoted for a shell",
+    arguments: [
+      ("a b", "'a b'"), ("it's", #"'it'\''s'"#), ("$(x)`y`", "'$(x)`y`'"), ("", "''"),
+      ("a\n'\u{1B}\\\u{202E}", #"$'a\u000a\'\u001b\\\u202e'"#), ("é", "'é'"),
+    ])
+  func quoting(text: String, word: String) { #expect(HTTPExchanges.quoted(text) == word) }
+}
