@@ -11,6 +11,7 @@ let package = Package(
     .library(name: "MMLogReport", targets: ["MMLogReport"]),
     .library(name: "MMLogTaps", targets: ["MMLogTaps"]),
     .library(name: "MMLogHTTP", targets: ["MMLogHTTP"]),
+    .library(name: "MMLogURLSession", targets: ["MMLogURLSession"]),
     .library(name: "MMLogShipping", targets: ["MMLogShipping"]),
     .library(name: "MMLogSwiftLog", targets: ["MMLogSwiftLog"]),
     .library(name: "MMLogTracing", targets: ["MMLogTracing"]),
@@ -94,6 +95,8 @@ let package = Package(
       name: "MMLogTaps",
       dependencies: ["MMLog", "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem"]),
     .target(name: "MMLogHTTP", dependencies: ["MMLog", "MMLogFormat", "MMLogSystem"]),
+    // The only one of these that needs Foundation.
+    .target(name: "MMLogURLSession", dependencies: ["MMLogHTTP"]),
     .target(
       name: "MMLogShipping",
       dependencies: ["MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem"]),
@@ -214,6 +217,12 @@ let package = Package(
       name: "MMLogHTTPTests",
       dependencies: [
         "MMLogHTTP", "MMLog", "MMLogReader", "MMLogFormat", "MMLogSystem", "TestSupport",
+      ]),
+    .testTarget(
+      name: "MMLogURLSessionTests",
+      dependencies: [
+        "MMLogURLSession", "MMLogHTTP", "MMLog", "MMLogReader", "MMLogFormat", "MMLogSystem",
+        "TestSupport",
       ]),
     .testTarget(
       name: "MMLogTracingTests",

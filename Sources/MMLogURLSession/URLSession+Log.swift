@@ -1,0 +1,153 @@
+public import Foundation
+#if canImport(FoundationNetworking)
+  public import FoundationNetworking
+#endif
+public import MMLogHTTP
+
+extension URLSession {
+  /// Loads what a request asks for, as `data(for:)` does, and records the exchange.
+  ///
+  /// ```swift
+  /// let (data, response) = try await session.data(for: request, log: http)
+  /// ```
+  ///
+  /// Method, URL, the request's own header fields and its `httpBody` are recorded before it is sent;
+  /// status, header fields, size and body when it was answered; or the error, also that the task was
+  /// canceled. A redirection is a part of its exchange. A body that is a stream is left alone.
+  ///
+  /// - Parameters:
+  ///   - request: What is asked for.
+  ///   - log: What records it.
+  ///   - task: What it is for, in the caller's words: `HTTPLog.Elements.taskDescription`.
+  ///   - file: The source file; leave the default.
+  ///   - function: The function; leave the default.
+  ///   - line: The line; leave the default.
+  ///   - column: The column; leave the default.
+  /// - Returns: As `data(for:)`.
+  /// - Throws: As `data(for:)`.
+  public func data(
+    for request: URLRequest, log: HTTPLog, task: String? = nil, file: StaticString = #fileID,
+    function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
+  ) async throws -> (Data, URLResponse) {
+    let exchange = log.begin(
+      request, body: request.httpBody, task: task, file: file, function: function, line: line,
+      column: column)
+    return try await exchange.record { try await self.data(for: request) }
+  }
+
+  /// Sends a body, as `upload(for:from:)` does, and records the exchange: see
+  /// ``data(for:log:task:file:function:line:column:)``.
+  ///
+  /// - Parameters:
+  ///   - request: What is asked for.
+  ///   - body: The body.
+  ///   - log: What records it.
+  ///   - task: What it is for, in the caller's words: `HTTPLog.Elements.taskDescription`.
+  ///   - file: The source file; leave the default.
+  ///   - function: The function; leave the default.
+  ///   - line: The line; leave the default.
+  ///   - column: The column; leave the default.
+  /// - Returns: As `upload(for:from:)`.
+  /// - Throws: As `upload(for:from:)`.
+  public func upload(
+    for request: URLRequest, from body: Data, log: HTTPLog, task: String? = nil,
+    file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
+    column: UInt32 = #column
+  ) async throws -> (Data, URLResponse) {
+    let exchange = log.begin(
+      request, body: body, task: task, file: file, function: function, line: line,
+      column: column)
+    return try await exchange.record { try await self.upload(for: request, from: body) }
+  }
+
+  /// Makes a task, as `dataTask(with:completionHandler:)` does, and records its exchange. It begins
+  /// now: resume the task at once.
+  ///
+  /// - Parameters:
+  ///   - request: What is asked for.
+  ///   - log: What records it.
+  ///   - task: What it is for, in the caller's words: `HTTPLog.Elements.taskDescription`, and the
+  ///     task's `taskDescription`.
+  ///   - file: The source file; leave the default.
+  ///   - function: The function; leave the default.
+  ///   - line: The line; leave the default.
+  ///   - column: The column; leave the default.
+  ///   - completionHandler: As of `dataTask(with:completionHandler:)`.
+  /// - Returns: The task.
+  public func dataTask(
+    with request: URLRequest, log: HTTPLog, task: String? = nil, file: StaticString = #fileID,
+    function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column,
+    completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
+  ) -> URLSessionDataTask {
+    let exchange = log.begin(
+      request, body: request.httpBody, task: task, file: file, function: function, line: line,
+      column: column)
+    let dataTask = self.dataTask(with: request) { data, response, error in
+      exchange.end(data, response, error)
+      completionHandler(data, response, error)
+    }
+    dataTask.taskDescription = task
+    return dataTask
+  }
+}
+
+extension HTTPLog {
+  fileprivate func begin(
+    _ request: URLRequest, body: Data?, task: String?, file: StaticString,
+    function: StaticString, line: UInt32, column: UInt32
+  ) -> Exchange {
+    let exchange = begin(
+      method: request.httpMethod ?? "GET", url: request.url?.absoluteString ?? "",
+      headers: HTTPHeaders(request.allHTTPHeaderFields ?? [:]), task: task, file: file,
+      function: function, line: line, column: column)
+    if let body {
+      exchange.record(
+        body, of: .request, contentType: request.value(forHTTPHeaderField: "content-type"))
+    }
+    return exchange
+  }
+}
+
+extension HTTPLog.Exchange {
+  fileprivate func record(
+    _ load: () async throws -> (Data, URLResponse)
+  ) async throws -> (Data, URLResponse) {
+    do {
+      let (data, response) = try await load()
+      end(data, response, nil)
+      return (data, response)
+    } catch {
+      end(nil, nil, error)
+      throw error
+    }
+  }
+
+  fileprivate func end(_ data: Data?, _ response: URLResponse?, _ error: (any Error)?) {
+    if let error { return fail(error) }
+    guard let response = response as? HTTPURLResponse else {
+      return end(status: 0, size: data?.count)
+    }
+    if let data {
+      record(
+        data, of: .response, contentType: response.value(forHTTPHeaderField: "content-type"))
+    }
+    end(status: response.statusCode, headers: HTTPHeaders(response), size: data?.count)
+  }
+
+  fileprivate func record(_ data: Data, of message: HTTPLog.Message, contentType: String?) {
+    guard let body = body(of: message, contentType: contentType) else { return }
+    data.withUnsafeBytes { body.append($0) }
+    body.finish()
+  }
+}
+
+extension HTTPHeaders {
+  /// The header fields of a response, in any order.
+  ///
+  /// - Parameter response: The response.
+  public init(_ response: HTTPURLResponse) {
+    self.init(
+      response.allHeaderFields.map { (name: "\($0.key)", value: "\($0.value)") }
+        .sorted { $0.name < $1.name })
+  }
+}
