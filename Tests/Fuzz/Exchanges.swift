@@ -18,6 +18,7 @@ private struct FuzzedExchanges {
     var configuration = LogStore.Configuration()
     (configuration.ringSize, configuration.segmentSize) = (256 << 10, 16 << 10)
     (configuration.level, configuration.archiveLevel) = (.trace, .critical)
+    (configuration.captureLevel, configuration.fullRing) = (.critical, .overwriteOldest)
     store = try LogStore(directory: folder, name: "fuzz", configuration: configuration)
     var options = HTTPLog.Options()
     options.contentTypes.append("text/*")
@@ -33,8 +34,17 @@ private struct FuzzedExchanges {
 
   /// Whether the secret stands in the ring.
   var hasSecret: Bool {
-    var word = Array(secret.utf8)
-    return memmem(ring.baseAddress, ring.count, &word, word.count) != nil
+    let (word, first) = (Array(secret.utf8), CInt(UInt8(ascii: "5")))
+    guard let start = ring.baseAddress else { return false }
+    var place = 0
+    // Most of the ring is zeros.
+    while let found = memchr(start + place, first, ring.count - place) {
+      place = UnsafeRawPointer(found) - start
+      if ring.count - place < word.count { return false }
+      if memcmp(found, word, word.count) == 0 { return true }
+      place += 1
+    }
+    return false
   }
 }
 
@@ -53,6 +63,9 @@ func logExchange(_ bytes: UnsafeRawBufferPointer) {
   if before.contains(secret) || behind.contains(secret) { return }
   let encoding = Encoding(bits: UInt32(bytes[1]) << 8 | UInt32(bytes[2]), style: bytes[0])
   let pair = "\(encoding.percent)=\(secret)"
+  redact("\(before)&\(pair)\(behind)", "\(before)\"\(encoding.json)\" :\"\(secret)\"\(behind)")
+  // Most of the time would be the ring's.
+  if bytes[1] % 16 != 0 { return }
   let exchange = exchanges.http.begin(
     method: "GET", url: "\(before)&\(pair)\(behind)",
     headers: HTTPHeaders([
@@ -68,6 +81,15 @@ func logExchange(_ bytes: UnsafeRawBufferPointer) {
   }
   exchange.fail(Failure("\(before)?\(pair)\(behind)"))
   precondition(!exchanges.hasSecret, "a secret is in the ring")
+}
+
+private func redact(_ pairs: String, _ json: String) {
+  let redactor = Redactor.standard
+  let texts = [
+    redactor.redacted(url: pairs), redactor.redacted(form: pairs), redactor.redacted(text: pairs),
+    String(decoding: redactor.redacted(json: Array(json.utf8)), as: UTF8.self),
+  ]
+  for text in texts { precondition(!text.contains(secret), "a secret comes out: \(text)") }
 }
 
 private func send(_ body: String, cut: UInt8, in exchange: HTTPLog.Exchange, _ type: String) {

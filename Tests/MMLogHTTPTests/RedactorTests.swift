@@ -88,6 +88,18 @@ import Testing
     #expect(String(decoding: found, as: UTF8.self) == redacted)
   }
 
+  @Test("what stands before a name in broken JSON does not hide it")
+  func hiddenNames() {
+    for text in [
+      ##"a &to?ken=o[":"{"\a\)2"\u0073id" :"5ecre7""##, ##"token=":+"2},"\u0073id" :"5ecre7""##,
+      ##"{"token":x\y "z","\u0073id" :"5ecre7"}"##,
+      ##""token":"x""sid" :"5ecre7""##, ##""token":[1}]"sid" :"5ecre7""##,
+    ] {
+      let found = String(decoding: redactor.redacted(json: Array(text.utf8)), as: UTF8.self)
+      #expect(!found.contains("5ecre7"), "\(text): \(found)")
+    }
+  }
+
   @Test("the newest rule says what becomes of a value")
   func rules() {
     let redactor = Redactor(rules: [

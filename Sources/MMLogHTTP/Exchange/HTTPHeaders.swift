@@ -1,7 +1,7 @@
 /// The header fields of a request or a response, as an ``HTTPLog`` takes them.
 ///
 /// ```swift
-/// let exchange = http.begin(method: "GET", url: url, headers: ["accept": "application/json"])
+/// let exchange = http.begin(method: "GET", url: "/", headers: ["accept": "application/json"])
 /// ```
 public struct HTTPHeaders: ExpressibleByDictionaryLiteral, Sendable {
   /// The fields in their order. A name may occur several times.

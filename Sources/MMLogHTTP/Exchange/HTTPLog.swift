@@ -9,8 +9,8 @@ import Synchronization
 ///
 /// let exchange = http.begin(method: "GET", url: "https://shop.example/orders?token=…")
 /// do {
-///   let response = try await client.send(request)
-///   exchange.end(status: response.status, headers: HTTPHeaders(response.headers), size: response.size)
+///   try await serve(id)
+///   exchange.end(status: 200, headers: HTTPHeaders(response.headers), size: response.body.utf8.count)
 /// } catch {
 ///   exchange.fail(error)
 /// }

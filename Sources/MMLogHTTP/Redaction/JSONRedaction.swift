@@ -50,7 +50,7 @@ struct JSONRedaction {
         let isOver = redact(start, count, &place, &output)
         if !isValueEmpty { hash?.combine(start + first, place - first) }
         kept = place
-        if isOver { endValue(to: &output) }
+        if isOver { endValue(at: start[place], &place, to: &output) }
       }
     }
     if !isRedacting { output.append(start + kept, count - kept) }
@@ -58,7 +58,7 @@ struct JSONRedaction {
 
   /// Ends the JSON.
   mutating func finish(to output: inout RedactedOutput) {
-    if isRedacting { endValue(to: &output) }
+    if isRedacting { appendHash(to: &output) }
   }
 
   private var isRedacting: Bool { phase != .name && phase != .behindName }
@@ -151,6 +151,8 @@ struct JSONRedaction {
         if depth == 0, Self.endsValue(byte) { return true }
         readValue(byte, &output)
       }
+      // Where a quote too many has hidden the end, this shows that a name has ended instead.
+      name.take(byte, redactor.names)
       place += 1
     }
     return false
@@ -188,14 +190,25 @@ struct JSONRedaction {
     }
   }
 
-  private mutating func endValue(to output: inout RedactedOutput) {
+  /// - Parameter byte: What ends the value, and is kept.
+  private mutating func endValue(
+    at byte: UInt8, _ place: inout Int, to output: inout RedactedOutput
+  ) {
+    appendHash(to: &output)
+    phase = .name
+    guard byte == UInt8(ascii: "\"") else { return }
+    // It may end a name, where it was wrong that a text goes on.
+    phase = .behindName
+    place += 1
+  }
+
+  private mutating func appendHash(to output: inout RedactedOutput) {
     if let hash, !isValueEmpty {
       output.append("\"")
       output.append(hash: hash.value)
       output.append("\"")
     }
     hash = nil
-    (phase, name) = (.name, NameReader(redactor.names))
   }
 }
 
@@ -220,6 +233,19 @@ private struct NameReader {
       }
     }
     self.state = state
+  }
+
+  /// Reads a byte of what may be no name at all: a quote begins another one.
+  mutating func take(_ byte: UInt8, _ names: NameMatcher) {
+    if byte == UInt8(ascii: "\"") {
+      self = NameReader(names)
+    } else if escape == 0 && byte != UInt8(ascii: "\\") {
+      names.take(byte, &state)
+    } else {
+      var state = self.state
+      readEscape(byte, names, &state)
+      self.state = state
+    }
   }
 
   /// A backslash, or what is behind it.
