@@ -12,6 +12,7 @@ let package = Package(
     .library(name: "MMLogTaps", targets: ["MMLogTaps"]),
     .library(name: "MMLogHTTP", targets: ["MMLogHTTP"]),
     .library(name: "MMLogURLSession", targets: ["MMLogURLSession"]),
+    .library(name: "MMLogOpenAPI", targets: ["MMLogOpenAPI"]),
     .library(name: "MMLogShipping", targets: ["MMLogShipping"]),
     .library(name: "MMLogSwiftLog", targets: ["MMLogSwiftLog"]),
     .library(name: "MMLogTracing", targets: ["MMLogTracing"]),
@@ -27,6 +28,9 @@ let package = Package(
       name: "Tracing",
       description: "The tracer for swift-distributed-tracing, which is then fetched"),
     .trait(
+      name: "OpenAPI",
+      description: "The middleware for swift-openapi-runtime, which is then fetched"),
+    .trait(
       name: "LibDeflate",
       description: "libdeflate in zlib's place: the same streams at about twice the rate"),
     .trait(
@@ -38,6 +42,8 @@ let package = Package(
   dependencies: [
     .package(url: "https://github.com/apple/swift-log.git", from: "1.13.0"),
     .package(url: "https://github.com/apple/swift-distributed-tracing.git", from: "1.4.0"),
+    .package(url: "https://github.com/apple/swift-openapi-runtime.git", from: "1.8.0"),
+    .package(url: "https://github.com/apple/swift-http-types.git", from: "1.3.0"),
   ],
   targets: [
     // What the operating system and the processor offer.
@@ -97,6 +103,16 @@ let package = Package(
     .target(name: "MMLogHTTP", dependencies: ["MMLog", "MMLogFormat", "MMLogSystem"]),
     // The only one of these that needs Foundation.
     .target(name: "MMLogURLSession", dependencies: ["MMLogHTTP"]),
+    .target(
+      name: "MMLogOpenAPI",
+      dependencies: [
+        "MMLogHTTP",
+        .product(
+          name: "OpenAPIRuntime", package: "swift-openapi-runtime",
+          condition: .when(traits: ["OpenAPI"])),
+        .product(
+          name: "HTTPTypes", package: "swift-http-types", condition: .when(traits: ["OpenAPI"])),
+      ]),
     .target(
       name: "MMLogShipping",
       dependencies: ["MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem"]),
@@ -223,6 +239,16 @@ let package = Package(
       dependencies: [
         "MMLogURLSession", "MMLogHTTP", "MMLog", "MMLogReader", "MMLogFormat", "MMLogSystem",
         "TestSupport",
+      ]),
+    .testTarget(
+      name: "MMLogOpenAPITests",
+      dependencies: [
+        "MMLogOpenAPI", "MMLogHTTP", "MMLog", "MMLogReader", "MMLogFormat", "TestSupport",
+        .product(
+          name: "OpenAPIRuntime", package: "swift-openapi-runtime",
+          condition: .when(traits: ["OpenAPI"])),
+        .product(
+          name: "HTTPTypes", package: "swift-http-types", condition: .when(traits: ["OpenAPI"])),
       ]),
     .testTarget(
       name: "MMLogTracingTests",

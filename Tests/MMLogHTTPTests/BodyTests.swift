@@ -55,6 +55,18 @@ import Testing
     #expect(record.field("cut") != nil && record.spanNumber == records[0].spanNumber)
   }
 
+  @Test("a body that is abandoned is recorded as far as it came")
+  func abandoned() throws {
+    let test = try HTTPTest { $0.bodyLevel = .info }
+    let exchange = test.http.begin(method: "GET", url: "/")
+    do {
+      let body = exchange.body(of: .response, contentType: "application/json")
+      body?.append(Array("[1,2".utf8))
+    }
+    let records = try test.closeAndRead()
+    #expect(records.map { $0.text("http.response.body.content") } == [nil, "[1,2"])
+  }
+
   @Test("of other types size and hash are recorded, and of bodies that are off nothing")
   func binary() throws {
     let test = try HTTPTest { $0.bodyLevel = .debug }

@@ -3,7 +3,13 @@
 #if canImport(Logging)
   import Logging
 #endif
+import Foundation
 import MMLog
+import MMLogHTTP
+
+#if canImport(FoundationNetworking)
+  import FoundationNetworking
+#endif
 
 private func imagined<T>() -> T { fatalError("Samples are compiled, and not run") }
 
@@ -46,12 +52,16 @@ var response: Response {
   set {}
 }
 
+var request: URLRequest { imagined() }
+var session: URLSession { imagined() }
+
 // Its log.
 var store: LogStore { imagined() }
 var stores: LogStores { imagined() }
 var archive: ArchiveInfo { imagined() }
 var log: MMLog.Logger { imagined() }
 var span: MMLog.Logger.Span { imagined() }
+var http: HTTPLog { imagined() }
 var configuration: LogStore.Configuration {
   get { imagined() }
   set {}

@@ -23,6 +23,9 @@ extension HTTPLog {
 
     fileprivate init(_ parts: [BodyPart]) { self.parts = parts }
 
+    // What was abandoned is recorded as far as it came.
+    deinit { finish() }
+
     /// Takes the next bytes of the body.
     ///
     /// - Parameter bytes: The bytes, which are redacted and copied.
@@ -40,7 +43,8 @@ extension HTTPLog {
       if isDone == nil { Array(bytes).withUnsafeBytes { append($0) } }
     }
 
-    /// Records the body, as it came so far. Afterwards, it takes no more.
+    /// Records the body, as it came so far. Afterwards, it takes no more. Done by itself when the last
+    /// reference goes.
     public func finish() {
       lock.withLock { _ in for part in parts { part.finish() } }
     }

@@ -1,0 +1,102 @@
+#if OpenAPI
+  import Foundation
+  import HTTPTypes
+  import MMLog
+  import MMLogFormat
+  import MMLogHTTP
+  import MMLogOpenAPI
+  import MMLogReader
+  import OpenAPIRuntime
+  import TestSupport
+  import Testing
+
+  private struct NoAnswer: Error {}
+
+  @Suite("The middleware of swift-openapi-runtime") struct HTTPLogMiddlewareTests {
+    private let folder = TemporaryDirectory()
+
+    private func records(_ store: LogStore) throws -> [LogReader.Record] {
+      try store.close()
+      return LogReader(paths: [folder.path]).compactMap {
+        if case .record(let record) = $0 { record } else { nil }
+      }
+    }
+
+    private func text(_ record: LogReader.Record, _ name: String) -> String? {
+      switch record.fields.first(where: { $0.name == name })?.value {
+      case .string(let bytes): String(decoding: bytes, as: UTF8.self)
+      case .int(let number): "\(number)"
+      default: nil
+      }
+    }
+
+    private func log(_ store: LogStore, _ role: HTTPLog.Options.Role) -> HTTPLog {
+      let log = store.logger(label: "http")
+      log.level = .trace
+      var options = HTTPLog.Options()
+      options.role = role
+      options.request.insert(.taskDescription)
+      return HTTPLog(log, options: options)
+    }
+
+    @Test("an operation of a client is an exchange, whose bodies pass by and are recorded")
+    func client() async throws {
+      let store = try LogStore(directory: folder.path, name: "client")
+      let middleware = HTTPLogMiddleware(log(store, .client))
+      var request = HTTPRequest(
+        method: .put, scheme: nil, authority: nil, path: "/orders?sid=5ecre7")
+      request.headerFields[.contentType] = "application/json"
+      request.headerFields[.authorization] = "Bearer 5ecre7"
+      let chunks = ["{\"pass", "word\":\"5ec", "re7\",\"n\":1}"].map { ArraySlice($0.utf8) }
+      let stream = AsyncStream<HTTPBody.ByteChunk> { continuation in
+        for chunk in chunks { continuation.yield(chunk) }
+        continuation.finish()
+      }
+      let body = HTTPBody(stream, length: .unknown)
+      let url = try #require(URL(string: "https://h/v1/"))
+      let (response, answer) = try await middleware.intercept(
+        request, body: body, baseURL: url, operationID: "putOrder"
+      ) { _, body, _ in
+        let sent = try await String(collecting: try #require(body), upTo: 1000)
+        #expect(sent == "{\"password\":\"5ecre7\",\"n\":1}")
+        var response = HTTPResponse(status: .created)
+        response.headerFields[.contentType] = "application/json; charset=utf-8"
+        return (response, HTTPBody("{\"token\":\"5ecre7\"}"))
+      }
+      #expect(response.status == .created)
+      let text = try await String(collecting: try #require(answer), upTo: 1000)
+      #expect(text == "{\"token\":\"5ecre7\"}")
+      let all = try records(store)
+      #expect(all.count == 4 && Set(all.map(\.spanNumber)).count == 1)
+      #expect(self.text(all[0], "url.full") == "https://h/v1/orders?sid=REDACTED")
+      #expect(self.text(all[0], "http.task") == "putOrder")
+      #expect(self.text(all[0], "http.request.header.authorization") == "REDACTED")
+      #expect(
+        self.text(all[1], "http.request.body.content") == "{\"password\":\"REDACTED\",\"n\":1}")
+      #expect(self.text(all[2], "http.response.status_code") == "201")
+      #expect(self.text(all[2], "http.response.body.size") == "18")
+      #expect(self.text(all[3], "http.response.body.content") == "{\"token\":\"REDACTED\"}")
+    }
+
+    @Test("an operation of a server that throws has failed")
+    func server() async throws {
+      let store = try LogStore(directory: folder.path, name: "server")
+      let middleware = HTTPLogMiddleware(log(store, .server))
+      let request = HTTPRequest(method: .get, scheme: "https", authority: "h", path: "/a")
+      await #expect(throws: NoAnswer.self) {
+        _ = try await middleware.intercept(
+          request, body: nil, metadata: .init(), operationID: "getA"
+        ) { _, _, _ in throw NoAnswer() }
+      }
+      let (response, _) = try await middleware.intercept(
+        request, body: nil, metadata: .init(), operationID: "getA"
+      ) { _, _, _ in (HTTPResponse(status: .notFound), nil) }
+      #expect(response.status == .notFound)
+      let all = try records(store)
+      let failed = all.compactMap { record -> Bool? in
+        if case .end(_, _, let failed) = record.span?.event { failed } else { nil }
+      }
+      #expect(failed == [true, false] && text(all[0], "url.full") == "https://h/a")
+    }
+  }
+#endif
