@@ -35,6 +35,39 @@ import Testing
     for store in stores { try store.close() }
   }
 
+  @Test("a rate limit is set beside a level, shown, replaced and taken back")
+  func aRateLimitIsSetShownAndTakenBack() throws {
+    let store = try LogStore(directory: folder.path, name: "orders")
+    let log = store.logger(label: "db.pool")
+    func lines(_ arguments: [String]) throws -> [String] {
+      let run = try control(arguments + [folder.path])
+      #expect(run.status == 0 && run.errors == "", "\(run)")
+      return run.output.split(separator: "\n").map { String($0.drop { $0 != "]" }.dropFirst(3)) }
+    }
+    func logAll() { for index in 0..<5 { log.debug("\(index)", line: 1) } }
+    _ = try lines(["set-level", "db.*=debug,db.*=9/1h"])
+    _ = try lines(["set-level", "db.*=2/720h"])
+    #expect(
+      try lines(["levels"]).dropFirst() == [
+        "rule db.*=debug holds until it is taken back",
+        "rule db.*=2/720h holds until it is taken back",
+      ])
+    logAll()
+    // Its process says so each second.
+    var shown = ""
+    while !shown.contains("limits    3 records suppressed") {
+      let run = try control(["status", folder.path])
+      try #require(run.status == 0, "\(run)")
+      shown = run.output
+    }
+    _ = try lines(["set-level", "db.*=default"])
+    logAll()
+    _ = try lines(["set-level", "debug"])
+    logAll()
+    try store.close()
+    #expect(try decode(["--format", "message", folder.path]).output == "0\n1\n0\n1\n2\n3\n4\n")
+  }
+
   @Test("flight records are captured shown and left away")
   func flightRecordsAreCapturedShownAndLeftAway() throws {
     var configuration = LogStore.Configuration()
