@@ -197,14 +197,29 @@ int mmlog_is_in_memory(int directory) {
   return status.f_type == TMPFS_MAGIC || status.f_type == RAMFS_MAGIC;
 }
 
-int mmlog_keep_secret(void *base, size_t count) {
-  int result = madvise(base, count, MADV_DONTDUMP) | mlock(base, count);
+int mmlog_hide(void *base, size_t count) {
+  int result = madvise(base, count, MADV_DONTDUMP);
 #ifdef MADV_WIPEONFORK
-  result |= madvise(base, count, MADV_WIPEONFORK);
+  return result | madvise(base, count, MADV_WIPEONFORK);
 #else
-  result = -1;
+  return -1;
 #endif
-  return result;
+}
+
+int mmlog_keep_secret(void *base, size_t count) {
+  return mmlog_hide(base, count) | mlock(base, count);
+}
+
+void mmlog_lock_memory(void *base, size_t count) {
+  int saved = errno;
+  mlock(base, count);
+  errno = saved;
+}
+
+void mmlog_unlock_memory(void *base, size_t count) {
+  int saved = errno;
+  munlock(base, count);
+  errno = saved;
 }
 
 void mmlog_erase(void *base, size_t count) { explicit_bzero(base, count); }

@@ -30,6 +30,9 @@ static bool has_started(void) { return __atomic_load_n(&is_started, __ATOMIC_ACQ
 
 enum { maximum_places = 8, maximum_modules = 256 };
 static mmlog_crash_report *places[maximum_places];
+// What reports are encrypted with there, and how many parts of it are used.
+static const uint8_t *streams[maximum_places];
+static unsigned used_parts[maximum_places];
 
 typedef struct {
   uintptr_t code;  // where that begins
@@ -440,15 +443,44 @@ static void set_state(mmlog_crash_report *place, uint32_t state) {
   while (!change_state(place, load_state(place) & MMLOG_CRASH_STATE, state, 0)) continue;
 }
 
-static void publish(mmlog_crash_report *report) {
-  report->checksum = check_of(report);
+// A place that is being added: its stream is not there yet.
+static mmlog_crash_report adding;
+
+static mmlog_crash_report *place_at(unsigned index) {
+  mmlog_crash_report *place = __atomic_load_n(&places[index], __ATOMIC_ACQUIRE);
+  return place == &adding ? NULL : place;
+}
+
+// Encrypts what follows the flags. Without a part of the stream that was not used, nothing is left of
+// that.
+static void encrypt(mmlog_crash_report *report, unsigned index) {
+  enum { start = offsetof(mmlog_crash_report, registers) };
+  uint8_t *bytes = (uint8_t *)report;
+  unsigned part = used_parts[index];
+  if (part == MMLOG_CRASH_PARTS) {
+    memset(bytes + start, 0, sizeof *report - start);
+    report->register_count = report->module_count = 0;
+    report->frame_count = report->flags = 0;
+    return;
+  }
+  used_parts[index] = part + 1;
+  report->flags |= (uint16_t)((part + 1) << MMLOG_CRASH_PART_SHIFT);
+  const uint8_t *stream = streams[index] + part * sizeof *report;
+  for (size_t offset = start; offset < sizeof *report; offset++) bytes[offset] ^= stream[offset];
+}
+
+static void publish(const mmlog_crash_report *report) {
+  static mmlog_crash_report stored;
   for (unsigned index = 0; index < maximum_places; index++) {
-    mmlog_crash_report *place = __atomic_load_n(&places[index], __ATOMIC_ACQUIRE);
+    mmlog_crash_report *place = place_at(index);
     if (place == NULL) continue;
+    stored = *report;
+    if (streams[index] != NULL) encrypt(&stored, index);
+    stored.checksum = check_of(&stored);
     set_state(place, MMLOG_CRASH_UNFINISHED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
-    memcpy(&place->checksum, &report->checksum,
-        sizeof *report - offsetof(mmlog_crash_report, checksum));
+    memcpy(&place->checksum, &stored.checksum,
+        sizeof stored - offsetof(mmlog_crash_report, checksum));
     set_state(place, MMLOG_CRASH_COMPLETE);
   }
 }
@@ -557,7 +589,7 @@ static bool begin(uintptr_t stack) {
 // Says of the reports that their handler has returned: the process may survive.
 static void end(void) {
   for (unsigned index = 0; index < maximum_places; index++) {
-    mmlog_crash_report *place = __atomic_load_n(&places[index], __ATOMIC_ACQUIRE);
+    mmlog_crash_report *place = place_at(index);
     if (place != NULL) change_state(place, MMLOG_CRASH_COMPLETE, MMLOG_CRASH_RETURNED, 0);
   }
   set_handler_stack(0, UINTPTR_MAX);
@@ -703,12 +735,16 @@ void mmlog_crash_forked(void) {
   end_reading();
 }
 
-bool mmlog_crash_add(mmlog_crash_report *place) {
+bool mmlog_crash_add(mmlog_crash_report *place, const uint8_t *stream) {
   for (unsigned index = 0; index < maximum_places; index++) {
     mmlog_crash_report *none = NULL;
     if (__atomic_compare_exchange_n(
-            &places[index], &none, place, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+            &places[index], &none, &adding, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+      streams[index] = stream;
+      used_parts[index] = 0;
+      __atomic_store_n(&places[index], place, __ATOMIC_RELEASE);
       return true;
+    }
   }
   return false;
 }

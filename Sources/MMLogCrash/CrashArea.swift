@@ -57,11 +57,15 @@ package struct CrashArea: ~Copyable, @unchecked Sendable {
 
   /// Has crashes written to an address. After ``start()``.
   ///
-  /// - Parameter address: Where there are 4 KiB.
+  /// - Parameters:
+  ///   - address: Where there are 4 KiB.
+  ///   - stream: What reports are encrypted with, of ``CrashReport/streamSize`` bytes, for as long as
+  ///     this is there; nil: they are not.
   /// - Returns: nil where there are too many already.
-  package init?(at address: UnsafeMutableRawPointer) {
+  package init?(at address: UnsafeMutableRawPointer, stream: UnsafeRawPointer? = nil) {
     place = address.bindMemory(to: mmlog_crash_report.self, capacity: 1)
-    guard mmlog_crash_add(place) else { return nil }
+    let stream = stream?.assumingMemoryBound(to: UInt8.self)
+    guard mmlog_crash_add(place, stream) else { return nil }
   }
 
   /// Whether it has a report whose handler has returned, or was left by its thread: unless the

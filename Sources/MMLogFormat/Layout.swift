@@ -89,6 +89,8 @@ package enum RingLayout {
   package static let switchCounts = clocks + ClockPairLayout.areaSize
   package static let switchCountsSize = ControlLayout.switchCount * wordSize
   package static let head = switchCounts + switchCountsSize
+  /// In a ring that is encrypted, whose dictionary then begins behind them.
+  package static let keySlots = stateSlots + StateSlotLayout.areaSize
   /// What stands in these areas, from the ring's start.
   package static let state = sessionState + SessionStateLayout.state
   package static let newestArchive = sessionState + SessionStateLayout.newestArchive
@@ -146,6 +148,16 @@ package enum NotedHeadLayout {
   package static let checksum = archive + 4
   package static let hash = checksum + 4
   package static let size = hash + FrameHashLayout.size
+}
+
+/// The area of an encrypted ring that has its key for its recipients: the same slot in two places, so
+/// that one is whole while another is written anew.
+package enum KeySlotsLayout {
+  package static let slotSize = 0
+  package static let checksum = slotSize + 4
+  package static let slot = checksum + 4
+  package static let placeSize = 8192
+  package static let areaSize = 2 * placeSize
 }
 
 /// The area of a ring through which a running process receives requests.
@@ -252,6 +264,8 @@ package enum SegmentLayout {
   package static let endChecksum = archivedChecksum + 4
   /// Who numbers the entries: a thread has several writers, and some belong to no thread.
   package static let writer = endChecksum + 4
+  /// The number of the stream that its records are encrypted with; 0: they are not.
+  package static let stream = writer + 4 + 4
   package static let size = 128
 
   package static let stateFree: UInt32 = 0
@@ -526,6 +540,9 @@ package enum CrashLayout {
   package static let hasMoreFrames = UInt16(MMLOG_CRASH_MORE_FRAMES)
   package static let isGuessed = UInt16(MMLOG_CRASH_GUESSED)
   package static let isException = UInt16(MMLOG_CRASH_EXCEPTION)
+  /// Above the flags: which part of the ring's stream encrypts what follows them; 0: none.
+  package static let partShift = UInt16(MMLOG_CRASH_PART_SHIFT)
+  package static let parts = MMLOG_CRASH_PARTS
 }
 
 /// Where a field of a structure of C's stands.

@@ -26,7 +26,7 @@ public final class LogFiles {
     sessions = SessionFiles.group(files)
     unreadable =
       files.unreadable + sessions.flatMap(\.rivals)
-      + [LogError(locked: files.archives)].compactMap(\.self)
+      + [LogError(locked: files.archives, files.rings)].compactMap(\.self)
   }
 
   /// Sessions whose files are open already.
@@ -133,18 +133,42 @@ extension LogReader {
 }
 
 extension LogError {
-  /// What keeps the records of archives from being read: they are encrypted for others. Nil if
-  /// nothing does.
-  fileprivate init?(locked archives: [ArchiveFile]) {
-    let locked = archives.filter { $0.lock != nil }
-    guard let first = locked.first, let reason = first.lock else { return nil }
-    let records = locked.reduce(UInt64(0)) { sum, archive in
-      archive.frames.lazy.filter { $0.header.type == .records && $0.header.isEncrypted }
-        .reduce(sum) { $0 &+ UInt64($1.header.summary.count) }
-    }
+  /// What keeps the records of files from being read: they are encrypted for others. Nil if nothing
+  /// does.
+  fileprivate init?(locked archives: [ArchiveFile], _ rings: [RingView]) {
+    typealias Locked = (path: String, reason: FormatError, records: UInt64)
+    let locked: [Locked] =
+      archives.compactMap { archive in
+        archive.lock.map { (archive.path, $0, archive.encryptedCount) }
+      }
+      + rings.compactMap { ring in
+        ring.image.lock.map { (ring.image.path, $0, ring.image.waitingCount) }
+      }
+    guard let first = locked.first else { return nil }
+    let records = locked.reduce(UInt64(0)) { $0 &+ $1.records }
     self.init(
       .encrypted,
-      "\(records) records in \(locked.count == 1 ? first.path : "\(locked.count) archives") are not "
-        + "read: \(reason)", path: first.path, cause: reason)
+      "\(records) records in \(locked.count == 1 ? first.path : "\(locked.count) files") are not "
+        + "read: \(first.reason)", path: first.path, cause: first.reason)
+  }
+}
+
+extension ArchiveFile {
+  /// How many records it has that are encrypted, each fragment counted.
+  fileprivate var encryptedCount: UInt64 {
+    frames.lazy.filter { $0.header.type == .records && $0.header.isEncrypted }
+      .reduce(0) { $0 &+ UInt64($1.header.summary.count) }
+  }
+}
+
+extension RingImage {
+  /// How many records there are that are not noted to be in an archive, each fragment counted.
+  fileprivate var waitingCount: UInt64 {
+    segments.reduce(0) { sum, segment in
+      var scanner = scanner(of: segment, from: segment.header.archived, scansBehindZeros: false)
+      var count = sum
+      while let item = scanner.next() { if case .record = item { count &+= 1 } }
+      return count
+    }
   }
 }

@@ -193,7 +193,7 @@ package final class CrashLog {
     let check = SealCheck(
       of: CampaignIdentity.files(withLogs), deleted: CampaignIdentity.files(deleted.map(\.path)),
       settings,
-      in: path, heads, isRecovered: isRecovered)
+      in: path, rings: self("rings"), heads, isRecovered: isRecovered)
     for problem in check.problems { findings.note(problem) }
     heads = check.heads
     if isRecovered {

@@ -17,17 +17,22 @@ struct SealCheck {
   ///   - files: What is in the store.
   ///   - deleted: What limits have deleted: a recovery has not seen it.
   ///   - path: The folder with all that a round leaves on a disk.
+  ///   - rings: The folder with encrypted rings.
   ///   - heads: What was known before.
   init(
     of files: LogFiles, deleted: LogFiles, _ settings: Settings, in path: String,
-    _ heads: [ArchiveHead],
+    rings: String, _ heads: [ArchiveHead],
     isRecovered: Bool
   ) {
     self.heads = heads
     if settings.isEncrypted {
       checkFrames(files)
       checkFrames(deleted)
-      for name in ["store", "ledger"] { search("\(path)/\(name)", settings) }
+      let texts = Self.texts(of: settings)
+      // A ring has labels and places of statements in clear.
+      search(rings, for: texts)
+      let words = texts + ["CrashRecords/", "a label with the number"].map { Array($0.utf8) }
+      for name in ["store", "ledger"] { search("\(path)/\(name)", for: words) }
     }
     if settings.isChained {
       checkChains(files, isRecovered: isRecovered, areDeleted: settings.keep != nil)
@@ -42,20 +47,21 @@ struct SealCheck {
     }
   }
 
-  /// Searches for what stands in each log: a part of a statement's file, of a label, and of a text.
-  private mutating func search(_ path: String, _ settings: Settings) {
-    guard let directory = try? Directory.open(path), let names = try? directory.names() else {
-      if let bytes = try? Folder.read(path) { search(bytes, path, settings) }
-      return
-    }
-    for name in names { search("\(path)/\(name)", settings) }
+  /// Texts that are in each log, or the beginnings of them.
+  private static func texts(of settings: Settings) -> [[UInt8]] {
+    (1...20).map { Array(settings.lane(0).text(of: $0).prefix(24)) }.filter { $0.count == 24 }
   }
 
-  private mutating func search(_ bytes: [UInt8], _ path: String, _ settings: Settings) {
-    var words = ["CrashRecords/", "a label with the number"].map { Array($0.utf8) }
-    words += (1...20).map { Array(settings.lane(0).text(of: $0).prefix(24)) }.filter {
-      $0.count == 24
+  /// Searches for what stands in each log.
+  private mutating func search(_ path: String, for words: [[UInt8]]) {
+    guard let directory = try? Directory.open(path), let names = try? directory.names() else {
+      if let bytes = try? Folder.read(path) { search(bytes, path, for: words) }
+      return
     }
+    for name in names { search("\(path)/\(name)", for: words) }
+  }
+
+  private mutating func search(_ bytes: [UInt8], _ path: String, for words: [[UInt8]]) {
     for word in words where Self.has(bytes, word) {
       problems.append("\(path) has in clear: \(String(decoding: word, as: UTF8.self))")
     }

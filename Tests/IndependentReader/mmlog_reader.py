@@ -731,10 +731,11 @@ def running_boot():
 
 # --- Rings (§3) ------------------------------------------------------------------------
 
-STATE, CLOCKS, LEDGER, CONTROL, CRASH, SLOTS, SWITCHES, HEAD = 1, 2, 3, 4, 5, 6, 7, 8
+STATE, CLOCKS, LEDGER, CONTROL, CRASH, SLOTS, SWITCHES, HEAD, KEY_SLOTS = range(1, 10)
 # {kind: (offset, size)}: where a writer of version 2 puts its areas
 USUAL_AREAS = {STATE: (1024, 64), CLOCKS: (1088, 96), LEDGER: (1536, 512), CONTROL: (2048, 2560),
-               CRASH: (4608, 3584), SLOTS: (8192, 8192), SWITCHES: (1184, 128), HEAD: (1312, 40)}
+               CRASH: (4608, 3584), SLOTS: (8192, 8192), SWITCHES: (1184, 128), HEAD: (1312, 40),
+               KEY_SLOTS: (16384, 16384)}
 
 
 def parse_areas(table, limit):
@@ -766,7 +767,8 @@ def ring_areas(data, limit, corruption):
         return parse_areas(data[512:1024], limit)
     except Malformed as error:
         corruption("area table: %s; the areas are taken to be in their usual places" % error)
-        return USUAL_AREAS
+        # There is room for key slots in rings that have them only.
+        return {kind: place for kind, place in USUAL_AREAS.items() if sum(place) <= limit}
 
 
 def ring_clock(data, started):
@@ -850,6 +852,9 @@ def read_ring(path, sessions, report):
             for place in problems:
                 corruption("state slot %d is corrupted" % place)
         session.archive_level = data[456]
+        key = key_in(ring_slots(area(KEY_SLOTS))) if KEY_SLOTS in areas else None
+        if KEY_SLOTS in areas and key is None:
+            report.note("%s: it is encrypted, and MMLOG_IDENTITY does not open it" % path)
         same_boot = any(file_header.boot) and file_header.boot == running_boot()
         clock = ring_clock(clocks, file_header.started)
         words = os.pread(file, 8 * count, uses)
@@ -862,7 +867,7 @@ def read_ring(path, sessions, report):
                         and os.pread(file, 8, uses + 8 * number) == use):
                     corruption("segment %d: the ring notes another use of it" % number)
                 if segment:
-                    add_segment(segment, segment_size, session, clock, same_boot, not is_locked(file), use,
+                    add_segment(segment, segment_size, session, clock, same_boot, not is_locked(file), use, key,
                                 lambda text: corruption("segment %d: %s" % (number, text)))
             except Malformed as error:
                 corruption("segment %d: %s" % (number, error))
@@ -942,7 +947,7 @@ def contradicts(word, size, seed):
     return any(word) and (seed is None or captured_place(word, size, seed) is None)
 
 
-def add_segment(data, size, session, clock, same_boot, past_zero, place, corruption):
+def add_segment(data, size, session, clock, same_boot, past_zero, place, key, corruption):
     generation, _, archived, thread, tid = struct.unpack_from("<Q4I", data)
     end, name = u32(data, 40), text_field(data[24:40])
     if not is_place(archived, u32(data, 56), size):
@@ -956,10 +961,17 @@ def add_segment(data, size, session, clock, same_boot, past_zero, place, corrupt
     def corrupted(start, stop):
         corruption("%d bytes corrupted at %d" % (stop - start, start))
 
+    number = u64(data, 72)
+    stream = stream_of(key, number, limit) if number and key else b""
     for at, length in scan(data, 128, limit, seed, (RECORD, FRAGMENT), record_checksum,
                            past_zero, corrupted):
+        record = data[at:at + length]
+        if number:
+            if not key:
+                continue
+            record = combined(record, stream, at)
         try:
-            items.append(make_item(data, at, length, latest, clock, thread, tid, name))
+            items.append(make_item(record, 0, length, latest, clock, thread, tid, name)._replace(offset=at))
             latest = items[-1].ticks
         except Malformed as error:
             corruption("record at %d: %s" % (at, error))
@@ -1016,7 +1028,7 @@ def check_chain(data, frames, session, number, corruption):
             corruption("frame at %d: a repair has written it in place of others" % frame.at)
         if not frame.header[98] & 16 or frame.header[-32:] != head:
             corruption("frame at %d: what comes before it is not what it says" % frame.at)
-        if frame.header[8] not in (5, 7):
+        if frame.header[8] not in (5, 7, 8):
             head = hashlib.sha256(data[frame.at:frame.end]).digest()
     session.chains[number] = (data[424:456], head)
 
@@ -1025,16 +1037,63 @@ def is_encrypted(frame):
     return bool(frame.header[98] & 8)
 
 
-def key_of(frames):
-    """The key of an archive (§11), which age takes out of one of its slots; None without one."""
+def key_in(slots):
+    """The key that age takes out of one of some slots (§11, §13); None without one."""
     identity = os.environ.get("MMLOG_IDENTITY")
-    for frame in frames if identity else []:
-        if frame.header[8] == 7 and crc32c(frame.stored) == u32(frame.header, 24):
-            age = subprocess.run(["age", "--decrypt", "--identity", identity],
-                                 input=frame.stored, capture_output=True)
-            if age.returncode == 0:
-                return age.stdout
+    for slot in slots if identity else []:
+        age = subprocess.run(["age", "--decrypt", "--identity", identity], input=slot, capture_output=True)
+        if age.returncode == 0:
+            return age.stdout
     return None
+
+
+def key_of(frames, kind=7):
+    """The key of an archive, or with kind 8 that of its session's ring."""
+    return key_in(frame.stored for frame in frames
+                  if frame.header[8] == kind and crc32c(frame.stored) == u32(frame.header, 24))
+
+
+def ring_slots(area):
+    """The key slots in an area of a ring (§13) that can be read."""
+    for at in (0, 8192):
+        slot = area[at + 8:at + 8 + min(u32(area, at), 8184)]
+        if slot and crc32c(slot) == u32(area, at + 4):
+            yield slot
+
+
+def stream_of(key, number, size):
+    """The first bytes of a stream (§13)."""
+    from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+    counter = struct.pack(">2Q", number, 0)
+    return Cipher(algorithms.AES(key), modes.CTR(counter)).encryptor().update(bytes(size))
+
+
+def combined(record, stream, offset):
+    """A record that stood at an offset of an encrypted segment, decrypted."""
+    clear = 8 * (3 + bool(record[23] & HAS_THREAD) + (record[3] == FRAGMENT))
+    part = stream[offset + clear:offset + len(record)]
+    rest = int.from_bytes(record[clear:], "little") ^ int.from_bytes(part, "little")
+    return record[:clear] + rest.to_bytes(len(part), "little")
+
+
+def rows_of_sealed(payload, key):
+    """A payload in rows, of one as it stood in an encrypted ring (§13)."""
+    threads, count = u32(payload, 0), u32(payload, 4)
+    at = 8 + 24 * threads
+    numbers = [u64(payload, place) for place in range(at, at + 8 * count, 8)]
+    rows, streams = [payload[:4] + bytes(4) + payload[8:at]], {}
+    at += 8 * count
+    while at < len(payload):
+        number, offset = numbers[u32(payload, at)], u32(payload, at + 4)
+        size = framed(payload, at + 8, len(payload), (RECORD, FRAGMENT))
+        if not size:
+            raise Malformed("no row at %d" % at)
+        row = payload[at + 8:at + 8 + size]
+        if number and len(streams.get(number, b"")) < offset + size:
+            streams[number] = stream_of(key, number, offset + size + (1 << 16))
+        rows.append(combined(row, streams[number], offset) if number else row)
+        at += 8 + size
+    return b"".join(rows)
 
 
 def decrypted(frame, key):
@@ -1051,7 +1110,7 @@ def decrypted(frame, key):
         raise Malformed("the payload is not what was encrypted") from error
 
 
-def payload_of(frame, key=None):
+def payload_of(frame, key=None, ring_key=None):
     header, size = frame.header, u32(frame.header, 20)
     if crc32c(frame.stored) != u32(header, 24):
         raise Malformed("corrupted payload")
@@ -1061,6 +1120,8 @@ def payload_of(frame, key=None):
     if header[9] & 15 == 1:
         unpack = decompressed_by_zstd if header[9] >> 4 == 2 else decompressed
         payload = rows_of_columns(payload, u32(header, 28), size, unpack)
+    elif header[9] == 2:
+        payload = rows_of_sealed(payload, ring_key)
     elif header[9] >> 4 == 1:
         payload = decompressed(payload, size)
     if len(payload) != size:
@@ -1213,7 +1274,7 @@ def read_archive(path, data, sessions, report):
     closed = has_trailer(data)
     limit = len(data) - 80 if closed else len(data)
     found = list(frames_of(data, limit, archive_id(data), corruption, note))
-    key = key_of(found)
+    key, ring_key = key_of(found), key_of(found, 8)
     if key is None and any(is_encrypted(frame) for frame in found):
         note("it is encrypted, and MMLOG_IDENTITY does not open it")
     frames = []
@@ -1222,7 +1283,7 @@ def read_archive(path, data, sessions, report):
         check_chain(data, ordered, session, number, corruption)
     for frame in ordered:
         try:
-            add_frame(frame, frames, session, corruption, key)
+            add_frame(frame, frames, session, corruption, key, ring_key)
         except Malformed as error:
             corruption("frame at %d: %s" % (frame.at, error))
         frames.append(frame)
@@ -1239,14 +1300,17 @@ def read_archive(path, data, sessions, report):
             corruption("the trailer does not fit the frames")
 
 
-def add_frame(frame, frames, session, corruption, key=None):
+def add_frame(frame, frames, session, corruption, key=None, ring_key=None):
     """Takes what a frame holds into its session; frames are those before it."""
     header, kind = frame.header, frame.header[8]
     if is_encrypted(frame) and key is None and crc32c(frame.stored) == u32(header, 24):
         return
-    if kind not in (1, 2, 3, 4, 5, 6) or header[9] not in ((0x00, 0x01, 0x10, 0x21) if kind == 2 else (0x00, 0x10)):
+    if kind not in (1, 2, 3, 4, 5, 6) or header[9] not in (
+            (0x00, 0x01, 0x02, 0x10, 0x21) if kind == 2 else (0x00, 0x10)):
         return
-    payload = payload_of(frame, key)
+    if header[9] == 2 and ring_key is None:
+        return
+    payload = payload_of(frame, key, ring_key)
 
     def corrupted(start, end):
         corruption("frame at %d: %d bytes corrupted at %d of its payload"

@@ -63,7 +63,14 @@ enum {
   MMLOG_CRASH_MORE_FRAMES = 1,  // than there is room for
   MMLOG_CRASH_GUESSED = 2,      // some frames were found by searching for them
   MMLOG_CRASH_EXCEPTION = 4,    // the message is the type of a C++ exception, mangled
+  // Above them: which part of the ring's stream what follows is encrypted with, counted from 1; 0:
+  // nothing is.
+  MMLOG_CRASH_PART_SHIFT = 8,
 };
+
+// How many reports a stream is for, each of a part as large as a report: nothing is encrypted with a
+// part twice. What comes after that says no more than what is not encrypted.
+enum { MMLOG_CRASH_PARTS = 16 };
 
 // How many signals the process has survived of which there is no record yet, in the upper bytes of
 // the state, twice: a wrong bit is seen. Changed with the state in one step, so that a signal is

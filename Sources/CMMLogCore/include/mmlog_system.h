@@ -88,6 +88,10 @@ void *mmlog_private_resize(void *base, size_t old_count, size_t new_count);
 // that is in no core dump, that is zero in a child of fork, and that is not swapped out. Returns 0
 // if the kernel did all three.
 int mmlog_keep_secret(void *base, size_t count);
+// The same without mlock(2), which can then be had for parts.
+int mmlog_hide(void *base, size_t count);
+void mmlog_lock_memory(void *base, size_t count);
+void mmlog_unlock_memory(void *base, size_t count);
 // explicit_bzero(3): zeros that no optimizer leaves out.
 void mmlog_erase(void *base, size_t count);
 

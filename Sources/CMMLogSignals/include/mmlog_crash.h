@@ -14,8 +14,10 @@
 // not from two threads at once. 0, or -1 and errno.
 int mmlog_crash_start(void);
 
-// Has crashes written to a place in a mapped ring, from now on; false if there are too many.
-bool mmlog_crash_add(mmlog_crash_report *place);
+// Has crashes written to a place in a mapped ring, from now on; false if there are too many. What
+// follows a report's flags is combined with a stream, if there is one: MMLOG_CRASH_PARTS reports
+// large, and there until mmlog_crash_remove.
+bool mmlog_crash_add(mmlog_crash_report *place, const uint8_t *_Nullable stream);
 
 // Ends that. Async-signal-safe.
 void mmlog_crash_remove(mmlog_crash_report *place);

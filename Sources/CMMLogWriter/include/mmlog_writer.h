@@ -101,10 +101,14 @@ typedef struct mmlog_writer {
   uint32_t in_scratch;
   uint32_t lost;                    // the record is counted, not kept: 1 more than its cause
   uint32_t has_waited;              // for a free segment, in this call
+  uint32_t builds_beside;           // 1: records are built in scratch memory, as the ring is encrypted
+  int64_t stream_distance;          // from a byte of its segment to that of the stream which it is
+                                    // combined with; 0: the segment is not encrypted
   const mmlog_context *_Nullable context;  // what goes with the record, if something does
   uint64_t context_label;           // the label, and whether something is missing, as in an identity word
   mmlog_context *_Nullable merged;  // memory for a context that is made for one record
   uint64_t merged_capacity;         // for how many words there is room in it
+  uint64_t padding[7];              // to the cache line's end
   // What is built in when there is no memory for anything else.
   uint8_t emergency[MMLOG_EMERGENCY_SIZE];
 } mmlog_writer;

@@ -113,6 +113,47 @@ extension LogCall {
     return number
   }
 
+  /// Commits a record of an encrypted ring, which was built beside it: copies it into the segment, and
+  /// combines it with the segment's stream meanwhile.
+  @inline(__always)
+  fileprivate static func commitEncrypted(
+    _ record: RecordCursor, _ tail: UInt64, _ hash: UInt64
+  ) -> UInt64 {
+    var cursor = record
+    let writer = cursor.writer
+    let slot =
+      mmlog_sites_of(writer.pointee.thread)
+      + Int(truncatingIfNeeded: hash >> UInt64(MMLOG_SITE_SHIFT))
+    let cut = UInt64(RecordFlags.cut.rawValue) << RecordLayout.flagsShift
+    guard slot.pointee.hash == hash, tail & cut == 0, writer.pointee.outer == nil,
+      writer.pointee.has_segment != 0, writer.pointee.lost | writer.pointee.has_waited == 0
+    else { return 0 }
+    var identity = tail | slot.pointee.site
+    if let context = writer.pointee.context {
+      guard hasRoom(for: context, cursor.next, writer), !WriterSpace.hasCutContext(writer),
+        writer.pointee.merged_capacity <= WriterSpace.keptContext
+      else { return 0 }
+      cursor.append(
+        words: UnsafeBufferPointer(
+          start: mmlog_context_words(context), count: Int(context.pointee.count)))
+      identity |= writer.pointee.context_label | contextFlag
+    }
+    guard let start = EncryptedCopy.start(writer, size: cursor.size) else { return 0 }
+    var copy = EncryptedCopy(start, writer)
+    copy.append(cursor.start + RecordLayout.bodyWord, to: cursor.next)
+    #if DEBUG
+      TestPoint.reach(.recordBuilt)
+    #endif
+    LeadingWords(kind: RecordLayout.recordKind, ticks: mmlog_ticks(), identity: identity)
+      .store(at: start, to: copy.next, checksum: copy.checksum)
+    writer.pointee.segment_cursor =
+      UnsafeMutableRawPointer(copy.next).assumingMemoryBound(to: UInt8.self)
+    mmlog_number_entry(writer, LeadingWords.level(ofIdentity: identity))
+    writer.pointee.context = nil
+    mmlog_end_busy(writer)
+    return LeadingWords.callSite(ofIdentity: identity)
+  }
+
   /// Ends a call: back to the interrupted one, if any.
   private static func leave(_ writer: UnsafeMutablePointer<mmlog_writer>) {
     WriterSpace.leaveScratch(writer)
@@ -128,6 +169,7 @@ extension LogCall {
     } else {
       writer.pointee.sites = mmlog_sites_of(writer.pointee.thread)
     }
+    if writer.pointee.builds_beside != 0 { WriterSpace.useScratch(writer, 0) }
     mmlog_end_busy(writer)
   }
 
@@ -209,10 +251,67 @@ extension UnsafeMutablePointer<mmlog_writer> {
     _ start: UnsafeMutablePointer<UInt64>, _ next: UnsafeMutablePointer<UInt64>,
     _ checksum: UInt64, _ tail: UInt64, _ hash: UInt64
   ) -> UInt64 {
-    guard mmlog_is_usual(self) else { return 0 }
     let cursor = RecordCursor(self, start, next, checksum: checksum, flags: 0)
+    guard mmlog_is_usual(self) else {
+      return pointee.builds_beside != 0 ? LogCall.commitEncrypted(cursor, tail, hash) : 0
+    }
     guard let context = pointee.context else { return LogCall.commitFound(cursor, tail, hash) }
     return LogCall.commitBound(cursor, context, tail, hash)
+  }
+}
+
+/// The words of a record on their way into a segment that is encrypted.
+struct EncryptedCopy {
+  /// Where the next word goes.
+  private(set) var next: UnsafeMutablePointer<UInt64>
+  /// Of the words as they stand there.
+  private(set) var checksum: UInt64
+  private let distance: Int
+
+  /// Where a record goes that was built beside the segment of a writer; nil if there is no room for
+  /// it, or no stream.
+  @inline(__always)
+  static func start(
+    _ writer: UnsafeMutablePointer<mmlog_writer>, size: Int
+  ) -> UnsafeMutablePointer<UInt64>? {
+    guard let place = writer.pointee.segment_cursor, let limit = writer.pointee.segment_limit,
+      size <= limit - place
+    else { return nil }
+    let start = UnsafeMutableRawPointer(place).assumingMemoryBound(to: UInt64.self)
+    return hasStream(start, writer) ? start : nil
+  }
+
+  /// Whether there is a stream for a record that begins there. There is none in a child of fork that
+  /// has not let go of its parent's ring yet: the memory is zero. The first word of a record is never
+  /// combined with the stream, so that word of the stream says it.
+  @inline(__always)
+  static func hasStream(
+    _ start: UnsafeMutablePointer<UInt64>, _ writer: UnsafeMutablePointer<mmlog_writer>
+  ) -> Bool {
+    let stream = UnsafeRawPointer(start) + Int(truncatingIfNeeded: writer.pointee.stream_distance)
+    return stream.load(as: UInt64.self) != 0
+  }
+
+  /// - Parameter start: Where the record begins in its segment.
+  @inline(__always)
+  init(_ start: UnsafeMutablePointer<UInt64>, _ writer: UnsafeMutablePointer<mmlog_writer>) {
+    next = start + RecordLayout.bodyWord
+    checksum = writer.pointee.segment_seed
+    distance = Int(truncatingIfNeeded: writer.pointee.stream_distance)
+  }
+
+  @inline(__always)
+  mutating func append(_ first: UnsafeMutablePointer<UInt64>, to end: UnsafeMutablePointer<UInt64>)
+  {
+    var word = first
+    while word < end {
+      let stream = (UnsafeRawPointer(next) + distance).load(as: UInt64.self)
+      let combined = word.pointee ^ stream
+      next.pointee = combined
+      checksum = mmlog_crc32c_word(checksum, combined)
+      next += 1
+      word += 1
+    }
   }
 }
 
@@ -221,6 +320,12 @@ struct UnfinishedRecord {
   var cursor: RecordCursor
   /// The identity word.
   var identity: UInt64
+
+  /// Whether its first word behind the leading ones is its thread.
+  var namesThread: Bool {
+    let flags = UInt8(truncatingIfNeeded: identity >> RecordLayout.flagsShift)
+    return flags & RecordFlags.thread.rawValue != 0
+  }
 
   /// Adds the call site's entry to the record itself: there is no room for it in the dictionary.
   ///

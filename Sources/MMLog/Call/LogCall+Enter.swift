@@ -228,7 +228,9 @@ enum LogCall {
     // writer; and it must not change the outer one's cache between two of its loads.
     writer.pointee.sites =
       interrupted == nil ? mmlog_sites_of(writer.pointee.thread) : mmlog_no_sites()
-    if writer.pointee.has_segment == 0 && !WriterSpace.nextSegment(writer, session) {
+    if session.ring.streams != nil {
+      WriterSpace.buildBeside(writer)
+    } else if writer.pointee.has_segment == 0 && !WriterSpace.nextSegment(writer, session) {
       WriterSpace.useScratch(writer, 0)
     }
     mmlog_set_current_writer(writer)

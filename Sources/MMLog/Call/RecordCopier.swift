@@ -33,11 +33,14 @@ struct RecordCopier {
     _ size: Int, to writer: UnsafeMutablePointer<mmlog_writer>, _ session: Session
   ) -> Bool {
     guard Self.makeRoom(size, writer, session) else { return false }
-    var target = Target(writer)
-    if let threadWord { target.append(threadWord) }
-    let lead = RecordLayout.bodyWord
-    target.append(
-      record.cursor.start + lead, words: record.cursor.next - record.cursor.start - lead)
+    guard var target = Target(writer) else { return false }
+    if let threadWord { target.append(clear: threadWord) }
+    var body = record.cursor.start + RecordLayout.bodyWord
+    if record.namesThread {
+      target.append(clear: body.pointee)
+      body += 1
+    }
+    target.append(body, words: record.cursor.next - body)
     let flags = threadWord == nil ? 0 : UInt64(RecordFlags.thread.rawValue)
     target.commit(
       LeadingWords(
@@ -64,11 +67,14 @@ struct RecordCopier {
         if index > 0 { abandonFragments(ticks, writer, session) }
         return false
       }
-      var target = Target(writer)
+      guard var target = Target(writer) else {
+        if index > 0 { abandonFragments(ticks, writer, session) }
+        return false
+      }
       let room = target.roomInWords(writer) - FragmentLayout.maximumLeadingWords
       let part = min(room, words - done)
-      if let threadWord { target.append(threadWord) }
-      target.append(UInt64(words * wordSize))
+      if let threadWord { target.append(clear: threadWord) }
+      target.append(clear: UInt64(words * wordSize))
       target.append(body + done, words: part)
       done += part
       target.commit(leadingWords(ofFragment: index, isLast: done == words, ticks))
@@ -112,29 +118,44 @@ struct RecordCopier {
     private let start: UnsafeMutablePointer<UInt64>
     private var next: UnsafeMutablePointer<UInt64>
     private var checksum: UInt64
+    /// See `stream_distance` of a writer.
+    private let distance: Int
 
-    init(_ writer: UnsafeMutablePointer<mmlog_writer>) {
+    /// Nil if the segment is encrypted, and its stream is gone.
+    init?(_ writer: UnsafeMutablePointer<mmlog_writer>) {
       self.writer = writer
       start = UnsafeMutableRawPointer(writer.pointee.cursor).assumingMemoryBound(to: UInt64.self)
       next = start + RecordLayout.bodyWord
       checksum = writer.pointee.seed
+      distance = Int(writer.pointee.stream_distance)
+      if distance != 0, !EncryptedCopy.hasStream(start, writer) { return nil }
     }
 
     func roomInWords(_ writer: UnsafeMutablePointer<mmlog_writer>) -> Int {
       (writer.pointee.limit - writer.pointee.cursor) / wordSize
     }
 
-    mutating func append(_ word: UInt64) {
+    mutating func append(clear word: UInt64) {
       next.pointee = word
       next += 1
       checksum = mmlog_crc32c_word(checksum, word)
     }
 
     mutating func append(_ words: UnsafePointer<UInt64>, words count: Int) {
+      if distance != 0 { return append(encrypting: words, words: count) }
       next.update(from: words, count: count)
       checksum = UInt64(
         mmlog_crc32c_bytes(UInt32(truncatingIfNeeded: checksum), words, count * wordSize))
       next += count
+    }
+
+    private mutating func append(encrypting words: UnsafePointer<UInt64>, words count: Int) {
+      // Not `for in`: see LogCall.freeWriter.
+      var word = words
+      while word < words + count {
+        append(clear: word.pointee ^ (UnsafeRawPointer(next) + distance).load(as: UInt64.self))
+        word += 1
+      }
     }
 
     func commit(_ lead: LeadingWords) {

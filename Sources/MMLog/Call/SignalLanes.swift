@@ -28,8 +28,13 @@ final class SignalLanes: @unchecked Sendable {
 
   /// Gives the first lane its segment. Before anybody logs.
   func reserve(_ session: Session) {
-    if let block {
-      _ = Self.makeRoom(session.ring.largestRecord, mmlog_writer_at(block, 0), session)
+    guard let block else { return }
+    _ = Self.makeRoom(session.ring.largestRecord, mmlog_writer_at(block, 0), session)
+    if session.ring.streams == nil { return }
+    for depth in 0..<MMLOG_DEPTHS {
+      let lane = mmlog_writer_at(block, depth)
+      WriterSpace.buildBeside(lane)
+      WriterSpace.leaveScratch(lane)
     }
   }
 
@@ -60,6 +65,11 @@ final class SignalLanes: @unchecked Sendable {
     case .refused(let cause): return cause
     }
     defer { mmlog_end_busy(lane) }
+    defer { WriterSpace.leaveScratch(lane) }
+    if session.ring.streams != nil {
+      WriterSpace.buildBeside(lane, room)
+      guard lane.pointee.limit - lane.pointee.cursor >= room else { return .tooLarge }
+    }
     var cursor = RecordCursor(lane, reserving: 0)
     let thread = session.threads.ordinal(in: session.identity)
     let threadID = UInt32(bitPattern: CurrentProcess.threadID())
@@ -73,8 +83,12 @@ final class SignalLanes: @unchecked Sendable {
       // Counted by the caller: a record of a handler has a number only if it is in the ring.
       return .tooLarge
     }
-    record.finishInPlace()
-    return nil
+    if lane.pointee.in_scratch == 0 {
+      record.finishInPlace()
+      return nil
+    }
+    WriterSpace.leaveScratch(lane)
+    return RecordCopier(record).copy(to: lane, session) ? nil : .ringFull
   }
 
   /// Not `Result`: where nothing is optimized, a generic type is looked up under a lock.

@@ -21,7 +21,7 @@ enum WriterSpace {
   static func reserveRecord(_ writer: UnsafeMutablePointer<mmlog_writer>, _ size: Int) {
     let errorNumber = CurrentProcess.errorNumber
     defer { CurrentProcess.errorNumber = errorNumber }
-    if let session = Session.of(writer.pointee.thread), writer.pointee.in_scratch == 0,
+    if let session = Session.of(writer.pointee.thread), buildsInSegment(writer),
       size <= session.ring.largestRecord, nextSegment(writer, session)
     {
       return
@@ -48,7 +48,7 @@ enum WriterSpace {
     if writer.pointee.lost != 0 { return place(cursor, RecordLayout.bodyWord * wordSize, beside) }
     let used = cursor.size
     let size = min(used + min(value, RecordLayout.longestValue) + beside, RecordLayout.longestBody)
-    if let session = Session.of(writer.pointee.thread), writer.pointee.in_scratch == 0,
+    if let session = Session.of(writer.pointee.thread), buildsInSegment(writer),
       size <= session.ring.largestRecord,
       nextSegment(writer, session, moving: cursor.start, used)
     {
@@ -63,6 +63,11 @@ enum WriterSpace {
     // As large as a record gets, or no memory.
     lose(writer, .tooLarge)
     return place(cursor, RecordLayout.bodyWord * wordSize, beside)
+  }
+
+  /// Whether a record is built where it is to stand.
+  private static func buildsInSegment(_ writer: UnsafeMutablePointer<mmlog_writer>) -> Bool {
+    writer.pointee.in_scratch | writer.pointee.builds_beside == 0
   }
 
   /// Has the record dropped and counted when it is committed.
@@ -107,6 +112,7 @@ enum WriterSpace {
     // Not where it is so: whoever closes the session may be inspecting it.
     if writer.pointee.has_segment != 0 { writer.pointee.has_segment = 0 }
     writer.pointee.in_scratch = 0
+    (writer.pointee.builds_beside, writer.pointee.stream_distance) = (0, 0)
     writer.pointee.cursor = mmlog_emergency_of(writer)
     writer.pointee.limit = writer.pointee.cursor
   }
@@ -143,6 +149,7 @@ enum WriterSpace {
     writer.pointee.cursor = segment.cursor
     writer.pointee.limit = segment.limit
     writer.pointee.seed = UInt64(segment.seed)
+    writer.pointee.stream_distance = Int64(segment.streamDistance)
     return true
   }
 
@@ -156,7 +163,11 @@ enum WriterSpace {
     }
     let writer = mmlog_writer_at(block, 0)
     mmlog_begin_busy(writer)
-    defer { mmlog_end_busy(writer) }
+    leaveScratch(writer)
+    defer {
+      if session.ring.streams != nil { buildBeside(writer) }
+      mmlog_end_busy(writer)
+    }
     if writer.pointee.has_segment != 0, writer.pointee.limit - writer.pointee.cursor >= size {
       return true
     }
@@ -214,6 +225,13 @@ enum WriterSpace {
   }
 
   // MARK: - Scratch memory
+
+  /// Has the writer build all records in private memory from now on, as its ring is encrypted; for
+  /// the next one, there is room for so many bytes if there is memory.
+  static func buildBeside(_ writer: UnsafeMutablePointer<mmlog_writer>, _ size: Int = 0) {
+    writer.pointee.builds_beside = 1
+    useScratch(writer, size)
+  }
 
   /// Lets the writer build its next record in private memory, from which it is copied later.
   static func useScratch(_ writer: UnsafeMutablePointer<mmlog_writer>, _ size: Int) {

@@ -129,13 +129,14 @@ final class Drainer: @unchecked Sendable {
   private let passLock = ForkSafeMutex()
   /// Those of all threads: the drainer's first, which gives the other its work.
   var passLocks: [ForkSafeMutex] {
-    [passLock, encodingThread?.passLock].compactMap(\.self)
+    [passLock, encodingThread?.passLock, session.ring.streams?.passLock].compactMap(\.self)
   }
 
   /// Starts the thread.
   func start() throws(LogError) {
     thread = try explaining("Starting the drainer's thread failed") { () throws(SystemError) in
       try encodingThread?.start()
+      try session.ring.streams?.start()
       return try Thread(name: "mmlog-drainer") { [self] in
         callbacks.began()
         run()
@@ -183,6 +184,7 @@ final class Drainer: @unchecked Sendable {
     session.ring.eventCounts.requestUrgently()
     thread?.join()
     encodingThread?.stop()
+    session.ring.streams?.stop()
     handoff.encodeHere()
     // Who closes the store calls the hook for all that is left.
     series.willWrite = {}

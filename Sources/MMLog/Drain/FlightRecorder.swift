@@ -157,7 +157,7 @@ final class FlightRecorder {
       ofSegment: index, header, from: SegmentLayout.size, to: header.archived)
     let done = ring.captured(ofSegment: index, generation: header.generation)
     return SegmentRun(
-      index: index, header: header, scanner: scanner,
+      index: index, header: header, scanner: scanner, content: ring.content(of: header),
       disposition: { [archiveLevel = ring.archiveLevel] record, offset in
         record.level < archiveLevel && record.ticks >= oldest && offset >= done ? .taken : .left
       })
@@ -176,6 +176,7 @@ final class FlightRecorder {
       fields.ranges = collector.fill(&rows, size: ring.frameSize)
       if !rows.isEmpty {
         fields.clock = ring.clock
+        if rows.isUnreadable { throw .unsupported(.libcrypto, ring.path) }
         TestPoint.reach(.flightBeforeFrame)
         try series.append(rows, dictionary: ring.dictionary, fields)
         TestPoint.reach(.flightAfterFrame)

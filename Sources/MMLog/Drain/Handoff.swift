@@ -161,6 +161,8 @@ struct Handoff: ~Copyable {
       lowestGeneration =
         session.ring.lowestGeneration { emptied.contains($0) } ?? lowestGeneration
       encoded.header.lowestGeneration = lowestGeneration
+      // It stays in the ring.
+      if frame.rows.isUnreadable { throw .unsupported(.libcrypto, session.ring.path) }
       TestPoint.reach(.drainerBeforeFrame)
       let size = try series.append(encoded, dictionary: session.ring.dictionary)
       counters.add(frame.rows, written: size, encoded.header.effort)
@@ -247,7 +249,7 @@ struct Handoff: ~Copyable {
       index: index, header: header,
       scanner: session.ring.scanner(ofSegment: index, header, from: header.archived, to: end),
       number: progress[header.generation]?.number ?? header.firstNumber,
-      lastTicks: progress[header.generation]?.ticks ?? 0,
+      lastTicks: progress[header.generation]?.ticks ?? 0, content: session.ring.content(of: header),
       disposition: flight.map { flight in { record, _ in flight.disposition(of: record) } })
   }
 

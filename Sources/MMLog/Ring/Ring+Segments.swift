@@ -12,6 +12,8 @@ struct OpenSegment {
   var cursor: UnsafeMutablePointer<UInt8>
   let limit: UnsafeMutablePointer<UInt8>
   let seed: UInt32
+  /// See `stream_distance` of a writer.
+  var streamDistance = 0
 }
 
 extension Ring {
@@ -60,6 +62,12 @@ extension Ring {
     RecordScanner(bytes(ofSegment: index), header, of: identity.session, from: offset, to: end)
   }
 
+  /// How records stand in a segment.
+  func content(of header: SegmentHeader) -> SegmentRun.Content {
+    guard header.stream != 0, let cipher else { return .clear }
+    return .encrypted(SegmentStream(header.stream, of: cipher))
+  }
+
   /// Copies a segment as it stands now, by way of the file: its thread may be writing to it, the
   /// drainer be emptying it.
   ///
@@ -75,6 +83,7 @@ extension Ring {
   /// Opens a free segment for a thread, or gives nil if there is none. Async-signal-safe.
   func openSegment(for thread: borrowing SegmentOwner) -> OpenSegment? {
     guard let index = pool.take() else { return nil }
+    streams?.noteTaken()
     let segment = address(ofSegment: index)
     let generation = generationsStarted.add(1, ordering: .acquiringAndReleasing).newValue
     if generation >= wakingGeneration.load(ordering: .relaxed) { eventCounts.requestPass() }
@@ -84,7 +93,7 @@ extension Ring {
     store(
       place: SegmentLayout.size, SegmentLayout.archived, checksum: SegmentLayout.archivedChecksum,
       ofSegment: index)
-    thread.write(into: segment, generation)
+    thread.write(into: segment, generation, stream: streams?.number(ofSegment: index) ?? 0)
     store(place: 0, SegmentLayout.end, checksum: SegmentLayout.endChecksum, ofSegment: index)
     TestPoint.reach(.segmentOpening)
     store(state: SegmentLayout.stateOpen, ofSegment: index)
@@ -94,7 +103,7 @@ extension Ring {
     let memory = segment.assumingMemoryBound(to: UInt8.self)
     return OpenSegment(
       index: index, generation: generation, cursor: memory + SegmentLayout.size,
-      limit: memory + geometry.segmentSize, seed: seed)
+      limit: memory + geometry.segmentSize, seed: seed, streamDistance: streams?.distance ?? 0)
   }
 
   /// Says that a segment gets no more records. Async-signal-safe.
@@ -186,7 +195,7 @@ extension Ring {
       as: UInt8.self, repeating: 0, count: geometry.segmentSize - SegmentLayout.size)
     TestPoint.reach(.segmentFreed)
     pool.give(back: index)
-    eventCounts.segmentFreed()
+    if let streams { streams.noteFreed() } else { eventCounts.segmentFreed() }
   }
 
   /// The lowest generation that is not wholly archived, given the segments that are about to be
@@ -241,7 +250,7 @@ struct SegmentOwner {
 
   /// Writes what a header has a checksum of, but for the generation, and that checksum, which is
   /// made of the words as they are stored: see `segmentChecksum`. Async-signal-safe.
-  func write(into segment: UnsafeMutableRawPointer, _ generation: UInt64) {
+  func write(into segment: UnsafeMutableRawPointer, _ generation: UInt64, stream: UInt64) {
     var checksum = mmlog_crc32c_word(UInt64(UInt32.max), generation)
     let thread = UInt64(ordinal) | UInt64(threadID) << 32
     Self.store(thread, in: segment, SegmentLayout.threadOrdinal, &checksum)
@@ -249,8 +258,9 @@ struct SegmentOwner {
     Self.store(name.1, in: segment, SegmentLayout.threadName + wordSize, &checksum)
     Self.store(firstNumber, in: segment, SegmentLayout.firstNumber, &checksum)
     Self.store(UInt64(writer), in: segment, SegmentLayout.writer, &checksum)
+    Self.store(stream, in: segment, SegmentLayout.stream, &checksum)
     // Not `for in`: see LogCall.freeWriter.
-    var rest = SegmentLayout.writer + wordSize
+    var rest = SegmentLayout.stream + wordSize
     while rest < SegmentLayout.size {
       Self.store(0, in: segment, rest, &checksum)
       rest += wordSize

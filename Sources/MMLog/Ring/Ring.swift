@@ -1,5 +1,6 @@
 import CMMLogCore
 import MMLogCrash
+import MMLogCrypto
 import MMLogFormat
 import MMLogStorage
 import MMLogSystem
@@ -17,6 +18,10 @@ final class Ring: @unchecked Sendable {
   let archiveLevel: Level
   let fileName: String
   let pool: SegmentPool
+  /// Of a ring that is encrypted.
+  private(set) var streams: SegmentStreams?
+  /// What encrypts the records; nil: nothing does.
+  var cipher: RingCipher? { streams?.cipher }
   /// How large the rows of a frame are meant to become, in bytes: of a small ring, no more than a
   /// quarter, so that threads find free segments.
   var frameSize: Int {
@@ -62,6 +67,7 @@ final class Ring: @unchecked Sendable {
   ///   - dictionarySize: How much of the dictionary has space at once; nil: all of it. The rest is a
   ///     hole in the file until it is needed.
   ///   - archiveLevel: See ``archiveLevel``.
+  ///   - cipher: What is to encrypt the records; nil: they are not encrypted.
   ///   - isChained: Whether the frames of its archives are chained, for whoever recovers it.
   ///   - containsFaults: Whether a fault in the map is to end in private memory. If so, containment
   ///     has been started.
@@ -70,11 +76,12 @@ final class Ring: @unchecked Sendable {
   /// - Throws: ``LogError``; nothing is left behind then.
   init(
     in directory: borrowing Directory, identity: SessionIdentity, geometry: RingGeometry,
-    dictionarySize: Int? = nil, archiveLevel: Level = .trace, isChained: Bool = false,
-    containsFaults: Bool = false,
-    recordsCrashes: Bool = false
+    dictionarySize: Int? = nil, archiveLevel: Level = .trace, cipher: RingCipher? = nil,
+    isChained: Bool = false, containsFaults: Bool = false, recordsCrashes: Bool = false
   ) throws(LogError) {
     self.identity = identity
+    pool = SegmentPool(count: geometry.segmentCount, needsStreams: cipher != nil)
+    eventCounts = RingEventCounts()
     self.archiveLevel = archiveLevel
     self.geometry = geometry
     self.dictionarySize = dictionarySize ?? geometry.dictionarySize
@@ -90,8 +97,10 @@ final class Ring: @unchecked Sendable {
         self.mapping = consume mapping
         unpopulated = Self.populatedLater(geometry, dictionarySize: size)
         let fileHeader = RingHeader(
-          identity: identity, geometry: geometry, archiveLevel: archiveLevel, isChained: isChained)
+          identity: identity, geometry: geometry, archiveLevel: archiveLevel, isChained: isChained,
+          areas: cipher == nil ? .usual : .usualEncrypted)
         Self.writeFileHeader(at: base, fileHeader)
+        if let cipher { Self.write(keySlot: cipher.key.slot, at: base) }
         Self.write(firstPair, at: base + RingLayout.firstClockPair)
         TestPoint.reach(.ringHeaderWritten)
         try unfinished.finish(in: directory)
@@ -104,15 +113,20 @@ final class Ring: @unchecked Sendable {
     } catch {
       throw LogError(error, while: "Making the ring failed")
     }
-    pool = SegmentPool(count: geometry.segmentCount)
-    eventCounts = RingEventCounts()
     newestPair = LockedValue(firstPair)
     if containsFaults {
       containment = FaultContainment(
         base, count: geometry.fileSize, waking: eventCounts.requests.futex)
     }
-    if recordsCrashes { crashArea = CrashArea(at: base + RingLayout.crash) }
     endingArea = EndingArea(at: base + RingLayout.ending)
+    if let cipher {
+      streams = try SegmentStreams(
+        cipher, pool, geometry, eventCounts, segments: base + geometry.segmentsOffset)
+    }
+    if recordsCrashes {
+      let address = base + RingLayout.crash
+      crashArea = CrashArea(at: address, stream: streams?.crashStream?.bytes.baseAddress)
+    }
     readClocks()
   }
 
@@ -211,6 +225,13 @@ final class Ring: @unchecked Sendable {
     base.storeBytes(of: RingLayout.stateOpen, toByteOffset: RingLayout.state, as: UInt32.self)
   }
 
+  private static func write(keySlot slot: [UInt8], at base: UnsafeMutableRawPointer) {
+    let place = KeySlotPlaces.encoded(slot)
+    for offset in stride(from: 0, to: KeySlotsLayout.areaSize, by: KeySlotsLayout.placeSize) {
+      (base + RingLayout.keySlots + offset).copyMemory(from: place, byteCount: place.count)
+    }
+  }
+
   /// Writes a pair in three steps, so that a reader can distinguish one that a death cut off from
   /// one that is corrupted: the last word is zero while the others change, and it is stored last.
   private static func write(_ pair: ClockPair, at address: UnsafeMutableRawPointer) {
@@ -280,7 +301,9 @@ final class Ring: @unchecked Sendable {
   /// Takes the report of such a signal out of the ring, where it would look like the cause of
   /// death. The ring says that one is to become a record, until ``noteSurvival()``.
   func takeSurvivedSignal() -> CrashReport? {
-    crashArea?.take()
+    guard let report = crashArea?.take() else { return nil }
+    guard let cipher else { return report }
+    return (try? report.decrypted(with: cipher)) ?? report
   }
 
   /// Says that a report which was taken has become a record, or is counted as a loss.
@@ -393,6 +416,7 @@ final class Ring: @unchecked Sendable {
     settledFragments.free()
     containment = nil
     crashArea = nil
+    streams?.free()
     endingArea = nil
     if hasStates, let mapping = mapping.take() {
       mapping.unmap(

@@ -45,10 +45,17 @@ final class SegmentPool: @unchecked Sendable {
   private let pins: UnsafeMutablePointer<UInt32>
   /// How many flight records of each segment were passed over, and not captured yet.
   private let flightCounts: UnsafeMutablePointer<UInt32>
-  /// Number of the first free segment plus one in the low half, a counter in the high one.
+  /// The stack's first: a free segment's number plus one in the low half, a counter in the high one.
   private let head: UnsafeMutablePointer<UInt64>
+  /// The same of free segments that nobody may take yet: those of an encrypted ring that have no
+  /// stream.
+  private let bareHead: UnsafeMutablePointer<UInt64>
+  private let needsStreams: Bool
 
-  init(count: Int) {
+  /// - Parameter needsStreams: Whether segments become free without a stream, and so for the one
+  ///   only that makes streams.
+  init(count: Int, needsStreams: Bool = false) {
+    self.needsStreams = needsStreams
     self.count = count
     maximumHolders = max(1, count - max(2, count / 4))
     words = .allocate(capacity: count)
@@ -60,7 +67,9 @@ final class SegmentPool: @unchecked Sendable {
     head = .allocate(capacity: 1)
     words.initialize(repeating: Status.free.rawValue, count: count)
     for index in 0..<count { nexts[index] = index + 1 < count ? UInt32(index + 2) : 0 }
-    head.initialize(to: 1)
+    bareHead = .allocate(capacity: 1)
+    head.initialize(to: needsStreams ? 0 : 1)
+    bareHead.initialize(to: needsStreams ? 1 : 0)
   }
 
   deinit {
@@ -69,6 +78,7 @@ final class SegmentPool: @unchecked Sendable {
     pins.deallocate()
     flightCounts.deallocate()
     head.deallocate()
+    bareHead.deallocate()
   }
 
   /// Counts a writer that is about to get its first segment; false if there are as many as may be.
@@ -89,31 +99,57 @@ final class SegmentPool: @unchecked Sendable {
 
   /// Takes a free segment and makes it open, or gives nil if there is none.
   func take() -> Int? {
+    guard let index = pop(head) else { return nil }
+    // With all bits of the status set, one more carries into the count of its uses.
+    let word = mmlog_load_relaxed_u32(words + index) | Self.statusMask
+    mmlog_store_release_u32(words + index, word &+ 1 | Status.open.rawValue)
+    return index
+  }
+
+  /// Gives a segment back that was acquired, or open and never used.
+  func give(back index: Int) {
+    set(index, .free)
+    push(index, needsStreams ? bareHead : head)
+  }
+
+  /// Takes a free segment that has no stream, for whoever makes one.
+  func takeBare() -> Int? { pop(bareHead) }
+
+  /// Gives a segment back that ``takeBare()`` gave.
+  func give(bare index: Int) { push(index, bareHead) }
+
+  /// Lets a segment be taken that ``takeBare()`` gave, and that has its stream now.
+  func give(ready index: Int) { push(index, head) }
+
+  /// Whether there are free segments that have no stream yet.
+  var hasBare: Bool { UInt32(truncatingIfNeeded: mmlog_load_acquire_u64(bareHead)) != 0 }
+
+  @inline(__always)
+  private func pop(_ head: UnsafeMutablePointer<UInt64>) -> Int? {
     var old = mmlog_load_acquire_u64(head)
     while true {
       let top = UInt32(truncatingIfNeeded: old)
       guard top != 0 else { return nil }
       let next = mmlog_load_relaxed_u32(nexts + Int(top - 1))
       let new = (old >> 32 &+ 1) << 32 | UInt64(next)
-      if mmlog_compare_exchange_u64(head, &old, new) {
-        let index = Int(top - 1)
-        // With all bits of the status set, one more carries into the count of its uses.
-        let word = mmlog_load_relaxed_u32(words + index) | Self.statusMask
-        mmlog_store_release_u32(words + index, word &+ 1 | Status.open.rawValue)
-        return index
-      }
+      if mmlog_compare_exchange_u64(head, &old, new) { return Int(top - 1) }
     }
   }
 
-  /// Gives a segment back that was acquired, or open and never used.
-  func give(back index: Int) {
-    set(index, .free)
+  @inline(__always)
+  private func push(_ index: Int, _ head: UnsafeMutablePointer<UInt64>) {
     var old = mmlog_load_acquire_u64(head)
     while true {
       mmlog_store_relaxed_u32(nexts + index, UInt32(truncatingIfNeeded: old))
       let new = (old >> 32 &+ 1) << 32 | UInt64(index + 1)
       if mmlog_compare_exchange_u64(head, &old, new) { return }
     }
+  }
+
+  /// Whether a segment has been open since a snapshot of it as free was taken, and only once.
+  func isOpenSince(_ free: Snapshot) -> Bool {
+    let word = free.word | Self.statusMask
+    return snapshot(free.index).word == word &+ 1 | Status.open.rawValue
   }
 
   /// The free segments that are taken next, as they are at some moment: others take them meanwhile.

@@ -82,6 +82,8 @@ extension LogStore {
     /// ``ringDirectory`` has to be on a file system in memory, such as `/dev/shm`. Needs the trait
     /// `Encryption`. `docs/SECURITY.md` says who can read what.
     public var recipients: [Recipient] = []
+    /// Whether a store with recipients encrypts its ring, too.
+    package var mayEncryptRing = false
 
     /// Whether each frame of an archive carries the hash of the one before it, and each archive that
     /// of the one before it in its session. Default: false.
@@ -402,7 +404,8 @@ extension LogStore {
       if case .wait(let limit) = fullRing, limit < .zero {
         throw Self.invalid("fullRing waits for a negative time")
       }
-      let room = ringSize - RingLayout.dictionary - dictionarySize
+      let slots = encryptsRing ? KeySlotsLayout.areaSize : 0
+      let room = ringSize - RingLayout.dictionary - slots - dictionarySize
       let largest = min(dictionarySize * Ring.dictionaryGrowth, RingLayout.largestDictionary)
       guard room / segmentSize >= 8 else {
         throw Self.invalid(
@@ -411,7 +414,21 @@ extension LogStore {
       }
       return RingGeometry(
         dictionarySize: largest, segmentSize: segmentSize,
-        segmentCount: (room + segmentSize - 1) / segmentSize)
+        segmentCount: (room + segmentSize - 1) / segmentSize, isEncrypted: encryptsRing)
+    }
+
+    /// Whether the records of the ring are encrypted.
+    var encryptsRing: Bool { !recipients.isEmpty && mayEncryptRing }
+
+    /// What encrypts the records of a new ring; nil: nothing does.
+    func makeRingCipher() throws(LogError) -> RingCipher? {
+      if !encryptsRing { return nil }
+      do throws(CryptoError) {
+        return RingCipher(try SlottedKey(for: recipients))
+      } catch {
+        throw LogError(
+          .unsupported, "The ring cannot be encrypted: \(error).", path: "", cause: error)
+      }
     }
 
     /// How much of the dictionary has room on the disk from the beginning.

@@ -94,7 +94,7 @@ final class Session: Sendable {
 
   /// Opens a segment for a thread, as the policy for a full ring says. Async-signal-safe.
   func openSegment(for owner: SegmentOwner, _ timeout: Timeout) -> OpenSegment? {
-    if let segment = takeSegment(for: owner) { return segment }
+    if let segment = takeSegment(for: owner) ?? takeMade(for: owner, timeout) { return segment }
     ring.eventCounts.requestPass()
     switch policy {
     case .wait:
@@ -103,10 +103,23 @@ final class Session: Sendable {
     case .overwriteOldest:
       // Again if another thread took what was discarded.
       for _ in 0..<16 where ring.discardOldest() {
-        if let segment = ring.openSegment(for: owner) { return segment }
+        if let segment = ring.openSegment(for: owner) ?? takeMade(for: owner, timeout) {
+          return segment
+        }
       }
       return ring.openSegment(for: owner)
     }
+  }
+
+  /// How long a call waits for a segment that is free, and gets its stream just then, in
+  /// nanoseconds: a hundred times what that takes.
+  private static let makingTime: Int64 = 20_000_000
+
+  /// A free segment of an encrypted ring that has no stream yet, once it has.
+  private func takeMade(for owner: SegmentOwner, _ timeout: Timeout) -> OpenSegment? {
+    guard let streams = ring.streams, timeout != .none, streams.isMaking else { return nil }
+    streams.wake()
+    return ring.eventCounts.wait(atMost: Self.makingTime) { ring.openSegment(for: owner) }
   }
 
   /// A free segment, or one that only flight records are left in.

@@ -17,7 +17,8 @@ extension StoreCore {
     let ring = try Ring(
       in: rings, identity: identity, geometry: geometry,
       dictionarySize: configuration.firstDictionarySize,
-      archiveLevel: configuration.archiveLevel, isChained: configuration.hashChain,
+      archiveLevel: configuration.archiveLevel, cipher: try configuration.makeRingCipher(),
+      isChained: configuration.hashChain,
       containsFaults: configuration.containsFaults,
       recordsCrashes: configuration.recordsCrashes)
     do {

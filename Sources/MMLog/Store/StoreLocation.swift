@@ -13,6 +13,7 @@ struct StoreLocation: Sendable {
   let name: String
   private let allowsUntrusted: Bool
   private let archiveSettings: ArchiveSeries.Settings
+  private let encryptsRing: Bool
   /// What access files are made with.
   private let newFiles: FileAccess
 
@@ -34,6 +35,7 @@ struct StoreLocation: Sendable {
     ringDirectory = configuration.ringDirectory ?? directory
     allowsUntrusted = configuration.allowsUntrustedDirectory
     archiveSettings = configuration.archiveSettings
+    encryptsRing = configuration.encryptsRing
     newFiles = try configuration.checkedFileAccess()
   }
 
@@ -44,7 +46,7 @@ struct StoreLocation: Sendable {
       try Directory.create(ringDirectory, newFiles: newFiles)
     }
     if !archiveSettings.recipients.isEmpty || archiveSettings.isChained { try prepareLibrary() }
-    if !archiveSettings.recipients.isEmpty { try checkRingDirectory() }
+    if !archiveSettings.recipients.isEmpty, !encryptsRing { try checkRingDirectory() }
   }
 
   /// Has libcrypto look its algorithms up: a child of fork must not wait for a lock.

@@ -33,6 +33,7 @@ struct RingRepair: ~Copyable {
     let newest = min(max(number, image.newestArchive), UInt32.max - (1 << 20))
     series = ArchiveSeries(in: directory, session.identity, settings, number: newest)
     series.head = newest == number ? head : .none
+    series.ringKeySlot = image.keySlots.first ?? []
   }
 
   /// Writes all records, and notes of what cannot be read.

@@ -11,6 +11,8 @@ package enum FrameType: UInt8, Sendable {
   case crash
   /// The archive's key, encrypted for its recipients: see ``FrameCipher``.
   case keySlot
+  /// The key of the session's ring, encrypted for its recipients: see ``RingCipher``.
+  case ringKeySlot
 }
 
 /// How a payload is arranged and compressed. Raw values stand on disk.
@@ -18,17 +20,21 @@ package enum FrameCodec: UInt8, Sendable {
   case rows = 0
   /// The same rows by column. What of it is compressed, by zlib, says the payload itself.
   case columns = 1
+  /// Rows as they stood in an encrypted ring: see ``SealedRows``.
+  case sealedRows = 2
   /// Rows that zlib has compressed.
   case zlibRows = 16
   /// As columns, by zstd.
   case zstdColumns = 33
 
   package var isInColumns: Bool { self == .columns || self == .zstdColumns }
+  /// Whether nothing but records is arranged so.
+  var isOfRecords: Bool { isInColumns || self == .sealedRows }
 
   /// What is compressed in it is so; nil if nothing is.
   package var compression: CompressionFormat? {
     switch self {
-    case .rows: nil
+    case .rows, .sealedRows: nil
     case .columns, .zlibRows: .zlib
     case .zstdColumns: .zstd
     }
@@ -159,7 +165,7 @@ package struct FrameHeader: Equatable, Sendable {
     let known = FrameCodec(rawValue: bytes[FrameLayout.codec])
     codec = known ?? .rows
     type = (known == nil ? nil : FrameType(rawValue: bytes[FrameLayout.type])) ?? .other
-    if codec.isInColumns, type != .records { type = .other }
+    if codec.isOfRecords, type != .records { type = .other }
     payloadSize = Int(bytes.load(FrameLayout.payloadSize, as: UInt32.self))
     rawSize = Int(bytes.load(FrameLayout.rawSize, as: UInt32.self))
     payloadChecksum = bytes.load(FrameLayout.payloadChecksum, as: UInt32.self)

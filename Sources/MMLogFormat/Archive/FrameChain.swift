@@ -82,7 +82,7 @@ extension FrameType {
   package var isInChain: Bool {
     switch self {
     case .dictionary, .records, .losses, .sessionEnd, .crash, .other: true
-    case .keySlot, .index: false
+    case .keySlot, .ringKeySlot, .index: false
     }
   }
 }

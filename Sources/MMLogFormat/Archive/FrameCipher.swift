@@ -13,26 +13,10 @@ package struct FrameCipher: Sendable {
 
   private static let nonce = [UInt8](repeating: 0, count: Cryptography.nonceSize)
 
-  private let key: SecretKey
-  /// The archive's key for its recipients, to be kept in the archive.
-  package let slot: [UInt8]
+  /// The archive's key, and its slot, to be kept in the archive.
+  package let key: SlottedKey
 
-  /// Makes a key for a new archive.
-  package init(for recipients: [Recipient]) throws(CryptoError) {
-    key = try SecretKey.random()
-    slot = try KeySlot.encrypt(key, for: recipients)
-  }
-
-  /// Takes the key out of an archive's slot.
-  package init(opening slot: [UInt8], with identities: [Identity]) throws(CryptoError) {
-    key = try KeySlot.decrypt(slot, with: identities)
-    self.slot = slot
-  }
-
-  /// The archive's key for other recipients.
-  package func slot(for recipients: [Recipient]) throws(CryptoError) -> [UInt8] {
-    try KeySlot.encrypt(key, for: recipients)
-  }
+  package init(_ key: SlottedKey) { self.key = key }
 
   /// Whether the bytes begin as a key slot does, whoever it is for.
   package static func isSlot(_ bytes: UnsafeRawBufferPointer) -> Bool { KeySlot.isBegun(bytes) }
@@ -75,7 +59,7 @@ package struct FrameCipher: Sendable {
   }
 
   private func frameKey(_ salt: [UInt8]) throws(CryptoError) -> SecretKey {
-    try Cryptography.deriveKey(from: key, salt: salt, info: "mmlog frame")
+    try Cryptography.deriveKey(from: key.key, salt: salt, info: "mmlog frame")
   }
 
   /// A header without what depends on the encrypted payload: the two checksums.
@@ -98,7 +82,7 @@ extension FrameType {
   package var isSecret: Bool {
     switch self {
     case .dictionary, .records, .crash: true
-    case .losses, .sessionEnd, .index, .keySlot, .other: false
+    case .losses, .sessionEnd, .index, .keySlot, .ringKeySlot, .other: false
     }
   }
 }

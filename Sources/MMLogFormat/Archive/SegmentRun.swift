@@ -11,16 +11,28 @@ package struct SegmentRun {
     case archived
   }
 
+  /// How records stand in the segment.
+  package enum Content {
+    case clear
+    /// Encrypted: the stream decrypts them.
+    case encrypted(SegmentStream)
+    /// As those of other segments of a ring of which nobody here has the key: they are taken as they
+    /// stand there.
+    case sealed
+  }
+
   package let index: Int
   package let header: SegmentHeader
   private var scanner: RecordScanner
   private let disposition: ((RecordView, Int) -> Disposition)?
+  private let content: Content
   /// How many records were taken, and how many were passed over because they are not wanted; each
   /// fragment counts.
   package private(set) var takenCount = 0
   package private(set) var passedCount = 0
   /// The next record, if there is one, and where it begins.
   private(set) var record: RecordView?
+  private var offset = 0
   private(set) var ticks: UInt64 = 0
   /// Where the records end that have been taken.
   package private(set) var taken: Int
@@ -41,8 +53,10 @@ package struct SegmentRun {
   ///   - disposition: What becomes of a record, at an offset; nil if all are taken.
   package init(
     index: Int, header: SegmentHeader, scanner: RecordScanner, number: UInt64? = nil,
-    lastTicks: UInt64 = 0, disposition: ((RecordView, Int) -> Disposition)? = nil
+    lastTicks: UInt64 = 0, content: Content = .clear,
+    disposition: ((RecordView, Int) -> Disposition)? = nil
   ) {
+    self.content = content
     self.index = index
     self.header = header
     self.scanner = scanner
@@ -65,7 +79,7 @@ package struct SegmentRun {
         ticks = max(ticks, next.ticks)
         switch disposition?(next, offset) ?? .taken {
         case .taken:
-          record = next
+          (record, self.offset) = (next, offset)
           return
         case .left: pass(isNumbered: false)
         case .archived:
@@ -116,12 +130,17 @@ package struct SegmentRun {
     to builder: inout RowBuilder, size: Int, before limit: UInt64, cutoff: UInt64
   ) {
     while let record {
-      if disposition == nil, !record.isSpecial, let cursor = scanner.cursor {
+      if disposition == nil, case .clear = content, !record.isSpecial, let cursor = scanner.cursor {
         moveSeries(of: record, cursor, to: &builder, size: size, before: limit, cutoff: cutoff)
       } else {
         let ordinal = record.sharedThreadOrdinal ?? header.thread.ordinal
         builder.add(record, ticks: ticks, threadOrdinal: ordinal) {
           record.sharedThread ?? header.thread
+        }
+        switch content {
+        case .clear: break
+        case .encrypted(let stream): builder.decryptLast(record, with: stream, at: offset)
+        case .sealed: builder.noteLast(stream: header.stream, at: offset)
         }
         noteTaken(1)
         advance()

@@ -1,3 +1,5 @@
+import MMLogCrypto
+
 /// Collects the rows of one frame.
 package struct RowBuilder: ~Copyable {
   private(set) var threads: [ThreadIdentity] = []
@@ -8,6 +10,12 @@ package struct RowBuilder: ~Copyable {
   /// Where each row begins, as words.
   private var offsets = TextBuffer(capacity: Self.targetSize / 16)
   private var (firstTicks, lastTicks) = (UInt64.max, UInt64.min)
+  /// Of rows as they stood in an encrypted ring: their streams, and where each row stood, as words.
+  private var streams: [UInt64] = []
+  private var streamIndexes: [UInt64: Int] = [:]
+  private var places = TextBuffer(capacity: 64)
+  /// Whether a row could not be decrypted.
+  package private(set) var isUnreadable = false
   /// Of each level, how many records there are, and how many bytes they have. Of a fragmented one,
   /// only the first fragment counts.
   private let tallies = WordBuffer(capacity: 16)
@@ -73,6 +81,54 @@ package struct RowBuilder: ~Copyable {
     let level = record.levelIndex
     if !record.isFragment || record.callSite == 0 { tallies.base[2 * level] &+= 1 }
     tallies.base[2 * level + 1] &+= UInt64(truncatingIfNeeded: record.bytes.count)
+  }
+
+  /// Decrypts the row that was added last.
+  ///
+  /// - Parameters:
+  ///   - record: The record that it is of.
+  ///   - offset: Where that stands, from the segment's start.
+  mutating func decryptLast(_ record: RecordView, with stream: SegmentStream, at offset: Int) {
+    let row = UnsafeMutableRawBufferPointer(
+      start: rows.base + rows.count - record.bytes.count, count: record.bytes.count)
+    do throws(CryptoError) {
+      try stream.combine(with: row, behind: record.clearWords, at: offset)
+    } catch {
+      isUnreadable = true
+    }
+  }
+
+  /// Notes where the row stood that was added last, which is left as it is: see ``SealedRows``. To be
+  /// done for all rows, or for none.
+  mutating func noteLast(stream: UInt64, at offset: Int) {
+    let index = streamIndexes[stream] ?? streams.count
+    if index == streams.count {
+      streams.append(stream)
+      streamIndexes[stream] = index
+    }
+    places.append(word: SealedRows.place(stream: index, offset: offset))
+  }
+
+  /// Whether rows are as they stood in an encrypted ring.
+  package var areSealed: Bool { !places.isEmpty }
+
+  /// The payload of such rows.
+  package func sealedPayload() -> [UInt8] {
+    var payload: [UInt8] = []
+    func append(_ word: UInt64) { withUnsafeBytes(of: word.littleEndian) { payload += $0 } }
+    payload.reserveCapacity(size + places.count + streams.count * wordSize)
+    append(UInt64(threads.count) | UInt64(streams.count) << 32)
+    payload += self.payload()[wordSize..<tableSize]
+    for stream in streams { append(stream) }
+    withRows { rows in
+      for index in 0..<rows.count {
+        let row = rows[index]
+        append(
+          places.base.load(fromByteOffset: index * wordSize, as: UInt64.self))
+        payload += UnsafeRawBufferPointer(start: row.base, count: row.count * wordSize)
+      }
+    }
+    return payload
   }
 
   /// Begins to add records that are no fragments, and all of one thread.
@@ -172,6 +228,10 @@ package struct RowBuilder: ~Copyable {
     recent = [64 of UInt64](repeating: .max)
     rows.removeAll()
     offsets.removeAll()
+    streams.removeAll(keepingCapacity: true)
+    streamIndexes.removeAll(keepingCapacity: true)
+    places.removeAll()
+    isUnreadable = false
     (firstTicks, lastTicks) = (.max, .min)
     forgetTallies()
   }

@@ -17,6 +17,14 @@ package struct RecordView {
   /// All of its words.
   package let bytes: UnsafeRawBufferPointer
 
+  /// The row that begins bytes; nil if none does.
+  init?(row bytes: UnsafeRawBufferPointer) {
+    guard bytes.count >= wordSize,
+      let length = recordLength(bytes.load(0, as: UInt64.self), room: bytes.count)
+    else { return nil }
+    self.bytes = bytes.slice(0, length)
+  }
+
   /// Takes bytes that are one record, as ``RecordScanner`` and ``RowReader`` do after checking.
   fileprivate init(checked bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
@@ -45,6 +53,14 @@ package struct RecordView {
   package var flags: RecordFlags { RecordFlags(rawValue: rawFlags) }
   /// What an archive has in place of the checksum.
   package var threadOrdinalOfRow: UInt32 { UInt32(truncatingIfNeeded: word(0) >> 32) }
+
+  /// How many of its words are not encrypted in an encrypted ring: the leading ones, the thread, and
+  /// of a fragment the length of the body.
+  package var clearWords: Int {
+    let hasThread = rawFlags & RecordFlags.thread.rawValue != 0
+    let count = RecordLayout.bodyWord + (hasThread ? 1 : 0) + (isFragment ? 1 : 0)
+    return min(count, bytes.count / wordSize)
+  }
 
   /// Whether it names a thread, or is a fragment.
   @inline(__always)

@@ -8,6 +8,7 @@ private enum AreaKind: UInt32, CaseIterable {
   case stateSlots
   case switchCounts
   case head
+  case keySlots
 
   /// Where a writer of this version puts the area, as far as this version knows what is in it.
   var usualPlace: Range<Int> {
@@ -20,6 +21,7 @@ private enum AreaKind: UInt32, CaseIterable {
     case .stateSlots: place(RingLayout.stateSlots, StateSlotLayout.areaSize)
     case .switchCounts: place(RingLayout.switchCounts, RingLayout.switchCountsSize)
     case .head: place(RingLayout.head, NotedHeadLayout.size)
+    case .keySlots: place(RingLayout.keySlots, KeySlotsLayout.areaSize)
     }
   }
 
@@ -44,6 +46,8 @@ package struct RingAreas: Equatable, Sendable {
   package var switchCounts: Range<Int>?
   /// See ``NotedHead``; nil: none is noted.
   package var head: Range<Int>?
+  /// See ``KeySlotsLayout``; nil: records are not encrypted.
+  package var keySlots: Range<Int>?
 
   /// Where a writer of this version puts them.
   package static let usual = RingAreas(
@@ -51,6 +55,13 @@ package struct RingAreas: Equatable, Sendable {
     ledger: AreaKind.ledger.usualPlace, control: AreaKind.control.usualPlace,
     crash: AreaKind.crash.usualPlace, stateSlots: AreaKind.stateSlots.usualPlace,
     switchCounts: AreaKind.switchCounts.usualPlace, head: AreaKind.head.usualPlace)
+
+  /// The same in a ring that is encrypted.
+  package static let usualEncrypted: RingAreas = {
+    var areas = usual
+    areas.keySlots = AreaKind.keySlots.usualPlace
+    return areas
+  }()
 
   /// Where the clock pairs are, the first one first.
   package var clockPairs: [Int] {
@@ -67,6 +78,7 @@ package struct RingAreas: Equatable, Sendable {
     case .stateSlots: stateSlots
     case .switchCounts: switchCounts
     case .head: head
+    case .keySlots: keySlots
     }
   }
 
@@ -107,7 +119,12 @@ extension RingAreas {
         let areas = try RingAreas(UnsafeRawBufferPointer(table), before: limit)
         return (areas, isCorrected ? "one bit was wrong, and is corrected" : nil)
       } catch {
-        return (.usual, "\(error); the areas are taken to be in their usual places")
+        // There is room for key slots in rings that have them only.
+        let isEncrypted = limit >= RingLayout.dictionary + KeySlotsLayout.areaSize
+        return (
+          isEncrypted ? .usualEncrypted : .usual,
+          "\(error); the areas are taken to be in their usual places"
+        )
       }
     }
   }
@@ -133,6 +150,7 @@ extension RingAreas {
     stateSlots = try place(.stateSlots)
     switchCounts = try place(.switchCounts)
     head = try place(.head)
+    keySlots = try place(.keySlots)
   }
 
   /// The entries, none of which overlaps another.

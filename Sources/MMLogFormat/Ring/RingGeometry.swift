@@ -10,10 +10,14 @@ package struct RingGeometry: Equatable, Sendable {
 
   /// The geometry of a new ring: dictionary after the file header, then the
   /// segments' uses, segments at a page's edge after them.
-  package init(dictionarySize: Int, segmentSize: Int, segmentCount: Int) {
-    dictionaryOffset = RingLayout.dictionary
+  ///
+  /// - Parameter isEncrypted: Whether there has to be room for key slots before the dictionary.
+  package init(
+    dictionarySize: Int, segmentSize: Int, segmentCount: Int, isEncrypted: Bool = false
+  ) {
+    dictionaryOffset = RingLayout.dictionary + (isEncrypted ? KeySlotsLayout.areaSize : 0)
     self.dictionarySize = dictionarySize
-    usesOffset = RingLayout.dictionary + paddedSize(dictionarySize)
+    usesOffset = dictionaryOffset + paddedSize(dictionarySize)
     segmentsOffset = (usesOffset + segmentCount * wordSize + 4095) & ~4095
     self.segmentSize = segmentSize
     self.segmentCount = segmentCount

@@ -12,6 +12,8 @@ package struct SegmentHeader: Equatable, Sendable {
   /// index in the segment, flight records not counted.
   package var writer: UInt32
   package var firstNumber: UInt64
+  /// Which stream its records are encrypted with; 0: what stands there is clear.
+  package var stream: UInt64
   /// Flight records before this offset are in an archive, or evicted. Not of the header itself: of
   /// the segment's ``SegmentUse``, once somebody has checked there.
   package var captured = SegmentLayout.size
@@ -36,6 +38,7 @@ package struct SegmentHeader: Equatable, Sendable {
     end = segment.place(SegmentLayout.end, SegmentLayout.endChecksum, in: places) ?? 0
     writer = segment.load(SegmentLayout.writer, as: UInt32.self)
     firstNumber = segment.load(SegmentLayout.firstNumber, as: UInt64.self)
+    stream = segment.load(SegmentLayout.stream, as: UInt64.self)
     thread = ThreadIdentity(
       ordinal: segment.load(SegmentLayout.threadOrdinal, as: UInt32.self),
       id: segment.load(SegmentLayout.threadID, as: UInt32.self),

@@ -1,3 +1,5 @@
+package import MMLogCrypto
+
 /// What a process's handler of fatal signals wrote before its death.
 ///
 /// Immutable; any thread.
@@ -51,6 +53,15 @@ public struct CrashReport: Equatable, Sendable {
   public let message: String
   /// As they stand on disk.
   package let encoded: [UInt8]
+  /// Which part of the ring's stream ``RingCipher/crashStream`` encrypts all but the signal, the thread
+  /// and the time, counted from 1; 0: none does.
+  private let part: Int
+
+  /// Whether registers, frames, modules and message are left out, since they are encrypted.
+  package var isEncrypted: Bool { part > 0 }
+
+  /// How large the stream is that reports are encrypted with.
+  package static let streamSize = Int(CrashLayout.parts) * CrashLayout.size
 
   /// Reads a report as it stands in a ring and in an archive; nil if there is none that is complete
   /// and right.
@@ -63,11 +74,17 @@ public struct CrashReport: Equatable, Sendable {
       bytes.load(Layout.checksum, as: UInt32.self)
         == crc32c(bytes.slice(Layout.signal, Layout.size - Layout.signal))
     else { return nil }
-    let counts = (
-      Int(bytes.load(Layout.registerCount, as: UInt8.self)),
-      Int(bytes.load(Layout.frameCount, as: UInt16.self)),
-      Int(bytes.load(Layout.moduleCount, as: UInt8.self))
-    )
+    let flags = bytes.load(Layout.flags, as: UInt16.self)
+    part = Int(flags >> Layout.partShift)
+    // What is encrypted cannot be read here.
+    let counts =
+      part > 0
+      ? (0, 0, 0)
+      : (
+        Int(bytes.load(Layout.registerCount, as: UInt8.self)),
+        Int(bytes.load(Layout.frameCount, as: UInt16.self)),
+        Int(bytes.load(Layout.moduleCount, as: UInt8.self))
+      )
     guard counts.0 <= Layout.maximumRegisters, counts.1 <= Layout.maximumFrames,
       counts.2 <= Layout.maximumModules
     else { return nil }
@@ -85,10 +102,9 @@ public struct CrashReport: Equatable, Sendable {
     machine = bytes.load(Layout.machine, as: UInt16.self)
     registers = words(Layout.registers, counts.0)
     frames = words(Layout.frames, counts.1)
-    let flags = bytes.load(Layout.flags, as: UInt16.self)
     hasMoreFrames = flags & Layout.hasMoreFrames != 0
     isGuessed = flags & Layout.isGuessed != 0
-    let message = bytes.text(Layout.message, Layout.messageSize)
+    let message = part > 0 ? "" : bytes.text(Layout.message, Layout.messageSize)
     self.message =
       flags & Layout.isException != 0
       ? "C++ exception \(CPlusPlusName.ofType(message))" : message.trimmed
@@ -96,6 +112,29 @@ public struct CrashReport: Equatable, Sendable {
       Module(bytes.slice(Layout.modules + $0 * Layout.moduleSize, Layout.moduleSize))
     }
     encoded = Array(bytes.prefix(1)) + [0, 0, 0] + Array(bytes[Layout.checksum...])
+  }
+
+  /// The report with all that it has; itself if nothing of it is encrypted.
+  package func decrypted(with cipher: RingCipher) throws(CryptoError) -> CrashReport {
+    guard part > 0, part <= Int(CrashLayout.parts) else { return self }
+    var bytes = encoded
+    let flags = UInt16(truncatingIfNeeded: bytes[CrashLayout.flags])
+    var stream = [UInt8](repeating: 0, count: Self.streamSize)
+    try stream.withUnsafeMutableBufferPointer { (stream) throws(CryptoError) in
+      try cipher.fill(
+        UnsafeMutableRawBufferPointer(stream), ofStream: RingCipher.crashStream)
+    }
+    let start = (part - 1) * CrashLayout.size
+    for offset in CrashLayout.registers..<CrashLayout.size {
+      bytes[offset] ^= stream[start + offset]
+    }
+    return bytes.withUnsafeMutableBytes { bytes in
+      bytes.store(flags, CrashLayout.flags)
+      let checked = UnsafeRawBufferPointer(bytes)
+        .slice(CrashLayout.signal, CrashLayout.size - CrashLayout.signal)
+      bytes.store(crc32c(checked), CrashLayout.checksum)
+      return CrashReport(UnsafeRawBufferPointer(bytes)) ?? self
+    }
   }
 
   /// How many signals the process had survived of which it had made no record, as the place of a

@@ -23,6 +23,7 @@ final class FollowedSession {
   private var hasEnded = false
   private let emitted = EmittedSegments()
   private let memory: FrameMemory
+  private let identities: LogIdentities
 
   private struct Archive {
     let file: ArchiveFile
@@ -31,9 +32,11 @@ final class FollowedSession {
     var nextCorruption = 0
   }
 
-  /// - Parameter memory: What is shared with other sessions that are followed.
-  init(_ identity: SessionIdentity, _ memory: FrameMemory) {
-    (self.identity, self.memory) = (identity, memory)
+  /// - Parameters:
+  ///   - memory: What is shared with other sessions that are followed.
+  ///   - identities: Who decrypts the ring, if it is encrypted.
+  init(_ identity: SessionIdentity, _ memory: FrameMemory, _ identities: LogIdentities) {
+    (self.identity, self.memory, self.identities) = (identity, memory, identities)
   }
 
   func add(ring: consuming File) { self.ring = consume ring }
@@ -71,7 +74,9 @@ final class FollowedSession {
   private func readImage() -> RingImage? {
     switch ring {
     case .some(let ring):
-      try? RingImage(ring, knownDictionary: dictionarySize) { emitted.end(of: $0) }
+      try? RingImage(ring, identities: identities, knownDictionary: dictionarySize) {
+        emitted.end(of: $0)
+      }
     case .none: nil
     }
   }

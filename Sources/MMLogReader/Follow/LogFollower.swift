@@ -39,6 +39,7 @@ public final class LogFollower {
   private var tails: [ArchiveFile] = []
   private var sessions: [FollowedSession] = []
   private let memory = FrameMemory()
+  private let identities: LogIdentities
   private var merge = SessionMerge()
   private var skipping = RecordSkip.none
 
@@ -55,6 +56,7 @@ public final class LogFollower {
     identities: LogIdentities = LogIdentities()
   ) {
     places = FollowedPaths(inputs, identities)
+    self.identities = identities
     self.filter = filter
     scan()
     unreadable = places.problems
@@ -127,7 +129,7 @@ public final class LogFollower {
     if let known = sessions.first(where: { $0.identity.session == identity.session }) {
       return known
     }
-    let session = FollowedSession(identity, memory)
+    let session = FollowedSession(identity, memory, identities)
     sessions.append(session)
     return session
   }

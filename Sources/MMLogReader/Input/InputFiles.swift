@@ -110,7 +110,8 @@ package struct InputFiles {
       switch kind {
       case .ring:
         let isRunning = (try? file.isLockedByAnother()) ?? false
-        rings.append(RingView(image: try RingImage(file), isRunning: isRunning))
+        rings.append(
+          RingView(image: try RingImage(file, identities: identities), isRunning: isRunning))
       case .archive: archives += try ArchiveFile.all(in: file, identities: identities)
       }
     } catch {

@@ -75,7 +75,9 @@ final class SegmentRun: Run {
         emitted?.move(generation, to: scanner.offset)
         continue
       }
-      if case .record(let view, _) = next, !filter.mayPass(view, isFlight: isFlight(view)) {
+      if case .record(let view, _) = next,
+        ring.image.lock != nil || !filter.mayPass(view, isFlight: isFlight(view))
+      {
         note(next, ticks: ticks, end: scanner.offset)
         continue
       }

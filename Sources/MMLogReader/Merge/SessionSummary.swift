@@ -161,7 +161,7 @@ package struct SessionSummary {
       case .crash:
         crash = CrashReport(bytes)
         return crash != nil
-      case .keySlot: return FrameCipher.isSlot(bytes)
+      case .keySlot, .ringKeySlot: return FrameCipher.isSlot(bytes)
       case .records, .index, .other: return true
       }
     }
@@ -231,6 +231,7 @@ extension FrameType {
     case .index: "the index"
     case .crash: "the report of a crash"
     case .keySlot: "the key"
+    case .ringKeySlot: "the ring's key"
     case .other: "a frame of a newer version"
     }
   }

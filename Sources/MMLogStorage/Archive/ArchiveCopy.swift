@@ -19,7 +19,9 @@ struct ArchiveCopy {
   mutating func append(_ archive: ArchiveFile, to copy: borrowing File) throws {
     try check(archive)
     let isLocked = archive.frames.contains { $0.header.isEncrypted || $0.header.type == .keySlot }
-    let slot = isLocked ? try archive.cipher.get().slot(for: recipients) : []
+    let slot = isLocked ? try archive.cipher.get().key.slot(for: recipients) : []
+    let hasRingKey = archive.frames.contains { $0.header.type == .ringKeySlot }
+    let ringSlot = hasRingKey ? try archive.ringCipher.get().key.slot(for: recipients) : []
     let start = end
     let headerEnd = archive.frames.first?.offset ?? archive.end
     try append(archive.bytes(archive.start..<headerEnd), copy)
@@ -34,6 +36,7 @@ struct ArchiveCopy {
       if header.type != .index { trailer.dictionaryOffset = 0 }
       switch header.type {
       case .keySlot: try append(&header, slot, copy)
+      case .ringKeySlot: try append(&header, ringSlot, copy)
       case .index:
         trailer.indexOffset = UInt64(place)
         header.codec = .rows

@@ -29,11 +29,13 @@ extension ArchiveFile {
       throw FormatError.wrongChecksum
     }
     if header.isEncrypted { stored = try decrypted(stored, of: frame) }
+    if header.type == .crash { stored = clearReport(stored) }
     // Not one for each archive: there may be thousands, and it takes less than a frame does.
     let decompressor = try Decompressor.make(for: header.codec)
     return try stored.withUnsafeBytes {
       switch header.codec {
       case .rows: return stored
+      case .sealedRows: return try rows($0, of: header)
       case .zlibRows: return try decompressor.decompress($0, size: header.rawSize)
       case .columns, .zstdColumns:
         return try ColumnDecoder.rows(
@@ -41,6 +43,19 @@ extension ArchiveFile {
           ifWanted: mayPass)
       }
     }
+  }
+
+  /// The rows of a frame that a recovery has made of an encrypted ring.
+  private func rows(_ sealed: UnsafeRawBufferPointer, of header: FrameHeader) throws -> [UInt8] {
+    try SealedRows.decrypt(sealed, size: header.rawSize, with: ringCipher.get())
+  }
+
+  /// A crash's report with all that it has, if there is a key for that; else as it is.
+  private func clearReport(_ stored: [UInt8]) -> [UInt8] {
+    guard let report = stored.withUnsafeBytes({ CrashReport($0) }), report.isEncrypted,
+      let cipher = try? ringCipher.get(), let clear = try? report.decrypted(with: cipher)
+    else { return stored }
+    return clear.encoded
   }
 
   private func decrypted(_ stored: [UInt8], of frame: Frame) throws -> [UInt8] {
@@ -62,11 +77,13 @@ extension ArchiveFile {
 
   /// Opens the first slot that one of the identities opens. A slot stands at the beginning of an
   /// archive, and again at its end. Without one, nobody can read what is encrypted.
-  func openCipher() -> Result<FrameCipher, any Error> {
+  ///
+  /// - Parameter type: Of the slots.
+  func openKey(_ type: FrameType) -> Result<SlottedKey, any Error> {
     var failure: any Error = FormatError.missingKey
-    for slot in frames where slot.header.type == .keySlot {
+    for slot in frames where slot.header.type == type {
       do {
-        return .success(try FrameCipher(opening: payload(of: slot), with: identities.all))
+        return .success(try SlottedKey(opening: payload(of: slot), with: identities.all))
       } catch let error as CryptoError {
         failure = FormatError.encrypted(error)
       } catch is FormatError {

@@ -31,7 +31,9 @@ package final class ArchiveFile {
   let scanner: ArchiveScanner
   let identities: LogIdentities
   /// What decrypts its frames, if some are encrypted.
-  private(set) lazy var cipher = openCipher()
+  private(set) lazy var cipher = openKey(.keySlot).map(FrameCipher.init)
+  /// What decrypts rows as they stood in the session's ring; why nothing does.
+  private(set) lazy var ringCipher = openKey(.ringKeySlot).map(RingCipher.init)
 
   /// Every frame whose header is right, by rising ordinal, each once.
   package var frames: [Frame] { sequence.frames }

@@ -59,6 +59,8 @@ package final class ArchiveSeries {
   /// be another thread.
   package let encoder: FrameEncoder
   private var current: ArchiveWriter?
+  /// The ring's key slot, if records are appended as they stood in an encrypted ring.
+  package var ringKeySlot: [UInt8] = []
   /// What the next archive is chained to: the last frame of the one before, if that is known.
   package var head = FrameHash.none
   /// Receives that when an archive is left, to be noted in the ring: a limit may delete the archive
@@ -127,7 +129,7 @@ package final class ArchiveSeries {
     // Again, if it failed the last time.
     try rotateIfDue(dictionary: dictionary)
     return try append { (archive) throws(SystemError) in
-      try archive.append(frame, dictionary: dictionary)
+      try archive.append(frame, dictionary: dictionary, ringKeySlot: ringKeySlot)
     }
   }
 
@@ -155,7 +157,9 @@ package final class ArchiveSeries {
 
   /// Appends what the process died of.
   package func append(_ crash: CrashReport) throws(SystemError) {
-    try append { (archive) throws(SystemError) in try archive.append(crash) }
+    try append { (archive) throws(SystemError) in
+      try archive.append(crash, ringKeySlot: ringKeySlot)
+    }
   }
 
   /// Ends the session: says how in the last archive, and closes that.

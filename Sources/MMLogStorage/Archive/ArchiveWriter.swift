@@ -32,6 +32,9 @@ package final class ArchiveWriter {
   private let cipher: FrameCipher?
   /// The archive's key for its recipients; empty if it has none.
   private let keySlot: [UInt8]
+  /// The key of the session's ring for its recipients; empty until there are rows as they stood in
+  /// there.
+  private var ringKeySlot: [UInt8] = []
   /// What its next frame is chained to; nil if its frames are not chained.
   private var chain: FrameChain?
   private var index: [IndexEntry] = []
@@ -56,7 +59,7 @@ package final class ArchiveWriter {
     let cipher = try Self.cipher(for: recipients, directory.path)
     try self.init(
       in: directory, fileHeader, fileHeader.encoded(pageSize: UInt32(Host.pageSize)),
-      compressionLevel: compressionLevel, cipher, cipher?.slot ?? [])
+      compressionLevel: compressionLevel, cipher, cipher?.key.slot ?? [])
   }
 
   /// Begins a copy of an archive: frames are appended as they stand there, and others between them.
@@ -126,7 +129,7 @@ package final class ArchiveWriter {
     compressionLevel: Int, recipients: [Recipient] = []
   ) throws(SystemError) {
     cipher = try Self.cipher(for: recipients, before.path)
-    keySlot = cipher?.slot ?? []
+    keySlot = cipher?.key.slot ?? []
     self.fileHeader = fileHeader
     (self.before, fileName, path) = (before, before.fileName, before.path)
     compressor = compressionLevel > 0 ? Compressor(level: compressionLevel) : nil
@@ -152,7 +155,9 @@ package final class ArchiveWriter {
   ) throws(SystemError) -> FrameCipher? {
     if recipients.isEmpty { return nil }
     // Random bytes and memory may be had the next time.
-    return try withLibrary(path) { () throws(CryptoError) in try FrameCipher(for: recipients) }
+    return try withLibrary(path) { () throws(CryptoError) in
+      try FrameCipher(SlottedKey(for: recipients))
+    }
   }
 
   private static func chain(
@@ -196,17 +201,21 @@ package final class ArchiveWriter {
   /// Appends a frame of records, and before it the dictionary entries that this archive does not have
   /// yet.
   ///
-  /// - Parameter dictionary: All entries of the session so far.
+  /// - Parameters:
+  ///   - dictionary: All entries of the session so far.
+  ///   - slot: The ring's key slot, if the records are as they stood in an encrypted ring.
   package func append(
-    _ frame: EncodedFrame, dictionary: UnsafeRawBufferPointer
+    _ frame: EncodedFrame, dictionary: UnsafeRawBufferPointer, ringKeySlot slot: [UInt8] = []
   ) throws(SystemError) {
     var batch = try beginBatch()
+    if frame.header.codec == .sealedRows { try addRingKeySlot(slot, to: &batch) }
     if dictionary.count > dictionaryWritten {
       let new = dictionary.slice(dictionaryWritten, dictionary.count - dictionaryWritten)
       try batch.add(FrameHeader(.dictionary), Array(new), compressor)
     }
     try batch.add(frame.header, stored: frame.payload)
     try write(batch)
+    if frame.header.codec == .sealedRows { ringKeySlot = slot }
     dictionaryWritten = dictionary.count
     count(frame.header.summary)
     archiveCounts.add(frame.levels)
@@ -223,8 +232,20 @@ package final class ArchiveWriter {
   }
 
   /// Appends what the process died of.
-  package func append(_ crash: CrashReport) throws(SystemError) {
-    try append(FrameHeader(.crash), crash.encoded)
+  ///
+  /// - Parameter slot: The ring's key slot, if the report is as it stood in an encrypted ring.
+  package func append(
+    _ crash: CrashReport, ringKeySlot slot: [UInt8] = []
+  ) throws(SystemError) {
+    var batch = try beginBatch()
+    if crash.isEncrypted { try addRingKeySlot(slot, to: &batch) }
+    try batch.add(FrameHeader(.crash), crash.encoded, nil)
+    try write(batch)
+    if crash.isEncrypted { ringKeySlot = slot }
+  }
+
+  private func addRingKeySlot(_ slot: [UInt8], to batch: inout Batch) throws(SystemError) {
+    if ringKeySlot.isEmpty { try batch.add(.ringKeySlot, slot) }
   }
 
   /// Appends how the session ended.
@@ -358,7 +379,8 @@ package final class ArchiveWriter {
     let place = end - start
     var batch = try beginBatch()
     // Once more, for whoever has lost the beginning of the file.
-    if frameCount > 0 { try batch.add(keySlot: keySlot) }
+    if frameCount > 0 { try batch.add(.keySlot, keySlot) }
+    try batch.add(.ringKeySlot, ringKeySlot)
     var trailer = Trailer(
       of: fileHeader.id, dictionaryOffset: 0, indexOffset: 0, recordCount: recordCount, fileSize: 0,
       frameCount: 0)
@@ -416,7 +438,7 @@ package final class ArchiveWriter {
   private func beginBatch() throws(SystemError) -> Batch {
     var batch = Batch(
       of: fileHeader.id, at: end - start, ordinal: UInt64(frameCount), cipher, chain, path: path)
-    if frameCount == 0 && !isCopy { try batch.add(keySlot: keySlot) }
+    if frameCount == 0 && !isCopy { try batch.add(.keySlot, keySlot) }
     return batch
   }
 
@@ -468,9 +490,9 @@ package final class ArchiveWriter {
       (self.cipher, self.chain, self.path) = (cipher, chain, path)
     }
 
-    /// Adds the archive's key for its recipients, if it has any.
-    mutating func add(keySlot: [UInt8]) throws(SystemError) {
-      if !keySlot.isEmpty { try add(FrameHeader(.keySlot), keySlot, nil) }
+    /// Adds a key for its recipients, if it has any.
+    mutating func add(_ type: FrameType, _ slot: [UInt8]) throws(SystemError) {
+      if !slot.isEmpty { try add(FrameHeader(type), slot, nil) }
     }
 
     /// Adds a frame whose payload is compressed here, if that makes it smaller.

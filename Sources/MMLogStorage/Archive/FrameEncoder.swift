@@ -46,6 +46,10 @@ package final class FrameEncoder: @unchecked Sendable {
     header.summary.firstWall = header.clock.wall(at: header.summary.firstTicks)
     header.summary.lastWall = header.clock.wall(at: header.summary.lastTicks)
     header.rawSize = rows.size
+    if rows.areSealed {
+      (header.codec, header.effort) = (.sealedRows, .full)
+      return EncodedFrame(header: header, payload: rows.sealedPayload(), levels: rows.levels)
+    }
     guard let compressor else {
       header.codec = .rows
       header.effort = .full

@@ -436,6 +436,7 @@ package struct Recovery: ~Copyable {
       // Another session's file may have one that is in no name.
       number: max(try newestNumber(directory), archives.last?.fileHeader.number ?? 0),
       current: current)
+    series.ringKeySlot = image.keySlots.first ?? []
     if settings.isChained { try chain(series, behind: archives.last) }
     return series
   }
@@ -505,6 +506,7 @@ package struct Recovery: ~Copyable {
         index: segment.index, header: segment.header,
         scanner: image.scanner(of: segment, scansBehindZeros: true),
         number: areFlight ? nil : segment.header.firstNumber,
+        content: image.lock == nil ? .clear : .sealed,
         disposition: { disposition(segment, $0, $1) })
     }
   }

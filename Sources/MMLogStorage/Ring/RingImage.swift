@@ -1,3 +1,4 @@
+import MMLogCrypto
 package import MMLogFormat
 package import MMLogSystem
 
@@ -11,7 +12,7 @@ package final class RingImage {
   /// A segment in use, copied.
   package struct Segment {
     package let index: Int
-    package let header: SegmentHeader
+    package fileprivate(set) var header: SegmentHeader
     /// As far as anything has been written to it.
     fileprivate let bytes: UnsafeRawBufferPointer
     fileprivate let seed: UInt32
@@ -40,7 +41,7 @@ package final class RingImage {
   /// How many fatal signals the process had survived of which it had made no record yet.
   private let survivals: UInt8
   /// What the process died of, if its handlers of fatal signals could write it.
-  package let crash: CrashReport?
+  package private(set) var crash: CrashReport?
   /// What the process had last in its state slots.
   package let state: StateSlots
   /// How the process said that it ends, if it did. See ``end``.
@@ -52,6 +53,11 @@ package final class RingImage {
   package let dictionarySize: Int
   /// The segments in use, by rising generation.
   package let segments: [Segment]
+  /// The ring's key for its recipients, as often as it can be read; none: the ring is not encrypted,
+  /// or nobody can have the key.
+  package let keySlots: [[UInt8]]
+  /// Why the records are still encrypted in this copy; nil if they are not.
+  package let lock: FormatError?
   /// Bytes of the ring that could not be read.
   package let corruption: [Corruption]
   /// What has been read of the file, each part in its place.
@@ -64,12 +70,15 @@ package final class RingImage {
   ///
   /// - Parameters:
   ///   - knownDictionary: How many bytes of the dictionary are known: what they hold is left out.
+  ///   - identities: Who decrypts the records of an encrypted ring. What none of them opens stays as
+  ///     it is.
   ///   - resume: Up to where a generation's records are known, and need not be copied again, as an
   ///     offset from the segment's start; nil for one that is new. Default: all are new.
   /// - Throws: ``LogError`` if nothing of it can be read; corruption of a part of it is reported by
   ///   ``corruption``.
   package init(
-    _ file: borrowing File, knownDictionary: Int = 0, resume: (UInt64) -> Int? = { _ in nil }
+    _ file: borrowing File, identities: LogIdentities = LogIdentities(), knownDictionary: Int = 0,
+    resume: (UInt64) -> Int? = { _ in nil }
   ) throws(LogError) {
     path = file.path
     let fileHeader = try Self.fileHeader(of: file)
@@ -84,6 +93,9 @@ package final class RingImage {
       throw LogError(error, while: "Reading the ring failed")
     }
     memory = copy.memory
+    keySlots = copy.keySlots
+    let cipher = copy.cipher(for: identities)
+    lock = copy.decrypt(with: cipher)
     segments = copy.segments
     let all = UnsafeRawBufferPointer(memory.bytes)
     let state = UnsafeRawBufferPointer(rebasing: all[fileHeader.areas.sessionState])
@@ -106,6 +118,9 @@ package final class RingImage {
       LossLedger(UnsafeRawBufferPointer(rebasing: all[fileHeader.areas.ledger])) ?? LossLedger()
     crash = fileHeader.areas.crash.flatMap {
       CrashReport(UnsafeRawBufferPointer(rebasing: all[$0]))
+    }
+    if let encrypted = crash, case .success(let cipher) = cipher {
+      crash = (try? encrypted.decrypted(with: cipher)) ?? encrypted
     }
     survivals = copy.survivals(in: fileHeader.areas.crash)
     self.state = copy.state
@@ -229,7 +244,7 @@ private struct RingCopy {
     present = min(try file.status().size, geometry.fileSize)
     memory = try SparseMemory(max(present, geometry.segmentsOffset))
     for area in [
-      areas.sessionState, areas.clocks, areas.ledger, areas.crash, areas.head,
+      areas.sessionState, areas.clocks, areas.ledger, areas.crash, areas.head, areas.keySlots,
     ] {
       if let area { try memory.read(file, area) }
     }
@@ -247,6 +262,53 @@ private struct RingCopy {
         Corruption(present..<geometry.fileSize, "missing: the file is truncated", in: path))
     }
     segments.sort { $0.header.generation < $1.header.generation }
+  }
+
+  // MARK: - Encryption
+
+  var keySlots: [[UInt8]] {
+    guard let area = areas.keySlots else { return [] }
+    return KeySlotPlaces.slots(in: UnsafeRawBufferPointer(rebasing: memory.bytes[area]))
+  }
+
+  /// Decrypts the records of all segments.
+  ///
+  /// - Returns: Why it did not; nil if they are clear now.
+  mutating func decrypt(with cipher: Result<RingCipher, FormatError>) -> FormatError? {
+    guard areas.keySlots != nil, segments.contains(where: { $0.header.stream != 0 }) else {
+      return nil
+    }
+    let opened: RingCipher
+    switch cipher {
+    case .success(let cipher): opened = cipher
+    case .failure(let error): return error
+    }
+    do throws(CryptoError) {
+      for index in segments.indices where segments[index].header.stream != 0 {
+        let start = geometry.offset(ofSegment: segments[index].index)
+        let part = memory.bytes[start..<start + segments[index].bytes.count]
+        try opened.decrypt(
+          UnsafeMutableRawBufferPointer(rebasing: part), stream: segments[index].header.stream,
+          seed: segments[index].seed)
+        segments[index].header.stream = 0
+      }
+      return nil
+    } catch {
+      return .encrypted(error)
+    }
+  }
+
+  /// What decrypts the ring: both slots have the same key, but one of them may be for others still.
+  func cipher(for identities: LogIdentities) -> Result<RingCipher, FormatError> {
+    var failure = FormatError.missingKey
+    for slot in keySlots {
+      do throws(CryptoError) {
+        return .success(RingCipher(try SlottedKey(opening: slot, with: identities.all)))
+      } catch {
+        failure = .encrypted(error)
+      }
+    }
+    return .failure(failure)
   }
 
   /// Inspects all headers, twice, before any segment is copied, and passes over uses of segments

@@ -26,6 +26,7 @@ final class Scenario: Sendable {
     var configuration = LogStore.Configuration()
     if isSealed {
       configuration.recipients = CampaignIdentity.recipients
+      configuration.mayEncryptRing = true
       configuration.hashChain = true
     }
     configuration.ringSize = 256 << 10

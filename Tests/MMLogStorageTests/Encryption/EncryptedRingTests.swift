@@ -1,0 +1,289 @@
+#if Encryption
+  import Foundation
+  import MMLog
+  import MMLogAnalysis
+  import MMLogCrypto
+  import MMLogFormat
+  import MMLogReader
+  import MMLogStorage
+  import MMLogSystem
+  import TestSupport
+  import Testing
+
+  /// Rings whose records are encrypted, written by a store, and what a recovery makes of them.
+  @Suite struct EncryptedRingTests {
+    private let folder = TemporaryDirectory()
+    private let identities: LogIdentities
+    private let recipient: Recipient
+    private var logs: String { folder("logs") }
+    private var left: String { folder("left") }
+
+    init() throws {
+      folder.put(
+        "identity", try #require(PipedProgram.output(of: ["age-keygen"]), "age is missing"))
+      identities = try LogIdentities(files: [folder("identity")])
+      recipient = try #require(identities.all.first).recipient
+      try Folder.make(logs)
+      try Folder.make(left)
+    }
+
+    private func store(
+      _ change: (inout LogStore.Configuration) -> Void = { _ in }
+    ) throws -> LogStore {
+      var configuration = LogStore.Configuration()
+      configuration.recipients = [recipient]
+      configuration.mayEncryptRing = true
+      configuration.ringSize = 1 << 20
+      configuration.drainInterval = .seconds(3600)
+      change(&configuration)
+      return try LogStore(directory: logs, name: "test", configuration: configuration)
+    }
+
+    private func ringPath() throws -> String {
+      let name = try #require(try Folder.names(logs).first { $0.hasSuffix(".ring") })
+      return "\(logs)/\(name)"
+    }
+
+    /// What a process that is killed now would leave.
+    private func leave() throws {
+      for name in try Folder.names(logs) where name.hasSuffix(".ring") || name.hasSuffix(".mmlog") {
+        try Folder.write(Folder.read("\(logs)/\(name)"), to: "\(left)/\(name)")
+      }
+    }
+
+    /// Logs one record of each kind that is built in a way of its own.
+    private func logAll(_ store: LogStore) throws -> [String] {
+      let log = store.logger(label: "l")
+      var messages: [String] = []
+      for round in 0..<3 {
+        log.info("MARKED \(round)", metadata: ["key": "MARKEDVALUE\(round)"])
+        log.warning("plain")
+        let bound = log.with(["user": "MARKEDUSER\(round)"])
+        bound.info("MARKED bound \(round) \(String(repeating: "x", count: 100), privacy: .public)")
+        let large = String(repeating: "MARKED large ", count: 20_000)
+        log.info("\(large, privacy: .public)")
+        log.info("MARKED outer \(inner(log), privacy: .public)")
+        messages += [
+          "MARKED \(round)", "plain",
+          "MARKED bound \(round) \(String(repeating: "x", count: 100))", large, "MARKED inner",
+          "MARKED outer inner",
+        ]
+      }
+      return messages
+    }
+
+    /// Compares with what the independent reader reads, if that can be had.
+    private func compareWithPython(_ path: String) throws {
+      guard PipedProgram.output(of: ["python3", "-c", "import cryptography"]) != nil else {
+        return print("SKIPPED: the independent reader has no module cryptography")
+      }
+      let other = try readInPython([path], identity: folder("identity"))
+      #expect(other.difference(from: readHere([path], identities: identities)) == nil)
+    }
+
+    private func inner(_ log: Logger) -> String {
+      log.info("MARKED \("inner", privacy: .public)")
+      return "inner"
+    }
+
+    @Test("records of the ring are read with the key, and stand nowhere in clear")
+    func recordsAreReadWithTheKey() throws {
+      let store = try store { $0.ringSize = 8 << 20 }
+      let written = try logAll(store)
+      let read = readHere([logs], identities: identities)
+      #expect(read.records.map(\.message) == written && !read.hasTrouble)
+      // A copy: the clock of one in use goes on between two readers.
+      try leave()
+      try compareWithPython(left)
+      let ring = try Folder.read(ringPath())
+      for text in ["MARKEDVALUE", "MARKEDUSER", "xxxxxxxxxxxxxxxx", "MARKED large MARKED"] {
+        #expect(ring.firstRange(of: Array(text.utf8)) == nil, "\(text)")
+      }
+      try store.close()
+      let after = readHere([logs], identities: identities)
+      #expect(after.records.map(\.message) == written && !after.hasTrouble)
+    }
+
+    @Test("others read no record of the ring, and are told so once, with how many there are")
+    func othersReadNoRecord() throws {
+      let store = try store()
+      for number in 0..<10 { store.logger(label: "l").info("record \(number)") }
+      let reader = LogReader(LogFiles([.path(logs)]))
+      let items = Array(reader)
+      #expect(!items.contains { if case .record = $0 { true } else { false } })
+      #expect(!items.contains { if case .corruption = $0 { true } else { false } })
+      #expect(reader.unreadable.map(\.code) == [.encrypted])
+      #expect(reader.unreadable.first?.message.hasPrefix("10 records in ") == true)
+      #expect(LogFiles([.path(logs)]).verify().flatMap(\.corruption).isEmpty)
+      #expect(
+        LogFiles([.path(logs)], identities: identities).verify().flatMap(\.corruption).isEmpty)
+      let status = try #require(RingStatus.all(in: logs) { Issue.record("\($0)") }.first)
+      #expect(status.waiting.count == 10)
+      try store.close()
+    }
+
+    @Test("a recovery moves records as they stand there, without a key", arguments: [false, true])
+    func aRecoveryNeedsNoKey(isChained: Bool) throws {
+      let store = try store {
+        $0.ringSize = 8 << 20
+        $0.hashChain = isChained
+      }
+      store.logger(label: "l").info("MARKED \("archived", privacy: .public)")
+      try store.flush(.archive)
+      let written = ["MARKED archived"] + (try logAll(store))
+      try leave()
+      let sessions = try LogRecovery.recover(left) { Issue.record("\($0)") }
+      #expect(sessions.count == 1 && sessions.allSatisfy(\.corruption.isEmpty))
+      #expect(try Folder.names(left).allSatisfy { !$0.hasSuffix(".ring") })
+      for name in try Folder.names(left) {
+        let bytes = try Folder.read("\(left)/\(name)")
+        #expect(bytes.firstRange(of: Array("MARKED".utf8)) == nil, "\(name)")
+      }
+      let read = readHere([left], identities: identities)
+      #expect(read.records.map(\.message) == written && !read.hasTrouble)
+      #expect(LogFiles([.path(left)]).verify().flatMap(\.corruption).isEmpty)
+      #expect(
+        LogFiles([.path(left)], identities: identities).verify().flatMap(\.corruption).isEmpty)
+      #expect(readHere([left]).records.isEmpty)
+      try compareWithPython(left)
+      try store.close()
+    }
+
+    @Test("what a recovery has made gets other recipients with its archive")
+    func aRecoveredArchiveGetsOtherRecipients() throws {
+      let store = try store()
+      store.logger(label: "l").info("record")
+      try leave()
+      try store.close()
+      _ = try LogRecovery.recover(left) { Issue.record("\($0)") }
+      let name = try #require(try Folder.names(left).first { $0.hasSuffix(".mmlog") })
+      let new = try LogIdentities(
+        Identity.all(in: #require(PipedProgram.output(of: ["age-keygen"]))))
+      try Catalog(of: left, store: nil).rewrap(
+        name, with: identities, for: new.all.map(\.recipient))
+      let read = readHere([left], identities: new)
+      #expect(read.records.map(\.message) == ["record"] && !read.hasTrouble)
+      #expect(readHere([left], identities: identities).records.isEmpty)
+    }
+
+    @Test("flight records of an encrypted ring are captured, read and recovered")
+    func flightRecords() throws {
+      let store = try store { ($0.archiveLevel, $0.level) = (.info, .trace) }
+      let log = store.logger(label: "l")
+      log.debug("MARKED \("before", privacy: .public)")
+      log.info("kept")
+      try store.capture(reason: "test")
+      log.debug("MARKED \("after", privacy: .public)")
+      try leave()
+      let read = readHere([logs], identities: identities)
+      #expect(
+        read.records.map(\.message).sorted()
+          == ["captured: test", "MARKED after", "MARKED before", "kept"].sorted()
+          && !read.hasTrouble)
+      try store.close()
+      _ = try LogRecovery.recover(left) { Issue.record("\($0)") }
+      let recovered = readHere([left], identities: identities)
+      #expect(
+        recovered.records.map(\.message).sorted() == read.records.map(\.message).sorted()
+          && !recovered.hasTrouble)
+    }
+
+    @Test("a ring is followed with the key")
+    func aRingIsFollowed() throws {
+      let store = try store()
+      let follower = LogFollower([.path(logs)], identities: identities)
+      var messages: [String] = []
+      for number in 0..<3 {
+        store.logger(label: "l").info("record \(number)")
+        if number == 1 { try store.flush(.archive) }
+        while let item = follower.next() {
+          if case .record(let record) = item { messages.append(record.message) }
+        }
+      }
+      #expect(messages == ["record 0", "record 1", "record 2"])
+      try store.close()
+    }
+
+    @Test(
+      "threads that log as fast as they can lose nothing, whatever the policy of a full ring",
+      arguments: [LogStore.FullRingPolicy.wait(upTo: .seconds(60)), .dropNewest])
+    func threadsLoseNothing(policy: LogStore.FullRingPolicy) throws {
+      let threads = 4
+      // With dropNewest, what fits the ring at once.
+      let count = policy == .dropNewest ? 5_000 : 40_000
+      let store = try store {
+        $0.fullRing = policy
+        $0.ringSize = policy == .dropNewest ? 16 << 20 : 1 << 20
+        $0.segmentSize = 16 << 10
+      }
+      let log = store.logger(label: "l")
+      DispatchQueue.concurrentPerform(iterations: threads) { thread in
+        for number in 0..<count { log.info("thread \(thread) record \(number)") }
+      }
+      let losses = store.losses
+      try store.close()
+      #expect(losses.isEmpty)
+      var next = [Int](repeating: 0, count: threads)
+      var isInOrder = true
+      for case .record(let record) in LogReader(LogFiles([.path(logs)], identities: identities)) {
+        let words = record.message.split(separator: " ")
+        guard words.count == 4, let thread = Int(words[1]) else { continue }
+        isInOrder = isInOrder && next[thread] == Int(words[3])
+        next[thread] += 1
+      }
+      #expect(isInOrder && next == [Int](repeating: count, count: threads))
+    }
+
+    @Test("no two segments have the same stream, and each has one")
+    func streamsAreUnique() throws {
+      let store = try store {
+        $0.segmentSize = 4096
+        $0.drainInterval = .milliseconds(10)
+      }
+      var streams: [UInt64: UInt64] = [:]
+      let log = store.logger(label: "l")
+      for number in 0..<2000 {
+        log.info("record \(number)")
+        if number % 50 != 0 { continue }
+        for segment in try RingImage(File.open(ringPath(), .read)).segments {
+          #expect(segment.header.stream > 0)
+          let generation = streams[segment.header.stream] ?? segment.header.generation
+          #expect(generation == segment.header.generation)
+          streams[segment.header.stream] = segment.header.generation
+        }
+      }
+      #expect(streams.count > 10)
+      try store.close()
+    }
+
+    @Test("a wrong bit of an encrypted record is reported, and changes no other")
+    func aWrongBitIsReported() throws {
+      let store = try store()
+      for number in 0..<3 { store.logger(label: "l").info("record \(number)") }
+      try leave()
+      try store.close()
+      let name = try #require(try Folder.names(left).first { $0.hasSuffix(".ring") })
+      let path = "\(left)/\(name)"
+      let image = try RingImage(File.open(path, .read))
+      let segment = try #require(image.segments.first)
+      let start = image.fileHeader.geometry.offset(ofSegment: segment.index)
+      let bytes = try Folder.read(path)
+      for bit in stride(from: 0, to: 3 * 32 * 8, by: 7) {
+        try Folder.write(bytes.flipping(bit: (start + SegmentLayout.size) * 8 + bit), to: path)
+        let read = readHere([left], identities: identities)
+        #expect(read.hasTrouble, "bit \(bit)")
+        #expect(
+          Set(read.records.map(\.message)).isSubset(of: ["record 0", "record 1", "record 2"]))
+      }
+      // Each bit of the key's slot, of which there are two.
+      try Folder.write(bytes, to: path)
+      for offset in [RingLayout.keySlots, RingLayout.keySlots + KeySlotsLayout.placeSize] {
+        for bit in stride(from: 0, to: 300 * 8, by: 13) {
+          try Folder.write(bytes.flipping(bit: offset * 8 + bit), to: path)
+          let read = readHere([left], identities: identities)
+          #expect(read.records.map(\.message) == ["record 0", "record 1", "record 2"])
+        }
+      }
+    }
+  }
+#endif
