@@ -2,9 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/futex.h>
 #include <linux/magic.h>
 #include <malloc.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -32,47 +34,58 @@ enum {
 
 // Files.
 
-static sigset_t hold_size_signal(void) {
-  sigset_t signal, before;
-  sigemptyset(&signal);
-  sigaddset(&signal, SIGXFSZ);
-  pthread_sigmask(SIG_BLOCK, &signal, &before);
+static sigset_t set_of(int signal) {
+  sigset_t set;
+  sigemptyset(&set);
+  sigaddset(&set, signal);
+  return set;
+}
+
+static sigset_t hold(int signal) {
+  sigset_t held = set_of(signal), before;
+  pthread_sigmask(SIG_BLOCK, &held, &before);
   return before;
 }
 
-// A blocked SIGXFSZ waits for the thread that caused it, and would end the process later.
-static void release_size_signal(sigset_t before, bool failed) {
+// A signal that is held waits for the thread that caused it, and would end the process later.
+static void release(int signal, sigset_t before, bool was_raised) {
   int saved = errno;
-  if (failed && saved == EFBIG) {
+  if (was_raised) {
     const struct timespec none = {0};
-    sigset_t signal;
-    sigemptyset(&signal);
-    sigaddset(&signal, SIGXFSZ);
-    while (sigtimedwait(&signal, NULL, &none) == -1 && errno == EINTR) continue;
+    sigset_t held = set_of(signal);
+    while (sigtimedwait(&held, NULL, &none) == -1 && errno == EINTR) continue;
   }
   pthread_sigmask(SIG_SETMASK, &before, NULL);
   errno = saved;
 }
 
 ptrdiff_t mmlog_pwrite(int descriptor, const void *bytes, size_t count, int64_t offset) {
-  sigset_t before = hold_size_signal();
+  sigset_t before = hold(SIGXFSZ);
   ptrdiff_t written = pwrite(descriptor, bytes, count, offset);
-  release_size_signal(before, written == -1);
+  release(SIGXFSZ, before, written == -1 && errno == EFBIG);
   return written;
 }
 
 int mmlog_ftruncate(int descriptor, int64_t size) {
-  sigset_t before = hold_size_signal();
+  sigset_t before = hold(SIGXFSZ);
   int result = ftruncate(descriptor, size);
-  release_size_signal(before, result == -1);
+  release(SIGXFSZ, before, result == -1 && errno == EFBIG);
   return result;
 }
 
 int mmlog_fallocate(int descriptor, int64_t offset, int64_t count) {
-  sigset_t before = hold_size_signal();
+  sigset_t before = hold(SIGXFSZ);
   int result = fallocate(descriptor, 0, offset, count);
-  release_size_signal(before, result == -1);
+  release(SIGXFSZ, before, result == -1 && errno == EFBIG);
   return result;
+}
+
+void mmlog_write_standard_error(const void *bytes, size_t count) {
+  struct pollfd request = {.fd = STDERR_FILENO, .events = POLLOUT};
+  if (poll(&request, 1, 0) != 1 || !(request.revents & POLLOUT)) return;
+  sigset_t before = hold(SIGPIPE);
+  ptrdiff_t written = write(STDERR_FILENO, bytes, count < PIPE_BUF ? count : PIPE_BUF);
+  release(SIGPIPE, before, written == -1 && errno == EPIPE);
 }
 
 int64_t mmlog_next_data(int descriptor, int64_t offset) {

@@ -52,6 +52,38 @@ public final class LogStore: Sendable {
     StoreRegistry.add(core)
   }
 
+  /// Opens a store at the usual place for its name, which ``directory`` says afterwards. That is the
+  /// first of these:
+  ///
+  /// 1. `$LOGS_DIRECTORY`, which systemd sets for a unit with `LogsDirectory=`;
+  /// 2. `$STATE_DIRECTORY`, for a unit with `StateDirectory=`;
+  /// 3. `/var/log/NAME` for root;
+  /// 4. `$XDG_STATE_HOME/NAME`, by default `~/.local/state/NAME`, for other users.
+  ///
+  /// Of a list of directories in a variable, the first counts. Otherwise as
+  /// ``init(directory:name:configuration:)``.
+  ///
+  /// ```swift
+  /// let store = try LogStore(name: "orders")
+  /// print("The logs are in \(store.directory)")
+  /// ```
+  ///
+  /// - Parameters:
+  ///   - name: The beginning of all file names, and the directory's name where the place is not the
+  ///     service manager's.
+  ///   - configuration: See ``Configuration``.
+  /// - Throws: ``LogError`` as the other does.
+  public convenience init(
+    name: String, configuration: Configuration = Configuration()
+  ) throws(LogError) {
+    let directory = StoreLocation.usualDirectory(
+      of: name, isRoot: CurrentProcess.effectiveUserID == 0, CurrentProcess.variable)
+    try self.init(directory: directory, name: name, configuration: configuration)
+  }
+
+  /// Where the archives are: the path that the store was opened with.
+  public var directory: String { core.location.directory }
+
   /// The sessions that were recovered when this store was opened, the oldest first.
   ///
   /// Blocks the thread until the recovery is done, and so for as long as it takes: for a full ring
@@ -178,6 +210,10 @@ public final class LogStore: Sendable {
   /// What this store did and met when it was opened, and does and meets from now on. Each access
   /// gives a new stream, the first of which begins with what has happened since the opening; one
   /// that is not read keeps the newest 256 events.
+  ///
+  /// Until the first access, and without a ``Configuration/observer``, trouble that somebody should
+  /// know of is a line on standard error: a second after it happened at the earliest, or when the
+  /// store is closed; one of each kind a minute. A standard error that takes no more gets none.
   public var events: AsyncStream<LogStore.Event> { core.events.stream() }
 
   /// How many events listeners of ``events`` and the observer have missed, because they did not

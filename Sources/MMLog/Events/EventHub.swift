@@ -18,6 +18,8 @@ final class EventHub: Sendable {
     var listeners: [Int: AsyncStream<LogStore.Event>.Continuation]? = [:]
     /// What happened since the start, the newest of it, until somebody listens; nil from then on.
     var unheard: [LogStore.Event]? = []
+    /// What is said where nobody listens; nil if somebody does.
+    var reports: TroubleReports?
 
     var all: [AsyncStream<LogStore.Event>.Continuation] { listeners.map { Array($0.values) } ?? [] }
   }
@@ -26,10 +28,13 @@ final class EventHub: Sendable {
   private static let maximum = 256
 
   /// - Parameters:
+  ///   - name: The store's.
   ///   - startup: What happened before anyone could listen.
   ///   - observer: Is notified of these, too.
-  init(startup: [LogStore.Event], observer: (any LogStore.Observer)?) {
-    state = LockedValue(State(startup: startup))
+  init(of name: String, startup: [LogStore.Event], observer: (any LogStore.Observer)?) {
+    var reports = observer == nil ? TroubleReports(of: name) : nil
+    for event in startup { reports?.add(event, at: Clock.monotonic()) }
+    state = LockedValue(State(startup: startup, reports: reports))
     self.observer = observer.map { ObserverQueue($0) }
     for event in startup { self.observer?.send(event) }
   }
@@ -51,7 +56,7 @@ final class EventHub: Sendable {
         // Under the lock, so that what comes next comes behind it. Nobody has the stream yet, to
         // end it meanwhile.
         for event in state.startup + (state.unheard ?? []) { continuation.yield(event) }
-        state.unheard = nil
+        (state.unheard, state.reports) = (nil, nil)
         state.listeners?[key] = continuation
         return state.listeners != nil
       }
@@ -71,6 +76,7 @@ final class EventHub: Sendable {
   private func send(_ event: LogStore.Event, keeping keep: (inout State) -> Void) {
     let listeners = state.withLock { state in
       keep(&state)
+      state.reports?.add(event, at: Clock.monotonic())
       return state.all
     }
     // Not under the lock: a listener may end inside `yield`.
@@ -78,6 +84,16 @@ final class EventHub: Sendable {
       if case .dropped = listener.yield(event) { missedByStreams.add(1, ordering: .relaxed) }
     }
     observer?.send(event)
+  }
+
+  /// Says on standard error what has waited for a listener for a second, in vain.
+  func reportTrouble() { reportTrouble(isOver: false) }
+
+  private func reportTrouble(isOver: Bool) {
+    let lines = state.withLock { state in
+      state.reports?.takeLines(at: Clock.monotonic(), isOver: isOver) ?? []
+    }
+    for line in lines { CurrentProcess.writeToStandardError(line) }
   }
 
   /// Whether the observer lets an archive be deleted; true if there is none, or none that answers.
@@ -89,6 +105,7 @@ final class EventHub: Sendable {
   func stopAsking() { observer?.stopAsking() }
 
   func finish() {
+    reportTrouble(isOver: true)
     let all = state.withLock { state in
       defer { state.listeners = nil }
       return state.all

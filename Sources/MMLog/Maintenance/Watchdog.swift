@@ -2,7 +2,7 @@ import MMLogSystem
 import Synchronization
 
 /// Reports when the drainer stands still, as it does in a system call as long as a file system is
-/// frozen.
+/// frozen, and says on standard error what nobody listens for.
 ///
 /// On a thread of its own, which touches no file and takes no lock that is held while one is
 /// touched: the maintenance thread may stand still, too.
@@ -22,6 +22,7 @@ final class Watchdog: Sendable {
   func start() throws(SystemError) {
     try worker.start { [self] _ in
       check()
+      events.reportTrouble()
       return min(limit.nanoseconds / 2, 1_000_000_000)
     }
   }

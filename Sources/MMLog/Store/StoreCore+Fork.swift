@@ -35,7 +35,7 @@ extension StoreCore {
     _ = Unmanaged.passRetained(events)
     _ = Unmanaged.passRetained(counters)
     _ = Unmanaged.passRetained(catalog)
-    events = EventHub(startup: [], observer: configuration.observer)
+    events = EventHub(of: location.name, startup: [], observer: configuration.observer)
     counters = DrainCounters()
     catalog = location.makeCatalog(events)
     if !isClosed { childOpening.request() }

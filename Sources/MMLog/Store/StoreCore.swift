@@ -79,7 +79,8 @@ final class StoreCore: @unchecked Sendable {
     do throws(LogError) {
       try location.makeDirectories()
       events = EventHub(
-        startup: wrongRules.map { .failed(error: $0) }, observer: configuration.observer)
+        of: name, startup: wrongRules.map { .failed(error: $0) },
+        observer: configuration.observer)
       catalog = location.makeCatalog(events)
       // The session goes on behind what it writes. And where many rings wait, processes seem to die
       // before they come to it: each would leave another.

@@ -39,6 +39,24 @@ struct StoreLocation: Sendable {
     newFiles = try configuration.checkedFileAccess()
   }
 
+  /// Where a store is that is given no directory; see ``LogStore/init(name:configuration:)``.
+  ///
+  /// - Parameters:
+  ///   - isRoot: Whether the process has root's rights.
+  ///   - variable: Gives a variable of the environment.
+  static func usualDirectory(
+    of name: String, isRoot: Bool, _ variable: (String) -> String?
+  ) -> String {
+    for list in ["LOGS_DIRECTORY", "STATE_DIRECTORY"] {
+      if let first = variable(list)?.split(separator: ":").first { return String(first) }
+    }
+    if isRoot { return "/var/log/\(name)" }
+    // A relative path is to be passed over: XDG Base Directory Specification.
+    if let state = variable("XDG_STATE_HOME"), state.hasPrefix("/") { return "\(state)/\(name)" }
+    guard let home = variable("HOME"), home.hasPrefix("/") else { return "/var/log/\(name)" }
+    return "\(home)/.local/state/\(name)"
+  }
+
   /// Makes the directories that are not there.
   func makeDirectories() throws(LogError) {
     try explaining("Making the store's directory failed") { () throws(SystemError) in

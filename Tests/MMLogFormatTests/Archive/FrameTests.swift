@@ -75,11 +75,11 @@ import Testing
 
   @Test("a frame of an unknown type or codec is to be passed over")
   func aFrameOfAnUnknownTypeOrCodecIsToBePassedOver() {
-    for type in [0, 8, 77, 255] as [UInt8] {
+    for type in [0, 9, 77, 255] as [UInt8] {
       let found = decoded(resigned(header) { $0[FrameLayout.type] = type })
       #expect(found?.type == .other && found?.frameSize == 288, "type \(type)")
     }
-    for codec in [0x02, 0x0F, 0x20, 0x31, 0xF0, 0x11] as [UInt8] {
+    for codec in [0x03, 0x0F, 0x20, 0x31, 0xF0, 0x11] as [UInt8] {
       let found = decoded(resigned(header) { $0[FrameLayout.codec] = codec })
       #expect(found?.type == .other && found?.frameSize == 288, "codec \(codec)")
     }

@@ -1,6 +1,6 @@
 import Foundation
 import Glibc
-import MMLog
+@testable import MMLog
 import MMLogReader
 import MMLogStorage
 import MMLogSystem
@@ -24,6 +24,84 @@ struct EnvironmentTests {
     let after = try FileManager.default.subpathsOfDirectory(atPath: folder.path).sorted()
     #expect(before == after)
     return error
+  }
+
+  @Test("without a directory, a store is where the service manager or the user has such files")
+  func usualDirectory() {
+    func place(isRoot: Bool = false, _ variables: [String: String]) -> String {
+      StoreLocation.usualDirectory(of: "orders", isRoot: isRoot) { variables[$0] }
+    }
+    let all = [
+      "LOGS_DIRECTORY": "/var/log/a:/var/log/b", "STATE_DIRECTORY": "/var/lib/a",
+      "XDG_STATE_HOME": "/state", "HOME": "/home/ann",
+    ]
+    #expect(place(all) == "/var/log/a")
+    #expect(place(all.filter { $0.key != "LOGS_DIRECTORY" }) == "/var/lib/a")
+    let ofUser = all.filter { $0.key == "XDG_STATE_HOME" || $0.key == "HOME" }
+    #expect(place(ofUser) == "/state/orders")
+    #expect(place(isRoot: true, ofUser) == "/var/log/orders")
+    let relative = ["XDG_STATE_HOME": "state", "HOME": "/home/ann"]
+    #expect(place(relative) == "/home/ann/.local/state/orders")
+    #expect(place(["LOGS_DIRECTORY": ""]) == "/var/log/orders")
+  }
+
+  @Test("a store that is given only a name is opened at its usual place, and says where")
+  func onlyAName() async {
+    await #expect(processExitsWith: .success) {
+      let folder = TemporaryDirectory()
+      setenv("LOGS_DIRECTORY", folder("logs"), 1)
+      let store = try LogStore(name: "orders")
+      require(store.directory == folder("logs"))
+      store.logger(label: "l").info("record")
+      try store.blockingClose()
+      require(try folder.names("logs").contains { $0.hasPrefix("orders-") })
+    }
+  }
+
+  @Test("trouble is said on standard error where nobody listens for it, once of each kind")
+  func troubleOnStandardError() async throws {
+    let result = await #expect(
+      processExitsWith: .success, observing: [\.standardErrorContent]
+    ) {
+      setenv("MMLOG_LEVEL", "web=loud,db=quiet", 1)
+      let folder = TemporaryDirectory()
+      try LogStore(directory: folder.path, name: "orders").blockingClose()
+    }
+    let lines = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+      .split(separator: "\n").filter { $0.contains("mmlog: ") }
+    #expect(lines.count == 1 && lines[0].hasPrefix("mmlog: the store orders: MMLOG_LEVEL has"))
+  }
+
+  @Test("who listens for events finds nothing on standard error")
+  func noTroubleForListeners() async throws {
+    let result = await #expect(
+      processExitsWith: .success, observing: [\.standardErrorContent]
+    ) {
+      setenv("MMLOG_LEVEL", "web=loud", 1)
+      let folder = TemporaryDirectory()
+      let store = try LogStore(directory: folder.path, name: "orders")
+      var events = store.events.makeAsyncIterator()
+      guard case .failed = await events.next() else { return require(false) }
+      try store.blockingClose()
+    }
+    let text = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+    #expect(!text.contains("mmlog: "))
+  }
+
+  @Test("of trouble that comes again and again, one line a minute says how often")
+  func manyTroubles() {
+    let second: UInt64 = 1_000_000_000
+    var reports = TroubleReports(of: "orders")
+    let event = LogStore.Event.lowSpace(available: 5 << 20)
+    for time in 0..<10 { reports.add(event, at: UInt64(time) * second) }
+    #expect(reports.takeLines(at: second / 2, isOver: false).isEmpty)
+    let text = "mmlog: the store orders: Only 5 MiB are left on the file system of the archives."
+    #expect(reports.takeLines(at: second, isOver: false) == [text + "\n"])
+    reports.add(.resumed, at: 60 * second)
+    reports.add(event, at: 60 * second)
+    #expect(
+      reports.takeLines(at: 60 * second, isOver: true)
+        == [text + " (9 more like it were not said.)\n"])
   }
 
   @Test("missing directories are made, for the service's user only")

@@ -121,7 +121,7 @@ import TestSupport
     test.log.info("x")
     try test.store.blockingClose()
     let catalog = Catalog(of: test.folder.path, store: "test")
-    let (events, calls) = (EventHub(startup: [], observer: nil), EventCount())
+    let (events, calls) = (EventHub(of: "test", startup: [], observer: nil), EventCount())
     let queue = UploadQueue(catalog, events, wake: { calls.advance() })
     /// Serves the next one who asks; nil: with an archive, else says how long it is until there is
     /// one.

@@ -133,7 +133,9 @@ extension Option {
     "rounds", value: "N", default: "100", "How many rounds to play.")
   static let receiver = Option("receiver", value: "FILE", "For ship: where batches are kept.")
   static let firstNumber = Option("first", value: "N", "For log: the first record's number.")
-  static let numberCount = Option("count", value: "N", "For log: how many records.")
+  static let numberCount = Option(
+    "count", value: "N",
+    "For log and orders: how many records. For speed: how many a batch has at most.")
   static let shippingPoint = Option("point", value: "POINT:N", "For ship: the step to die at.")
   static let shippingCall = Option("call", value: "N", "For ship: the system call to die at.")
   static let writes = Option("writes", value: "N:M", "For ship: writes that find a full disk.")

@@ -30,7 +30,12 @@ enum ShippingSpeed {
 
   static func run(_ arguments: Arguments, _ output: StandardOutput) throws -> Program.Status {
     let folder = try Power.required(.folder, arguments)
-    let shipper = try Shipper(of: folder, as: "null-\(Clock.realtime())", to: Null())
+    var configuration = Shipper.Configuration()
+    if let count = try arguments.integer(of: .numberCount, in: 1...1_000_000) {
+      (configuration.maximumRecords, configuration.maximumBytes) = (count, 64 << 20)
+    }
+    let shipper = try Shipper(
+      of: folder, as: "null-\(Clock.realtime())", to: Null(), configuration: configuration)
     let start = Clock.monotonic()
     let result = Promise<Bool>()
     Task {

@@ -1,0 +1,38 @@
+import MMLogSystem
+
+/// Lines on standard error about trouble that nobody listens for: one of each kind a minute.
+///
+/// A line waits for a second, so that who listens as soon as the store is open gets none.
+struct TroubleReports {
+  /// Which store it is.
+  private let name: String
+  private var waiting: [(time: UInt64, kind: String, text: String)] = []
+  /// When the last line of a kind was made, and how many were left out since.
+  private var last: [String: (time: UInt64, leftOut: Int)] = [:]
+
+  private static let delay: UInt64 = 1_000_000_000
+  private static let interval: UInt64 = 60_000_000_000
+
+  init(of name: String) { self.name = name }
+
+  mutating func add(_ event: LogStore.Event, at now: UInt64) {
+    guard let (kind, text) = event.trouble else { return }
+    var leftOut = 0
+    if let (time, count) = last[kind] {
+      if now &- time < Self.interval { return last[kind] = (time, count + 1) }
+      leftOut = count
+    }
+    last[kind] = (now, 0)
+    let more = leftOut > 0 ? " (\(leftOut) more like it were not said.)" : ""
+    waiting.append((now, kind, text + more))
+  }
+
+  /// The lines whose time has come.
+  ///
+  /// - Parameter isOver: Whether none can wait any longer.
+  mutating func takeLines(at now: UInt64, isOver: Bool) -> [String] {
+    let due = waiting.prefix { isOver || now &- $0.time >= Self.delay }
+    waiting.removeFirst(due.count)
+    return due.map { "mmlog: the store \(name): \($0.text)\n" }
+  }
+}
