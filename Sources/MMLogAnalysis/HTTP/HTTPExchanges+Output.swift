@@ -88,7 +88,13 @@ extension HTTPExchanges {
         output.append("\(name): \(value)", .plain)
         output.append("\n")
       }
-      if let body = message.body {
+      if let body = message.body, FormText.isForm(body, message.contentType) {
+        for field in FormText.fields(body) {
+          output.append(text: "  \(sign) ")
+          output.append(field, .plain)
+          output.append("\n")
+        }
+      } else if let body = message.body {
         JSONText.append(pretty: body, indentedBy: "  \(sign) ", to: &output)
       } else if let size = message.bodySize {
         output.append(text: "  \(sign) \(size) bytes\n")

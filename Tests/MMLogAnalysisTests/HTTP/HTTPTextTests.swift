@@ -24,6 +24,19 @@ import Testing
     #expect(lines.count == 10_001 && lines.allSatisfy { $0.utf8.count <= 41 })
   }
 
+  @Test("a form is shown with a field on each line, decoded")
+  func forms() {
+    #expect(
+      FormText.fields("q=a+b%26c&&n=%E4%BD%A0&x&y=1=2&%=%zz%4") == [
+        "q = a b&c", "n = 你", "x", "y = 1=2", "% = %zz%4",
+      ])
+    #expect(FormText.isForm("a=1", nil) && FormText.isForm("", "application/x-www-form-urlencoded"))
+    for text in ["", "abc", "{\"a\":\"=\"}", "a = b", "<a b='c'>"] {
+      #expect(!FormText.isForm(text, nil), "\(text)")
+    }
+    #expect(!FormText.isForm("a=1", "text/plain"))
+  }
+
   @Test(
     "a route has no ids",
     arguments: [
