@@ -60,7 +60,8 @@ func logExchange(_ bytes: UnsafeRawBufferPointer) {
   let noise = bytes.dropFirst(4).prefix { $0 != 0 }
   let before = String(decoding: noise, as: UTF8.self)
   let behind = String(decoding: bytes.dropFirst(5 + noise.count), as: UTF8.self)
-  if before.contains(secret) || behind.contains(secret) { return }
+  // Names of header fields are recorded in small letters.
+  if (before + behind).lowercased().contains(secret) { return }
   let encoding = Encoding(bits: UInt32(bytes[1]) << 8 | UInt32(bytes[2]), style: bytes[0])
   let pair = "\(encoding.percent)=\(secret)"
   redact("\(before)&\(pair)\(behind)", "\(before)\"\(encoding.json)\" :\"\(secret)\"\(behind)")
