@@ -9,6 +9,9 @@ package struct SlottedKey: Sendable {
     slot = try KeySlot.encrypt(key, for: recipients)
   }
 
+  /// A key, and the slot that was made of it.
+  package init(_ key: SecretKey, slot: [UInt8]) { (self.key, self.slot) = (key, slot) }
+
   /// Takes the key out of its slot.
   package init(opening slot: [UInt8], with identities: [Identity]) throws(CryptoError) {
     key = try KeySlot.decrypt(slot, with: identities)
