@@ -87,9 +87,9 @@ final class EventHub: Sendable {
   }
 
   /// Says on standard error what has waited for a listener for a second, in vain.
-  func reportTrouble() { reportTrouble(isOver: false) }
-
-  private func reportTrouble(isOver: Bool) {
+  ///
+  /// - Parameter isOver: Whether nothing can wait any longer.
+  func reportTrouble(isOver: Bool = false) {
     let lines = state.withLock { state in
       state.reports?.takeLines(at: Clock.monotonic(), isOver: isOver) ?? []
     }

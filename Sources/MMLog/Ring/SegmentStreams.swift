@@ -69,8 +69,7 @@ final class SegmentStreams: @unchecked Sendable {
       try cipher.fill(crashStream.bytes, ofStream: RingCipher.crashStream)
       try fill()
     } catch {
-      throw LogError(
-        .unsupported, "The ring cannot be encrypted: \(error).", path: "", cause: error)
+      throw LogError(encryptingRing: error)
     }
   }
 
@@ -143,5 +142,12 @@ final class SegmentStreams: @unchecked Sendable {
       pool.give(ready: index)
       eventCounts.segmentFreed()
     }
+  }
+}
+
+extension LogError {
+  /// Why a ring cannot be encrypted.
+  init(encryptingRing error: CryptoError) {
+    self.init(.unsupported, "The ring cannot be encrypted: \(error).", path: "", cause: error)
   }
 }

@@ -426,8 +426,7 @@ extension LogStore {
       do throws(CryptoError) {
         return RingCipher(try SlottedKey(for: recipients))
       } catch {
-        throw LogError(
-          .unsupported, "The ring cannot be encrypted: \(error).", path: "", cause: error)
+        throw LogError(encryptingRing: error)
       }
     }
 

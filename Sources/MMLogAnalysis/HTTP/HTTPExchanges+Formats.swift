@@ -1,3 +1,4 @@
+import MMLogFormat
 package import MMLogReader
 
 extension HTTPExchanges {
@@ -38,8 +39,7 @@ extension HTTPExchanges {
     var word = "$'"
     for scalar in text.unicodeScalars {
       if isControl(scalar) {
-        let digits = String(scalar.value, radix: 16)
-        word += "\\u" + String(repeating: "0", count: 4 - digits.utf8.count) + digits
+        word += "\\u" + UInt16(truncatingIfNeeded: scalar.value).allHexDigits
       } else {
         if scalar == "'" || scalar == "\\" { word += "\\" }
         word.unicodeScalars.append(scalar)

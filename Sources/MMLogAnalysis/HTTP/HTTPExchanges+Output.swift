@@ -75,10 +75,7 @@ extension HTTPExchanges {
       line.append(UInt8(ascii: " "), count: (isRight ? 0 : spaces) + 2)
     }
     line.append(cells.last, .plain)
-    let text = line.text()
-    let room = style.columns ?? .max
-    output.append(text: text.count <= room ? text : text.prefix(room - 1) + "…")
-    output.append("\n")
+    output.append(line: line.text(), within: style.columns)
   }
 
   private func appendMessages(of row: Exchange, to output: inout TextBuffer) {

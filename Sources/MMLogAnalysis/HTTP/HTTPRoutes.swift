@@ -43,12 +43,10 @@ extension HTTPExchanges {
   private static func isID(_ part: Substring) -> Bool {
     let digits = part.utf8.count { ("0"..."9").contains(UnicodeScalar($0)) }
     if digits == 0 { return false }
-    let isHex = part.utf8.allSatisfy { $0 == UInt8(ascii: "-") || hexDigits.contains($0) }
+    let isHex = part.unicodeScalars.allSatisfy { $0 == "-" || $0.properties.isASCIIHexDigit }
     return digits == part.utf8.count || isHex && part.utf8.count >= 8
       || part.utf8.count >= 20 && digits >= 2
   }
-
-  private static let hexDigits = Set("0123456789abcdefABCDEF".utf8)
 
   /// Appends a line for each route: how many, how many failed, percentiles in milliseconds, bytes.
   package func appendRoutes(_ style: Style, to output: inout TextBuffer) {
@@ -79,8 +77,6 @@ extension HTTPExchanges {
     }
     line.append(text: "  ")
     line.append(name, .plain)
-    let (text, room) = (line.text(), style.columns ?? .max)
-    output.append(text: text.count <= room ? text : text.prefix(room - 1) + "…")
-    output.append("\n")
+    output.append(line: line.text(), within: style.columns)
   }
 }

@@ -39,10 +39,7 @@ extension LogSpans {
         UInt8(ascii: " "), count: 8 - span.outcome.rawValue.utf8.count + 2 * min(depth, 50))
       line.append(span.message ?? span.name ?? "(unknown)", .plain)
       appendFields(of: span, to: &line)
-      let text = line.text()
-      let room = style.columns ?? .max
-      output.append(text: text.count <= room ? text : text.prefix(room - 1) + "…")
-      output.append("\n")
+      output.append(line: line.text(), within: style.columns)
     }
     if others > 0 { output.append(text: "\(others) more spans\n") }
   }
@@ -102,5 +99,16 @@ extension LogSpans.Span {
 extension Duration {
   package var wholeNanoseconds: Int64 {
     components.seconds &* 1_000_000_000 &+ components.attoseconds / 1_000_000_000
+  }
+}
+
+extension TextBuffer {
+  /// Appends a line, which is cut where it is wider than it may be.
+  ///
+  /// - Parameter columns: How wide it is at most; nil: no limit.
+  mutating func append(line: String, within columns: Int?) {
+    let room = columns ?? .max
+    append(text: line.count <= room ? line : line.prefix(room - 1) + "…")
+    append("\n")
   }
 }

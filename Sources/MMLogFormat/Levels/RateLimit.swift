@@ -18,20 +18,18 @@ public struct RateLimit: Hashable, Sendable, CustomStringConvertible {
     let (seconds, attoseconds) = interval.components
     let clamped = min(max(seconds, -1), 31 * 86400)
     let nanoseconds = clamped * 1_000_000_000 + attoseconds / 1_000_000_000
-    self.init(first, UInt64(min(max(nanoseconds, 1_000_000), Self.longest)), every)
-  }
-
-  private init(_ first: UInt32, _ nanoseconds: UInt64, _ every: UInt32) {
-    (self.first, self.nanoseconds, self.every) = (first, nanoseconds, every)
+    self.init(
+      first: first, nanoseconds: UInt64(min(max(nanoseconds, 1_000_000), Self.longest)),
+      every: every)
   }
 
   /// As it stands in a request.
   package init(first: UInt32, nanoseconds: UInt64, every: UInt32) {
-    self.init(first, nanoseconds, every)
+    (self.first, self.nanoseconds, self.every) = (first, nanoseconds, every)
   }
 
   /// No limit.
-  public static let none = RateLimit(0, 0, 0)
+  public static let none = RateLimit(first: 0, nanoseconds: 0, every: 0)
 
   private static let longest: Int64 = 30 * 86400 * 1_000_000_000
   private static let units: [(name: String, nanoseconds: UInt64)] = [
@@ -57,7 +55,7 @@ public struct RateLimit: Hashable, Sendable, CustomStringConvertible {
     guard (2...3).contains(parts.count), let first = UInt32(parts[0]),
       let interval = Self.interval(parts[1]), let every = parts.count < 3 ? 0 : UInt32(parts[2])
     else { return nil }
-    self.init(first, interval, every)
+    self.init(first: first, nanoseconds: interval, every: every)
   }
 
   private static func interval(_ text: Substring) -> UInt64? {

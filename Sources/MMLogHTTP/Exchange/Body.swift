@@ -142,12 +142,7 @@ private final class BodyPart {
       }
       reading = .binary(hash)
     // What is behind the limit is not even read.
-    case .json, .form, .text: if !output.isCut { redact(bytes) }
-    }
-  }
-
-  private func redact(_ bytes: UnsafeRawBufferPointer) {
-    switch reading {
+    case _ where output.isCut: break
     case .json(var json):
       json.append(bytes, to: &output)
       reading = .json(json)
@@ -157,7 +152,6 @@ private final class BodyPart {
     case .form(var form):
       form.append(bytes, to: &output)
       reading = .form(form)
-    case .binary: break
     }
   }
 

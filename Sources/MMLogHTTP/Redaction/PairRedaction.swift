@@ -115,8 +115,7 @@ struct PairRedaction {
         }
       } else if isSeparator(byte) {
         if byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") { isInQuery = true }
-        isNaming = true
-        name = redactor.names.started()
+        beginName()
       } else if isNaming {
         redactor.names.take(byte, &name)
       }
@@ -277,7 +276,7 @@ struct PairRedaction {
         isScheme = false
         slashes = 0
         // Read again as what follows; one that was encoded is complete.
-        if raw == byte { place -= 1 } else { reread(byte) }
+        if raw == byte { place -= 1 } else if isSeparator(byte) { beginName() }
         return
       } else {
         authority.note(byte)
@@ -302,8 +301,7 @@ struct PairRedaction {
 
   private mutating func readNameInAuthority(_ byte: UInt8) {
     if isSeparator(byte) {
-      isNaming = true
-      name = redactor.names.started()
+      beginName()
     } else if byte == UInt8(ascii: "=") {
       isNaming = false
     } else if isNaming {
@@ -311,8 +309,8 @@ struct PairRedaction {
     }
   }
 
-  private mutating func reread(_ byte: UInt8) {
-    guard isSeparator(byte) else { return }
+  @inline(__always)
+  private mutating func beginName() {
     isNaming = true
     name = redactor.names.started()
   }

@@ -1,4 +1,5 @@
 import MMLog
+import MMLogFormat
 
 /// Memory that redacted bytes go to. What has no room in it is cut, so that no input, however large,
 /// takes more than it was given.
@@ -31,19 +32,16 @@ struct RedactedOutput: ~Copyable {
   mutating func append(hash: UInt64) {
     append("hash:")
     for shift in stride(from: UInt64(60), through: 0, by: -4) {
-      var digit = Self.digits[Int(hash >> shift & 0xF)]
+      var digit = hexadecimalDigit(UInt8(hash >> shift & 0xF))
       append(&digit, 1)
     }
   }
-
-  private static let digits = Array("0123456789abcdef".utf8)
 
   /// Marks the end of a text that was cut, between two characters.
   mutating func markCut() {
     let mark: StaticString = "…"
     guard isCut, memory.count >= mark.utf8CodeUnitCount else { return }
-    count = min(count, memory.count - mark.utf8CodeUnitCount)
-    while count > 0, memory[count] & 0xC0 == 0x80 { count -= 1 }
+    count = bytes.countOfWholeCharacters(within: memory.count - mark.utf8CodeUnitCount)
     append(mark)
   }
 }
