@@ -176,7 +176,7 @@ let package = Package(
 
     // Tests. What several of them, the campaigns and the fuzzer need is in TestSupport.
     .target(
-      name: "TestSupport", dependencies: ["MMLogFormat", "MMLogSystem"],
+      name: "TestSupport", dependencies: ["MMLogReader", "MMLogFormat", "MMLogSystem"],
       path: "Tests/TestSupport"),
     .testTarget(
       name: "MMLogCryptoTests",

@@ -8,12 +8,6 @@ import Testing
 
 /// Processes that die, exit and fork inside an exchange.
 @Suite("Exchanges in flight") struct DyingExchangeTests {
-  private static func records(_ folder: TemporaryDirectory) -> [LogReader.Record] {
-    LogReader(paths: [folder.path]).compactMap {
-      if case .record(let record) = $0 { record } else { nil }
-    }
-  }
-
   /// Begins an exchange with secrets in all places, whose body is a flight record.
   private static func begin(_ path: String) throws -> (LogStore, HTTPLog.Exchange) {
     var configuration = LogStore.Configuration()
@@ -52,7 +46,7 @@ import Testing
     #expect(try !Self.contains(folder.path, "5ecre7"))
     // The next store recovers it into an archive.
     for round in 0..<2 {
-      let all = Self.records(folder)
+      let all = LogReader.records(in: folder)
       let begun = try #require(all.first { $0.text("http.request.method") == "PUT" })
       #expect(!all.contains { $0.hasFailed != nil && $0.spanNumber == begun.spanNumber })
       let body = all.first { $0.text("http.request.body.content") != nil }
@@ -70,7 +64,7 @@ import Testing
       let begun = try Self.begin(path)
       exit(withExtendedLifetime(begun) { 3 })
     }
-    let all = Self.records(folder)
+    let all = LogReader.records(in: folder)
     #expect(all.compactMap(\.hasFailed) == [false])
     #expect(all.contains { $0.text("http.request.method") == "PUT" })
   }
@@ -90,7 +84,7 @@ import Testing
       var status: CInt = 0
       require(waitpid(child, &status, 0) == child && status == 0, "\(status)")
     }
-    let all = Self.records(folder)
+    let all = LogReader.records(in: folder)
     let ends = all.filter { $0.hasFailed != nil }
     #expect(
       Set(ends.compactMap { $0.number("http.response.status_code") }) == [200, 201, 500])

@@ -32,26 +32,11 @@ struct HTTPTest {
   /// Closes the store and reads all records back.
   func closeAndRead() throws -> [LogReader.Record] {
     try store.close()
-    return LogReader(paths: [folder.path]).compactMap {
-      if case .record(let record) = $0 { record } else { nil }
-    }
+    return LogReader.records(in: folder)
   }
 }
 
 extension LogReader.Record {
-  func field(_ name: String) -> Value? { fields.first { $0.name == name }?.value }
-
-  func text(_ name: String) -> String? { field(name).map(Self.text) }
-
-  static func text(_ value: Value) -> String {
-    switch value {
-    case .string(let bytes): String(decoding: bytes, as: UTF8.self)
-    case .int(let number): "\(number)"
-    case .uint(let number): "\(number)"
-    default: "\(value)"
-    }
-  }
-
   func number(_ name: String) -> Int? { text(name).flatMap { Int($0) } }
 
   /// How its span ends, if it ends one.

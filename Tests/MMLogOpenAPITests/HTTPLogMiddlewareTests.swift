@@ -17,17 +17,7 @@
 
     private func records(_ store: LogStore) throws -> [LogReader.Record] {
       try store.close()
-      return LogReader(paths: [folder.path]).compactMap {
-        if case .record(let record) = $0 { record } else { nil }
-      }
-    }
-
-    private func text(_ record: LogReader.Record, _ name: String) -> String? {
-      switch record.fields.first(where: { $0.name == name })?.value {
-      case .string(let bytes): String(decoding: bytes, as: UTF8.self)
-      case .int(let number): "\(number)"
-      default: nil
-      }
+      return LogReader.records(in: folder)
     }
 
     private func log(_ store: LogStore, _ role: HTTPLog.Options.Role) -> HTTPLog {
@@ -68,14 +58,14 @@
       #expect(text == "{\"token\":\"5ecre7\"}")
       let all = try records(store)
       #expect(all.count == 4 && Set(all.map(\.spanNumber)).count == 1)
-      #expect(self.text(all[0], "url.full") == "https://h/v1/orders?sid=REDACTED")
-      #expect(self.text(all[0], "http.task") == "putOrder")
-      #expect(self.text(all[0], "http.request.header.authorization") == "REDACTED")
+      #expect(all[0].text("url.full") == "https://h/v1/orders?sid=REDACTED")
+      #expect(all[0].text("http.task") == "putOrder")
+      #expect(all[0].text("http.request.header.authorization") == "REDACTED")
       #expect(
-        self.text(all[1], "http.request.body.content") == "{\"password\":\"REDACTED\",\"n\":1}")
-      #expect(self.text(all[2], "http.response.status_code") == "201")
-      #expect(self.text(all[2], "http.response.body.size") == "18")
-      #expect(self.text(all[3], "http.response.body.content") == "{\"token\":\"REDACTED\"}")
+        all[1].text("http.request.body.content") == "{\"password\":\"REDACTED\",\"n\":1}")
+      #expect(all[2].text("http.response.status_code") == "201")
+      #expect(all[2].text("http.response.body.size") == "18")
+      #expect(all[3].text("http.response.body.content") == "{\"token\":\"REDACTED\"}")
     }
 
     @Test("an operation of a server that throws has failed")
@@ -96,7 +86,7 @@
       let failed = all.compactMap { record -> Bool? in
         if case .end(_, _, let failed) = record.span?.event { failed } else { nil }
       }
-      #expect(failed == [true, false] && text(all[0], "url.full") == "https://h/a")
+      #expect(failed == [true, false] && all[0].text("url.full") == "https://h/a")
     }
   }
 #endif

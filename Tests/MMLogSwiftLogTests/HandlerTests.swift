@@ -31,9 +31,7 @@
     /// Closes the store, and reads what it recorded.
     func closeAndRead() throws -> [LogReader.Record] {
       try store.close()
-      return LogReader(paths: [folder.path]).compactMap {
-        if case .record(let record) = $0 { record } else { nil }
-      }
+      return LogReader.records(in: folder)
     }
   }
 

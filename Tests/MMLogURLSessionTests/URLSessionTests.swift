@@ -26,17 +26,7 @@ import Testing
 
   private func records(_ store: LogStore) throws -> [LogReader.Record] {
     try store.close()
-    return LogReader(paths: [folder.path]).compactMap {
-      if case .record(let record) = $0 { record } else { nil }
-    }
-  }
-
-  private func text(_ record: LogReader.Record, _ name: String) -> String? {
-    switch record.fields.first(where: { $0.name == name })?.value {
-    case .string(let bytes): String(decoding: bytes, as: UTF8.self)
-    case .int(let number): "\(number)"
-    default: nil
-    }
+    return LogReader.records(in: folder)
   }
 
   @Test("requests, answers and failures are recorded, and no secret of theirs is")
@@ -68,24 +58,24 @@ import Testing
     }
     let all = try records(store)
     let ends = all.filter { if case .end = $0.span?.event { true } else { false } }
-    #expect(ends.map { text($0, "http.response.status_code") } == ["200", "200", "404", nil])
+    #expect(ends.map { $0.text("http.response.status_code") } == ["200", "200", "404", nil])
     let failed = ends.map {
       if case .end(_, _, let failed) = $0.span?.event { failed } else { false }
     }
     #expect(failed == [false, false, true, true])
-    #expect(text(all[0], "url.full")?.hasSuffix("/ok?api_key=REDACTED&page=2") == true)
-    #expect(text(all[0], "http.request.header.authorization") == "REDACTED")
-    #expect(text(ends[0], "http.response.header.set-cookie") == "REDACTED")
-    #expect(text(ends[0], "http.response.body.size") == "27")
+    #expect(all[0].text("url.full")?.hasSuffix("/ok?api_key=REDACTED&page=2") == true)
+    #expect(all[0].text("http.request.header.authorization") == "REDACTED")
+    #expect(ends[0].text("http.response.header.set-cookie") == "REDACTED")
+    #expect(ends[0].text("http.response.body.size") == "27")
     let bodies = all.compactMap {
-      text($0, "http.request.body.content") ?? text($0, "http.response.body.content")
+      $0.text("http.request.body.content") ?? $0.text("http.response.body.content")
     }
     #expect(
       bodies == [
         "{\"token\":\"REDACTED\",\"size\":0}", "user=ann&password=REDACTED",
         "{\"token\":\"REDACTED\",\"size\":24}",
       ])
-    #expect(text(ends[3], "error.type") != nil)
+    #expect(ends[3].text("error.type") != nil)
     #expect(!all.contains { $0.message.contains("5ecre7") })
     #expect(all.allSatisfy { $0.label == "http" && $0.spanNumber != nil })
   }
@@ -108,7 +98,7 @@ import Testing
     }
     let all = try records(store)
     #expect(size == 27 && all.count == 2)
-    #expect(text(all[0], "http.task") == "all orders")
-    #expect(text(all[1], "http.response.body.size") == "27")
+    #expect(all[0].text("http.task") == "all orders")
+    #expect(all[1].text("http.response.body.size") == "27")
   }
 }

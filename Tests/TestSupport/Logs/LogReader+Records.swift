@@ -1,0 +1,28 @@
+package import MMLogFormat
+package import MMLogReader
+
+extension LogReader {
+  /// All records of a folder.
+  package static func records(in folder: TemporaryDirectory) -> [Record] {
+    LogReader(paths: [folder.path]).compactMap {
+      if case .record(let record) = $0 { record } else { nil }
+    }
+  }
+}
+
+extension LogReader.Record {
+  /// The value of a field; nil: the record has none of that name.
+  package func field(_ name: String) -> Value? { fields.first { $0.name == name }?.value }
+
+  /// The same as text.
+  package func text(_ name: String) -> String? { field(name).map(Self.text) }
+
+  package static func text(_ value: Value) -> String {
+    switch value {
+    case .string(let bytes): String(decoding: bytes, as: UTF8.self)
+    case .int(let number): "\(number)"
+    case .uint(let number): "\(number)"
+    default: "\(value)"
+    }
+  }
+}
