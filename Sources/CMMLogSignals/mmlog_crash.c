@@ -451,8 +451,8 @@ static mmlog_crash_report *place_at(unsigned index) {
   return place == &adding ? NULL : place;
 }
 
-// Encrypts what follows the flags. Without a part of the stream that was not used, nothing is left of
-// that.
+// Encrypts what follows the flags. Without a part of the stream that was not used, nothing is left
+// of that.
 static void encrypt(mmlog_crash_report *report, unsigned index) {
   enum { start = offsetof(mmlog_crash_report, registers) };
   uint8_t *bytes = (uint8_t *)report;

@@ -52,8 +52,8 @@ public final class LogStore: Sendable {
     StoreRegistry.add(core)
   }
 
-  /// Opens a store at the usual place for its name, which ``directory`` says afterwards. That is the
-  /// first of these:
+  /// Opens a store at the usual place for its name, which ``directory`` says afterwards. That is
+  /// the first of these:
   ///
   /// 1. `$LOGS_DIRECTORY`, which systemd sets for a unit with `LogsDirectory=`;
   /// 2. `$STATE_DIRECTORY`, for a unit with `StateDirectory=`;
@@ -143,10 +143,10 @@ public final class LogStore: Sendable {
   /// ```
   ///
   /// What is not recorded is not evaluated, is no loss, and is counted: see
-  /// ``Statistics/suppressed``. Statements are counted by label and place, all threads together. Ends
-  /// of spans are always recorded, and so are statements that somebody outside has turned on
-  /// (`mmlogctl enable`). A process has room for 4096 statements that are limited; more are recorded
-  /// each time.
+  /// ``Statistics/suppressed``. Statements are counted by label and place, all threads together.
+  /// Ends of spans are always recorded, and so are statements that somebody outside has turned on
+  /// (`mmlogctl enable`). A process has room for 4096 statements that are limited; more are
+  /// recorded each time.
   ///
   /// What is set last counts. Before that, the configuration
   /// (``Configuration/rateLimits``) or the environment may have set limits:

@@ -59,8 +59,8 @@ package struct CrashArea: ~Copyable, @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - address: Where there are 4 KiB.
-  ///   - stream: What reports are encrypted with, of ``CrashReport/streamSize`` bytes, for as long as
-  ///     this is there; nil: they are not.
+  ///   - stream: What reports are encrypted with, of ``CrashReport/streamSize`` bytes, for as long
+  ///     as this is there; nil: they are not.
   /// - Returns: nil where there are too many already.
   package init?(at address: UnsafeMutableRawPointer, stream: UnsafeRawPointer? = nil) {
     place = address.bindMemory(to: mmlog_crash_report.self, capacity: 1)

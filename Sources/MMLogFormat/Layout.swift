@@ -150,8 +150,8 @@ package enum NotedHeadLayout {
   package static let size = hash + FrameHashLayout.size
 }
 
-/// The area of an encrypted ring that has its key for its recipients: the same slot in two places, so
-/// that one is whole while another is written anew.
+/// The area of an encrypted ring that has its key for its recipients: the same slot in two places,
+/// so that one is whole while another is written anew.
 package enum KeySlotsLayout {
   package static let slotSize = 0
   package static let checksum = slotSize + 4

@@ -4,16 +4,16 @@
   public import MMLogHTTP
   public import OpenAPIRuntime
 
-  /// A middleware of swift-openapi-runtime, for clients and servers, that records each operation as an
-  /// exchange of an `HTTPLog`.
+  /// A middleware of swift-openapi-runtime, for clients and servers, that records each operation as
+  /// an exchange of an `HTTPLog`.
   ///
   /// ```swift
   /// let middlewares: [any ClientMiddleware] = [HTTPLogMiddleware(http)]
   /// ```
   ///
-  /// An exchange ends with the head of its response. Bodies are recorded while they pass by: they are
-  /// never collected, and a stream stays a stream. The operation's id is what an exchange is for:
-  /// `HTTPLog.Elements.taskDescription`.
+  /// An exchange ends with the head of its response. Bodies are recorded while they pass by: they
+  /// are never collected, and a stream stays a stream. The operation's id is what an exchange is
+  /// for: `HTTPLog.Elements.taskDescription`.
   public struct HTTPLogMiddleware: ClientMiddleware, ServerMiddleware {
     private let log: HTTPLog
 

@@ -11,9 +11,10 @@ extension URLSession {
   /// let (data, response) = try await session.data(for: request, log: http)
   /// ```
   ///
-  /// Method, URL, the request's own header fields and its `httpBody` are recorded before it is sent;
-  /// status, header fields, size and body when it was answered; or the error, also that the task was
-  /// canceled. A redirection is a part of its exchange. A body that is a stream is left alone.
+  /// Method, URL, the request's own header fields and its `httpBody` are recorded before it is
+  /// sent; status, header fields, size and body when it was answered; or the error, also that the
+  /// task was canceled. A redirection is a part of its exchange. A body that is a stream is left
+  /// alone.
   ///
   /// - Parameters:
   ///   - request: What is asked for.

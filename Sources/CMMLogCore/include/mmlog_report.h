@@ -68,8 +68,8 @@ enum {
   MMLOG_CRASH_PART_SHIFT = 8,
 };
 
-// How many reports a stream is for, each of a part as large as a report: nothing is encrypted with a
-// part twice. What comes after that says no more than what is not encrypted.
+// How many reports a stream is for, each of a part as large as a report: nothing is encrypted with
+// a part twice. What comes after that says no more than what is not encrypted.
 enum { MMLOG_CRASH_PARTS = 16 };
 
 // How many signals the process has survived of which there is no record yet, in the upper bytes of

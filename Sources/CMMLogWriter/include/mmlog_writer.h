@@ -101,7 +101,7 @@ typedef struct mmlog_writer {
   uint32_t in_scratch;
   uint32_t lost;                    // the record is counted, not kept: 1 more than its cause
   uint32_t has_waited;              // for a free segment, in this call
-  uint32_t builds_beside;           // 1: records are built in scratch memory, as the ring is encrypted
+  uint32_t builds_beside;           // 1: in scratch memory, as the ring is encrypted
   int64_t stream_distance;          // from a byte of its segment to that of the stream which it is
                                     // combined with; 0: the segment is not encrypted
   const mmlog_context *_Nullable context;  // what goes with the record, if something does
@@ -230,7 +230,7 @@ typedef struct mmlog_label {
   // Unless none is, records of all levels come to the outlined part: see MMLOG_SWITCHED.
   struct mmlog_switch *_Nullable switches;
   uint32_t switch_bits;
-  struct mmlog_label_limit *_Nullable limit;  // how often a statement is recorded; see MMLOG_LIMITED
+  struct mmlog_label_limit *_Nullable limit;  // of its statements; see MMLOG_LIMITED
 } mmlog_label;
 
 // The C interface's macros read it there, before any call.
@@ -432,8 +432,8 @@ static inline void mmlog_store_gate(mmlog_label *label, const void *_Nullable ga
 }
 
 // Gates are multiples of 16. In the lowest bits of a label's is why its records come to the outlined
-// part: to look for the context of their task, for whether their statement is turned on, or how often
-// it may be recorded.
+// part: to look for the context of their task, for whether their statement is turned on, or how
+// often it may be recorded.
 #define MMLOG_GATE_CONTEXTS ((uintptr_t)1)
 #define MMLOG_GATE_SWITCHES ((uintptr_t)2)
 #define MMLOG_GATE_LIMITS ((uintptr_t)4)

@@ -113,8 +113,8 @@ extension LogCall {
     return number
   }
 
-  /// Commits a record of an encrypted ring, which was built beside it: copies it into the segment, and
-  /// combines it with the segment's stream meanwhile.
+  /// Commits a record of an encrypted ring, which was built beside it: copies it into the segment,
+  /// and combines it with the segment's stream meanwhile.
   @inline(__always)
   fileprivate static func commitEncrypted(
     _ record: RecordCursor, _ tail: UInt64, _ hash: UInt64
@@ -281,9 +281,9 @@ struct EncryptedCopy {
     return hasStream(start, writer) ? start : nil
   }
 
-  /// Whether there is a stream for a record that begins there. There is none in a child of fork that
-  /// has not let go of its parent's ring yet: the memory is zero. The first word of a record is never
-  /// combined with the stream, so that word of the stream says it.
+  /// Whether there is a stream for a record that begins there. There is none in a child of fork
+  /// that has not let go of its parent's ring yet: the memory is zero. The first word of a record
+  /// is never combined with the stream, so that word of the stream says it.
   @inline(__always)
   static func hasStream(
     _ start: UnsafeMutablePointer<UInt64>, _ writer: UnsafeMutablePointer<mmlog_writer>

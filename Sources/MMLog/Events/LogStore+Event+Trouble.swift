@@ -8,9 +8,9 @@ extension LogStore.Event {
     case .stalled(let duration):
       (
         "stalled",
-        "Archives have not been written for \(duration.components.seconds) seconds: the disk hangs, "
-          + "its file system is frozen, or the process gets no time. The ring keeps records as long "
-          + "as it has room."
+        "Archives have not been written for \(duration.components.seconds) seconds: the disk "
+          + "hangs, its file system is frozen, or the process gets no time. The ring keeps records "
+          + "as long as it has room."
       )
     case .takenAway(let path):
       (

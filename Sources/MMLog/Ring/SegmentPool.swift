@@ -45,7 +45,8 @@ final class SegmentPool: @unchecked Sendable {
   private let pins: UnsafeMutablePointer<UInt32>
   /// How many flight records of each segment were passed over, and not captured yet.
   private let flightCounts: UnsafeMutablePointer<UInt32>
-  /// The stack's first: a free segment's number plus one in the low half, a counter in the high one.
+  /// The stack's first: a free segment's number plus one in the low half, a counter in the high
+  /// one.
   private let head: UnsafeMutablePointer<UInt64>
   /// The same of free segments that nobody may take yet: those of an encrypted ring that have no
   /// stream.

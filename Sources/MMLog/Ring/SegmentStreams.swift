@@ -7,13 +7,13 @@ import Synchronization
 
 /// The streams of an encrypted ring's segments, for those who write into them: see ``RingCipher``.
 ///
-/// A segment has to have its stream before a thread may take it. A thread of its own makes them ahead,
-/// because a log call must not use libcrypto, which takes memory from the heap; and because the drainer
-/// may be waiting for a disk. The streams stand in memory that is as far from the ring's segments for
-/// each byte: so a writer finds its stream with one addition.
+/// A segment has to have its stream before a thread may take it. A thread of its own makes them
+/// ahead, because a log call must not use libcrypto, which takes memory from the heap; and because
+/// the drainer may be waiting for a disk. The streams stand in memory that is as far from the
+/// ring's segments for each byte: so a writer finds its stream with one addition.
 ///
-/// Only streams of open segments, and of those that are taken next, are in memory. That is in no core
-/// dump, and zero in a child of fork.
+/// Only streams of open segments, and of those that are taken next, are in memory. That is in no
+/// core dump, and zero in a child of fork.
 ///
 /// Proof of `@unchecked Sendable`: what is no atomic is the thread's own, and of whoever starts it
 /// before that. The number of a segment's stream is stored before the segment may be taken.

@@ -109,8 +109,8 @@ extension LogStore {
     public internal(set) var missedByTaps: UInt64 = 0
 
     /// How many records rate limits have suppressed, by label; see
-    /// ``LogStore/setRateLimit(_:for:)``. What a statement's own limit (``Logger/once(file:line:column:)``
-    /// and the like) suppresses is not in it.
+    /// ``LogStore/setRateLimit(_:for:)``. What a statement's own limit
+    /// (``Logger/once(file:line:column:)`` and the like) suppresses is not in it.
     public internal(set) var suppressed: [String: UInt64] = [:]
 
     init() {}

@@ -29,8 +29,8 @@ extension HTTPExchanges {
     }
   }
 
-  /// A word as a shell reads it, whatever is in it: on one line, and without what a terminal would do
-  /// something else with than show it.
+  /// A word as a shell reads it, whatever is in it: on one line, and without what a terminal would
+  /// do something else with than show it.
   static func quoted(_ text: String) -> String {
     if !text.unicodeScalars.contains(where: isControl) {
       let parts = text.split(separator: "'", omittingEmptySubsequences: false)

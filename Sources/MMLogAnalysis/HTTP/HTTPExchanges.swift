@@ -1,11 +1,11 @@
 import MMLogFormat
 package import MMLogReader
 
-/// The HTTP exchanges of a log: spans whose fields have OpenTelemetry's names for HTTP, as MMLogHTTP
-/// records them.
+/// The HTTP exchanges of a log: spans whose fields have OpenTelemetry's names for HTTP, as
+/// MMLogHTTP records them.
 ///
-/// Memory is bounded: of more than 200,000 exchanges, and of texts of more than 512 MiB, the others are
-/// only counted. For one thread at a time.
+/// Memory is bounded: of more than 200,000 exchanges, and of texts of more than 512 MiB, the others
+/// are only counted. For one thread at a time.
 package struct HTTPExchanges {
   /// One of them. What was not read is nil.
   package struct Exchange: Sendable {

@@ -1,4 +1,5 @@
-/// Rows as they stood in an encrypted ring (FORMAT.md, 13): what a recovery makes, which has no key.
+/// Rows as they stood in an encrypted ring (FORMAT.md, 13): what a recovery makes, which has no
+/// key.
 ///
 /// Before each row a word says of which stream it is and where in its segment it stood. Who has the
 /// ring's key makes the rows of it that a frame has otherwise.

@@ -16,8 +16,8 @@ package struct SegmentRun {
     case clear
     /// Encrypted: the stream decrypts them.
     case encrypted(SegmentStream)
-    /// As those of other segments of a ring of which nobody here has the key: they are taken as they
-    /// stand there.
+    /// As those of other segments of a ring of which nobody here has the key: they are taken as
+    /// they stand there.
     case sealed
   }
 

@@ -1,5 +1,5 @@
-/// How often each statement of some labels is recorded: so many times in an interval, and then each so
-/// many times.
+/// How often each statement of some labels is recorded: so many times in an interval, and then each
+/// so many times.
 public struct RateLimit: Hashable, Sendable, CustomStringConvertible {
   /// How many records of a statement are made of those in an interval.
   public let first: UInt32
@@ -44,8 +44,8 @@ public struct RateLimit: Hashable, Sendable, CustomStringConvertible {
     return every == 0 ? "\(first)/\(interval)" : "\(first)/\(interval)/\(every)"
   }
 
-  /// Reads what ``description`` gives: a number, an interval with one of the units `ms`, `s`, `m` and
-  /// `h`, and perhaps another number. Nil for anything else.
+  /// Reads what ``description`` gives: a number, an interval with one of the units `ms`, `s`, `m`
+  /// and `h`, and perhaps another number. Nil for anything else.
   public init?(_ text: String) {
     if text == "unlimited" {
       self = .none

@@ -54,8 +54,8 @@ package struct RecordView {
   /// What an archive has in place of the checksum.
   package var threadOrdinalOfRow: UInt32 { UInt32(truncatingIfNeeded: word(0) >> 32) }
 
-  /// How many of its words are not encrypted in an encrypted ring: the leading ones, the thread, and
-  /// of a fragment the length of the body.
+  /// How many of its words are not encrypted in an encrypted ring: the leading ones, the thread,
+  /// and of a fragment the length of the body.
   package var clearWords: Int {
     let hasThread = rawFlags & RecordFlags.thread.rawValue != 0
     let count = RecordLayout.bodyWord + (hasThread ? 1 : 0) + (isFragment ? 1 : 0)

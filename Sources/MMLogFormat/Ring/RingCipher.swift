@@ -1,12 +1,12 @@
 package import MMLogCrypto
 import MMLogSystem
 
-/// Encrypts the records of a ring's segments, and decrypts them: it combines them by exclusive or with
-/// *segment streams*, which are made of the ring's key.
+/// Encrypts the records of a ring's segments, and decrypts them: it combines them by exclusive or
+/// with *segment streams*, which are made of the ring's key.
 ///
-/// Each use of a segment has a stream of its own, whose number the segment's header says. So no part
-/// of a stream is used twice. This keeps records secret, and does not authenticate them: frames of
-/// archives do that.
+/// Each use of a segment has a stream of its own, whose number the segment's header says. So no
+/// part of a stream is used twice. This keeps records secret, and does not authenticate them:
+/// frames of archives do that.
 package struct RingCipher: Sendable {
   /// The ring's key, and its slot, to be kept in the ring.
   package let key: SlottedKey
@@ -60,8 +60,8 @@ package struct RingCipher: Sendable {
   }
 }
 
-/// A segment's stream, made part by part as records are decrypted, one after the other. For one thread
-/// at a time.
+/// A segment's stream, made part by part as records are decrypted, one after the other. For one
+/// thread at a time.
 package final class SegmentStream {
   package let number: UInt64
   private let cipher: RingCipher

@@ -53,8 +53,8 @@ public struct CrashReport: Equatable, Sendable {
   public let message: String
   /// As they stand on disk.
   package let encoded: [UInt8]
-  /// Which part of the ring's stream ``RingCipher/crashStream`` encrypts all but the signal, the thread
-  /// and the time, counted from 1; 0: none does.
+  /// Which part of the ring's stream ``RingCipher/crashStream`` encrypts all but the signal, the
+  /// thread and the time, counted from 1; 0: none does.
   private let part: Int
 
   /// Whether registers, frames, modules and message are left out, since they are encrypted.

@@ -11,11 +11,12 @@ extension HTTPLog {
     case response
   }
 
-  /// A body that is recorded while it passes by: its bytes go where they went before, and are given to
-  /// ``append(_:)-(UnsafeRawBufferPointer)`` on the way.
+  /// A body that is recorded while it passes by: its bytes go where they went before, and are given
+  /// to ``append(_:)-(UnsafeRawBufferPointer)`` on the way.
   ///
-  /// It keeps the redacted bytes, at most ``Options/longestBody``, and ``finish()`` records them. So a
-  /// body of any size takes no more memory than that, and behind the limit little time. Any thread.
+  /// It keeps the redacted bytes, at most ``Options/longestBody``, and ``finish()`` records them.
+  /// So a body of any size takes no more memory than that, and behind the limit little time. Any
+  /// thread.
   public final class Body: @unchecked Sendable {
     // Sendable: the parts are touched under the lock.
     private let lock = Mutex(())
@@ -43,8 +44,8 @@ extension HTTPLog {
       if isDone == nil { Array(bytes).withUnsafeBytes { append($0) } }
     }
 
-    /// Records the body, as it came so far. Afterwards, it takes no more. Done by itself when the last
-    /// reference goes.
+    /// Records the body, as it came so far. Afterwards, it takes no more. Done by itself when the
+    /// last reference goes.
     public func finish() {
       lock.withLock { _ in for part in parts { part.finish() } }
     }
@@ -54,12 +55,12 @@ extension HTTPLog {
 extension HTTPLog.Exchange {
   /// Has a body of the exchange be recorded while it passes by.
   ///
-  /// Its record belongs to the exchange's span, and has the level ``HTTPLog/Options/bodyLevel``. Where
-  /// that is below the store's `archiveLevel`, bodies are flight records: they stay in the ring, and are
-  /// captured when somebody asks for it, or when the process dies.
+  /// Its record belongs to the exchange's span, and has the level ``HTTPLog/Options/bodyLevel``.
+  /// Where that is below the store's `archiveLevel`, bodies are flight records: they stay in the
+  /// ring, and are captured when somebody asks for it, or when the process dies.
   ///
-  /// JSON and forms are redacted as they come. Of other types, only size and hash are recorded, unless
-  /// ``HTTPLog/Options/contentTypes`` names them.
+  /// JSON and forms are redacted as they come. Of other types, only size and hash are recorded,
+  /// unless ``HTTPLog/Options/contentTypes`` names them.
   ///
   /// - Parameters:
   ///   - message: Which message it is of.

@@ -2,10 +2,11 @@ public import MMLog
 import MMLogSystem
 
 extension HTTPLog {
-  /// An exchange that has begun: ``HTTPLog/begin(method:url:headers:task:file:function:line:column:)``.
+  /// An exchange that has begun:
+  /// ``HTTPLog/begin(method:url:headers:task:file:function:line:column:)``.
   ///
-  /// A value: copy it, keep it, send it to another thread, end it anywhere. One that is never ended is
-  /// what readers list as open, and of a process that died, as what was in flight.
+  /// A value: copy it, keep it, send it to another thread, end it anywhere. One that is never ended
+  /// is what readers list as open, and of a process that died, as what was in flight.
   public struct Exchange: Sendable {
     @usableFromInline let shared: Shared?
     @usableFromInline let span: Logger.Span?
@@ -53,16 +54,18 @@ extension HTTPLog {
     /// Whether its beginning was recorded, in this log or in a further one.
     @inlinable public var isRecorded: Bool { shared != nil || extra != nil }
 
-    /// The number of the exchange in its ``HTTPLog``, from 1; 0 where exchanges are not counted, because
-    /// neither ``Elements/serialNumber``, ``Options/sampling`` nor ``Options/reporter`` asks for it.
+    /// The number of the exchange in its ``HTTPLog``, from 1; 0 where exchanges are not counted,
+    /// because neither ``Elements/serialNumber``, ``Options/sampling`` nor ``Options/reporter``
+    /// asks for it.
     public var serialNumber: UInt64 { extra?.number ?? 0 }
 
-    /// Records that a response ends the exchange. Its span has failed if the status is one of a failure:
-    /// see ``Options/role-swift.property``.
+    /// Records that a response ends the exchange. Its span has failed if the status is one of a
+    /// failure: see ``Options/role-swift.property``.
     ///
     /// - Parameters:
     ///   - status: The status.
-    ///   - headers: The response's header fields. Evaluated only if they are recorded. Default: none.
+    ///   - headers: The response's header fields. Evaluated only if they are recorded. Default:
+    ///     none.
     ///   - size: The size of the response's body in bytes. Default: nil, it is not known.
     ///   - file: The source file; leave the default.
     ///   - function: The function; leave the default.

@@ -10,19 +10,21 @@ import Synchronization
 /// let exchange = http.begin(method: "GET", url: "https://shop.example/orders?token=…")
 /// do {
 ///   try await serve(id)
-///   exchange.end(status: 200, headers: HTTPHeaders(response.headers), size: response.body.utf8.count)
+///   exchange.end(
+///     status: 200, headers: HTTPHeaders(response.headers), size: response.body.utf8.count)
 /// } catch {
 ///   exchange.fail(error)
 /// }
 /// ```
 ///
-/// It knows no HTTP library: adapters, or the caller, give it values. What is recorded, and of which
-/// exchanges, is what its ``Options`` say; and from outside, at run time, the level of its label:
-/// `mmlogctl set-level http.client=debug` has it record header fields, and `trace` bodies as well.
+/// It knows no HTTP library: adapters, or the caller, give it values. What is recorded, and of
+/// which exchanges, is what its ``Options`` say; and from outside, at run time, the level of its
+/// label: `mmlogctl set-level http.client=debug` has it record header fields, and `trace` bodies as
+/// well.
 ///
 /// A call below its level costs what any such log call does. Else the beginning and the end of an
-/// exchange are a log call each, and the URL is read once. Neither allocates nor locks as long as a URL
-/// has less than 480 bytes, and there are no header fields, reporters or filters.
+/// exchange are a log call each, and the URL is read once. Neither allocates nor locks as long as a
+/// URL has less than 480 bytes, and there are no header fields, reporters or filters.
 ///
 /// A value: copies share the numbers of their exchanges. Any thread; not for signal handlers.
 public struct HTTPLog: Sendable {

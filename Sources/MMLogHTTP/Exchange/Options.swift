@@ -1,8 +1,8 @@
 public import MMLog
 
 extension HTTPLog {
-  /// What is recorded of an exchange, and of which exchanges. A record's time and a span's duration are
-  /// always there.
+  /// What is recorded of an exchange, and of which exchanges. A record's time and a span's duration
+  /// are always there.
   public struct Options: Sendable {
     /// Which end of the connection logs: which statuses are failures depends on it.
     public enum Role: Sendable {
@@ -35,8 +35,9 @@ extension HTTPLog {
     public var hosts = Names()
     /// The paths whose exchanges are recorded. Default: all.
     public var paths = Names()
-    /// Whether an exchange is recorded. Called by ``HTTPLog/begin(method:url:headers:task:file:function:line:column:)``
-    /// on its thread, with what is not redacted. Default: nil, all are.
+    /// Whether an exchange is recorded. Called by
+    /// ``HTTPLog/begin(method:url:headers:task:file:function:line:column:)`` on its thread, with
+    /// what is not redacted. Default: nil, all are.
     public var predicate: (@Sendable (Request) -> Bool)?
     /// Records one of so many exchanges, the first one included. Default: 1, all. At least 1.
     public var sampling: UInt64 = 1
@@ -47,17 +48,17 @@ extension HTTPLog {
     public var maximumHeaders = 64
     /// The most bytes of a body that are recorded, after it is redacted. Default: 16 KiB.
     public var longestBody = 16 << 10
-    /// The types of bodies that are recorded as text; of others, size and hash are. Patterns, in which
-    /// `*` stands for anything.
-    /// Default: JSON and forms, of which fields are redacted by their names. Of `text/*`, what has the
-    /// form of JSON or of `name=value` is redacted; of XML nothing is.
+    /// The types of bodies that are recorded as text; of others, size and hash are. Patterns, in
+    /// which `*` stands for anything. Default: JSON and forms, of which fields are redacted by
+    /// their names. Of `text/*`, what has the form of JSON or of `name=value` is redacted; of XML
+    /// nothing is.
     public var contentTypes = [
       "application/json", "application/*+json", "application/x-ndjson",
       "application/x-www-form-urlencoded",
     ]
 
-    /// Called with each part of an exchange that was recorded, redacted, on the thread that logs it.
-    /// Default: nil.
+    /// Called with each part of an exchange that was recorded, redacted, on the thread that logs
+    /// it. Default: nil.
     public var reporter: (@Sendable (Report) -> Void)?
 
     /// Options with the defaults.
@@ -94,8 +95,8 @@ extension HTTPLog {
     public static let all = Elements(rawValue: 1 << 9 - 1)
   }
 
-  /// Names that are allowed and excluded. Patterns, in which `*` stands for any bytes, also none, and
-  /// `?` for any one.
+  /// Names that are allowed and excluded. Patterns, in which `*` stands for any bytes, also none,
+  /// and `?` for any one.
   public struct Names: Sendable {
     /// What a name has to be one of. Empty: any name is allowed.
     public var allowed: [String]

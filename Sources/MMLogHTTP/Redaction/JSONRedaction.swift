@@ -1,13 +1,13 @@
 /// Redacts fields of JSON by their names.
 ///
-/// One pass over bytes that may come in pieces, without a tree and without a stack. What stands between
-/// two quotes is a name if a colon follows it, whether or not the first quote began a text. So neither
-/// depth nor size take memory, and nothing before a name, such as a quote too many, can hide it: what
-/// is no JSON is redacted as well as what is. Names are compared as a parser decodes them, also those
-/// of JSON in a text of JSON, whose quotes have backslashes.
+/// One pass over bytes that may come in pieces, without a tree and without a stack. What stands
+/// between two quotes is a name if a colon follows it, whether or not the first quote began a text.
+/// So neither depth nor size take memory, and nothing before a name, such as a quote too many, can
+/// hide it: what is no JSON is redacted as well as what is. Names are compared as a parser decodes
+/// them, also those of JSON in a text of JSON, whose quotes have backslashes.
 ///
-/// A redacted value ends where its object or array goes on, whatever stands in between; one of JSON in
-/// a text ends with the text.
+/// A redacted value ends where its object or array goes on, whatever stands in between; one of JSON
+/// in a text ends with the text.
 struct JSONRedaction {
   private enum Phase {
     /// Behind a quote, or the beginning.

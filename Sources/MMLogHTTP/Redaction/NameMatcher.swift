@@ -1,5 +1,5 @@
-/// Finds which rule of a ``Redactor`` a name falls under, byte by byte, so that a name needs no memory
-/// and may come in pieces.
+/// Finds which rule of a ``Redactor`` a name falls under, byte by byte, so that a name needs no
+/// memory and may come in pieces.
 ///
 /// All patterns are one automaton (Aho and Corasick, 1975), whose letters are those of names: the
 /// case of letters and everything that is neither a letter nor a digit do not count. So `api_key`,
@@ -29,8 +29,8 @@ final class NameMatcher: @unchecked Sendable {
   static let maximumRules = Int(ruleMask)
   static let maximumLetters = 24_000
 
-  /// For each state a row, and in it for each letter the row of the next state, and the rule that the
-  /// name falls under there.
+  /// For each state a row, and in it for each letter the row of the next state, and the rule that
+  /// the name falls under there.
   private let table: UnsafeMutablePointer<UInt32>
   private let letters: UnsafeMutablePointer<UInt8>
   private let initial: State

@@ -1,9 +1,10 @@
-/// Redacts text that has values by name, as URLs, forms and fields of headers have them: `name=value`.
+/// Redacts text that has values by name, as URLs, forms and fields of headers have them:
+/// `name=value`.
 ///
 /// One pass over bytes that may come in pieces, without memory of its own. Names are compared as a
-/// server decodes them, however often they are percent-encoded; so are the signs that separate them:
-/// a URL inside a URL's query is redacted, too. A redacted value ends only where every reader of it
-/// would end it.
+/// server decodes them, however often they are percent-encoded; so are the signs that separate
+/// them: a URL inside a URL's query is redacted, too. A redacted value ends only where every reader
+/// of it would end it.
 struct PairRedaction {
   /// What the text is.
   enum Kind {
@@ -69,8 +70,8 @@ struct PairRedaction {
 
   // MARK: - What is kept
 
-  /// How many bytes of a URL stand before anything that may have to be redacted: scheme, host, port and
-  /// path, if these are as usual. What is not is read byte by byte.
+  /// How many bytes of a URL stand before anything that may have to be redacted: scheme, host, port
+  /// and path, if these are as usual. What is not is read byte by byte.
   private func plainBeginning(_ start: UnsafePointer<UInt8>, _ count: Int) -> Int {
     var place = 0
     while place < count, isLetterOrDigit(start[place]) { place &+= 1 }

@@ -1,8 +1,8 @@
 import MMLog
 import MMLogFormat
 
-/// Memory that redacted bytes go to. What has no room in it is cut, so that no input, however large,
-/// takes more than it was given.
+/// Memory that redacted bytes go to. What has no room in it is cut, so that no input, however
+/// large, takes more than it was given.
 struct RedactedOutput: ~Copyable {
   private let memory: UnsafeMutableRawBufferPointer
   private(set) var count = 0

@@ -1,9 +1,10 @@
-/// What of an HTTP exchange must not be recorded: decided in the log call, before anything is stored.
+/// What of an HTTP exchange must not be recorded: decided in the log call, before anything is
+/// stored.
 ///
-/// Values are found by their names: those of header fields, of a URL's query, of forms, of cookies and
-/// of JSON. A ``Rule`` says for names what becomes of their values; the newest one counts. Names are
-/// compared as their readers decode them: percent-encoded, with escapes of JSON, in any case, and with
-/// or without signs between words. The user information of URLs is always redacted.
+/// Values are found by their names: those of header fields, of a URL's query, of forms, of cookies
+/// and of JSON. A ``Rule`` says for names what becomes of their values; the newest one counts.
+/// Names are compared as their readers decode them: percent-encoded, with escapes of JSON, in any
+/// case, and with or without signs between words. The user information of URLs is always redacted.
 ///
 /// ```swift
 /// var options = HTTPLog.Options()
@@ -11,9 +12,9 @@
 /// ```
 ///
 /// ``standard`` is what an ``HTTPLog`` has by default. Not everything that is secret has a name: a
-/// path, a host, a message or a method is recorded as it is, and so is a secret in a field that no rule
-/// names. ``unlistedHeaders`` and ``unlistedValues`` turn that around: everything is redacted that no
-/// rule keeps.
+/// path, a host, a message or a method is recorded as it is, and so is a secret in a field that no
+/// rule names. ``unlistedHeaders`` and ``unlistedValues`` turn that around: everything is redacted
+/// that no rule keeps.
 ///
 /// A value: its rules are compiled once, and shared by its copies. Any thread.
 public struct Redactor: Sendable {
@@ -40,8 +41,8 @@ public struct Redactor: Sendable {
     /// A rule.
     ///
     /// - Parameters:
-    ///   - name: The names: letters and digits, with a `*` at the beginning or end for anything. Case
-    ///     and other signs do not count.
+    ///   - name: The names: letters and digits, with a `*` at the beginning or end for anything.
+    ///     Case and other signs do not count.
     ///   - action: What becomes of their values.
     public init(_ name: String, _ action: Action) {
       self.name = name
@@ -61,8 +62,8 @@ public struct Redactor: Sendable {
   /// What stands in the place of a value.
   static let placeholder: StaticString = "REDACTED"
 
-  /// The names that are redacted by default: of passwords, tokens, keys, signatures, sessions, cookies,
-  /// cards.
+  /// The names that are redacted by default: of passwords, tokens, keys, signatures, sessions,
+  /// cookies, cards.
   public static let standardRules: [Rule] = [
     "*authorization*", "*cookie*", "*password*", "*passwd*", "*passphrase*", "*passcode*", "pwd",
     "pass", "*secret*", "*token*", "*jwt*", "*apikey*", "*accesskey*", "*privatekey*",
@@ -91,8 +92,8 @@ public struct Redactor: Sendable {
   ///     there are more than 4,095 in all, or more than 24,000 letters.
   ///   - base: Rules before these. Default: ``standardRules``.
   ///   - unlistedHeaders: What becomes of header fields that no rule names. Default: they are kept.
-  ///   - unlistedValues: What becomes of values of queries and forms that no rule names. Default: they
-  ///     are kept.
+  ///   - unlistedValues: What becomes of values of queries and forms that no rule names. Default:
+  ///     they are kept.
   /// - Complexity: O(letters of the rules); allocates.
   public init(
     rules: [Rule] = [], base: [Rule] = Redactor.standardRules, unlistedHeaders: Action = .keep,

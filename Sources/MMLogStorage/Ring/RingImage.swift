@@ -53,8 +53,8 @@ package final class RingImage {
   package let dictionarySize: Int
   /// The segments in use, by rising generation.
   package let segments: [Segment]
-  /// The ring's key for its recipients, as often as it can be read; none: the ring is not encrypted,
-  /// or nobody can have the key.
+  /// The ring's key for its recipients, as often as it can be read; none: the ring is not
+  /// encrypted, or nobody can have the key.
   package let keySlots: [[UInt8]]
   /// Why the records are still encrypted in this copy; nil if they are not.
   package let lock: FormatError?
@@ -70,8 +70,8 @@ package final class RingImage {
   ///
   /// - Parameters:
   ///   - knownDictionary: How many bytes of the dictionary are known: what they hold is left out.
-  ///   - identities: Who decrypts the records of an encrypted ring. What none of them opens stays as
-  ///     it is.
+  ///   - identities: Who decrypts the records of an encrypted ring. What none of them opens stays
+  ///     as it is.
   ///   - resume: Up to where a generation's records are known, and need not be copied again, as an
   ///     offset from the segment's start; nil for one that is new. Default: all are new.
   /// - Throws: ``LogError`` if nothing of it can be read; corruption of a part of it is reported by

@@ -1,7 +1,8 @@
 import CMMLogCore
 
-/// Memory of the process's own for what must not be read later: it is in no core dump, and zero in a
-/// child of fork. It takes room only where something has been put, and each part is locked on its own.
+/// Memory of the process's own for what must not be read later: it is in no core dump, and zero in
+/// a child of fork. It takes room only where something has been put, and each part is locked on its
+/// own.
 package enum StreamMemory {
   /// - Parameter count: How many bytes; whole pages.
   /// - Throws: ENOMEM.

@@ -41,8 +41,8 @@ package enum CurrentProcess {
     return strnlen(name, 16)
   }
 
-  /// Writes a short text to standard error, if that takes it without waiting: poll(2), write(2). Else
-  /// the text is dropped. Raises no SIGPIPE.
+  /// Writes a short text to standard error, if that takes it without waiting: poll(2), write(2).
+  /// Else the text is dropped. Raises no SIGPIPE.
   package static func writeToStandardError(_ text: String) {
     text.utf8.span.bytes.withUnsafeBytes {
       mmlog_write_standard_error($0.baseAddress, $0.count)

@@ -7,7 +7,10 @@ extension Command {
   static let http = Command(
     "http",
     description: [
-      "Lists HTTP exchanges: when each began, its status, how long it took, how large the answer was.",
+      """
+      Lists HTTP exchanges: when each began, its status, how long it took, how large the answer \
+      was.
+      """,
       """
       They are the spans whose fields have OpenTelemetry's names for HTTP, as MMLogHTTP records \
       them. One that is open was in flight when its process died, or is in flight now.

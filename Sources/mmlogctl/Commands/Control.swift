@@ -29,9 +29,9 @@ extension Command {
       pattern back, 'default' all of them.
       """,
       """
-      'db.*=100/1s' is a limit: of each statement, 100 records in a second; 'db.*=100/1s/1000' then \
-      has one of a thousand. Intervals have the units ms, s, m and h. 'db.*=unlimited' ends a limit \
-      that the program has set. 'mmlogctl status' says how many records were suppressed.
+      'db.*=100/1s' is a limit: of each statement, 100 records in a second; 'db.*=100/1s/1000' \
+      then has one of a thousand. Intervals have the units ms, s, m and h. 'db.*=unlimited' ends a \
+      limit that the program has set. 'mmlogctl status' says how many records were suppressed.
       """,
     ],
     options: [.duration, .timeout, .silent],
