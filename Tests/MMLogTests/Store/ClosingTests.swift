@@ -128,7 +128,7 @@ struct ClosingTests {
     }
   #endif
 
-  @Test("closing while eight threads log loses nothing that was logged before", arguments: 0..<10)
+  @Test("closing while eight threads log loses nothing that was logged before", arguments: 0..<4)
   func closeUnderLoad(round: Int) throws {
     let test = try TestStore { if round % 2 == 0 { $0.makeTiny() } }
     let log = test.log
