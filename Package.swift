@@ -277,7 +277,7 @@ let package = Package(
     .testTarget(
       name: "DecodeTests",
       dependencies: [
-        "mmlog-decode", "mmlogctl", "mmlog-pipe", "mmlog-incident", "MMLog", "MMLogStorage",
+        "mmlog-decode", "mmlogctl", "mmlog-pipe", "mmlog-incident", "CommandLineTool", "MMLog", "MMLogStorage",
         "MMLogFormat", "MMLogSystem", "TestSupport",
       ]),
     // Processes that are killed: what they log, the campaign that kills them, and what cuts their

@@ -7,9 +7,6 @@ package struct Command: Sendable {
   /// What it is called: `mmlog-decode`, or of one of its commands, `mmlog-decode crash`.
   package private(set) var name: String
 
-  /// What `--version` prints after the name; empty in a command of a program.
-  package let version: String
-
   /// Paragraphs; help wraps them. The first sentence is what it does in short.
   package let description: [String]
 
@@ -43,12 +40,12 @@ package struct Command: Sendable {
   /// - Parameter options: all but those that every program has, which are added.
   /// - Precondition: no two options have a name in common.
   package init(
-    name: String, version: String, description: [String], options: [Option],
+    name: String, description: [String], options: [Option],
     operands: Operands? = nil, examples: [Example] = [],
     exitStatuses: [(status: Program.Status, meaning: String)] = []
   ) {
     self.init(
-      name, version, description, options + [.completions, .man, .help, .version], operands,
+      name, description, options + [.completions, .man, .help, .version], operands,
       examples, exitStatuses, nil)
   }
 
@@ -58,12 +55,12 @@ package struct Command: Sendable {
   ///   which an option names, by the words of that line.
   /// - Precondition: there is a command, and no two have the same name.
   package init(
-    name: String, version: String, description: [String], commands: [Command],
+    name: String, description: [String], commands: [Command],
     examples: [Example] = [], exitStatuses: [(status: Program.Status, meaning: String)] = [],
     candidates: (@Sendable (_ kind: String, _ words: [String]) -> [String])? = nil
   ) {
     self.init(
-      name, version, description, [.completions, .man, .help, .version], nil, examples,
+      name, description, [.completions, .man, .help, .version], nil, examples,
       exitStatuses, nil)
     self.candidates = candidates
     precondition(!commands.isEmpty && Set(commands.map(\.name)).count == commands.count)
@@ -88,16 +85,15 @@ package struct Command: Sendable {
     _ word: String, description: [String], options: [Option], operands: Operands? = nil,
     examples: [Example] = [], body: @escaping Body
   ) {
-    self.init(word, "", description, options + [.help], operands, examples, [], body)
+    self.init(word, description, options + [.help], operands, examples, [], body)
   }
 
   private init(
-    _ name: String, _ version: String, _ description: [String], _ options: [Option],
+    _ name: String, _ description: [String], _ options: [Option],
     _ operands: Operands?, _ examples: [Example],
     _ exitStatuses: [(status: Program.Status, meaning: String)], _ body: Body?
   ) {
     self.name = name
-    self.version = version
     self.description = description
     self.options = options
     self.operands = operands

@@ -4,7 +4,7 @@ extension Command {
   package var manualPage: String {
     var page = """
       .\\" Made by '\(name) --man': do not edit.
-      .TH \(roff(name).uppercased()) 1 "" "\(roff("\(name) \(version)"))" "User Commands"
+      .TH \(roff(name).uppercased()) 1 "" "\(roff("\(name) \(mmlogVersion)"))" "User Commands"
       .SH NAME
       \(roff(name)) \\- \(roff(summary))
       .SH SYNOPSIS

@@ -68,7 +68,7 @@ package enum Program {
   ) throws -> Status {
     switch try command.parse(arguments) {
     case .help: try output.append(command.help)
-    case .version: try output.append("\(command.name) \(command.version)\n")
+    case .version: try output.append("\(command.name) \(mmlogVersion)\n")
     case .manualPage: try output.append(command.manualPage)
     case .completions(let shell): try output.append(command.completions(for: shell))
     case .run(let arguments): return try body(arguments, output)

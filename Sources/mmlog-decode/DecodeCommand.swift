@@ -3,7 +3,7 @@ import LogCommands
 
 extension Command {
   static let decode = Command(
-    name: "mmlog-decode", version: "0.1.0",
+    name: "mmlog-decode",
     description: [
       """
       Reads what mmlog recorded: archives (.mmlog) and rings (.ring), of processes that live, \

@@ -10,7 +10,7 @@ extension Option {
 }
 
 let command = Command(
-  name: "mmlog-demo", version: "0.1.0",
+  name: "mmlog-demo",
   description: [
     "Starts a service whose four threads log orders at full speed and count what they have logged, "
       + "kills it with SIGKILL, starts the store again, and searches for every record."

@@ -30,7 +30,7 @@ extension Option {
 }
 
 let command = Command(
-  name: "mmlog-pipe", version: "0.1.0",
+  name: "mmlog-pipe",
   description: [
     "Records each line of standard input, byte for byte, so that it survives the death of this "
       + "process and of the one that wrote it.",

@@ -44,7 +44,7 @@ extension Option {
 }
 
 let command = Command(
-  name: "mmlog-receive", version: "0.1.0",
+  name: "mmlog-receive",
   description: [
     "Receives sealed archives over HTTP, checks every frame, and stores them.",
     "An archive is sent with PUT to /archives/NAME, NAME being its file name. It is stored as "

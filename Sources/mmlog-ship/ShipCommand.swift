@@ -4,7 +4,7 @@ import MMLogDestinations
 
 extension Command {
   static let ship = Command(
-    name: "mmlog-ship", version: "0.1.0",
+    name: "mmlog-ship",
     description: [
       """
       Sends what services have logged with mmlog to other systems: each record once where the \

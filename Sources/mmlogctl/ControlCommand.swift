@@ -3,7 +3,7 @@ import LogCommands
 
 extension Command {
   static let control = Command(
-    name: "mmlogctl", version: "0.1.0",
+    name: "mmlogctl",
     description: [
       """
       Acts on processes that log with mmlog while they run, and on directories of archives. What \

@@ -9,7 +9,7 @@ import Testing
     let depth = Option("depth", short: "d", value: "N", "How deep.")
     let quiet = Option("quiet", short: "q", "Print less.")
     return Command(
-      name: "tool", version: "1.2", description: ["Does things: all of them."],
+      name: "tool", description: ["Does things: all of them."],
       commands: [
         Command(
           "show", description: ["Shows things."], options: [quiet], operands: Operands("PATH", "")

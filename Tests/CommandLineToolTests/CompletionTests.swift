@@ -64,7 +64,7 @@ import Testing
   @Test("what typesetting would take for its own is escaped")
   func whatTypesettingWouldTakeForItsOwnIsEscaped() {
     let command = Command(
-      name: "x", version: "1", description: [".SH no", "back\\slash 'quote' a-b"], options: [])
+      name: "x", description: [".SH no", "back\\slash 'quote' a-b"], options: [])
     #expect(command.manualPage.contains("\n\\&.SH no\n"))
     #expect(command.manualPage.contains("back\\eslash \\(aqquote\\(aq a\\-b"))
   }

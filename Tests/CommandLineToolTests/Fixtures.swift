@@ -16,7 +16,7 @@ extension Option {
 }
 
 let sample = Command(
-  name: "sample", version: "1.2.3",
+  name: "sample",
   description: [
     "Prints samples, in an order that is nobody's business, one after the other, until there are none.",
     "A second paragraph.",

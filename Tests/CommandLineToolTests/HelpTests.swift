@@ -48,7 +48,7 @@ import Testing
 
   @Test("help of a command without anything is short")
   func helpOfACommandWithoutAnythingIsShort() {
-    let bare = Command(name: "bare", version: "1", description: ["Does little."], options: [])
+    let bare = Command(name: "bare", description: ["Does little."], options: [])
     #expect(
       bare.help == """
         Usage: bare [options]
@@ -69,7 +69,7 @@ import Testing
   @Test("no line is wider than a terminal") func noLineIsWiderThanATerminal() {
     let words = String(repeating: "twelve chars ", count: 40)
     let command = Command(
-      name: "wide", version: "1", description: [words],
+      name: "wide", description: [words],
       options: [
         Option("x", value: "V", words), Option("a-rather-long-name", value: "AND-VALUE", words),
       ],
@@ -98,7 +98,7 @@ import Testing
     ])
   func theSynopsisShowsHowManyOperandsThereMayBe(count: ClosedRange<Int>, synopsis: String) {
     let command = Command(
-      name: "x", version: "1", description: [], options: [],
+      name: "x", description: [], options: [],
       operands: Operands("P", count: count, ""))
     #expect(command.synopsis == synopsis)
   }

@@ -41,7 +41,7 @@ private let usage = "Usage: sample --name N [options] [PATH ...]\n"
     let result = try await #require(
       processExitsWith: .success, observing: [\.standardOutputContent]
     ) { Program.run(sample, arguments: ["--version"], play) }
-    #expect(text(result.standardOutputContent).hasSuffix("sample 1.2.3\n"))
+    #expect(text(result.standardOutputContent).hasSuffix("sample \(mmlogVersion)\n"))
   }
 
   @Test("a wrong command line ends with the synopsis")

@@ -39,7 +39,7 @@ import Testing
   }
 
   @Test("a command without operands takes none") func aCommandWithoutOperandsTakesNone() {
-    let bare = Command(name: "bare", version: "1", description: [], options: [])
+    let bare = Command(name: "bare", description: [], options: [])
     #expect(throws: UsageError("'x' is not an option, and bare takes nothing else")) {
       try bare.parse(["x"])
     }
@@ -50,7 +50,7 @@ import Testing
     arguments: [(1, "P is missing; name one"), (3, "P is missing; name 3")])
   func aMissingOperandIsNamed(minimum: Int, sentence: String) {
     let command = Command(
-      name: "x", version: "1", description: [], options: [],
+      name: "x", description: [], options: [],
       operands: Operands("P", count: minimum...9, ""))
     #expect(throws: UsageError(sentence)) { try command.parse([]) }
   }

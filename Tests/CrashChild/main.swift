@@ -72,7 +72,7 @@ extension Option {
 }
 
 let command = Command(
-  name: "mmlog-crash-child", version: "0",
+  name: "mmlog-crash-child",
   description: ["Logs until it is killed, for the crash tests."],
   options: [
     .directory, .rings, .page, .process, .recover, .seed, .threads, .burst, .records, .minimum,

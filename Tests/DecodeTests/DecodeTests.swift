@@ -1,3 +1,4 @@
+import CommandLineTool
 import Foundation
 import MMLogFormat
 import TestSupport
@@ -211,7 +212,7 @@ import Testing
     for text in ["--format", "--since", "-l, -p, --level", "--tz"] {
       #expect(print.output.contains(text), "\(text)")
     }
-    #expect(try decode(["--version"]) == Run(output: "mmlog-decode 0.1.0\n", errors: "", status: 0))
+    #expect(try decode(["--version"]) == Run(output: "mmlog-decode \(mmlogVersion)\n", errors: "", status: 0))
   }
 
   @Test("the manual page and completions are printed")

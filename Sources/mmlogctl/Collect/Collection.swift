@@ -195,7 +195,7 @@ struct Collection {
 
   private var versions: String {
     var object = JSONObject()
-    object.add("mmlogctl", Command.control.version)
+    object.add("mmlogctl", mmlogVersion)
     object.add("format", formatVersion)
     return object.text + "\n"
   }

@@ -38,7 +38,7 @@ struct Kind: Sendable {
     self.brief = brief
     self.body = body
     command = Command(
-      name: "mmlog-torture \(name)", version: Torture.version, description: [summary] + description,
+      name: "mmlog-torture \(name)", description: [summary] + description,
       options: options + [.seed, .jobs, .folder], operands: steps, examples: examples,
       exitStatuses: Torture.exitStatuses)
   }

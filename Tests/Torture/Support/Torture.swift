@@ -4,8 +4,6 @@ import MMLogSystem
 
 /// What all kinds have in common on the command line, and running all of them.
 enum Torture {
-  static let version = "0.1.0"
-
   static let exitStatuses: [(status: Program.Status, meaning: String)] = [
     (.success, "nothing was found"), (.failure, "something was found"),
     (.usage, "the command line was wrong"),
@@ -29,7 +27,7 @@ enum Torture {
 
   private static func command(_ kinds: [Kind]) -> Command {
     Command(
-      name: "mmlog-torture", version: version,
+      name: "mmlog-torture",
       description: [
         "Tortures stores in every way that a machine may, and checks whether they keep what they promise."
       ] + kinds.map { "\($0.name): \($0.summary) See mmlog-torture \($0.name) --help." },
