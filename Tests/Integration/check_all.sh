@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# The decoder with everything around it: a terminal, other people's programs, a browser.
+# The decoder with everything around it: a terminal, other people's programs, a browser; and the parts in C on another
+# processor.
 #
 #   check_all.sh [PROGRAMS]     where the programs were built; default .build/debug
 #
@@ -25,7 +26,7 @@ done
 mkdir "$work/pictures"
 failed=0
 for check in "check_terminal.sh $programs" "check_tools.sh $programs/mmlog-decode $work/logs" \
-  "check_report.sh $programs/mmlog-decode $work/logs $work/pictures" "check_ship.sh $programs"; do
+  "check_report.sh $programs/mmlog-decode $work/logs $work/pictures" "check_ship.sh $programs" check_arm64.sh; do
   # shellcheck disable=SC2086 # words, on purpose
   timeout --kill-after 5 300 Tests/Integration/$check || failed=1
 done

@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Runs the tests of the parts in C for this machine and for arm64, under QEMU. Both have to print the same.
+#
+# Needs what 'Tools/setup --arm64' installs; skipped where that cannot be had. Exit status 1: something is wrong.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+Tools/setup --arm64 >/dev/null 2>&1 || {
+  echo "SKIPPED  arm64: its compiler's files or QEMU cannot be had here"
+  exit 0
+}
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+clang=$(dirname "$(readlink -f "$(command -v swift)")")/clang
+sources=(Tests/Portable/portable.c Sources/CMMLogCore/*.c Sources/CMMLogWriter/*.c)
+# What Swift's runtime has.
+echo 'char *swift_demangle(const char *n, unsigned long l, char *b, unsigned long *s, unsigned f) { return 0; }' >"$work/demangle.c"
+
+build() {  # WHERE, OPTION…
+  local to=$1
+  shift
+  "$clang" -std=gnu17 -O2 -Wall -Werror -Wno-unused-parameter -ISources/CMMLogCore/include -ISources/CMMLogWriter/include "$@" \
+    -o "$to" "${sources[@]}" "$work/demangle.c" -pthread -lm
+}
+
+build "$work/native"
+"$work/native" >"$work/expected"
+build "$work/arm64" --target=aarch64-linux-gnu -fuse-ld=lld -static
+for processor in max cortex-a53; do
+  qemu-aarch64-static -cpu "$processor" "$work/arm64" >"$work/found"
+  diff "$work/expected" "$work/found"
+  echo "ok       arm64 ($processor) does what $(uname -m) does"
+done
