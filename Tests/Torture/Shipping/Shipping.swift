@@ -13,7 +13,7 @@ enum Shipping {
         + "delete archives, and the receiver fails, refuses records, and says that it has failed when it has not.",
       "At the end a shipper is left alone. Then each record is at the receiver, or was refused and put aside, or is counted in a gap. "
         + "Where a batch is there twice, it has the same id and the same records; without those, no record is there twice, and each "
-        + "session's are in order. The balance of the directory has no problem.",
+        + "session's are in order, but for what was on its way when an archive of it was deleted. The balance of the directory has no problem.",
       "run, log and ship are what is started in processes of their own. orders logs orders, and speed reports how fast a directory is "
         + "shipped to a receiver that takes everything.",
     ],
@@ -98,7 +98,7 @@ struct ShippingCounts {
   private static let names = [
     "records logged", "at the receiver", "refused", "in gaps", "batches repeated",
     "shippers killed", "shippers that failed", "shippers that ended", "services killed",
-    "archives deleted",
+    "archives deleted", "records repeated after a deletion",
   ]
   var numbers = [Int](repeating: 0, count: names.count)
 

@@ -126,10 +126,18 @@ struct ShippingRound {
     let lines = try received(&problems)
     var seen: Set<Int> = []
     var lastOfSession: [String: Int] = [:]
+    // What was on its way, and had an archive deleted, is shipped anew as far as it is still there.
+    var repeatedUpTo: [String: Int] = [:]
     var (missed, mayBeSent) = (0, false)
     for line in lines {
+      if line.gaps.contains("?") { repeatedUpTo[line.session] = lastOfSession[line.session] }
       for number in line.numbers {
-        if !seen.insert(number).inserted { problems.append("\(number) is there twice") }
+        let mayRepeat = number <= repeatedUpTo[line.session] ?? 0
+        if !seen.insert(number).inserted {
+          counts.numbers[10] += mayRepeat ? 1 : 0
+          if !mayRepeat { problems.append("\(number) is there twice") }
+        }
+        if mayRepeat { continue }
         if number <= lastOfSession[line.session] ?? 0 {
           problems.append("\(number) comes after \(lastOfSession[line.session] ?? 0)")
         }
