@@ -8,6 +8,7 @@
  *   Drainer     Handoff.moveFrames, SegmentPool.pinOpen and acquireInTurn, Ring.lowestGeneration, Ring.free
  *   readAhead   Handoff.moveFrames, which collects a frame while another thread encodes the one before it
  *   capture     FlightRecorder.capture
+ *   settle      FlightRecorder.eraseEnded and captureEnded
  *   Kill        Coverage.contains, Recovery.moveRecords
  *
  * What is checked: wherever the process is killed, a committed record is in the archives once when the ring has been
@@ -16,7 +17,9 @@
  * all, and what is in the ring's file outlives the process: power cuts are another matter.
  *
  * -DOVERWRITE: the policy that gives up the oldest. -DFLIGHT: records with an even number are flight records; and limits delete
- * archives at any time. -DAHEAD: the next frame is collected before a frame is written. -DNO_KILL: searches for those who wait for ever instead. -DBROKEN_…: an error put in on purpose, which has to
+ * archives at any time. -DSPAN_WELL, -DSPAN_FAILED, with -DFLIGHT and two records of the first writer: the flight record belongs to a
+ * span that the second writer's record ends, well or not. Of one that ended well it is in no archive, of one that failed once.
+ * -DAHEAD: the next frame is collected before a frame is written. -DNO_KILL: searches for those who wait for ever instead. -DBROKEN_…: an error put in on purpose, which has to
  * be found.
  */
 
@@ -82,6 +85,25 @@ byte owner[SEGMENTS]; /* the writer that may store to it, plus one */
 short committed;
 short overwritten;
 short forgotten; /* flight records that were evicted */
+#define FLIGHT_RECORD 2 /* of the span, and the record that ends it */
+#define SPAN_END (RECORDS + 1)
+#define IS_ENDED (committed & (1 << SPAN_END))
+#define ERASED 8 /* what stands in the place of a flight record that is erased */
+#ifdef SPAN_WELL
+#define SPAN
+#endif
+#ifdef SPAN_FAILED
+#define SPAN
+#endif
+#ifdef SPAN
+#define IS_CUT(number) (isCut && number == SPAN_END)
+bool isCut; /* whether the end comes too late for the frame at hand */
+bool isEndSeen; /* whether the drainer has seen the end, and has to settle the span */
+#define MAY_BE_LATER(number) (number != FLIGHT_RECORD)
+#else
+#define IS_CUT(number) false
+#define MAY_BE_LATER(number) true
+#endif
 byte writersDone;
 
 #ifdef BROKEN_NO_TAG
@@ -156,7 +178,7 @@ inline considerRetained(index) {
 
 inline forget(index, slot) {
   if
-  :: slot < ring[index].end && IS_FLIGHT(ring[index].record[slot]) ->
+  :: slot < ring[index].end && ring[index].record[slot] != ERASED && IS_FLIGHT(ring[index].record[slot]) ->
     forgotten = forgotten | (1 << ring[index].record[slot])
   :: else
   fi
@@ -238,6 +260,13 @@ proctype Writer(byte me, last) {
 #ifdef FLIGHT
   byte found, oldest;
 #endif
+#ifdef SPAN
+  /* What belongs to the span is logged before it ends. */
+  if
+  :: me == 0
+  :: me == 1 -> committed & (1 << FLIGHT_RECORD)
+  fi;
+#endif
   do
   :: atomic { number > last -> break }
   :: atomic {
@@ -301,10 +330,15 @@ proctype Writer(byte me, last) {
 
 /* Reads a record that is to go into the frame. */
 inline copy(slot) {
+#ifdef SPAN
+  isEndSeen = isEndSeen || slot >= from[i] && slot < to[i] && ring[i].record[slot] == SPAN_END;
+#endif
   if
+  :: slot >= from[i] && slot < to[i] && ring[i].record[slot] == ERASED
   :: slot >= from[i] && slot < to[i] && !IS_FLIGHT(ring[i].record[slot]) ->
     rows = rows | (1 << ring[i].record[slot])
-  :: slot >= from[i] && slot < to[i] && IS_FLIGHT(ring[i].record[slot]) -> passes[i] = true
+  :: slot >= from[i] && slot < to[i] && ring[i].record[slot] != ERASED && IS_FLIGHT(ring[i].record[slot]) ->
+    passes[i] = true
   :: else
   fi
 }
@@ -318,10 +352,10 @@ inline readAhead(i) {
     :: generation[i] != 0 && !finished[i] ->
       old = ((acquired[i] && ring[i].end > 0) -> ring[i].end : SLOTS);
       do
-      :: toAhead[i] < old && ring[i].record[toAhead[i]] != 0 -> toAhead[i]++
+      :: toAhead[i] < old && ring[i].record[toAhead[i]] != 0 && !IS_CUT(ring[i].record[toAhead[i]]) -> toAhead[i]++
       :: else -> break
       od;
-      finishedAhead[i] = acquired[i];
+      finishedAhead[i] = acquired[i] && (toAhead[i] == old || !IS_CUT(ring[i].record[toAhead[i]]));
       old = 0;
       copyAhead(i, 0); copyAhead(i, SLOTS - 1)
     :: else
@@ -330,10 +364,15 @@ inline readAhead(i) {
 }
 
 inline copyAhead(i, slot) {
+#ifdef SPAN
+  isEndSeen = isEndSeen || slot >= to[i] && slot < toAhead[i] && ring[i].record[slot] == SPAN_END;
+#endif
   if
+  :: slot >= to[i] && slot < toAhead[i] && ring[i].record[slot] == ERASED
   :: slot >= to[i] && slot < toAhead[i] && !IS_FLIGHT(ring[i].record[slot]) ->
     rowsAhead = rowsAhead | (1 << ring[i].record[slot])
-  :: slot >= to[i] && slot < toAhead[i] && IS_FLIGHT(ring[i].record[slot]) -> passesAhead[i] = true
+  :: slot >= to[i] && slot < toAhead[i] && ring[i].record[slot] != ERASED && IS_FLIGHT(ring[i].record[slot]) ->
+    passesAhead[i] = true
   :: else
   fi
 }
@@ -441,7 +480,7 @@ inline takeForCapture(i) {
 
 inline copyFlight(slot) {
   if
-  :: slot >= from[i] && slot < to[i] && IS_FLIGHT(ring[i].record[slot]) ->
+  :: slot >= from[i] && slot < to[i] && ring[i].record[slot] != ERASED && IS_FLIGHT(ring[i].record[slot]) ->
     rows = rows | (1 << ring[i].record[slot])
   :: else
   fi
@@ -489,6 +528,89 @@ inline capture() {
 }
 #endif
 
+#ifdef SPAN
+/* FlightRecorder.erase: a store to the header word. A segment that a writer is just taking is passed over. */
+inline erase(i) {
+  atomic {
+    if
+    :: status[i] != FREE && ring[i].generation != 0 && ring[i].record[0] == FLIGHT_RECORD && ring[i].archived > 0 ->
+      ring[i].record[0] = ERASED; flight[i] = false; forgotten = forgotten | (1 << FLIGHT_RECORD)
+    :: status[i] != FREE && ring[i].generation != 0 && ring[i].record[SLOTS - 1] == FLIGHT_RECORD &&
+        ring[i].archived == SLOTS ->
+      ring[i].record[SLOTS - 1] = ERASED; flight[i] = false; forgotten = forgotten | (1 << FLIGHT_RECORD)
+    :: else
+    fi
+  }
+}
+
+#ifdef SPAN_WELL
+/* FlightRecorder.eraseEnded: before a segment is freed in which the end may be. */
+inline settle() {
+  if
+  :: isEndSeen -> erase(0); erase(1); erase(2); isEndSeen = false
+  :: else
+  fi
+}
+#endif
+
+#ifdef SPAN_FAILED
+/* Archives the flight record alone, from a segment that nobody else may have. */
+inline captureEnded(i) {
+  atomic {
+    if
+    :: status[i] == OPEN || status[i] == SEALED || status[i] == RETAINED ->
+      if
+      :: ring[i].generation != 0 && ring[i].record[0] == FLIGHT_RECORD && ring[i].archived > 0 &&
+          !(captured[i].generation == ring[i].generation && captured[i].end > 0) -> slot = 0; isFound = true
+      :: ring[i].generation != 0 && ring[i].record[SLOTS - 1] == FLIGHT_RECORD && ring[i].archived == SLOTS &&
+          !(captured[i].generation == ring[i].generation && captured[i].end == SLOTS) ->
+        slot = SLOTS - 1; isFound = true
+      :: else
+      fi
+    :: else
+    fi;
+    if
+    :: isFound -> kind = status[i]; if :: kind != OPEN -> status[i] = ACQUIRED :: else fi
+    :: else
+    fi
+  };
+#ifdef BROKEN_ERASE_FIRST
+  if
+  :: isFound -> ring[i].record[slot] = ERASED
+  :: else
+  fi;
+#endif
+  atomic {
+    if
+    :: isFound ->
+      assert((archived & (1 << FLIGHT_RECORD)) == 0);
+      archived = archived | (1 << FLIGHT_RECORD);
+      flightCovered[ring[i].generation] = flightCovered[ring[i].generation] | (1 << slot)
+    :: else
+    fi
+  };
+#ifndef BROKEN_NO_ERASE
+  if
+  :: isFound -> ring[i].record[slot] = ERASED
+  :: else
+  fi;
+#endif
+  prune();
+  atomic {
+    if
+    :: isFound && kind != OPEN -> status[i] = kind
+    :: else
+    fi;
+    if
+    :: isFound -> flight[i] = false
+    :: else
+    fi;
+    isFound = false; slot = 0; kind = 0
+  }
+}
+#endif
+#endif
+
 /* At the end of Drainer.moveFrame, for one segment. */
 inline release(i) {
   atomic {
@@ -510,6 +632,10 @@ proctype Drainer() {
   byte from[SEGMENTS], to[SEGMENTS], generation[SEGMENTS];
   bool acquired[SEGMENTS], pins[SEGMENTS], finished[SEGMENTS], passes[SEGMENTS];
   bool isUnknown; /* whether a segment is taken whose header does not say its generation yet */
+#ifdef SPAN_FAILED
+  byte slot, kind;
+  bool isFound;
+#endif
   short rows;
 #ifdef AHEAD
   byte toAhead[SEGMENTS];
@@ -519,9 +645,20 @@ proctype Drainer() {
   do
   :: atomic { writersDone == 2 && !(HAS_MORE(0) || HAS_MORE(1) || HAS_MORE(2)) -> break }
 #ifdef FLIGHT
+#ifndef SPAN_WELL
   :: flight[0] || flight[1] || flight[2] -> capture()
 #endif
-  :: atomic { HAS_MORE(0) || HAS_MORE(1) || HAS_MORE(2) -> newest = started; i = 0 };
+#endif
+#ifdef SPAN_FAILED
+  :: isEndSeen -> captureEnded(0); captureEnded(1); captureEnded(2); isEndSeen = false
+#endif
+  :: atomic {
+      HAS_MORE(0) || HAS_MORE(1) || HAS_MORE(2) -> newest = started; i = 0
+#ifdef SPAN
+      /* Records with later ticks are left: what was logged before one that is taken was committed by now. */
+      ; isCut = (committed & (1 << FLIGHT_RECORD)) == 0
+#endif
+    };
     /* Drainer.runs */
     do
     :: atomic { i == SEGMENTS -> i = 0; break }
@@ -566,15 +703,15 @@ read:
       };
       atomic {
         do
-        :: to[i] < old && ring[i].record[to[i]] != 0 -> to[i]++
+        :: to[i] < old && ring[i].record[to[i]] != 0 && !IS_CUT(ring[i].record[to[i]]) -> to[i]++
         :: else -> break
         od;
-        finished[i] = acquired[i];
+        finished[i] = acquired[i] && (to[i] == old || !IS_CUT(ring[i].record[to[i]]));
         old = 0;
-        /* The frame may be full before. */
+        /* The frame may be full before; but it has no end of a span without what is earlier. */
         if
         :: true
-        :: to[i] > from[i] + 1 -> to[i] = from[i] + 1; finished[i] = false
+        :: to[i] > from[i] + 1 && MAY_BE_LATER(ring[i].record[from[i] + 1]) -> to[i] = from[i] + 1; finished[i] = false
         fi
       };
       atomic { copy(0); copy(1); i++ };
@@ -634,6 +771,11 @@ write:
 #ifdef FLIGHT
     prune();
 #endif
+#ifdef SPAN_WELL
+#ifndef BROKEN_ERASE_LATE
+    settle();
+#endif
+#endif
     finish(0); finish(1); finish(2);
 #ifdef AHEAD
     atomic {
@@ -648,6 +790,10 @@ write:
     };
 #endif
     release(0); release(1); release(2)
+#ifdef BROKEN_ERASE_LATE
+    ;
+    settle()
+#endif
   od;
   assert((committed & ~(archived | overwritten | FLIGHTS)) == 0)
 }
@@ -656,6 +802,9 @@ write:
 hidden short kept;
 hidden byte segment;
 hidden byte slot;
+#ifdef SPAN_WELL
+hidden byte isEndThere; /* whether the end is in the ring, archived or not: then recovery drops the flight record */
+#endif
 
 /* What recovery would do if the process were killed now. */
 proctype Kill() {
@@ -664,6 +813,11 @@ end:
   :: d_step {
       kept = archived;
       segment = 0;
+#ifdef SPAN_WELL
+#define HAS_END(i) (ring[i].generation != 0 && \
+  (ring[i].record[0] == SPAN_END || ring[i].record[SLOTS - 1] == SPAN_END))
+      isEndThere = HAS_END(0) || HAS_END(1) || HAS_END(2);
+#endif
       do
       :: segment < SEGMENTS ->
         slot = 0;
@@ -672,8 +826,14 @@ end:
             (ring[segment].end == 0 || slot < ring[segment].end) &&
             ring[segment].record[slot] != 0 ->
           if
+#ifdef SPAN
+          :: ring[segment].record[slot] == ERASED
+#endif
+#ifdef SPAN_WELL
+          :: ring[segment].record[slot] == FLIGHT_RECORD && isEndThere != 0
+#endif
 #ifdef FLIGHT
-          :: IS_FLIGHT(ring[segment].record[slot]) &&
+          :: ring[segment].record[slot] != ERASED && IS_FLIGHT(ring[segment].record[slot]) &&
               (captured[segment].generation == ring[segment].generation && slot < captured[segment].end ||
                 (flightCovered[ring[segment].generation] & (1 << slot)) != 0)
 #endif
@@ -689,8 +849,16 @@ end:
         segment++
       :: else -> break
       od;
+#ifdef SPAN_WELL
+      assert((committed & ~(kept | overwritten | forgotten | isEndThere << FLIGHT_RECORD)) == 0);
+#else
       assert((committed & ~(kept | overwritten | forgotten)) == 0); /* none is lost */
+#endif
       assert((kept & ~committed) == 0);
+#ifdef SPAN_WELL
+      assert(!IS_ENDED || (kept & (1 << FLIGHT_RECORD)) == 0); /* nothing of a span that ended well */
+      isEndThere = false;
+#endif
       kept = 0; segment = 0; slot = 0
     }
   od

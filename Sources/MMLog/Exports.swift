@@ -8,6 +8,7 @@
 @_exported public import struct MMLogFormat.SessionEnd
 @_exported public import struct MMLogFormat.SessionID
 @_exported public import struct MMLogFormat.SessionIdentity
+@_exported public import struct MMLogFormat.SpanCapture
 @_exported public import struct MMLogFormat.Timestamp
 @_exported public import struct MMLogFormat.TraceContext
 @_exported public import struct MMLogStorage.ArchiveInfo

@@ -13,6 +13,8 @@ extension LogStore {
     case signal
     /// Somebody outside: `mmlogctl capture`.
     case request
+    /// Spans that ended: ``LogStore/Configuration/spanCapture``. Only theirs were captured.
+    case spans
   }
 
   /// What has become of a session's flight records: those below

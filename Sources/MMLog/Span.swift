@@ -65,6 +65,8 @@ extension Logger {
     /// - Parameters:
     ///   - message: What came of it. Evaluated only if the beginning was recorded.
     ///   - failed: Whether what it stands for failed. Readers show it.
+    ///   - captures: Whether it has its flight records captured as one that failed does, if
+    ///     ``LogStore/Configuration/spanCapture`` has spans decide about them.
     ///   - metadata: Values by name that go with it.
     ///   - file: The source file; leave the default.
     ///   - function: The function; leave the default.
@@ -72,7 +74,7 @@ extension Logger {
     ///   - column: The column; leave the default.
     @inlinable @inline(__always)
     public func end(
-      _ message: @autoclosure () -> LogLiteral = "", failed: Bool = false,
+      _ message: @autoclosure () -> LogLiteral = "", failed: Bool = false, captures: Bool = false,
       metadata: @autoclosure () -> Metadata? = nil, file: StaticString = #fileID,
       function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
     ) {
@@ -80,32 +82,33 @@ extension Logger {
       guard log.acquireWriter() || log.enter(level) else { return }
       var record = LogCall.record(of: message)
       if let metadata = metadata() { record.cursor.append(metadata) }
-      append(to: &record.cursor, failed: failed)
+      append(to: &record.cursor, failed: failed, captures: captures)
       record.commit(label, level, file, function, line, column, .span)
     }
 
     /// Adds what a record says that ends the span.
     @inlinable @inline(__always)
-    func append(to record: inout RecordCursor, failed: Bool) {
+    func append(to record: inout RecordCursor, failed: Bool, captures: Bool = false) {
       let number = number(in: record.writer.pointee.gate)
       record.append(checked: number | SpanLayout.endBit)
       record.append(checked: ticks)
       // The number of a call site belongs to the session, too.
       let callSite = number == 0 ? 0 : UInt64(callSite)
-      record.append(checked: callSite | (failed ? SpanLayout.failedBit : 0))
+      record.append(
+        checked: callSite | (failed ? SpanLayout.failedBit : 0)
+          | (captures ? SpanLayout.capturesBit : 0))
     }
 
     /// Records its end with a message that was made elsewhere. See the form for literals.
     @_disfavoredOverload
     public func end(
-      _ message: @autoclosure () -> LogMessage, failed: Bool = false,
+      _ message: @autoclosure () -> LogMessage, failed: Bool = false, captures: Bool = false,
       metadata: @autoclosure () -> Metadata? = nil, file: StaticString = #fileID,
       function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
     ) {
       end(
-        LogLiteral(message()), failed: failed, metadata: metadata(), file: file, function: function,
-        line: line,
-        column: column)
+        LogLiteral(message()), failed: failed, captures: captures, metadata: metadata(), file: file,
+        function: function, line: line, column: column)
     }
   }
 }

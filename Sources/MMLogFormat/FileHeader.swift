@@ -103,6 +103,8 @@ package struct RingHeader: Equatable, Sendable {
   package var archiveLevel: Level
   /// Whether the frames of the session's archives are chained: see ``FrameChain``.
   package var isChained: Bool
+  /// Which spans have their flight records captured when they end; nil: spans decide nothing.
+  package var spanCapture: SpanCapture?
   package var areas: RingAreas
   /// What is wrong with the table of the areas, part of a sentence; nil: nothing.
   package let areaProblem: String?
@@ -111,12 +113,13 @@ package struct RingHeader: Equatable, Sendable {
 
   package init(
     identity: SessionIdentity, geometry: RingGeometry, archiveLevel: Level = .trace,
-    isChained: Bool = false, areas: RingAreas = .usual
+    isChained: Bool = false, spanCapture: SpanCapture? = nil, areas: RingAreas = .usual
   ) {
     self.identity = identity
     self.geometry = geometry
     self.archiveLevel = archiveLevel
     self.isChained = isChained
+    self.spanCapture = spanCapture
     self.areas = areas
     areaProblem = nil
     isCorrected = false
@@ -128,6 +131,7 @@ package struct RingHeader: Equatable, Sendable {
       geometry.encode(into: out)
       out.store(archiveLevel.rawValue, RingLayout.archiveLevel)
       out.store(UInt8(isChained ? 1 : 0), RingLayout.isChained)
+      spanCapture?.encode(into: out)
     } + areas.encoded
   }
 
@@ -139,10 +143,11 @@ package struct RingHeader: Equatable, Sendable {
       (bytes) throws(FormatError) in
       (
         SessionIdentity(bytes), try RingGeometry(checking: bytes),
-        Level(fromFile: bytes[RingLayout.archiveLevel]), bytes[RingLayout.isChained] != 0
+        Level(fromFile: bytes[RingLayout.archiveLevel]), bytes[RingLayout.isChained] != 0,
+        SpanCapture(bytes)
       )
     }
-    (identity, geometry, archiveLevel, isChained) = fields
+    (identity, geometry, archiveLevel, isChained, spanCapture) = fields
     self.isCorrected = isCorrected
     (areas, areaProblem) = RingAreas.read(from: bytes, before: geometry.dictionaryOffset)
   }

@@ -73,8 +73,12 @@ package enum RingLayout {
   package static let archiveLevel = segmentHeaderSize + 4
   /// Whether the frames of the session's archives are chained.
   package static let isChained = archiveLevel + 1
+  /// Whether spans decide about their flight records: see ``SpanCapture``.
+  package static let spansDecide = isChained + 1
   /// Where the segments' uses are, a word for each segment: see ``SegmentUse``.
   package static let usesOffset = archiveLevel + 8
+  /// How long a span may take in nanoseconds before its flight records are captured; 0: any time.
+  package static let spanLimit = usesOffset + 8
 
   /// How much is written once, when the ring is made: the file header, and the table of its areas.
   package static let fileHeaderSize = FileHeaderLayout.size + AreaTableLayout.size
@@ -297,6 +301,8 @@ public enum RecordLayout {
   package static let sessionFieldsKind: UInt64 = 6 << 24
   package static let lastStateKind: UInt64 = 7 << 24
   package static let recipientsKind: UInt64 = 8 << 24
+  /// What is left of a flight record that was erased: see ``ErasedRecord``.
+  package static let erasedKind: UInt64 = 9 << 24
 
   /// Where label, level and flags stand in the identity word; the call site has the lowest bits.
   @inlinable public static var labelShift: UInt64 { 32 }
@@ -369,6 +375,8 @@ public enum SpanLayout {
   @inlinable public static var endBit: UInt64 { 1 << 63 }
   /// Set in the third word where what the span stands for failed. Below it is a call site's number.
   @inlinable public static var failedBit: UInt64 { 1 << 32 }
+  /// Set in the third word where the span has its flight records captured, though it did not fail.
+  @inlinable public static var capturesBit: UInt64 { 1 << 33 }
 
   package static let beginCount = 2
   package static let endCount = 3

@@ -52,7 +52,7 @@ extension LogReader.Record {
       let parent = parent.nonzero ?? content.context?.span.nonzero
       return LogReader.Span(
         number: words.number.nonzero, event: .begin(parent: parent), name: content.spanName)
-    case .end(let start, _, let failed):
+    case .end(let start, _, let failed, _):
       return LogReader.Span(
         number: words.number.nonzero, event: end(since: start, failed: failed),
         name: content.spanName)
@@ -83,14 +83,14 @@ extension RecordContent {
   var spanName: String? {
     switch spanWords?.event {
     case .begin: site.spanName
-    case .end(_, let callSite, _): spanName(ofCallSite: callSite)
+    case .end(_, let callSite, _, _): spanName(ofCallSite: callSite)
     case nil: nil
     }
   }
 
   /// How long the span took that ends here; nil if none does.
   func spanDuration(_ clock: TickClock) -> Duration? {
-    guard case .end(let start, _, _)? = spanWords?.event else { return nil }
+    guard case .end(let start, _, _, _)? = spanWords?.event else { return nil }
     return duration(since: clock.wall(at: start))
   }
 

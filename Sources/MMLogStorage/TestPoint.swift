@@ -16,6 +16,8 @@ package enum TestPoint: UInt8, CaseIterable, Sendable {
 
   // Flight records are left in the ring, and captured.
   case segmentRetained, flightBeforeFrame, flightAfterFrame, flightNoted
+  // Spans decide about theirs.
+  case spanRecordMarked, spanRecordErased, spanFrameWritten
 
   // Records go from the ring to an archive.
   case drainerBeforeFrame, drainerAfterFrame, drainerPublished, drainerFreed

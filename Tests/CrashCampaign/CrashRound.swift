@@ -33,7 +33,7 @@ package struct CrashRound {
     case roundsOfWrappers, roundsOfSetLimits
     case recordsOfBoundLoggers, recordsOfTasks, recordsOfBoth, recordsOfHandlersInTasks
     case recordsInTraces, recordsInSpans
-    case roundsOfEncryption, roundsOfHashChains
+    case roundsOfEncryption, roundsOfHashChains, roundsOfSpanCapture
 
     /// Whether any round can come to it, as the tests are built.
     package var isReachable: Bool {
@@ -92,6 +92,7 @@ package struct CrashRound {
     if settings.isNested { outcome.events[.roundsOfWrappers] = 1 }
     if settings.changesLimits { outcome.events[.roundsOfSetLimits] = 1 }
     if settings.isEncrypted { outcome.events[.roundsOfEncryption] = 1 }
+    if settings.spansDecide { outcome.events[.roundsOfSpanCapture] = 1 }
     if settings.isChained { outcome.events[.roundsOfHashChains] = 1 }
     return outcome
   }

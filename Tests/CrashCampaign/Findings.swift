@@ -163,6 +163,11 @@ package struct Findings {
     if record.isFlight != settings.isFlight(lane, sequence) {
       note("record \(sequence) of lane \(lane) is marked wrong: \(record.isFlight)")
     }
+    if settings.spansDecide, record.isFlight, !settings.lane(lane).fails(sequence),
+      page.counts[lane % CountPage.laneCount] > sequence
+    {
+      note("record \(sequence) of lane \(lane) is there, whose span has ended well")
+    }
     countMissing(lane, newest + 1..<sequence)
     checkContext(record, lane, sequence)
     checkSpan(record, lane, sequence)
@@ -201,7 +206,9 @@ package struct Findings {
   private func mayHave(
     _ span: UInt64?, _ context: LaneContext, _ lane: Int, _ sequence: Int
   ) -> Bool {
-    guard context.hasSpan, let beginning = settings.lastSpan(lane, before: sequence) else {
+    guard context.hasSpan || settings.lane(lane).isInSpan(sequence),
+      let beginning = settings.lastSpan(lane, before: sequence)
+    else {
       return span == nil
     }
     let last = lanes[lane].lastSpan
@@ -220,7 +227,10 @@ package struct Findings {
   }
 
   private mutating func checkSpan(_ record: LogReader.Record, _ lane: Int, _ sequence: Int) {
-    let begun = lanes[lane].span
+    let isNext =
+      settings.spansDecide
+      ? lanes[lane].lastSpan?.sequence == sequence - 2 : lanes[lane].newest == sequence - 1
+    let begun = settings.spansDecide ? lanes[lane].lastSpan?.number : lanes[lane].span
     lanes[lane].span = nil
     switch (settings.spanEdge(lane, sequence), record.span?.event) {
     case (nil, nil): break
@@ -235,7 +245,6 @@ package struct Findings {
       }
     case (.ends, .end):
       // Its beginning may be missing.
-      let isNext = lanes[lane].newest == sequence - 1
       if isNext && record.span?.number != begun {
         note("record \(sequence) of lane \(lane) ends another span than was begun")
       }
@@ -255,6 +264,12 @@ package struct Findings {
     let forgotten =
       mayBeAway
       ? sequences.count { settings.isFlight(lane, $0) || settings.mayBeOff(lane, $0) } : 0
+    if settings.spansDecide {
+      for sequence in sequences
+      where settings.isFlight(lane, sequence) && settings.lane(lane).fails(sequence) {
+        note("record \(sequence) of lane \(lane) is missing, whose span failed or was open")
+      }
+    }
     lanes[lane].missing += sequences.count - forgotten
     lanes[lane].forgotten += forgotten
     if lanes[lane].hasFlight { lanes[lane].gaps += forgotten }

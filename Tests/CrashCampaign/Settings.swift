@@ -40,6 +40,9 @@ package struct Settings {
   /// Whether debug records stay in the ring, and what captures them.
   package var flight: Flight?
   package var hasSpans = false
+  /// Whether spans decide about flight records: of those that fail, all have to be there, and none
+  /// of others.
+  package private(set) var spansDecide = false
   /// Whether a part of the records has fields, a trace and a span of a bound logger or a task.
   package var hasContexts = false
   /// Whether threads keep in state slots how far they are.
@@ -123,11 +126,24 @@ package struct Settings {
     isEncrypted = random.oneIn(3) && Cryptography.isAvailable
     isChained = random.oneIn(3) && Cryptography.isAvailable
     hasRingsElsewhere = hasRingsElsewhere || isEncrypted
+    if random.oneIn(5) { decideBySpans(records: random.pick(40, 200, 400)) }
+  }
+
+  /// Has spans decide about flight records. They are so few that none is evicted for want of room.
+  package mutating func decideBySpans(records: Int) {
+    (spansDecide, hasSpans, flight) = (true, true, Flight.none)
+    (threads, ring, segment, sizes) = (min(threads, 4), 1024, 4, 0...50)
+    (self.records, labels, dictionary, policy) = (records, 1, 64, .wait)
+    (isNested, hasSignals, forks, survives, changesLevels) = (false, false, 0, false, false)
+    if changesLimits { (changesLimits, keep) = (false, nil) }
+    isEncrypted = false
   }
 
   /// Changes what keeps a child from ever coming to a test point.
   package mutating func suit(_ point: TestPoint) {
+    spansDecide = false
     switch point {
+    case .spanRecordMarked, .spanRecordErased, .spanFrameWritten: decideBySpans(records: 400)
     case .closeBegun, .closeSealed, .closeMarked, .closeArchived, .closeFinished, .closeRingRemoved:
       records = records ?? 40
     case .discardAcquired, .discardCounted: policy = .overwrite
@@ -189,6 +205,7 @@ package struct Settings {
     if changesLimits { arguments.append("--set-limits") }
     if let flight { arguments += ["--flight", flight.rawValue] }
     if hasSpans { arguments.append("--spans") }
+    if spansDecide { arguments.append("--span-capture") }
     if hasContexts { arguments.append("--contexts") }
     if hasStates { arguments.append("--states") }
     if recordsCrashes { arguments.append("--crashes") }
@@ -199,7 +216,8 @@ package struct Settings {
 
   /// What the lane with that number logs, whichever process it is of.
   func lane(_ number: Int) -> Lane {
-    Lane(number, sizes: isHandler(number) ? 0...0 : sizes, seed: seed)
+    Lane(
+      number, sizes: isHandler(number) ? 0...0 : sizes, seed: seed, spansDecide: spansDecide)
   }
 
   /// Whether a record of that lane may be dropped, though counted: its call does not wait for long.

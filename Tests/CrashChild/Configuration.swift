@@ -39,5 +39,6 @@ extension LogStore.Configuration {
       archiveLevel = .info
       captureLevel = Logger.Level(name: flight)
     }
+    if arguments.isSet(.spanCapture) { spanCapture = SpanCapture() }
   }
 }

@@ -20,6 +20,7 @@ final class Workload: Sendable {
   private let seed: UInt64
   private let isNested: Bool
   private let hasSpans: Bool
+  private let spansDecide: Bool
   private let hasContexts: Bool
   private let hasStates: Bool
   private let hasSignals: Bool
@@ -44,6 +45,7 @@ final class Workload: Sendable {
     seed = UInt64(arguments.required(.seed)) ?? 1
     isNested = arguments.isSet(.nested)
     hasSpans = arguments.isSet(.spans)
+    spansDecide = arguments.isSet(.spanCapture)
     hasContexts = arguments.isSet(.contexts)
     hasStates = arguments.isSet(.states)
     hasSignals = arguments.isSet(.signals)
@@ -127,7 +129,7 @@ final class Workload: Sendable {
     _ thread: Int, _ part: ClosedRange<Int>, _ page: CountPage, _ firstLane: Int,
     acknowledged: (Int) -> Void = { _ in }
   ) {
-    let lane = Lane(firstLane + 2 * thread, sizes: sizes, seed: seed)
+    let lane = Lane(firstLane + 2 * thread, sizes: sizes, seed: seed, spansDecide: spansDecide)
     let inner = Lane(firstLane + 2 * thread + 1, sizes: sizes, seed: seed)
     let state = hasStates ? LaneState(lane.number, in: store) : nil
     var span: Logger.Span?
@@ -141,6 +143,8 @@ final class Workload: Sendable {
           logOuter(lane, inner, in: page, sequence, bound, log)
         } else if let edge {
           lane.log(edge, sequence, &span, to: bound)
+        } else if lane.isInSpan(sequence), let span {
+          lane.log(sequence, to: bound.with(span: span))
         } else {
           lane.log(sequence, to: bound)
         }

@@ -52,6 +52,7 @@ extension Option {
   static let flight = Option(
     "flight", oneOf: ["none", "error"], "Keep debug records in the ring, and what captures them.")
   static let spans = Option("spans", "Use spans too.")
+  static let spanCapture = Option("span-capture", "Have spans decide about debug records.")
   static let contexts = Option("contexts", "Use bound loggers and fields of tasks too.")
   static let states = Option("states", "Keep in state slots how far the lanes are.")
   static let crashes = Option("crashes", "Record what fatal signal ends the process.")
@@ -82,7 +83,8 @@ let command = Command(
     .drainThreads, .policy,
     .point, .call, .short, .fail,
     .rolls, .keep, .setLimits, .hands, .prune, .ledger, .sidecars, .resume, .flight, .spans,
-    .contexts, .states, .crashes, .leaveOpen, .survive, .lifeline, .recipient, .hashChain,
+    .spanCapture, .contexts, .states, .crashes, .leaveOpen, .survive, .lifeline, .recipient,
+    .hashChain,
   ])
 
 /// Applies the limits once, as a process that has no store.

@@ -36,7 +36,7 @@ extension Lane {
     let text = text(of: sequence)
     switch edge {
     case .begins: span = log.begin("\(number) \(sequence) \(text)", level: .error)
-    case .ends: span?.end("\(number) \(sequence) \(text)")
+    case .ends: span?.end("\(number) \(sequence) \(text)", failed: fails(sequence))
     }
   }
 }

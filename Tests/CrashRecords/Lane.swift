@@ -9,11 +9,14 @@ package struct Lane: Sendable {
   /// How long the texts are, in bytes.
   package let sizes: ClosedRange<Int>
   private let seed: UInt64
+  /// Whether spans decide about flight records: then each of these is in a span.
+  private let spansDecide: Bool
 
-  package init(_ number: Int, sizes: ClosedRange<Int>, seed: UInt64) {
+  package init(_ number: Int, sizes: ClosedRange<Int>, seed: UInt64, spansDecide: Bool = false) {
     self.number = number
     self.sizes = sizes
     self.seed = seed
+    self.spansDecide = spansDecide
   }
 
   /// Makes what all texts are parts of. Before a fork: its child may find it half made, and wait
@@ -48,9 +51,19 @@ package struct Lane: Sendable {
   /// Whether a record begins a span, or ends the one that the record before has begun. None that
   /// others are logged in does.
   package func spanEdge(at sequence: Int) -> SpanEdge? {
+    if spansDecide {
+      return sequence % 4 == 1 ? .begins : sequence % 4 == 3 ? .ends : nil
+    }
     if beginsSpan(sequence) { return .begins }
     return beginsSpan(sequence - 1) ? .ends : nil
   }
+
+  /// Whether a record is a flight record in a span, which the record before begins and the one behind
+  /// it ends.
+  package func isInSpan(_ sequence: Int) -> Bool { spansDecide && sequence % 4 == 2 }
+
+  /// Whether the span fails that a record is in, or ends.
+  package func fails(_ sequence: Int) -> Bool { spansDecide && sequence / 4 % 2 == 0 }
 
   private func beginsSpan(_ sequence: Int) -> Bool {
     sequence % 4 == 3 && !Self.isOuter(sequence) && !Self.isOuter(sequence + 1)

@@ -127,6 +127,30 @@ struct KillTests {
       }
     }
 
+    @Test(
+      "of a killed process's spans, the flight records of those that failed are there, once, and none of others",
+      arguments: [
+        TestPoint.spanRecordMarked, .spanRecordErased, .spanFrameWritten, .flightBeforeFrame,
+        .drainerPublished, .drainerFreed,
+      ])
+    func spans(_ point: TestPoint) throws {
+      for count in [1, 5, 40] {
+        var settings = Settings()
+        settings.seed = baseSeed &+ UInt64(count)
+        settings.decideBySpans(records: 400)
+        let log = try CrashLog(settings)
+        let process = try log.startLogging(["--die-at", "\(point):\(count)"])
+        // It may have all its records before.
+        let ending = process.wait()
+        #expect(
+          ending == .killed(SIGKILL) || ending == .success && count > 1,
+          "\(process.child.complaints)")
+        try log.expectEverything(isRecovered: false, "\(point):\(count)")
+        try log.expectRecovery()
+        try log.expectEverything("\(point):\(count)")
+      }
+    }
+
     @Test("a process that dies as it goes on with another's archive leaves that as it was")
     func resuming() throws {
       var settings = Settings()

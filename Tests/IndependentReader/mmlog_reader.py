@@ -37,6 +37,7 @@ except ImportError:
 RING, ARCHIVE = b"MMLOGRNG", b"MMLOGARC"
 SYNC, TRAILER = b"\xf5MMLFRM\n", b"MMLOGEND"
 RECORD, FRAGMENT, CALL_SITE, LABEL, KEY_SET, SESSION_FIELDS, LAST_STATE = 1, 2, 3, 4, 5, 6, 7
+ERASED = 9
 HAS_METADATA, HAS_THREAD, WAS_CUT, UNTERMINATED, HAS_ENTRY, HAS_SPAN, HAS_CONTEXT = 1, 2, 4, 8, 16, 32, 64
 LAST_FRAGMENT = 1
 MAX_PAYLOAD = 64 << 20
@@ -174,7 +175,10 @@ def scan(data, start, end, seed, kinds, check, past_zero, corruption):
             budget -= size
             if budget < 0:
                 break
-        if size and check(data, at, size, seed) == u32(data, at + 4):
+        erased = framed(data, at, end, (ERASED,)) if bad is None and kinds == (RECORD, FRAGMENT) else 0
+        if erased >= 24 and shift(seed, data[at:at + 4]) == u32(data, at + 4):
+            at += erased
+        elif size and check(data, at, size, seed) == u32(data, at + 4):
             if bad is not None:
                 corruption(bad, at)
             bad, stopped = None, False
@@ -463,6 +467,7 @@ class Session:
         self.frames, self.segments = [], {}         # items; {generation: (items, archived, captured)}
         self.ranges = {}                            # (generation, of flight records): [(from, to)]
         self.archive_level = 0                      # of the ring: below it, flight records
+        self.span_limit = None                      # in nanoseconds, if spans decide about theirs
         self.lowest, self.archive_corruption = 0, False
         self.losses, self.ring_losses = [0] * 64, None
         self.ring_state, self.end, self.numbers = None, None, set()
@@ -498,14 +503,49 @@ class Session:
         offset, is_flight = item.offset, min(item_level(item), 6) < self.archive_level
         ranges = self.ranges.get((generation, is_flight), ())
         if is_flight:
-            return (self.ring_state == 2 or any(start <= offset < end for start, end in ranges)
+            return (self.ring_state == 2 and self.span_limit is None or self.tie(item)[0] in self.ended_well or any(start <= offset < end for start, end in ranges)
                     or (not self.archive_corruption and offset < captured))
         return (any(start <= offset < end for start, end in ranges)
                 or (not self.archive_corruption and (offset < archived or generation < self.lowest)))
 
+    def tie(self, item):
+        """The span that a record belongs to, and the words that end it; 0 and None if there are none."""
+        if self.span_limit is None or item.kind != RECORD or not item.body[7] & (HAS_SPAN | HAS_CONTEXT):
+            return 0, None
+        body, flags = item.body, item.body[7]
+        cursor = Cursor(body, 16 if flags & HAS_THREAD else 8)
+        try:
+            site = self.inline_entry(body, cursor) if flags & HAS_ENTRY else self.sites.get(u32(body, 0))
+            if site is None:
+                return 0, None
+            for part in site.parts:
+                if part.literal is None:
+                    parse_argument(cursor, part.type)
+            if flags & HAS_METADATA:
+                self.blocks(cursor)
+            if flags & HAS_SPAN:
+                first, second, third = self.span_words(cursor)
+                return first & (1 << 63) - 1, (second, third) if first >> 63 else None
+            return self.context(cursor, []).get("of", 0), None
+        except Malformed:
+            return 0, None
+
+    def find_ended(self):
+        """Finds the spans that ended well, by the ends that are in the ring."""
+        for items, *_ in self.segments.values():
+            for item in items:
+                span, end = self.tie(item)
+                if not span or not end or end[1] >> 32 & 3:
+                    continue
+                took = item.clock.wall_of(item.own_ticks) - item.clock.wall_of(end[0])
+                if not self.span_limit or took <= self.span_limit:
+                    self.ended_well.add(span)
+
     def items(self):
         """The records and fragments of all frames and segments, merged."""
         runs = self.frames[:]
+        self.ended_well = set()
+        self.find_ended()
         for generation, (items, *places) in sorted(self.segments.items()):
             runs.append([item for item in items
                          if not self.already_archived(generation, item, *places)])
@@ -852,6 +892,7 @@ def read_ring(path, sessions, report):
             for place in problems:
                 corruption("state slot %d is corrupted" % place)
         session.archive_level = data[456]
+        session.span_limit = u64(data, 472) if data[458] else None
         key = key_in(ring_slots(area(KEY_SLOTS))) if KEY_SLOTS in areas else None
         if KEY_SLOTS in areas and key is None:
             report.note("%s: it is encrypted, and MMLOG_IDENTITY does not open it" % path)

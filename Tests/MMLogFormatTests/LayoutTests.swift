@@ -37,6 +37,7 @@ import Testing
       "segment size": (Ring.segmentSize, 440), "count": (Ring.segmentCount, 448),
       "header size": (Ring.segmentHeaderSize, 452), "archive level": (Ring.archiveLevel, 456),
       "ring's chain": (Ring.isChained, 457),
+      "spans decide": (Ring.spansDecide, 458), "span limit": (Ring.spanLimit, 472),
       "uses": (Ring.usesOffset, 464),
       "file header and table": (Ring.fileHeaderSize, 1024),
       "state": (Ring.state, 1024),

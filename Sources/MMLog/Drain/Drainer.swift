@@ -401,6 +401,10 @@ final class Drainer: @unchecked Sendable {
 
   /// Archives flight records, if there is a reason to.
   private func capture(_ pass: DrainSchedule.Pass) throws(SystemError) {
+    if let count = try flight?.captureEnded(to: series), count > 0 {
+      syncs.noteWritten(levels: 0)
+      events.send(.captured(count: count, reason: .spans))
+    }
     let servesSignals = pass == .everything
     guard let done = try flight?.captureIfDue(to: series, servesSignals: servesSignals) else {
       return

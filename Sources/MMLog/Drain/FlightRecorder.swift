@@ -14,6 +14,8 @@ final class FlightRecorder {
   /// The levels whose records have everything captured, a bit each.
   let captureLevels: UInt8
   private var rows = RowBuilder()
+  /// Nil if spans decide nothing.
+  private var spans: SpanTable?
   /// How old the newest record of a retained segment is, by generation.
   private var newestTicks: [UInt64: UInt64] = [:]
   /// Why a capture is due.
@@ -24,15 +26,18 @@ final class FlightRecorder {
   init?(_ ring: Ring, _ configuration: LogStore.Configuration) {
     if ring.archiveLevel == .trace { return nil }
     self.ring = ring
+    spans = SpanTable(ring)
     span = UInt64(configuration.captureTime.nanoseconds)
     captureLevels = configuration.captureLevel.map { .max << $0.rawValue } ?? 0
   }
 
   // MARK: - What is left in the ring
 
-  /// Whether a record goes into an archive at once.
-  func disposition(of record: RecordView) -> SegmentRun.Disposition {
-    record.level >= ring.archiveLevel ? .taken : .left
+  /// Whether a record of a segment's use goes into an archive at once.
+  func disposition(of record: RecordView, in generation: UInt64) -> SegmentRun.Disposition {
+    let isFlight = record.level < ring.archiveLevel
+    spans?.note(record, isFlight: isFlight, in: generation)
+    return isFlight ? .left : .taken
   }
 
   /// Takes in that the records of a segment up to some place are archived, or left.
@@ -63,6 +68,7 @@ final class FlightRecorder {
     while reserve > 0, ring.recycleOldest() { reserve -= 1 }
     let present = Set((0..<ring.pool.count).map { ring.generation(ofSegment: $0) })
     newestTicks = newestTicks.filter { present.contains($0.key) }
+    spans?.forget(besides: present)
   }
 
   /// The ticks from which on records are captured.
@@ -123,29 +129,23 @@ final class FlightRecorder {
   private func capture(
     _ batch: [Int], since oldest: UInt64, to series: ArchiveSeries
   ) throws(SystemError) -> Int {
-    let pool = ring.pool
-    var (open, sealed, retained) = ([Int](), [Int](), [Int]())
-    defer {
-      for index in retained { pool.retain(index) }
-      for index in sealed { pool.release(index) }
-      for index in open { pool.unpin(index) }
-    }
-    // In the order of what becomes of a segment, so that none is passed over while it does.
-    for index in batch {
-      if pool.pinOpen(index) {
-        open.append(index)
-      } else if pool.acquireInTurn(index) {
-        sealed.append(index)
-      } else if pool.acquireRetained(index) {
-        retained.append(index)
+    var held = HeldSegments(ring)
+    for index in batch { _ = held.hold(index) }
+    do throws(SystemError) {
+      let runs = held.indices.compactMap { run($0, since: oldest) }
+      let count = try move(runs, to: series) { run, old, _ in
+        note(run, before: old)
+      } passed: {
+        ring.forget(UInt64(ring.pool.takeFlightCount($0)))
       }
+      // Nobody needs these any more.
+      held.freeRetained()
+      held.letGo()
+      return count
+    } catch {
+      held.letGo()
+      throw error
     }
-    let indices = retained + sealed + open
-    let count = try move(indices.compactMap { run($0, since: oldest) }, to: series)
-    // Nobody needs these any more.
-    for index in retained { ring.free(segment: index) }
-    retained = []
-    return count
   }
 
   /// What is to be captured of a segment: no more than what has been archived, so that what is
@@ -163,9 +163,17 @@ final class FlightRecorder {
       })
   }
 
-  /// Archives runs, frame by frame. What they passed over is too old, and is evicted.
+  /// Archives runs, frame by frame.
+  ///
+  /// - Parameters:
+  ///   - written: Called for each run when a frame is written: the run, the same before, and the
+  ///     frame's ranges of all runs.
+  ///   - passed: Called for each segment in the end.
+  /// - Returns: How many records it were.
   private func move(
-    _ runs: [SegmentRun], to series: ArchiveSeries
+    _ runs: [SegmentRun], to series: ArchiveSeries,
+    written: (_ run: SegmentRun, _ before: SegmentRun, _ ranges: [RingRange]) -> Void,
+    passed: (_ segment: Int) -> Void = { _ in }
   ) throws(SystemError) -> Int {
     var collector = FrameCollector(runs)
     var fields = FrameHeader(.records)
@@ -181,25 +189,136 @@ final class FlightRecorder {
         try series.append(rows, dictionary: ring.dictionary, fields)
         TestPoint.reach(.flightAfterFrame)
       }
-      note(collector.runs, before: before)
+      for (run, old) in zip(collector.runs, before) { written(run, old, fields.ranges) }
       TestPoint.reach(.flightNoted)
       try series.rotateIfDue(dictionary: ring.dictionary)
     } while !rows.isEmpty
-    for run in collector.runs { ring.forget(UInt64(ring.pool.takeFlightCount(run.index))) }
+    for run in collector.runs { passed(run.index) }
     return collector.runs.reduce(0) { $0 + $1.takenCount }
   }
 
-  /// Notes what a frame has, and what was passed over on the way.
+  /// Notes what a frame has of a segment, and what was passed over on the way: it is too old, and is
+  /// evicted.
   ///
-  /// - Parameter before: The same runs without that.
-  private func note(_ runs: [SegmentRun], before: [SegmentRun]) {
-    for (run, old) in zip(runs, before) {
-      let count = run.takenCount - old.takenCount
-      ring.pool.addFlight(-count, to: run.index)
-      ring.countCaptured(UInt64(count))
-      let (index, generation) = (run.index, run.header.generation)
-      if run.taken > ring.captured(ofSegment: index, generation: generation) {
-        ring.publish(captured: run.taken, ofSegment: index, generation: generation)
+  /// - Parameter old: The same run without that.
+  private func note(_ run: SegmentRun, before old: SegmentRun) {
+    let count = run.takenCount - old.takenCount
+    ring.pool.addFlight(-count, to: run.index)
+    ring.countCaptured(UInt64(count))
+    let (index, generation) = (run.index, run.header.generation)
+    if run.taken > ring.captured(ofSegment: index, generation: generation) {
+      ring.publish(captured: run.taken, ofSegment: index, generation: generation)
+    }
+  }
+
+  // MARK: - Spans
+
+  /// Erases what belongs to spans that ended well. Before a segment is freed: while the end of a
+  /// span is in the ring, a recovery knows by it what to pass over.
+  ///
+  /// - Parameter isHeld: Whether whoever calls this holds a segment already.
+  func eraseEnded(_ isHeld: (Int) -> Bool) {
+    guard let spans = spans?.erased, !spans.isEmpty else { return }
+    let left = erase(spans, areEnds: false, isHeld)
+    // The ends last, where these are flight records, too.
+    if let ended = self.spans?.endedByFlightRecords(spans.subtracting(left)), !ended.isEmpty {
+      _ = erase(ended, areEnds: true, isHeld)
+    }
+    self.spans?.settle(spans, besides: left)
+  }
+
+  /// - Parameter areEnds: Whether records are erased that end a span, or all others.
+  /// - Returns: The spans that have more in the ring than was moved so far.
+  private func erase(
+    _ spans: Set<UInt64>, areEnds: Bool, _ isHeld: (Int) -> Bool
+  ) -> Set<UInt64> {
+    var left: Set<UInt64> = []
+    for index in self.spans?.segments(of: spans) ?? [] {
+      if isHeld(index) {
+        erase(spans, areEnds: areEnds, in: index, &left)
+      } else {
+        var held = HeldSegments(ring)
+        if held.hold(index) { erase(spans, areEnds: areEnds, in: index, &left) }
+        held.letGo()
+      }
+    }
+    return left
+  }
+
+  private func erase(
+    _ spans: Set<UInt64>, areEnds: Bool, in index: Int, _ left: inout Set<UInt64>
+  ) {
+    guard let header = ring.openHeader(ofSegment: index) else { return }
+    let end = header.end > 0 ? header.end : ring.geometry.segmentSize
+    let captured = ring.captured(ofSegment: index, generation: header.generation)
+    var scanner = ring.scanner(ofSegment: index, header, from: SegmentLayout.size, to: end)
+    while let item = scanner.next() {
+      guard case .record(let record, let offset) = item, record.level < ring.archiveLevel,
+        let tie = self.spans?.tie(of: record), spans.contains(tie.span)
+      else { continue }
+      if offset >= header.archived { left.insert(tie.span) }
+      if offset >= header.archived || areEnds != (tie.end != nil) { continue }
+      ring.erase(record, at: offset, ofSegment: index, generation: header.generation)
+      if offset < captured { continue }
+      ring.pool.addFlight(-1, to: index)
+      ring.forget(1)
+    }
+  }
+
+  /// Archives what belongs to spans that ended otherwise, and takes it out of the ring.
+  ///
+  /// Its frames name just what they have, and no watermark moves: what else is in the segments stays
+  /// as it is.
+  ///
+  /// - Returns: How many records it were.
+  func captureEnded(to series: ArchiveSeries) throws(SystemError) -> Int {
+    guard let spans = spans?.captured, !spans.isEmpty else { return 0 }
+    let segments = self.spans?.segments(of: spans) ?? []
+    let size = max(1, ring.pool.count / 4)
+    var count = 0
+    for start in stride(from: 0, to: segments.count, by: size) {
+      var held = HeldSegments(ring)
+      for index in segments[start..<min(start + size, segments.count)] { _ = held.hold(index) }
+      do throws(SystemError) {
+        let runs = held.indices.compactMap { run($0, of: spans) }
+        count += try move(runs, to: series) { run, _, ranges in erase(ranges, of: run) }
+      } catch {
+        held.letGo()
+        throw error
+      }
+      held.letGo()
+    }
+    self.spans?.settle(spans)
+    return count
+  }
+
+  /// What is to be captured of a segment for spans. What else is there is in no range.
+  private func run(_ index: Int, of spans: Set<UInt64>) -> SegmentRun? {
+    guard let header = ring.openHeader(ofSegment: index), header.archived > SegmentLayout.size
+    else { return nil }
+    let done = ring.captured(ofSegment: index, generation: header.generation)
+    return SegmentRun(
+      index: index, header: header,
+      scanner: ring.scanner(
+        ofSegment: index, header, from: SegmentLayout.size, to: header.archived),
+      disposition: { [self] record, offset in
+        guard record.level < ring.archiveLevel, offset >= done,
+          let tie = self.spans?.tie(of: record)
+        else { return .archived }
+        return spans.contains(tie.span) ? .taken : .archived
+      })
+  }
+
+  /// Takes out of the ring what a frame has of a segment.
+  private func erase(_ ranges: [RingRange], of run: SegmentRun) {
+    TestPoint.reach(.spanFrameWritten)
+    for range in ranges where range.generation == run.header.generation {
+      var scanner = ring.scanner(
+        ofSegment: run.index, run.header, from: Int(range.from), to: Int(range.to))
+      while case .record(let record, let offset)? = scanner.next() {
+        ring.erase(record, at: offset, ofSegment: run.index, generation: range.generation)
+        ring.pool.addFlight(-1, to: run.index)
+        ring.countCaptured(1)
       }
     }
   }

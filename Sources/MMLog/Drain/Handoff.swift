@@ -174,6 +174,7 @@ struct Handoff: ~Copyable {
     }
     for part in frame.parts { publish(part) }
     TestPoint.reach(.drainerPublished)
+    flight?.eraseEnded { batch.acquired.contains($0) || batch.pinned.contains($0) }
     batch.acquired.subtract(emptied)
     for run in frame.finished { free(run) }
     TestPoint.reach(.drainerFreed)
@@ -250,7 +251,9 @@ struct Handoff: ~Copyable {
       scanner: session.ring.scanner(ofSegment: index, header, from: header.archived, to: end),
       number: progress[header.generation]?.number ?? header.firstNumber,
       lastTicks: progress[header.generation]?.ticks ?? 0, content: session.ring.content(of: header),
-      disposition: flight.map { flight in { record, _ in flight.disposition(of: record) } })
+      disposition: flight.map { flight in
+        { record, _ in flight.disposition(of: record, in: header.generation) }
+      })
   }
 
   private mutating func publish(_ part: PendingFrame.Part) {

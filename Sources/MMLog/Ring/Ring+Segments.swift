@@ -138,6 +138,21 @@ extension Ring {
   /// Has no thread do so. For the drainer.
   func wakeNever() { wakingGeneration.store(.max, ordering: .relaxed) }
 
+  /// Erases a committed record of a segment that nobody else may empty meanwhile: see
+  /// ``ErasedRecord``.
+  func erase(_ record: RecordView, at offset: Int, ofSegment index: Int, generation: UInt64) {
+    let start = address(ofSegment: index) + offset
+    let seed = checksumSeed(session: identity.session, generation: generation)
+    let count = record.bytes.count
+    mmlog_store_release_u64(
+      start.assumingMemoryBound(to: UInt64.self), ErasedRecord.header(length: count, seed: seed))
+    TestPoint.reach(.spanRecordMarked)
+    // Not before the header says so.
+    mmlog_compiler_fence()
+    (start + wordSize).initializeMemory(as: UInt8.self, repeating: 0, count: count - wordSize)
+    TestPoint.reach(.spanRecordErased)
+  }
+
   /// Notes that all records before `offset` are in an archive.
   func publish(archived offset: Int, ofSegment index: Int) {
     // A crash between the two leaves a place that cannot be determined; which records are archived,

@@ -16,6 +16,8 @@ final class Ring: @unchecked Sendable {
   /// Records below it are flight records: they stay in the ring until they are captured, or their
   /// place is needed.
   let archiveLevel: Level
+  /// Which spans have their flight records captured; nil: spans decide nothing.
+  let spanCapture: SpanCapture?
   let fileName: String
   let pool: SegmentPool
   /// Of a ring that is encrypted.
@@ -69,6 +71,7 @@ final class Ring: @unchecked Sendable {
   ///   - archiveLevel: See ``archiveLevel``.
   ///   - cipher: What is to encrypt the records; nil: they are not encrypted.
   ///   - isChained: Whether the frames of its archives are chained, for whoever recovers it.
+  ///   - spanCapture: See ``spanCapture``.
   ///   - containsFaults: Whether a fault in the map is to end in private memory. If so, containment
   ///     has been started.
   ///   - recordsCrashes: Whether a fatal signal is to be recorded in it. If so, its handlers have
@@ -77,12 +80,14 @@ final class Ring: @unchecked Sendable {
   init(
     in directory: borrowing Directory, identity: SessionIdentity, geometry: RingGeometry,
     dictionarySize: Int? = nil, archiveLevel: Level = .trace, cipher: RingCipher? = nil,
-    isChained: Bool = false, containsFaults: Bool = false, recordsCrashes: Bool = false
+    isChained: Bool = false, spanCapture: SpanCapture? = nil, containsFaults: Bool = false,
+    recordsCrashes: Bool = false
   ) throws(LogError) {
     self.identity = identity
     pool = SegmentPool(count: geometry.segmentCount, needsStreams: cipher != nil)
     eventCounts = RingEventCounts()
     self.archiveLevel = archiveLevel
+    self.spanCapture = spanCapture
     self.geometry = geometry
     self.dictionarySize = dictionarySize ?? geometry.dictionarySize
     fileName = FileNames.Ring(store: identity.storeName, session: identity.session).fileName
@@ -98,6 +103,7 @@ final class Ring: @unchecked Sendable {
         unpopulated = Self.populatedLater(geometry, dictionarySize: size)
         let fileHeader = RingHeader(
           identity: identity, geometry: geometry, archiveLevel: archiveLevel, isChained: isChained,
+          spanCapture: spanCapture,
           areas: cipher == nil ? .usual : .usualEncrypted)
         Self.writeFileHeader(at: base, fileHeader)
         if let cipher { Self.write(keySlot: cipher.key.slot, at: base) }

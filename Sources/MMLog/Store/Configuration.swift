@@ -279,6 +279,20 @@ extension LogStore {
     /// what a capture found too old is not.
     public var captureTime = Duration.seconds(60)
 
+    /// Which spans have their flight records captured when they end. Default: nil, spans decide
+    /// nothing.
+    ///
+    /// With one, a record below ``archiveLevel`` that belongs to a span waits for the span's end. If
+    /// the span fails, asks for it, or takes longer than the limit, then what belongs to the span is
+    /// captured, over all threads, and nothing else; within ``drainInterval``. Otherwise it is
+    /// erased, also in the ring, and no later capture or recovery finds it. A span that has not ended
+    /// counts as before: other captures and the death of the process keep what belongs to it.
+    ///
+    /// A record belongs to the span of its task or logger (`Logger.with`), and to that which it
+    /// begins or ends; not to the spans around that one. Log it before the span ends. One that is
+    /// larger than ``segmentSize`` belongs to none.
+    public var spanCapture: SpanCapture?
+
     /// What ``Logger/Privacy/auto`` means for values that are neither numbers nor Booleans:
     /// `public`, `private` (the default) or `hash`.
     public var autoPrivacy = Logger.Privacy.private

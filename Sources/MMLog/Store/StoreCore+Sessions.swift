@@ -14,11 +14,14 @@ extension StoreCore {
   func makeSession(after old: Open? = nil) throws(LogError) -> Open {
     let identity = try location.makeIdentity()
     let rings = try location.openRingDirectory()
+    let cipher = try configuration.makeRingCipher()
     let ring = try Ring(
       in: rings, identity: identity, geometry: geometry,
       dictionarySize: configuration.firstDictionarySize,
-      archiveLevel: configuration.archiveLevel, cipher: try configuration.makeRingCipher(),
+      archiveLevel: configuration.archiveLevel, cipher: cipher,
       isChained: configuration.hashChain,
+      // Who recovers an encrypted ring cannot read which span a record belongs to.
+      spanCapture: cipher == nil ? configuration.spanCapture : nil,
       containsFaults: configuration.containsFaults,
       recordsCrashes: configuration.recordsCrashes)
     do {

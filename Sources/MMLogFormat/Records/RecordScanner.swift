@@ -207,9 +207,16 @@ package struct RecordScanner {
     return .record(RecordView(checked: record), offset: offset)
   }
 
-  /// What there is where no record begins with this word.
+  /// What there is where no record begins with this word. Erased records are passed over.
   @inline(never)
   private mutating func itemBehind(_ header: UInt64) -> Item? {
+    var header = header
+    while let length = ErasedRecord.length(header, room: segment.count &- offset, seed: seed) {
+      offset &+= length
+      guard segment.count &- offset >= wordSize else { return nil }
+      header = self.header(at: offset)
+      if let item = record(header) { return item }
+    }
     if header == 0 && !scansBehindZeros { return nil }
     let start = offset
     guard let item = nextBehind(start) else {

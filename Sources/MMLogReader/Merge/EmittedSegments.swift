@@ -42,13 +42,13 @@ final class EmittedSegments {
     var records = EmittedRecords()
     let kind = header.isFlight ? \Segment.flight : \Segment.records
     for range in header.ranges where range.from < range.to {
-      guard
-        let given = segments[range.generation]?[keyPath: kind].prefix(while: {
-          $0.offset < range.to
-        })
-      else { continue }
-      for record in given where record.offset >= range.from { records.insert(record.key) }
-      segments[range.generation]?[keyPath: kind].removeFirst(given.count)
+      guard let given = segments[range.generation]?[keyPath: kind] else { continue }
+      // Mostly they begin with the first: only a capture of some spans leaves what is before.
+      let first = given.firstIndex { $0.offset >= range.from } ?? given.count
+      let end = given[first...].firstIndex { $0.offset >= range.to } ?? given.count
+      for record in given[first..<end] { records.insert(record.key) }
+      let start = header.isFlight ? first : 0
+      segments[range.generation]?[keyPath: kind].removeSubrange(start..<end)
     }
     return records
   }

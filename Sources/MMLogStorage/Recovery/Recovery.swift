@@ -480,9 +480,7 @@ package struct Recovery: ~Copyable {
     let image = image
     let runs = runs(areFlight: true) { segment, record, offset in
       let isLeft =
-        image.isFlight(record)
-        && !coverage.containsFlight(
-          segment.header, offset: offset, trustsWatermarks: image.isOfThisBoot)
+        image.isFlight(record) && !image.isDone(record, segment, offset: offset, coverage)
       return isLeft ? .taken : .left
     }
     var collector = FrameCollector(runs)

@@ -58,6 +58,8 @@ package final class RingImage {
   package let keySlots: [[UInt8]]
   /// Why the records are still encrypted in this copy; nil if they are not.
   package let lock: FormatError?
+  /// The spans that ended well, whose flight records are evicted: see ``SpanCapture``.
+  private var endedWell: Set<UInt64> = []
   /// Bytes of the ring that could not be read.
   package let corruption: [Corruption]
   /// What has been read of the file, each part in its place.
@@ -128,6 +130,27 @@ package final class RingImage {
     if fileHeader.isCorrected { copy.noteCorrected(0..<FileHeaderLayout.size, "file header") }
     (dictionary, entries, dictionarySize) = copy.dictionary()
     corruption = copy.corruption
+    if let capture = fileHeader.spanCapture, hasFlight, lock == nil {
+      findEndedSpans(capture)
+    }
+  }
+
+  private func findEndedSpans(_ capture: SpanCapture) {
+    for segment in segments {
+      var scanner = scanner(of: segment, scansBehindZeros: isOfThisBoot)
+      while let item = scanner.next() {
+        guard case .record(let record, _) = item, SpanTie.mayEnd(record),
+          let tie = dictionary.tie(of: record), let end = tie.end, tie.span != 0,
+          !capture.captures(end, at: record.ticks, clock)
+        else { continue }
+        endedWell.insert(tie.span)
+      }
+    }
+  }
+
+  /// Whether a flight record belongs to a span that ended well.
+  private func isOfEndedSpan(_ record: RecordView) -> Bool {
+    !endedWell.isEmpty && dictionary.tie(of: record).map { endedWell.contains($0.span) } ?? false
   }
 
   /// Walks over a segment's records. What it gives is valid for as long as the image.
@@ -146,8 +169,11 @@ package final class RingImage {
   /// Whether a record is one that no archive has before it is captured.
   package func isFlight(_ record: RecordView) -> Bool { record.level < fileHeader.archiveLevel }
 
-  /// Whether flight records of it count: of a session that was closed, they are evicted.
-  package var hasFlight: Bool { fileHeader.archiveLevel > .trace && !isClosedCleanly }
+  /// Whether flight records of it count: of a session that was closed, they are evicted, unless spans
+  /// decide about them: those of spans that failed may not have been captured yet.
+  package var hasFlight: Bool {
+    fileHeader.archiveLevel > .trace && (!isClosedCleanly || fileHeader.spanCapture != nil)
+  }
 
   /// Whether an archive has a record, or it is one that is evicted.
   package func isDone(
@@ -157,6 +183,7 @@ package final class RingImage {
       return !hasFlight
         || coverage.containsFlight(
           segment.header, offset: offset, trustsWatermarks: isOfThisBoot)
+        || isOfEndedSpan(record)
     }
     return coverage.contains(segment.header, offset: offset, trustsWatermarks: isOfThisBoot)
   }
@@ -222,6 +249,8 @@ private struct RingCopy {
   private let areas: RingAreas
   private let session: SessionID
   private let isOfThisBoot: Bool
+  /// Whether flight records may be erased.
+  private let hasErasures: Bool
   /// How much of the file is there.
   private let present: Int
   private(set) var state = StateSlots()
@@ -237,6 +266,7 @@ private struct RingCopy {
     (geometry, areas) = (fileHeader.geometry, fileHeader.areas)
     session = fileHeader.identity.session
     self.isOfThisBoot = isOfThisBoot
+    hasErasures = fileHeader.spanCapture != nil
     let dictionary = geometry.dictionaryOffset..<geometry.dictionaryOffset + geometry.dictionarySize
     newEntries = dictionary.dropFirst(knownDictionary)
     // Not what the file header claims: what is there. The file header must be; all else may be
@@ -418,6 +448,7 @@ private struct RingCopy {
       try word(file, at: offset + SegmentLayout.generation, within: offset + size) == generation
     else { return }
     let seed = checksumSeed(session: session, generation: header.generation)
+    if hasErasures { try readErasedAgain(part, in: offset..<offset + size, seed, file) }
     header.captured = captured(ofSegment: index, seed) ?? header.captured
     if try contradictsUse(of: index, seed: seed, file) {
       note(index, "its header, or what the ring notes of its use, is of another use")
@@ -427,6 +458,19 @@ private struct RingCopy {
         index: index, header: header, bytes: writtenPart(part, end: header.end), seed: seed))
     if isCorrected {
       noteCorrected(offset..<offset + SegmentLayout.size, "header of segment \(index)")
+    }
+  }
+
+  /// Reads again what is no record in a segment: a record may have been erased while it was copied.
+  private func readErasedAgain(
+    _ part: UnsafeRawBufferPointer, in range: Range<Int>, _ seed: UInt32, _ file: borrowing File
+  ) throws(SystemError) {
+    var scanner = RecordScanner(
+      part, from: SegmentLayout.size, seed: seed, scansBehindZeros: false)
+    while let item = scanner.next() {
+      guard case .corruption(let place) = item else { continue }
+      let start = range.lowerBound
+      try memory.read(file, start + place.lowerBound..<start + place.upperBound)
     }
   }
 

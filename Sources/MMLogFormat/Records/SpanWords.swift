@@ -1,19 +1,18 @@
-import MMLogFormat
-
 /// The words of a record that begins or ends a span: see ``SpanLayout``.
-struct SpanWords {
-  enum Event {
+package struct SpanWords {
+  package enum Event {
     /// `parent` is 0 if none is given.
     case begin(parent: UInt64)
-    /// `callSite` is that of its beginning; 0 if it is not known.
-    case end(start: UInt64, callSite: UInt32, failed: Bool)
+    /// `callSite` is that of its beginning; 0 if it is not known. `captures`: it has its flight
+    /// records captured, whether or not it failed.
+    case end(start: UInt64, callSite: UInt32, failed: Bool, captures: Bool)
   }
 
   /// 0 for one that began in another session.
-  let number: UInt64
-  let event: Event
+  package let number: UInt64
+  package let event: Event
 
-  init(_ reader: inout WordReader) throws(FormatError) {
+  package init(_ reader: inout WordReader) throws(FormatError) {
     let first = try reader.word()
     let second = try reader.word()
     number = first & ~SpanLayout.endBit
@@ -23,7 +22,8 @@ struct SpanWords {
       let third = try reader.word()
       event = .end(
         start: second, callSite: UInt32(truncatingIfNeeded: third),
-        failed: third & SpanLayout.failedBit != 0)
+        failed: third & SpanLayout.failedBit != 0,
+        captures: third & SpanLayout.capturesBit != 0)
     }
   }
 }

@@ -1,17 +1,15 @@
-import MMLogFormat
-
 /// A record's context, where it stands.
-struct ContextView {
+package struct ContextView {
   /// The span that the record belongs to; 0: none.
-  let span: UInt64
+  package let span: UInt64
   /// The trace that it belongs to.
-  let trace: TraceContext?
-  let hasFields: Bool
+  package let trace: TraceContext?
+  package let hasFields: Bool
   /// Blocks of fields, and what later versions put behind them.
-  let fields: UnsafeRawBufferPointer
+  package let fields: UnsafeRawBufferPointer
 
   /// Takes a context from the words of a record.
-  init(_ reader: inout WordReader) throws(FormatError) {
+  package init(_ reader: inout WordReader) throws(FormatError) {
     let head = try reader.word()
     let count = Int(head & ContextLayout.countMask)
     var words = WordReader(try reader.take(count * wordSize))
@@ -31,5 +29,5 @@ struct ContextView {
 
 extension RecordFlags {
   /// Of records that may have pairs of name and value.
-  static var withPairs: RecordFlags { [.metadata, .context] }
+  package static var withPairs: RecordFlags { [.metadata, .context] }
 }

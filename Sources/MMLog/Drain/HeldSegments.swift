@@ -1,0 +1,44 @@
+/// Segments that nobody else empties or reuses until they are let go.
+struct HeldSegments: ~Copyable {
+  private let ring: Ring
+  private var (open, sealed, retained) = ([Int](), [Int](), [Int]())
+
+  init(_ ring: Ring) { self.ring = ring }
+
+  /// The oldest states first.
+  var indices: [Int] { retained + sealed + open }
+
+  /// Holds a segment, in the order of what becomes of one, so that none is passed over while it
+  /// does. False if it is free, or another has it.
+  mutating func hold(_ index: Int) -> Bool {
+    if ring.pool.pinOpen(index) {
+      open.append(index)
+    } else if ring.pool.acquireInTurn(index) {
+      sealed.append(index)
+    } else if ring.pool.acquireRetained(index) {
+      retained.append(index)
+    } else {
+      return false
+    }
+    return true
+  }
+
+  /// Frees those that were retained for flight records which are captured now.
+  mutating func freeRetained() {
+    for index in retained { ring.free(segment: index) }
+    retained = []
+  }
+
+  /// Gives all back, but for those that were retained for flight records and have none any more.
+  consuming func letGo() {
+    for index in retained {
+      if ring.pool.flightCount(index) > 0 {
+        ring.pool.retain(index)
+      } else {
+        ring.free(segment: index)
+      }
+    }
+    for index in sealed { ring.pool.release(index) }
+    for index in open { ring.pool.unpin(index) }
+  }
+}

@@ -1,0 +1,102 @@
+import MMLogFormat
+import MMLogStorage
+
+/// The spans whose flight records are in the ring, and what becomes of these when the spans end.
+///
+/// For one thread at a time: the drainer's.
+struct SpanTable {
+  private let ring: Ring
+  private let capture: SpanCapture
+  private var dictionary = LogDictionary()
+  /// How many bytes of the ring's dictionary ``dictionary`` knows.
+  private var dictionaryKnown = 0
+  /// In which uses of segments each span has flight records, by their generations.
+  private var places: [UInt64: [UInt64]] = [:]
+  /// Those whose end is a flight record.
+  private var flightEnds: Set<UInt64> = []
+  /// When ``places`` is searched for what is not in the ring any more.
+  private var placesLimit = 1024
+  /// How the last spans ended: whether what belongs to them is captured. What was logged beside the
+  /// end may be found after it.
+  private var decisions: [UInt64: Bool] = [:]
+  private var olderDecisions: [UInt64: Bool] = [:]
+  /// The spans whose flight records are to be erased, and to be captured.
+  private(set) var erased: Set<UInt64> = []
+  private(set) var captured: Set<UInt64> = []
+
+  /// Nil if spans decide nothing.
+  init?(_ ring: Ring) {
+    guard let capture = ring.spanCapture else { return nil }
+    (self.ring, self.capture) = (ring, capture)
+  }
+
+  /// Takes in what a record is to a span.
+  ///
+  /// - Parameter generation: Of the segment that it is in.
+  mutating func note(_ record: RecordView, isFlight: Bool, in generation: UInt64) {
+    guard isFlight ? SpanTie.mayBe(of: record) : SpanTie.mayEnd(record),
+      let tie = tie(of: record), tie.span != 0
+    else { return }
+    if isFlight, places[tie.span]?.contains(generation) != true {
+      places[tie.span, default: []].append(generation)
+    }
+    // The first end of a span counts.
+    if let end = tie.end, decision(of: tie.span) == nil {
+      remember(capture.captures(end, at: record.ticks, ring.clock), of: tie.span)
+    }
+    if isFlight, tie.end != nil { flightEnds.insert(tie.span) }
+    guard places[tie.span] != nil, let isCaptured = decision(of: tie.span) else { return }
+    if isCaptured { captured.insert(tie.span) } else { erased.insert(tie.span) }
+  }
+
+  private func decision(of span: UInt64) -> Bool? { decisions[span] ?? olderDecisions[span] }
+
+  private mutating func remember(_ isCaptured: Bool, of span: UInt64) {
+    if decisions.count >= 8192 { (olderDecisions, decisions) = (decisions, [:]) }
+    decisions[span] = isCaptured
+  }
+
+  /// Those of spans whose end is a flight record.
+  func endedByFlightRecords(_ spans: Set<UInt64>) -> Set<UInt64> {
+    spans.intersection(flightEnds)
+  }
+
+  /// What a record is to a span; nil: nothing.
+  mutating func tie(of record: RecordView) -> SpanTie? {
+    if let tie = dictionary.tie(of: record) { return tie }
+    let entries = ring.dictionary
+    guard SpanTie.mayBe(of: record), entries.count > dictionaryKnown else { return nil }
+    _ = dictionary.insert(
+      entriesIn: entries.slice(dictionaryKnown, entries.count - dictionaryKnown),
+      seed: checksumSeed(session: ring.identity.session, generation: 0))
+    dictionaryKnown = entries.count
+    return dictionary.tie(of: record)
+  }
+
+  /// The segments in which spans have flight records, the oldest use first.
+  func segments(of spans: Set<UInt64>) -> [Int] {
+    let generations = Set(spans.lazy.flatMap { places[$0] ?? [] })
+    return (0..<ring.pool.count)
+      .map { (index: $0, generation: ring.generation(ofSegment: $0)) }
+      .filter { generations.contains($0.generation) }
+      .sorted { $0.generation < $1.generation }.map(\.index)
+  }
+
+  /// Takes in that nothing is left in the ring of spans, but for those of which something is.
+  mutating func settle(_ spans: Set<UInt64>, besides left: Set<UInt64> = []) {
+    for span in spans.subtracting(left) { places[span] = nil }
+    erased.subtract(spans.subtracting(left))
+    captured.subtract(spans.subtracting(left))
+    flightEnds.subtract(spans.subtracting(left))
+  }
+
+  /// Forgets spans whose flight records are not in the ring any more.
+  mutating func forget(besides present: Set<UInt64>) {
+    guard places.count > placesLimit else { return }
+    places = places.compactMapValues { generations in
+      let left = generations.filter { present.contains($0) }
+      return left.isEmpty ? nil : left
+    }
+    placesLimit = max(1024, 2 * places.count)
+  }
+}

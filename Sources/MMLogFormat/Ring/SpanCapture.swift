@@ -1,0 +1,48 @@
+/// Which spans have their flight records captured when they end: those that failed, that asked for
+/// it, or that took too long. The flight records of all others are erased then.
+public struct SpanCapture: Hashable, Sendable {
+  /// How long a span may take, in nanoseconds; 0: any time.
+  package let nanoseconds: UInt64
+
+  /// Has spans decide about their flight records.
+  ///
+  /// - Parameter limit: A span that takes longer has its flight records captured though it did not
+  ///   fail. From a nanosecond to 30 days; what is not is made so. Default: nil, it may take any
+  ///   time.
+  public init(slowerThan limit: Duration? = nil) {
+    guard let limit else {
+      nanoseconds = 0
+      return
+    }
+    let longest = Duration.seconds(30 * 86400)
+    let (seconds, attoseconds) = min(max(limit, .nanoseconds(1)), longest).components
+    nanoseconds = UInt64(seconds) * 1_000_000_000 + UInt64(attoseconds) / 1_000_000_000
+  }
+
+  /// Reads what the file header of a ring says; nil: spans decide nothing.
+  init?(_ header: UnsafeRawBufferPointer) {
+    guard header[RingLayout.spansDecide] != 0 else { return nil }
+    nanoseconds = header.load(RingLayout.spanLimit, as: UInt64.self)
+  }
+
+  func encode(into header: UnsafeMutableRawBufferPointer) {
+    header.store(1 as UInt8, RingLayout.spansDecide)
+    header.store(nanoseconds, RingLayout.spanLimit)
+  }
+
+  /// Whether a span that ends has its flight records captured.
+  ///
+  /// - Parameters:
+  ///   - end: How it ended.
+  ///   - ticks: When.
+  ///   - clock: Turns ticks into time. Evaluated only if there is a limit.
+  package func captures(
+    _ end: SpanTie.End, at ticks: UInt64, _ clock: @autoclosure () -> TickClock
+  ) -> Bool {
+    if end.failed || end.captures { return true }
+    if nanoseconds == 0 { return false }
+    let clock = clock()
+    let time = clock.wall(at: ticks) - clock.wall(at: end.start)
+    return time > .nanoseconds(Int64(clamping: nanoseconds))
+  }
+}
