@@ -166,6 +166,9 @@ let package = Package(
       name: "mmlog-slowest", dependencies: ["MMLogReader"], path: "Examples/Slowest"),
     .executableTarget(
       name: "mmlog-flight", dependencies: ["MMLog", "MMLogReader"], path: "Examples/FlightRecorder"),
+    .executableTarget(
+      name: "mmlog-failed-requests", dependencies: ["MMLogURLSession", "MMLogHTTP", "MMLog"],
+      path: "Examples/FailedRequests"),
     .executableTarget(name: "mmlog-incident", dependencies: ["MMLog"], path: "Examples/Incident"),
     .executableTarget(
       name: "mmlog-c-service", dependencies: ["CMMLogC", "MMLogC"], path: "Examples/CService"),
@@ -237,8 +240,8 @@ let package = Package(
     .testTarget(
       name: "MMLogURLSessionTests",
       dependencies: [
-        "MMLogURLSession", "MMLogHTTP", "MMLog", "MMLogReader", "MMLogFormat", "MMLogSystem",
-        "TestSupport",
+        "MMLogURLSession", "MMLogHTTP", "MMLog", "MMLogReader", "MMLogStorage", "MMLogFormat",
+        "MMLogSystem", "TestSupport", "mmlog-failed-requests",
       ]),
     .testTarget(
       name: "MMLogOpenAPITests",

@@ -31,7 +31,7 @@ extension Logger {
     @usableFromInline let session: UnsafeRawPointer?
     /// 0: it was not recorded.
     @usableFromInline package let number: UInt64
-    @usableFromInline let ticks: UInt64
+    @usableFromInline package let ticks: UInt64
     @usableFromInline package let level: Level
     /// The number of the call site where it began; 0: not known.
     @usableFromInline let callSite: UInt32

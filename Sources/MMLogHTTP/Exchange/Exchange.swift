@@ -98,7 +98,8 @@ extension HTTPLog {
       if elements.contains(.headers), shared.recordsHeaders {
         shared.appendHeaders(headers, "http.response.header.", to: &fields)
       }
-      let failed = status >= (shared.options.role == .client ? 400 : 500)
+      let failed = shared.isFailure(status)
+      let captures = shared.isSlow(span)
       let size = elements.contains(.size) ? size : nil
       if elements.contains(.status), let size {
         span.end(
@@ -106,16 +107,18 @@ extension HTTPLog {
           \(status, name: "http.response.status_code"), \
           \(size, name: "http.response.body.size") bytes
           """,
-          failed: failed, metadata: fields, file: place.file, function: place.function,
+          failed: failed, captures: captures, metadata: fields, file: place.file,
+          function: place.function,
           line: place.line, column: place.column)
       } else if elements.contains(.status) {
         span.end(
-          "\(status, name: "http.response.status_code")", failed: failed, metadata: fields,
+          "\(status, name: "http.response.status_code")", failed: failed, captures: captures,
+          metadata: fields,
           file: place.file, function: place.function, line: place.line, column: place.column)
       } else {
         if let size { fields.append(.int(Int64(size)), for: "http.response.body.size") }
         span.end(
-          "response", failed: failed, metadata: fields, file: place.file,
+          "response", failed: failed, captures: captures, metadata: fields, file: place.file,
           function: place.function, line: place.line, column: place.column)
       }
       if extra != nil { report(.response(status: status), fields) }

@@ -1,4 +1,5 @@
 import MMLog
+import MMLogSystem
 import Synchronization
 
 extension HTTPLog {
@@ -18,6 +19,8 @@ extension HTTPLog {
     /// Whether the end needs more of the beginning than its span.
     private let isExtended: Bool
     private let count = Atomic<UInt64>(0)
+    /// How long an exchange may take, in nanoseconds, and the clocks at some time before any.
+    private let slow: (limit: UInt64, ticks: UInt64, time: UInt64)?
 
     init(_ log: Logger, _ options: Options) {
       (self.log, self.options) = (log, options)
@@ -26,6 +29,10 @@ extension HTTPLog {
       redactor = options.redactor.compiled
       filter = Filter(options)
       let ends = options.response.union(options.error)
+      slow = options.slowerThan.map {
+        let limit = max(.zero, min($0, .seconds(30 * 86400))) / Duration.nanoseconds(1)
+        return (UInt64(limit), Clock.ticks(), Clock.monotonic())
+      }
       isCounting =
         options.sampling > 1 || options.reporter != nil
         || elements.union(ends).contains(.serialNumber)
@@ -33,6 +40,20 @@ extension HTTPLog {
     }
 
     var isEnabled: Bool { log.isEnabled(level) }
+
+    /// Whether a response with that status is a failure.
+    func isFailure(_ status: Int) -> Bool {
+      options.isFailure?(status) ?? (status >= (options.role == .client ? 400 : 500))
+    }
+
+    /// Whether an exchange that ends now has taken too long. A system call is not made, and nothing
+    /// is stored for it: its share of the ticks since the log was made is its share of the time.
+    func isSlow(_ span: Logger.Span) -> Bool {
+      guard let slow else { return false }
+      let (ticks, time) = (Clock.ticks(), Clock.monotonic())
+      let share = Double(ticks &- span.ticks) / Double(max(1, ticks &- slow.ticks))
+      return Double(time &- slow.time) * share > Double(slow.limit)
+    }
 
     /// Whether header fields are recorded now, if they are among the elements.
     var recordsHeaders: Bool { log.isEnabled(headersLevel) }
