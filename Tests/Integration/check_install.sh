@@ -15,7 +15,7 @@ root=$work/root
 failed=0
 
 finish() {
-  umount --quiet "$root/proc" 2>/dev/null || true
+  umount --quiet "$root/proc" "$work/bundle/rootfs/proc" 2>/dev/null || true
   rm -rf -- "$work"
 }
 trap finish EXIT
@@ -84,16 +84,17 @@ end_root() { umount "$root/proc"; }
 from_packages() {
   new_root
   inside dpkg-query -W -f '${Package}\n' | sort >"$work/before"
-  expect "packages: mmlog is installed" inside apt-get -qq install --yes --no-install-recommends /root/mmlog_*.deb
+  expect "packages: mmlog is installed" inside sh -c \
+    'apt-get -qq install --yes --no-install-recommends /root/mmlog_*.deb'
   expect "packages: lines outlive their pipe" inside sh -c "$piped"
   expect "packages: mmlog-ship is installed, and runs" inside sh -c \
     'apt-get -qq update && apt-get -qq install --yes --no-install-recommends /root/mmlog-ship_*.deb && mmlog-ship --version && mmlog-receive --version'
-  expect "packages: libmmlog-dev is installed, with a compiler" inside apt-get -qq install --yes \
-    --no-install-recommends /root/libmmlog-dev_*.deb gcc g++ pkg-config
+  expect "packages: libmmlog-dev is installed, with a compiler" inside sh -c \
+    'apt-get -qq install --yes --no-install-recommends /root/libmmlog-dev_*.deb gcc g++ pkg-config'
   expect "packages: a program in C is built" inside sh -c \
     'cc /root/orders.c $(pkg-config --cflags --libs mmlog) -o /root/orders'
   expect "packages: its records outlive it" inside sh -c "$in_c" sh /root/orders
-  inside apt-get -qq purge --yes mmlog mmlog-ship libmmlog-dev >"$work/output" 2>&1
+  expect "packages: purged" inside apt-get -qq purge --yes mmlog mmlog-ship libmmlog-dev
   inside sh -c 'find / -xdev \( -name "*mmlog*" -o -name "*libmmlog*" \) -not -path "/root/*" -not -path "/var/lib/apt/*"' >"$work/left"
   expect "packages: purged, nothing is left" test ! -s "$work/left"
   end_root
@@ -117,7 +118,8 @@ from_image() {
   version=$(sed -n 's/.*"\(.*\)"$/\1/p' "$project/Sources/CommandLineTool/Version.swift")
   expect "image: umoci unpacks it" umoci unpack --image "$work/layout:$version" "$work/bundle"
   # A log by the tarball's programs beside, read by the image's alone.
-  mkdir "$work/bundle/rootfs/logs"
+  mkdir "$work/bundle/rootfs/logs" "$work/bundle/rootfs/proc"
+  mount -t proc proc "$work/bundle/rootfs/proc"
   seq 100 | "$work/bundle/rootfs/usr/bin/mmlog-pipe" -d "$work/bundle/rootfs/logs" -n sample
   expect "image: its program reads a log, with nothing beside it" \
     sh -c 'test "$(chroot "$1/rootfs" /usr/bin/mmlog-decode --format message /logs | wc -l)" = 100' sh "$work/bundle"
