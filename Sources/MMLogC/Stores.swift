@@ -1,12 +1,13 @@
-import CMMLogWriter
-import CMMLogC
+package import CMMLogC
+package import CMMLogWriter
 import MMLog
 
 // The functions of mmlog.h that are not called for each record. There is what they do, and what of
-// them may be called where.
+// them may be called where. Not internal: the compiler hides those, and then a shared library does not
+// export them.
 
 @_cdecl("mmlog_open")
-func open(
+package func open(
   _ options: UnsafePointer<mmlog_options>, _ failure: UnsafeMutablePointer<mmlog_failure>?
 ) -> OpaquePointer? {
   var store: LogStore?
@@ -20,14 +21,16 @@ func open(
 }
 
 @_cdecl("mmlog_close")
-func close(_ store: OpaquePointer?, _ failure: UnsafeMutablePointer<mmlog_failure>?) -> CInt {
+package func close(
+  _ store: OpaquePointer?, _ failure: UnsafeMutablePointer<mmlog_failure>?
+) -> CInt {
   guard let store else { return 0 }
   let owned = Unmanaged<LogStore>.fromOpaque(UnsafeRawPointer(store)).takeRetainedValue()
   return attempt(failure) { () throws(LogError) in try owned.close() }
 }
 
 @_cdecl("mmlog_flush")
-func flush(
+package func flush(
   _ store: OpaquePointer, _ durability: UInt32, _ milliseconds: UInt32,
   _ failure: UnsafeMutablePointer<mmlog_failure>?
 ) -> CInt {
@@ -39,33 +42,33 @@ func flush(
 }
 
 @_cdecl("mmlog_lost_records")
-func lostRecords(_ store: OpaquePointer) -> UInt64 {
+package func lostRecords(_ store: OpaquePointer) -> UInt64 {
   logStore(store).losses.counts.reduce(0, &+)
 }
 
 @_cdecl("mmlog_reopen_all")
-func reopenAll() { LogStore.reopenAll() }
+package func reopenAll() { LogStore.reopenAll() }
 
 @_cdecl("mmlog_get_logger")
-func logger(
+package func logger(
   _ store: OpaquePointer, _ label: UnsafePointer<CChar>
 ) -> UnsafeMutablePointer<mmlog_label> {
   logStore(store).logger(label: String(cString: label)).shared
 }
 
 @_cdecl("mmlog_set_level")
-func setLevel(_ label: UnsafeMutablePointer<mmlog_label>, _ level: UInt32) {
+package func setLevel(_ label: UnsafeMutablePointer<mmlog_label>, _ level: UInt32) {
   if let level = Level(option: mmlog_level(rawValue: level)) { Logger(label).level = level }
 }
 
 @_cdecl("mmlog_set_levels")
-func setLevels(_ store: OpaquePointer, _ pattern: UnsafePointer<CChar>, _ level: UInt32) {
+package func setLevels(_ store: OpaquePointer, _ pattern: UnsafePointer<CChar>, _ level: UInt32) {
   guard let level = Level(option: mmlog_level(rawValue: level)) else { return }
   logStore(store).setLevel(level, for: String(cString: pattern))
 }
 
 @_cdecl("mmlog_get_slot")
-func slot(
+package func slot(
   _ store: OpaquePointer, _ name: UnsafePointer<CChar>, _ type: UInt32
 ) -> UnsafeMutablePointer<mmlog_state> {
   let (store, name) = (logStore(store), String(cString: name))
@@ -79,7 +82,7 @@ func slot(
 }
 
 @_cdecl("mmlog_slot_set_text")
-func setText(_ slot: UnsafeMutablePointer<mmlog_state>, _ text: UnsafePointer<CChar>) {
+package func setText(_ slot: UnsafeMutablePointer<mmlog_state>, _ text: UnsafePointer<CChar>) {
   text.withMemoryRebound(to: UInt8.self, capacity: mmlog_text_length(text)) {
     StateSlotPlace.store(
       UnsafeBufferPointer(start: $0, count: mmlog_text_length(text)), in: slot)
