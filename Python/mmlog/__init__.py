@@ -1,0 +1,325 @@
+"""Logs that survive the death of the process.
+
+    import logging, mmlog
+
+    store = mmlog.Store("/var/log/orders", "orders")
+    logging.getLogger().addHandler(mmlog.Handler(store))
+    logging.getLogger("orders.matching").warning("order %d late", 7, extra={"venue": "XETRA", "late_ms": 12.5})
+
+When the call has returned, the record is in a mapped file whose pages the kernel owns: neither SIGKILL nor a crash of
+the interpreter can take it back. ``mmlog-decode /var/log/orders`` reads it, also while the process runs.
+"""
+
+import ctypes
+import functools
+import logging
+import os
+import threading
+import weakref
+
+from . import _library
+from ._library import BOOL, DOUBLE, INT, TEXT, UINT, library
+
+__all__ = ["CRITICAL", "DEBUG", "ERROR", "INFO", "NOTICE", "TRACE", "WARNING", "Error", "Handler", "Store"]
+
+TRACE, DEBUG, INFO, NOTICE, WARNING, ERROR, CRITICAL = range(1, 8)
+_OFF = 8
+
+
+class Error(OSError):
+    """What mmlog could not do, and how to fix it. ``errno`` is that of the system call behind it, or 0."""
+
+
+def _level(number):
+    """The level of mmlog for one of logging: the highest that is not above it."""
+    if number >= logging.CRITICAL:
+        return CRITICAL
+    if number >= logging.ERROR:
+        return ERROR
+    if number >= logging.WARNING:
+        return WARNING
+    if number > logging.INFO + 4:
+        return NOTICE
+    if number >= logging.INFO:
+        return INFO
+    return DEBUG if number >= logging.DEBUG else TRACE
+
+
+def _bytes(text):
+    """Text as bytes. What is no character, such as half of one from a file's name, becomes a question mark."""
+    return text.encode("utf-8", "replace")
+
+
+def _text(text):
+    """Text as C has it: a zero byte would end it."""
+    return _bytes(text).replace(b"\0", b"\\x00")
+
+
+class Store:
+    """A directory of logs, and this process's place in it. Any thread.
+
+    A child of ``os.fork()`` gets a ring of its own with its first record. A process that ends without ``close()`` loses
+    nothing: the next one that opens the directory moves its records to archives.
+    """
+
+    def __init__(
+        self,
+        directory,
+        name,
+        *,
+        level=TRACE,
+        ring_directory=None,
+        ring_size=0,
+        full_ring="wait",
+        full_ring_wait=1.0,
+        rotation_size=0,
+        retention_size=0,
+        retention_age=0,
+        records_crashes=False,
+        file_mode=0,
+        file_group=None,
+    ):
+        """Opens a store: makes the directory, adopts what dead processes of this name left, and maps a ring.
+
+        directory       where the archives are; made with mode 0700 if it is not there
+        name            what the files' names begin with
+        level           the lowest level that is recorded, for what logging's own levels let through
+        ring_directory  where the ring is, such as /dev/shm; default: beside the archives
+        ring_size       bytes, 256 KiB to 4 GiB; default 8 MiB
+        full_ring       what a call does when the disk cannot keep up: "wait", "drop" the record, or "overwrite" the
+                        oldest; what is lost is counted
+        full_ring_wait  for how many seconds it waits at most; then the record is lost and counted
+        rotation_size   bytes after which the next archive is begun; default 64 MiB
+        retention_size  bytes of archives that are kept; default 1 GiB
+        retention_age   seconds for which archives are kept; default: for ever
+        records_crashes fatal signals are recorded with a backtrace, before faulthandler's handlers, if those were set first
+        file_mode       permission bits of the files, such as 0o640; default 0o600
+        file_group      their group, by name or number
+
+        Raises Error.
+        """
+        policies = ("wait", "drop", "overwrite")
+        if full_ring not in policies:
+            raise ValueError(f"full_ring is {full_ring!r}, and not one of {', '.join(policies)}")
+        options = _library.Options(
+            size=ctypes.sizeof(_library.Options),
+            directory=os.fsencode(directory),
+            name=_text(name),
+            ring_directory=None if ring_directory is None else os.fsencode(ring_directory),
+            ring_size=ring_size,
+            level=level,
+            full_ring=policies.index(full_ring),
+            full_ring_wait_ms=max(1, round(full_ring_wait * 1000)),
+            rotation_size=rotation_size,
+            retention_total_size=retention_size,
+            retention_age_s=round(retention_age),
+            records_crashes=records_crashes,
+            file_mode=file_mode,
+            file_group=None if file_group is None else _text(str(file_group)),
+        )
+        failure = _library.Failure()
+        self._lock = threading.Lock()
+        _stores.add(self)
+        self._store = library.mmlog_open(ctypes.byref(options), ctypes.byref(failure))
+        if not self._store:
+            raise _error(failure)
+        self.directory = os.fspath(directory)
+
+    def flush(self, *, disk=False, timeout=30.0):
+        """Waits until all records are in an archive, or synced to the disk. The process's death costs none anyway.
+
+        Not while another thread closes the store.
+
+        Raises Error, if that takes longer than timeout seconds, or cannot be done; the records are still in the ring.
+        """
+        failure = _library.Failure()
+        milliseconds = max(1, round(timeout * 1000))
+        if library.mmlog_flush(self._open, 2 if disk else 1, milliseconds, ctypes.byref(failure)) != 0:
+            raise _error(failure)
+
+    @property
+    def lost_records(self):
+        """How many records were lost since the store was opened, for whatever reason."""
+        return library.mmlog_lost_records(self._open)
+
+    def set_level(self, level, pattern="*"):
+        """Sets the lowest level that loggers record whose names match a pattern with * and ?."""
+        library.mmlog_set_levels(self._open, _text(pattern), level)
+
+    def logger(self, label):
+        """The logger of a label in C, for Handler; None if the store is closed."""
+        with self._lock:
+            return library.mmlog_get_logger(self._store, _text(label)) if self._store else None
+
+    def close(self):
+        """Ends the session: moves all records to archives and syncs these. Handlers drop what they get afterwards.
+
+        Raises Error, if the archive could not be written: the next store that is opened recovers what is not in it.
+        """
+        with self._lock:
+            store, self._store = self._store, None
+        if not store:
+            return
+        failure = _library.Failure()
+        if library.mmlog_close(store, ctypes.byref(failure)) != 0:
+            raise _error(failure)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    @property
+    def _open(self):
+        if not self._store:
+            raise ValueError("the store is closed")
+        return self._store
+
+
+_stores = weakref.WeakSet()
+
+
+def _renew_locks():
+    # A thread that the child does not have may have held them.
+    for store in list(_stores):
+        store._lock = threading.Lock()
+
+
+os.register_at_fork(after_in_child=_renew_locks)
+
+
+def _error(failure):
+    return Error(failure.system_error, failure.message.decode("utf-8", "replace"))
+
+
+# What every record of logging has, which is therefore no field of anybody's.
+_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
+_FEWEST = len(vars(logging.makeLogRecord({})))
+
+
+class Handler(logging.Handler):
+    """Records what logging emits.
+
+        logging.getLogger().addHandler(mmlog.Handler(store))
+        logging.config.dictConfig({"version": 1, "root": {"handlers": ["mmlog"], "level": "INFO"}, "handlers": {
+            "mmlog": {"class": "mmlog.Handler", "directory": "/var/log/orders", "name": "orders"}}})
+
+    The logger's name is the label, and extra values are fields: bool, int and float keep their types, and of others
+    str() makes text. An exception has the fields ``exception.type``, ``exception.message`` and
+    ``exception.stacktrace``, and ``stack_info=True`` the field ``stack``. The message is logging's own, without what a
+    formatter might add to it.
+
+    When emit() has returned, the record survives the process: there is no buffer. Safe in threads, which do not wait for
+    each other, and in a child of os.fork().
+    """
+
+    # So many statements have a place in the dictionary; those that come later are one without a place.
+    _MOST_SITES = 10_000
+
+    def __init__(self, store=None, *, directory=None, name=None, level=logging.NOTSET, **options):
+        """store      where to: a Store, which stays open when the handler is closed
+        directory  instead: that of a store of the handler's own, which it opens and closes
+        name       and what that one's files' names begin with
+        level      the lowest level of logging that the handler takes
+        options    those of Store
+        """
+        if (store is None) == (directory is None or name is None):
+            raise TypeError("Handler takes a store, or a directory and a name")
+        super().__init__(level)
+        self._owns_store = store is None
+        self.store = Store(directory, name, **options) if store is None else store
+        self._loggers = {}
+        self._sites = {}
+
+    def handle(self, record):
+        """As that of logging, but without a lock: what C does is safe in threads, and so is what is here."""
+        result = self.filter(record)
+        if result:
+            self.emit(result if isinstance(result, logging.LogRecord) else record)
+        return result
+
+    def emit(self, record):
+        try:
+            logger = self._loggers.get(record.name)
+            if logger is None:
+                logger = self.store.logger(record.name)
+                if logger is None:
+                    return
+                self._loggers[record.name] = logger
+            level = _level(record.levelno)
+            if level > logger.contents.level:
+                self._record(logger, level, record)
+        except Exception:  # As logging's own handlers do.
+            self.handleError(record)
+
+    def _record(self, logger, level, record):
+        values = vars(record)
+        # Most have none of their own.
+        pairs = [pair for pair in values.items() if pair[0] not in _STANDARD] if len(values) > _FEWEST else []
+        if record.exc_info:
+            pairs += self._exception(record)
+        elif record.exc_text:
+            pairs.append(("exception.stacktrace", record.exc_text))
+        if record.stack_info:
+            pairs.append(("stack", record.stack_info))
+        message = ctypes.c_char_p(_text(record.getMessage()))
+        library.mmlog_record_fields(
+            logger, level, self._site(record), _fields(pairs) if pairs else None, len(pairs), b"%s", message)
+
+    def _site(self, record):
+        key = (record.pathname, record.lineno)
+        site = self._sites.get(key)
+        if site is not None:
+            return site
+        if len(self._sites) >= self._MOST_SITES:
+            key = ("", 0)
+        site = _library.Site(_text(key[0]), _text(record.funcName or "") if key[1] else b"", key[1])
+        # Of all handlers and all threads the first one, which lives for ever.
+        site = self._sites[key] = _immortal.setdefault(key, site)
+        return site
+
+    def _exception(self, record):
+        kind, value, _ = record.exc_info
+        if kind is None:
+            return []
+        name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
+        text = record.exc_text or (self.formatter or _formatter).formatException(record.exc_info)
+        return [("exception.type", name), ("exception.message", str(value)), ("exception.stacktrace", text)]
+
+    def flush(self):
+        """Does nothing: a record is safe from the death of the process when its call returns. See Store.flush()."""
+
+    def close(self):
+        if self._owns_store:
+            self.store.close()
+        super().close()
+
+
+# C refers to these for ever.
+_immortal = {}
+_formatter = logging.Formatter()
+
+
+def _fields(pairs):
+    """Fields with the types of their values, in C. The result keeps alive what it points to."""
+    kinds, members = [], []
+    for name, value in pairs:
+        kind, length = TEXT, 0
+        if isinstance(value, bool):
+            kind = BOOL
+        elif isinstance(value, int) and -(1 << 63) <= value < 1 << 64:
+            kind = INT if value < 1 << 63 else UINT
+        elif isinstance(value, float):
+            kind = DOUBLE
+        else:
+            value = bytes(value) if isinstance(value, (bytes, bytearray)) else _bytes(str(value))
+            length = len(value)
+        kinds.append(kind)
+        members += (_name(name), kind, length, value)
+    return ctypes.byref(_library.fields_of(tuple(kinds))(*members))
+
+
+@functools.lru_cache(maxsize=1000)
+def _name(name):
+    return _text(str(name))

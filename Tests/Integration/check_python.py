@@ -1,0 +1,284 @@
+"""The Python package, with a real library and the real mmlog-decode: called by check_python.sh."""
+
+import json
+import logging
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import warnings
+
+import mmlog
+
+DECODE = os.environ["MMLOG_DECODE"]
+
+
+def records(directory):
+    """What mmlog-decode says of a log."""
+    run = subprocess.run([DECODE, "--json", directory], check=False, capture_output=True)
+    return [json.loads(line) for line in run.stdout.splitlines()]
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.directory = os.path.join(folder.name, "log")
+
+    def logger(self, store, name="tests.python"):
+        logger = logging.Logger(name, 1)
+        logger.addHandler(mmlog.Handler(store))
+        return logger
+
+
+class HandlerTests(Case):
+    def test_levels_labels_and_places_are_kept(self):
+        numbers = {5: "trace", 10: "debug", 20: "info", 25: "notice", 30: "warning", 40: "error", 50: "critical", 99: "critical"}
+        with mmlog.Store(self.directory, "levels") as store:
+            log = self.logger(store, "orders.matching")
+            for number in numbers:
+                log.log(number, "level %d", number)
+        found = records(self.directory)
+        self.assertEqual([record["severity_text"] for record in found], list(numbers.values()))
+        self.assertEqual({record["scope_name"] for record in found}, {"orders.matching"})
+        self.assertEqual([record["body"] for record in found], [f"level {number}" for number in numbers])
+        self.assertTrue(found[0]["code_file_path"].endswith("check_python.py"), found[0])
+        self.assertEqual(found[0]["code_function_name"], "test_levels_labels_and_places_are_kept")
+
+    def test_extra_values_keep_their_types(self):
+        values = {
+            "an_int": -7, "large": 1 << 63, "larger": 1 << 64, "ratio": 0.1, "flag": True, "text": "Ä\0b", "nothing": None,
+            "bytes": b"\xc3\xa4", "list": [1, 2],
+        }
+        with mmlog.Store(self.directory, "extra") as store:
+            self.logger(store).info("fields", extra=values)
+        (found,) = records(self.directory)
+        expected = {**values, "large": str(1 << 63), "larger": str(1 << 64), "nothing": "None", "bytes": "ä", "list": "[1, 2]"}
+        self.assertEqual(found["attributes"], expected)
+
+    def test_exceptions_are_fields(self):
+        with mmlog.Store(self.directory, "exceptions") as store:
+            log = self.logger(store)
+            try:
+                {}["missing"]
+            except KeyError:
+                log.exception("no such order", stack_info=True)
+            log.error("none is handled", exc_info=True)
+        found, other = records(self.directory)
+        self.assertEqual(found["severity_text"], "error")
+        self.assertEqual(found["body"], "no such order")
+        fields = found["attributes"]
+        self.assertEqual(fields["exception.type"], "KeyError")
+        self.assertEqual(fields["exception.message"], "'missing'")
+        self.assertTrue(fields["exception.stacktrace"].startswith("Traceback (most recent call last):\n"), fields)
+        self.assertTrue(fields["exception.stacktrace"].endswith("KeyError: 'missing'"), fields)
+        self.assertIn("test_exceptions_are_fields", fields["stack"])
+        self.assertEqual(other.get("attributes", {}), {})
+
+    def test_odd_messages_are_whole(self):
+        messages = ["", "%s %d %n", "zero \0 byte", "half \ud800 of one", "ä" * 70_000, "{}"]
+        with mmlog.Store(self.directory, "odd") as store:
+            log = self.logger(store, "odd \0 label")
+            for message in messages:
+                log.info("%s", message)
+            log.info(messages[1])
+        found = [record["body"] for record in records(self.directory)]
+        self.assertEqual(found, ["", "%s %d %n", "zero \\x00 byte", "half ? of one", "ä" * 70_000, "{}", "%s %d %n"])
+
+    def test_levels_can_be_set(self):
+        with mmlog.Store(self.directory, "set", level=mmlog.WARNING) as store:
+            log = self.logger(store, "db.pool")
+            log.info("below")
+            store.set_level(mmlog.DEBUG, "db.*")
+            log.debug("above")
+        self.assertEqual([record["body"] for record in records(self.directory)], ["above"])
+
+    def test_a_configuration_opens_and_closes_a_store(self):
+        import logging.config
+        handler = {"class": "mmlog.Handler", "directory": self.directory, "name": "configured", "level": "INFO"}
+        logging.config.dictConfig({
+            "version": 1, "handlers": {"mmlog": handler},
+            "loggers": {"configured": {"handlers": ["mmlog"], "level": "DEBUG", "propagate": False}},
+        })
+        log = logging.getLogger("configured")
+        log.debug("below")
+        log.info("kept")
+        (made,) = log.handlers
+        made.close()
+        log.info("after the end")
+        self.assertEqual([record["body"] for record in records(self.directory)], ["kept"])
+        self.assertFalse([name for name in os.listdir(self.directory) if name.endswith(".ring")])
+
+    def test_what_cannot_be_logged_is_said_as_by_other_handlers(self):
+        class Bad:
+            def __str__(self):
+                raise ValueError("not today")
+
+        with mmlog.Store(self.directory, "bad") as store:
+            log = self.logger(store)
+            errors, log.handlers[0].handleError = [], lambda record: errors.append(record.msg)
+            log.info("bad", extra={"value": Bad()})
+            log.info("good")
+        self.assertEqual(errors, ["bad"])
+        self.assertEqual([record["body"] for record in records(self.directory)], ["good"])
+
+
+class StoreTests(Case):
+    def test_what_is_wrong_is_an_error_that_says_so(self):
+        with self.assertRaises(mmlog.Error) as caught:
+            mmlog.Store("/proc/nowhere/log", "name")
+        self.assertIn("/proc/nowhere", str(caught.exception))
+        with self.assertRaises(mmlog.Error):
+            mmlog.Store(self.directory, "a/b")
+        with self.assertRaises(mmlog.Error):
+            mmlog.Store(self.directory, "name", ring_size=1)
+        with self.assertRaises(ValueError):
+            mmlog.Store(self.directory, "name", full_ring="explode")
+        with self.assertRaises(TypeError):
+            mmlog.Handler()
+
+    def test_flushed_records_are_in_an_archive(self):
+        store = mmlog.Store(self.directory, "flushed")
+        self.logger(store).info("one")
+        store.flush(disk=True)
+        run = subprocess.run([DECODE, "--format", "message", *self.archives()], check=False, capture_output=True)
+        self.assertEqual(run.stdout, b"one\n")
+        store.close()
+        store.close()
+        with self.assertRaises(ValueError):
+            store.flush()
+
+    def archives(self):
+        return [os.path.join(self.directory, name) for name in os.listdir(self.directory) if not name.endswith(".ring")]
+
+    def test_a_full_ring_loses_and_counts_or_waits(self):
+        count, text = 400, "x" * 4000
+        for policy in ("drop", "wait"):
+            directory = self.directory + policy
+            with mmlog.Store(directory, "full", ring_size=256 << 10, full_ring=policy, full_ring_wait=30) as store:
+                log = self.logger(store)
+                for number in range(count):
+                    log.info("%d %s", number, text)
+                lost = store.lost_records
+            found = [int(record["body"].split()[0]) for record in records(directory) if text in record["body"]]
+            self.assertEqual(len(found) + lost, count, policy)
+            self.assertEqual(found, sorted(set(found)), policy)
+            if policy == "wait":
+                self.assertEqual(lost, 0)
+
+
+class DeathTests(Case):
+    def test_threads(self):
+        with mmlog.Store(self.directory, "threads") as store:
+            log = self.logger(store)
+
+            def work(thread):
+                for number in range(2000):
+                    log.info("%d %d", thread, number, extra={"thread_number": thread})
+
+            threads = [threading.Thread(target=work, args=(thread,)) for thread in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        found = [tuple(map(int, record["body"].split())) for record in records(self.directory)]
+        self.assertEqual(len(found), 8000)
+        for thread in range(4):
+            self.assertEqual([number for other, number in found if other == thread], list(range(2000)))
+
+    def test_a_child_of_fork_logs_for_itself(self):
+        store = mmlog.Store(self.directory, "forked")
+        log = self.logger(store)
+        log.info("parent before")
+        children = []
+        for number in range(3):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", DeprecationWarning)
+                child = os.fork()
+            if child == 0:
+                try:
+                    log.info("child %d", number)
+                    self.logger(store, f"other.{number}").info("other %d", number)
+                    if number == 1:
+                        store.close()
+                    if number == 2:
+                        os.kill(os.getpid(), signal.SIGKILL)
+                finally:
+                    os._exit(0)
+            children.append(child)
+        statuses = [os.waitpid(child, 0)[1] for child in children]
+        self.assertEqual(statuses, [0, 0, signal.SIGKILL])
+        log.info("parent after")
+        store.close()
+        found = sorted(record["body"] for record in records(self.directory))
+        expected = [f"{kind} {number}" for kind in ("child", "other") for number in range(3)] + ["parent after", "parent before"]
+        self.assertEqual(found, expected)
+
+    def test_a_record_whose_call_has_returned_survives_sigkill(self):
+        program = (
+            "import logging, mmlog, sys, threading\n"
+            "log = logging.getLogger('killed')\n"
+            "log.setLevel(logging.DEBUG)\n"
+            "log.addHandler(mmlog.Handler(directory=sys.argv[1], name='killed', ring_size=1 << 20))\n"
+            "threading.Thread(target=lambda: [log.debug('beside %d', i) for i in range(10**9)], daemon=True).start()\n"
+            "for number in range(10**9):\n"
+            "    log.info('number %d', number, extra={'number': number})\n"
+            "    sys.stdout.write(f'{number}\\n')\n"
+            "    sys.stdout.flush()\n"
+        )
+        for target in (1, 500, 5000):
+            directory = f"{self.directory}{target}"
+            child = subprocess.Popen([sys.executable, "-c", program, directory], stdout=subprocess.PIPE)
+            told = -1
+            while told < target:
+                told = int(child.stdout.readline())
+            child.kill()
+            rest = child.communicate()[0].split(b"\n")
+            self.assertEqual(child.returncode, -signal.SIGKILL)
+            told = max([told, *[int(line) for line in rest[:-1] if line]])
+            found = [record["attributes"]["number"] for record in records(directory) if "number" in record["attributes"]]
+            self.assertEqual(found, list(range(len(found))))
+            self.assertGreater(len(found), told)
+
+
+def timing():
+    """Processor time of the caller for each call of logging, with other handlers beside it."""
+    with tempfile.TemporaryDirectory() as folder:
+        class Nothing(logging.Handler):
+            def emit(self, record):
+                pass
+
+        store = mmlog.Store(os.path.join(folder, "log"), "timing", ring_size=64 << 20, full_ring_wait=60)
+        handlers = {
+            "no handler's work": Nothing(),
+            "mmlog.Handler": mmlog.Handler(store),
+            "logging.FileHandler": logging.FileHandler(os.path.join(folder, "text")),
+        }
+        handlers["logging.FileHandler"].setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s %(message)s"))
+        best = {name: [float("inf")] * 2 for name in handlers}
+        count = 20_000
+        for _ in range(5):
+            for name, handler in handlers.items():
+                log = logging.Logger("orders.matching", logging.INFO)
+                log.addHandler(handler)
+                for kind, extra in enumerate((None, {"venue": "XETRA", "attempt": 3, "late_ms": 12.5})):
+                    start = time.thread_time()
+                    for number in range(count):
+                        log.info("order %d accepted for %s", number, "alice", extra=extra)
+                    best[name][kind] = min(best[name][kind], (time.thread_time() - start) / count * 1e6)
+        handlers["logging.FileHandler"].close()
+        store.close()
+    print("microseconds of the caller             plain   with three fields")
+    for name, (plain, fields) in best.items():
+        print(f"  {name:32}  {plain:7.2f}   {fields:7.2f}")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["timing"]:
+        timing()
+    else:
+        unittest.main(verbosity=1)
