@@ -31,6 +31,15 @@ public struct HTTPCalls: Sendable {
     exchange.end(status: order.id & 0xFF, size: order.quantity)
   }
 
+  /// So many of them, with nothing else between: each is less than what it takes to call a function.
+  @inline(never)
+  public func unrecorded(times count: Int) {
+    for id in 0..<count {
+      let exchange = off.begin(method: "GET", url: "https://shop.example/orders?token=5f2b9c")
+      exchange.end(status: id & 0xFF, size: id)
+    }
+  }
+
   /// How many bytes ``redact()`` reads.
   public var bodySize: Int { body.count }
 

@@ -8,18 +8,42 @@ extension HTTPLog {
   /// A value: copy it, keep it, send it to another thread, end it anywhere. One that is never ended
   /// is what readers list as open, and of a process that died, as what was in flight.
   public struct Exchange: Sendable {
-    @usableFromInline let shared: Shared?
-    @usableFromInline let span: Logger.Span?
-    /// What the end needs of the beginning, and further logs; nil: nothing.
-    @usableFromInline private(set) var extra: Extra?
+    /// Nil: it is not recorded. One value, so that the compiler knows behind a level that is off that
+    /// nothing is left to do.
+    @usableFromInline private(set) var recorded: Recorded?
+
+    /// What is recorded of it. In this log nothing may be, and in a further one something.
+    @usableFromInline
+    struct Recorded: Sendable {
+      @usableFromInline let shared: Shared?
+      @usableFromInline let span: Logger.Span?
+      /// What the end needs of the beginning, and further logs; nil: nothing.
+      @usableFromInline var extra: Extra?
+
+      init(_ shared: Shared?, _ span: Logger.Span?, _ extra: Extra?) {
+        (self.shared, self.span, self.extra) = (shared, span, extra)
+      }
+
+      // Here, so that nothing of an exchange that is not recorded has to be in memory.
+      @usableFromInline @inline(never)
+      func end(_ status: Int, _ headers: () -> HTTPHeaders, _ size: Int?, _ place: Place) {
+        Exchange(self).end(status, headers, size, place)
+      }
+    }
 
     /// One that is not recorded.
     @inlinable @inline(__always)
-    init() { (shared, span, extra) = (nil, nil, nil) }
+    init() { recorded = nil }
+
+    private init(_ recorded: Recorded) { self.recorded = recorded }
 
     init(_ shared: Shared, _ span: Logger.Span, _ extra: Extra?) {
-      (self.shared, self.span, self.extra) = (shared, span, extra)
+      recorded = Recorded(shared, span, extra)
     }
+
+    var shared: Shared? { recorded?.shared }
+    var span: Logger.Span? { recorded?.span }
+    var extra: Extra? { recorded?.extra }
 
     /// Few exchanges have it, and the others need not count its references.
     @usableFromInline
@@ -44,15 +68,21 @@ extension HTTPLog {
 
     /// With the same exchange in further logs, those in which it is recorded.
     func adding(_ others: [Exchange]) -> Exchange {
+      if others.isEmpty { return self }
       var exchange = self
-      if !others.isEmpty { exchange.extra = Extra(extra, others) }
+      exchange.recorded = Recorded(shared, span, Extra(extra, others))
       return exchange
     }
 
     var others: [Exchange] { extra?.others ?? [] }
 
     /// Whether its beginning was recorded, in this log or in a further one.
-    @inlinable public var isRecorded: Bool { shared != nil || extra != nil }
+    @inlinable public var isRecorded: Bool {
+      @inline(__always) get {
+        guard case .some = recorded else { return false }
+        return true
+      }
+    }
 
     /// The number of the exchange in its ``HTTPLog``, from 1; 0 where exchanges are not counted,
     /// because neither ``Elements/serialNumber``, ``Options/sampling`` nor ``Options/reporter``
@@ -78,12 +108,11 @@ extension HTTPLog {
       file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
       column: UInt32 = #column
     ) {
-      guard isRecorded else { return }
-      end(status, headers, size, Place(file, function, line, column))
+      guard let recorded else { return }
+      recorded.end(status, headers, size, Place(file, function, line, column))
     }
 
-    @usableFromInline @inline(never)
-    func end(_ status: Int, _ headers: () -> HTTPHeaders, _ size: Int?, _ place: Place) {
+    private func end(_ status: Int, _ headers: () -> HTTPHeaders, _ size: Int?, _ place: Place) {
       endOne(status, headers, size, place)
       guard let extra else { return }
       for other in extra.others { other.endOne(status, headers, size, place) }
