@@ -133,6 +133,9 @@ let package = Package(
           condition: .when(traits: ["Tracing"])),
       ]),
 
+    // Reads JSON, for programs.
+    .target(name: "MMLogJSON"),
+
     // For C: mmlog.h with what is in C of it, and the rest, which C calls.
     .target(name: "CMMLogC", dependencies: ["CMMLogWriter"]),
     .target(name: "MMLogC", dependencies: ["CMMLogC", "MMLog", "CMMLogWriter"]),
@@ -172,7 +175,11 @@ let package = Package(
     .executableTarget(name: "mmlog-incident", dependencies: ["MMLog"], path: "Examples/Incident"),
     .executableTarget(
       name: "mmlog-c-service", dependencies: ["CMMLogC", "MMLogC"], path: "Examples/CService"),
-    .executableTarget(name: "mmlog-pipe", dependencies: ["MMLog", "CommandLineTool"]),
+    .executableTarget(
+      name: "mmlog-pipe",
+      dependencies: [
+        "MMLog", "MMLogReader", "MMLogJSON", "MMLogSystem", "CommandLineTool",
+      ]),
     .executableTarget(
       name: "mmlog-demo",
       dependencies: ["MMLog", "MMLogReader", "MMLogSystem", "CMMLogCore", "CommandLineTool"]),
@@ -280,7 +287,8 @@ let package = Package(
     .testTarget(
       name: "DecodeTests",
       dependencies: [
-        "mmlog-decode", "mmlogctl", "mmlog-pipe", "mmlog-incident", "CommandLineTool", "MMLog", "MMLogStorage",
+        "mmlog-decode", "mmlogctl", "mmlog-pipe", "mmlog-incident", "CommandLineTool", "MMLog",
+        "MMLogStorage",
         "MMLogFormat", "MMLogSystem", "TestSupport",
       ]),
     // Processes that are killed: what they log, the campaign that kills them, and what cuts their
@@ -350,8 +358,8 @@ if Context.environment["MMLOG_SHIP"] != nil {
     .target(
       name: "MMLogDestinations",
       dependencies: [
-        "MMLogShipping", "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem", "CCurl",
-        "CLibDeflate", "CRDKafka",
+        "MMLogShipping", "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogJSON", "MMLogSystem",
+        "CCurl", "CLibDeflate", "CRDKafka",
       ]),
     .executableTarget(
       name: "mmlog-ship",

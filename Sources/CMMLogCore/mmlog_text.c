@@ -56,13 +56,13 @@ struct mmlog_regex {
 };
 
 struct mmlog_regex *mmlog_regex_compile(
-    const char *pattern, bool ignores_case, char *problem, size_t problem_size) {
+    const char *pattern, bool ignores_case, bool finds_groups, char *problem, size_t problem_size) {
   struct mmlog_regex *regex = malloc(sizeof *regex);
   if (regex == NULL) {
     snprintf(problem, problem_size, "Memory exhausted");
     return NULL;
   }
-  int flags = REG_EXTENDED | REG_NOSUB | (ignores_case ? REG_ICASE : 0);
+  int flags = REG_EXTENDED | (finds_groups ? 0 : REG_NOSUB) | (ignores_case ? REG_ICASE : 0);
   int error = regcomp(&regex->compiled, pattern, flags);
   if (error == 0) return regex;
   regerror(error, &regex->compiled, problem, problem_size);
@@ -78,18 +78,19 @@ struct mmlog_regex *mmlog_regex_compile(
 
 // The address sanitizer takes what regexec(3) is given for a string that ends with a zero, whatever
 // REG_STARTEND says.
-static int match(const regex_t *compiled, const void *text, size_t count, regmatch_t *range) {
+static int match(
+    const regex_t *compiled, const void *text, size_t count, size_t ranges, regmatch_t *range) {
 #ifdef MMLOG_ADDRESS_SANITIZER
   char *string = malloc(count + 1);
   if (string == NULL) return REG_ESPACE;
   memcpy(string, text, count);
   string[count] = 0;
-  int error = regexec(compiled, string, 1, range, REG_STARTEND);
+  int error = regexec(compiled, string, ranges, range, REG_STARTEND);
   free(string);
   return error;
 #else
   (void)count;
-  return regexec(compiled, text, 1, range, REG_STARTEND);
+  return regexec(compiled, text, ranges, range, REG_STARTEND);
 #endif
 }
 
@@ -97,8 +98,21 @@ int mmlog_regex_matches(const struct mmlog_regex *regex, const void *text, size_
   // regoff_t is an int.
   if (count > INT32_MAX) count = INT32_MAX;
   regmatch_t range = {.rm_so = 0, .rm_eo = (regoff_t)count};
-  int error = match(&regex->compiled, text, count, &range);
+  int error = match(&regex->compiled, text, count, 1, &range);
   return error == 0 ? 1 : error == REG_NOMATCH ? 0 : -1;
+}
+
+int mmlog_regex_group(
+    const struct mmlog_regex *regex, const void *text, size_t count, size_t group, size_t *start,
+    size_t *end) {
+  regmatch_t ranges[32] = {{.rm_so = 0, .rm_eo = (regoff_t)(count > INT32_MAX ? INT32_MAX : count)}};
+  if (group >= sizeof ranges / sizeof *ranges || group > regex->compiled.re_nsub) return 0;
+  int error = match(&regex->compiled, text, count, group + 1, ranges);
+  if (error != 0) return error == REG_NOMATCH ? 0 : -1;
+  if (ranges[group].rm_so < 0) return 0;
+  *start = (size_t)ranges[group].rm_so;
+  *end = (size_t)ranges[group].rm_eo;
+  return 1;
 }
 
 void mmlog_regex_free(struct mmlog_regex *regex) {

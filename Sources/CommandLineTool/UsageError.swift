@@ -75,7 +75,7 @@ extension UsageError {
       "'\(operand)' is one \(operands.placeholder) too many; give at most \(maximum)")
   }
 
-  static func badValue(
+  package static func badValue(
     _ value: String, of option: Option, expected: String
   ) -> UsageError {
     UsageError("'\(value)' is not a value of '--\(option.long)'; it takes \(expected)")

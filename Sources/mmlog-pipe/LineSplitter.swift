@@ -1,7 +1,7 @@
 import Glibc
 
-/// Collects what was read until there is a line end, in one buffer that grows up to the longest
-/// line.
+/// Collects what was read until there is a line end, or all lines of a record, in one buffer that
+/// grows up to the longest line.
 struct LineSplitter: ~Copyable {
   private var buffer: UnsafeMutableRawBufferPointer
   /// What of the buffer is filled.
@@ -10,11 +10,20 @@ struct LineSplitter: ~Copyable {
   private var taken = 0
   /// Where a line end has not been searched for yet.
   private var searched = 0
+  /// What has been passed on.
+  private var passed = 0
+  /// Where the last line ends of a record that is pending: more lines may belong to it.
+  private var pendingEnd: Int?
+  /// How many records that were pending have ended.
+  private var ended = 0
+  private var joiner: LineJoiner?
   private let longest: Int
 
-  /// - Parameter longest: Longer lines are given in pieces of so many bytes.
-  init(longest: Int) {
-    self.longest = longest
+  /// - Parameters:
+  ///   - longest: Longer lines are given in pieces of so many bytes.
+  ///   - joiner: Which lines are one record; nil: each is one.
+  init(longest: Int, joiner: LineJoiner?) {
+    (self.longest, self.joiner) = (longest, joiner)
     buffer = .allocate(byteCount: 1 << 16, alignment: 16)
   }
 
@@ -30,32 +39,69 @@ struct LineSplitter: ~Copyable {
   }
 
   /// Says that so many bytes were put into ``space``.
-  ///
-  /// - Returns: These bytes, valid until there is to be ``space`` again.
-  mutating func add(_ count: Int) -> UnsafeRawBufferPointer {
-    filled += count
-    return slice(filled - count, filled)
-  }
+  mutating func add(_ count: Int) { filled += count }
 
-  /// Takes all complete lines, without their ends, and pieces of one that is too long.
-  mutating func forEachLine(_ body: (UnsafeRawBufferPointer, _ isTerminated: Bool) -> Void) {
+  /// The number of the record whose lines ``forEachRecord(_:)`` has not given yet; nil: there is none.
+  var pendingRecord: Int? { isPending ? ended : nil }
+
+  private var isPending: Bool { pendingEnd != nil }
+
+  /// Takes all complete records, without their last line ends, and pieces of a line that is too
+  /// long.
+  mutating func forEachRecord(_ body: (UnsafeRawBufferPointer, _ isTerminated: Bool) -> Void) {
+    let joins = joiner != nil
     while let end = nextEnd() {
-      body(slice(taken, end), true)
-      taken = end + 1
-      searched = taken
+      searched = end + 1
+      if joins {
+        join(lineEndingAt: end, body)
+      } else {
+        body(slice(taken, end), true)
+        taken = end + 1
+      }
     }
     searched = filled
-    while filled - taken >= longest {
+    if filled - lineStart >= longest { endPending(body) }
+    while filled - lineStart >= longest {
       body(slice(taken, taken + longest), false)
       taken += longest
     }
   }
 
-  /// Takes what is left: a last line without an end.
+  /// Takes the record that is pending, as no more lines belong to it.
+  mutating func endPending(_ body: (UnsafeRawBufferPointer, _ isTerminated: Bool) -> Void) {
+    guard let end = pendingEnd else { return }
+    body(slice(taken, end), true)
+    (taken, pendingEnd, ended) = (end + 1, nil, ended + 1)
+  }
+
+  /// Takes what is left, such as a last line without an end.
   mutating func finish(_ body: (UnsafeRawBufferPointer, _ isTerminated: Bool) -> Void) {
+    let line = slice(lineStart, filled)
+    if isPending, !line.isEmpty, joiner?.takes(line) == true { pendingEnd = nil }
+    endPending(body)
     if filled > taken { body(slice(taken, filled), false) }
     taken = filled
   }
+
+  /// What has come since the last time and may be passed on: all but lines that are pending. Valid
+  /// until there is to be ``space`` again.
+  mutating func takePassable() -> UnsafeRawBufferPointer {
+    let start = passed
+    passed = max(passed, isPending ? taken : filled)
+    return slice(start, passed)
+  }
+
+  private mutating func join(
+    lineEndingAt end: Int, _ body: (UnsafeRawBufferPointer, _ isTerminated: Bool) -> Void
+  ) {
+    let line = slice(lineStart, end)
+    let belongs = joiner?.takes(line) ?? false
+    if !belongs || end - taken > LineJoiner.largest { endPending(body) }
+    pendingEnd = end
+  }
+
+  /// Where the line begins of which there is no end yet.
+  private var lineStart: Int { pendingEnd.map { $0 + 1 } ?? taken }
 
   private func slice(_ start: Int, _ end: Int) -> UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(rebasing: buffer[start..<end])
@@ -73,6 +119,8 @@ struct LineSplitter: ~Copyable {
     memmove(base, base + taken, filled - taken)
     filled -= taken
     searched -= taken
+    passed = max(0, passed - taken)
+    pendingEnd = pendingEnd.map { $0 - taken }
     taken = 0
   }
 

@@ -7,6 +7,11 @@ struct Pipe {
   private let store: LogStore
   private let log: Logger
   private let level: Level
+  private let levels: LevelRule?
+  private let joiner: LineJoiner?
+  private let takesFields: Bool
+  /// Whether no rule says anything of a line.
+  private let isPlain: Bool
 
   init(_ arguments: Arguments) throws {
     var configuration = LogStore.Configuration()
@@ -25,6 +30,12 @@ struct Pipe {
       }
     }
     configuration.hashChain = arguments.isSet(.hashChain)
+    levels = try arguments.value(of: .levelFrom).map { text throws(UsageError) in
+      try LevelRule(text)
+    }
+    joiner = try arguments.value(of: .join).map { text throws(UsageError) in try LineJoiner(text) }
+    takesFields = arguments.isSet(.fields)
+    isPlain = levels == nil && !takesFields
     let name = arguments.required(.name)
     level = Level(name: arguments.required(.level)) ?? .info
     store = try LogStore(
@@ -41,25 +52,36 @@ struct Pipe {
   ///   then too.
   func run(tee: StandardOutput?) throws -> Program.Status {
     let input = try StoppableInput()
-    var lines = LineSplitter(longest: Logger.longestLine)
+    var lines = LineSplitter(longest: Logger.longestLine, joiner: joiner)
     var tee = tee
     var failure: (any Error)?
+    // The record that more lines may belong to, and since when.
+    var pending = (record: -1, since: ContinuousClock.now)
+    func passOn() {
+      do {
+        try tee?.append(RawSpan(_unsafeBytes: lines.takePassable()))
+        try tee?.flush()
+      } catch {
+        // The lines are still to be recorded.
+        (failure, tee) = (error, nil)
+      }
+    }
     do {
-      while let count = try input.read(into: lines.space) {
-        let new = lines.add(count)
-        lines.forEachLine { record($0, isTerminated: $1) }
-        do {
-          try tee?.append(RawSpan(_unsafeBytes: new))
-          try tee?.flush()
-        } catch {
-          // The lines are still to be recorded.
-          (failure, tee) = (error, nil)
+      while true {
+        if let number = lines.pendingRecord, try hasEnded(number, &pending, input) {
+          lines.endPending { record($0, isTerminated: $1) }
+          passOn()
         }
+        guard let count = try input.read(into: lines.space) else { break }
+        lines.add(count)
+        lines.forEachRecord { record($0, isTerminated: $1) }
+        passOn()
       }
     } catch {
       failure = error
     }
     lines.finish { record($0, isTerminated: $1) }
+    passOn()
     try close()
     if let failure { throw failure }
     return store.losses.isEmpty ? .success : .failure
@@ -71,7 +93,34 @@ struct Pipe {
     StandardError.write("mmlog-pipe: records were lost or cut; mmlog-decode says how many\n")
   }
 
-  private func record(_ line: UnsafeRawBufferPointer, isTerminated: Bool) {
-    log.record(line: line, level, isTerminated: isTerminated)
+  /// Whether the record that is pending is to wait no longer for more lines.
+  private func hasEnded(
+    _ record: Int, _ pending: inout (record: Int, since: ContinuousClock.Instant),
+    _ input: borrowing StoppableInput
+  ) throws(SystemError) -> Bool {
+    let now = ContinuousClock.now
+    if pending.record != record { pending = (record, now) }
+    if now - pending.since >= LineJoiner.longest { return true }
+    return try !input.isReady(within: LineJoiner.patience)
   }
+
+  private func record(_ line: UnsafeRawBufferPointer, isTerminated: Bool) {
+    if isPlain { return log.record(line: line, level, isTerminated: isTerminated) }
+    if takesFields, isTerminated, let object = JSONLine(line, levels: jsonLevels) {
+      return log.log(
+        level: object.level ?? level, text: object.message, metadata: object.fields, at: .none)
+    }
+    guard let levels else { return log.record(line: line, level, isTerminated: isTerminated) }
+    let (found, message) = levels.read(line)
+    log.record(line: message, found ?? level, isTerminated: isTerminated)
+  }
+
+  private var jsonLevels: LevelRule? {
+    if case .json = levels?.kind { levels } else { nil }
+  }
+}
+
+extension Logger.SourceLocation {
+  /// Of a line, nobody knows where it was logged.
+  fileprivate static let none = Self(file: "", function: "", line: 0)
 }

@@ -26,18 +26,31 @@ struct StoppableInput: ~Copyable {
   ///
   /// - Returns: How many bytes; nil at the end of the input, and after a signal.
   func read(into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int? {
+    if try wait(upTo: -1) == .stopped { return nil }
+    let count = try input.read(into: buffer)
+    return count == 0 ? nil : count
+  }
+
+  /// Whether there is something to read, or nothing will be, within so many milliseconds.
+  func isReady(within milliseconds: Int) throws(SystemError) -> Bool {
+    try wait(upTo: CInt(clamping: milliseconds)) != .silent
+  }
+
+  private enum Event { case input, stopped, silent }
+
+  private func wait(upTo milliseconds: CInt) throws(SystemError) -> Event {
     var waiting = [
       pollfd(fd: 0, events: Int16(POLLIN), revents: 0),
       pollfd(fd: StopSignal.ends.read, events: Int16(POLLIN), revents: 0),
     ]
-    while poll(&waiting, 2, -1) < 0 {
+    while true {
+      let count = poll(&waiting, 2, milliseconds)
+      if count == 0 { return .silent }
+      if count > 0 { return waiting[1].revents != 0 ? .stopped : .input }
       guard errno == EINTR else {
         throw SystemError(call: .poll, errno: errno, path: "standard input")
       }
     }
-    if waiting[1].revents != 0 { return nil }
-    let count = try input.read(into: buffer)
-    return count == 0 ? nil : count
   }
 }
 

@@ -22,11 +22,15 @@ const void *mmlog_find_any_case(
 // regcomp(3), regexec(3), regfree(3). A compiled pattern is on the heap: regex_t is no type for
 // Swift, which cannot import what it is made of. `pattern` ends with a zero byte. Returns NULL if
 // it is wrong, with what is wrong as a text in `problem`. Matching: 1 or 0, -1 if there was no
-// memory; any thread.
+// memory; any thread. Where a group is, up to the 31st, is only known of a pattern that was compiled
+// for that.
 struct mmlog_regex;
 struct mmlog_regex *mmlog_regex_compile(
-    const char *pattern, bool ignores_case, char *problem, size_t problem_size);
+    const char *pattern, bool ignores_case, bool finds_groups, char *problem, size_t problem_size);
 int mmlog_regex_matches(const struct mmlog_regex *regex, const void *text, size_t count);
+int mmlog_regex_group(
+    const struct mmlog_regex *regex, const void *text, size_t count, size_t group, size_t *start,
+    size_t *end);
 void mmlog_regex_free(struct mmlog_regex *regex);
 
 // The name of one of Swift's functions as the source has it, to be freed; null if it is no such

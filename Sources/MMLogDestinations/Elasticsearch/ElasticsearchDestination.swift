@@ -1,4 +1,5 @@
 import MMLogFormat
+import MMLogJSON
 import MMLogReader
 package import MMLogShipping
 

@@ -12,11 +12,19 @@ package final class RegularExpression: @unchecked Sendable {
     package let text: String
   }
 
-  /// - Parameter ignoresCase: Whether ASCII letters match in either case.
-  package init(_ pattern: String, ignoresCase: Bool) throws(Problem) {
+  /// - Parameters:
+  ///   - pattern: The pattern, as the system has it.
+  ///   - ignoresCase: Whether ASCII letters match in either case.
+  ///   - findsGroups: Whether ``range(ofGroup:in:)`` is called: searches take longer then.
+  package init(
+    _ pattern: String, ignoresCase: Bool, findsGroups: Bool = false
+  ) throws(Problem) {
     guard !pattern.utf8.contains(0) else { throw Problem(text: "a zero byte cannot be matched") }
     var problem = [CChar](repeating: 0, count: 128)
-    guard let compiled = mmlog_regex_compile(pattern, ignoresCase, &problem, problem.count) else {
+    guard
+      let compiled = mmlog_regex_compile(
+        pattern, ignoresCase, findsGroups, &problem, problem.count)
+    else {
       throw Problem(
         text: problem.withUnsafeBytes { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) })
     }
@@ -34,6 +42,18 @@ package final class RegularExpression: @unchecked Sendable {
       }
     }
     return mmlog_regex_matches(compiled, base, text.count) == 1
+  }
+
+  /// Where a group of the first match is; nil if there is no match, or none of the group.
+  ///
+  /// - Parameter group: 1 to 31.
+  package func range(ofGroup group: Int, in text: UnsafeRawBufferPointer) -> Range<Int>? {
+    guard let base = text.baseAddress else { return nil }
+    var (start, end) = (0, 0)
+    guard mmlog_regex_group(compiled, base, text.count, group, &start, &end) == 1 else {
+      return nil
+    }
+    return start..<end
   }
 }
 

@@ -15,7 +15,7 @@ struct PatternTranslation {
   /// Whether what stands last may be repeated.
   private var canRepeat = false
   /// The number that each group has in ``result``, where ours are counted too.
-  private var groups: [Int] = []
+  private(set) var groups: [Int] = []
   private var groupCount = 0
 
   init(_ pattern: String) { reader = PatternReader(pattern) }

@@ -27,6 +27,10 @@ public struct TextPattern: Sendable {
   public struct Invalid: Error, CustomStringConvertible, Sendable {
     /// One sentence without its end: what is wrong, where, and what to write instead.
     public let description: String
+
+    fileprivate static var tooLong: Invalid {
+      Invalid(description: "the pattern is longer than \(TextPattern.longest) bytes")
+    }
   }
 
   /// A text that is searched for as it is.
@@ -47,9 +51,7 @@ public struct TextPattern: Sendable {
   ///   - ignoresCase: Whether ASCII letters match in either case.
   /// - Throws: what is wrong with it.
   public init(_ pattern: String, ignoresCase: Bool = false) throws(Invalid) {
-    guard pattern.utf8.count <= Self.longest else {
-      throw Invalid(description: "the pattern is longer than \(Self.longest) bytes")
-    }
+    guard pattern.utf8.count <= Self.longest else { throw .tooLong }
     var translation = PatternTranslation(pattern)
     try translation.translate()
     literal = Self.folded(translation.requiredText, ignoresCase)
@@ -70,7 +72,7 @@ public struct TextPattern: Sendable {
   }
 
   /// Whether it is found in `text`.
-  func matches(_ text: UnsafeRawBufferPointer) -> Bool {
+  package func matches(_ text: UnsafeRawBufferPointer) -> Bool {
     let isThere = literal.withUnsafeBytes {
       ByteSearch.contains(text, $0, ignoresCase: ignoresCase)
     }
@@ -78,11 +80,44 @@ public struct TextPattern: Sendable {
     return expression?.matches(text) ?? true
   }
 
+  /// A regular expression that finds its first group: see ``TextPattern/init(_:ignoresCase:)``.
+  ///
+  /// Any thread.
+  package struct Group: Sendable {
+    private let expression: RegularExpression
+    private let number: Int
+
+    /// - Throws: what is wrong with the pattern, such as that it has no group.
+    package init(_ pattern: String) throws(Invalid) {
+      guard pattern.utf8.count <= TextPattern.longest else { throw .tooLong }
+      var translation = PatternTranslation(pattern)
+      try translation.translate()
+      guard let number = translation.groups.first else {
+        throw Invalid(description: "'\(pattern)' has no group: put what is meant in ( )")
+      }
+      self.number = number
+      do {
+        expression = try RegularExpression(
+          translation.result, ignoresCase: false, findsGroups: true)
+      } catch {
+        throw Invalid(description: "'\(pattern)' is not a regular expression: \(error.text)")
+      }
+    }
+
+    /// What the group is in the first place where the pattern is found; nil if it is not, or without
+    /// the group.
+    package func first(in text: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
+      expression.range(ofGroup: number, in: text).map {
+        UnsafeRawBufferPointer(rebasing: text[$0])
+      }
+    }
+  }
+
   /// Whether one that is found in `text` stays found whatever stands around that.
   var isLiteral: Bool { expression == nil }
 
   /// More than anyone types, and no burden.
-  private static let longest = 4096
+  fileprivate static let longest = 4096
 
   private static func folded(_ text: String, _ ignoresCase: Bool) -> [UInt8] {
     text.utf8.map { ignoresCase && (65...90).contains($0) ? $0 + 32 : $0 }
