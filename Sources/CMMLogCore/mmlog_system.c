@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/futex.h>
-#include <linux/magic.h>
 #include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
@@ -16,7 +15,6 @@
 #include <sys/random.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/vfs.h>
 #include <sys/xattr.h>
 #include <time.h>
 #include <unistd.h>
@@ -202,12 +200,6 @@ void *mmlog_private_resize(void *base, size_t old_count, size_t new_count) {
   errno = saved;
   return map == MAP_FAILED ? NULL : map;
 #endif
-}
-
-int mmlog_is_in_memory(int directory) {
-  struct statfs status;
-  if (fstatfs(directory, &status) == -1) return -1;
-  return status.f_type == TMPFS_MAGIC || status.f_type == RAMFS_MAGIC;
 }
 
 int mmlog_hide(void *base, size_t count) {

@@ -37,8 +37,7 @@ extension Option {
     "ring-directory", value: "DIR", "Where the ring is, if not beside the archives.")
   static let recipient = Option(
     "recipient", short: "r", value: "AGE1...", repeatable: true,
-    "Encrypt the archives for this recipient of age. --ring-directory must be on a tmpfs, such as "
-      + "/dev/shm/NAME.")
+    "Encrypt the log for this recipient of age.")
   static let hashChain = Option(
     "hash-chain",
     "Have each frame of an archive carry the hash of the one before it: 'mmlog-decode verify "

@@ -20,8 +20,6 @@ package final class CrashLog {
   /// Those that have survived a fatal signal.
   private(set) var survivors: Set<Int> = []
   private let owned: TemporaryDirectory?
-  /// Where rings are that have to be in memory.
-  private let memory: String?
   /// What was known of archives at several times, if their frames are chained.
   private var heads: [ArchiveHead] = []
   /// Nil if everything is kept.
@@ -33,16 +31,12 @@ package final class CrashLog {
     self.path = path ?? owned?.path ?? ""
     self.settings = settings
     ledger = settings.keep == nil ? nil : ArchiveLedger("\(self.path)/ledger")
-    memory = settings.isEncrypted ? try Folder.temporary() : nil
     if settings.hasRingsElsewhere { try Folder.make(self("rings")) }
   }
 
-  deinit { if let memory { Folder.remove(memory) } }
-
   /// The path of a name in the folder.
   package func callAsFunction(_ name: String) -> String {
-    if name == "rings", let memory { return memory }
-    return "\(path)/\(name)"
+    "\(path)/\(name)"
   }
 
   /// How many records of each lane are acknowledged, over all processes.
@@ -192,8 +186,7 @@ package final class CrashLog {
     }
     let check = SealCheck(
       of: CampaignIdentity.files(withLogs), deleted: CampaignIdentity.files(deleted.map(\.path)),
-      settings,
-      in: path, rings: self("rings"), heads, isRecovered: isRecovered)
+      settings, in: path, heads, isRecovered: isRecovered)
     for problem in check.problems { findings.note(problem) }
     heads = check.heads
     if isRecovered {

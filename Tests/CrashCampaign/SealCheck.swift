@@ -17,22 +17,18 @@ struct SealCheck {
   ///   - files: What is in the store.
   ///   - deleted: What limits have deleted: a recovery has not seen it.
   ///   - path: The folder with all that a round leaves on a disk.
-  ///   - rings: The folder with encrypted rings.
   ///   - heads: What was known before.
   init(
     of files: LogFiles, deleted: LogFiles, _ settings: Settings, in path: String,
-    rings: String, _ heads: [ArchiveHead],
-    isRecovered: Bool
+    _ heads: [ArchiveHead], isRecovered: Bool
   ) {
     self.heads = heads
     if settings.isEncrypted {
       checkFrames(files)
       checkFrames(deleted)
-      let texts = Self.texts(of: settings)
-      // A ring has labels and places of statements in clear.
-      search(rings, for: texts)
-      let words = texts + ["CrashRecords/", "a label with the number"].map { Array($0.utf8) }
-      for name in ["store", "ledger"] { search("\(path)/\(name)", for: words) }
+      for name in ["store", "rings", "ledger"] {
+        search("\(path)/\(name)", for: Self.texts(of: settings))
+      }
     }
     if settings.isChained {
       checkChains(files, isRecovered: isRecovered, areDeleted: settings.keep != nil)
@@ -53,17 +49,16 @@ struct SealCheck {
   }
 
   /// Searches for what stands in each log.
-  private mutating func search(_ path: String, for words: [[UInt8]]) {
-    guard let directory = try? Directory.open(path), let names = try? directory.names() else {
-      if let bytes = try? Folder.read(path) { search(bytes, path, for: words) }
-      return
-    }
-    for name in names { search("\(path)/\(name)", for: words) }
-  }
-
-  private mutating func search(_ bytes: [UInt8], _ path: String, for words: [[UInt8]]) {
-    for word in words where Self.has(bytes, word) {
-      problems.append("\(path) has in clear: \(String(decoding: word, as: UTF8.self))")
+  private mutating func search(_ path: String, for texts: [[UInt8]]) {
+    if let names = try? Directory.open(path).names() {
+      for name in names { search("\(path)/\(name)", for: texts) }
+    } else if let bytes = try? Folder.read(path) {
+      // A ring has labels and places of statements in clear.
+      let isRing = path.contains(FileNames.ringSuffix)
+      let names = isRing ? [] : ["CrashRecords/", "a label with the number"]
+      for word in texts + names.map({ Array($0.utf8) }) where Self.has(bytes, word) {
+        problems.append("\(path) has in clear: \(String(decoding: word, as: UTF8.self))")
+      }
     }
   }
 

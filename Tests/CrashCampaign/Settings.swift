@@ -56,7 +56,7 @@ package struct Settings {
   /// Whether somebody else turns off levels below `warning` now and then.
   package var changesLevels = false
 
-  /// Whether archives are encrypted; their rings are in memory then.
+  /// Whether rings and archives are encrypted.
   package var isEncrypted = false
   /// Whether frames are chained by hashes.
   package var isChained = false
@@ -125,7 +125,6 @@ package struct Settings {
     drainThreads = random.pick(1, 2)
     isEncrypted = random.oneIn(3) && Cryptography.isAvailable
     isChained = random.oneIn(3) && Cryptography.isAvailable
-    hasRingsElsewhere = hasRingsElsewhere || isEncrypted
     if random.oneIn(5) { decideBySpans(records: random.pick(40, 200, 400)) }
   }
 

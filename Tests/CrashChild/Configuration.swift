@@ -22,7 +22,6 @@ extension LogStore.Configuration {
     drainThreads = try arguments.integer(of: .drainThreads, in: 1...2) ?? 1
     ringDirectory = arguments.value(of: .rings)
     if let recipient = arguments.value(of: .recipient) { recipients = [try Recipient(recipient)] }
-    mayEncryptRing = true
     hashChain = arguments.isSet(.hashChain)
     drainInterval = .milliseconds(10)
     fullRing =

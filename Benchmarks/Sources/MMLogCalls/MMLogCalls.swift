@@ -84,6 +84,14 @@ public struct MMLogCalls: Sendable {
     )
   }
 
+  /// The same as ``order(_:)``: for a logger whose store has recipients.
+  @inline(never)
+  public func sealed(_ order: Order) {
+    log.info(
+      "order \(order.id) accepted for \(order.user) in \(order.elapsed, format: .fixed(2)) ms, quantity \(order.quantity)"
+    )
+  }
+
   /// The same as ``order(_:)`` in C, with the logger that ``CStatements`` was given.
   @inline(never)
   public func corder(_ order: Order) {

@@ -53,5 +53,5 @@ struct Settings {
 /// The parts of the suite.
 enum Part: String, CaseIterable {
   case latency, bursts, threads, places, first, losses, sustained, decode, queries, maintenance
-  case http
+  case http, sealed
 }

@@ -22,6 +22,7 @@ func runAll(_ settings: Settings) throws {
   if settings.wants(.queries) { try Queries(settings).run(&results) }
   if settings.wants(.maintenance) { try Maintenance(settings).run(&results) }
   if settings.wants(.http) { try Exchanges(settings).run(&results) }
+  if settings.wants(.sealed) { try Sealed(settings).run(&results) }
   if let path = settings.json { try results.write(to: path) }
 }
 

@@ -32,6 +32,15 @@ let recorder = try LogStore(
   directory: CommandLine.arguments[1], name: "flight", configuration: recording)
 let flight = MMLogCalls(recorder.logger(label: "counts"))
 
+/// This one's ring is encrypted.
+var encrypting = LogStore.Configuration()
+encrypting.recipients = [
+  try Recipient("age1v0t3yyu8e9jan3u2z265vys5zqh4cu95qrm2arae2d2epcjygexsnvnj5p")
+]
+let encrypted = try LogStore(
+  directory: CommandLine.arguments[1], name: "sealed", configuration: encrypting)
+let sealed = MMLogCalls(encrypted.logger(label: "counts"))
+
 statements_open(CommandLine.arguments[1])
 
 func count<Values>(
@@ -46,6 +55,7 @@ func count<Values>(
   // The ring is empty again: no call finds it full.
   try store.flush(.archive)
   try recorder.flush(.archive)
+  try encrypted.flush(.archive)
   statements_flush()
 }
 
@@ -85,5 +95,7 @@ try count("unrecorded", order, http.unrecorded)
 try count("slot", number, slots.slot)
 try count("slottext", order, slots.slottext)
 try count("flight", order, flight.flight)
+try count("sealed", order, sealed.sealed)
+try encrypted.close()
 try recorder.close()
 try store.close()

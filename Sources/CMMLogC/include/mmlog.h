@@ -150,8 +150,8 @@ typedef struct mmlog_options {
   uint32_t file_mode;
   // The group of files: its name, or its number in decimal digits. Default: as the system has it.
   const char *file_group;
-  // For whom archives are encrypted: recipients of age, with commas between them. ring_directory must
-  // then be on a tmpfs. Default: nobody, they are not. For builds with the trait Encryption.
+  // For whom ring and archives are encrypted: recipients of age, with commas between them. Default:
+  // nobody, they are not. For builds with the trait Encryption.
   const char *recipients;
   // How many threads move records to archives: 1 or 2, one of which encodes frames. Default: 1.
   uint32_t drain_threads;

@@ -35,9 +35,6 @@ int mmlog_fallocate(int descriptor, int64_t offset, int64_t count);
 void mmlog_write_standard_error(const void *bytes, size_t count);
 
 // openat(2) with O_TMPFILE, for writing.
-// fstatfs(2): 1 if the file system of an open directory is kept in memory (tmpfs, ramfs), 0 if not, or
-// -1 with errno.
-int mmlog_is_in_memory(int directory);
 int mmlog_open_unnamed(int directory, unsigned mode);
 
 // lseek(2) SEEK_DATA: the first place from `offset` on that is not in a hole. Moves the file's own

@@ -68,6 +68,16 @@ extension LogCall {
       <= UnsafeMutableRawPointer(writer.pointee.limit)
   }
 
+  /// Whether a context is such as can be copied behind a record as it is.
+  @inline(__always)
+  fileprivate static func canAppend(
+    _ context: UnsafePointer<mmlog_context>, _ next: UnsafeMutablePointer<UInt64>,
+    _ writer: UnsafeMutablePointer<mmlog_writer>
+  ) -> Bool {
+    hasRoom(for: context, next, writer) && !WriterSpace.hasCutContext(writer)
+      && writer.pointee.merged_capacity <= WriterSpace.keptContext
+  }
+
   /// Commits a record with a context, whatever that is, but for a very large one, or one of which
   /// something is missing.
   @inline(__always)
@@ -78,10 +88,7 @@ extension LogCall {
     let writer = cursor.writer
     let sites = mmlog_sites_of(writer.pointee.thread)
     let slot = sites + Int(truncatingIfNeeded: hash >> UInt64(MMLOG_SITE_SHIFT))
-    guard slot.pointee.hash == hash, hasRoom(for: context, cursor.next, writer),
-      !WriterSpace.hasCutContext(writer),
-      writer.pointee.merged_capacity <= WriterSpace.keptContext
-    else { return 0 }
+    guard slot.pointee.hash == hash, canAppend(context, cursor.next, writer) else { return 0 }
     let end = cursor.next + Int(context.pointee.count)
     var word = mmlog_context_words(context)
     while cursor.next < end {
@@ -130,16 +137,16 @@ extension LogCall {
     else { return 0 }
     var identity = tail | slot.pointee.site
     if let context = writer.pointee.context {
-      guard hasRoom(for: context, cursor.next, writer), !WriterSpace.hasCutContext(writer),
-        writer.pointee.merged_capacity <= WriterSpace.keptContext
-      else { return 0 }
+      guard canAppend(context, cursor.next, writer) else { return 0 }
       cursor.append(
         words: UnsafeBufferPointer(
           start: mmlog_context_words(context), count: Int(context.pointee.count)))
       identity |= writer.pointee.context_label | contextFlag
     }
     guard let start = EncryptedCopy.start(writer, size: cursor.size) else { return 0 }
-    var copy = EncryptedCopy(start, writer)
+    var copy = EncryptedCopy(
+      next: start + RecordLayout.bodyWord, checksum: writer.pointee.segment_seed,
+      distance: Int(truncatingIfNeeded: writer.pointee.stream_distance))
     copy.append(cursor.start + RecordLayout.bodyWord, to: cursor.next)
     #if DEBUG
       TestPoint.reach(.recordBuilt)
@@ -266,7 +273,8 @@ struct EncryptedCopy {
   private(set) var next: UnsafeMutablePointer<UInt64>
   /// Of the words as they stand there.
   private(set) var checksum: UInt64
-  private let distance: Int
+  /// See `stream_distance` of a writer.
+  let distance: Int
 
   /// Where a record goes that was built beside the segment of a writer; nil if there is no room for
   /// it, or no stream.
@@ -292,17 +300,9 @@ struct EncryptedCopy {
     return stream.load(as: UInt64.self) != 0
   }
 
-  /// - Parameter start: Where the record begins in its segment.
   @inline(__always)
-  init(_ start: UnsafeMutablePointer<UInt64>, _ writer: UnsafeMutablePointer<mmlog_writer>) {
-    next = start + RecordLayout.bodyWord
-    checksum = writer.pointee.segment_seed
-    distance = Int(truncatingIfNeeded: writer.pointee.stream_distance)
-  }
-
-  @inline(__always)
-  mutating func append(_ first: UnsafeMutablePointer<UInt64>, to end: UnsafeMutablePointer<UInt64>)
-  {
+  mutating func append(_ first: UnsafePointer<UInt64>, to end: UnsafePointer<UInt64>) {
+    // Not `for in`: see LogCall.freeWriter.
     var word = first
     while word < end {
       let stream = (UnsafeRawPointer(next) + distance).load(as: UInt64.self)

@@ -150,12 +150,9 @@ struct RecordCopier {
     }
 
     private mutating func append(encrypting words: UnsafePointer<UInt64>, words count: Int) {
-      // Not `for in`: see LogCall.freeWriter.
-      var word = words
-      while word < words + count {
-        append(clear: word.pointee ^ (UnsafeRawPointer(next) + distance).load(as: UInt64.self))
-        word += 1
-      }
+      var copy = EncryptedCopy(next: next, checksum: checksum, distance: distance)
+      copy.append(words, to: words + count)
+      (next, checksum) = (copy.next, copy.checksum)
     }
 
     func commit(_ lead: LeadingWords) {

@@ -12,8 +12,8 @@ import Synchronization
 /// the drainer may be waiting for a disk. The streams stand in memory that is as far from the
 /// ring's segments for each byte: so a writer finds its stream with one addition.
 ///
-/// Only streams of open segments, and of those that are taken next, are in memory. That is in no
-/// core dump, and zero in a child of fork.
+/// Only streams of open segments, of those that are taken next, and of a few more are in memory. That
+/// is in no core dump, and zero in a child of fork.
 ///
 /// Proof of `@unchecked Sendable`: what is no atomic is the thread's own, and of whoever starts it
 /// before that. The number of a segment's stream is stored before the segment may be taken.
@@ -116,15 +116,24 @@ final class SegmentStreams: @unchecked Sendable {
   /// Has the thread work at once. Async-signal-safe.
   func wake() { worker.wake() }
 
-  /// Lets go of streams that nobody needs any more, and makes those that are needed next.
-  private func fill() throws(CryptoError) {
+  /// Gives back the memory of streams that nobody needs any more, but of some: there is the next
+  /// ones' place, and what the kernel gives anew costs more than the stream that is made in it.
+  private func letGo() {
+    var spare = 0
     for index in made.indices {
       guard let seen = made[index], pool.snapshot(index) != seen, !pool.isOpenSince(seen) else {
         continue
       }
+      spare += 1
+      if spare <= 2 * wanted { continue }
       StreamMemory.clear(memory + index * segmentSize, count: segmentSize)
       made[index] = nil
     }
+  }
+
+  /// Makes the streams that are needed next, as many as there are to be.
+  private func fill() throws(CryptoError) {
+    letGo()
     while ready.load(ordering: .relaxed) < wanted, let index = pool.takeBare() {
       let stream = UnsafeMutableRawBufferPointer(
         start: memory + index * segmentSize, count: segmentSize)
@@ -135,7 +144,7 @@ final class SegmentStreams: @unchecked Sendable {
         pool.give(bare: index)
         throw error
       }
-      StreamMemory.lock(stream)
+      if made[index] == nil { StreamMemory.lock(stream) }
       numbers[index] = newest
       made[index] = pool.snapshot(index)
       ready.add(1, ordering: .relaxed)

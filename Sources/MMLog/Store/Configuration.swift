@@ -67,23 +67,20 @@ extension LogStore {
     /// the process but not the machine.
     public var ringDirectory: String?
 
-    /// For whom archives are encrypted: public keys, as `age-keygen` makes them; 64 at most.
+    /// For whom ring and archives are encrypted: public keys, as `age-keygen` makes them; 64 at most.
     /// Default: none, they are not.
     ///
     /// ```swift
     /// var configuration = LogStore.Configuration()
     /// let operations = "age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p"
     /// configuration.recipients = [try Recipient(operations)]
-    /// configuration.ringDirectory = "/dev/shm/orders"
     /// ```
     ///
-    /// Each archive has a key of its own, which only a recipient's secret key opens: neither this
-    /// process nor the next can read what it has written. The ring is not encrypted: therefore
-    /// ``ringDirectory`` has to be on a file system in memory, such as `/dev/shm`. Needs the trait
-    /// `Encryption`. `docs/SECURITY.md` says who can read what.
+    /// The ring and each archive have a key of their own, which only a recipient's secret key opens:
+    /// neither this process's next start nor anybody who has the disk can read what it has written.
+    /// A log call costs some 10 ns more, and a thread more makes what it encrypts with. Needs the
+    /// trait `Encryption`. `docs/SECURITY.md` says who can read what.
     public var recipients: [Recipient] = []
-    /// Whether a store with recipients encrypts its ring, too.
-    package var mayEncryptRing = false
 
     /// Whether each frame of an archive carries the hash of the one before it, and each archive that
     /// of the one before it in its session. Default: false.
@@ -432,7 +429,7 @@ extension LogStore {
     }
 
     /// Whether the records of the ring are encrypted.
-    var encryptsRing: Bool { !recipients.isEmpty && mayEncryptRing }
+    var encryptsRing: Bool { !recipients.isEmpty }
 
     /// What encrypts the records of a new ring; nil: nothing does.
     func makeRingCipher() throws(LogError) -> RingCipher? {

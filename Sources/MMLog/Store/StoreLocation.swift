@@ -13,7 +13,6 @@ struct StoreLocation: Sendable {
   let name: String
   private let allowsUntrusted: Bool
   private let archiveSettings: ArchiveSeries.Settings
-  private let encryptsRing: Bool
   /// What access files are made with.
   private let newFiles: FileAccess
 
@@ -35,7 +34,6 @@ struct StoreLocation: Sendable {
     ringDirectory = configuration.ringDirectory ?? directory
     allowsUntrusted = configuration.allowsUntrustedDirectory
     archiveSettings = configuration.archiveSettings
-    encryptsRing = configuration.encryptsRing
     newFiles = try configuration.checkedFileAccess()
   }
 
@@ -64,7 +62,6 @@ struct StoreLocation: Sendable {
       try Directory.create(ringDirectory, newFiles: newFiles)
     }
     if !archiveSettings.recipients.isEmpty || archiveSettings.isChained { try prepareLibrary() }
-    if !archiveSettings.recipients.isEmpty, !encryptsRing { try checkRingDirectory() }
   }
 
   /// Has libcrypto look its algorithms up: a child of fork must not wait for a lock.
@@ -74,19 +71,6 @@ struct StoreLocation: Sendable {
         .unsupported, "The store's archives cannot be encrypted or chained: \(error).",
         path: directory, cause: error)
     }
-  }
-
-  /// Checks that no record would be on a disk in clear.
-  private func checkRingDirectory() throws(LogError) {
-    let isInMemory = try explaining("Inspecting the ring's directory failed") {
-      () throws(SystemError) in try Directory.open(ringDirectory).isInMemory()
-    }
-    if isInMemory { return }
-    throw LogError(
-      .invalidConfiguration,
-      "The configuration is not valid: recipients are set, and \(ringDirectory) is on a disk. The "
-        + "ring is not encrypted: set ringDirectory to a directory on a tmpfs, such as "
-        + "/dev/shm/\(name).", path: ringDirectory)
   }
 
   /// Opens the directory of the archives.

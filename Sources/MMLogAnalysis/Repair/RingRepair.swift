@@ -49,33 +49,39 @@ struct RingRepair: ~Copyable {
     while let step = runs.step(), let run = runs.current {
       switch step {
       case .record(let view, let ticks, let offset):
+        let place = run.sealedPlace(of: offset)
         do throws(FormatError) {
-          try session.sites.check(view)
+          if place == nil { try session.sites.check(view) }
         } catch {
           try add(run.corruption(offset, view.bytes.count, "a record: \(error)"), ticks: ticks)
           continue
         }
-        try add(view, ticks, of: run)
+        try add(view, ticks, of: run, from: place)
         if recordCount & 0xFFF == 0, !goesOn() { return false }
       case .corruption:
         if let corruption = run.corruption { try add(corruption, ticks: run.ticks) }
       case .nothing, .end: continue
       }
     }
-    for note in notes { try rows.add(note, ticks: ticks, of: session) }
+    for note in notes { try add(note: note, ticks: ticks) }
     try writeFrames()
     return true
   }
 
-  private mutating func add(_ view: RecordView, _ ticks: UInt64, of run: Run) throws {
+  /// - Parameter place: Where it stood, if nobody here has its key: it is stored as it is then.
+  private mutating func add(
+    _ view: RecordView, _ ticks: UInt64, of run: Run, from place: (stream: UInt64, offset: Int)?
+  ) throws {
     recordCount += 1
     self.ticks = max(self.ticks, ticks)
     let thread = run.thread(of: view).takeUnretainedValue()
     let identity = ThreadIdentity(ordinal: thread.ordinal, id: thread.id, name: thread.name)
     if run.isFlight(view) {
       flightRows.add(view, thread: identity, ticks: ticks)
+      if let place { flightRows.noteLast(stream: place.stream, at: place.offset) }
     } else {
       rows.add(view, thread: identity, ticks: ticks)
+      if let place { rows.noteLast(stream: place.stream, at: place.offset) }
     }
     if max(rows.size, flightRows.size) >= RowBuilder.targetSize { try writeFrames() }
   }
@@ -83,7 +89,13 @@ struct RingRepair: ~Copyable {
   private mutating func add(_ found: LogReader.Corruption, ticks: UInt64) throws {
     corruption.append(found)
     self.ticks = max(self.ticks, ticks)
-    try rows.add(found, ticks: self.ticks, of: session)
+    try add(note: found, ticks: self.ticks)
+  }
+
+  /// Adds a row about what cannot be read. That has no stream.
+  private mutating func add(note: LogReader.Corruption, ticks: UInt64) throws {
+    try rows.add(note, ticks: ticks, of: session)
+    if ring.image.lock != nil { rows.noteLast(stream: 0, at: SegmentLayout.size) }
   }
 
   private mutating func writeFrames() throws {

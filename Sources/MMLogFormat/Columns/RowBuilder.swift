@@ -100,7 +100,7 @@ package struct RowBuilder: ~Copyable {
 
   /// Notes where the row stood that was added last, which is left as it is: see ``SealedRows``. To
   /// be done for all rows, or for none.
-  mutating func noteLast(stream: UInt64, at offset: Int) {
+  package mutating func noteLast(stream: UInt64, at offset: Int) {
     let index = streamIndexes[stream] ?? streams.count
     if index == streams.count {
       streams.append(stream)

@@ -19,6 +19,13 @@ package enum KeySlotPlaces {
     }
   }
 
+  /// The area's places, as offsets, in the order in which they get another slot: the one that is
+  /// read until then comes last.
+  package static func order(in area: UnsafeRawBufferPointer) -> [Int] {
+    let places = [0, KeySlotsLayout.placeSize]
+    return slot(in: area.slice(0, KeySlotsLayout.placeSize)) == nil ? places : places.reversed()
+  }
+
   private static func slot(in place: UnsafeRawBufferPointer) -> [UInt8]? {
     let size = Int(place.load(KeySlotsLayout.slotSize, as: UInt32.self))
     guard size > 0, size <= KeySlotsLayout.placeSize - KeySlotsLayout.slot else { return nil }

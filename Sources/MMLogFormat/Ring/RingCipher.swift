@@ -16,6 +16,23 @@ package struct RingCipher: Sendable {
 
   package init(_ key: SlottedKey) { self.key = key }
 
+  /// What decrypts a ring: all slots have the same key, but one of them may be for others still.
+  ///
+  /// - Parameter slots: Those that can be read.
+  package static func open(
+    _ slots: [[UInt8]], with identities: [Identity]
+  ) -> Result<RingCipher, FormatError> {
+    var failure = FormatError.missingKey
+    for slot in slots {
+      do throws(CryptoError) {
+        return .success(RingCipher(try SlottedKey(opening: slot, with: identities)))
+      } catch {
+        failure = .encrypted(error)
+      }
+    }
+    return .failure(failure)
+  }
+
   /// Makes a part of a stream.
   ///
   /// - Parameters:

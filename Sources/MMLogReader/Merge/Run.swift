@@ -41,6 +41,12 @@ package class Run {
     preconditionFailure("a run without records")
   }
 
+  /// Where a record of an encrypted ring stands of which nobody here has the key: the number of its
+  /// stream, and its offset from the segment's start. Nil for all others.
+  ///
+  /// - Parameter offset: What ``step()`` gave.
+  package func sealedPlace(of offset: Int) -> (stream: UInt64, offset: Int)? { nil }
+
   /// What keeps the memory of its records.
   var owner: AnyObject { self }
 

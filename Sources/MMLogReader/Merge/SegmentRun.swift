@@ -11,6 +11,8 @@ final class SegmentRun: Run {
   private let filter: SessionFilter
   /// Where the session is followed: what is given is noted here.
   private let emitted: EmittedSegments?
+  /// Whether records are given that nobody here can decrypt, as they stand there.
+  private let givesSealed: Bool
   private var scanner: RecordScanner
   private var item: RecordScanner.Item?
   /// Where ``item`` ends.
@@ -20,13 +22,14 @@ final class SegmentRun: Run {
 
   init(
     _ ring: RingView, _ segment: RingImage.Segment, _ threads: ThreadTable, _ filter: SessionFilter,
-    emitted: EmittedSegments? = nil
+    emitted: EmittedSegments? = nil, givesSealed: Bool = false
   ) {
     self.ring = ring
     self.segment = segment
     self.threads = threads
     self.filter = filter
     self.emitted = emitted
+    self.givesSealed = givesSealed
     start = ring.image.fileHeader.geometry.offset(ofSegment: segment.index)
     ownThread = threads.thread(segment.header.thread)
     scanner = ring.image.scanner(
@@ -57,7 +60,13 @@ final class SegmentRun: Run {
     .passUnretained(view.sharedThread.map(threads.thread) ?? ownThread)
   }
 
+  override func sealedPlace(of offset: Int) -> (stream: UInt64, offset: Int)? {
+    isSealed ? (segment.header.stream, offset - start) : nil
+  }
+
   override var owner: AnyObject { ring.image }
+
+  private var isSealed: Bool { ring.image.lock != nil }
 
   private func advance() {
     let generation = segment.header.generation
@@ -76,7 +85,7 @@ final class SegmentRun: Run {
         continue
       }
       if case .record(let view, _) = next,
-        ring.image.lock != nil || !filter.mayPass(view, isFlight: isFlight(view))
+        isSealed ? !givesSealed : !filter.mayPass(view, isFlight: isFlight(view))
       {
         note(next, ticks: ticks, end: scanner.offset)
         continue

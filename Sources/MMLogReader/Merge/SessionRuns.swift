@@ -25,6 +25,8 @@ package struct SessionRuns {
   private let memory: FrameMemory
   /// Whether frames are read one after the other, as they were written.
   private let isInOrder: Bool
+  /// Whether records of a ring are given that nobody here can decrypt.
+  private let givesSealed: Bool
 
   private struct LaterFrame {
     let ticks: UInt64
@@ -44,11 +46,14 @@ package struct SessionRuns {
   /// - Parameter memory: What is shared with other sessions that are read at the same time.
   ///   - isInOrder: Whether to read frames one after the other, as they were written, and not merged
   ///     by time.
+  ///   - givesSealed: Whether to give records of a ring that nobody here can decrypt, as they stand
+  ///     there.
   init(
     _ threads: ThreadTable, _ filter: SessionFilter, _ memory: FrameMemory = FrameMemory(),
-    isInOrder: Bool = false
+    isInOrder: Bool = false, givesSealed: Bool = false
   ) {
     self.isInOrder = isInOrder
+    self.givesSealed = givesSealed
     self.threads = threads
     self.filter = filter
     self.memory = memory
@@ -192,7 +197,9 @@ package struct SessionRuns {
   ) -> [SegmentRun] {
     let image = ring.image
     for note in corruption { insert(CorruptionRun(note, ticks: 0, clock: image.clock)) }
-    let runs = segments.map { SegmentRun(ring, $0, threads, filter, emitted: emitted) }
+    let runs = segments.map {
+      SegmentRun(ring, $0, threads, filter, emitted: emitted, givesSealed: givesSealed)
+    }
     for run in runs { insert(run) }
     return runs
   }

@@ -178,10 +178,11 @@ package struct SessionSummary {
       guard frame.header.ranges.contains(where: { generations.contains($0.generation) }) else {
         continue
       }
+      // Of what nobody here decrypts, the ring's copy says no more, and a repair has the frame.
+      if frame.header.isEncrypted, archive.lock != nil { continue }
       if let problem = archive.problem(of: frame) {
         coverage.remove(frame.header)
         skipped[index, default: []].insert(frame.offset)
-        if frame.header.isEncrypted, archive.lock != nil { continue }
         corruption[index, default: []].append(archive.corruption(of: frame, problem))
       }
     }

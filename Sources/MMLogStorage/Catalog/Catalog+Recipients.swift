@@ -3,9 +3,11 @@ import MMLogFormat
 import MMLogSystem
 
 extension Catalog {
-  /// Gives the keys of a sealed archive to other recipients, in place of those that it has.
+  /// Gives the keys of a sealed archive, or the key of a ring, to other recipients, in place of those
+  /// that it has.
   ///
-  /// A copy takes the archive's place when it is whole and on the disk: rename(2). What is noted
+  /// A ring's key slots are overwritten, one after the other, also while its process goes on. Of an
+  /// archive, a copy takes the archive's place when it is whole and on the disk: rename(2). What is noted
   /// about the archive stays. Whoever has the archive open reads on in what was there before. Who
   /// could read it before can still do so with a copy of their own.
   ///
@@ -20,10 +22,14 @@ extension Catalog {
   ) throws(LogError) {
     try withDirectory { (directory) throws(LogError) in
       do {
-        try Self.rewrap(fileName, in: directory, with: identities, for: recipients)
+        if FileNames.Ring(fileName: fileName) != nil {
+          try Self.rewrap(ring: fileName, in: directory, with: identities, for: recipients)
+        } else {
+          try Self.rewrap(fileName, in: directory, with: identities, for: recipients)
+        }
       } catch {
         throw LogError(
-          error, while: "Giving the archive's key to other recipients failed",
+          error, while: "Giving the key to other recipients failed",
           path: directory.path(of: fileName))
       }
     }
@@ -40,9 +46,7 @@ extension Catalog {
     let state = try ArchiveInfo.State(of: original, name: name, in: directory)
     let archives = try ArchiveFile.all(in: original, identities: identities)
     guard archives.contains(where: { $0.frames.contains(where: \.header.isEncrypted) }) else {
-      throw LogError(
-        .invalidConfiguration, "\(path) is not encrypted: everybody who may read the file reads it",
-        path: path)
+      throw LogError.notEncrypted(path)
     }
     let unfinished = name + FileNames.unfinishedSuffix
     let copy = try LockedFile.make(unfinished, in: directory)
@@ -58,5 +62,42 @@ extension Catalog {
       try? directory.remove(unfinished)
       throw error
     }
+  }
+  private static func rewrap(
+    ring name: String, in directory: borrowing Directory, with identities: LogIdentities,
+    for recipients: [Recipient]
+  ) throws {
+    let path = directory.path(of: name)
+    guard let status = try directory.status(of: name) else { throw LogError.missingRing(path) }
+    try Ownership(of: directory).check(status, path)
+    let file = try directory.openFile(name, [.read, .write])
+    guard let area = try RingImage.fileHeader(of: file).areas.keySlots else {
+      throw LogError.notEncrypted(path)
+    }
+    let bytes = try file.bytes(at: area.lowerBound, count: area.count)
+    let (slots, places) = bytes.withUnsafeBytes {
+      (KeySlotPlaces.slots(in: $0), KeySlotPlaces.order(in: $0))
+    }
+    let slot = try RingCipher.open(slots, with: identities.all).get().key.slot(for: recipients)
+    // One of them is whole at any moment.
+    for place in places {
+      try KeySlotPlaces.encoded(slot).withUnsafeBytes {
+        try file.writeFully($0, at: area.lowerBound + place)
+      }
+      try file.sync()
+    }
+  }
+}
+
+extension LogError {
+  fileprivate static func missingRing(_ path: String) -> LogError {
+    LogError(
+      .missingArchive, "There is no ring \(path): its process may have ended meanwhile", path: path)
+  }
+
+  fileprivate static func notEncrypted(_ path: String) -> LogError {
+    LogError(
+      .invalidConfiguration, "\(path) is not encrypted: everybody who may read the file reads it",
+      path: path)
   }
 }

@@ -96,7 +96,7 @@ package final class RingImage {
     }
     memory = copy.memory
     keySlots = copy.keySlots
-    let cipher = copy.cipher(for: identities)
+    let cipher = RingCipher.open(copy.keySlots, with: identities.all)
     lock = copy.decrypt(with: cipher)
     segments = copy.segments
     let all = UnsafeRawBufferPointer(memory.bytes)
@@ -326,19 +326,6 @@ private struct RingCopy {
     } catch {
       return .encrypted(error)
     }
-  }
-
-  /// What decrypts the ring: both slots have the same key, but one of them may be for others still.
-  func cipher(for identities: LogIdentities) -> Result<RingCipher, FormatError> {
-    var failure = FormatError.missingKey
-    for slot in keySlots {
-      do throws(CryptoError) {
-        return .success(RingCipher(try SlottedKey(opening: slot, with: identities.all)))
-      } catch {
-        failure = .encrypted(error)
-      }
-    }
-    return .failure(failure)
   }
 
   /// Inspects all headers, twice, before any segment is copied, and passes over uses of segments

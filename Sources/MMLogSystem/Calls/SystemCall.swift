@@ -3,7 +3,7 @@
 package enum SystemCall: String, Sendable, CaseIterable {
   case open, openat, close, dup
   case read, pread, write, pwrite, poll
-  case fstat, fstatat, fstatfs, fstatvfs, readdir, readlink
+  case fstat, fstatat, fstatvfs, readdir, readlink
   case ftruncate, fallocate, fsync, fdatasync
   case fcntl, flock, lseek
   case fcntlLock = "lock"

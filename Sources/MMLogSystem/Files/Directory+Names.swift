@@ -117,11 +117,6 @@ extension Directory {
     )
   }
 
-  /// Whether what is in it is in memory and nowhere else, as on a tmpfs: fstatfs(2).
-  package func isInMemory() throws(SystemError) -> Bool {
-    try retrying(.fstatfs, path) { mmlog_is_in_memory(descriptor) } == 1
-  }
-
   /// The product, or the largest `Int`: network file systems answer with all bits set.
   private static func bytes(_ blocks: UInt, of unit: UInt) -> Int {
     let (product, overflow) = blocks.multipliedReportingOverflow(by: unit)

@@ -29,7 +29,7 @@ extension Command {
       """,
     ],
     options: [
-      .olderThan, .spansOnly, .exec, .since, .jsonSummary, .exitCode,
+      .olderThan, .spansOnly, .exec, .since, .identity, .jsonSummary, .exitCode,
     ] + zoneOptions + [.silent],
     operands: storeOperands,
     examples: [
@@ -54,7 +54,7 @@ extension Command {
     try arguments.setTimes(of: &filter, zone)
     let found = try FoundRings(arguments.directories(), withArchives: false)
     if found.running.isEmpty { return found.reportNone() }
-    let reading = InFlightReading(found, filter)
+    let reading = InFlightReading(found, filter, try arguments.identities())
     var isComplete = found.isComplete && reading.isComplete
     var isAny = false
     var asked: Set<UInt32> = []
@@ -137,11 +137,11 @@ private struct InFlightReading {
   /// Whether all could be read.
   private(set) var isComplete = true
 
-  init(_ found: FoundRings, _ filter: LogReader.Filter) {
+  init(_ found: FoundRings, _ filter: LogReader.Filter, _ identities: LogIdentities) {
     File.raiseOpenLimit()
     var filter = filter
     filter.sessions = found.running.map { $0.identity.session.description }
-    let files = LogFiles(found.folders.map(LogReader.Input.path))
+    let files = LogFiles(found.folders.map(LogReader.Input.path), identities: identities)
     for error in files.unreadable { complain(error.message) }
     let reader = LogReader(files, filter: filter)
     var corruption = 0

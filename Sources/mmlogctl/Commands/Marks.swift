@@ -67,16 +67,21 @@ extension Arguments {
   ///
   /// - Parameters:
   ///   - word: What they are then.
+  ///   - takesRings: Whether it can be done to rings, too.
   ///   - note: Does it, to the archive with this name.
   func forEachArchive(
-    _ output: StandardOutput, _ word: String, _ note: (Catalog, String) throws -> Void
+    _ output: StandardOutput, _ word: String, takesRings: Bool = false,
+    _ note: (Catalog, String) throws -> Void
   ) throws -> Program.Status {
     var status = Program.Status.success
     for path in operands {
       let (folder, name) = path.splitAtLastSlash
       do {
         let catalog = Catalog(of: folder, store: nil)
-        guard FileNames.Archive(fileName: name) != nil else { throw catalog.missing(name) }
+        let isRing = takesRings && FileNames.Ring(fileName: name) != nil
+        guard isRing || FileNames.Archive(fileName: name) != nil else {
+          throw catalog.missing(name)
+        }
         try note(catalog, name)
         if !isSet(.silent) { try output.append("\(word)  \(path)\n".escapedControls) }
       } catch let error as LogError {

@@ -8,15 +8,17 @@ extension Command {
     "rewrap",
     description: [
       """
-      Gives the keys of encrypted archives to other recipients: for a new reader, or when an old \
-      key is to open them no more. The records stay encrypted as they are.
+      Gives the keys of encrypted archives and rings to other recipients: for a new reader, or when \
+      an old key is to open them no more. The records stay encrypted as they are.
       """,
       """
       Name everybody who is to read them, as nobody else will. Whoever had a copy and its key \
-      still reads that copy.
+      still reads that copy. A ring may be in use: what its process archives from then on is for \
+      those that its configuration names.
       """,
     ],
-    options: [.identity, .recipient, .silent], operands: archiveOperands,
+    options: [.identity, .recipient, .silent],
+    operands: Operands("FILE", count: 1...Int.max, "Archives and rings: *.mmlog, *.ring."),
     examples: [
       Example(
         "Let a colleague read what there is",
@@ -34,7 +36,7 @@ extension Command {
         "--recipient says who is to read the archives; give 1 to \(KeySlot.mostRecipients)")
     }
     let identities = try arguments.identities()
-    return try arguments.forEachArchive(output, "rewrapped") { catalog, name in
+    return try arguments.forEachArchive(output, "rewrapped", takesRings: true) { catalog, name in
       try catalog.rewrap(name, with: identities, for: recipients)
     }
   }

@@ -1,3 +1,4 @@
+import MMLogCrypto
 import MMLogFormat
 import TestSupport
 
@@ -54,13 +55,27 @@ enum GoldenFiles {
     ring(identity(17), .notice) { $0.index == 1 ? SegmentLayout.size : $0.offset(2) }
   }
 
+  /// The same ring, encrypted.
+  static func ring(_ cipher: RingCipher) -> [UInt8] {
+    ring(identity(20), .trace, cipher) { _ in SegmentLayout.size }
+  }
+
   /// - Parameter captured: Up to where the flight records of a segment are captured.
   private static func ring(
-    _ identity: SessionIdentity, _ archiveLevel: Level, captured: (GoldenSegment) -> Int
+    _ identity: SessionIdentity, _ archiveLevel: Level, _ cipher: RingCipher? = nil,
+    captured: (GoldenSegment) -> Int
   ) -> [UInt8] {
-    let geometry = RingGeometry(dictionarySize: 8192, segmentSize: 4096, segmentCount: 6)
+    let geometry = RingGeometry(
+      dictionarySize: 8192, segmentSize: 4096, segmentCount: 6, isEncrypted: cipher != nil)
     var ring = GoldenBytes(count: geometry.fileSize)
-    let fileHeader = RingHeader(identity: identity, geometry: geometry, archiveLevel: archiveLevel)
+    let fileHeader = RingHeader(
+      identity: identity, geometry: geometry, archiveLevel: archiveLevel,
+      areas: cipher == nil ? .usual : .usualEncrypted)
+    if let cipher {
+      for offset in [0, KeySlotsLayout.placeSize] {
+        ring.put(KeySlotPlaces.encoded(cipher.key.slot), at: RingLayout.keySlots + offset)
+      }
+    }
     ring.put(fileHeader.encoded(pageSize: 4096), at: 0)
     ring.put([UInt8(RingLayout.stateOpen)], at: RingLayout.state)
     for (index, pair) in pairs.enumerated() {
@@ -68,7 +83,8 @@ enum GoldenFiles {
     }
     ring.put(dictionary(identity), at: geometry.dictionaryOffset)
     for segment in GoldenRecords.segments(entrySeed: seed(identity)).dropFirst() {
-      ring.put(segment.bytes(identity), at: geometry.offset(ofSegment: segment.index))
+      ring.put(
+        segment.bytes(identity, cipher), at: geometry.offset(ofSegment: segment.index))
       let use = SegmentUse.word(captured(segment), seed: seed(identity, segment.generation))
       ring.put(
         withUnsafeBytes(of: use.littleEndian) { Array($0) },
@@ -209,8 +225,9 @@ extension GoldenSegment {
   }
 
   /// Header and records.
-  func bytes(_ identity: SessionIdentity) -> [UInt8] {
+  func bytes(_ identity: SessionIdentity, _ cipher: RingCipher? = nil) -> [UInt8] {
     let seed = GoldenFiles.seed(identity, generation)
+    let stream = cipher == nil ? 0 : generation + 100
     var out = GoldenBytes(count: offset(items.count))
     out.bytes.withUnsafeMutableBytes { bytes in
       bytes.store(generation, SegmentLayout.generation)
@@ -223,11 +240,14 @@ extension GoldenSegment {
       bytes.store(isSealed ? UInt32(bytes.count) : 0, SegmentLayout.end)
       bytes.store(generation / 2, SegmentLayout.firstNumber)
       bytes.store(UInt32(generation) + 3, SegmentLayout.writer)
+      bytes.store(stream, SegmentLayout.stream)
       bytes.store(segmentChecksum(UnsafeRawBufferPointer(bytes)), SegmentLayout.checksum)
     }
     for (index, item) in items.enumerated() {
       out.put(item.words(seed: seed).withUnsafeBytes { Array($0) }, at: offset(index))
     }
+    // What decrypts, encrypts.
+    out.bytes.withUnsafeMutableBytes { try? cipher?.decrypt($0, stream: stream, seed: seed) }
     return out.bytes
   }
 }

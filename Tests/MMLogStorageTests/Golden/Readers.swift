@@ -1,5 +1,6 @@
 import Foundation
 import MMLogReader
+import MMLogSystem
 import TestSupport
 
 /// What a reader makes of files: records, and whether it found corruption or losses.
@@ -41,6 +42,15 @@ func readHere(_ paths: [String], identities: LogIdentities = LogIdentities()) ->
 func readInPython(_ paths: [String], identity: String? = nil) throws -> ReadResult {
   let (output, _, hasTrouble) = try runPython(paths, identity: identity)
   return ReadResult(records: try ReadRecord.parse(Array(output)), hasTrouble: hasTrouble)
+}
+
+/// The same for what is encrypted; nil, which is said, if Python cannot decrypt here.
+func readEncryptedInPython(_ paths: [String], identity: String) throws -> ReadResult? {
+  guard PipedProgram.output(of: ["python3", "-c", "import cryptography"]) != nil else {
+    print("SKIPPED: the independent reader has no module cryptography")
+    return nil
+  }
+  return try readInPython(paths, identity: identity)
 }
 
 /// What was in the state slots of all sessions by the independent reader: JSON of name and value.

@@ -394,17 +394,7 @@ struct ForkTests {
   }
 }
 
-/// The process that an exit test began as.
-private let original = getpid()
-private var isChild: Bool { getpid() != original }
-
-/// Forks a process that an exit test began.
-func forkProcess() -> pid_t {
-  _ = original
-  let child = fork()
-  require(child >= 0)
-  return child
-}
+private var isChild: Bool { getpid() != originalProcess }
 
 /// Forks as a process does that starts another program: without the functions that are called
 /// around fork(2).
@@ -413,14 +403,6 @@ func forkWithoutHandlers() -> pid_t {
   let child = unsafeBitCast(dlsym(nil, "_Fork"), to: Fork?.self)?() ?? -1
   require(child >= 0)
   return child
-}
-
-/// The exit code of a child, or the signal that ended it.
-func waitFor(_ child: pid_t) -> CInt {
-  var status: CInt = 0
-  while waitpid(child, &status, 0) < 0 && errno == EINTR {}
-  let signal = status & 0x7F
-  return signal == 0 ? status >> 8 & 0xFF : signal
 }
 
 /// Whether a descriptor is of a file in a folder.

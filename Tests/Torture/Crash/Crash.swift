@@ -21,7 +21,7 @@ enum Crash {
         + "survive a fatal signal before, also while the ring is full. Messages go through functions, and limits are set before forks. "
         + "In every second round, three in seven records have fields, a trace and a span of a bound logger or a task, which are compared; in "
         + "every second, threads keep in state slots how far they are.",
-      "In every third round archives are encrypted, and nothing may stand in a file in clear; in every third, frames are chained by hashes: "
+      "In every third round rings and archives are encrypted, and no value may stand in a file in clear; in every third, frames are chained by hashes: "
         + "each has to be right at the end, and what was known of them between deaths has to hold.",
       "In so many rounds that every test point has had four turns, eight times as many as there are, at each a process must have died, "
         + "and each of these things must have happened.",

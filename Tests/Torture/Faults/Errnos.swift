@@ -21,7 +21,7 @@ extension SystemCall {
     case .poll: [EINTR, ENOMEM]
     case .fstat: [EIO, ENOMEM, EOVERFLOW, ESTALE]
     case .fstatat: [EACCES, EIO, ELOOP, ENOENT, ENOMEM, ENOTDIR, ESTALE]
-    case .fstatfs, .fstatvfs: [EINTR, EIO, ENOSYS]
+    case .fstatvfs: [EINTR, EIO, ENOSYS]
     case .readdir: [EIO, ENOENT, ENOMEM, ESTALE]
     case .readlink: [EACCES, EINVAL, EIO, ENOENT]
     case .ftruncate: [EFBIG, EINTR, EINVAL, EIO, EPERM, EROFS, ETXTBSY]

@@ -29,7 +29,7 @@ struct FaultCampaign {
   private let folder: String
   private let output: StandardOutput
   private let only: String?
-  /// Whether archives are encrypted and chained.
+  /// Whether rings and archives are encrypted, and frames chained.
   private let isSealed: Bool
   /// How many combinations to run; 0: all.
   private let sample: Int
@@ -44,11 +44,9 @@ struct FaultCampaign {
     only = arguments.value(of: .only)
     sample = try arguments.integer(of: .sample, in: 0...Int.max) ?? 0
     (self.seed, self.folder, self.output) = (seed, folder, output)
-    // Those that are encrypted have their ring in memory.
     isSealed =
       !CampaignIdentity.recipients.isEmpty
-      && (arguments.isSet(.sealed)
-        || only == nil && seed.isMultiple(of: 2) && folder.hasPrefix("/dev/shm/"))
+      && (arguments.isSet(.sealed) || only == nil && seed.isMultiple(of: 2))
   }
 
   /// Returns whether nothing was found.
@@ -57,7 +55,7 @@ struct FaultCampaign {
       throw Failure("forced faults need a build with DEBUG, as Tools/torture makes one")
     #endif
     let start = Clock.monotonic()
-    if isSealed { try output.append("archives are encrypted and chained\n") }
+    if isSealed { try output.append("rings and archives are encrypted, and frames chained\n") }
     try prepare()
     let all = try list()
     try go(through: all)

@@ -26,7 +26,6 @@ final class Scenario: Sendable {
     var configuration = LogStore.Configuration()
     if isSealed {
       configuration.recipients = CampaignIdentity.recipients
-      configuration.mayEncryptRing = true
       configuration.hashChain = true
     }
     configuration.ringSize = 256 << 10
@@ -63,7 +62,7 @@ final class Scenario: Sendable {
   /// - Parameters:
   ///   - folder: Has the dead session's files in it.
   ///   - combination: Nil: nothing fails, and calls are counted.
-  ///   - isSealed: Whether archives are encrypted and chained.
+  ///   - isSealed: Whether rings and archives are encrypted, and frames chained.
   init(_ combination: Combination?, in folder: String, isSealed: Bool) {
     (self.combination, self.folder) = (combination, folder)
     configuration = Self.configuration(isSealed: isSealed)

@@ -75,7 +75,6 @@ struct Specimen {
     configuration.dictionarySize = 4 << 10
     if kind == .sealed {
       configuration.recipients = CampaignIdentity.recipients
-      configuration.mayEncryptRing = true
       configuration.hashChain = true
     }
     let log = try LogStore(directory: store, name: "flips", configuration: configuration)

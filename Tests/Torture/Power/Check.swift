@@ -1,3 +1,4 @@
+import CrashCampaign
 import MMLog
 import MMLogAnalysis
 import MMLogReader
@@ -41,7 +42,7 @@ struct Check {
   /// Where nothing else is wrong, no hash may be, but those of file headers: images have another boot
   /// id there.
   private mutating func checkChains() {
-    for report in LogFiles([.path(folder)]).verify() where !report.isRing {
+    for report in CampaignIdentity.files([folder]).verify() where !report.isRing {
       if let problem = report.unchecked { problems.append("chain: \(problem)") }
       problems += report.corruption.filter { $0.offset > 0 }
         .map { "chain: \($0.path): \($0.summary)" }

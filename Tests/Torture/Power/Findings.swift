@@ -17,7 +17,7 @@ struct Findings {
   init(in folder: String, _ plan: Plan, _ expected: Expectation) {
     (self.plan, self.expected) = (plan, expected)
     lanes = expected.begun.map { _ in [] }
-    let reader = LogReader(paths: [folder])
+    let reader = LogReader(CampaignIdentity.files([folder]))
     corruptionCount = reader.unreadable.count
     for item in reader { take(item) }
     checkRequired()

@@ -46,6 +46,7 @@ struct Plan {
     configuration.fields = LaneContext.sessionFields
     configuration.drainThreads = random.pick(1, 2)
     configuration.hashChain = random.oneIn(3) && !CampaignIdentity.recipients.isEmpty
+    if random.oneIn(3) { configuration.recipients = CampaignIdentity.recipients }
     return configuration
   }
 
@@ -72,5 +73,6 @@ extension Plan: CustomStringConvertible {
       + "drain \(it.drainInterval), sync level \(it.syncLevel.map { "\($0)" } ?? "none"), "
       + "sync interval \(it.syncInterval.map { "\($0)" } ?? "none"), full ring \(it.fullRing), "
       + "drain threads \(it.drainThreads)\(it.hashChain ? ", chained" : "")"
+      + (it.recipients.isEmpty ? "" : ", encrypted")
   }
 }

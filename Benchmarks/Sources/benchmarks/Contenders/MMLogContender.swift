@@ -19,9 +19,14 @@ struct MMLogContender: Contender {
     try self.init(directory: directory, ring: nil, for: purpose)
   }
 
-  /// - Parameter ring: Where the ring is to be, if not beside the archives.
-  init(directory: String, ring: String?, for purpose: Purpose) throws {
+  /// - Parameters:
+  ///   - ring: Where the ring is to be, if not beside the archives.
+  ///   - recipients: For whom it is encrypted.
+  init(
+    directory: String, ring: String?, recipients: [Recipient] = [], for purpose: Purpose
+  ) throws {
     var configuration = LogStore.Configuration()
+    configuration.recipients = recipients
     configuration.ringDirectory = ring
     configuration.fullRing = .wait(upTo: .seconds(60))
     // 'Benchmarks/run --drain-threads'
@@ -52,14 +57,17 @@ struct MMLogContender: Contender {
   func finish() throws { try store.close() }
 
   static func records(in directory: String) throws -> Int {
+    try records(in: directory, LogIdentities())
+  }
+
+  static func records(in directory: String, _ identities: LogIdentities) throws -> Int {
     // As the service's next start does.
     let store = try LogStore(directory: directory, name: storeName)
     if let failure = store.recoveryFailures.first { throw failure }
     try store.close()
     var count = 0
-    for case .record(let record) in LogReader(paths: [directory]) where record.label == label {
-      count += 1
-    }
+    let files = LogFiles([.path(directory)], identities: identities)
+    for case .record(let record) in LogReader(files) where record.label == label { count += 1 }
     return count
   }
 }

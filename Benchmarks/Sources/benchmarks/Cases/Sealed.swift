@@ -1,0 +1,93 @@
+import CHarness
+
+/// What encryption costs: the same calls to a store without recipients and to one with.
+struct Sealed {
+  private static let contenders = [AnyContender(MMLogContender.self), AnyContender.sealed]
+  private let settings: Settings
+  init(_ settings: Settings) { self.settings = settings }
+
+  func run(_ results: inout Results) throws {
+    try results.add(calls())
+    try results.add(sustained())
+  }
+
+  private func calls() throws -> Table {
+    let opened = try Self.contenders.map {
+      try $0.open(Files.folder("\(settings.directory)/\($0.name)"))
+    }
+    var table = Table(
+      "sealed-calls", "A store with recipients: nanoseconds per call",
+      columns: ["back to back, clear", "encrypted", "ratio", "paced, clear", "encrypted", "more"],
+      note: "Paced: mean of the lower 99 %, with the harness's own cost in it.")
+    harness_pin(0)
+    for workload in SealedContender.workloads {
+      var (backToBack, paced) = ([Figure(), Figure()], [Figure(), Figure()])
+      for round in 0...settings.rounds {
+        for index in round % 2 == 0 ? [0, 1] : [1, 0] {
+          guard let loops = opened[index].loops[workload] else { continue }
+          var histogram = Histogram()
+          loops.paced(round > 0 ? settings.pacedCalls : 1_000, &histogram)
+          try opened[index].drain()
+          let cost = loops.backToBack(SealedContender.calls)
+          try opened[index].drain()
+          if round == 0 { continue }
+          backToBack[index].add(cost)
+          paced[index].add(histogram.lowMean)
+        }
+      }
+      table.add(
+        workload.title,
+        [
+          .figure(backToBack[0], digits: 1), .figure(backToBack[1], digits: 1),
+          .figure(backToBack[1].ratio(to: backToBack[0]), digits: 2),
+          .figure(paced[0], digits: 1), .figure(paced[1], digits: 1),
+          .figure(paced[1].minus(paced[0]), digits: 1),
+        ])
+    }
+    harness_unpin()
+    for logger in opened { try logger.finish() }
+    for contender in Self.contenders { Files.remove("\(settings.directory)/\(contender.name)") }
+    return table
+  }
+
+  private func sustained() throws -> Table {
+    var table = Table(
+      "sealed-sustained", "A store with recipients: until all is written and synced",
+      columns: [
+        "records/s, clear", "encrypted", "ratio", "processor, ns per record, clear", "encrypted",
+        "bytes per record, clear", "encrypted", "peak memory, MiB, clear", "encrypted",
+      ],
+      note: "Each in a process of its own, made to wait when the ring is full.")
+    for (workload, threads) in [(Workload.order, 1), (.order, 2), (.text, 1)] {
+      var job = Sustained.Job(workload: workload.rawValue, threads: threads)
+      job.records = settings.sustainedRecords
+      var found: [[Sustained.Result]] = [[], []]
+      for round in 0..<(settings.quick ? 3 : 7) {
+        for index in round % 2 == 0 ? [0, 1] : [1, 0] {
+          let directory = try Files.folder("\(settings.directory)/sealed")
+          defer { Files.remove(directory) }
+          let result = try Sustained.start(Self.contenders[index], job, in: directory)
+          guard result.lost == 0 else { throw BenchmarkError("\(result.lost) records were lost") }
+          found[index].append(result)
+        }
+      }
+      func figures(_ value: (Sustained.Result) -> Double) -> [Figure] {
+        found.map { Figure($0.map(value)) }
+      }
+      let rates = figures { Double(job.records) / $0.seconds }
+      let times = figures { $0.processorSeconds * 1e9 / Double(job.records) }
+      let sizes = figures { Double($0.bytes) / Double(job.records) }
+      let memory = figures { Double($0.peakMemory) / 1024 }
+      table.add(
+        "\(workload.title), \(threads == 1 ? "one thread" : "\(threads) threads")",
+        [
+          .figure(rates[0], digits: 0), .figure(rates[1], digits: 0),
+          .figure(rates[1].ratio(to: rates[0]), digits: 2),
+          .median(times[0], digits: 0), .median(times[1], digits: 0),
+          .median(sizes[0], digits: 2), .median(sizes[1], digits: 2),
+          .median(memory[0], digits: 1), .median(memory[1], digits: 1),
+        ])
+    }
+    return table
+  }
+}
