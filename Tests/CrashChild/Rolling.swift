@@ -14,8 +14,6 @@ struct Rolling {
     self.page = page
     store = try LogStore(
       directory: arguments.required(.directory), name: "crash", configuration: .init(arguments))
-    // What standard error has would be a problem of the child's.
-    _ = store.events
     log = store.logger(label: "rolling")
     lane = Lane(0, sizes: 0...100, seed: UInt64(arguments.required(.seed)) ?? 1)
   }

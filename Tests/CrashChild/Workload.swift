@@ -67,8 +67,6 @@ final class Workload: Sendable {
     if arguments.isSet(.setLimits) { (first.rotation.size, first.retention.count) = (nil, 1) }
     let store = try LogStore(
       directory: arguments.required(.directory), name: "crash", configuration: first)
-    // What standard error has would be a problem of the child's.
-    _ = store.events
     if arguments.isSet(.setLimits) {
       try store.update { ($0.rotation, $0.retention) = (asked.rotation, asked.retention) }
     }

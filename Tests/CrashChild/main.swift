@@ -110,8 +110,6 @@ Program.run(command) { arguments, _ in
     page.isReady = true
     let store = try LogStore(
       directory: arguments.required(.directory), name: "crash", configuration: try .init(arguments))
-    // What standard error has would be a problem of the child's.
-    _ = store.events
     if let problem = store.recoveryFailures.first { throw problem }
     // Closing waits a second for it at most, which is not enough for a thousand archives.
     try store.applyRetention(within: .seconds(60))
