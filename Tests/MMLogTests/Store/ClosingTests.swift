@@ -235,7 +235,7 @@ struct ClosingTests {
         return Int(text.split(separator: " ")[1]) ?? 0
       }
       func maps() throws -> [Substring] {
-        try String(contentsOfFile: "/proc/self/maps", encoding: .utf8).split(separator: "\n")
+        try kernelText("/proc/self/maps").split(separator: "\n")
       }
       var before = (descriptors: 0, pages: 0, maps: 0)
       for round in 0..<300 {
