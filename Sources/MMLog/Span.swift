@@ -8,7 +8,8 @@ extension Logger {
   /// such as a request, a job, a wait.
   ///
   /// A plain value of five words: copy it, keep it, send it to another thread. It can be ended
-  /// anywhere, by ``end(_:failed:metadata:file:function:line:column:)-(()->LogLiteral,_,_,_,_,_,_)``.
+  /// anywhere, by the method
+  /// ``end(_:failed:captures:metadata:file:function:line:column:)-(()->LogLiteral,_,_,_,_,_,_,_)``.
   ///
   /// Its end says at which statement it has begun, so that readers know its name where they do not
   /// see its beginning. The end has the fields of its task, but not those of the logger that has
