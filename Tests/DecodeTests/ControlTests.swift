@@ -60,6 +60,9 @@ import Testing
       try #require(run.status == 0, "\(run)")
       shown = run.output
     }
+    let inspected = try decode(["inspect", folder.path])
+    #expect(inspected.output.contains("\n  noted: 3 records suppressed by rate limits\n"))
+    #expect(inspected.output.contains("\n  noted: rule from outside: db.*=2/720h\n"))
     _ = try lines(["set-level", "db.*=default"])
     logAll()
     _ = try lines(["set-level", "debug"])

@@ -10,11 +10,14 @@ import Testing
   private let folder = TemporaryDirectory()
 
   /// Small, so that segments, the dictionary and archives fill up and end.
-  private func openStore() throws -> LogStore {
+  private func openStore(
+    _ change: (inout LogStore.Configuration) -> Void = { _ in }
+  ) throws -> LogStore {
     var configuration = LogStore.Configuration()
     configuration.ringSize = 256 << 10
     (configuration.segmentSize, configuration.dictionarySize) = (4096, 4096)
     (configuration.rotation.size, configuration.level) = (16 << 10, .trace)
+    change(&configuration)
     return try LogStore(directory: folder("log"), name: "test", configuration: configuration)
   }
 
@@ -128,7 +131,47 @@ import Testing
     #expect(difference == nil)
   }
 
+  @Test("what is captured and erased by span is read alike by both readers, in rings and archives")
+  func spanCaptureIsReadAlikeByBothReaders() throws {
+    let store = try openStore {
+      $0.archiveLevel = .info
+      $0.captureLevel = nil
+      $0.spanCapture = SpanCapture()
+    }
+    let log = store.logger(label: "tests.spans")
+    let (open, quick) = (log.begin("open"), log.begin("quick"))
+    for index in 0..<40 {
+      let span = log.begin("\(index)")
+      for (name, span) in [("open", open), ("quick", quick), ("number \(index)", span)] {
+        log.with(span: span).debug("of \(name, privacy: .public)")
+      }
+      span.end(failed: index % 4 == 1, captures: index % 4 == 2)
+    }
+    quick.end()
+    try store.flush(.archive)
+    let erased = try copyOfOpenStore()
+    let flight = readHere([erased.path]).records.map(\.message).filter { $0.hasPrefix("of ") }
+    let captured = (0..<40).filter { [1, 2].contains($0 % 4) }.map { "of number \($0)" }
+    #expect(flight.filter { $0 != "of open" } == captured)
+    #expect(flight.count == captured.count + 40)
+    open.end(captures: true)
+    try store.close()
+    for folder in [erased.path, folder("log")] {
+      let difference = try readInPython([folder]).difference(from: readHere([folder]))
+      #expect(difference == nil)
+    }
+  }
+
   /// Rings before archives, as FORMAT.md, 5 asks for.
+  private func copyOfOpenStore() throws -> TemporaryDirectory {
+    let copy = TemporaryDirectory()
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder("log"))
+    for name in names.filter({ $0.hasSuffix(".ring") }) + names.filter({ $0.hasSuffix(".mmlog") }) {
+      try FileManager.default.copyItem(atPath: folder("log/\(name)"), toPath: copy(name))
+    }
+    return copy
+  }
+
   @Test("a copy taken while the store is open is read alike")
   func aCopyTakenWhileTheStoreIsOpenIsReadAlike() throws {
     let store = try openStore()
@@ -136,11 +179,7 @@ import Testing
     var expected = logValues(log)
     try store.flush(.archive)
     expected += logMetadata(log)
-    let copy = TemporaryDirectory()
-    let names = try FileManager.default.contentsOfDirectory(atPath: folder("log"))
-    for name in names.filter({ $0.hasSuffix(".ring") }) + names.filter({ $0.hasSuffix(".mmlog") }) {
-      try FileManager.default.copyItem(atPath: folder("log/\(name)"), toPath: copy(name))
-    }
+    let copy = try copyOfOpenStore()
     try store.close()
     let result = readHere([copy.path])
     #expect(result.records.map(\.message) == expected)

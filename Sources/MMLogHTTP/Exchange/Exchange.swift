@@ -42,7 +42,12 @@ extension HTTPLog {
     }
 
     var shared: Shared? { recorded?.shared }
-    var span: Logger.Span? { recorded?.span }
+
+    /// The exchange's span: what belongs to the exchange is logged within it
+    /// (`Logger.with(_:span:trace:)`, `withLogFields(_:span:trace:_:)`). Nil if it is not recorded,
+    /// or only in further logs.
+    public var span: Logger.Span? { recorded?.span }
+
     var extra: Extra? { recorded?.extra }
 
     /// Few exchanges have it, and the others need not count its references.
@@ -135,20 +140,12 @@ extension HTTPLog {
           """
           \(status, name: "http.response.status_code"), \
           \(size, name: "http.response.body.size") bytes
-          """,
-          failed: failed, captures: captures, metadata: fields, file: place.file,
-          function: place.function,
-          line: place.line, column: place.column)
+          """, failed, captures, fields, place)
       } else if elements.contains(.status) {
-        span.end(
-          "\(status, name: "http.response.status_code")", failed: failed, captures: captures,
-          metadata: fields,
-          file: place.file, function: place.function, line: place.line, column: place.column)
+        span.end("\(status, name: "http.response.status_code")", failed, captures, fields, place)
       } else {
         if let size { fields.append(.int(Int64(size)), for: "http.response.body.size") }
-        span.end(
-          "response", failed: failed, captures: captures, metadata: fields, file: place.file,
-          function: place.function, line: place.line, column: place.column)
+        span.end("response", failed, captures, fields, place)
       }
       if extra != nil { report(.response(status: status), fields) }
     }
@@ -180,13 +177,9 @@ extension HTTPLog {
           """
           \(String(describing: type(of: error)), name: "error.type", privacy: .public): \
           \(text, name: "error.message", privacy: .public)
-          """,
-          failed: true, metadata: fields, file: place.file, function: place.function,
-          line: place.line, column: place.column)
+          """, true, false, fields, place)
       } else {
-        span.end(
-          "failed", failed: true, metadata: fields, file: place.file, function: place.function,
-          line: place.line, column: place.column)
+        span.end("failed", true, false, fields, place)
       }
       report(.error(text), fields)
     }
@@ -214,5 +207,19 @@ extension HTTPLog {
           url: shared.redacted(extra.url, .url), duration: duration,
           fields: fields ?? Logger.Metadata()))
     }
+  }
+}
+
+extension Logger.Span {
+  /// Records its end at a place that is handed on. Inlined, so that the message is a literal of its
+  /// statement.
+  @inline(__always)
+  fileprivate func end(
+    _ message: @autoclosure () -> LogLiteral, _ failed: Bool, _ captures: Bool,
+    _ fields: Logger.Metadata?, _ place: HTTPLog.Place
+  ) {
+    end(
+      message(), failed: failed, captures: captures, metadata: fields, file: place.file,
+      function: place.function, line: place.line, column: place.column)
   }
 }

@@ -27,6 +27,20 @@ package struct ControlPage {
     }
   }
 
+  /// Copies that of a ring; nil if the ring has none.
+  package init?(_ file: borrowing File, _ areas: RingAreas) throws(LogError) {
+    guard let place = areas.control else { return nil }
+    try self.init(file, place, areas.switchCounts)
+  }
+
+  /// Copies that of the ring in a file; nil if the ring has none.
+  package init?(ofRingAt path: String) throws(LogError) {
+    let file = try explaining("Reading the ring failed") { () throws(SystemError) in
+      try File.open(path, [.read, .nonBlocking])
+    }
+    try self.init(file, RingImage.fileHeader(of: file).areas)
+  }
+
   private func load<Word: FixedWidthInteger & BitwiseCopyable>(_ offset: Int) -> Word {
     bytes.withUnsafeBytes { $0.load(offset, as: Word.self) }
   }

@@ -56,12 +56,7 @@ package struct RingStatus {
   package init(_ file: borrowing File) throws(LogError) {
     isRunning = (try? file.isLockedByAnother()) ?? false
     image = try RingImage(file)
-    control =
-      if let place = image.fileHeader.areas.control {
-        try ControlPage(file, place, image.fileHeader.areas.switchCounts)
-      } else {
-        nil
-      }
+    control = try ControlPage(file, image.fileHeader.areas)
     let identity = image.fileHeader.identity
     processState =
       isRunning ? ProcessState(of: identity.processID, name: identity.processName) : nil

@@ -47,11 +47,8 @@ extension Command {
     var time = TimeFormatter(zone)
     for report in reports {
       try output.append(time.head(report).escapedForTerminal + "\n")
-      // Nothing is said where it cannot be read, as of an archive that was deleted meanwhile.
-      if !report.isRing, let state = try? ArchiveInfo.State(ofArchiveAt: report.path) {
-        for note in time.notes(state) {
-          try output.append("  noted: \(note)".escapedForTerminal + "\n")
-        }
+      for note in time.notes(of: report) {
+        try output.append("  noted: \(note)".escapedForTerminal + "\n")
       }
       for part in report.parts {
         try output.append("  \(time.line(part))".escapedForTerminal + "\n")
@@ -102,6 +99,15 @@ extension TimeFormatter {
       + "\(count(report.recordCount, "record"))"
   }
 
+  /// What is noted about a file. Nothing where it cannot be read, as of an archive that was deleted
+  /// meanwhile.
+  fileprivate mutating func notes(of report: FileReport) -> [String] {
+    if report.isRing {
+      return (try? ControlPage(ofRingAt: report.path))?.notes ?? []
+    }
+    return (try? ArchiveInfo.State(ofArchiveAt: report.path)).map { notes($0) } ?? []
+  }
+
   /// What is noted about an archive, such as `pinned: its incident is open`.
   fileprivate mutating func notes(_ state: ArchiveInfo.State) -> [String] {
     var notes: [String] = []
@@ -124,5 +130,14 @@ extension TimeFormatter {
       text += ", \(self.text(of: times.lowerBound)) to \(self.text(of: times.upperBound))"
     }
     return text
+  }
+}
+
+extension ControlPage {
+  /// What a process says in its ring of records that it leaves out, and what it is asked to.
+  fileprivate var notes: [String] {
+    let rules = overrides.map { "rule from outside: \($0.rule)" }
+    if suppressedCount == 0 { return rules }
+    return ["\(count(Int(clamping: suppressedCount), "record")) suppressed by rate limits"] + rules
   }
 }
