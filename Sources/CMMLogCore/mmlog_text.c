@@ -105,7 +105,8 @@ int mmlog_regex_matches(const struct mmlog_regex *regex, const void *text, size_
 int mmlog_regex_group(
     const struct mmlog_regex *regex, const void *text, size_t count, size_t group, size_t *start,
     size_t *end) {
-  regmatch_t ranges[32] = {{.rm_so = 0, .rm_eo = (regoff_t)(count > INT32_MAX ? INT32_MAX : count)}};
+  const regoff_t last = (regoff_t)(count > INT32_MAX ? INT32_MAX : count);
+  regmatch_t ranges[32] = {{.rm_so = 0, .rm_eo = last}};
   if (group >= sizeof ranges / sizeof *ranges || group > regex->compiled.re_nsub) return 0;
   int error = match(&regex->compiled, text, count, group + 1, ranges);
   if (error != 0) return error == REG_NOMATCH ? 0 : -1;

@@ -3,8 +3,8 @@ package import CMMLogWriter
 import MMLog
 
 // The functions of mmlog.h that are not called for each record. There is what they do, and what of
-// them may be called where. Not internal: the compiler hides those, and then a shared library does not
-// export them.
+// them may be called where. Not internal: the compiler hides those, and then a shared library does
+// not export them.
 
 @_cdecl("mmlog_open")
 package func open(

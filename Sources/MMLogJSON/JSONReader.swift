@@ -48,8 +48,8 @@ package struct JSONReader {
 
   /// Reads an object.
   ///
-  /// - Parameter body: Gets the reader before each value, with the value's name, and has to read the
-  ///   value. False ends all.
+  /// - Parameter body: Gets the reader before each value, with the value's name, and has to read
+  ///   the value. False ends all.
   /// - Returns: Whether the object was read to its end.
   package mutating func members(_ body: (inout JSONReader, String) -> Bool) -> Bool {
     guard take("{") else { return false }
@@ -198,8 +198,8 @@ package struct JSONReader {
       && !",:{}[]\"".utf8.contains(bytes[place])
   }
 
-  /// Where the text ends that has begun, whose closing quote is passed over; nil: it does not, or has
-  /// a control character in it.
+  /// Where the text ends that has begun, whose closing quote is passed over; nil: it does not, or
+  /// has a control character in it.
   private mutating func endOfText() -> Int? {
     while place < bytes.count {
       let byte = bytes[place]

@@ -20,7 +20,7 @@ struct JSONLine {
     guard line.count <= Self.longest, reader.kind == .object, line.isUTF8 else { return nil }
     var (hasMessage, isAny) = (false, false)
     let isWhole = reader.members { reader, name in
-      guard let value = Logger.MetadataValue(&reader, depth: 0) else { return false }
+      guard let value: Logger.MetadataValue = reader.value() else { return false }
       isAny = true
       if !hasMessage, name == "message" || name == "msg", case .string(let text) = value {
         (message, hasMessage) = (text, true)
@@ -37,52 +37,23 @@ struct JSONLine {
   }
 }
 
-extension Logger.MetadataValue {
-  /// Reads a value with all that is in it, in its order, with its types; a number that no type holds
-  /// is a text.
-  fileprivate init?(_ reader: inout JSONReader, depth: Int) {
-    guard depth < ValueType.deepest, let kind = reader.kind else { return nil }
-    switch kind {
-    case .object:
-      var members = Logger.Metadata()
-      let isWhole = reader.members { reader, name in
-        guard let value = Self(&reader, depth: depth + 1) else { return false }
-        members.append(value, for: name)
-        return true
-      }
-      guard isWhole else { return nil }
-      self = .dictionary(members)
-    case .array:
-      var elements: [Logger.MetadataValue] = []
-      let isWhole = reader.elements { reader in
-        guard let value = Self(&reader, depth: depth + 1) else { return false }
-        elements.append(value)
-        return true
-      }
-      guard isWhole else { return nil }
-      self = .array(elements)
-    case .string:
-      guard let text = reader.string() else { return nil }
-      self = .string(text)
-    case .number:
-      guard let number = reader.number() else { return nil }
-      self.init(number)
-    case .bool:
-      guard let value = reader.bool() else { return nil }
-      self = .bool(value)
-    case .null:
-      guard reader.null() else { return nil }
-      self = .null
-    }
+/// With all that is in a value, in its order, with its types; a number that no type holds is a
+/// text.
+extension Logger.MetadataValue: JSONValue {
+  static var deepest: Int { ValueType.deepest }
+
+  static func object(_ members: [(name: String, value: Self)]) -> Self {
+    var fields = Logger.Metadata()
+    for (name, value) in members { fields.append(value, for: name) }
+    return .dictionary(fields)
   }
 
-  private init(_ number: JSONReader.Number) {
-    self =
-      switch number {
-      case .int(let value): .int(value)
-      case .uint(let value): .uint(value)
-      case .double(let value): .double(value)
-      case .large(let digits): .string(digits)
-      }
+  static func number(_ number: JSONReader.Number) -> Self {
+    switch number {
+    case .int(let value): .int(value)
+    case .uint(let value): .uint(value)
+    case .double(let value): .double(value)
+    case .large(let digits): .string(digits)
+    }
   }
 }

@@ -38,8 +38,8 @@ extension Level {
     self = [.critical, .critical, .critical, .error, .warning, .notice, .info, .debug][severity]
   }
 
-  /// A number that stands for a level in JSON: a severity of syslog below 8, and above that a level of
-  /// bunyan and pino, 10 for trace and 60 for fatal.
+  /// A number that stands for a level in JSON: a severity of syslog below 8, and above that a level
+  /// of bunyan and pino, 10 for trace and 60 for fatal.
   init?(number: Int) {
     switch number {
     case ..<8: self.init(severity: number)

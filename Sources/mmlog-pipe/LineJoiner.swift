@@ -12,8 +12,8 @@ struct LineJoiner {
 
   /// Records with more lines than fit into so many bytes are divided between two lines.
   static let largest = 1 << 20
-  /// When no line follows within so many milliseconds, a record has ended. A traceback that is printed
-  /// line by line takes less between two of them.
+  /// When no line follows within so many milliseconds, a record has ended. A traceback that is
+  /// printed line by line takes less between two of them.
   static let patience = 20
   /// After that time a record has ended in any case.
   static let longest = Duration.seconds(1)

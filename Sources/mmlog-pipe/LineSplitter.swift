@@ -41,7 +41,8 @@ struct LineSplitter: ~Copyable {
   /// Says that so many bytes were put into ``space``.
   mutating func add(_ count: Int) { filled += count }
 
-  /// The number of the record whose lines ``forEachRecord(_:)`` has not given yet; nil: there is none.
+  /// The number of the record whose lines ``forEachRecord(_:)`` has not given yet; nil: there is
+  /// none.
   var pendingRecord: Int? { isPending ? ended : nil }
 
   private var isPending: Bool { pendingEnd != nil }

@@ -13,13 +13,13 @@ extension Option {
   static let levelFrom = Option(
     "level-from", value: "RULE",
     "Find the level of each line in it. 'prefix': a prefix of sd-daemon(3) such as <3>, which is "
-      + "removed; else the first word in 128 bytes that is a level in capitals, in brackets or with a "
-      + "colon behind it, as in ERROR, [warn] or info:. 'json': the field level, severity, lvl, "
-      + "levelname or log.level of an object of JSON, by name or number (those of syslog below 8, else "
-      + "those of bunyan and pino). 'logfmt': such a field in 4096 bytes, by name. 'regex:PATTERN': "
-      + "what the first group of the pattern is in 4096 bytes, by name, as in "
-      + "'regex:^\\S+ \\|(\\w+)'. Names are in any case, and those of other loggers too, such as warn, "
-      + "err and fatal.")
+      + "removed; else the first word in 128 bytes that is a level in capitals, in brackets or with "
+      + "a colon behind it, as in ERROR, [warn] or info:. 'json': the field level, severity, lvl, "
+      + "levelname or log.level of an object of JSON, by name or number (those of syslog below 8, "
+      + "else those of bunyan and pino). 'logfmt': such a field in 4096 bytes, by name. "
+      + "'regex:PATTERN': what the first group of the pattern is in 4096 bytes, by name, as in "
+      + "'regex:^\\S+ \\|(\\w+)'. Names are in any case, and those of other loggers too, such as "
+      + "warn, err and fatal.")
   static let join = Option(
     "join", value: "RULE",
     "Make one record of several lines. 'indent': a line that begins with a space or a tab belongs "
@@ -54,16 +54,15 @@ let command = Command(
   description: [
     "Records each line of standard input, byte for byte, so that it survives the death of this "
       + "process and of the one that wrote it.",
-    "A line counts as soon as its line end has been read. With --join, lines count as soon as the next "
-      + "record begins, and at most 20 milliseconds after the last of them was read; only if this process "
-      + "is killed within that time are they lost. At the end of the input, and at SIGTERM "
-      + "or SIGINT, everything that was read is kept, a last line without an end included, and the "
-      + "log is closed. When the disk cannot keep up, the writer waits; nothing is dropped.",
+    "A line counts as soon as its line end has been read. With --join, lines count as soon as the "
+      + "next record begins, and at most 20 milliseconds after the last of them was read; only if "
+      + "this process is killed within that time are they lost. At the end of the input, and at "
+      + "SIGTERM or SIGINT, everything that was read is kept, a last line without an end included, "
+      + "and the log is closed. When the disk cannot keep up, the writer waits; nothing is dropped.",
   ],
   options: [
-    .directory, .name, .level, .levelFrom, .join, .fields, .label, .tee, .ringDirectory, .recipient,
-    .hashChain, .ringSize,
-    .rotationSize,
+    .directory, .name, .level, .levelFrom, .join, .fields, .label, .tee, .ringDirectory,
+    .recipient, .hashChain, .ringSize, .rotationSize,
   ],
   examples: [
     Example(
@@ -73,7 +72,8 @@ let command = Command(
       "service | mmlog-pipe -d /var/log/service -n service --level-from json --fields json"),
     Example(
       "Keep tracebacks in one piece",
-      "service 2>&1 | mmlog-pipe -d /var/log/service -n service --level-from prefix --join traceback"
+      "service 2>&1 | mmlog-pipe -d /var/log/service -n service --level-from prefix "
+        + "--join traceback"
     ),
     Example("Read it", "mmlog-decode --format message /var/log/service"),
   ],

@@ -84,4 +84,26 @@ final class PipeRun {
     let isSame = isEqual(decoded, expected)
     #expect(isSame, comment, sourceLocation: location)
   }
+
+  /// Kills it while it reads an input, and checks what it has kept: of what it has passed on, all
+  /// whole lines, and nothing that is not a beginning of the input.
+  static func killAnywhere(
+    in input: [UInt8], _ options: [String], _ random: inout SeededGenerator,
+    _ location: Testing.SourceLocation = #_sourceLocation
+  ) throws {
+    let pipe = PipeRun()
+    try Folder.write(input, to: pipe.folder("input"))
+    let child = try pipe.start(
+      input: pipe.folder("input"), ["--tee", "--ring-size", "1"] + options)
+    let enough = random.scaled(1...input.count / 2)
+    try child.wait { try pipe.passedOn() >= enough }
+    child.signal(SIGKILL)
+    let ending = child.wait()
+    #expect(ending == .killed(SIGKILL) || ending == .exited(0), sourceLocation: location)
+    let decoded = try pipe.decode()
+    let lines = try Folder.read(pipe.folder("out")).lastIndex(of: 10) ?? 0
+    #expect(decoded.count >= lines, "killed after \(enough) bytes", sourceLocation: location)
+    let isBeginning = input.starts(with: decoded)
+    #expect(isBeginning, "killed after \(enough) bytes", sourceLocation: location)
+  }
 }

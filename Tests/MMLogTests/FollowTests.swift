@@ -72,9 +72,7 @@ struct FollowTests {
       var messages: [String] = []
       while messages.isEmpty {
         Sleep.nanoseconds(1_000_000)
-        while let item = follower.next() {
-          if case .record(let record) = item { messages.append(record.message) }
-        }
+        messages = follower.newMessages()
       }
       #expect(messages == ["yes \(round)"])
       try store.close()
@@ -103,10 +101,7 @@ struct FollowTests {
     }
     var found: [Int] = []
     while found.count < steps {
-      while let item = follower.next() {
-        guard case .record(let record) = item else { continue }
-        found.append(Int(record.message.dropFirst(5)) ?? -1)
-      }
+      found += follower.newMessages().map { Int($0.dropFirst(5)) ?? -1 }
       sched_yield()
     }
     for worker in workers { worker.join() }

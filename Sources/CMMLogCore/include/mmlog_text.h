@@ -22,8 +22,8 @@ const void *mmlog_find_any_case(
 // regcomp(3), regexec(3), regfree(3). A compiled pattern is on the heap: regex_t is no type for
 // Swift, which cannot import what it is made of. `pattern` ends with a zero byte. Returns NULL if
 // it is wrong, with what is wrong as a text in `problem`. Matching: 1 or 0, -1 if there was no
-// memory; any thread. Where a group is, up to the 31st, is only known of a pattern that was compiled
-// for that.
+// memory; any thread. Where a group is, up to the 31st, is only known of a pattern that was
+// compiled for that.
 struct mmlog_regex;
 struct mmlog_regex *mmlog_regex_compile(
     const char *pattern, bool ignores_case, bool finds_groups, char *problem, size_t problem_size);

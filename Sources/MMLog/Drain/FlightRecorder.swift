@@ -130,22 +130,17 @@ final class FlightRecorder {
     _ batch: [Int], since oldest: UInt64, to series: ArchiveSeries
   ) throws(SystemError) -> Int {
     var held = HeldSegments(ring)
+    defer { held.letGo() }
     for index in batch { _ = held.hold(index) }
-    do throws(SystemError) {
-      let runs = held.indices.compactMap { run($0, since: oldest) }
-      let count = try move(runs, to: series) { run, old, _ in
-        note(run, before: old)
-      } passed: {
-        ring.forget(UInt64(ring.pool.takeFlightCount($0)))
-      }
-      // Nobody needs these any more.
-      held.freeRetained()
-      held.letGo()
-      return count
-    } catch {
-      held.letGo()
-      throw error
+    let runs = held.indices.compactMap { run($0, since: oldest) }
+    let count = try move(runs, to: series) { run, old, _ in
+      note(run, before: old)
+    } passed: {
+      ring.forget(UInt64(ring.pool.takeFlightCount($0)))
     }
+    // Nobody needs these any more.
+    held.freeRetained()
+    return count
   }
 
   /// What is to be captured of a segment: no more than what has been archived, so that what is
@@ -197,8 +192,8 @@ final class FlightRecorder {
     return collector.runs.reduce(0) { $0 + $1.takenCount }
   }
 
-  /// Notes what a frame has of a segment, and what was passed over on the way: it is too old, and is
-  /// evicted.
+  /// Notes what a frame has of a segment, and what was passed over on the way: it is too old, and
+  /// is evicted.
   ///
   /// - Parameter old: The same run without that.
   private func note(_ run: SegmentRun, before old: SegmentRun) {
@@ -267,8 +262,8 @@ final class FlightRecorder {
 
   /// Archives what belongs to spans that ended otherwise, and takes it out of the ring.
   ///
-  /// Its frames name just what they have, and no watermark moves: what else is in the segments stays
-  /// as it is.
+  /// Its frames name just what they have, and no watermark moves: what else is in the segments
+  /// stays as it is.
   ///
   /// - Returns: How many records it were.
   func captureEnded(to series: ArchiveSeries) throws(SystemError) -> Int {
@@ -278,15 +273,10 @@ final class FlightRecorder {
     var count = 0
     for start in stride(from: 0, to: segments.count, by: size) {
       var held = HeldSegments(ring)
+      defer { held.letGo() }
       for index in segments[start..<min(start + size, segments.count)] { _ = held.hold(index) }
-      do throws(SystemError) {
-        let runs = held.indices.compactMap { run($0, of: spans) }
-        count += try move(runs, to: series) { run, _, ranges in erase(ranges, of: run) }
-      } catch {
-        held.letGo()
-        throw error
-      }
-      held.letGo()
+      let runs = held.indices.compactMap { run($0, of: spans) }
+      count += try move(runs, to: series) { run, _, ranges in erase(ranges, of: run) }
     }
     self.spans?.settle(spans)
     return count

@@ -30,7 +30,7 @@ struct HeldSegments: ~Copyable {
   }
 
   /// Gives all back, but for those that were retained for flight records and have none any more.
-  consuming func letGo() {
+  mutating func letGo() {
     for index in retained {
       if ring.pool.flightCount(index) > 0 {
         ring.pool.retain(index)
@@ -40,5 +40,6 @@ struct HeldSegments: ~Copyable {
     }
     for index in sealed { ring.pool.release(index) }
     for index in open { ring.pool.unpin(index) }
+    (open, sealed, retained) = ([], [], [])
   }
 }

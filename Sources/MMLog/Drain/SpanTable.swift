@@ -84,10 +84,11 @@ struct SpanTable {
 
   /// Takes in that nothing is left in the ring of spans, but for those of which something is.
   mutating func settle(_ spans: Set<UInt64>, besides left: Set<UInt64> = []) {
-    for span in spans.subtracting(left) { places[span] = nil }
-    erased.subtract(spans.subtracting(left))
-    captured.subtract(spans.subtracting(left))
-    flightEnds.subtract(spans.subtracting(left))
+    let settled = spans.subtracting(left)
+    for span in settled { places[span] = nil }
+    erased.subtract(settled)
+    captured.subtract(settled)
+    flightEnds.subtract(settled)
   }
 
   /// Forgets spans whose flight records are not in the ring any more.

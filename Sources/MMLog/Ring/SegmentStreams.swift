@@ -12,8 +12,8 @@ import Synchronization
 /// the drainer may be waiting for a disk. The streams stand in memory that is as far from the
 /// ring's segments for each byte: so a writer finds its stream with one addition.
 ///
-/// Only streams of open segments, of those that are taken next, and of a few more are in memory. That
-/// is in no core dump, and zero in a child of fork.
+/// Only streams of open segments, of those that are taken next, and of a few more are in memory.
+/// That is in no core dump, and zero in a child of fork.
 ///
 /// Proof of `@unchecked Sendable`: what is no atomic is the thread's own, and of whoever starts it
 /// before that. The number of a segment's stream is stored before the segment may be taken.

@@ -67,8 +67,8 @@ extension LogStore {
     /// the process but not the machine.
     public var ringDirectory: String?
 
-    /// For whom ring and archives are encrypted: public keys, as `age-keygen` makes them; 64 at most.
-    /// Default: none, they are not.
+    /// For whom ring and archives are encrypted: public keys, as `age-keygen` makes them; 64 at
+    /// most. Default: none, they are not.
     ///
     /// ```swift
     /// var configuration = LogStore.Configuration()
@@ -76,15 +76,15 @@ extension LogStore {
     /// configuration.recipients = [try Recipient(operations)]
     /// ```
     ///
-    /// The ring and each archive have a key of their own, which only a recipient's secret key opens:
-    /// neither this process's next start nor anybody who has the disk can read what it has written.
-    /// A log call costs some 10 ns more, and a thread more makes what it encrypts with: who logs
-    /// without a pause waits for that thread. Needs the trait `Encryption`. `docs/SECURITY.md` says
-    /// who can read what.
+    /// The ring and each archive have a key of their own, which only a recipient's secret key
+    /// opens: neither this process's next start nor anybody who has the disk can read what it has
+    /// written. A log call costs some 10 ns more, and a thread more makes what it encrypts with:
+    /// who logs without a pause waits for that thread. Needs the trait `Encryption`.
+    /// `docs/SECURITY.md` says who can read what.
     public var recipients: [Recipient] = []
 
-    /// Whether each frame of an archive carries the hash of the one before it, and each archive that
-    /// of the one before it in its session. Default: false.
+    /// Whether each frame of an archive carries the hash of the one before it, and each archive
+    /// that of the one before it in its session. Default: false.
     ///
     /// Who knows a hash finds out whether anything before it was changed, taken out or put in:
     /// `mmlogctl head` and ``ArchiveInfo/head`` of ``Event/sealed(archive:)`` give it, to be kept
@@ -157,8 +157,8 @@ extension LogStore {
     /// How hard archives are compressed: 0 (not at all), or by column and with zlib from 1
     /// (fastest) to 9 (smallest). Default 1, with which one processor keeps up with several busy
     /// threads; more than that pays for text only. Records that come slowly, less than 256 KiB of
-    /// them a second, are compressed as with 9, which then takes a hundredth of a processor at most:
-    /// ``LogStore/Statistics/thoroughFrames`` counts their frames.
+    /// them a second, are compressed as with 9, which then takes a hundredth of a processor at
+    /// most: ``LogStore/Statistics/thoroughFrames`` counts their frames.
     public var compressionLevel = 1
 
     /// What records are compressed with. Default: ``LogStore/Compression/zlib``.
@@ -190,13 +190,13 @@ extension LogStore {
     /// Records are moved before if a MiB of them waits, or a quarter of the ring is full; if
     /// somebody flushes, syncs, captures or rotates; if ``syncInterval``, ``syncLevel`` or
     /// ``captureLevel`` ask for it; and each second if there is a tap. What waits costs nothing:
-    /// it outlives the process, and readers find it in the ring. The more records go into an archive
-    /// at a time, the smaller it becomes.
+    /// it outlives the process, and readers find it in the ring. The more records go into an
+    /// archive at a time, the smaller it becomes.
     public var drainInterval = Duration.seconds(30)
 
     /// How often what was logged is archived and made safe from a power cut, if there is anything
-    /// new: from 10 ms; nil (the default): only by `LogStore.flush(_:within:)` and when an archive is
-    /// closed.
+    /// new: from 10 ms; nil (the default): only by `LogStore.flush(_:within:)` and when an archive
+    /// is closed.
     public var syncInterval: Duration?
 
     /// From which level on a record is archived and made safe from a power cut within a second, or
@@ -280,11 +280,11 @@ extension LogStore {
     /// Which spans have their flight records captured when they end. Default: nil, spans decide
     /// nothing.
     ///
-    /// With one, a record below ``archiveLevel`` that belongs to a span waits for the span's end. If
-    /// the span fails, asks for it, or takes longer than the limit, then what belongs to the span is
-    /// captured, over all threads, and nothing else; within ``drainInterval``. Otherwise it is
-    /// erased, also in the ring, and no later capture or recovery finds it. A span that has not ended
-    /// counts as before: other captures and the death of the process keep what belongs to it.
+    /// With one, a record below ``archiveLevel`` that belongs to a span waits for the span's end.
+    /// If the span fails, asks for it, or takes longer than the limit, then what belongs to the
+    /// span is captured, over all threads, and nothing else; within ``drainInterval``. Otherwise it
+    /// is erased, also in the ring, and no later capture or recovery finds it. A span that has not
+    /// ended counts as before: other captures and the death of the process keep what belongs to it.
     ///
     /// A record belongs to the span of its task or logger (`Logger.with`), and to that which it
     /// begins or ends; not to the spans around that one. Log it before the span ends. One that is
@@ -377,8 +377,8 @@ extension LogStore {
       for (setting, isSet) in [("recipients", !recipients.isEmpty), ("hashChain", hashChain)]
       where isSet && !Cryptography.isAvailable {
         throw Self.invalid(
-          "\(setting) needs mmlog's trait Encryption: add traits: [\"Encryption\"] to the package's "
-            + "dependency on mmlog, and install libssl-dev")
+          "\(setting) needs mmlog's trait Encryption: add traits: [\"Encryption\"] to the "
+            + "package's dependency on mmlog, and install libssl-dev")
       }
       guard recipients.count <= KeySlot.mostRecipients else {
         throw Self.invalid(

@@ -9,8 +9,8 @@ package struct SpanTie {
     package let captures: Bool
   }
 
-  /// The span that the record belongs to: the one that it begins or ends, or that of its context. 0:
-  /// none, or none of this session.
+  /// The span that the record belongs to: the one that it begins or ends, or that of its context.
+  /// 0: none, or none of this session.
   package let span: UInt64
   /// Nil if the record ends no span.
   package let end: End?

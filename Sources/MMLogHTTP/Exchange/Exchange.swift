@@ -8,8 +8,8 @@ extension HTTPLog {
   /// A value: copy it, keep it, send it to another thread, end it anywhere. One that is never ended
   /// is what readers list as open, and of a process that died, as what was in flight.
   public struct Exchange: Sendable {
-    /// Nil: it is not recorded. One value, so that the compiler knows behind a level that is off that
-    /// nothing is left to do.
+    /// Nil: it is not recorded. One value, so that the compiler knows behind a level that is off
+    /// that nothing is left to do.
     @usableFromInline private(set) var recorded: Recorded?
 
     /// What is recorded of it. In this log nothing may be, and in a further one something.

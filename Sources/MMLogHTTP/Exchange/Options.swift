@@ -16,11 +16,11 @@ extension HTTPLog {
     public var role = Role.client
     /// The level of an exchange. Default: `info`.
     public var level = Logger.Level.info
-    /// Whether a response with some status is a failure: then the exchange's span has failed. Default:
-    /// nil, the role says it.
+    /// Whether a response with some status is a failure: then the exchange's span has failed.
+    /// Default: nil, the role says it.
     ///
-    /// Where the store has spans decide about flight records (`spanCapture`), bodies at a level below
-    /// its `archiveLevel` are archived of exchanges that failed, and of no others that ended.
+    /// Where the store has spans decide about flight records (`spanCapture`), bodies at a level
+    /// below its `archiveLevel` are archived of exchanges that failed, and of no others that ended.
     public var isFailure: (@Sendable (Int) -> Bool)?
     /// How long an exchange may take; of one that takes longer, bodies are archived as of one that
     /// failed. Default: nil, any time, but for a limit that the store has for all spans.

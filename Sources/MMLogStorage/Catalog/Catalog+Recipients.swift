@@ -3,13 +3,13 @@ import MMLogFormat
 import MMLogSystem
 
 extension Catalog {
-  /// Gives the keys of a sealed archive, or the key of a ring, to other recipients, in place of those
-  /// that it has.
+  /// Gives the keys of a sealed archive, or the key of a ring, to other recipients, in place of
+  /// those that it has.
   ///
-  /// A ring's key slots are overwritten, one after the other, also while its process goes on. Of an
-  /// archive, a copy takes the archive's place when it is whole and on the disk: rename(2). What is noted
-  /// about the archive stays. Whoever has the archive open reads on in what was there before. Who
-  /// could read it before can still do so with a copy of their own.
+  /// A ring's key slots are overwritten, one after the other, also while its process goes on. Of
+  /// an archive, a copy takes the archive's place when it is whole and on the disk: rename(2). What
+  /// is noted about the archive stays. Whoever has the archive open reads on in what was there
+  /// before. Who could read it before can still do so with a copy of their own.
   ///
   /// - Parameters:
   ///   - identities: One of them opens the archive now.
@@ -22,10 +22,16 @@ extension Catalog {
   ) throws(LogError) {
     try withDirectory { (directory) throws(LogError) in
       do {
-        if FileNames.Ring(fileName: fileName) != nil {
+        let isRing = FileNames.Ring(fileName: fileName) != nil
+        let path = directory.path(of: fileName)
+        guard let status = try directory.status(of: fileName) else {
+          throw isRing ? LogError.missingRing(path) : .missingArchive(path)
+        }
+        try Ownership(of: directory).check(status, path)
+        if isRing {
           try Self.rewrap(ring: fileName, in: directory, with: identities, for: recipients)
         } else {
-          try Self.rewrap(fileName, in: directory, with: identities, for: recipients)
+          try Self.rewrap(fileName, status, in: directory, with: identities, for: recipients)
         }
       } catch {
         throw LogError(
@@ -36,17 +42,14 @@ extension Catalog {
   }
 
   private static func rewrap(
-    _ name: String, in directory: borrowing Directory, with identities: LogIdentities,
-    for recipients: [Recipient]
+    _ name: String, _ status: FileStatus, in directory: borrowing Directory,
+    with identities: LogIdentities, for recipients: [Recipient]
   ) throws {
-    let path = directory.path(of: name)
-    guard let status = try directory.status(of: name) else { throw LogError.missingArchive(path) }
-    try Ownership(of: directory).check(status, path)
     let original = try directory.openFile(name, [.read])
     let state = try ArchiveInfo.State(of: original, name: name, in: directory)
     let archives = try ArchiveFile.all(in: original, identities: identities)
     guard archives.contains(where: { $0.frames.contains(where: \.header.isEncrypted) }) else {
-      throw LogError.notEncrypted(path)
+      throw LogError.notEncrypted(directory.path(of: name))
     }
     let unfinished = name + FileNames.unfinishedSuffix
     let copy = try LockedFile.make(unfinished, in: directory)
@@ -63,16 +66,14 @@ extension Catalog {
       throw error
     }
   }
+
   private static func rewrap(
     ring name: String, in directory: borrowing Directory, with identities: LogIdentities,
     for recipients: [Recipient]
   ) throws {
-    let path = directory.path(of: name)
-    guard let status = try directory.status(of: name) else { throw LogError.missingRing(path) }
-    try Ownership(of: directory).check(status, path)
     let file = try directory.openFile(name, [.read, .write])
     guard let area = try RingImage.fileHeader(of: file).areas.keySlots else {
-      throw LogError.notEncrypted(path)
+      throw LogError.notEncrypted(directory.path(of: name))
     }
     let bytes = try file.bytes(at: area.lowerBound, count: area.count)
     let (slots, places) = bytes.withUnsafeBytes {

@@ -169,8 +169,8 @@ package final class RingImage {
   /// Whether a record is one that no archive has before it is captured.
   package func isFlight(_ record: RecordView) -> Bool { record.level < fileHeader.archiveLevel }
 
-  /// Whether flight records of it count: of a session that was closed, they are evicted, unless spans
-  /// decide about them: those of spans that failed may not have been captured yet.
+  /// Whether flight records of it count: of a session that was closed, they are evicted, unless
+  /// spans decide about them: those of spans that failed may not have been captured yet.
   package var hasFlight: Bool {
     fileHeader.archiveLevel > .trace && (!isClosedCleanly || fileHeader.spanCapture != nil)
   }

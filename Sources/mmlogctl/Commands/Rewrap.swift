@@ -8,8 +8,8 @@ extension Command {
     "rewrap",
     description: [
       """
-      Gives the keys of encrypted archives and rings to other recipients: for a new reader, or when \
-      an old key is to open them no more. The records stay encrypted as they are.
+      Gives the keys of encrypted archives and rings to other recipients: for a new reader, or \
+      when an old key is to open them no more. The records stay encrypted as they are.
       """,
       """
       Name everybody who is to read them, as nobody else will. Whoever had a copy and its key \

@@ -344,11 +344,7 @@
       let follower = LogFollower([.path(logs)], identities: identities)
       store.logger(label: "l").info("record")
       try store.flush(.archive)
-      var messages: [String] = []
-      while let item = follower.next() {
-        if case .record(let record) = item { messages.append(record.message) }
-      }
-      #expect(messages == ["record"])
+      #expect(follower.newMessages() == ["record"])
       try store.close()
     }
 

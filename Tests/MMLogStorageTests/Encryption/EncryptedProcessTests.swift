@@ -85,17 +85,9 @@
     private func found(_ secrets: [[UInt8]], in name: String) throws -> [Int] {
       let bytes = try Data(contentsOf: URL(fileURLWithPath: folder(name)), options: .alwaysMapped)
       return bytes.withUnsafeBytes { bytes in
-        secrets.indices.filter {
-          Self.memmem(bytes.baseAddress, bytes.count, secrets[$0], 32) != nil
-        }
+        secrets.indices.filter { ByteSearch.first(secrets[$0], in: bytes, from: 0) != nil }
       }
     }
-
-    /// memmem(3), which the module of the C library leaves out.
-    private static let memmem = unsafeBitCast(
-      dlsym(nil, "memmem"),
-      to: (@convention(c) (UnsafeRawPointer?, Int, UnsafeRawPointer, Int) -> UnsafeRawPointer?)
-        .self)
 
     @Test("neither keys nor streams are in a core dump")
     func theyAreInNoCoreDump() async throws {

@@ -324,9 +324,7 @@
       for number in 0..<3 {
         store.logger(label: "l").info("record \(number)")
         if number == 1 { try store.flush(.archive) }
-        while let item = follower.next() {
-          if case .record(let record) = item { messages.append(record.message) }
-        }
+        messages += follower.newMessages()
       }
       #expect(messages == ["record 0", "record 1", "record 2"])
       try store.close()

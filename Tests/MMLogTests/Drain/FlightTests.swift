@@ -226,23 +226,16 @@ struct FlightTests {
   func following() throws {
     let test = try recorder()
     let follower = LogFollower(paths: [test.folder.path])
-    func take() -> [String] {
-      var messages: [String] = []
-      while let item = follower.next() {
-        if case .record(let record) = item { messages.append(record.message) }
-      }
-      return messages
-    }
     let first = log(0..<20, to: test.log)
-    #expect(take() == first.all)
+    #expect(follower.newMessages() == first.all)
     test.log.error("bad")
     try test.store.flush(.archive)
     let second = log(20..<40, to: test.log)
-    #expect(take() == ["bad"] + second.all)
+    #expect(follower.newMessages() == ["bad"] + second.all)
     try test.store.capture(reason: "a test")
-    #expect(take() == ["captured: a test"])
+    #expect(follower.newMessages() == ["captured: a test"])
     try test.store.close()
-    #expect(take() == [])
+    #expect(follower.newMessages() == [])
   }
 
   @Test("somebody outside, and a signal handler, can have a capture made")

@@ -169,27 +169,20 @@ struct SpanCaptureTests {
   func following() throws {
     let test = try recorder()
     let follower = LogFollower(paths: [test.folder.path])
-    func take() -> [String] {
-      var messages: [String] = []
-      while let item = follower.next() {
-        if case .record(let record) = item { messages.append(record.message) }
-      }
-      return messages
-    }
     let (bad, open) = (test.log.begin("bad"), test.log.begin("open"))
     let expected = (0..<20).flatMap { ["open \($0)", "bad \($0)"] }
     for number in 0..<20 {
       test.log.with(span: open).debug("open \(number)")
       test.log.with(span: bad).debug("bad \(number)")
     }
-    #expect(take() == ["bad", "open"] + expected)
+    #expect(follower.newMessages() == ["bad", "open"] + expected)
     bad.end("bad ended", failed: true)
     try test.store.flush(.archive)
-    #expect(take() == ["bad ended"])
+    #expect(follower.newMessages() == ["bad ended"])
     try test.store.capture(reason: "a test")
-    #expect(take() == ["captured: a test"])
+    #expect(follower.newMessages() == ["captured: a test"])
     try test.store.close()
-    #expect(take() == [])
+    #expect(follower.newMessages() == [])
   }
 
   @Test("recovery passes over what belongs to a span whose end nobody has taken in yet")

@@ -26,3 +26,14 @@ extension LogReader.Record {
     }
   }
 }
+
+extension LogFollower {
+  /// The messages of the records that have come since it was last asked.
+  package func newMessages() -> [String] {
+    var messages: [String] = []
+    while let item = next() {
+      if case .record(let record) = item { messages.append(record.message) }
+    }
+    return messages
+  }
+}

@@ -51,21 +51,34 @@ public struct TextPattern: Sendable {
   ///   - ignoresCase: Whether ASCII letters match in either case.
   /// - Throws: what is wrong with it.
   public init(_ pattern: String, ignoresCase: Bool = false) throws(Invalid) {
-    guard pattern.utf8.count <= Self.longest else { throw .tooLong }
-    var translation = PatternTranslation(pattern)
-    try translation.translate()
+    let translation = try Self.translation(of: pattern)
     literal = Self.folded(translation.requiredText, ignoresCase)
     self.ignoresCase = ignoresCase
+    expression =
+      translation.isText
+      ? nil : try Self.compiled(translation, of: pattern, ignoresCase: ignoresCase)
+    let refersBack =
+      pattern.contains("\\")
+      && (1...9).contains { translation.result.contains("\\\($0)") }
+    whole =
+      translation.isText || refersBack
+      ? nil : try? RegularExpression("^(\(translation.result))$", ignoresCase: ignoresCase)
+  }
+
+  private static func translation(of pattern: String) throws(Invalid) -> PatternTranslation {
+    guard pattern.utf8.count <= longest else { throw .tooLong }
+    var translation = PatternTranslation(pattern)
+    try translation.translate()
+    return translation
+  }
+
+  private static func compiled(
+    _ translation: PatternTranslation, of pattern: String, ignoresCase: Bool = false,
+    findsGroups: Bool = false
+  ) throws(Invalid) -> RegularExpression {
     do {
-      expression =
-        translation.isText
-        ? nil : try RegularExpression(translation.result, ignoresCase: ignoresCase)
-      let refersBack =
-        pattern.contains("\\")
-        && (1...9).contains { translation.result.contains("\\\($0)") }
-      whole =
-        translation.isText || refersBack
-        ? nil : try? RegularExpression("^(\(translation.result))$", ignoresCase: ignoresCase)
+      return try RegularExpression(
+        translation.result, ignoresCase: ignoresCase, findsGroups: findsGroups)
     } catch {
       throw Invalid(description: "'\(pattern)' is not a regular expression: \(error.text)")
     }
@@ -89,23 +102,16 @@ public struct TextPattern: Sendable {
 
     /// - Throws: what is wrong with the pattern, such as that it has no group.
     package init(_ pattern: String) throws(Invalid) {
-      guard pattern.utf8.count <= TextPattern.longest else { throw .tooLong }
-      var translation = PatternTranslation(pattern)
-      try translation.translate()
+      let translation = try TextPattern.translation(of: pattern)
       guard let number = translation.groups.first else {
         throw Invalid(description: "'\(pattern)' has no group: put what is meant in ( )")
       }
       self.number = number
-      do {
-        expression = try RegularExpression(
-          translation.result, ignoresCase: false, findsGroups: true)
-      } catch {
-        throw Invalid(description: "'\(pattern)' is not a regular expression: \(error.text)")
-      }
+      expression = try TextPattern.compiled(translation, of: pattern, findsGroups: true)
     }
 
-    /// What the group is in the first place where the pattern is found; nil if it is not, or without
-    /// the group.
+    /// What the group is in the first place where the pattern is found; nil if it is not, or
+    /// without the group.
     package func first(in text: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
       expression.range(ofGroup: number, in: text).map {
         UnsafeRawBufferPointer(rebasing: text[$0])
@@ -117,7 +123,7 @@ public struct TextPattern: Sendable {
   var isLiteral: Bool { expression == nil }
 
   /// More than anyone types, and no burden.
-  fileprivate static let longest = 4096
+  private static let longest = 4096
 
   private static func folded(_ text: String, _ ignoresCase: Bool) -> [UInt8] {
     text.utf8.map { ignoresCase && (65...90).contains($0) ? $0 + 32 : $0 }
