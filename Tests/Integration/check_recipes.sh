@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# The files of docs/recipes: manifests by Kubernetes's schema, YAML by a linter, the table of records in DuckDB.
+#
+#   check_recipes.sh [PROGRAMS]     where the programs were built; default .build/debug
+#
+# 'Tools/setup --receivers' installs the judges. What is not there is skipped, and that is said. Exit status 1:
+# something is wrong.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+programs=$(realpath "${1:-.build/debug}")
+recipes=$PWD/docs/recipes
+judges=$PWD/.build/receivers/bin
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+if ! "$judges/python3" -c 'import duckdb, kubernetes_validate, yamllint' 2>/dev/null; then
+  echo "SKIPPED  recipes: run Tools/setup --receivers"
+  exit 0
+fi
+
+"$judges/yamllint" --strict -d '{extends: default, rules: {line-length: {max: 120}, document-start: disable}}' "$recipes"/*.yaml
+"$judges/kubernetes-validate" --strict --quiet "$recipes/kubernetes.yaml"
+
+# What comes twice is there once, and what comes later is added.
+cd "$work"
+import() {
+  "$programs/mmlog-decode" --json --cursor-file cursor -o records.jsonl logs
+  "$judges/python3" - "$recipes/duckdb.sql" "$1" <<'PYTHON'
+import sys
+import duckdb
+
+connection = duckdb.connect("records.duckdb")
+for _ in range(2):
+    connection.execute(open(sys.argv[1]).read())
+found = connection.execute("SELECT count(*), count(DISTINCT message), sum((severity = 13)::INT) FROM records").fetchone()
+wanted = (int(sys.argv[2]),) * 3
+if found != wanted:
+    sys.exit(f"recipes: the table has {found} in place of {wanted}")
+PYTHON
+}
+for run in 1 2; do
+  seq 1 500 | sed "s/^/WARN run $run line /" | "$programs/mmlog-pipe" -d logs -n service --level-from prefix
+  import $((run * 500))
+done
+echo "ok       recipes: YAML, Kubernetes's schema, a table in DuckDB"
