@@ -2,6 +2,11 @@
 
 import PackageDescription
 
+/// A product of another package, which is not even fetched without the trait.
+func product(_ name: String, of package: String, if trait: String) -> Target.Dependency {
+  .product(name: name, package: package, condition: .when(traits: [trait]))
+}
+
 let package = Package(
   name: "mmlog",
   products: [
@@ -12,10 +17,14 @@ let package = Package(
     .library(name: "MMLogTaps", targets: ["MMLogTaps"]),
     .library(name: "MMLogHTTP", targets: ["MMLogHTTP"]),
     .library(name: "MMLogURLSession", targets: ["MMLogURLSession"]),
+    .library(name: "MMLogAsyncHTTPClient", targets: ["MMLogAsyncHTTPClient"]),
+    .library(name: "MMLogHummingbird", targets: ["MMLogHummingbird"]),
     .library(name: "MMLogOpenAPI", targets: ["MMLogOpenAPI"]),
     .library(name: "MMLogShipping", targets: ["MMLogShipping"]),
     .library(name: "MMLogSwiftLog", targets: ["MMLogSwiftLog"]),
     .library(name: "MMLogTracing", targets: ["MMLogTracing"]),
+    .library(name: "MMLogMetrics", targets: ["MMLogMetrics"]),
+    .library(name: "MMLogServiceLifecycle", targets: ["MMLogServiceLifecycle"]),
     // For C; Tools/release makes what others link of it.
     .library(name: "mmlog-c", type: .static, targets: ["MMLogC", "CMMLogC"]),
     .executable(name: "mmlog-decode", targets: ["mmlog-decode"]),
@@ -31,6 +40,15 @@ let package = Package(
       name: "OpenAPI",
       description: "The middleware for swift-openapi-runtime, which is then fetched"),
     .trait(
+      name: "AsyncHTTPClient",
+      description: "The calls for AsyncHTTPClient, which is then fetched"),
+    .trait(
+      name: "Hummingbird", description: "The middleware for Hummingbird, which is then fetched"),
+    .trait(
+      name: "ServiceLifecycle",
+      description: "The service for swift-service-lifecycle, which is then fetched"),
+    .trait(name: "Metrics", description: "The backend for swift-metrics, which is then fetched"),
+    .trait(
       name: "LibDeflate",
       description: "libdeflate in zlib's place: the same streams at about twice the rate"),
     .trait(
@@ -44,6 +62,11 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-distributed-tracing.git", from: "1.4.0"),
     .package(url: "https://github.com/apple/swift-openapi-runtime.git", from: "1.8.0"),
     .package(url: "https://github.com/apple/swift-http-types.git", from: "1.3.0"),
+    .package(url: "https://github.com/apple/swift-nio.git", from: "2.81.0"),
+    .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.26.0"),
+    .package(url: "https://github.com/hummingbird-project/hummingbird.git", from: "2.6.0"),
+    .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.6.0"),
+    .package(url: "https://github.com/apple/swift-metrics.git", from: "2.5.0"),
   ],
   targets: [
     // What the operating system and the processor offer.
@@ -107,11 +130,31 @@ let package = Package(
       name: "MMLogOpenAPI",
       dependencies: [
         "MMLogHTTP",
-        .product(
-          name: "OpenAPIRuntime", package: "swift-openapi-runtime",
-          condition: .when(traits: ["OpenAPI"])),
-        .product(
-          name: "HTTPTypes", package: "swift-http-types", condition: .when(traits: ["OpenAPI"])),
+        product("OpenAPIRuntime", of: "swift-openapi-runtime", if: "OpenAPI"),
+        product("HTTPTypes", of: "swift-http-types", if: "OpenAPI"),
+      ]),
+    .target(
+      name: "MMLogAsyncHTTPClient",
+      dependencies: [
+        "MMLogHTTP", product("AsyncHTTPClient", of: "async-http-client", if: "AsyncHTTPClient"),
+        product("NIOCore", of: "swift-nio", if: "AsyncHTTPClient"),
+        product("NIOHTTP1", of: "swift-nio", if: "AsyncHTTPClient"),
+        product("Logging", of: "swift-log", if: "AsyncHTTPClient"),
+      ]),
+    .target(
+      name: "MMLogHummingbird",
+      dependencies: [
+        "MMLog", "MMLogHTTP", product("Hummingbird", of: "hummingbird", if: "Hummingbird"),
+        product("HTTPTypes", of: "swift-http-types", if: "Hummingbird"),
+        product("NIOCore", of: "swift-nio", if: "Hummingbird"),
+      ]),
+    .target(
+      name: "MMLogMetrics",
+      dependencies: ["MMLog", product("CoreMetrics", of: "swift-metrics", if: "Metrics")]),
+    .target(
+      name: "MMLogServiceLifecycle",
+      dependencies: [
+        "MMLog", product("ServiceLifecycle", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
       ]),
     .target(
       name: "MMLogShipping",
@@ -120,17 +163,14 @@ let package = Package(
       name: "MMLogSwiftLog",
       dependencies: [
         "MMLog", "MMLogStorage", "MMLogFormat",
-        .product(
-          name: "Logging", package: "swift-log", condition: .when(traits: ["SwiftLog"])),
+        product("Logging", of: "swift-log", if: "SwiftLog"),
       ]),
 
     .target(
       name: "MMLogTracing",
       dependencies: [
         "MMLog", "MMLogFormat",
-        .product(
-          name: "Tracing", package: "swift-distributed-tracing",
-          condition: .when(traits: ["Tracing"])),
+        product("Tracing", of: "swift-distributed-tracing", if: "Tracing"),
       ]),
 
     // Reads JSON, for programs.
@@ -254,28 +294,40 @@ let package = Package(
       name: "MMLogOpenAPITests",
       dependencies: [
         "MMLogOpenAPI", "MMLogHTTP", "MMLog", "MMLogReader", "MMLogFormat", "TestSupport",
-        .product(
-          name: "OpenAPIRuntime", package: "swift-openapi-runtime",
-          condition: .when(traits: ["OpenAPI"])),
-        .product(
-          name: "HTTPTypes", package: "swift-http-types", condition: .when(traits: ["OpenAPI"])),
+        product("OpenAPIRuntime", of: "swift-openapi-runtime", if: "OpenAPI"),
+        product("HTTPTypes", of: "swift-http-types", if: "OpenAPI"),
+      ]),
+    .testTarget(
+      name: "MMLogHummingbirdTests",
+      dependencies: [
+        "MMLogHummingbird", "MMLogAsyncHTTPClient", "MMLogServiceLifecycle", "MMLogSwiftLog",
+        "MMLogHTTP", "MMLog", "MMLogReader", "MMLogStorage", "MMLogFormat", "TestSupport",
+        product("Hummingbird", of: "hummingbird", if: "Hummingbird"),
+        product("HTTPTypes", of: "swift-http-types", if: "Hummingbird"),
+        product("AsyncHTTPClient", of: "async-http-client", if: "AsyncHTTPClient"),
+        product("NIOCore", of: "swift-nio", if: "AsyncHTTPClient"),
+        product("NIOHTTP1", of: "swift-nio", if: "AsyncHTTPClient"),
+        product("ServiceLifecycle", of: "swift-service-lifecycle", if: "ServiceLifecycle"),
+        product("Logging", of: "swift-log", if: "SwiftLog"),
+      ]),
+    .testTarget(
+      name: "MMLogMetricsTests",
+      dependencies: [
+        "MMLogMetrics", "MMLog", "MMLogReader", "MMLogStorage", "MMLogFormat", "TestSupport",
+        product("CoreMetrics", of: "swift-metrics", if: "Metrics"),
       ]),
     .testTarget(
       name: "MMLogTracingTests",
       dependencies: [
         "MMLogTracing", "MMLog", "MMLogReader", "MMLogFormat", "TestSupport",
-        .product(
-          name: "Tracing", package: "swift-distributed-tracing",
-          condition: .when(traits: ["Tracing"])),
+        product("Tracing", of: "swift-distributed-tracing", if: "Tracing"),
       ]),
     .testTarget(
       name: "MMLogSwiftLogTests",
       dependencies: [
         "MMLogSwiftLog", "MMLog", "MMLogReader", "MMLogFormat", "TestSupport",
-        .product(
-          name: "Logging", package: "swift-log", condition: .when(traits: ["SwiftLog"])),
-        .product(
-          name: "InMemoryLogging", package: "swift-log", condition: .when(traits: ["SwiftLog"])),
+        product("Logging", of: "swift-log", if: "SwiftLog"),
+        product("InMemoryLogging", of: "swift-log", if: "SwiftLog"),
       ]),
     .target(name: "CCalls", dependencies: ["CMMLogC"], path: "Tests/CCalls"),
     .testTarget(

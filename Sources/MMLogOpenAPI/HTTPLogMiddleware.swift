@@ -11,8 +11,8 @@
   /// let middlewares: [any ClientMiddleware] = [HTTPLogMiddleware(http)]
   /// ```
   ///
-  /// An exchange ends with the head of its response. Bodies are recorded while they pass by: they
-  /// are never collected, and a stream stays a stream. The operation's id is what an exchange is
+  /// An exchange ends when its response's body has been read, or was dropped. Bodies are recorded
+  /// while they pass by: they are never collected, and a stream stays a stream. The operation's id is what an exchange is
   /// for: `HTTPLog.Elements.taskDescription`.
   public struct HTTPLogMiddleware: ClientMiddleware, ServerMiddleware {
     private let log: HTTPLog
@@ -57,12 +57,8 @@
         method: request.method.rawValue, url: url, headers: HTTPHeaders(request.headerFields),
         task: operationID)
       do {
-        let (response, responseBody) = try await next(
-          exchange.recording(body, of: .request, request.headerFields))
-        exchange.end(
-          status: response.status.code, headers: HTTPHeaders(response.headerFields),
-          size: responseBody?.knownSize)
-        return (response, exchange.recording(responseBody, of: .response, response.headerFields))
+        let (response, responseBody) = try await next(exchange.recording(request, body))
+        return (response, exchange.recording(response, responseBody))
       } catch {
         exchange.fail(error)
         throw error
@@ -80,45 +76,32 @@
   }
 
   extension HTTPLog.Exchange {
-    /// The body, which is recorded while it is read; as it is, if it is not to be recorded.
-    fileprivate func recording(
-      _ body: HTTPBody?, of message: HTTPLog.Message, _ fields: HTTPFields
-    ) -> HTTPBody? {
-      guard let body, let record = self.body(of: message, contentType: fields[.contentType])
-      else { return body }
-      return HTTPBody(
-        RecordedBody(body: body, record: record), length: body.length,
-        iterationBehavior: body.iterationBehavior)
+    /// The request's body, which will be recorded while it is read.
+    fileprivate func recording(_ request: HTTPRequest, _ body: HTTPBody?) -> HTTPBody? {
+      guard let body, recordsBody(of: .request) else { return body }
+      return body.passing(
+        by: HTTPLog.PassingBody(self, contentType: request.headerFields[.contentType]))
+    }
+
+    /// The response's body, which ends the exchange; without one, that ends now.
+    fileprivate func recording(_ response: HTTPResponse, _ body: HTTPBody?) -> HTTPBody? {
+      let (status, fields) = (response.status.code, response.headerFields)
+      guard let body, isRecorded else {
+        end(status: status, headers: HTTPHeaders(fields))
+        return body
+      }
+      return body.passing(
+        by: HTTPLog.PassingBody(
+          self, contentType: fields[.contentType],
+          ending: HTTPLog.PassingBody.Head(status: status, headers: HTTPHeaders(fields))))
     }
   }
 
   extension HTTPBody {
-    fileprivate var knownSize: Int? {
-      if case .known(let size) = length { Int(clamping: size) } else { nil }
-    }
-  }
-
-  /// A body whose chunks are recorded as they are read.
-  private struct RecordedBody: AsyncSequence, Sendable {
-    let body: HTTPBody
-    let record: HTTPLog.Body
-
-    struct Iterator: AsyncIteratorProtocol {
-      var chunks: HTTPBody.Iterator
-      let record: HTTPLog.Body
-
-      mutating func next() async throws -> HTTPBody.ByteChunk? {
-        guard let chunk = try await chunks.next() else {
-          record.finish()
-          return nil
-        }
-        record.append(chunk)
-        return chunk
-      }
-    }
-
-    func makeAsyncIterator() -> Iterator {
-      Iterator(chunks: body.makeAsyncIterator(), record: record)
+    fileprivate func passing(by passing: HTTPLog.PassingBody) -> HTTPBody {
+      HTTPBody(
+        HTTPLog.PassingChunks(self, by: passing) { $0 }, length: length,
+        iterationBehavior: iterationBehavior)
     }
   }
 #endif

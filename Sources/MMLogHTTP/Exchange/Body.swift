@@ -72,6 +72,19 @@ extension HTTPLog.Exchange {
     return parts.isEmpty ? nil : HTTPLog.Body(parts)
   }
 
+  /// Whether a body would be recorded now.
+  package func recordsBody(of message: HTTPLog.Message) -> Bool {
+    recordsOwnBody(of: message) || others.contains { $0.recordsOwnBody(of: message) }
+  }
+
+  /// The same, in this log alone.
+  fileprivate func recordsOwnBody(of message: HTTPLog.Message) -> Bool {
+    guard let shared, span != nil else { return false }
+    let options = shared.options
+    let elements = message == .request ? options.request : options.response
+    return elements.contains(.body) && shared.log.isEnabled(options.bodyLevel)
+  }
+
   /// Records a body of the exchange that is there as a whole. See ``body(of:contentType:)``.
   ///
   /// - Parameters:
@@ -108,10 +121,10 @@ private final class BodyPart {
   private var isFinished = false
 
   init?(_ exchange: HTTPLog.Exchange, _ message: HTTPLog.Message, _ contentType: String?) {
-    guard let shared = exchange.shared, let span = exchange.span else { return nil }
+    guard exchange.recordsOwnBody(of: message), let shared = exchange.shared,
+      let span = exchange.span
+    else { return nil }
     let options = shared.options
-    let elements = message == .request ? options.request : options.response
-    guard elements.contains(.body), shared.log.isEnabled(options.bodyLevel) else { return nil }
     (self.shared, self.span, self.message) = (shared, span, message)
     reading = Self.reading(contentType, options)
     var capacity = max(options.longestBody, 16)

@@ -1,0 +1,117 @@
+import Synchronization
+
+extension HTTPLog {
+  /// A body that an adapter lets pass by in chunks, and records on the way. A response's body ends
+  /// its exchange when all of it has passed by.
+  ///
+  /// So an exchange lasts as long as its bodies, its bodies are recorded before its end, and what
+  /// fails on the way fails the exchange. An empty body is none.
+  package final class PassingBody: Sendable {
+    /// What a response has before its body.
+    package struct Head: Sendable {
+      let status: Int
+      let headers: @Sendable () -> HTTPHeaders
+
+      package init(status: Int, headers: @escaping @Sendable @autoclosure () -> HTTPHeaders) {
+        (self.status, self.headers) = (status, headers)
+      }
+    }
+
+    private struct State {
+      var record: Body?
+      var size = 0
+      var isOver = false
+    }
+
+    private let exchange: Exchange
+    private let contentType: String?
+    private let head: Head?
+    private let state = Mutex(State())
+
+    /// - Parameters:
+    ///   - exchange: What it is a body of.
+    ///   - contentType: What the field `content-type` says. Nil: it is not known.
+    ///   - head: What the exchange ends with. Nil, the default: the body is the request's.
+    package init(_ exchange: Exchange, contentType: String?, ending head: Head? = nil) {
+      (self.exchange, self.contentType, self.head) = (exchange, contentType, head)
+    }
+
+    // What nobody reads any further is recorded as far as it came.
+    deinit { end(isWhole: false) }
+
+    /// Takes the next bytes.
+    package func append(_ bytes: some Collection<UInt8>) {
+      if bytes.isEmpty { return }
+      state.withLock { state in
+        if state.isOver { return }
+        if state.size == 0 {
+          state.record = exchange.body(
+            of: head == nil ? .request : .response, contentType: contentType)
+        }
+        state.size += bytes.count
+        state.record?.append(bytes)
+      }
+    }
+
+    /// Says that this was all of it.
+    package func finish() { end(isWhole: true) }
+
+    /// Says that there is no more of it.
+    package func fail(_ error: any Error) { end(isWhole: false, error) }
+
+    private func end(isWhole: Bool, _ error: (any Error)? = nil) {
+      let size = state.withLock { state -> Int? in
+        if state.isOver { return nil }
+        state.isOver = true
+        state.record?.finish()
+        return state.size
+      }
+      guard let size, let head else { return }
+      if let error { return exchange.fail(error) }
+      exchange.end(status: head.status, headers: head.headers(), size: isWhole ? size : nil)
+    }
+  }
+
+  /// The chunks of a body that passes by, for who asked for them.
+  package struct PassingChunks<Chunks: AsyncSequence & Sendable, Bytes: Collection<UInt8>>:
+    AsyncSequence, Sendable
+  {
+    private let chunks: Chunks
+    private let body: PassingBody
+    private let bytes: @Sendable (Chunks.Element) -> Bytes
+
+    /// - Parameters:
+    ///   - chunks: Where they come from.
+    ///   - body: What they are given to on the way.
+    ///   - bytes: The bytes of a chunk.
+    package init(
+      _ chunks: Chunks, by body: PassingBody, _ bytes: @escaping @Sendable (Chunks.Element) -> Bytes
+    ) {
+      (self.chunks, self.body, self.bytes) = (chunks, body, bytes)
+    }
+
+    package struct AsyncIterator: AsyncIteratorProtocol {
+      fileprivate var chunks: Chunks.AsyncIterator
+      fileprivate let body: PassingBody
+      fileprivate let bytes: @Sendable (Chunks.Element) -> Bytes
+
+      package mutating func next() async throws -> Chunks.Element? {
+        do {
+          guard let chunk = try await chunks.next() else {
+            body.finish()
+            return nil
+          }
+          body.append(bytes(chunk))
+          return chunk
+        } catch {
+          body.fail(error)
+          throw error
+        }
+      }
+    }
+
+    package func makeAsyncIterator() -> AsyncIterator {
+      AsyncIterator(chunks: chunks.makeAsyncIterator(), body: body, bytes: bytes)
+    }
+  }
+}

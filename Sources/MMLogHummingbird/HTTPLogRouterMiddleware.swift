@@ -1,0 +1,102 @@
+#if Hummingbird
+  public import Hummingbird
+  import HTTPTypes
+  import MMLog
+  public import MMLogHTTP
+  import NIOCore
+
+  /// A middleware of Hummingbird that records each request as an exchange of an `HTTPLog`.
+  ///
+  /// ```swift
+  /// let router = Router()
+  /// router.add(middleware: HTTPLogRouterMiddleware(http))
+  /// ```
+  ///
+  /// What the route's handler logs, by any logger of mmlog or of swift-log, belongs to the exchange's
+  /// span. An exchange ends when its response's body has been written. An error that Hummingbird
+  /// answers with a status of its own ends it with that status, any other one is its failure. Bodies
+  /// are recorded while they pass by: they are never collected, and a stream stays a stream.
+  ///
+  /// Add it before other middlewares: it records what those behind it make of a request.
+  public struct HTTPLogRouterMiddleware<Context: RequestContext>: RouterMiddleware {
+    private let log: HTTPLog
+
+    /// A middleware.
+    ///
+    /// - Parameter log: What records exchanges. Its options have the role of a server.
+    public init(_ log: HTTPLog) { self.log = log }
+
+    /// Records a request. Called by Hummingbird.
+    public func handle(
+      _ request: Request, context: Context,
+      next: (Request, Context) async throws -> Response
+    ) async throws -> Response {
+      let exchange = log.begin(request.head)
+      guard let span = exchange.span else { return try await next(request, context) }
+      do {
+        let response = try await withLogFields(span: span) {
+          try await next(exchange.recording(request), context)
+        }
+        return exchange.recording(response)
+      } catch {
+        if let answer = error as? any HTTPResponseError {
+          exchange.end(status: answer.status.code)
+        } else {
+          exchange.fail(error)
+        }
+        throw error
+      }
+    }
+  }
+
+  extension HTTPLog {
+    fileprivate func begin(_ head: HTTPRequest) -> Exchange {
+      guard isEnabled else { return begin(method: "", url: "") }
+      let host = head.authority.map { "\(head.scheme ?? "http")://\($0)" } ?? ""
+      return begin(
+        method: head.method.rawValue, url: host + (head.path ?? ""),
+        headers: HTTPHeaders(head.headerFields))
+    }
+  }
+
+  extension HTTPLog.Exchange {
+    /// The request, whose body will be recorded while it is read.
+    fileprivate func recording(_ request: Request) -> Request {
+      guard recordsBody(of: .request) else { return request }
+      let passing = HTTPLog.PassingBody(self, contentType: request.headers[.contentType])
+      var recorded = request
+      recorded.body = RequestBody(
+        asyncSequence: HTTPLog.PassingChunks(request.body, by: passing) { $0.readableBytesView })
+      return recorded
+    }
+
+    /// The response, whose body ends the exchange.
+    fileprivate func recording(_ response: Response) -> Response {
+      let (status, headers, body) = (response.status.code, response.headers, response.body)
+      let passing = HTTPLog.PassingBody(
+        self, contentType: headers[.contentType],
+        ending: HTTPLog.PassingBody.Head(status: status, headers: HTTPHeaders(headers)))
+      var recorded = response
+      recorded.body = ResponseBody(contentLength: body.contentLength) { writer in
+        do {
+          try await body.write(
+            writer.map { chunk in
+              passing.append(chunk.readableBytesView)
+              return chunk
+            })
+          passing.finish()
+        } catch {
+          passing.fail(error)
+          throw error
+        }
+      }
+      return recorded
+    }
+  }
+
+  extension HTTPHeaders {
+    fileprivate init(_ fields: HTTPFields) {
+      self.init(fields.map { (name: $0.name.rawName, value: $0.value) })
+    }
+  }
+#endif

@@ -1,0 +1,40 @@
+#if ServiceLifecycle
+  public import MMLog
+  public import ServiceLifecycle
+
+  /// A store as a service of swift-service-lifecycle, which is closed when its group shuts down.
+  ///
+  /// ```swift
+  /// import Logging
+  /// import MMLogServiceLifecycle
+  /// import ServiceLifecycle
+  ///
+  /// let services: [any Service] = [LogStoreService(store)]  // then the others
+  /// let group = ServiceGroup(
+  ///   services: services, gracefulShutdownSignals: [.sigterm], logger: Logger(label: "main"))
+  /// try await group.run()
+  /// ```
+  ///
+  /// Make it the first one: a group shuts its services down in the opposite order, and waits for
+  /// each, so that the store gets what the others log at their end. Without it, nothing is lost
+  /// either: the ring is recovered at the next start.
+  public struct LogStoreService: Service {
+    private let store: LogStore
+
+    /// A service.
+    ///
+    /// - Parameter store: What is closed at the end: `LogStore.close()`.
+    public init(_ store: LogStore) { self.store = store }
+
+    /// Waits until the group shuts down, or is canceled, and closes the store: moves all records to
+    /// archives, makes these safe from a power cut, and removes the ring. Called by the group.
+    ///
+    /// - Throws: `LogError` if the archive cannot be written. What is not in it is left in the ring,
+    ///   and recovered at the next start.
+    public func run() async throws {
+      // Throws if it is canceled, which is no less an end.
+      try? await gracefulShutdown()
+      try await store.close()
+    }
+  }
+#endif

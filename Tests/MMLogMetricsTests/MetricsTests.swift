@@ -1,0 +1,85 @@
+#if Metrics
+  import CoreMetrics
+  import MMLog
+  import MMLogFormat
+  import MMLogMetrics
+  import MMLogReader
+  import MMLogStorage
+  import TestSupport
+  import Testing
+
+  private typealias Logger = MMLog.Logger
+
+  @Suite("Metrics of swift-metrics") struct MetricsTests {
+    private let folder = TemporaryDirectory()
+
+    @Test("counters, meters and gauges are state slots, which whoever reads the ring sees")
+    func slots() throws {
+      let store = try LogStore(directory: folder.path, name: "metrics")
+      let metrics = MMLogMetricsFactory(store: store)
+      for amount in 1...3 {
+        // Each time anew, as many do.
+        Counter(label: "accepted", factory: metrics).increment(by: amount)
+      }
+      let huge = Counter(
+        label: "huge", dimensions: [("shop", "12"), ("kind", "a")], factory: metrics)
+      huge.increment(by: Int64.max)
+      huge.increment()
+      let reset = Counter(label: "reset", factory: metrics)
+      reset.increment()
+      reset.reset()
+      FloatingPointCounter(label: "fractions", factory: metrics).increment(by: 2.5)
+      let meter = Meter(label: "meter", factory: metrics)
+      meter.set(5)
+      meter.increment(by: 2)
+      Meter(label: "meter", factory: metrics).decrement(by: 0.5)
+      Gauge(label: "gauge", factory: metrics).record(-1.5)
+      let rings = try RingStatus.all(in: folder.path) { Issue.record("\($0)") }
+      let ring = try #require(rings.first)
+      #expect(
+        Set(ring.image.state.fields.texts) == [
+          "accepted=6", "\"huge{shop=12,kind=a}\"=\(Int64.max)", "reset=0", "fractions=2",
+          "meter=6.5",
+          "gauge=-1.5",
+        ])
+      try store.close()
+    }
+
+    @Test("values of recorders and timers are records, with their dimensions as fields")
+    func records() throws {
+      let store = try LogStore(directory: folder.path, name: "metrics")
+      let metrics = MMLogMetricsFactory(store: store, label: "m", level: .info)
+      let timer = Timer(label: "matching", dimensions: [("shop", "12")], factory: metrics)
+      timer.recordMilliseconds(3.5)
+      let recorder = Recorder(label: "sizes", factory: metrics)
+      recorder.record(7)
+      recorder.record(0.25)
+      timer.destroy()
+      recorder.destroy()
+      try store.close()
+      let all = LogReader.records(in: folder)
+      #expect(
+        all.map(\.message) == ["matching: 3500000 ns", "sizes: 7", "sizes: 0.25"])
+      #expect(all.allSatisfy { $0.label == "m" && $0.level == .info })
+      #expect(all.map { $0.text("metric") } == ["matching", "sizes", "sizes"])
+      #expect(all[0].text("duration_ns") == "3500000" && all[0].text("shop") == "12")
+      #expect(all[1].field("value") == .int(7) && all[2].field("value") == .double(0.25))
+    }
+
+    @Test("threads that count together lose nothing") func threads() async throws {
+      let store = try LogStore(directory: folder.path, name: "metrics")
+      let metrics = MMLogMetricsFactory(store: store)
+      await withTaskGroup(of: Void.self) { group in
+        for _ in 0..<8 {
+          group.addTask {
+            for _ in 0..<1000 { Counter(label: "count", factory: metrics).increment() }
+          }
+        }
+      }
+      let ring = try #require(
+        try RingStatus.all(in: folder.path) { Issue.record("\($0)") }.first)
+      #expect(ring.image.state.fields.texts == ["count=8000"])
+      try await store.close()
+    }
+  }
+#endif
