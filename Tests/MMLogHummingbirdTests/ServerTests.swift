@@ -59,6 +59,9 @@
           status: .serviceUnavailable, headers: [.contentType: "application/json"],
           body: ResponseBody(byteBuffer: body))
       }
+      router.put("moved") { _, _ in
+        Response(status: .temporaryRedirect, headers: [.location: "/echo"])
+      }
       router.get("missing") { _, _ -> Response in throw HTTPError(.notFound) }
       router.get("broken") { _, _ -> Response in throw Broken() }
       router.get("cut") { _, _ in
@@ -241,6 +244,25 @@
       }
       try await store.close()
       #expect(ends(records("client")) == ["false 200", "true -"])
+    }
+
+    @Test("a redirection is a part of its exchange, and sends a whole body once more")
+    func redirection() async throws {
+      let store = try openStore("client")
+      let http = log(store, .client)
+      try await withServer { port in
+        for body: HTTPClientRequest.Body in [
+          .bytes(ByteBuffer(string: Self.good)), .bytes(Array(Self.good.utf8)),
+        ] {
+          let response = try await HTTPClient.shared.execute(
+            request(.PUT, port, "moved", body), timeout: .seconds(60), log: http)
+          #expect(String(buffer: try await response.body.collect(upTo: 1000)) == Self.good)
+        }
+      }
+      try await store.close()
+      #expect(ends(records("client")) == ["false 200", "false 200"])
+      #expect(
+        ends(records("server")).sorted() == ["false 200", "false 200", "false 307", "false 307"])
     }
 
     @Test("below its level, nothing is recorded, and all passes by as it was")
