@@ -36,8 +36,8 @@ package struct ControlGroup: Equatable, Sendable {
       unit = String(part)
     }
     // As systemd writes it, with underscores for hyphens, or as cgroupfs does.
-    if let start = part.ranges(of: "pod").last {
-      let id = part[start.upperBound...].prefix { $0.isHexDigit || "-_".contains($0) }
+    if let start = part.indices.last(where: { part[$0...].hasPrefix("pod") }) {
+      let id = part[start...].dropFirst(3).prefix { $0.isHexDigit || "-_".contains($0) }
       if id.count == 36 { pod = String(id.map { $0 == "_" ? "-" : $0 }) }
     }
   }

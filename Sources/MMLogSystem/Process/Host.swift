@@ -33,26 +33,25 @@ package enum Host {
   package static func timeZoneName(variable: String?, link: String, file: String) -> String {
     if let variable {
       // POSIX: set but empty means UTC, and glibc reads ":name" as name.
-      let name = zone(in: variable.hasPrefix(":") ? String(variable.dropFirst()) : variable)
+      let path = variable.hasPrefix(":") ? String(variable.dropFirst()) : variable
+      let name = zone(in: path) ?? path
       return name.isEmpty ? "UTC" : name
     }
-    let target = target(of: link)
-    if target.contains(zoneFolder) { return zone(in: target) }
+    if let name = zone(in: target(of: link)) { return name }
     let name = contents(of: file).prefix { !$0.isWhitespace }
     return name.isEmpty ? "UTC" : String(name)
   }
 
-  private static let zoneFolder = "zoneinfo/"
-
-  /// The part of a path below zoneinfo/ (and below its variants posix/ and right/), or all of it.
-  private static func zone(in path: String) -> String {
+  /// The part of a path below zoneinfo/ (and below its variants posix/ and right/); nil: it has no
+  /// such folder.
+  private static func zone(in path: String) -> String? {
+    let folder = "zoneinfo/".utf8
     var rest = path.utf8[...]
-    let folder = Array(zoneFolder.utf8)
-    if let start = rest.indices.first(where: { rest[$0...].starts(with: folder) }) {
-      rest = rest[start...].dropFirst(folder.count)
-      for variant in ["posix/", "right/"] where rest.starts(with: variant.utf8) {
-        rest = rest.dropFirst(variant.utf8.count)
-      }
+    guard let start = rest.indices.first(where: { rest[$0...].starts(with: folder) })
+    else { return nil }
+    rest = rest[start...].dropFirst(folder.count)
+    for variant in ["posix/", "right/"] where rest.starts(with: variant.utf8) {
+      rest = rest.dropFirst(variant.utf8.count)
     }
     return String(Substring(rest))
   }
