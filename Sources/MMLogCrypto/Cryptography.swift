@@ -54,6 +54,8 @@ package enum Cryptography {
     let streamCipher: OpaquePointer
     let derivation: OpaquePointer
     let hash: OpaquePointer
+    /// What streams are made of.
+    let zeros: UnsafeRawBufferPointer
 
     static let shared = Algorithms()
 
@@ -69,6 +71,9 @@ package enum Cryptography {
       else { return nil }
       (self.cipher, self.streamCipher) = (cipher, streamCipher)
       (self.derivation, self.hash) = (derivation, hash)
+      let zeros = UnsafeMutableRawBufferPointer.allocate(byteCount: 16 << 10, alignment: 64)
+      zeros.initializeMemory(as: UInt8.self, repeating: 0)
+      self.zeros = UnsafeRawBufferPointer(zeros)
     }
 
     /// Until ``end()``, libcrypto keeps what it works with.
@@ -275,14 +280,22 @@ package enum Cryptography {
       _ output: UnsafeMutableRawBufferPointer, key: SecretKey, counter: [UInt8]
     ) throws(CryptoError) {
       precondition(counter.count == 16)
-      let cipher = try Algorithms.begin().streamCipher
+      let algorithms = try Algorithms.begin()
       defer { Algorithms.end() }
-      output.initializeMemory(as: UInt8.self, repeating: 0)
       let isDone = try withContext { (context) throws(CryptoError) in
-        key.withBytes { EVP_EncryptInit_ex2(context, cipher, $0.baseAddress, counter, nil) == 1 }
-          && update(
-            EVP_EncryptUpdate, context, output.assumingMemoryBound(to: UInt8.self).baseAddress,
-            UnsafeRawBufferPointer(output))
+        var isDone = key.withBytes {
+          EVP_EncryptInit_ex2(context, algorithms.streamCipher, $0.baseAddress, counter, nil) == 1
+        }
+        let target = output.assumingMemoryBound(to: UInt8.self).baseAddress
+        var done = 0
+        while isDone, done < output.count {
+          // Zeros from elsewhere, which stay in the cache, need not be stored first.
+          let zeros = UnsafeRawBufferPointer(
+            rebasing: algorithms.zeros.prefix(output.count - done))
+          isDone = update(EVP_EncryptUpdate, context, target.map { $0 + done }, zeros)
+          done += zeros.count
+        }
+        return isDone
       }
       guard isDone else { throw .library("EVP_EncryptUpdate") }
     }

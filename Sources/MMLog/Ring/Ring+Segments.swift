@@ -93,7 +93,8 @@ extension Ring {
     store(
       place: SegmentLayout.size, SegmentLayout.archived, checksum: SegmentLayout.archivedChecksum,
       ofSegment: index)
-    thread.write(into: segment, generation, stream: streams?.number(ofSegment: index) ?? 0)
+    let stream = streams?.use(ofSegment: index)
+    thread.write(into: segment, generation, stream: stream?.number ?? 0)
     store(place: 0, SegmentLayout.end, checksum: SegmentLayout.endChecksum, ofSegment: index)
     TestPoint.reach(.segmentOpening)
     store(state: SegmentLayout.stateOpen, ofSegment: index)
@@ -103,7 +104,7 @@ extension Ring {
     let memory = segment.assumingMemoryBound(to: UInt8.self)
     return OpenSegment(
       index: index, generation: generation, cursor: memory + SegmentLayout.size,
-      limit: memory + geometry.segmentSize, seed: seed, streamDistance: streams?.distance ?? 0)
+      limit: memory + geometry.segmentSize, seed: seed, streamDistance: stream?.distance ?? 0)
   }
 
   /// Says that a segment gets no more records. Async-signal-safe.

@@ -9,29 +9,42 @@ import Synchronization
 ///
 /// A segment has to have its stream before a thread may take it. A thread of its own makes them
 /// ahead, because a log call must not use libcrypto, which takes memory from the heap; and because
-/// the drainer may be waiting for a disk. The streams stand in memory that is as far from the
-/// ring's segments for each byte: so a writer finds its stream with one addition.
+/// the drainer may be waiting for a disk. A writer finds its stream with one addition: what a
+/// segment has been given is the distance to it.
 ///
-/// Only streams of open segments, of those that are taken next, and of a few more are in memory.
-/// That is in no core dump, and zero in a child of fork.
+/// Only streams of open segments and of those that are taken next are in memory, and a few that are
+/// spent: the next ones are made in their places, which are warm, and cost no page fault. The memory
+/// is in no core dump, and zero in a child of fork.
 ///
 /// Proof of `@unchecked Sendable`: what is no atomic is the thread's own, and of whoever starts it
-/// before that. The number of a segment's stream is stored before the segment may be taken.
+/// before that. A segment's use is stored before the segment may be taken.
 final class SegmentStreams: @unchecked Sendable {
+  /// What a segment has been given.
+  struct Use {
+    /// The stream's number.
+    var number: UInt64 = 0
+    /// From a byte of the segment to that of the stream.
+    var distance = 0
+  }
+
   /// Nil after the session's end.
   private(set) var cipher: RingCipher?
   private let pool: SegmentPool
   private let segmentSize: Int
   private let eventCounts: RingEventCounts
+  private let segments: UnsafeMutableRawPointer
+  /// A place for each segment's stream, of which few are touched.
   private let memory: UnsafeMutableRawPointer
   private let size: Int
-  /// From a byte of a segment to that of its stream.
-  let distance: Int
-  private let numbers: UnsafeMutablePointer<UInt64>
+  private let uses: UnsafeMutablePointer<Use>
   /// What the process's handlers of fatal signals encrypt their reports with.
   private(set) var crashStream: SecretMemory?
-  /// The segments that have a stream in memory, as they were when they got it.
-  private var made: [SegmentPool.Snapshot?]
+  /// Of each place that has a stream, the segment that it is for, as that was when it got it.
+  private var owners: [SegmentPool.Snapshot?]
+  /// Places that have memory, and no stream that anybody needs; last in, first out.
+  private var spare: [Int] = []
+  /// Places without memory.
+  private var untouched: [Int]
   private var newest: UInt64 = 0
   /// How many free segments have one.
   private let ready = Atomic<Int>(0)
@@ -53,6 +66,7 @@ final class SegmentStreams: @unchecked Sendable {
     _ eventCounts: RingEventCounts, segments: UnsafeMutableRawPointer
   ) throws(LogError) {
     (self.cipher, self.pool, self.eventCounts) = (cipher, pool, eventCounts)
+    self.segments = segments
     segmentSize = geometry.segmentSize
     size = geometry.segmentSize * geometry.segmentCount
     let (memory, crashStream) = try explaining("Making the ring failed") {
@@ -60,10 +74,10 @@ final class SegmentStreams: @unchecked Sendable {
       (try StreamMemory.allocate(size), try SecretMemory(count: CrashReport.streamSize))
     }
     (self.memory, self.crashStream) = (memory, crashStream)
-    distance = memory - segments
-    numbers = .allocate(capacity: geometry.segmentCount)
-    numbers.initialize(repeating: 0, count: geometry.segmentCount)
-    made = .init(repeating: nil, count: geometry.segmentCount)
+    uses = .allocate(capacity: geometry.segmentCount)
+    uses.initialize(repeating: Use(), count: geometry.segmentCount)
+    owners = .init(repeating: nil, count: geometry.segmentCount)
+    untouched = Array((0..<geometry.segmentCount).reversed())
     wanted = max(2, min(geometry.segmentCount / 4, Self.readySize / geometry.segmentSize))
     do throws(CryptoError) {
       try cipher.fill(crashStream.bytes, ofStream: RingCipher.crashStream)
@@ -73,7 +87,7 @@ final class SegmentStreams: @unchecked Sendable {
     }
   }
 
-  deinit { numbers.deallocate() }
+  deinit { uses.deallocate() }
 
   /// Starts the thread.
   func start() throws(SystemError) {
@@ -96,8 +110,8 @@ final class SegmentStreams: @unchecked Sendable {
     (cipher, crashStream) = (nil, nil)
   }
 
-  /// The number of the stream of a segment that was taken.
-  func number(ofSegment index: Int) -> UInt64 { numbers[index] }
+  /// What a segment has that was taken. Async-signal-safe.
+  func use(ofSegment index: Int) -> Use { uses[index] }
 
   /// Takes in that a segment was taken. Async-signal-safe.
   func noteTaken() {
@@ -116,40 +130,53 @@ final class SegmentStreams: @unchecked Sendable {
   /// Has the thread work at once. Async-signal-safe.
   func wake() { worker.wake() }
 
-  /// Gives back the memory of streams that nobody needs any more, but of some: there is the next
-  /// ones' place, and what the kernel gives anew costs more than the stream that is made in it.
-  private func letGo() {
-    var spare = 0
-    for index in made.indices {
-      guard let seen = made[index], pool.snapshot(index) != seen, !pool.isOpenSince(seen) else {
-        continue
-      }
-      spare += 1
-      if spare <= 2 * wanted { continue }
-      StreamMemory.clear(memory + index * segmentSize, count: segmentSize)
-      made[index] = nil
-    }
-  }
-
   /// Makes the streams that are needed next, as many as there are to be.
   private func fill() throws(CryptoError) {
-    letGo()
     while ready.load(ordering: .relaxed) < wanted, let index = pool.takeBare() {
-      let stream = UnsafeMutableRawBufferPointer(
-        start: memory + index * segmentSize, count: segmentSize)
+      let place = takePlace()
       newest += 1
       do throws(CryptoError) {
-        try cipher?.fill(stream, ofStream: newest)
+        try cipher?.fill(stream(at: place), ofStream: newest)
       } catch {
+        spare.append(place)
         pool.give(bare: index)
         throw error
       }
-      if made[index] == nil { StreamMemory.lock(stream) }
-      numbers[index] = newest
-      made[index] = pool.snapshot(index)
+      let distance = (memory + place * segmentSize) - (segments + index * segmentSize)
+      uses[index] = Use(number: newest, distance: distance)
+      owners[place] = pool.snapshot(index)
       ready.add(1, ordering: .relaxed)
       pool.give(ready: index)
       eventCounts.segmentFreed()
+    }
+    collectSpent()
+    while spare.count > wanted {
+      let place = spare.removeFirst()
+      StreamMemory.clear(memory + place * segmentSize, count: segmentSize)
+      untouched.append(place)
+    }
+  }
+
+  private func stream(at place: Int) -> UnsafeMutableRawBufferPointer {
+    UnsafeMutableRawBufferPointer(start: memory + place * segmentSize, count: segmentSize)
+  }
+
+  /// A place for a stream. There always is one, because there are as many as segments.
+  private func takePlace() -> Int {
+    if spare.isEmpty { collectSpent() }
+    if let place = spare.popLast() { return place }
+    let place = untouched.removeLast()
+    StreamMemory.lock(stream(at: place))
+    return place
+  }
+
+  /// Finds the places of streams that nobody needs any more: their segments are sealed.
+  private func collectSpent() {
+    for place in owners.indices {
+      guard let seen = owners[place], pool.snapshot(seen.index) != seen, !pool.isOpenSince(seen)
+      else { continue }
+      owners[place] = nil
+      spare.append(place)
     }
   }
 }

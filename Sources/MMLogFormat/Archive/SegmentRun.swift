@@ -130,8 +130,14 @@ package struct SegmentRun {
     to builder: inout RowBuilder, size: Int, before limit: UInt64, cutoff: UInt64
   ) {
     while let record {
-      if disposition == nil, case .clear = content, !record.isSpecial, let cursor = scanner.cursor {
-        moveSeries(of: record, cursor, to: &builder, size: size, before: limit, cutoff: cutoff)
+      if disposition == nil, !record.isSpecial, let cursor = scanner.cursor, case .clear = content {
+        moveSeries(
+          of: record, cursor, to: &builder, size: size, before: limit, cutoff: cutoff, nil)
+      } else if disposition == nil, !record.isSpecial, let cursor = scanner.cursor,
+        case .encrypted(let stream) = content
+      {
+        moveSeries(
+          of: record, cursor, to: &builder, size: size, before: limit, cutoff: cutoff, stream)
       } else {
         let ordinal = record.sharedThreadOrdinal ?? header.thread.ordinal
         builder.add(record, ticks: ticks, threadOrdinal: ordinal) {
@@ -150,16 +156,22 @@ package struct SegmentRun {
   }
 
   /// The same, as long as they are whole records of the segment's own thread: in registers.
+  ///
+  /// - Parameter stream: What they are encrypted with; nil: they are not.
   @inline(__always)
   private mutating func moveSeries(
     of first: RecordView, _ behind: RecordCursor, to builder: inout RowBuilder, size: Int,
-    before limit: UInt64, cutoff: UInt64
+    before limit: UInt64, cutoff: UInt64, _ stream: SegmentStream?
   ) {
     var (cursor, record, ticks, count) = (behind, first, ticks, 0)
     var series = builder.beginSeries(
       of: header.thread, ticks: ticks, size: size, first: record.bytes.count)
+    let segment = first.bytes.baseAddress.map { $0 - offset }
     while series.add(record, ticks: ticks) {
       count &+= 1
+      if let stream, let segment, let start = record.bytes.baseAddress {
+        series.decryptLast(record.bytes.count, with: stream, at: start - segment)
+      }
       guard let next = cursor.record() else {
         builder.end(series)
         self.ticks = ticks
@@ -172,6 +184,7 @@ package struct SegmentRun {
     }
     builder.end(series)
     (self.record, self.ticks) = (record, ticks)
+    if let segment, let start = record.bytes.baseAddress { offset = start - segment }
     scanner.move(to: cursor)
     noteTaken(count, ahead: record.bytes.count)
   }

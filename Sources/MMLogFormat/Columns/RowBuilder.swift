@@ -161,6 +161,7 @@ package struct RowBuilder: ~Copyable {
   mutating func end(_ series: RowSeries) {
     rows.end = series.next - rows.base
     offsets.end = UnsafeMutableRawPointer(series.offset) - offsets.base
+    if series.isUnreadable { isUnreadable = true }
     lastTicks = max(lastTicks, withRows { $0[$0.count - 1][RecordLayout.ticksWord] })
   }
 
@@ -248,6 +249,8 @@ struct RowSeries {
   fileprivate var offset: UnsafeMutablePointer<UInt64>
   fileprivate let tallies: UnsafeMutablePointer<UInt64>
   fileprivate let ordinal: UInt32
+  /// See ``RowBuilder/isUnreadable``.
+  fileprivate var isUnreadable = false
 
   /// Adds a record at `ticks` in place of its own.
   ///
@@ -282,5 +285,17 @@ struct RowSeries {
     tally[1] &+= UInt64(truncatingIfNeeded: length)
     next += length
     return true
+  }
+
+  /// Decrypts the row that was added last.
+  ///
+  /// - Parameters:
+  ///   - length: How many bytes it has.
+  ///   - offset: Where its record stands, from the segment's start.
+  @inline(__always)
+  mutating func decryptLast(_ length: Int, with stream: SegmentStream, at offset: Int) {
+    let row = UnsafeMutableRawBufferPointer(start: next - length, count: length)
+    let isDone: Void? = try? stream.combine(with: row, behind: RecordLayout.bodyWord, at: offset)
+    if isDone == nil { isUnreadable = true }
   }
 }

@@ -77,20 +77,53 @@ package struct RingCipher: Sendable {
   }
 }
 
+/// Shows records of encrypted segments as they were logged. For one thread at a time.
+package final class RecordDecryptor {
+  private let copy = WordBuffer()
+
+  package init() {}
+
+  /// A record as it was logged, valid until the next one is asked for; nil if libcrypto refuses.
+  ///
+  /// - Parameter offset: Where it stands, from the segment's start.
+  package func clear(
+    _ record: RecordView, at offset: Int, _ content: SegmentRun.Content
+  ) -> RecordView? {
+    guard case .encrypted(let stream) = content else { return record }
+    copy.grow(for: record.bytes.count / wordSize)
+    let bytes = UnsafeMutableRawBufferPointer(start: copy.base, count: record.bytes.count)
+    bytes.copyMemory(from: record.bytes)
+    let isDone: Void? = try? stream.combine(with: bytes, behind: record.clearWords, at: offset)
+    return isDone == nil ? nil : RecordView(row: UnsafeRawBufferPointer(bytes))
+  }
+}
+
 /// A segment's stream, made part by part as records are decrypted, one after the other. For one
 /// thread at a time.
 package final class SegmentStream {
   package let number: UInt64
   private let cipher: RingCipher
-  /// A part of the stream, and where that begins; nil: there is none yet.
-  private var part: SecretMemory?
-  private var start = 0
+  /// The memory of a part; nil before the first.
+  private var memory: SecretMemory?
+  /// The part that is made. Behind a pointer, because for each access to a variable the runtime
+  /// would look whether it is the only one.
+  private let part: UnsafeMutablePointer<Part>
 
-  private static let partSize = 8192
+  private struct Part {
+    var bytes = UnsafeRawBufferPointer(start: nil, count: 0)
+    /// Where it begins, from the segment's start.
+    var start = 0
+  }
+
+  private static let partSize = 16 << 10
 
   package init(_ number: UInt64, of cipher: RingCipher) {
     (self.number, self.cipher) = (number, cipher)
+    part = .allocate(capacity: 1)
+    part.initialize(to: Part())
   }
+
+  deinit { part.deallocate() }
 
   /// Combines a record with the stream by exclusive or, which encrypts and decrypts.
   ///
@@ -98,47 +131,64 @@ package final class SegmentStream {
   ///   - record: All words of the record.
   ///   - clearWords: How many of them are not encrypted.
   ///   - offset: Where it stands, or stood, from the segment's start; a multiple of 8.
+  @inline(__always)
   package func combine(
     with record: UnsafeMutableRawBufferPointer, behind clearWords: Int, at offset: Int
   ) throws(CryptoError) {
-    var place = clearWords * wordSize
+    var place = clearWords &* wordSize
     while place < record.count {
-      let part = try part(at: offset + place)
-      let end = min(record.count, place + part.count)
-      for word in stride(from: place, to: end, by: wordSize) {
-        let combined =
-          record.load(fromByteOffset: word, as: UInt64.self)
-          ^ part.load(fromByteOffset: word - place, as: UInt64.self)
-        record.storeBytes(of: combined, toByteOffset: word, as: UInt64.self)
+      let part = try part(at: offset &+ place)
+      let end = min(record.count, place &+ part.count)
+      guard let source = part.baseAddress, let target = record.baseAddress else { return }
+      typealias Words = SIMD4<UInt64>
+      var (next, word) = (target + place, source)
+      let rest = target + end
+      while rest - next >= 4 &* wordSize {
+        let combined = next.loadUnaligned(as: Words.self) ^ word.loadUnaligned(as: Words.self)
+        next.storeBytes(of: combined, as: Words.self)
+        next += 4 &* wordSize
+        word += 4 &* wordSize
+      }
+      while next < rest {
+        next.storeBytes(
+          of: next.load(as: UInt64.self) ^ word.load(as: UInt64.self), as: UInt64.self)
+        next += wordSize
+        word += wordSize
       }
       place = end
     }
   }
 
   /// The stream from an offset on, as far as that is made.
+  @inline(__always)
   private func part(at offset: Int) throws(CryptoError) -> UnsafeRawBufferPointer {
-    if part == nil || offset < start || offset >= start + Self.partSize {
-      try makePart(at: offset)
+    let made = part.pointee
+    if offset >= made.start, offset < made.start &+ made.bytes.count {
+      return made.bytes.slice(offset &- made.start, made.bytes.count &- (offset &- made.start))
     }
-    guard let part else { throw .system("there is no memory for a stream") }
-    return UnsafeRawBufferPointer(
-      rebasing: UnsafeRawBufferPointer(part.bytes)[offset - start..<Self.partSize])
+    return try makePart(at: offset)
   }
 
-  private func makePart(at offset: Int) throws(CryptoError) {
-    if part == nil {
-      do throws(SystemError) { part = try SecretMemory(count: Self.partSize) } catch {
-        throw .system("there is no memory for a stream: \(error)")
-      }
+  @inline(never)
+  private func makePart(at offset: Int) throws(CryptoError) -> UnsafeRawBufferPointer {
+    // Should this fail, no part is to be taken for the one that was there before.
+    part.pointee = Part()
+    let memory = try madeMemory()
+    let start = offset / Self.partSize * Self.partSize
+    let bytes = UnsafeMutableRawBufferPointer(rebasing: memory.bytes[..<Self.partSize])
+    try cipher.fill(bytes, ofStream: number, from: start)
+    part.pointee = Part(bytes: UnsafeRawBufferPointer(bytes), start: start)
+    return UnsafeRawBufferPointer(bytes).slice(offset - start, Self.partSize - (offset - start))
+  }
+
+  private func madeMemory() throws(CryptoError) -> SecretMemory {
+    if let memory { return memory }
+    do throws(SystemError) {
+      let made = try SecretMemory(count: Self.partSize)
+      memory = made
+      return made
+    } catch {
+      throw .system("there is no memory for a stream: \(error)")
     }
-    guard let part else { return }
-    start = offset / Self.partSize * Self.partSize
-    // Should that fail, the part is not to be taken for the one that was there before.
-    let wanted = start
-    start = .min
-    try cipher.fill(
-      UnsafeMutableRawBufferPointer(rebasing: part.bytes[..<Self.partSize]), ofStream: number,
-      from: wanted)
-    start = wanted
   }
 }
