@@ -34,9 +34,14 @@ final class FlightRecorder {
   // MARK: - What is left in the ring
 
   /// Whether a record of a segment's use goes into an archive at once.
-  func disposition(of record: RecordView, in generation: UInt64) -> SegmentRun.Disposition {
+  ///
+  /// - Parameters:
+  ///   - offset, content: Where it stands in its segment, and how.
+  func disposition(
+    of record: RecordView, at offset: Int, _ content: SegmentRun.Content, in generation: UInt64
+  ) -> SegmentRun.Disposition {
     let isFlight = record.level < ring.archiveLevel
-    spans?.note(record, isFlight: isFlight, in: generation)
+    spans?.note(record, at: offset, content, isFlight: isFlight, in: generation)
     return isFlight ? .left : .taken
   }
 
@@ -246,10 +251,11 @@ final class FlightRecorder {
     guard let header = ring.openHeader(ofSegment: index) else { return }
     let end = header.end > 0 ? header.end : ring.geometry.segmentSize
     let captured = ring.captured(ofSegment: index, generation: header.generation)
+    let content = ring.content(of: header)
     var scanner = ring.scanner(ofSegment: index, header, from: SegmentLayout.size, to: end)
     while let item = scanner.next() {
       guard case .record(let record, let offset) = item, record.level < ring.archiveLevel,
-        let tie = self.spans?.tie(of: record), spans.contains(tie.span)
+        let tie = self.spans?.tie(of: record, at: offset, content), spans.contains(tie.span)
       else { continue }
       if offset >= header.archived { left.insert(tie.span) }
       if offset >= header.archived || areEnds != (tie.end != nil) { continue }
@@ -287,13 +293,15 @@ final class FlightRecorder {
     guard let header = ring.openHeader(ofSegment: index), header.archived > SegmentLayout.size
     else { return nil }
     let done = ring.captured(ofSegment: index, generation: header.generation)
+    let content = ring.content(of: header)
     return SegmentRun(
       index: index, header: header,
       scanner: ring.scanner(
         ofSegment: index, header, from: SegmentLayout.size, to: header.archived),
+      content: content,
       disposition: { [self] record, offset in
         guard record.level < ring.archiveLevel, offset >= done,
-          let tie = self.spans?.tie(of: record)
+          let tie = self.spans?.tie(of: record, at: offset, content)
         else { return .archived }
         return spans.contains(tie.span) ? .taken : .archived
       })

@@ -246,13 +246,14 @@ struct Handoff: ~Copyable {
   private func run(_ index: Int, isSealed: Bool) -> SegmentRun? {
     guard let header = session.ring.openHeader(ofSegment: index) else { return nil }
     let end = isSealed && header.end > 0 ? header.end : session.ring.geometry.segmentSize
+    let content = session.ring.content(of: header)
     return SegmentRun(
       index: index, header: header,
       scanner: session.ring.scanner(ofSegment: index, header, from: header.archived, to: end),
       number: progress[header.generation]?.number ?? header.firstNumber,
-      lastTicks: progress[header.generation]?.ticks ?? 0, content: session.ring.content(of: header),
+      lastTicks: progress[header.generation]?.ticks ?? 0, content: content,
       disposition: flight.map { flight in
-        { record, _ in flight.disposition(of: record, in: header.generation) }
+        { flight.disposition(of: $0, at: $1, content, in: header.generation) }
       })
   }
 

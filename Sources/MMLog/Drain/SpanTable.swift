@@ -7,6 +7,7 @@ import MMLogStorage
 struct SpanTable {
   private let ring: Ring
   private let capture: SpanCapture
+  private let decryptor = RecordDecryptor()
   private var dictionary = LogDictionary()
   /// How many bytes of the ring's dictionary ``dictionary`` knows.
   private var dictionaryKnown = 0
@@ -32,10 +33,15 @@ struct SpanTable {
 
   /// Takes in what a record is to a span.
   ///
-  /// - Parameter generation: Of the segment that it is in.
-  mutating func note(_ record: RecordView, isFlight: Bool, in generation: UInt64) {
+  /// - Parameters:
+  ///   - offset, content: Where it stands in its segment, and how.
+  ///   - generation: Of the segment that it is in.
+  mutating func note(
+    _ record: RecordView, at offset: Int, _ content: SegmentRun.Content, isFlight: Bool,
+    in generation: UInt64
+  ) {
     guard isFlight ? SpanTie.mayBe(of: record) : SpanTie.mayEnd(record),
-      let tie = tie(of: record), tie.span != 0
+      let tie = tie(of: record, at: offset, content), tie.span != 0
     else { return }
     if isFlight, places[tie.span]?.contains(generation) != true {
       places[tie.span, default: []].append(generation)
@@ -62,10 +68,17 @@ struct SpanTable {
   }
 
   /// What a record is to a span; nil: nothing.
-  mutating func tie(of record: RecordView) -> SpanTie? {
+  ///
+  /// - Parameters:
+  ///   - offset, content: Where it stands in its segment, and how.
+  mutating func tie(
+    of record: RecordView, at offset: Int, _ content: SegmentRun.Content
+  ) -> SpanTie? {
+    guard SpanTie.mayBe(of: record), let record = decryptor.clear(record, at: offset, content)
+    else { return nil }
     if let tie = dictionary.tie(of: record) { return tie }
     let entries = ring.dictionary
-    guard SpanTie.mayBe(of: record), entries.count > dictionaryKnown else { return nil }
+    guard entries.count > dictionaryKnown else { return nil }
     _ = dictionary.insert(
       entriesIn: entries.slice(dictionaryKnown, entries.count - dictionaryKnown),
       seed: checksumSeed(session: ring.identity.session, generation: 0))

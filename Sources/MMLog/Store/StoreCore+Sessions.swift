@@ -20,8 +20,7 @@ extension StoreCore {
       dictionarySize: configuration.firstDictionarySize,
       archiveLevel: configuration.archiveLevel, cipher: cipher,
       isChained: configuration.hashChain,
-      // Who recovers an encrypted ring cannot read which span a record belongs to.
-      spanCapture: cipher == nil ? configuration.spanCapture : nil,
+      spanCapture: configuration.spanCapture,
       containsFaults: configuration.containsFaults,
       recordsCrashes: configuration.recordsCrashes)
     do {

@@ -316,6 +316,43 @@
           && !recovered.hasTrouble)
     }
 
+    @Test("spans decide about flight records of an encrypted ring, until it is recovered")
+    func spansDecide() throws {
+      let store = try store {
+        ($0.archiveLevel, $0.level, $0.captureLevel) = (.info, .trace, nil)
+        $0.spanCapture = SpanCapture()
+      }
+      let log = store.logger(label: "l")
+      func flight(_ path: String) -> [String] {
+        let read = readHere([path], identities: identities)
+        #expect(!read.hasTrouble)
+        return read.records.map(\.message).filter { $0.hasPrefix("of ") }.sorted()
+      }
+      let (good, bad, open) = (log.begin("good"), log.begin("bad"), log.begin("open"))
+      for number in 0..<2 {
+        log.with(span: good).debug("of the good one \(number)")
+        log.with(span: bad).debug("of the bad one \(number)")
+        log.with(span: open).debug("of the open one \(number)")
+      }
+      good.end()
+      bad.end(failed: true)
+      try store.flush(.archive)
+      #expect(store.flightCounts.captured == 2)
+      let kept = [0, 1].flatMap { ["of the bad one \($0)", "of the open one \($0)"] }.sorted()
+      #expect(flight(logs) == kept)
+      // Nothing knows yet that this one has ended, but whoever has the key.
+      let last = log.begin("last")
+      log.with(span: last).debug("of the last one")
+      last.end()
+      try leave()
+      #expect(flight(left) == kept)
+      _ = try LogRecovery.recover(left) { Issue.record("\($0)") }
+      #expect(flight(left) == (kept + ["of the last one"]).sorted())
+      open.end()
+      try store.close()
+      #expect(flight(logs) == ["of the bad one 0", "of the bad one 1"])
+    }
+
     @Test("a ring is followed with the key")
     func aRingIsFollowed() throws {
       let store = try store()
