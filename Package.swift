@@ -110,7 +110,9 @@ let package = Package(
         "MMLogCrash", "MMLogStorage", "MMLogFormat", "MMLogCrypto", "MMLogSystem", "CMMLogWriter",
         "CMMLogCore",
       ]),
-    .target(name: "MMLogReader", dependencies: ["MMLogStorage", "MMLogFormat", "MMLogSystem"]),
+    .target(
+      name: "MMLogReader",
+      dependencies: ["MMLogStorage", "MMLogFormat", "MMLogCrypto", "MMLogSystem"]),
     .target(
       name: "MMLogAnalysis",
       dependencies: [

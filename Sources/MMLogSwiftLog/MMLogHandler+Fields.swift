@@ -159,6 +159,7 @@
       switch value {
       case .word(_, let word): append(checked: word)
       case .text(let text): append(text, reserving: 0)
+      case .sealed(let bytes): bytes.withUnsafeBytes { append($0, reserving: 0) }
       case .redacted: break
       }
     }
@@ -168,6 +169,7 @@
   private enum RecordedValue {
     case word(ValueType, UInt64)
     case text(String)
+    case sealed([UInt8])
     case redacted
 
     init(
@@ -185,6 +187,7 @@
         switch privacy(Logging.Logger.MetadataValue.stringConvertible(content).attributes) {
         case .public: self = .text(content.description)
         case .hash: self = .word(.hash, PrivateHash.of(content.description))
+        case .sealed: self = SealedText.seal(content.description).map { .sealed($0) } ?? .redacted
         default: self = .redacted
         }
       }
@@ -194,6 +197,7 @@
       switch self {
       case .word(let type, _): type
       case .text: .string
+      case .sealed: .sealed
       case .redacted: .redacted
       }
     }

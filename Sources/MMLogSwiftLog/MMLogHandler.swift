@@ -119,12 +119,15 @@
     case `private` = 1
     /// A keyed hash is, which is equal for equal values of a session.
     case hash = 2
+    /// Its text is, encrypted: see ``MMLog/Logger/Privacy/sealed``.
+    case sealed = 3
 
     var privacy: MMLog.Logger.Privacy {
       switch self {
       case .public: .public
       case .private: .private
       case .hash: .hash
+      case .sealed: .sealed
       }
     }
   }

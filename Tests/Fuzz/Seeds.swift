@@ -94,8 +94,11 @@ private func putKeys(_ corpus: String) throws {
   let head =
     "mmlog-head 00010203040506070809000000000000 3 12 "
     + String(repeating: "0123456789abcdef", count: 4) + " 1763715600000000000 a%25 b"
+  try ValueSealer.setRecipients([recipient])
+  let value = Array("text".utf8).withUnsafeBytes { ValueSealer.seal($0) } ?? []
   for (name, bytes) in [
-    ("slot", slot), ("identity", Array(secret.utf8)), ("recipient", Array("\(recipient)".utf8)),
+    ("slot", slot), ("value", value), ("identity", Array(secret.utf8)),
+    ("recipient", Array("\(recipient)".utf8)),
     ("head", Array(head.utf8)),
   ] {
     put(bytes, "\(corpus)/keys/\(name)")

@@ -1,3 +1,4 @@
+import MMLogCrypto
 import MMLogFormat
 import TestSupport
 
@@ -64,7 +65,7 @@ enum SmallLogs {
     let values: [Value] = [
       .int(-42), .uint(42), .double(1.5), .float(-0.25), .bool(true), .text("x yz"),
       .bytes([1, 2, 255]), .int128(-1), .redacted, .hash(7), .null,
-      .array([.int(1), .text("two")]), .dictionary([("k", .double(2))]),
+      .array([.int(1), .text("two")]), .dictionary([("k", .double(2))]), .sealed(sealed()),
     ]
     let names = ["user", "b", "elapsed_ms", "c", "d", "a"]
     let parts = values.enumerated().map { index, value in
@@ -83,6 +84,12 @@ enum SmallLogs {
     }
     log.archive(isPublished: false)
     return log
+  }
+
+  /// A text that the identity opens.
+  private static func sealed() -> [UInt8] {
+    try? ValueSealer.setRecipients([identity?.recipient].compactMap(\.self))
+    return Array("z".utf8).withUnsafeBytes { ValueSealer.seal($0) } ?? []
   }
 
   /// A record in pieces, and one of which the end is missing.

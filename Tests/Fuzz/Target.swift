@@ -53,7 +53,7 @@ enum Target: String, CaseIterable {
   /// Two bytes that choose where an upload is cut, and the bytes of an archive, whose checksums are
   /// fixed.
   case upload
-  /// A key slot, or a line of text: an identity, a recipient, or a noted head.
+  /// A key slot, a sealed value, or a line of text: an identity, a recipient, or a noted head.
   case keys
   /// The text of a consumer's state.
   case consumer
@@ -326,12 +326,21 @@ private func takeApart(_ bytes: UnsafeRawBufferPointer) {
   }
 }
 
-private let identity = try? Identity(
+let identity = try? Identity(
   "AGE-SECRET-KEY-1W4DAPJLRPPW3CCZ7LJJN3ZAQP03ADMURL2X8WX0YF0PLGFUYMYFS36UJTP")
+
+/// Who opens what is encrypted in the seeds: single values, and rings and archives under
+/// `Tests/Golden/sealed`.
+private let identities = {
+  let golden = (try? LogIdentities(files: ["Tests/Golden/sealed/identity"]))?.all ?? []
+  return LogIdentities(golden + [identity].compactMap(\.self))
+}()
 
 /// What is read is written as it was.
 private func readKeys(_ bytes: [UInt8]) {
   if let identity {
+    // A single value, which begins with the size of its slot.
+    _ = identities.all.isEmpty ? nil : bytes.withUnsafeBytes { SealedValue.open($0) }
     if let key = try? KeySlot.decrypt(bytes, with: [identity]),
       let slot = try? KeySlot.encrypt(key, for: [identity.recipient])
     {
@@ -367,7 +376,7 @@ private func files(of bytes: [UInt8]) -> LogFiles {
   guard ftruncate(file, 0) == 0, pwrite(file, bytes, bytes.count, 0) == bytes.count else {
     fatalError("writing the input: errno \(errno)")
   }
-  return LogFiles([.path("/proc/self/fd/\(file)")])
+  return LogFiles([.path("/proc/self/fd/\(file)")], identities: identities)
 }
 
 /// Reads a file, and checks it.

@@ -266,7 +266,7 @@ def parse_entry(data):
 # --- Values and their texts (§4, §6) ---------------------------------------------------
 
 TYPE_NAMES = ("", "int", "uint", "double", "float", "bool", "string", "bytes", "int128", "uint128",
-              "redacted", "hash", "null", "array", "dictionary")
+              "redacted", "hash", "null", "array", "dictionary", "sealed")
 
 
 class Single(float):
@@ -291,10 +291,34 @@ PLAIN_TYPES = {
     10: lambda cursor: None,
     11: Cursor.word,
     12: lambda cursor: None,
+    15: Cursor.string,
 }
 
 
+SLOT_KEYS = {}
+
+
+def opened(sealed):
+    """The text of a sealed value (§14); None without its key."""
+    from cryptography.exceptions import InvalidTag
+    from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+    at = 4 + int.from_bytes(sealed[:4], "little")
+    slot = bytes(sealed[4:at])
+    if slot not in SLOT_KEYS:
+        SLOT_KEYS[slot] = key_in([slot])
+    if SLOT_KEYS[slot] is None or len(sealed) < at + 12 + 16:
+        return None
+    try:
+        return ChaCha20Poly1305(SLOT_KEYS[slot]).decrypt(bytes(sealed[at:at + 12]), bytes(sealed[at + 12:]), None)
+    except InvalidTag:
+        return None
+
+
 def parse_value(cursor, kind, depth=0):
+    if kind == 15 and os.environ.get("MMLOG_IDENTITY"):
+        sealed = cursor.string()
+        text = opened(sealed)
+        return Value(15, sealed) if text is None else Value(6, text.decode("utf-8", "replace"))
     if kind in PLAIN_TYPES:
         return Value(kind, PLAIN_TYPES[kind](cursor))
     if kind in (13, 14) and depth < MAX_DEPTH:
@@ -390,7 +414,7 @@ def text_of(value, style=0, width=0):
     elif kind in (3, 4):
         text = format_float(content, style)
     else:
-        text = {5: "true" if content else "false", 6: content, 10: "<private>", 12: "nil",
+        text = {5: "true" if content else "false", 6: content, 10: "<private>", 12: "nil", 15: "<sealed>",
                 11: "<hash:%016x>" % (content if kind == 11 else 0)}[kind]
     return text.encode()
 
@@ -412,6 +436,7 @@ def json_value(value):
                                            for key, each in content))
     shown = {3: lambda: struct.pack(">d", content).hex(), 4: lambda: struct.pack(">f", content).hex(),
              5: lambda: str(content).lower(), 7: lambda: content.hex(), 10: lambda: "",
+             15: lambda: content.hex(),
              11: lambda: "%016x" % content, 12: lambda: ""}.get(kind, lambda: str(content))()
     return "%s %s" % (name, shown) if shown else name
 

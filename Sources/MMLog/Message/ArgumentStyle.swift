@@ -12,9 +12,15 @@ extension Logger {
     /// Only a hash is written, keyed with a secret of the process: equal values of a session can be
     /// recognized, and not guessed from the file.
     @inlinable public static var hash: Logger.Privacy { Logger.Privacy(code: 2) }
+    /// The value's text is written encrypted for those whom ``Logger/sealValues(for:)`` was given,
+    /// each value by itself; others are shown `<sealed>` in its place. Nothing of it is on disk if
+    /// there are none, as for `private`.
+    ///
+    /// It takes some microseconds and allocates. Not for log calls in signal handlers.
+    @inlinable public static var sealed: Logger.Privacy { Logger.Privacy(code: 3) }
     /// Numbers and Booleans are written, and everything else as
     /// ``LogStore/Configuration/autoPrivacy`` says.
-    @inlinable public static var auto: Logger.Privacy { Logger.Privacy(code: 3) }
+    @inlinable public static var auto: Logger.Privacy { Logger.Privacy(code: 4) }
     /// The same as `private`.
     @inlinable public static var sensitive: Logger.Privacy { .private }
 
@@ -39,15 +45,15 @@ extension Logger {
     /// - Parameter mask: Which of these.
     @inlinable @inline(__always)
     public static func auto(mask: Mask) -> Logger.Privacy {
-      Logger.Privacy(code: mask == .hash ? 4 : 3)
+      Logger.Privacy(code: mask == .hash ? 5 : 4)
     }
 
     /// What `auto` comes to; all others are what they are.
     @inlinable @inline(__always)
     func resolved(_ privacy: @autoclosure () -> Logger.Privacy) -> Logger.Privacy {
-      if code < 3 { return self }
+      if code < 4 { return self }
       let privacy = privacy()
-      return code == 4 && privacy != .public ? .hash : privacy
+      return code == 5 && privacy != .public ? .hash : privacy
     }
   }
 

@@ -326,6 +326,10 @@ extension LogInterpolation {
   mutating func beginPrivate<T: Hashable>(
     _ name: StaticString?, _ style: ArgumentStyle, _ value: @autoclosure () -> T
   ) {
+    if style.privacy == .sealed, let sealed = SealedText.seal(value()) {
+      append(MessagePart(argument: ValueType.sealed.rawValue, width: 0, name: name, style: style))
+      return sealed.withUnsafeBytes { append(bytes: $0) }
+    }
     let hashed = style.privacy == .hash
     let type = hashed ? ValueType.hash : ValueType.redacted
     append(MessagePart(argument: type.rawValue, width: 0, name: name, style: style))

@@ -42,6 +42,7 @@ extension Logger.MetadataValue {
   ) -> Logger.MetadataValue {
     if privacy == .private { return .redacted }
     let value = value()
+    if privacy == .sealed { return SealedText.seal(value).map { .sealed($0) } ?? .redacted }
     if privacy == .public || privacy != .hash && value.logValue.isNumber { return value.logValue }
     return privacy.resolved(.private) == .hash ? .hash(privateHash(of: value)) : .redacted
   }

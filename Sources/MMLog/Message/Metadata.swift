@@ -51,6 +51,8 @@ extension Logger {
     case redacted
     /// The hash that stands for such a value. See ``Logger/Privacy/hash``.
     case hash(UInt64)
+    /// Such a value, encrypted. See ``Logger/Privacy/sealed``.
+    case sealed([UInt8])
     /// Values one after the other.
     case array([MetadataValue])
     /// Values by name.
@@ -135,7 +137,7 @@ extension RecordCursor {
     case .uint(let value): append(checked: value)
     case .double(let value): append(checked: value.bitPattern)
     case .bool(let value): append(checked: value ? 1 : 0)
-    case .bytes(let bytes): bytes.withUnsafeBytes { append($0, reserving: 0) }
+    case .bytes(let bytes), .sealed(let bytes): bytes.withUnsafeBytes { append($0, reserving: 0) }
     case .null, .redacted: break
     case .hash(let value): append(checked: value)
     case .array(let values):
@@ -213,7 +215,7 @@ extension Logger.MetadataValue {
   @inlinable @inline(__always)
   var isPlain: Bool {
     switch self {
-    case .string, .int, .uint, .double, .bool, .bytes, .null, .redacted, .hash: true
+    case .string, .int, .uint, .double, .bool, .bytes, .null, .redacted, .hash, .sealed: true
     case .stringConvertible, .array, .dictionary: false
     }
   }
@@ -230,6 +232,7 @@ extension Logger.MetadataValue {
     case .null: .null
     case .redacted: .redacted
     case .hash: .hash
+    case .sealed: .sealed
     case .array: .array
     case .dictionary: .dictionary
     }

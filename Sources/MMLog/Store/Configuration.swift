@@ -288,11 +288,12 @@ extension LogStore {
     ///
     /// A record belongs to the span of its task or logger (`Logger.with`), and to that which it
     /// begins or ends; not to the spans around that one. Log it before the span ends. One that is
-    /// larger than ``segmentSize`` belongs to none.
+    /// larger than ``segmentSize`` belongs to none. Where a store has ``recipients``, whoever recovers
+    /// its ring cannot read that: what the drainer had not erased yet is kept.
     public var spanCapture: SpanCapture?
 
     /// What ``Logger/Privacy/auto`` means for values that are neither numbers nor Booleans:
-    /// `public`, `private` (the default) or `hash`.
+    /// `public`, `private` (the default), `hash` or `sealed`.
     public var autoPrivacy = Logger.Privacy.private
 
     /// Whether the store's directories may belong to another user, or let every user make and
@@ -396,7 +397,7 @@ extension LogStore {
           "captureLevel is below archiveLevel: a record that stays in the ring captures nothing")
       }
       guard autoPrivacy.resolved(.private) == autoPrivacy else {
-        throw Self.invalid("autoPrivacy must be public, private or hash")
+        throw Self.invalid("autoPrivacy must be public, private, hash or sealed")
       }
       guard segmentSize % 4096 == 0, dictionarySize % 4096 == 0 else {
         throw Self.invalid("segmentSize and dictionarySize must be multiples of 4096")

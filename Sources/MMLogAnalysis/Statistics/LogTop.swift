@@ -184,6 +184,7 @@ extension Value {
     case .null: "nil"
     case .redacted: "<private>"
     case .hash(let value): "<hash:\(String(value, radix: 16))>"
+    case .sealed: "<sealed>"
     case .bytes(let bytes): String(decoding: bytes, as: UTF8.self)
     case .array, .dictionary: "(several)"
     }
@@ -199,7 +200,7 @@ extension Value {
     case .int128(let value): Double(value)
     case .uint128(let value): Double(value)
     case .string(let bytes): Double(String(decoding: bytes, as: UTF8.self))
-    case .bool, .bytes, .redacted, .hash, .null, .array, .dictionary: nil
+    case .bool, .bytes, .redacted, .hash, .sealed, .null, .array, .dictionary: nil
     }
   }
 }

@@ -80,7 +80,7 @@ extension TextBuffer {
       }
       end(array)
     case .dictionary(let count): try appendPairs(count, from: &reader, depth: depth)
-    case .uint, .int128, .uint128, .redacted, .hash:
+    case .uint, .int128, .uint128, .redacted, .hash, .sealed:
       let text = begin(field: 1)
       try append(text: value, from: &reader)
       end(text)

@@ -80,7 +80,7 @@ extension ValueType {
     switch self {
     case .int, .uint, .float, .bool, .hash: [.word]
     case .double: [.double]
-    case .string, .bytes: [.string]
+    case .string, .bytes, .sealed: [.string]
     case .int128, .uint128: [.word, .word]
     case .redacted, .null: []
     case .array, .dictionary: nil

@@ -3,6 +3,7 @@ package enum PrivacyCode: UInt8, Sendable {
   case `public`
   case `private`
   case hash
+  case sealed
 }
 
 /// The static part of a log statement: written once, then referred to by number.

@@ -1,3 +1,5 @@
+import MMLogCrypto
+
 /// A value of a record, as it was logged.
 @nonexhaustive
 public indirect enum Value: Equatable, Sendable {
@@ -23,6 +25,8 @@ public indirect enum Value: Equatable, Sendable {
   case redacted
   /// Something private: a keyed hash, equal within a session for equal values.
   case hash(UInt64)
+  /// A text that is encrypted for recipients of whom none is here: its bytes as they were logged.
+  case sealed([UInt8])
   /// Nothing: a nil.
   case null
   /// A sequence of values.
@@ -38,7 +42,9 @@ public indirect enum Value: Equatable, Sendable {
     case (.double(let a), .double(let b)): a.bitPattern == b.bitPattern
     case (.float(let a), .float(let b)): a.bitPattern == b.bitPattern
     case (.bool(let a), .bool(let b)): a == b
-    case (.string(let a), .string(let b)), (.bytes(let a), .bytes(let b)): a == b
+    case (.string(let a), .string(let b)), (.bytes(let a), .bytes(let b)),
+      (.sealed(let a), .sealed(let b)):
+      a == b
     case (.int128(let a), .int128(let b)): a == b
     case (.uint128(let a), .uint128(let b)): a == b
     case (.redacted, .redacted), (.null, .null): true
@@ -76,6 +82,8 @@ extension WordReader {
     case .uint128(let value): return .uint128(value)
     case .redacted: return .redacted
     case .hash(let value): return .hash(value)
+    case .sealed(let bytes):
+      return SealedValue.open(bytes).map { .string($0) } ?? .sealed(Array(bytes))
     case .null: return .null
     case .array(let count): return .array(try elements(count, depth: depth))
     case .dictionary(let count):

@@ -29,6 +29,8 @@ public enum ValueType: UInt8, Sendable {
   case array
   /// Values by name.
   case dictionary
+  /// A text that is encrypted for recipients.
+  case sealed
 
   /// Added to a type on disk if the value may be nil.
   @inlinable public static var optionalBit: UInt8 { 128 }

@@ -13,6 +13,8 @@ package enum ValueView {
   case uint128(UInt128)
   case redacted
   case hash(UInt64)
+  /// See ``SealedValue``.
+  case sealed(UnsafeRawBufferPointer)
   case null
   /// So many tagged values follow.
   case array(Int)
@@ -72,6 +74,7 @@ extension WordReader {
     case .uint128: return .uint128(try wide())
     case .redacted: return .redacted
     case .hash: return .hash(try word())
+    case .sealed: return .sealed(try string())
     case .null: return .null
     case .array: return .array(try count(wordsEach: 1))
     case .dictionary: return .dictionary(try count(wordsEach: 2))

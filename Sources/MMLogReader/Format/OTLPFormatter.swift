@@ -222,7 +222,7 @@ extension TextBuffer {
       append("]}}")
     case .dictionary(let count):
       try append(keyValues: count, from: &reader, depth: depth)
-    case .string, .uint, .int128, .uint128, .redacted, .hash:
+    case .string, .uint, .int128, .uint128, .redacted, .hash, .sealed:
       append(#"{"stringValue":""#)
       try append(value, .json, from: &reader)
       append(#""}"#)

@@ -1,3 +1,4 @@
+import MMLogCrypto
 import MMLogFormat
 import MMLogSystem
 
@@ -19,7 +20,7 @@ final class RequiredText {
 
   /// Nil if there is nothing of that kind.
   init?(_ pattern: TextPattern, of site: CallSiteInfo, _ keyNames: KeyNames) {
-    if pattern.ignoresCase { return nil }
+    if pattern.ignoresCase || SealedValue.mayBeOpened { return nil }
     let texts = pattern.literal.split { !Self.isOfText($0) }.sorted { $0.count > $1.count }
     text = Array(texts.first { !Self.isWord($0) && !site.mayShow($0, isHex: Self.isHex($0)) } ?? [])
     textOfFrame = Array(Self.partOfFrames(text))
@@ -138,7 +139,7 @@ extension CallSiteInfo {
     switch ValueType(rawValue: type & ~ValueType.optionalBit) {
     case .int, .uint, .double, .float, .bool, .int128, .uint128, .string, .bytes, .redacted, .null:
       true
-    case .hash, .array, .dictionary, nil: false
+    case .hash, .sealed, .array, .dictionary, nil: false
     }
   }
 }

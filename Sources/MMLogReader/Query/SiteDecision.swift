@@ -89,7 +89,7 @@ extension CallSiteInfo {
   private static func isNumber(_ type: UInt8) -> Bool {
     switch ValueType(rawValue: type & ~ValueType.optionalBit) {
     case .int, .uint, .double, .float, .bool, .int128, .uint128, .redacted, .hash, .null: true
-    case .string, .bytes, .array, .dictionary, nil: false
+    case .string, .bytes, .sealed, .array, .dictionary, nil: false
     }
   }
 }

@@ -37,10 +37,9 @@ extension TextBuffer {
       append(#"{"base64":""#)
       append(base64: bytes)
       append(#""}"#)
-    case .redacted: append(#""<private>""#)
-    case .hash(let hash):
+    case .redacted, .hash, .sealed:
       append(UInt8(ascii: "\""))
-      append(hash: hash)
+      try append(value, .json, from: &reader)
       append(UInt8(ascii: "\""))
     case .null: append("null")
     case .array(let count): try append(jsonArray: count, from: &reader, depth: depth)

@@ -171,7 +171,7 @@ extension WordWriter {
     case .double(let value): append(value.bitPattern)
     case .float(let value): append(UInt64(value.bitPattern))
     case .bool(let value): append(value ? 1 : 0)
-    case .string(let bytes), .bytes(let bytes): append(string: bytes)
+    case .string(let bytes), .bytes(let bytes), .sealed(let bytes): append(string: bytes)
     case .int128(let value): append(wide: UInt128(bitPattern: value))
     case .uint128(let value): append(wide: value)
     case .redacted, .null: break
@@ -220,6 +220,7 @@ extension Value {
       case .uint128: .uint128
       case .redacted: .redacted
       case .hash: .hash
+      case .sealed: .sealed
       case .null: .null
       case .array: .array
       case .dictionary: .dictionary

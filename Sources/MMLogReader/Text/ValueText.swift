@@ -1,3 +1,4 @@
+import MMLogCrypto
 package import MMLogFormat
 
 extension TextBuffer {
@@ -22,6 +23,7 @@ extension TextBuffer {
     case .bytes(let bytes): return append(bytes, form)
     case .redacted: append("<private>")
     case .hash(let hash): append(hash: hash)
+    case .sealed(let bytes): append(sealed: bytes, form)
     case .null: append("nil")
     case .array(let count): return try append(array: count, form, from: &reader, depth: depth)
     case .dictionary(let count):
@@ -47,6 +49,12 @@ extension TextBuffer {
       cut(to: start)
       append(String(decoding: bytes, as: UTF8.self), form)
     }
+  }
+
+  /// Appends a sealed value, or `<sealed>` if nobody here opens it.
+  private mutating func append(sealed bytes: UnsafeRawBufferPointer, _ form: TextForm) {
+    guard let text = SealedValue.open(bytes) else { return append("<sealed>") }
+    text.withUnsafeBytes { append(repairing: $0, form) }
   }
 
   /// Appends the hash of a private value: `<hash:0123456789abcdef>`.

@@ -12,6 +12,9 @@ import MMLogSystem
 /// for item in LogReader(files) { print(item) }
 /// ```
 ///
+/// Single values of any store (`privacy: .sealed`) are opened for as long as the process lives, once
+/// it has identities for them.
+///
 /// Their memory is in no core dump, and not swapped out where the system allows that. Any thread.
 public struct LogIdentities: Sendable {
   package let all: [Identity]
@@ -19,7 +22,10 @@ public struct LogIdentities: Sendable {
   /// Nobody: what is encrypted is not read.
   public init() { all = [] }
 
-  package init(_ identities: [Identity]) { all = identities }
+  package init(_ identities: [Identity]) {
+    all = identities
+    OpenedSlots.add(identities)
+  }
 
   /// Reads files with an identity a line; lines that begin with `#` are passed over.
   ///
@@ -29,7 +35,7 @@ public struct LogIdentities: Sendable {
   public init(files paths: [String]) throws(LogError) {
     var identities: [Identity] = []
     for path in paths { identities += try Self.read(path) }
-    all = identities
+    self.init(identities)
   }
 
   private static let largestFile = 1 << 20

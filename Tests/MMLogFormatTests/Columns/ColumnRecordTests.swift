@@ -78,6 +78,7 @@ import Testing
       case .uint128: .uint128(UInt128(random.next()) << 60)
       case .redacted: .redacted
       case .hash: .hash(random.next())
+      case .sealed: .sealed(random.bytes(below(20)))
       case .null: .null
       case .array:
         .array((0..<below(4)).map { _ in value(self.type(depth: depth), depth: depth + 1) })

@@ -96,6 +96,7 @@ extension Value {
     case .uint128(let value): "uint128 \(value)"
     case .redacted: "redacted"
     case .hash(let hash): "hash \(hexadecimal(hash))"
+    case .sealed(let bytes): "sealed \(hexadecimal(bytes))"
     case .null: "null"
     case .array(let values): "array[\(values.map(\.withType).joined(separator: ", "))]"
     case .dictionary(let pairs):

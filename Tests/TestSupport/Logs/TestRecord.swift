@@ -95,7 +95,7 @@ package struct ValueWords {
     case .double(let value): writer.append(value.bitPattern)
     case .float(let value): writer.append(UInt64(value.bitPattern))
     case .bool(let value): writer.append(value ? 1 : 0)
-    case .string(let bytes), .bytes(let bytes): writer.append(string: bytes)
+    case .string(let bytes), .bytes(let bytes), .sealed(let bytes): writer.append(string: bytes)
     case .int128(let value): append(wide: UInt128(bitPattern: value))
     case .uint128(let value): append(wide: value)
     case .redacted, .null: break
@@ -134,6 +134,7 @@ extension Value {
       case .uint128: .uint128
       case .redacted: .redacted
       case .hash: .hash
+      case .sealed: .sealed
       case .null: .null
       case .array: .array
       case .dictionary: .dictionary

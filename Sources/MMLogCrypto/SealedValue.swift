@@ -1,0 +1,122 @@
+import MMLogSystem
+import Synchronization
+
+/// A single value, encrypted so that whoever has it needs nothing else than an identity: whatever
+/// moves it, moves bytes.
+///
+/// It is the size of a key slot (u32), the slot, a nonce of 12 bytes, and the value, encrypted by
+/// ChaCha20-Poly1305. The slots of a process's values are all the same: see ``ValueSealer``.
+package enum SealedValue {
+  private static let sizeSize = 4
+
+  /// What stands before the nonce.
+  fileprivate static func head(_ slot: [UInt8]) -> [UInt8] {
+    withUnsafeBytes(of: UInt32(slot.count).littleEndian) { Array($0) } + slot
+  }
+
+  /// Whether any can be opened here. What stands in a file is not all that is shown then.
+  package static var mayBeOpened: Bool { !OpenedSlots.isEmpty }
+
+  /// The value.
+  ///
+  /// - Returns: Nil if none of the identities that ``OpenedSlots`` has opens it, and if it was
+  ///   changed or cut.
+  package static func open(_ sealed: UnsafeRawBufferPointer) -> [UInt8]? {
+    if OpenedSlots.isEmpty || sealed.count < sizeSize { return nil }
+    let size = Int(UInt32(littleEndian: sealed.loadUnaligned(as: UInt32.self)))
+    let start = sizeSize + size
+    guard size <= KeySlot.largest, sealed.count - start >= Cryptography.nonceSize,
+      let key = OpenedSlots.key(of: Array(sealed[sizeSize..<start]))
+    else { return nil }
+    let text = start + Cryptography.nonceSize
+    return try? Cryptography.decrypt(
+      UnsafeRawBufferPointer(rebasing: sealed[text...]), key: key,
+      nonce: Array(sealed[start..<text]))
+  }
+}
+
+/// Encrypts the single values of a process.
+///
+/// Proof of `@unchecked Sendable`: nothing but `uses` changes, which is atomic.
+package final class ValueSealer: @unchecked Sendable {
+  private let recipients: [Recipient]
+  private let key: SecretKey
+  private let head: [UInt8]
+  private let uses = Atomic<UInt64>(0)
+
+  /// Nonces are random. So many of them are all different for certain enough (NIST SP 800-38D, 8.3).
+  private static let mostUses = 1 << 28 as UInt64
+  private static let current = LockedValue<ValueSealer?>(nil)
+
+  private init(for recipients: [Recipient]) throws(CryptoError) {
+    self.recipients = recipients
+    let slotted = try SlottedKey(for: recipients)
+    (key, head) = (slotted.key, SealedValue.head(slotted.slot))
+  }
+
+  /// Has values encrypted from now on; for nobody, by default and without recipients.
+  package static func setRecipients(_ recipients: [Recipient]) throws(CryptoError) {
+    let sealer = recipients.isEmpty ? nil : try ValueSealer(for: recipients)
+    current.withLock { $0 = sealer }
+  }
+
+  /// A value, encrypted; nil if that is for nobody, or libcrypto refuses.
+  package static func seal(_ bytes: UnsafeRawBufferPointer) -> [UInt8]? {
+    guard let sealer = present(), let nonce = try? Cryptography.randomBytes(Cryptography.nonceSize),
+      let sealed = try? Cryptography.encrypt(bytes, key: sealer.key, nonce: nonce)
+    else { return nil }
+    return sealer.head + nonce + sealed
+  }
+
+  private static func present() -> ValueSealer? {
+    current.withLock { current in
+      if let old = current, !old.isUsable { current = try? ValueSealer(for: old.recipients) }
+      return current
+    }
+  }
+
+  /// False if the key has been used enough, and in a child of fork, where it is zero.
+  private var isUsable: Bool {
+    uses.add(1, ordering: .relaxed).newValue <= Self.mostUses
+      && key.withBytes { $0.contains { $0 != 0 } }
+  }
+}
+
+/// The identities of a process that opens single values, and what they have opened.
+package enum OpenedSlots {
+  private struct State {
+    var identities: [Identity] = []
+    /// Nil for a slot that none of them opens.
+    var keys: [[UInt8]: SecretKey?] = [:]
+  }
+
+  private static let state = LockedValue(State())
+  private static let hasIdentities = Atomic<Bool>(false)
+  /// Slots are as many as processes that have sealed something. More come from somebody hostile.
+  private static let most = 4096
+
+  static var isEmpty: Bool { !hasIdentities.load(ordering: .acquiring) }
+
+  /// Has values opened that are for these, too.
+  package static func add(_ identities: [Identity]) {
+    state.withLock { state in
+      let new = identities.filter { identity in
+        !state.identities.contains { $0.recipient == identity.recipient }
+      }
+      if new.isEmpty { return }
+      state.identities += new
+      state.keys = [:]
+      hasIdentities.store(true, ordering: .releasing)
+    }
+  }
+
+  static func key(of slot: [UInt8]) -> SecretKey? {
+    state.withLock { state in
+      if let known = state.keys[slot] { return known }
+      if state.keys.count >= most { state.keys = [:] }
+      let key = try? KeySlot.decrypt(slot, with: state.identities)
+      state.keys.updateValue(key, forKey: slot)
+      return key
+    }
+  }
+}

@@ -1,0 +1,204 @@
+#if Encryption
+  import Foundation
+  import Glibc
+  import MMLog
+  import MMLogCrypto
+  import MMLogFormat
+  import MMLogReader
+  import MMLogStorage
+  import MMLogSystem
+  import TestSupport
+  import Testing
+
+  /// Single values that are encrypted in a store that is not.
+  ///
+  /// Who may read them is the process's, and so are the identities that open them: each test has
+  /// those of its own, and only this suite seals.
+  @Suite(.serialized) struct SealedValueTests {
+    private let folder = TemporaryDirectory()
+    private let recipient: Recipient
+    private var logs: String { folder("logs") }
+
+    init() throws {
+      folder.put(
+        "identity", try #require(PipedProgram.output(of: ["age-keygen"]), "age is missing"))
+      // Not by LogIdentities, which would open them for good.
+      let text = Folder.text(folder("identity"))
+      recipient = try #require(Identity.all(in: text).first).recipient
+      try Folder.make(logs)
+      try Logger.sealValues(for: [recipient])
+    }
+
+    private func open() throws { _ = try LogIdentities(files: [folder("identity")]) }
+
+    private func store(_ name: String = "test") throws -> LogStore {
+      var configuration = LogStore.Configuration()
+      configuration.ringSize = 1 << 20
+      configuration.drainInterval = .seconds(3600)
+      return try LogStore(directory: logs, name: name, configuration: configuration)
+    }
+
+    private struct Card: CustomStringConvertible { var description: String { "MARKED card" } }
+
+    /// Logs a value of each kind that is sealed in a way of its own.
+    private func logAll(_ log: Logger) {
+      let (text, none) = (Optional("MARKED 2"), String?.none)
+      log.info("a \("MARKED 1", privacy: .sealed) b \(text, privacy: .sealed)")
+      log.info("a \(none, privacy: .sealed) b \(42, name: "n", privacy: .sealed)")
+      log.info("a \(1.5, privacy: .sealed) b \(true, privacy: .sealed)")
+      log.info("a \(Card(), align: .left(columns: 14), privacy: .sealed)|")
+      log.info("a \(Array("MARKED 3".utf8), privacy: .sealed)")
+      log.info("m", metadata: ["user": .value("MARKED 4", privacy: .sealed), "n": 1])
+      log.with(["user": .value("MARKED 5", privacy: .sealed)]).info("bound")
+      log.info("nested", metadata: ["list": [.value("MARKED 6", privacy: .sealed), 2]])
+      let large = String(repeating: "MARKED ", count: 20_000)
+      log.info("large \(large, privacy: .sealed)")
+    }
+
+    private static let sealed = [
+      "a <sealed> b <sealed>", "a <sealed> b <sealed>", "a <sealed> b <sealed>",
+      "a <sealed>      |",
+      "a <sealed>", "m", "bound", "nested", "large <sealed>",
+    ]
+    private static let opened = [
+      "a MARKED 1 b MARKED 2", "a nil b 42", "a 1.5 b true", "a MARKED card   |", "a MARKED 3", "m",
+      "bound", "nested", "large " + String(repeating: "MARKED ", count: 20_000),
+    ]
+
+    private func expectNoValue(in path: String) throws {
+      for name in try Folder.names(path) {
+        let bytes = try Folder.read("\(path)/\(name)")
+        #expect(bytes.firstRange(of: Array("MARKED".utf8)) == nil, "\(name)")
+      }
+    }
+
+    private func field(_ name: String) -> [Value] {
+      LogReader(LogFiles([.path(logs)])).flatMap { item -> [Value] in
+        guard case .record(let record) = item else { return [] }
+        return record.fields.filter { $0.name == name }.map(\.value)
+      }
+    }
+
+    @Test("ring, archive and recovery have no value in clear, and whoever has the identity has all")
+    func aRoundTrip() throws {
+      let store = try store()
+      logAll(store.logger(label: "l"))
+      try expectNoValue(in: logs)
+      #expect(readHere([logs]).records.map(\.message) == Self.sealed)
+      // As a process that is killed leaves it.
+      let left = folder("left")
+      try Folder.make(left)
+      for name in try Folder.names(logs) {
+        try Folder.write(Folder.read("\(logs)/\(name)"), to: "\(left)/\(name)")
+      }
+      try store.close()
+      _ = try LogRecovery.recover(left) { Issue.record("\($0)") }
+      for path in [logs, left] {
+        try expectNoValue(in: path)
+        #expect(readHere([path]).records.map(\.message) == Self.sealed)
+        #expect(!readHere([path]).hasTrouble)
+        let other = try readInPython([path])
+        #expect(other.difference(from: readHere([path])) == nil)
+      }
+      try open()
+      for path in [logs, left] {
+        let read = readHere([path])
+        #expect(read.records.map(\.message) == Self.opened && !read.hasTrouble)
+        if let other = try readEncryptedInPython([path], identity: folder("identity")) {
+          #expect(other.difference(from: read) == nil)
+        }
+      }
+      #expect(field("user") == [.string(Array("MARKED 4".utf8)), .string(Array("MARKED 5".utf8))])
+      #expect(field("n").first == .string(Array("42".utf8)))
+      #expect(field("list") == [.array([.string(Array("MARKED 6".utf8)), .int(2)])])
+    }
+
+    @Test("the programs show sealed values with an identity, find them, and have them as JSON")
+    func programs() throws {
+      let store = try store()
+      logAll(store.logger(label: "l"))
+      try store.close()
+      let program = ChildProcess.path(of: "mmlog-decode")
+      func decode(_ options: [String]) throws -> String {
+        try #require(PipedProgram.output(of: [program] + options + [logs]))
+      }
+      let identity = ["--identity", folder("identity")]
+      #expect(try !decode([]).contains("MARKED"))
+      #expect(try decode([]).contains("user=<sealed>"))
+      #expect(try decode(["--format", "json"]).contains(#""user":"<sealed>""#))
+      #expect(try decode(identity).contains("MARKED 4"))
+      #expect(try decode(identity + ["--format", "json"]).contains(#""user":"MARKED 4""#))
+      #expect(try decode(identity + ["--grep", "MARKED card"]).contains("MARKED card"))
+      #expect(try decode(identity + ["--where", "user == 'MARKED 4'"]).contains("MARKED 4"))
+    }
+
+    @Test("a value that was changed, cut, or is for others, is not opened")
+    func aChangedValueIsNotOpened() throws {
+      let sealed = try #require("MARKED".utf8Bytes { ValueSealer.seal($0) })
+      func opened(_ bytes: [UInt8]) -> [UInt8]? { bytes.withUnsafeBytes { SealedValue.open($0) } }
+      #expect(opened(sealed) == nil)
+      try open()
+      #expect(opened(sealed) == Array("MARKED".utf8))
+      for bit in 0..<sealed.count * 8 {
+        #expect(opened(sealed.flipping(bit: bit)) == nil, "bit \(bit)")
+      }
+      for count in 0..<sealed.count { #expect(opened(Array(sealed.prefix(count))) == nil) }
+      #expect(opened(sealed + [0]) == nil)
+      // Two of the same value have nothing in common but the key's slot.
+      let again = try #require("MARKED".utf8Bytes { ValueSealer.seal($0) })
+      #expect(again != sealed && again.prefix(200) == sealed.prefix(200))
+      let stranger = try #require(PipedProgram.output(of: ["age-keygen"]))
+      try Logger.sealValues(for: Identity.all(in: stranger).map(\.recipient))
+      #expect(opened(try #require("x".utf8Bytes { ValueSealer.seal($0) })) == nil)
+    }
+
+    @Test("without recipients, nothing of a value is kept")
+    func withoutRecipients() throws {
+      try Logger.sealValues(for: [])
+      let store = try store()
+      let log = store.logger(label: "l")
+      log.info(
+        "a \("MARKED", privacy: .sealed)", metadata: ["k": .value("MARKED", privacy: .sealed)])
+      try store.close()
+      try expectNoValue(in: logs)
+      #expect(readHere([logs]).records.map(\.message) == ["a <private>"])
+      #expect(field("k") == [.redacted])
+      #expect(throws: LogError.self) {
+        try Logger.sealValues(for: Array(repeating: recipient, count: 65))
+      }
+    }
+
+    @Test(
+      "a child of fork seals with a key of its own",
+      .disabled(if: hasThreadSanitizer, "it supports no threads in a fork's child"))
+    func aChildOfFork() async throws {
+      await #expect(processExitsWith: .success) {
+        [recipient = recipient.description as String, folder = folder.path as String] in
+        try Logger.sealValues(for: [Recipient(recipient)])
+        for name in ["parent", "child"] {
+          if name == "child" {
+            let child = forkProcess()
+            if child != 0 {
+              require(waitFor(child) == 0)
+              _exit(0)
+            }
+          }
+          let sealed = name.utf8Bytes { ValueSealer.seal($0) }
+          try Folder.write(sealed ?? [], to: "\(folder)/\(name)")
+        }
+        _exit(0)
+      }
+      try open()
+      let values = try ["parent", "child"].map { try Folder.read(folder($0)) }
+      let opened = values.map { $0.withUnsafeBytes { SealedValue.open($0) } }
+      #expect(opened == [Array("parent".utf8), Array("child".utf8)])
+      #expect(values[0].prefix(200) != values[1].prefix(200))
+    }
+  }
+
+  extension String {
+    fileprivate func utf8Bytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+      Array(utf8).withUnsafeBytes(body)
+    }
+  }
+#endif
