@@ -20,6 +20,7 @@ struct Order: Sendable {
 }
 var order: Order { imagined() }
 var id: Int { imagined() }
+var card: String { imagined() }
 var user: String { imagined() }
 var venue: String { imagined() }
 var elapsed: Double { imagined() }
