@@ -186,6 +186,11 @@
         await #expect(throws: (any Error).self) { _ = try await answer(.GET, "cut") }
         let empty = try await answer(.GET, "empty")
         #expect(empty == "204 ")
+        // In the rings as they are now.
+        for name in ["client", "server"] {
+          #expect(try Folder.names(folder(name)).contains { $0.hasSuffix(".ring") })
+          #expect(try !has(name, "5ecre7"), "\(name)")
+        }
       }
       try await store.close()
       let (client, server) = (records("client"), records("server"))
