@@ -1,4 +1,5 @@
 import CHarness
+import MMLog
 
 /// What encryption costs: the same calls to a store without recipients and to one with.
 struct Sealed {
@@ -9,6 +10,38 @@ struct Sealed {
   func run(_ results: inout Results) throws {
     try results.add(calls())
     try results.add(sustained())
+    try results.add(values())
+  }
+
+  /// A single value in a store that is clear: `privacy: .sealed`.
+  private func values() throws -> Table {
+    let directory = try Files.folder("\(settings.directory)/value")
+    defer { Files.remove(directory) }
+    var configuration = LogStore.Configuration()
+    configuration.ringSize = 64 << 20
+    let store = try LogStore(directory: directory, name: "value", configuration: configuration)
+    let log = store.logger(label: "payments")
+    try MMLog.Logger.sealValues(for: [Recipient(SealedContender.recipient)])
+    let (calls, card) = (20_000, "4929 1234 5678 9012")
+    var (clear, sealed) = (Figure(), Figure())
+    for round in 0...settings.rounds {
+      let times = [
+        try Clock.seconds { for _ in 0..<calls { log.info("paid with \(card)") } },
+        try Clock.seconds {
+          for _ in 0..<calls { log.info("paid with \(card, privacy: .sealed)") }
+        },
+      ]
+      try store.flush(.archive)
+      if round == 0 { continue }
+      clear.add(times[0] * 1e9 / Double(calls))
+      sealed.add(times[1] * 1e9 / Double(calls))
+    }
+    try store.close()
+    var table = Table(
+      "sealed-value", "A sealed value in a clear store: nanoseconds per call",
+      columns: ["clear", "sealed"], note: "A text of 19 bytes, for one recipient.")
+    table.add("one value", [.figure(clear, digits: 0), .figure(sealed, digits: 0)])
+    return table
   }
 
   private func calls() throws -> Table {

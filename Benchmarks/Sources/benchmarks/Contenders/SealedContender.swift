@@ -9,7 +9,7 @@ struct SealedContender: Contender {
   static let workloads: [Workload] = [.order, .text, .pairs, .message, .bound]
   static let calls = MMLogContender.calls
   static let isFast = true
-  private static let recipient = "age1v0t3yyu8e9jan3u2z265vys5zqh4cu95qrm2arae2d2epcjygexsnvnj5p"
+  static let recipient = "age1v0t3yyu8e9jan3u2z265vys5zqh4cu95qrm2arae2d2epcjygexsnvnj5p"
   private static let identity =
     "AGE-SECRET-KEY-1FA0WT7XTY86CDR5Q9KYFURGRZXKZCNWQE5KSF904E62WKPP9HW5SZ9ARMK"
   private let contender: MMLogContender
