@@ -119,7 +119,7 @@
     case `private` = 1
     /// A keyed hash is, which is equal for equal values of a session.
     case hash = 2
-    /// Its text is, encrypted: see ``MMLog/Logger/Privacy/sealed``.
+    /// Its text is, encrypted: see `Logger.Privacy.sealed`.
     case sealed = 3
 
     var privacy: MMLog.Logger.Privacy {
