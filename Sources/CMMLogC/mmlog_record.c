@@ -136,7 +136,7 @@ static uint32_t prepare(mmlog_site *site, const char *format) {
 
 // Has the caller make the text, because readers cannot.
 static void record_text(mmlog_logger *logger, mmlog_level level, mmlog_statement *statement,
-    const mmlog_field *fields, size_t field_count, argument_list *arguments, int error) {
+    const mmlog_more *more, argument_list *arguments, int error) {
   char place[1024], *made = place;
   va_list again;
   va_copy(again, arguments->list);
@@ -154,42 +154,64 @@ static void record_text(mmlog_logger *logger, mmlog_level level, mmlog_statement
   // What cannot be formatted is still reported.
   mmlog_value value = length < 0 ? string(statement->format, SIZE_MAX) : text(made, (size_t)length);
   statement->format = NULL;
-  mmlog_swift_record(logger, file_level(level), statement, &value, 1, fields, field_count);
+  mmlog_swift_record(logger, file_level(level), statement, &value, 1, more);
   if (made != place) free(made);
 }
 
 static void record(mmlog_logger *logger, mmlog_level level, mmlog_statement *statement,
-    uint32_t state, const mmlog_planned *plan, const mmlog_field *fields, size_t field_count,
-    argument_list *arguments) {
+    uint32_t state, const mmlog_planned *plan, const mmlog_more *more, argument_list *arguments) {
   int error = errno;
   if (state == AS_TEXT) {
-    record_text(logger, level, statement, fields, field_count, arguments, error);
+    record_text(logger, level, statement, more, arguments, error);
     errno = error;
     return;
   }
   collection collected;
   collect(&collected, plan, state - 1, arguments, error);
-  mmlog_swift_record(
-      logger, file_level(level), statement, collected.values, state - 1, fields, field_count);
+  mmlog_swift_record(logger, file_level(level), statement, collected.values, state - 1, more);
 }
 
-void mmlog_vrecord(mmlog_logger *logger, mmlog_level level, mmlog_site *site,
-    const mmlog_field *fields, size_t field_count, const char *format, va_list list) {
+static void record_at(mmlog_logger *logger, mmlog_level level, mmlog_site *site,
+    const mmlog_more *more, const char *format, va_list list) {
   uint32_t state = __atomic_load_n(&site->state, __ATOMIC_ACQUIRE);
   if (__builtin_expect(state == 0, 0)) state = prepare(site, format);
   mmlog_statement statement = {
       hash_of_site(site, format), format, site->file, site->function, site->line};
   argument_list arguments;
   va_copy(arguments.list, list);
-  record(logger, level, &statement, state, site->plan, fields, field_count, &arguments);
+  record(logger, level, &statement, state, site->plan, more, &arguments);
   va_end(arguments.list);
+}
+
+void mmlog_vrecord(mmlog_logger *logger, mmlog_level level, mmlog_site *site,
+    const mmlog_field *fields, size_t field_count, const char *format, va_list list) {
+  mmlog_more more = {.fields = fields, .field_count = field_count};
+  record_at(logger, level, site, field_count > 0 ? &more : NULL, format, list);
 }
 
 void mmlog_record(
     mmlog_logger *logger, mmlog_level level, mmlog_site *site, const char *format, ...) {
   va_list list;
   va_start(list, format);
-  mmlog_vrecord(logger, level, site, NULL, 0, format, list);
+  record_at(logger, level, site, NULL, format, list);
+  va_end(list);
+}
+
+void mmlog_record_begin(mmlog_logger *logger, mmlog_level level, mmlog_site *site,
+    mmlog_span *span, const mmlog_span *parent, const char *format, ...) {
+  mmlog_more more = {.begun = span, .parent = parent};
+  va_list list;
+  va_start(list, format);
+  record_at(logger, level, site, &more, format, list);
+  va_end(list);
+}
+
+void mmlog_record_end(
+    const mmlog_span *span, bool has_failed, mmlog_site *site, const char *format, ...) {
+  mmlog_more more = {.ended = span, .has_failed = has_failed};
+  va_list list;
+  va_start(list, format);
+  record_at(span->logger, (mmlog_level)(span->level + 1), site, &more, format, list);
   va_end(list);
 }
 
@@ -211,7 +233,7 @@ void mmlog_vlog(mmlog_logger *logger, mmlog_level level, const char *file, uint3
   mmlog_statement statement = {hash, format, file, function, line};
   argument_list arguments;
   va_copy(arguments.list, list);
-  record(logger, level, &statement, state, plan, NULL, 0, &arguments);
+  record(logger, level, &statement, state, plan, NULL, &arguments);
   va_end(arguments.list);
 }
 

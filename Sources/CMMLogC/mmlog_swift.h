@@ -5,9 +5,11 @@
 
 #include "mmlog.h"
 #include "mmlog_format.h"
+#include "mmlog_more.h"
 
+// more  NULL: nothing
 void mmlog_swift_record(mmlog_logger *logger, uint32_t level, const mmlog_statement *statement,
-    const mmlog_value *values, size_t count, const mmlog_field *fields, size_t field_count);
+    const mmlog_value *values, size_t count, const mmlog_more *more);
 
 bool mmlog_swift_signal_record(mmlog_logger *logger, uint32_t level,
     const mmlog_statement *statement, const mmlog_value *values, size_t count);

@@ -18,17 +18,30 @@ extension Logger {
     _ values: UnsafeBufferPointer<mmlog_value>, metadata: ((inout RecordCursor) -> Void)?
   ) {
     guard acquireWriter() || enter(level, at: StatementPlace(statement.pointee)) else { return }
-    var cursor = RecordCursor(mmlog_current_writer(), reserving: RecordCursor.maximum(values))
-    cursor.append(values)
+    var cursor = RecordCursor(values)
     if let metadata {
       // A copy: what has its address taken nowhere else stays out of memory where there is none.
       var copy = cursor
       metadata(&copy)
       cursor = copy
     }
-    cursor.commit(label, level, [], hash: statement.pointee.hash) {
-      NewCallSite(statement.pointee)
+    cursor.commit(label, level, statement)
+  }
+
+  /// The same for a record that begins a span.
+  ///
+  /// - Parameter parent: The span that the new one is a part of.
+  package func begin(
+    _ level: Level, _ statement: UnsafePointer<mmlog_statement>,
+    _ values: UnsafeBufferPointer<mmlog_value>, in parent: Span?
+  ) -> Span {
+    guard acquireWriter() || enter(level, at: StatementPlace(statement.pointee)) else {
+      return Span(self, nil, 0, 0, level, 0)
     }
+    var cursor = RecordCursor(values)
+    let (gate, number, ticks) = cursor.appendBeginning(in: parent)
+    let callSite = cursor.commit(label, level, statement, .span)
+    return Span(self, gate, number, ticks, level, UInt32(truncatingIfNeeded: callSite))
   }
 
   /// Records a message in a signal handler, whatever the label's level and whatever was
@@ -72,7 +85,36 @@ extension Logger {
   }
 }
 
+extension Logger.Span {
+  /// Ends the span with a record: see ``Logger/begin(_:_:_:in:)``.
+  package func end(
+    _ statement: UnsafePointer<mmlog_statement>, _ values: UnsafeBufferPointer<mmlog_value>,
+    failed: Bool
+  ) {
+    guard isRecorded, log.acquireWriter() || log.enter(level) else { return }
+    var cursor = RecordCursor(values)
+    append(to: &cursor, failed: failed)
+    cursor.commit(label, level, statement, .span)
+  }
+}
+
 extension RecordCursor {
+  /// Begins a record of the calling thread's writer with values.
+  @inline(__always)
+  fileprivate init(_ values: UnsafeBufferPointer<mmlog_value>) {
+    self.init(mmlog_current_writer(), reserving: Self.maximum(values))
+    append(values)
+  }
+
+  @inline(__always)
+  @discardableResult
+  fileprivate func commit(
+    _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level,
+    _ statement: UnsafePointer<mmlog_statement>, _ flags: RecordFlags = []
+  ) -> UInt64 {
+    commit(label, level, flags, hash: statement.pointee.hash) { NewCallSite(statement.pointee) }
+  }
+
   /// How many bytes values need at most, the texts' own apart, beside the leading words.
   fileprivate static func maximum(_ values: UnsafeBufferPointer<mmlog_value>) -> Int {
     values.count * 2 * wordSize + RecordLayout.bodyWord * wordSize

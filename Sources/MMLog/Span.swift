@@ -27,18 +27,18 @@ extension Logger {
   @frozen
   public struct Span: @unchecked Sendable {
     // Sendable: the session is only compared.
-    @usableFromInline let label: UnsafeMutablePointer<mmlog_label>
+    @usableFromInline package let label: UnsafeMutablePointer<mmlog_label>
     /// What the session's gate was, which no other session has.
-    @usableFromInline let session: UnsafeRawPointer?
+    @usableFromInline package let session: UnsafeRawPointer?
     /// 0: it was not recorded.
     @usableFromInline package let number: UInt64
     @usableFromInline package let ticks: UInt64
     @usableFromInline package let level: Level
     /// The number of the call site where it began; 0: not known.
-    @usableFromInline let callSite: UInt32
+    @usableFromInline package let callSite: UInt32
 
     @inlinable @inline(__always)
-    init(
+    package init(
       _ log: Logger, _ session: UnsafeRawPointer?, _ number: UInt64, _ ticks: UInt64,
       _ level: Level, _ callSite: UInt32
     ) {
@@ -145,12 +145,7 @@ extension Logger {
     }
     var record = LogCall.record(of: message)
     if let metadata = metadata() { record.cursor.append(metadata) }
-    let writer = record.cursor.writer
-    writer.pointee.last_span &+= SpanNumber.step
-    let (gate, number) = (writer.pointee.gate, writer.pointee.last_span)
-    let ticks = mmlog_ticks()
-    record.cursor.append(checked: number)
-    record.cursor.append(checked: parent?.number(in: gate) ?? 0)
+    let (gate, number, ticks) = record.cursor.appendBeginning(in: parent)
     let callSite = record.commit(label, level, file, function, line, column, .span)
     withExtendedLifetime(context) {}
     return Span(self, gate, number, ticks, level, UInt32(truncatingIfNeeded: callSite))
@@ -269,6 +264,24 @@ extension Logger {
         "\(error)", failed: true, file: file, function: function, line: line, column: column)
       throw error
     }
+  }
+}
+
+extension RecordCursor {
+  /// Adds what makes a record the beginning of a span.
+  ///
+  /// - Parameter parent: The span that the new one is a part of.
+  /// - Returns: The session, the span's number, and when the span began.
+  @inlinable @inline(__always)
+  mutating func appendBeginning(
+    in parent: Logger.Span?
+  ) -> (gate: UnsafeRawPointer?, number: UInt64, ticks: UInt64) {
+    writer.pointee.last_span &+= SpanNumber.step
+    let (gate, number) = (UnsafeRawPointer(writer.pointee.gate), writer.pointee.last_span)
+    let ticks = mmlog_ticks()
+    append(checked: number)
+    append(checked: parent?.number(in: gate) ?? 0)
+    return (gate, number, ticks)
   }
 }
 

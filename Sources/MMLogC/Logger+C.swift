@@ -1,7 +1,13 @@
 package import CMMLogC
+import CMMLogWriter
 package import MMLog
 
 extension Logger {
+  /// The logger that C has.
+  package init(inC logger: UnsafeMutablePointer<mmlog_logger>) {
+    self.init(UnsafeMutableRawPointer(logger).assumingMemoryBound(to: mmlog_label.self))
+  }
+
   /// The same logger as C has it.
   package var inC: UnsafeMutablePointer<mmlog_logger> {
     UnsafeMutableRawPointer(shared).assumingMemoryBound(to: mmlog_logger.self)

@@ -38,6 +38,10 @@ extension LogStore.Configuration {
     containsFaults = !options.no_fault_containment
     allowsUntrustedDirectory = options.allows_untrusted_directory
     hashChain = options.hash_chain
+    if options.captures_spans {
+      let limit = options.captures_spans_slower_than_ms
+      spanCapture = SpanCapture(slowerThan: limit > 0 ? .milliseconds(limit) : nil)
+    }
     if options.file_mode > 0 { fileMode = options.file_mode }
     if options.file_group != nil { fileGroup = String(c: options.file_group) }
     for text in String(c: options.recipients).split(separator: ",") {

@@ -5,18 +5,43 @@ import MMLogFormat
 
 // What the functions in C call for each record, with the arguments that they have collected.
 
-/// Records a message with fields.
+/// Records a message, with fields, or as the beginning or the end of a span.
 @_cdecl("mmlog_swift_record")
 func record(
   _ label: UnsafeMutablePointer<mmlog_label>, _ level: UInt32,
   _ statement: UnsafePointer<mmlog_statement>, _ values: UnsafePointer<mmlog_value>?, _ count: Int,
-  _ fields: UnsafePointer<mmlog_field>?, _ fieldCount: Int
+  _ more: UnsafePointer<mmlog_more>?
 ) {
   let values = UnsafeBufferPointer(start: values, count: count)
   let (log, level) = (Logger(label), Level(fromC: level))
-  if fieldCount == 0 { return log.record(level, statement, values, metadata: nil) }
-  log.record(level, statement, values) { cursor in
-    cursor.append(UnsafeBufferPointer(start: fields, count: fieldCount))
+  guard let more = more?.pointee else {
+    return log.record(level, statement, values, metadata: nil)
+  }
+  if let begun = more.begun {
+    let parent = more.parent.map { Logger.Span($0.pointee) }
+    begun.pointee = mmlog_span(log.begin(level, statement, values, in: parent))
+  } else if let ended = more.ended {
+    Logger.Span(ended.pointee).end(statement, values, failed: more.has_failed)
+  } else {
+    log.record(level, statement, values) { cursor in
+      cursor.append(UnsafeBufferPointer(start: more.fields, count: more.field_count))
+    }
+  }
+}
+
+extension Logger.Span {
+  fileprivate init(_ span: mmlog_span) {
+    self.init(
+      Logger(inC: span.logger), span.session, span.number, span.ticks, Level(fromC: span.level),
+      span.site)
+  }
+}
+
+extension mmlog_span {
+  fileprivate init(_ span: Logger.Span) {
+    self.init(
+      logger: Logger(span.label).inC, session: span.session, number: span.number,
+      ticks: span.ticks, level: UInt32(span.level.rawValue), site: span.callSite)
   }
 }
 

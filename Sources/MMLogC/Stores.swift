@@ -35,9 +35,18 @@ package func flush(
   _ failure: UnsafeMutablePointer<mmlog_failure>?
 ) -> CInt {
   let durability: LogStore.Durability = durability == MMLOG_FLUSH_DISK.rawValue ? .disk : .archive
-  let limit = Duration.milliseconds(milliseconds == 0 ? 30_000 : Int64(milliseconds))
   return attempt(failure) { () throws(LogError) in
-    try logStore(store).flush(durability, within: limit)
+    try logStore(store).flush(durability, within: limit(milliseconds))
+  }
+}
+
+@_cdecl("mmlog_capture")
+package func capture(
+  _ store: OpaquePointer, _ reason: UnsafePointer<CChar>, _ milliseconds: UInt32,
+  _ failure: UnsafeMutablePointer<mmlog_failure>?
+) -> CInt {
+  attempt(failure) { () throws(LogError) in
+    try logStore(store).capture(reason: String(cString: reason), within: limit(milliseconds))
   }
 }
 
@@ -87,6 +96,10 @@ package func setText(_ slot: UnsafeMutablePointer<mmlog_state>, _ text: UnsafePo
     StateSlotPlace.store(
       UnsafeBufferPointer(start: $0, count: mmlog_text_length(text)), in: slot)
   }
+}
+
+private func limit(_ milliseconds: UInt32) -> Duration {
+  .milliseconds(milliseconds == 0 ? 30_000 : Int64(milliseconds))
 }
 
 private func logStore(_ store: OpaquePointer) -> LogStore {

@@ -116,6 +116,18 @@ void ccalls_log_fields(mmlog_logger *log) {
   mmlog_log_fields(log, MMLOG_ERROR, fields, sizeof fields / sizeof *fields, "%s with fields", "message");
 }
 
+void ccalls_log_spans(mmlog_logger *log, mmlog_span *open) {
+  mmlog_span request, part, hidden, copy;
+  mmlog_begin(&request, log, MMLOG_INFO, NULL, "request %d", 7);
+  mmlog_begin(&part, log, MMLOG_NOTICE, &request, "load %s", "book");
+  mmlog_begin(&hidden, log, MMLOG_DEBUG, &request, "below the level %d", 1);
+  mmlog_begin(open, log, MMLOG_INFO, &part, "open %*d", 3, 5);
+  mmlog_fail(&part, "timed out after %d s", 3);
+  mmlog_end(&hidden, "never seen");
+  copy = request;
+  mmlog_end(&copy, "status %d", 200);
+}
+
 int ccalls_log_below_level(mmlog_logger *log) {
   int count = 0;
   mmlog_debug(log, "%d", ++count);

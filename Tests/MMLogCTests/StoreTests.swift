@@ -51,6 +51,52 @@ struct StoreTests {
     #expect(error?.code == MMLOG_FAILURE_SYSTEM)
   }
 
+  @Test("spans have their parts, how long they took, and whether they failed")
+  func spans() throws {
+    let test = try CStore()
+    var open = mmlog_span()
+    ccalls_log_spans(test.log, &open)
+    let records = CContents(test.folder.path).records
+    let spans = records.compactMap(\.span)
+    #expect(
+      records.map(\.message) == [
+        "request 7", "load book", "open   5", "timed out after 3 s", "status 200",
+      ])
+    let numbers = spans.compactMap(\.number)
+    #expect(numbers == [numbers[0], numbers[1], open.number, numbers[1], numbers[0]])
+    #expect(Set(numbers).count == 3)
+    let events = spans.map { span in
+      switch span.event {
+      case .begin(let parent): "begins in \(parent ?? 0)"
+      case .end(_, let duration, let failed): "\(duration >= .zero) \(failed)"
+      }
+    }
+    #expect(
+      events == [
+        "begins in 0", "begins in \(numbers[0])", "begins in \(numbers[1])", "true true",
+        "true false",
+      ])
+    #expect(try test.closeAndRead().records.count == 5)
+  }
+
+  @Test("flight records of a span that ended well are erased, and a capture archives others")
+  func capturedSpans() throws {
+    let test = try CStore {
+      $0.level = MMLOG_DEBUG
+      $0.archive_level = MMLOG_INFO
+      $0.captures_spans = true
+    }
+    var open = mmlog_span()
+    ccalls_log_spans(test.log, &open)
+    #expect(mmlog_flush(test.store, MMLOG_FLUSH_ARCHIVE, 0, nil) == 0)
+    #expect(mmlog_capture(test.store, "a test", 0, nil) == 0)
+    let messages = try test.closeAndRead().messages
+    #expect(messages.contains("captured: a test"))
+    #expect(messages.contains("request 7"))
+    #expect(!messages.contains("below the level 1"))
+    #expect(!messages.contains("never seen"))
+  }
+
   @Test("state slots have what was stored last") func stateSlots() throws {
     let test = try CStore()
     func slot(_ name: String, _ type: mmlog_slot_type) -> UnsafeMutablePointer<mmlog_slot> {

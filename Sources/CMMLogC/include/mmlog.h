@@ -158,6 +158,11 @@ typedef struct mmlog_options {
   // Each frame of an archive carries the hash of the one before it, so that 'mmlog-decode verify
   // --anchor' finds what was changed or taken out. For builds with the trait Encryption.
   bool hash_chain;
+  // Records below archive_level that belong to a span are archived if the span fails, and erased if
+  // it ends well.
+  bool captures_spans;
+  // The same if the span takes longer than this, in milliseconds. Default: however long it takes.
+  uint32_t captures_spans_slower_than_ms;
 } mmlog_options;
 
 // Opens a store: makes the directory, moves what dead processes of this name left in their rings to
@@ -191,6 +196,14 @@ typedef enum mmlog_durability {
 // Returns 0 or -1; the records are still in the ring then.
 int mmlog_flush(
     mmlog_store *store, mmlog_durability durability, uint32_t timeout_ms, mmlog_failure *failure);
+
+// Moves the flight records of the last minute (records below the option archive_level) into an
+// archive, beside a record "captured: REASON".
+//
+// timeout_ms  how long to wait at most; 0: 30 seconds
+// Returns 0 or -1; the records are still in the ring then.
+int mmlog_capture(
+    mmlog_store *store, const char *reason, uint32_t timeout_ms, mmlog_failure *failure);
 
 // How many records were lost since the store was opened, for whatever reason. mmlog-decode reports
 // them by cause and level.
@@ -356,6 +369,42 @@ typedef struct mmlog_field {
 #define mmlog_log_fields(logger, level, fields, count, ...) \
   MMLOG_STATEMENT(logger, level, mmlog_record_fields(MMLOG_HERE, fields, count, "" __VA_ARGS__))
 
+// ---- Spans
+
+// An operation that takes time, from mmlog_begin to mmlog_end. A value, which may be copied; any
+// thread may end it, once. Only functions and macros of this file inspect its members.
+typedef struct mmlog_span {
+  mmlog_logger *logger;
+  const void *session;
+  uint64_t number;  // 0: the span is not recorded
+  uint64_t ticks;
+  uint32_t level;
+  uint32_t site;
+} mmlog_span;
+
+// Begins a span with a record.
+//
+//     mmlog_span request;
+//     mmlog_begin(&request, log, MMLOG_INFO, NULL, "request %d", id);
+//     ...
+//     mmlog_end(&request, "status %d", status);
+//
+// span    is set, also where the logger does not record the level: then the end is not recorded
+// parent  the span that this one is a part of; NULL: none
+//
+// The rest is as for mmlog_log. After a crash, mmlog-decode shows which spans had not ended.
+#define mmlog_begin(span, logger, level, parent, ...)                                              \
+  do {                                                                                             \
+    mmlog_span *mmlog_span_ = (span);                                                              \
+    mmlog_span_->number = 0;                                                                       \
+    MMLOG_STATEMENT(                                                                               \
+        logger, level, mmlog_record_begin(MMLOG_HERE, mmlog_span_, parent, "" __VA_ARGS__));       \
+  } while (0)
+
+// Ends a span with a record, which has how long the span took. mmlog_fail: the span has failed.
+#define mmlog_end(span, ...) MMLOG_END(span, false, __VA_ARGS__)
+#define mmlog_fail(span, ...) MMLOG_END(span, true, __VA_ARGS__)
+
 // ---- Signal handlers
 
 // Records a message in a signal handler of the program's own.
@@ -412,6 +461,15 @@ typedef struct mmlog_site {
   } while (0)
 #define MMLOG_HERE mmlog_logger_, mmlog_level_, &mmlog_site_
 
+#define MMLOG_END(span, has_failed, ...) \
+  do { \
+    const mmlog_span *mmlog_span_ = (span); \
+    if (mmlog_span_->number != 0) { \
+      static mmlog_site mmlog_site_ = MMLOG_SITE; \
+      mmlog_record_end(mmlog_span_, has_failed, &mmlog_site_, "" __VA_ARGS__); \
+    } \
+  } while (0)
+
 // What the macros call, whatever the logger's level, but for mmlog_signal_record, which checks.
 // Each site has one format, always the same, which lasts as long as the process.
 void mmlog_record(mmlog_logger *logger, mmlog_level level, mmlog_site *site, const char *format,
@@ -422,6 +480,12 @@ void mmlog_vrecord(mmlog_logger *logger, mmlog_level level, mmlog_site *site,
 void mmlog_record_fields(mmlog_logger *logger, mmlog_level level, mmlog_site *site,
     const mmlog_field *fields, size_t field_count, const char *format, ...)
     __attribute__((format(printf, 6, 7), nonnull(1, 3, 6)));
+void mmlog_record_begin(mmlog_logger *logger, mmlog_level level, mmlog_site *site,
+    mmlog_span *span, const mmlog_span *parent, const char *format, ...)
+    __attribute__((format(printf, 6, 7), nonnull(1, 3, 4, 6)));
+void mmlog_record_end(
+    const mmlog_span *span, bool has_failed, mmlog_site *site, const char *format, ...)
+    __attribute__((format(printf, 4, 5), nonnull(1, 3, 4)));
 bool mmlog_signal_record(mmlog_logger *logger, mmlog_level level, const char *file, uint32_t line,
                          const char *function, const char *format, ...)
     __attribute__((format(printf, 6, 7), nonnull(1, 3, 5, 6)));

@@ -25,6 +25,9 @@ void ccalls_log_many(mmlog_logger *_Nonnull log, int count);
 
 void ccalls_log_fields(mmlog_logger *_Nonnull log);
 
+// Begins four spans, one of them below the level info, and ends all but `open`.
+void ccalls_log_spans(mmlog_logger *_Nonnull log, mmlog_span *_Nonnull open);
+
 // Returns how often the argument was evaluated.
 int ccalls_log_below_level(mmlog_logger *_Nonnull log);
 

@@ -1,0 +1,20 @@
+// What the functions in C tell Sources/MMLogC of a record. No part of the interface.
+
+#ifndef MMLOG_MORE_H
+#define MMLOG_MORE_H
+
+#include "mmlog.h"
+
+// What a record has beside its message.
+typedef struct mmlog_more {
+  const mmlog_field *fields;
+  size_t field_count;
+  // The span that it begins, whose members are set by that, and the one that this is a part of.
+  mmlog_span *begun;
+  const mmlog_span *parent;
+  // The span that it ends.
+  const mmlog_span *ended;
+  bool has_failed;
+} mmlog_more;
+
+#endif
