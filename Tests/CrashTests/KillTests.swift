@@ -105,6 +105,22 @@ struct KillTests {
     }
 
     @Test(
+      "what a process leaves that dies as it opens a segment anew does not look like corruption",
+      arguments: [60, 100, 200])
+    func openingAnew(_ count: Int) throws {
+      var settings = Settings()
+      settings.seed = baseSeed &+ UInt64(count)
+      let log = try CrashLog(settings)
+      let process = try log.startLogging(["--die-at", "\(TestPoint.segmentOpening):\(count)"])
+      let ending = process.wait()
+      #expect(ending == .killed(SIGKILL), "\(process.child.complaints)")
+      for isRecovered in [false, true] {
+        if isRecovered { try log.expectRecovery() }
+        try log.expectEverything(isRecovered: isRecovered, "\(count)")
+      }
+    }
+
+    @Test(
       "of a killed process's flight records, the last ones of each thread are there, without a gap")
     func flightRecords() throws {
       for round in 0..<4 {

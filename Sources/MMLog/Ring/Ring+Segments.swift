@@ -88,14 +88,15 @@ extension Ring {
     let generation = generationsStarted.add(1, ordering: .acquiringAndReleasing).newValue
     if generation >= wakingGeneration.load(ordering: .relaxed) { eventCounts.requestPass() }
     // From here on stores alone: memory that the drainer has just cleaned is far away, and neither
-    // a load nor an atomic operation is to wait for it.
+    // a load nor an atomic operation is to wait for it. First what the last use has left: a header
+    // whose checksum is right counts, also while its state says that the segment is free.
+    store(place: 0, SegmentLayout.end, checksum: SegmentLayout.endChecksum, ofSegment: index)
     store(generation: generation, ofSegment: index)
     store(
       place: SegmentLayout.size, SegmentLayout.archived, checksum: SegmentLayout.archivedChecksum,
       ofSegment: index)
     let stream = streams?.use(ofSegment: index)
     thread.write(into: segment, generation, stream: stream?.number ?? 0)
-    store(place: 0, SegmentLayout.end, checksum: SegmentLayout.endChecksum, ofSegment: index)
     TestPoint.reach(.segmentOpening)
     store(state: SegmentLayout.stateOpen, ofSegment: index)
     // Behind the header and before the first record: where it stands, there was a header.
