@@ -8,7 +8,8 @@ import Testing
     .float(1.5),
     .float(.nan), .bool(true), .bool(false), .string([]), .text("12345678"), .text("é😀"),
     .string([0xFF, 0]), .bytes([]), .bytes([1, 2, 3]), .int128(.min), .int128(-1), .uint128(.max),
-    .uint128(1 << 64), .redacted, .hash(0xAB), .null, .array([]), .dictionary([]),
+    .uint128(1 << 64), .redacted, .hash(0xAB), .sealed([]), .sealed([1, 2, 3]), .null, .array([]),
+    .dictionary([]),
     .array([.int(1), .text("b"), .array([.null, .uint128(3)])]),
     .dictionary([("", .dictionary([("k", .bytes([9]))])), ("a", .array([.redacted])), ("a", .null)]
     ),
@@ -102,10 +103,10 @@ import Testing
     let words: [UInt64] = [1, 1, 0x6B, 1, 1, 14, 2, 13, 1, 255, 6, 3, 7]
     for type in 0...255 as ClosedRange<UInt8> {
       checkHostile(words, type, "type \(type)")
-      let isKnown = (1...14).contains(type & 127)
+      let isKnown = (1...15).contains(type & 127)
       if !isKnown { #expect((try? read(words, type)) == nil, "type \(type)") }
     }
-    for tag in [0, 15, 128 | 1, 256 | 1, .max] as [UInt64] {
+    for tag in [0, 16, 128 | 1, 256 | 1, .max] as [UInt64] {
       #expect((try? read([1, tag, 0, 0], ValueType.array.rawValue)) == nil, "tag \(tag)")
     }
   }
