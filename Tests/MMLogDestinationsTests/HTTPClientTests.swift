@@ -89,7 +89,11 @@ import Testing
   func cancellation() async throws {
     let server = try TestReceiver([PlannedAnswer(fault: "never")])
     let url = server.url
-    let task = Task { try await HTTPClient(HTTPSettings()).send(HTTPRequest("GET", url)) }
+    // On a machine with much else to do, this task may not get to run for a minute.
+    var settings = HTTPSettings()
+    (settings.timeout, settings.stallTimeout) = (.seconds(3600), .seconds(3600))
+    let client = HTTPClient(settings)
+    let task = Task { try await client.send(HTTPRequest("GET", url)) }
     while try server.requests.isEmpty { try await Task.sleep(for: .milliseconds(5)) }
     task.cancel()
     let error = await #expect(throws: HTTPFailure.self) { try await task.value }
