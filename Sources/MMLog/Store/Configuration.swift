@@ -288,8 +288,8 @@ extension LogStore {
     ///
     /// A record belongs to the span of its task or logger (`Logger.with`), and to that which it
     /// begins or ends; not to the spans around that one. Log it before the span ends. One that is
-    /// larger than ``segmentSize`` belongs to none. Where a store has ``recipients``, whoever recovers
-    /// its ring cannot read that: what the drainer had not erased yet is kept.
+    /// larger than ``segmentSize`` belongs to none. Where a store has ``recipients``, whoever
+    /// recovers its ring cannot read that: what the drainer had not erased yet is kept.
     public var spanCapture: SpanCapture?
 
     /// What ``Logger/Privacy/auto`` means for values that are neither numbers nor Booleans:
