@@ -180,7 +180,12 @@ let package = Package(
 
     // For C: mmlog.h with what is in C of it, and the rest, which C calls.
     .target(name: "CMMLogC", dependencies: ["CMMLogWriter"]),
-    .target(name: "MMLogC", dependencies: ["CMMLogC", "MMLog", "CMMLogWriter"]),
+    .target(
+      name: "MMLogC",
+      dependencies: [
+        "CMMLogC", "MMLogTaps", "MMLog", "MMLogStorage", "MMLogFormat", "MMLogSystem",
+        "CMMLogWriter",
+      ]),
 
     // Programs.
     .target(name: "CommandLineTool", dependencies: ["MMLogSystem"]),
@@ -335,8 +340,8 @@ let package = Package(
     .testTarget(
       name: "MMLogCTests",
       dependencies: [
-        "MMLogC", "CMMLogC", "CCalls", "MMLog", "MMLogAnalysis", "MMLogReader", "MMLogSystem",
-        "TestSupport", "mmlog-decode", "mmlog-c-service",
+        "MMLogC", "CMMLogC", "CCalls", "MMLog", "MMLogAnalysis", "MMLogReader", "MMLogStorage",
+        "MMLogSystem", "TestSupport", "mmlog-decode", "mmlog-c-service",
       ]),
     .testTarget(
       name: "DecodeTests",

@@ -183,10 +183,17 @@ static void record_at(mmlog_logger *logger, mmlog_level level, mmlog_site *site,
   va_end(arguments.list);
 }
 
+void mmlog_vrecord_in(mmlog_logger *logger, mmlog_level level, mmlog_site *site,
+    const mmlog_span *span, const mmlog_field *fields, size_t field_count, const char *format,
+    va_list list) {
+  mmlog_more more = {.fields = fields, .field_count = field_count, .within = span};
+  record_at(
+      logger, level, site, field_count > 0 || span != NULL ? &more : NULL, format, list);
+}
+
 void mmlog_vrecord(mmlog_logger *logger, mmlog_level level, mmlog_site *site,
     const mmlog_field *fields, size_t field_count, const char *format, va_list list) {
-  mmlog_more more = {.fields = fields, .field_count = field_count};
-  record_at(logger, level, site, field_count > 0 ? &more : NULL, format, list);
+  mmlog_vrecord_in(logger, level, site, NULL, fields, field_count, format, list);
 }
 
 void mmlog_record(
@@ -194,6 +201,15 @@ void mmlog_record(
   va_list list;
   va_start(list, format);
   record_at(logger, level, site, NULL, format, list);
+  va_end(list);
+}
+
+void mmlog_record_in(mmlog_logger *logger, mmlog_level level, mmlog_site *site,
+    const mmlog_span *span, const mmlog_field *fields, size_t field_count, const char *format,
+    ...) {
+  va_list list;
+  va_start(list, format);
+  mmlog_vrecord_in(logger, level, site, span, fields, field_count, format, list);
   va_end(list);
 }
 

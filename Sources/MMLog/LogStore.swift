@@ -220,6 +220,9 @@ public final class LogStore: Sendable {
   /// keep up.
   public var missedEvents: Int { core.events.missedCount }
 
+  /// Waits until the observer has had all events, unless it is who calls. For a store that is closed.
+  package func waitForObserver() { core.events.waitForObserver() }
+
   /// How many records were lost since the store was opened, by cause and level.
   public var losses: LossLedger { core.losses }
 

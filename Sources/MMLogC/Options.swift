@@ -1,5 +1,6 @@
 import CMMLogC
 import MMLog
+import MMLogTaps
 
 extension mmlog_options {
   /// What the caller knows of the options; what it does not has its default.
@@ -13,7 +14,14 @@ extension mmlog_options {
       $0.copyMemory(
         from: UnsafeRawBufferPointer(start: options, count: min(size, $0.count)))
     }
-    if directory == nil || name == nil { throw invalid("directory or name is NULL") }
+  }
+
+  /// A text that there has to be.
+  func text(
+    _ member: KeyPath<Self, UnsafePointer<CChar>?>, _ option: String
+  ) throws(LogError) -> String {
+    guard let text = self[keyPath: member] else { throw invalid("\(option) is NULL") }
+    return String(c: text)
   }
 }
 
@@ -31,7 +39,16 @@ extension LogStore.Configuration {
     }
     setLevels(options)
     try setTimes(options)
-    try setLimits(options)
+    try setCompression(options)
+    setLimits(options)
+    try setCalendar(options)
+    try setConsole(options)
+    setMaintenanceHook(options)
+    let count = options.fields == nil ? 0 : options.field_count
+    for field in UnsafeBufferPointer(start: options.fields, count: count) {
+      fields.append(field.pair.value, for: field.pair.name)
+    }
+    resumeLastArchive = options.resumes_last_archive
     recordsCrashes = options.records_crashes
     recordsTermination = !options.no_termination_records
     servesSignalHandlers = options.serves_signal_handlers
@@ -71,19 +88,82 @@ extension LogStore.Configuration {
     if options.drain_interval_ms > 0 { drainInterval = .milliseconds(options.drain_interval_ms) }
     if options.drain_threads > 0 { drainThreads = Int(options.drain_threads) }
     if options.sync_interval_ms > 0 { syncInterval = .milliseconds(options.sync_interval_ms) }
+    if options.capture_time_ms > 0 { captureTime = .milliseconds(options.capture_time_ms) }
   }
 
-  private mutating func setLimits(_ options: mmlog_options) throws(LogError) {
-    if options.rotation_size > 0 {
-      rotation.size = try Int(checking: options.rotation_size, "rotation_size")
+  private mutating func setCompression(_ options: mmlog_options) throws(LogError) {
+    switch options.compression {
+    case MMLOG_COMPRESSION_ZLIB: compression = .zlib
+    case MMLOG_COMPRESSION_ZSTD: compression = .zstd
+    default: throw invalid("compression is \(options.compression.rawValue)")
     }
-    if options.rotation_age_s > 0 { rotation.age = .seconds(options.rotation_age_s) }
-    if options.retention_total_size > 0 {
-      retention.totalSize = try Int(checking: options.retention_total_size, "retention_total_size")
-    }
-    if options.retention_age_s > 0 { retention.age = .seconds(options.retention_age_s) }
-    if options.retention_count > 0 { retention.count = Int(options.retention_count) }
+    let level = Int(options.compression_level)
+    if level != 0 { compressionLevel = level == -1 ? 0 : level }
+    reducesCompression = !options.no_reduced_compression
   }
+
+  private mutating func setLimits(_ options: mmlog_options) {
+    rotation.size = limit(options.rotation_size, rotation.size) { Int(clamping: $0) }
+    rotation.age = limit(options.rotation_age_s, rotation.age) { .seconds($0) }
+    retention.totalSize = limit(options.retention_total_size, retention.totalSize) {
+      Int(clamping: $0)
+    }
+    retention.age = limit(options.retention_age_s, retention.age) { .seconds($0) }
+    retention.count = limit(options.retention_count, retention.count) { Int($0) }
+    retention.freeSpace = limit(options.retention_free_space, retention.freeSpace) {
+      .bytes(Int(clamping: $0))
+    }
+    retention.minimumSize =
+      limit(options.retention_minimum_size, retention.minimumSize) { Int(clamping: $0) } ?? 0
+    retention.crashes = limit(options.retention_crashes, retention.crashes) { Int($0) } ?? 0
+    retention.unsentSize = limit(options.retention_unsent_size, nil) { Int(clamping: $0) }
+    retention.unsentAge = limit(options.retention_unsent_age_s, nil) { .seconds($0) }
+    pendingThreshold = limit(options.pending_threshold, nil) { Int(clamping: $0) }
+    sizeThreshold = limit(options.size_threshold, nil) { Int(clamping: $0) }
+  }
+
+  private mutating func setCalendar(_ options: mmlog_options) throws(LogError) {
+    let zone = options.rotation_zone == nil ? "UTC" : String(c: options.rotation_zone)
+    let (hour, minute) = (Int(options.rotation_hour), Int(options.rotation_minute))
+    switch options.rotation_period {
+    case MMLOG_ROTATE_BY_LIMITS: break
+    case MMLOG_ROTATE_HOURLY: rotation.calendar = .hourly(minute: minute, in: zone)
+    case MMLOG_ROTATE_DAILY: rotation.calendar = .daily(hour: hour, minute: minute, in: zone)
+    case MMLOG_ROTATE_WEEKLY:
+      let day = Int(options.rotation_weekday)
+      guard let weekday = Rotation.Calendar.Weekday(rawValue: day) else {
+        throw invalid("rotation_weekday is \(day): it must be from 0, Sunday, to 6")
+      }
+      rotation.calendar = .weekly(on: weekday, hour: hour, minute: minute, in: zone)
+    default: throw invalid("rotation_period is \(options.rotation_period.rawValue)")
+    }
+  }
+
+  private mutating func setConsole(_ options: mmlog_options) throws(LogError) {
+    guard let level = Level(option: options.console_level) else { return }
+    let format: LineFormat
+    switch options.console_format {
+    case MMLOG_CONSOLE_TEXT: format = .text()
+    case MMLOG_CONSOLE_JSON: format = .json
+    default: throw invalid("console_format is \(options.console_format.rawValue)")
+    }
+    let descriptor = options.console_descriptor == 0 ? 2 : options.console_descriptor
+    taps = [LogTap(Console(as: format, to: descriptor), from: level)]
+  }
+
+  private mutating func setMaintenanceHook(_ options: mmlog_options) {
+    guard let function = options.on_maintenance else { return }
+    // The program says that its function may be called on any thread.
+    nonisolated(unsafe) let context = options.context
+    maintenanceHook = { function($0 == .willBegin, context) }
+  }
+}
+
+/// A limit of the options: what is 0 has its default, and the greatest number is none.
+private func limit<Number: FixedWidthInteger, Limit>(
+  _ number: Number, _ standard: Limit?, _ make: (Number) -> Limit
+) -> Limit? {
+  number == 0 ? standard : number == .max ? nil : make(number)
 }
 
 extension Level {

@@ -18,18 +18,28 @@ func record(
     return log.record(level, statement, values, metadata: nil)
   }
   if let begun = more.begun {
-    let parent = more.parent.map { Logger.Span($0.pointee) }
-    begun.pointee = mmlog_span(log.begin(level, statement, values, in: parent))
+    let span = log.begin(level, statement, values, in: Logger.Span(recorded: more.parent))
+    begun.pointee = mmlog_span(span)
   } else if let ended = more.ended {
     Logger.Span(ended.pointee).end(statement, values, failed: more.has_failed)
   } else {
-    log.record(level, statement, values) { cursor in
+    let span = Logger.Span(recorded: more.within)
+    if more.field_count == 0 {
+      return log.record(level, statement, values, in: span, metadata: nil)
+    }
+    log.record(level, statement, values, in: span) { cursor in
       cursor.append(UnsafeBufferPointer(start: more.fields, count: more.field_count))
     }
   }
 }
 
 extension Logger.Span {
+  /// Nil if there is none, or one that is not recorded, of which only that is known.
+  fileprivate init?(recorded span: UnsafePointer<mmlog_span>?) {
+    guard let span = span?.pointee, span.number != 0 else { return nil }
+    self.init(span)
+  }
+
   fileprivate init(_ span: mmlog_span) {
     self.init(
       Logger(inC: span.logger), span.session, span.number, span.ticks, Level(fromC: span.level),
@@ -98,6 +108,21 @@ extension mmlog_field {
     case MMLOG_FIELD_HASH: .hash
     default: .redacted
     }
+  }
+
+  /// The field as one of a session, which is made but once.
+  var pair: (name: String, value: Logger.MetadataValue) {
+    let value: Logger.MetadataValue =
+      switch type {
+      case .int: .int(value.integer)
+      case .uint: .uint(value.unsigned_integer)
+      case .double: .double(value.number)
+      case .bool: .bool(value.integer != 0)
+      case .string: .string(String(decoding: bytes, as: UTF8.self))
+      case .hash: .hash(PrivateHash.of(String(decoding: bytes, as: UTF8.self)))
+      default: .redacted
+      }
+    return (String(decoding: nameBytes, as: UTF8.self), value)
   }
 
   /// `(null)` for a name that is NULL, as for a text.

@@ -11,12 +11,17 @@ package func open(
   _ options: UnsafePointer<mmlog_options>, _ failure: UnsafeMutablePointer<mmlog_failure>?
 ) -> OpaquePointer? {
   var store: LogStore?
+  var handler: EventHandler?
   _ = attempt(failure) { () throws(LogError) in
     let options = try mmlog_options(known: options)
+    var configuration = try LogStore.Configuration(options)
+    handler = EventHandler(options)
+    configuration.observer = handler
     store = try LogStore(
-      directory: String(c: options.directory), name: String(c: options.name),
-      configuration: try LogStore.Configuration(options))
+      directory: try options.text(\.directory, "directory"),
+      name: try options.text(\.name, "name"), configuration: configuration)
   }
+  if store == nil { handler?.stop() }
   return store.map { OpaquePointer(Unmanaged.passRetained($0).toOpaque()) }
 }
 
@@ -26,7 +31,20 @@ package func close(
 ) -> CInt {
   guard let store else { return 0 }
   let owned = Unmanaged<LogStore>.fromOpaque(UnsafeRawPointer(store)).takeRetainedValue()
-  return attempt(failure) { () throws(LogError) in try owned.close() }
+  let result = attempt(failure) { () throws(LogError) in try owned.close() }
+  owned.waitForObserver()
+  return result
+}
+
+@_cdecl("mmlog_set_limits")
+package func setLimits(
+  _ store: OpaquePointer, _ options: UnsafePointer<mmlog_options>,
+  _ failure: UnsafeMutablePointer<mmlog_failure>?
+) -> CInt {
+  attempt(failure) { () throws(LogError) in
+    let limits = try LogStore.Configuration(try mmlog_options(known: options))
+    try logStore(store).update { ($0.rotation, $0.retention) = (limits.rotation, limits.retention) }
+  }
 }
 
 @_cdecl("mmlog_flush")
@@ -74,6 +92,15 @@ package func setLevel(_ label: UnsafeMutablePointer<mmlog_label>, _ level: UInt3
 package func setLevels(_ store: OpaquePointer, _ pattern: UnsafePointer<CChar>, _ level: UInt32) {
   guard let level = Level(option: mmlog_level(rawValue: level)) else { return }
   logStore(store).setLevel(level, for: String(cString: pattern))
+}
+
+@_cdecl("mmlog_set_rate_limit")
+package func setRateLimit(
+  _ store: OpaquePointer, _ pattern: UnsafePointer<CChar>, _ first: UInt32,
+  _ milliseconds: UInt32, _ every: UInt32
+) {
+  let limit = RateLimit(first: first, per: .milliseconds(milliseconds), thenEvery: every)
+  logStore(store).setRateLimit(milliseconds == 0 ? .none : limit, for: String(cString: pattern))
 }
 
 @_cdecl("mmlog_get_slot")

@@ -128,6 +128,29 @@ void ccalls_log_spans(mmlog_logger *log, mmlog_span *open) {
   mmlog_end(&copy, "status %d", 200);
 }
 
+void ccalls_log_within_spans(mmlog_logger *log, mmlog_span *request, mmlog_span *part) {
+  mmlog_span hidden, part_of_hidden;
+  memset(&hidden, 0, sizeof hidden);
+  mmlog_field fields[] = {mmlog_field_int("attempt", 2), mmlog_field_text("venue", "XETR")};
+  mmlog_begin(request, log, MMLOG_INFO, NULL, "request");
+  mmlog_begin(part, log, MMLOG_INFO, request, "part");
+  mmlog_begin(&hidden, log, MMLOG_DEBUG, request, "hidden");
+  mmlog_begin(&part_of_hidden, log, MMLOG_INFO, &hidden, "part of hidden");
+  mmlog_end(&part_of_hidden, "part of hidden ends");
+  // Twice: when a statement is known, it goes another way.
+  for (int number = 1; number <= 2; number++) {
+    mmlog_log_in(request, log, MMLOG_INFO, "request %d", number);
+    mmlog_log_fields_in(part, log, MMLOG_WARNING, fields, 2, "part %d", number);
+    mmlog_log_in(request, log, MMLOG_INFO, "request %a", (double)number);
+    mmlog_log_in(&hidden, log, MMLOG_INFO, "none %d", number);
+    mmlog_log_in(NULL, log, MMLOG_INFO, "none %d", number);
+    mmlog_info(log, "none %d", number);
+    mmlog_log_in(request, log, MMLOG_DEBUG, "below the level");
+  }
+  mmlog_end(part, "part ends");
+  mmlog_end(request, "request ends");
+}
+
 int ccalls_log_below_level(mmlog_logger *log) {
   int count = 0;
   mmlog_debug(log, "%d", ++count);

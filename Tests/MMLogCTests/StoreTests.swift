@@ -1,7 +1,9 @@
 import CCalls
 import CMMLogC
 import Foundation
+import MMLog
 import MMLogAnalysis
+import MMLogC
 import MMLogReader
 import TestSupport
 import Testing
@@ -77,6 +79,66 @@ struct StoreTests {
         "true false",
       ])
     #expect(try test.closeAndRead().records.count == 5)
+  }
+
+  /// What each record belongs to, by its message; its fields.
+  private func check(_ contents: CContents, _ request: UInt64, _ part: UInt64, none: UInt64?) {
+    #expect(contents.problems == [])
+    let records = contents.records.filter { $0.span == nil }
+    #expect(records.count == 12)
+    for record in records {
+      let fields = record.fields.map(\.name)
+      switch record.message.prefix(4) {
+      case "requ": #expect(record.spanNumber == request, "\(record.message)")
+      case "part":
+        #expect(record.spanNumber == part && fields.starts(with: ["attempt", "venue"]))
+      default: #expect(record.spanNumber == none, "\(record.message)")
+      }
+    }
+  }
+
+  @Test("a record belongs to the span that its statement names, and to no other")
+  func recordsOfSpans() throws {
+    let test = try CStore()
+    var (request, part) = (mmlog_span(), mmlog_span())
+    ccalls_log_within_spans(test.log, &request, &part)
+    #expect(request.number != 0 && part.number != 0 && request.number != part.number)
+    check(CContents(test.folder.path), request.number, part.number, none: nil)
+    check(try test.closeAndRead(), request.number, part.number, none: nil)
+    // A span of a store that is gone is none of another's.
+    let other = try CStore()
+    request.logger = other.log
+    part.logger = other.log
+    var (outer, inner) = (request, part)
+    ccalls_log_within_spans(other.log, &outer, &inner)
+    let contents = try other.closeAndRead()
+    check(contents, outer.number, inner.number, none: nil)
+  }
+
+  @Test("in a task of Swift, a named span is in the place of the task's, whose fields stay")
+  func recordsOfSpansInTasks() throws {
+    let test = try CStore()
+    var (request, part) = (mmlog_span(), mmlog_span())
+    let log = MMLog.Logger(inC: test.log)
+    let long = String(repeating: "long ", count: 1000)
+    let cases: [(names: [String], MMLog.Logger.Metadata)] = [
+      ([], [:]), (["tenant"], ["tenant": "acme"]), (["tenant"], ["tenant": .string(long)]),
+    ]
+    for (names, fields) in cases {
+      let before = CContents(test.folder.path).records.count
+      let outer = log.begin("task")
+      withLogFields(fields, span: outer) {
+        withLogFields(["inner": 1]) { ccalls_log_within_spans(test.log, &request, &part) }
+      }
+      outer.end()
+      var contents = CContents(test.folder.path)
+      contents.records.removeFirst(before)
+      check(contents, request.number, part.number, none: outer.number)
+      for record in contents.records where record.message.hasPrefix("request ") {
+        #expect(record.fields.map(\.name) == names + ["inner"])
+      }
+    }
+    #expect(try test.closeAndRead().problems == [])
   }
 
   @Test("flight records of a span that ended well are erased, and a capture archives others")

@@ -1,9 +1,14 @@
 // mmlog for C and C++: a log that survives the death of the process.
 //
-//     mmlog_options options = {.size = sizeof options, .directory = "/var/log/orders", .name =
-//     "orders"}; mmlog_failure failure; mmlog_store *store = mmlog_open(&options, &failure); if
-//     (store == NULL) { fprintf(stderr, "%s\n", failure.message); exit(1); } mmlog_logger *log =
-//     mmlog_get_logger(store, "orders.matching");
+//     mmlog_options options = {
+//         .size = sizeof options, .directory = "/var/log/orders", .name = "orders"};
+//     mmlog_failure failure;
+//     mmlog_store *store = mmlog_open(&options, &failure);
+//     if (store == NULL) {
+//       fprintf(stderr, "%s\n", failure.message);
+//       exit(1);
+//     }
+//     mmlog_logger *log = mmlog_get_logger(store, "orders.matching");
 //
 //     mmlog_info(log, "order %d accepted for %s in %.2f ms", id, user, elapsed);
 //
@@ -74,10 +79,76 @@ typedef struct mmlog_failure {
   char message[1008];  // what failed and how to fix it, for people; it names the path
 } mmlog_failure;
 
+// ---- What a store reports
+
+// The kind of an event. More may come.
+typedef enum mmlog_event_kind {
+  // What this header has no name for.
+  MMLOG_EVENT_OTHER = 0,
+  // Archives cannot be written, or a ring cannot be made or recovered; the store tries again by
+  // itself. Also a wrong part of MMLOG_LEVEL.
+  MMLOG_EVENT_FAILED = 1,
+  // Archives can be written again, after MMLOG_EVENT_FAILED or MMLOG_EVENT_STALLED.
+  MMLOG_EVENT_RESUMED = 2,
+  // Archives have not been written for `number` milliseconds: the disk hangs. Once, until they are.
+  MMLOG_EVENT_STALLED = 3,
+  // `number` records were lost since the last event of this kind.
+  MMLOG_EVENT_DROPPED = 4,
+  // Somebody renamed, removed, replaced or cut `path`.
+  MMLOG_EVENT_TAKEN_AWAY = 5,
+  // The file system has `number` bytes left, less than retention_free_space asks for. Once, until
+  // there is enough.
+  MMLOG_EVENT_LOW_SPACE = 6,
+  // A limit does not hold, as `number` archives must not be deleted. Once, until it holds.
+  MMLOG_EVENT_LIMIT_EXCEEDED = 7,
+  // The archive `path` could not be deleted; it is tried again.
+  MMLOG_EVENT_NOT_DELETED = 8,
+  // The console cannot be written to; it is tried again. Once, until MMLOG_EVENT_CONSOLE_RESUMED.
+  MMLOG_EVENT_CONSOLE_FAILED = 9,
+  // The console shows records again; it has missed `number` since the store was opened.
+  MMLOG_EVENT_CONSOLE_RESUMED = 10,
+  // `number` percent of the ring are in use, 75 or more. Once, until it is less than half.
+  MMLOG_EVENT_RING_FILLING = 11,
+  // Archives that are not uploaded take `number` bytes: pending_threshold or more. Once, until it
+  // is less.
+  MMLOG_EVENT_PENDING_REACHED = 12,
+  // All archives take `number` bytes: size_threshold or more. Once, until it is less.
+  MMLOG_EVENT_SIZE_REACHED = 13,
+  // The archive `path` is about to be closed, was closed, and was closed and is synced: it may be
+  // handed on.
+  MMLOG_EVENT_WILL_ROTATE = 14,
+  MMLOG_EVENT_ROTATED = 15,
+  MMLOG_EVENT_SEALED = 16,
+  // A limit is about to delete the archive `path`, and has deleted it.
+  MMLOG_EVENT_WILL_DELETE = 17,
+  MMLOG_EVENT_DELETED = 18,
+  // A session that had died without mmlog_close was recovered, with `number` records.
+  MMLOG_EVENT_RECOVERED = 19,
+  // `number` flight records were captured.
+  MMLOG_EVENT_CAPTURED = 20,
+  // Somebody outside has set levels (mmlogctl set-level), or taken them back.
+  MMLOG_EVENT_LEVELS_SET = 21,
+} mmlog_event_kind;
+
+// Something that a store has done, will do, or has met. It and what it points to last until the
+// handler returns.
+typedef struct mmlog_event {
+  size_t size;  // how much of this structure the library knows; members may be added at its end
+  mmlog_event_kind kind;
+  bool is_trouble;   // somebody should act: where there is no handler, standard error has it
+  const char *text;  // what happened, and of trouble, what to do; for people, in one line
+  const char *path;  // of the file that it is about; "" if there is none
+  uint64_t number;   // see the kind; else 0
+  int system_error;  // the error number of the system call behind it, or 0
+} mmlog_event;
+
 // ---- Stores
 
 // A directory of logs, and this process's place in it.
 typedef struct mmlog_store mmlog_store;
+
+// A value by name; see "Named fields".
+typedef struct mmlog_field mmlog_field;
 
 // What a log statement does when the ring is full: the archive cannot be written as fast as records
 // come.
@@ -90,8 +161,30 @@ typedef enum mmlog_full_ring {
   MMLOG_FULL_OVERWRITE = 2,
 } mmlog_full_ring;
 
+// Times at which archives are closed.
+typedef enum mmlog_rotation_period {
+  MMLOG_ROTATE_BY_LIMITS = 0,  // none: size and age decide
+  MMLOG_ROTATE_HOURLY = 1,     // at rotation_minute of each hour
+  MMLOG_ROTATE_DAILY = 2,      // at rotation_hour and rotation_minute
+  MMLOG_ROTATE_WEEKLY = 3,     // the same, on rotation_weekday
+} mmlog_rotation_period;
+
+typedef enum mmlog_compression {
+  MMLOG_COMPRESSION_ZLIB = 0,  // which every reader has
+  MMLOG_COMPRESSION_ZSTD = 1,  // half the time for text; for builds with the trait Zstd
+} mmlog_compression;
+
+typedef enum mmlog_console_format {
+  MMLOG_CONSOLE_TEXT = 0,  // lines for people, with colors on a terminal
+  MMLOG_CONSOLE_JSON = 1,  // a JSON object a line
+} mmlog_console_format;
+
 // How a store works. Set `size`, `directory` and `name`; whatever is 0 has its default.
 // docs/OPERATIONS.md has more about each.
+//
+// Of the settings in Swift, these are missing: privacy by default (nothing is private here that is
+// not made so), taps other than the console, and what decides about single archives (an observer's
+// mayDelete, shouldSeal). mmlogctl and mmlog-ship pin and upload archives.
 typedef struct mmlog_options {
   // sizeof(mmlog_options): which members this program knows.
   size_t size;
@@ -125,7 +218,8 @@ typedef struct mmlog_options {
   // How often archives are synced, in milliseconds. Default: when they are closed, and by
   // mmlog_flush.
   uint32_t sync_interval_ms;
-  // Bytes after which the next archive is begun. Default: 64 MiB.
+  // Bytes after which the next archive is begun. Default: 64 MiB. Of this and the limits below, -1
+  // means none: no such limit.
   uint64_t rotation_size;
   // Seconds after which the next archive is begun. Default: a day.
   uint32_t rotation_age_s;
@@ -163,6 +257,65 @@ typedef struct mmlog_options {
   bool captures_spans;
   // The same if the span takes longer than this, in milliseconds. Default: however long it takes.
   uint32_t captures_spans_slower_than_ms;
+  // How far back a capture goes, in milliseconds, up to a day. Default: a minute.
+  uint32_t capture_time_ms;
+  // A time by the calendar at which archives are closed, too. Default: none.
+  mmlog_rotation_period rotation_period;
+  // From 0, Sunday, to 6.
+  uint32_t rotation_weekday;
+  uint32_t rotation_hour;
+  uint32_t rotation_minute;
+  // The zone of these, such as "Europe/Berlin". Default: UTC.
+  const char *rotation_zone;
+  // The first archive goes on behind the last one that is there, in the same file.
+  bool resumes_last_archive;
+  // Text is compressed with the same effort, however full the ring is: calls may wait for that.
+  bool no_reduced_compression;
+  // Bytes of the file system that are left free. Default: 5 % of it.
+  uint64_t retention_free_space;
+  // Bytes of the newest archives that are kept though there is less space free. Default: 64 MiB.
+  uint64_t retention_minimum_size;
+  // For how many crashes the archives around them are kept. Default: 1.
+  uint32_t retention_crashes;
+  // How old an archive may be that retention_unsent_size spares, in seconds. Default: any age.
+  uint32_t retention_unsent_age_s;
+  // Bytes of archives not yet shipped by mmlog-ship that limits spare. Default: none.
+  uint64_t retention_unsent_size;
+  // From how many bytes on MMLOG_EVENT_PENDING_REACHED and MMLOG_EVENT_SIZE_REACHED are reported.
+  // Default: never.
+  uint64_t pending_threshold;
+  uint64_t size_threshold;
+  // What compresses archives. Default: zlib.
+  mmlog_compression compression;
+  // From 1, fastest, to 9, smallest; -1: not at all. Default: 1.
+  int compression_level;
+  // Values that all records of the process share, such as its version; so many. They are copied.
+  const mmlog_field *fields;
+  size_t field_count;
+  // From which level on records are shown on the console, too, within a second, after they were
+  // archived. No log statement waits for it. Default: none are.
+  mmlog_level console_level;
+  mmlog_console_format console_format;
+  // The descriptor that they are written to. Default: 2, standard error.
+  int console_descriptor;
+  // Is called for each event, from the opening on. Default: NULL; then trouble is a line on
+  // standard error, one of each kind a minute.
+  //
+  // A thread of the store's own calls it, for one event after the other: no log statement and no
+  // archive waits for it. It may take its time, log, and call any function of this file. While it
+  // takes long, 1024 events wait; of more, the oldest are left out. mmlog_close waits until it has
+  // had them all, unless it is what calls mmlog_close. After that, and after an mmlog_open that has
+  // failed, it is not called.
+  void (*on_event)(const mmlog_event *event, void *context);
+  // Is called before (true) and after (false) a thread works on the store's files, for a device
+  // that must be held awake meanwhile. Default: NULL.
+  //
+  // The thread that works calls it, and waits for it: several threads at times, whose pairs
+  // overlap, mmlog_open's and mmlog_close's callers among them. It must neither wait for long, nor
+  // log into the store, nor call a function of the store that waits.
+  void (*on_maintenance)(bool begins, void *context);
+  // What both get.
+  void *context;
 } mmlog_options;
 
 // Opens a store: makes the directory, moves what dead processes of this name left in their rings to
@@ -175,6 +328,12 @@ typedef struct mmlog_options {
 // Returns the store, or NULL. A process that ends without mmlog_close loses nothing: the next one
 // recovers it.
 mmlog_store *mmlog_open(const mmlog_options *options, mmlog_failure *failure);
+
+// Sets the limits of rotation and retention while the store is open, as the options say whose
+// names begin so. Whatever is 0 has its default, as for mmlog_open; the other options do not count.
+//
+// Returns 0; or -1 if one is out of its range, and nothing is changed.
+int mmlog_set_limits(mmlog_store *store, const mmlog_options *options, mmlog_failure *failure);
 
 // Ends the session: moves all records to archives, syncs these, removes the ring. Loggers stay
 // valid; what they get afterwards is dropped. The store is gone in any case, and must not be used
@@ -235,6 +394,17 @@ void mmlog_set_level(mmlog_logger *logger, mmlog_level level);
 // for any one.
 void mmlog_set_levels(mmlog_store *store, const char *pattern, mmlog_level level);
 
+// Sets how often each statement of all labels that a pattern matches is recorded, now and later:
+// the first so many in an interval, and then one of `every` (0: none). What is not recorded is no
+// loss; `mmlogctl status` counts it.
+//
+//     // The first 100 of a statement each second, and then one of a thousand.
+//     mmlog_set_rate_limit(store, "db.*", 100, 1000, 1000);
+//
+// interval_ms  a millisecond to 30 days; 0: there is no limit
+void mmlog_set_rate_limit(mmlog_store *store, const char *pattern, uint32_t first,
+    uint32_t interval_ms, uint32_t every);
+
 // Whether a record of this level may be made: any, while somebody outside has turned on a single
 // statement (mmlogctl enable). Async-signal-safe.
 static inline bool mmlog_is_enabled(const mmlog_logger *logger, mmlog_level level) {
@@ -250,8 +420,8 @@ static inline bool mmlog_is_enabled(const mmlog_logger *logger, mmlog_level leve
 //     mmlog_slot *depth = mmlog_get_slot(store, "queue.depth", MMLOG_SLOT_INT);
 //     mmlog_slot_set_int(depth, queue_length(queue));
 //
-// It is no record, and has no history. `mmlogctl status` shows what is in it while the process runs,
-// and `mmlog-decode crash` what was in it when it died. It is public: never store a secret.
+// It is no record, and has no history. `mmlogctl status` shows what is in it while the process
+// runs, and `mmlog-decode crash` what was in it when it died. It is public: never store a secret.
 typedef struct mmlog_slot {
   uint64_t *place;
 } mmlog_slot;
@@ -348,7 +518,7 @@ typedef enum mmlog_field_kind {
 } mmlog_field_kind;
 
 // A value by name. Made by the functions below.
-typedef struct mmlog_field {
+struct mmlog_field {
   const char *name;
   mmlog_field_kind kind;
   size_t length;  // of text
@@ -358,7 +528,7 @@ typedef struct mmlog_field {
     double number;
     const char *text;
   } value;
-} mmlog_field;
+};
 
 // Records a message with named fields.
 //
@@ -400,6 +570,21 @@ typedef struct mmlog_span {
     MMLOG_STATEMENT(                                                                               \
         logger, level, mmlog_record_begin(MMLOG_HERE, mmlog_span_, parent, "" __VA_ARGS__));       \
   } while (0)
+
+// Records a message that belongs to a span: readers show the span with it, and `captures_spans`
+// captures it with the span.
+//
+//     mmlog_log_in(&request, log, MMLOG_INFO, "order %d accepted", id);
+//
+// span  NULL, or a span that is not recorded: the record belongs to none
+//
+// The rest is as for mmlog_log, and for mmlog_log_fields. Other statements belong to no span,
+// except where a task of Swift calls C: what is logged there belongs to the task's span, and has
+// the task's fields.
+#define mmlog_log_in(span, logger, level, ...)                                                     \
+  MMLOG_STATEMENT(logger, level, mmlog_record_in(MMLOG_HERE, span, NULL, 0, "" __VA_ARGS__))
+#define mmlog_log_fields_in(span, logger, level, fields, count, ...)                               \
+  MMLOG_STATEMENT(logger, level, mmlog_record_in(MMLOG_HERE, span, fields, count, "" __VA_ARGS__))
 
 // Ends a span with a record, which has how long the span took. mmlog_fail: the span has failed.
 #define mmlog_end(span, ...) MMLOG_END(span, false, __VA_ARGS__)
@@ -480,6 +665,12 @@ void mmlog_vrecord(mmlog_logger *logger, mmlog_level level, mmlog_site *site,
 void mmlog_record_fields(mmlog_logger *logger, mmlog_level level, mmlog_site *site,
     const mmlog_field *fields, size_t field_count, const char *format, ...)
     __attribute__((format(printf, 6, 7), nonnull(1, 3, 6)));
+void mmlog_record_in(mmlog_logger *logger, mmlog_level level, mmlog_site *site,
+    const mmlog_span *span, const mmlog_field *fields, size_t field_count, const char *format, ...)
+    __attribute__((format(printf, 7, 8), nonnull(1, 3, 7)));
+void mmlog_vrecord_in(mmlog_logger *logger, mmlog_level level, mmlog_site *site,
+    const mmlog_span *span, const mmlog_field *fields, size_t field_count, const char *format,
+    va_list arguments) __attribute__((format(printf, 7, 0), nonnull(1, 3, 7)));
 void mmlog_record_begin(mmlog_logger *logger, mmlog_level level, mmlog_site *site,
     mmlog_span *span, const mmlog_span *parent, const char *format, ...)
     __attribute__((format(printf, 6, 7), nonnull(1, 3, 4, 6)));

@@ -9,6 +9,8 @@
 typedef struct mmlog_more {
   const mmlog_field *fields;
   size_t field_count;
+  // The span that it belongs to.
+  const mmlog_span *within;
   // The span that it begins, whose members are set by that, and the one that this is a part of.
   mmlog_span *begun;
   const mmlog_span *parent;

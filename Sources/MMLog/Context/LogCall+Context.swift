@@ -42,6 +42,42 @@ extension LogCall {
     return true
   }
 
+  /// Has the record of a call belong to a span, in place of that of its task, if the call's session
+  /// has begun it.
+  @inline(never)
+  static func bind(
+    _ writer: UnsafeMutablePointer<mmlog_writer>, _ label: UnsafeMutablePointer<mmlog_label>,
+    to span: Logger.Span
+  ) {
+    let number = span.number(in: writer.pointee.gate)
+    if number == 0 { return }
+    // The context of the task, in memory of the writer's, or of all.
+    let old = writer.pointee.context
+    var count = old.map { Int($0.pointee.count) } ?? 1
+    // What is there stays where it is: see `merge`.
+    guard let merged = WriterSpace.reserveContext(writer, count + 1) else {
+      return WriterSpace.lose(writer, .tooLarge)
+    }
+    let words = mmlog_context_words(merged)
+    if old == nil {
+      words[0] = 0
+      writer.pointee.context_label = label.pointee.identity
+      writer.pointee.sites = mmlog_no_sites()
+    } else if let old, old != UnsafePointer(merged) {
+      words.update(from: mmlog_context_words(old), count: count)
+    }
+    if words[0] & ContextLayout.spanBit == 0 {
+      (words + 2).update(from: words + 1, count: count - 1)
+      // One word more behind the first.
+      words[0] = (words[0] | ContextLayout.spanBit) + 1
+      count += 1
+    }
+    words[1] = number
+    merged.pointee.skip = 0
+    merged.pointee.count = UInt32(truncatingIfNeeded: count)
+    writer.pointee.context = UnsafePointer(merged)
+  }
+
   /// Puts the parts of two contexts together: of what both have, that of the first counts, but for
   /// fields. Or those of one whose fields have no key set.
   @inline(never)
@@ -51,7 +87,8 @@ extension LogCall {
     if first.pointee.isCut || second?.pointee.isCut ?? false {
       writer.pointee.context_label |= UInt64(RecordFlags.cut.rawValue) << RecordLayout.flagsShift
     }
-    let most = first.pointee.largestCount + (second?.pointee.largestCount ?? 0)
+    // And one for the span that a call in C may name.
+    let most = first.pointee.largestCount + (second?.pointee.largestCount ?? 0) + 1
     guard let merged = WriterSpace.reserveContext(writer, most) else {
       return WriterSpace.lose(writer, .tooLarge)
     }

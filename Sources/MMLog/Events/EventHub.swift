@@ -101,6 +101,9 @@ final class EventHub: Sendable {
     observer?.ask(archive, rule) ?? true
   }
 
+  /// Waits until the observer has had all events, unless it is who calls. After the store's end.
+  func waitForObserver() { observer?.waitForEnd() }
+
   /// Lets nobody wait for the observer any longer.
   func stopAsking() { observer?.stopAsking() }
 

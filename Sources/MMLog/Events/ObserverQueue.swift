@@ -80,6 +80,9 @@ final class ObserverQueue: Sendable {
     worker.finish()
   }
 
+  /// Waits until everything has been reported, unless the observer is who calls.
+  func waitForEnd() { worker.stop() }
+
   private func put(_ item: Item) {
     let isOver = state.withLock { state in
       if !state.isOver { state.items.append(item) }

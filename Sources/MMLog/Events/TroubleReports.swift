@@ -16,7 +16,7 @@ struct TroubleReports {
   init(of name: String) { self.name = name }
 
   mutating func add(_ event: LogStore.Event, at now: UInt64) {
-    guard let (kind, text) = event.trouble else { return }
+    guard let kind = event.trouble else { return }
     var leftOut = 0
     if let (time, count) = last[kind] {
       if now &- time < Self.interval { return last[kind] = (time, count + 1) }
@@ -24,7 +24,7 @@ struct TroubleReports {
     }
     last[kind] = (now, 0)
     let more = leftOut > 0 ? " (\(leftOut) more like it were not said.)" : ""
-    waiting.append((now, kind, text + more))
+    waiting.append((now, kind, event.text + more))
   }
 
   /// The lines whose time has come.

@@ -92,7 +92,7 @@ final class RequiredText {
   /// Whether it is in a word that a value is shown by which is no string.
   private static func isWord(_ text: ArraySlice<UInt8>) -> Bool {
     let text = text.map { (65...90).contains($0) ? $0 + 32 : $0 }
-    return words.contains { $0.utf8.contains(text) }
+    return words.contains { ByteSearch.contains(Array($0.utf8)[...], text[...]) }
   }
 
   private static let words = ["true", "false", "nil", "private", "hash", "inf", "snan(", "e"]
@@ -120,9 +120,9 @@ extension CallSiteInfo {
         if argument.style.mayShow(text) || isHex && !Self.isSimple(argument.type) { return true }
       case .literal(let string):
         defer { isBehindArgument = false }
-        let literal = Array(string.utf8)
+        let literal = Array(string.utf8)[...]
         if literal.isEmpty { continue }
-        if literal.contains(text) || text.contains(literal) { return true }
+        if ByteSearch.contains(literal, text) || ByteSearch.contains(text, literal) { return true }
         let isBeforeArgument = index + 1 < parts.count
         let isBeside = (1..<text.count).contains {
           isBehindArgument && literal.starts(with: text.suffix($0))

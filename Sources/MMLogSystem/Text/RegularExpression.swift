@@ -91,4 +91,10 @@ package enum ByteSearch {
       ? mmlog_find_any_case(text.baseAddress, text.count, needle.baseAddress, needle.count) != nil
       : mmlog_find(text.baseAddress, text.count, needle.baseAddress, needle.count) != nil
   }
+
+  /// The same of arrays. The standard library's `contains` of a collection would bring its regular
+  /// expressions into each program, those in C included.
+  package static func contains(_ text: ArraySlice<UInt8>, _ needle: ArraySlice<UInt8>) -> Bool {
+    text.withUnsafeBytes { text in needle.withUnsafeBytes { contains(text, $0) } }
+  }
 }

@@ -28,6 +28,11 @@ void ccalls_log_fields(mmlog_logger *_Nonnull log);
 // Begins four spans, one of them below the level info, and ends all but `open`.
 void ccalls_log_spans(mmlog_logger *_Nonnull log, mmlog_span *_Nonnull open);
 
+// Begins a span and a part of it, logs twice "request …", "part …" and "none …", by what each belongs
+// to, and ends both.
+void ccalls_log_within_spans(
+    mmlog_logger *_Nonnull log, mmlog_span *_Nonnull request, mmlog_span *_Nonnull part);
+
 // Returns how often the argument was evaluated.
 int ccalls_log_below_level(mmlog_logger *_Nonnull log);
 

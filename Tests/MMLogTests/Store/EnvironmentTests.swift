@@ -95,7 +95,9 @@ struct EnvironmentTests {
     let event = LogStore.Event.lowSpace(available: 5 << 20)
     for time in 0..<10 { reports.add(event, at: UInt64(time) * second) }
     #expect(reports.takeLines(at: second / 2, isOver: false).isEmpty)
-    let text = "mmlog: the store orders: Only 5 MiB are left on the file system of the archives."
+    let text =
+      "mmlog: the store orders: Only 5 MiB are left on the file system of the archives. Free some, "
+      + "or lower the limits of what is kept."
     #expect(reports.takeLines(at: second, isOver: false) == [text + "\n"])
     reports.add(.resumed, at: 60 * second)
     reports.add(event, at: 60 * second)

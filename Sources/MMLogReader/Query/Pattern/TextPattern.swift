@@ -57,9 +57,8 @@ public struct TextPattern: Sendable {
     expression =
       translation.isText
       ? nil : try Self.compiled(translation, of: pattern, ignoresCase: ignoresCase)
-    let refersBack =
-      pattern.contains("\\")
-      && (1...9).contains { translation.result.contains("\\\($0)") }
+    let result = Array(translation.result.utf8)[...]
+    let refersBack = (1...9).contains { ByteSearch.contains(result, Array("\\\($0)".utf8)[...]) }
     whole =
       translation.isText || refersBack
       ? nil : try? RegularExpression("^(\(translation.result))$", ignoresCase: ignoresCase)

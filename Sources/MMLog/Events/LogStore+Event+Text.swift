@@ -1,0 +1,74 @@
+extension LogStore.Event {
+  /// What kind of trouble it is, of which one is said a minute where nobody listens; nil if nobody
+  /// needs to act.
+  package var trouble: String? {
+    switch self {
+    case .failed: "failed"
+    case .dropped: "dropped"
+    case .stalled: "stalled"
+    case .takenAway: "takenAway"
+    case .tapFailed: "tapFailed"
+    case .notDeleted: "notDeleted"
+    case .limitExceeded: "limitExceeded"
+    case .lowSpace: "lowSpace"
+    case .willRotate, .rotated, .sealed, .willDelete, .deleted, .recovered, .levelsSet, .captured,
+      .resumed, .tapResumed, .notUploaded, .ringFilling, .pendingReached, .sizeReached:
+      nil
+    }
+  }
+
+  /// What happened, and of trouble, what to do about it; for people, in one line.
+  package var text: String {
+    switch self {
+    case .failed(let error): error.message
+    case .dropped(let losses):
+      "\(losses). Where the ring was full, make it larger, log less, or give archives a faster "
+        + "disk; mmlog-decode shows where records are missing."
+    case .stalled(let duration):
+      "Archives have not been written for \(duration.components.seconds) seconds: the disk hangs, "
+        + "its file system is frozen, or the process gets no time. The ring keeps records as long "
+        + "as it has room; archiving goes on when that is over."
+    case .takenAway(let path):
+      "Somebody renamed, removed, replaced or cut \(path). What is still in the ring goes into a "
+        + "new file. If nobody meant to, find out who did."
+    case .tapFailed(let tap, let error):
+      "The tap \(tap) cannot write: \(error). It tries again by itself, and the archives have all "
+        + "records; check what it writes to."
+    case .notDeleted(let archive, let error): "\(archive.path) could not be deleted: \(error)"
+    case .limitExceeded(let rule, let kept):
+      "The limit \(rule) does not hold, though all was deleted that may be"
+        + (kept.isEmpty
+          ? ". Others take the space: free some, or change the limit."
+          : ": \(kept.values.reduce(0, +)) archives are pinned, leased or not sent. Release or send "
+            + "them, or raise the limit.")
+    case .lowSpace(let available):
+      "Only \(available >> 20) MiB are left on the file system of the archives. Free some, or lower "
+        + "the limits of what is kept."
+    case .willRotate(let archive, let reason):
+      "The archive \(archive) is about to be closed (\(reason))."
+    case .rotated(let archive): "The archive \(archive) was closed."
+    case .sealed(let archive): "The archive \(archive.path) is complete and synced."
+    case .willDelete(let archive, let rule):
+      "The archive \(archive.path) is about to be deleted (\(rule))."
+    case .deleted(let archive, let rule): "The archive \(archive.path) was deleted (\(rule))."
+    case .recovered(let session):
+      "The session of process \(session.identity.processID), which had ended without closing its "
+        + "store, was recovered, with \(session.recordCount) records from its ring."
+    case .levelsSet(let rules):
+      rules.isEmpty
+        ? "The levels that somebody outside had set do not hold any more."
+        : "Somebody outside has set levels: \(rules.map(\.description).joined(separator: ","))."
+    case .captured(let count, let reason): "\(count) flight records were captured (\(reason))."
+    case .resumed: "Archives can be written again."
+    case .tapResumed(let tap, let missed):
+      "The tap \(tap) writes again. It has missed \(missed) records, which the archives have."
+    case .notUploaded(let archive, let error):
+      "The archive \(archive.path) was not sent: \(error). It comes again."
+    case .ringFilling(let fraction):
+      "\(Int(fraction * 100)) % of the ring are in use: archives are written more slowly than "
+        + "records come."
+    case .pendingReached(let bytes): "Archives that are not uploaded take \(bytes) bytes."
+    case .sizeReached(let bytes): "All archives take \(bytes) bytes."
+    }
+  }
+}
