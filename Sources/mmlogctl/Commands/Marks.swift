@@ -85,11 +85,23 @@ extension Arguments {
         try note(catalog, name)
         if !isSet(.silent) { try output.append("\(word)  \(path)\n".escapedControls) }
       } catch let error as LogError {
-        Command.complain(error.message)
+        Command.complain(error.reason(at: path, name).message)
         status = .corruptionOrLoss
       }
     }
     return status
+  }
+}
+
+extension LogError {
+  /// Why an archive is none for the catalog: what its file says, such as that it is of a newer
+  /// version; the error itself if there is no such file.
+  fileprivate func reason(at path: String, _ name: String) -> LogError {
+    guard code == .missingArchive, FileNames.Archive(fileName: name) != nil,
+      let file = try? File.open(path, [.read, .nonBlocking])
+    else { return self }
+    do throws(LogError) { _ = try ArchiveFile.all(in: file) } catch { return error }
+    return self
   }
 }
 

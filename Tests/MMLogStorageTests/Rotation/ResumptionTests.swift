@@ -100,6 +100,19 @@ import Testing
     try other?.close()
   }
 
+  @Test("an archive of a newer version is not gone on with, nor deleted, and stays as it is")
+  func aNewerVersionIsLeftAlone() throws {
+    try live("a")
+    let name = archives[0]
+    var newer = try bytes(name)
+    newer[8] = 9
+    folder.put(name, newer)
+    for message in ["b", "c"] { try live(message) { $0.retention.count = 1 } }
+    #expect(archives.contains(name))
+    #expect(try bytes(name) == newer)
+    #expect(messages() == ["b", "c"])
+  }
+
   /// The file header of the session in the middle, and bytes behind the last trailer.
   @Test("nothing is put behind bytes that cannot be read", arguments: [true, false])
   func nothingIsPutBehindBytesThatCannotBeRead(isFileHeader: Bool) throws {
