@@ -21,7 +21,7 @@ import CMMLogCore
 package func paddedSize(_ size: Int) -> Int { (size &+ wordSize &- 1) & ~(wordSize &- 1) }
 
 /// The format version that this code writes, and the only one that it reads: version 1 was never
-/// released, and version 2 is a draft until release 1.0.
+/// released, and version 2 is that of release 1.0, which stays as it is.
 package let formatVersion: UInt32 = 2
 
 /// The first 512 bytes of a ring and of an archive: who wrote it, and how.

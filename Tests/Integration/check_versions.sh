@@ -29,6 +29,10 @@ check() {  # WHAT, COMMAND…
 messages() { { "$1/mmlog-decode" --format message "$2" 2>>errors || true; } | tr '\0' '\n' | LC_ALL=C sort; }
 same() { cmp <(printf '%s\n' "$1") <(printf '%s\n' "$2"); }
 
+# ---- What releases have written stays as it is, and so is what readers are tried with.
+
+check "golden files are those of their release" bash -c "cd '$golden' && sha256sum --check --quiet released.sha256"
+
 # ---- Earlier versions: the golden files, each directory as a live one of a store that goes on in it.
 
 for folder in "$golden"/*/; do

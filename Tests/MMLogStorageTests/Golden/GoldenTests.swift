@@ -5,11 +5,10 @@ import MMLogReader
 import TestSupport
 import Testing
 
-/// Files of format version 2, a draft until release 1.0, under `Tests/Golden/v2`.
+/// Files of format version 2 under `Tests/Golden/v2`, as release 1.0 wrote them.
 ///
-/// After a change that is meant: `MMLOG_WRITE_GOLDEN=1 swift test --filter GoldenTests`, and
-/// inspect the difference. If the bytes around the payloads change, delete the one of ``madeOnce``
-/// before.
+/// `MMLOG_WRITE_GOLDEN=1 swift test --filter GoldenTests` makes new ones. Those of a release stay as
+/// they are: `Tests/Golden/released.sha256` has their hashes, and `check_versions.sh` compares them.
 @Suite struct GoldenTests {
   private static let session = GoldenFiles.identity(10).session
   private static let files: [(name: String, make: @Sendable () -> [UInt8])] = [
