@@ -48,26 +48,45 @@ public struct LogError: Error, CustomStringConvertible, Sendable {
   }
 
   /// The kind of failure, for programs.
-  public let code: Code
+  public var code: Code { content.code }
   /// What failed and how to fix it, for people. It names the path.
-  public let message: String
+  public var message: String { content.message }
   /// The file or directory that it is about; empty if none.
-  public let path: String
+  public var path: String { content.path }
   /// The error number of the system call behind it, or 0.
-  public let systemErrorNumber: Int32
+  public var systemErrorNumber: Int32 { content.systemErrorNumber }
   /// The error behind it, if another one was: of a system call, of a file's bytes, or one that the
   /// program's own code threw.
-  public let cause: (any Error)?
+  public var cause: (any Error)? { content.cause }
+
+  // One word: each call that may throw has code that moves the error on, and a whole error is nine.
+  private let content: Content
+
+  private final class Content: Sendable {
+    let code: Code
+    let message: String
+    let path: String
+    let systemErrorNumber: Int32
+    let cause: (any Error)?
+
+    init(
+      _ code: Code, _ message: String, path: String, systemErrorNumber: Int32,
+      cause: (any Error)?
+    ) {
+      self.code = code
+      self.message = message
+      self.path = path
+      self.systemErrorNumber = systemErrorNumber
+      self.cause = cause
+    }
+  }
 
   package init(
     _ code: Code, _ message: String, path: String = "", systemErrorNumber: Int32 = 0,
     cause: (any Error)? = nil
   ) {
-    self.code = code
-    self.message = message
-    self.path = path
-    self.systemErrorNumber = systemErrorNumber
-    self.cause = cause
+    content = Content(
+      code, message, path: path, systemErrorNumber: systemErrorNumber, cause: cause)
   }
 
   /// The message.

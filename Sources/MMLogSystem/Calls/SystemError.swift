@@ -2,21 +2,40 @@ import CMMLogCore
 import Glibc
 
 /// A system call that failed: which, why, and on what.
-package struct SystemError: Error, Equatable, Sendable {
+package struct SystemError: Error, Sendable {
   /// The call that failed.
-  package let call: SystemCall
+  package var call: SystemCall { content.call }
 
   /// The reason, as errno(3) numbers it.
-  package let errno: CInt
+  package var errno: CInt { content.errno }
 
   /// What the call was about, mostly a path; empty if nothing.
-  package let path: String
+  package var path: String { content.path }
+
+  // One word, which each call that may throw has to move on.
+  private let content: Content
+
+  private final class Content: Sendable {
+    let call: SystemCall
+    let errno: CInt
+    let path: String
+
+    init(_ call: SystemCall, _ errno: CInt, _ path: String) {
+      self.call = call
+      self.errno = errno
+      self.path = path
+    }
+  }
 
   /// An error as a wrapper throws it, for callers that have to make one up.
   package init(call: SystemCall, errno: CInt, path: String = "") {
-    self.call = call
-    self.errno = errno
-    self.path = path
+    content = Content(call, errno, path)
+  }
+}
+
+extension SystemError: Equatable {
+  package static func == (one: SystemError, other: SystemError) -> Bool {
+    one.call == other.call && one.errno == other.errno && one.path == other.path
   }
 }
 
