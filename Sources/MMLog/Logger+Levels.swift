@@ -14,7 +14,7 @@ extension Logger {
   ///   - function: The function; leave the default.
   ///   - line: The line; leave the default.
   ///   - column: The column; leave the default.
-  @inlinable @inline(__always)
+  @export(implementation) @inline(__always)
   public func log(
     level: Level, _ message: @autoclosure () -> LogLiteral,
     metadata: @autoclosure () -> Metadata? = nil, file: StaticString = #fileID,
@@ -36,7 +36,7 @@ extension Logger {
 
   /// Records a message at the level `trace`. See
   /// ``log(level:_:metadata:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
-  @inlinable @inline(__always)
+  @export(implementation) @inline(__always)
   public func trace(
     _ message: @autoclosure () -> LogLiteral, metadata: @autoclosure () -> Metadata? = nil,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
@@ -46,7 +46,7 @@ extension Logger {
   }
 
   /// Records a message that was made elsewhere at the level `trace`.
-  @_disfavoredOverload
+  @_disfavoredOverload @export(implementation)
   public func trace(
     _ message: @autoclosure () -> LogMessage, metadata: @autoclosure () -> Metadata? = nil,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
@@ -59,7 +59,7 @@ extension Logger {
 
   /// Records a message at the level `debug`. See
   /// ``log(level:_:metadata:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
-  @inlinable @inline(__always)
+  @export(implementation) @inline(__always)
   public func debug(
     _ message: @autoclosure () -> LogLiteral, metadata: @autoclosure () -> Metadata? = nil,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
@@ -69,7 +69,7 @@ extension Logger {
   }
 
   /// Records a message that was made elsewhere at the level `debug`.
-  @_disfavoredOverload
+  @_disfavoredOverload @export(implementation)
   public func debug(
     _ message: @autoclosure () -> LogMessage, metadata: @autoclosure () -> Metadata? = nil,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
@@ -82,7 +82,7 @@ extension Logger {
 
   /// Records a message at the level `info`. See
   /// ``log(level:_:metadata:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
-  @inlinable @inline(__always)
+  @export(implementation) @inline(__always)
   public func info(
     _ message: @autoclosure () -> LogLiteral, metadata: @autoclosure () -> Metadata? = nil,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
@@ -92,7 +92,7 @@ extension Logger {
   }
 
   /// Records a message that was made elsewhere at the level `info`.
-  @_disfavoredOverload
+  @_disfavoredOverload @export(implementation)
   public func info(
     _ message: @autoclosure () -> LogMessage, metadata: @autoclosure () -> Metadata? = nil,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
@@ -105,7 +105,7 @@ extension Logger {
 
   /// Records a message at the level `notice`. See
   /// ``log(level:_:metadata:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
-  @inlinable @inline(__always)
+  @export(implementation) @inline(__always)
   public func notice(
     _ message: @autoclosure () -> LogLiteral, metadata: @autoclosure () -> Metadata? = nil,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
@@ -115,7 +115,7 @@ extension Logger {
   }
 
   /// Records a message that was made elsewhere at the level `notice`.
-  @_disfavoredOverload
+  @_disfavoredOverload @export(implementation)
   public func notice(
     _ message: @autoclosure () -> LogMessage, metadata: @autoclosure () -> Metadata? = nil,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
@@ -128,7 +128,7 @@ extension Logger {
 
   /// Records a message at the level `warning`. See
   /// ``log(level:_:metadata:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
-  @inlinable @inline(__always)
+  @export(implementation) @inline(__always)
   public func warning(
     _ message: @autoclosure () -> LogLiteral, metadata: @autoclosure () -> Metadata? = nil,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
@@ -138,7 +138,7 @@ extension Logger {
   }
 
   /// Records a message that was made elsewhere at the level `warning`.
-  @_disfavoredOverload
+  @_disfavoredOverload @export(implementation)
   public func warning(
     _ message: @autoclosure () -> LogMessage, metadata: @autoclosure () -> Metadata? = nil,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
@@ -151,7 +151,7 @@ extension Logger {
 
   /// Records a message at the level `error`. See
   /// ``log(level:_:metadata:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
-  @inlinable @inline(__always)
+  @export(implementation) @inline(__always)
   public func error(
     _ message: @autoclosure () -> LogLiteral, metadata: @autoclosure () -> Metadata? = nil,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
@@ -161,7 +161,7 @@ extension Logger {
   }
 
   /// Records a message that was made elsewhere at the level `error`.
-  @_disfavoredOverload
+  @_disfavoredOverload @export(implementation)
   public func error(
     _ message: @autoclosure () -> LogMessage, metadata: @autoclosure () -> Metadata? = nil,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
@@ -174,7 +174,7 @@ extension Logger {
 
   /// Records a message at the level `critical`. See
   /// ``log(level:_:metadata:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
-  @inlinable @inline(__always)
+  @export(implementation) @inline(__always)
   public func critical(
     _ message: @autoclosure () -> LogLiteral, metadata: @autoclosure () -> Metadata? = nil,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
@@ -184,7 +184,7 @@ extension Logger {
   }
 
   /// Records a message that was made elsewhere at the level `critical`.
-  @_disfavoredOverload
+  @_disfavoredOverload @export(implementation)
   public func critical(
     _ message: @autoclosure () -> LogMessage, metadata: @autoclosure () -> Metadata? = nil,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,

@@ -16,7 +16,7 @@ extension Logger {
 
   /// Records a message at the level `notice`, os.Logger's default. See
   /// ``log(level:_:metadata:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
-  @inlinable @inline(__always)
+  @export(implementation) @inline(__always)
   public func log(
     _ message: @autoclosure () -> LogLiteral, metadata: @autoclosure () -> Metadata? = nil,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
@@ -27,7 +27,7 @@ extension Logger {
 
   /// Records a message at the level `critical`. See
   /// ``log(level:_:metadata:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
-  @inlinable @inline(__always)
+  @export(implementation) @inline(__always)
   public func fault(
     _ message: @autoclosure () -> LogLiteral, metadata: @autoclosure () -> Metadata? = nil,
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,

@@ -121,7 +121,7 @@ extension Logger {
   ///   - function: The function; leave the default.
   ///   - line: The line; leave the default.
   ///   - column: The column; leave the default.
-  @inlinable
+  @export(implementation)
   public func rateLimited(
     _ level: Level, every interval: Duration, _ message: @autoclosure () -> LogLiteral,
     metadata: @autoclosure () -> Metadata? = nil, file: StaticString = #fileID,

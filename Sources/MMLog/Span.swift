@@ -73,7 +73,7 @@ extension Logger {
     ///   - function: The function; leave the default.
     ///   - line: The line; leave the default.
     ///   - column: The column; leave the default.
-    @inlinable @inline(__always)
+    @export(implementation) @inline(__always)
     public func end(
       _ message: @autoclosure () -> LogLiteral = "", failed: Bool = false, captures: Bool = false,
       metadata: @autoclosure () -> Metadata? = nil, file: StaticString = #fileID,
@@ -134,7 +134,7 @@ extension Logger {
   ///   - function: The function; leave the default.
   ///   - line: The line; leave the default.
   ///   - column: The column; leave the default.
-  @inlinable @inline(__always)
+  @export(implementation) @inline(__always)
   public func begin(
     _ message: @autoclosure () -> LogLiteral, metadata: @autoclosure () -> Metadata? = nil,
     level: Level = .info, in parent: Span? = nil, file: StaticString = #fileID,
@@ -187,7 +187,7 @@ extension Logger {
   ///   - line: The line; leave the default.
   ///   - column: The column; leave the default.
   /// - Returns: What leaving the function is to be recorded by.
-  @inlinable @inline(__always)
+  @export(implementation) @inline(__always)
   public func enter(
     level: Level = .debug, in parent: Span? = nil, file: StaticString = #fileID,
     function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
@@ -219,7 +219,7 @@ extension Logger {
   ///   - body: What is done. Gets the span, for others to be parts of it.
   /// - Returns: What `body` returns.
   /// - Throws: What `body` throws.
-  @inlinable
+  @export(implementation)
   public func span<Result: ~Copyable, Failure: Error>(
     _ message: @autoclosure () -> LogLiteral, metadata: @autoclosure () -> Metadata? = nil,
     level: Level = .info, in parent: Span? = nil, file: StaticString = #fileID,
@@ -244,7 +244,7 @@ extension Logger {
   /// Records when `body` begins and ends, which may wait in between and go on on another thread. It
   /// runs where the caller does, which `isolation` says; leave its default. All else is as in the
   /// form for closures that do not wait.
-  @inlinable
+  @export(implementation)
   public func span<Result, Failure: Error>(
     _ message: @autoclosure () -> LogLiteral, metadata: @autoclosure () -> Metadata? = nil,
     level: Level = .info, in parent: Span? = nil, isolation: isolated (any Actor)? = #isolation,
