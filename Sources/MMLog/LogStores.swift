@@ -171,8 +171,8 @@ public struct LogStores: Sendable {
     try LogStore.Configuration.check(LogStore.Settings(rotation: Rotation(), retention: retention))
     let all = try archives()
     let plan = try RetentionPlan(
-      retention, all, ringDirectories: Set(distinct.map(\.core.maintenance.ringDirectory)).sorted(),
-      space: nil)
+      retention, all,
+      ringDirectories: Set(distinct.map(\.core.maintenance.ringDirectory)).inOrder(), space: nil)
     let over = Dictionary(grouping: plan.deletions.map { all[$0.index] }, by: Place.init)
     var deleted: [ArchiveInfo] = []
     try forAll { (store) throws(LogError) in

@@ -147,7 +147,7 @@ final class Ring: @unchecked Sendable {
     let mapping = try Mapping(file, count: geometry.fileSize, writable: true)
     var start = 0
     let later = populatedLater(geometry, dictionarySize: dictionarySize) + [hole]
-    for range in later.sorted(by: { $0.lowerBound < $1.lowerBound }) {
+    for range in later.inOrder({ $0.lowerBound < $1.lowerBound }) {
       try populate(start..<range.lowerBound, of: mapping, file)
       start = range.upperBound
     }

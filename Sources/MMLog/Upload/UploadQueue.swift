@@ -174,7 +174,7 @@ final class UploadQueue: Sendable {
     let ranks = ready.enumerated().map { place, archive in
       (retries[archive.fileName] == nil ? 0 : 1, crashed.contains(archive.session) ? 0 : 1, place)
     }
-    return ranks.sorted(by: <).map { ready[$0.2] }
+    return ranks.inOrder(<).map { ready[$0.2] }
   }
 
   /// The first that can be had.

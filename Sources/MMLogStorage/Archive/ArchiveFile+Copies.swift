@@ -1,4 +1,5 @@
 import MMLogFormat
+import MMLogSystem
 
 extension ArchiveFile {
   /// Which of two archives of one number is read: one without corruption, and then the longer one.
@@ -19,6 +20,6 @@ extension ArchiveFile {
   package static func read(of archives: [ArchiveFile]) -> [ArchiveFile] {
     Dictionary(grouping: archives, by: \.fileHeader.number).values
       .compactMap { $0.max { $0.rank < $1.rank } }
-      .sorted { $0.fileHeader.number < $1.fileHeader.number }
+      .inOrder { $0.fileHeader.number < $1.fileHeader.number }
   }
 }

@@ -1,3 +1,5 @@
+import MMLogSystem
+
 /// What programs may note on an archive, besides what mmlog does: attributes and receipts. Their
 /// limits are known here only, for what is set and for what is read.
 extension ArchiveInfo.State {
@@ -54,7 +56,7 @@ extension ArchiveInfo.State {
 
   /// Each key, a space, and its value, with tabs between: what neither has.
   static func text(of attributes: [String: String]) -> String {
-    attributes.map { "\($0.key) \($0.value)" }.sorted().joined(separator: "\t")
+    attributes.map { "\($0.key) \($0.value)" }.inOrder().joined(separator: "\t")
   }
 
   /// The attributes of a text, whoever wrote it: what cannot be one is left out.

@@ -1,4 +1,5 @@
 package import MMLogFormat
+import MMLogSystem
 
 /// The order of archives in time, also where a clock was set back.
 package enum ArchiveOrder {
@@ -13,7 +14,7 @@ package enum ArchiveOrder {
   package static func sorted(
     _ archives: [ArchiveInfo], own: SessionID?, now: Timestamp
   ) -> [ArchiveInfo] {
-    let bySession = archives.sorted {
+    let bySession = archives.inOrder {
       ($0.session.words.0, $0.session.words.1, $0.number)
         < ($1.session.words.0, $1.session.words.1, $1.number)
     }
@@ -25,7 +26,7 @@ package enum ArchiveOrder {
       let begun = isFirst ? archive.created : max(archive.created, keys[place - 1].begun)
       keys.append((isSetBack && archive.session == own, begun, place))
     }
-    keys.sort { ($0.isLast ? 1 : 0, $0.begun, $0.place) < ($1.isLast ? 1 : 0, $1.begun, $1.place) }
-    return keys.map { bySession[$0.place] }
+    return keys.inOrder { ($0.isLast ? 1 : 0, $0.begun) < ($1.isLast ? 1 : 0, $1.begun) }
+      .map { bySession[$0.place] }
   }
 }

@@ -228,6 +228,6 @@ package struct ConsumerFile: ~Copyable, Sendable {
 
   /// The consumers that have a state in a directory.
   package static func consumers(in directory: borrowing Directory) throws(SystemError) -> [String] {
-    try directory.names().compactMap { consumer(ofFileName: $0) }.sorted()
+    try directory.names().compactMap { consumer(ofFileName: $0) }.inOrder()
   }
 }

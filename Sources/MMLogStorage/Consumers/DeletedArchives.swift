@@ -87,7 +87,7 @@ package struct DeletedArchives: Sendable {
   }
 
   private func store(in directory: borrowing Directory) throws(SystemError) {
-    let newest = notes.sorted { $0.value.time > $1.value.time }.prefix(Self.maximum)
+    let newest = notes.inOrder { $0.value.time > $1.value.time }.prefix(Self.maximum)
     let fields = newest.map { ("\($0.key.session).\($0.key.number)", $0.value.text) }
     try directory.store(Dictionary(fields) { first, _ in first }, in: Self.fileName)
   }

@@ -24,7 +24,7 @@ package struct UnsentArchives: Sendable {
 
   /// The consumers that have not acknowledged all of an archive.
   func consumers(lacking session: SessionID, _ number: UInt32) -> [String] {
-    firsts.filter { number >= $0.value[session] ?? 0 }.keys.sorted()
+    firsts.filter { number >= $0.value[session] ?? 0 }.keys.inOrder()
   }
 
   /// From the line `cursor mmlog1:SESSION.ARCHIVE.FRAME…[/ARCHIVE…][!],…`; see `LogReader.Cursor`.

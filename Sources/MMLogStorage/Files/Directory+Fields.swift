@@ -33,7 +33,7 @@ extension Directory {
     _ fields: [String: String], in name: String, written: () -> Void = {}
   ) throws(SystemError) {
     let unfinished = name + FileNames.unfinishedSuffix
-    let text = fields.map { "\($0.key) \($0.value)\n" }.sorted().joined()
+    let text = fields.map { "\($0.key) \($0.value)\n" }.inOrder().joined()
     // Left over, or planted.
     do throws(SystemError) { try remove(unfinished) } catch  where error.isNotFound {}
     let file = try openFile(unfinished, [.write, .create, .exclusive])

@@ -63,7 +63,7 @@ package struct Recovery: ~Copyable {
       rings.append((start(ofSessionIn: name, ringDirectory), name))
     }
     // Their archives come in this order, too.
-    for (_, name) in rings.sorted(by: <) where goesOn() {
+    for (_, name) in rings.inOrder(<) where goesOn() {
       do {
         let session = try recover(name, ringDirectory, archiveDirectory, settings, fileHeaders)
         if let session { recovered.append(session) }

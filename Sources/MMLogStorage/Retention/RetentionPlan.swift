@@ -83,7 +83,7 @@ package struct RetentionPlan: Sendable {
       let ended = places.enumerated().compactMap { place, index in
         archives[index].crashTime.map { (place: place, time: $0) }
       }
-      for crash in ended.sorted(by: { $0.time < $1.time }).suffix(crashes) {
+      for crash in ended.inOrder({ $0.time < $1.time }).suffix(crashes) {
         around.formUnion(places[crash.place...].prefix(2))
       }
     }
@@ -131,7 +131,7 @@ package struct RetentionPlan: Sendable {
     let isShort = { (plan: Self) in space.free + (before - plan.size) < wanted }
     guard isShort(self) else { return }
     // A full disk costs more than records that were not shipped.
-    let unsent = kept.filter { $0.value == .unsent }.keys.sorted()
+    let unsent = kept.filter { $0.value == .unsent }.keys.inOrder()
     for index in unsent { kept[index] = nil }
     candidates += unsent
     defer { for index in unsent where candidates.contains(index) { kept[index] = .unsent } }

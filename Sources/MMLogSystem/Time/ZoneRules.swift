@@ -88,9 +88,8 @@ package struct ZoneRules: Equatable, Sendable {
   package func moments(showing local: Int64) -> [Int64] {
     let (before, after) = (offset(at: local - 86400), offset(at: local + 86400))
     // The greater offset shows the time first.
-    let found = Set([before, after]).sorted(by: >).map { local - $0 }.filter {
-      $0 + offset(at: $0) == local
-    }
+    let offsets = before == after ? [before] : [max(before, after), min(before, after)]
+    let found = offsets.map { local - $0 }.filter { $0 + offset(at: $0) == local }
     return found.isEmpty ? [firstMoment(after: local - 2 * 86400, notAt: before)] : found
   }
 
