@@ -25,7 +25,6 @@ public struct LogRepair {
   }
 
   private let files: LogFiles
-  private let isStopped: () -> Bool
   private var result = Result()
 
   /// Writes archives of `files` into a directory.
@@ -44,21 +43,16 @@ public struct LogRepair {
     _ files: LogFiles, to directory: String, isStopped: () -> Bool = { false }
   ) throws(LogError) -> Result? {
     do {
-      return try withoutActuallyEscaping(isStopped) { isStopped in
-        var repair = LogRepair(files: files, isStopped: isStopped)
-        return try repair.write(to: directory)
-      }
+      var repair = LogRepair(files: files)
+      return try repair.write(to: directory, isStopped)
     } catch {
       throw LogError(error, while: "Writing the repaired archives failed", path: directory)
     }
   }
 
-  private init(files: LogFiles, isStopped: @escaping () -> Bool) {
-    self.files = files
-    self.isStopped = isStopped
-  }
+  private init(files: LogFiles) { self.files = files }
 
-  private mutating func write(to path: String) throws -> Result? {
+  private mutating func write(to path: String, _ isStopped: () -> Bool) throws -> Result? {
     try Directory.create(path)
     let directory = try Directory.open(path)
     let isOurs = { (name: String) in
@@ -74,7 +68,7 @@ public struct LogRepair {
     try directory.makeDirectory(folder)
     defer { discard(folder, in: directory) }
     for session in files.sessions {
-      guard try write(session, in: directory.openDirectory(folder)) else { return nil }
+      guard try write(session, in: directory.openDirectory(folder), isStopped) else { return nil }
     }
     let unfinished = try directory.openDirectory(folder)
     for name in try unfinished.names().sorted() {
@@ -110,7 +104,7 @@ public struct LogRepair {
 
   /// - Returns: false if it was stopped.
   private mutating func write(
-    _ session: SessionFiles, in directory: consuming Directory
+    _ session: SessionFiles, in directory: consuming Directory, _ isStopped: () -> Bool
   ) throws -> Bool {
     var summary = SessionSummary()
     summary.read(session)
