@@ -359,8 +359,8 @@ let package = Package(
     .executableTarget(
       name: "mmlog-crash-child",
       dependencies: [
-        "CrashRecords", "CCalls", "MMLog", "MMLogC", "CMMLogC", "MMLogStorage", "MMLogSystem",
-        "TestSupport", "CMMLogCore", "CommandLineTool",
+        "CrashRecords", "CCalls", "MMLog", "MMLogC", "CMMLogC", "MMLogReader", "MMLogStorage",
+        "MMLogSystem", "TestSupport", "CMMLogCore", "CommandLineTool",
       ],
       path: "Tests/CrashChild"),
     .target(

@@ -2,6 +2,7 @@ import CommandLineTool
 import CrashRecords
 import Glibc
 import MMLog
+import MMLogReader
 import MMLogStorage
 import MMLogSystem
 

@@ -31,9 +31,9 @@ package final class ArchiveFile {
   let scanner: ArchiveScanner
   let identities: LogIdentities
   /// What decrypts its frames, if some are encrypted.
-  private(set) lazy var cipher = openKey(.keySlot).map(FrameCipher.init)
+  package private(set) lazy var cipher = openKey(.keySlot).map(FrameCipher.init)
   /// What decrypts rows as they stood in the session's ring; why nothing does.
-  private(set) lazy var ringCipher = openKey(.ringKeySlot).map(RingCipher.init)
+  package private(set) lazy var ringCipher = openKey(.ringKeySlot).map(RingCipher.init)
 
   /// Every frame whose header is right, by rising ordinal, each once.
   package var frames: [Frame] { sequence.frames }
@@ -184,6 +184,13 @@ package final class ArchiveFile {
       let what = "the archive has \(size) bytes, and its trailer says \(trailer.fileSize)"
       sequence.report(Corruption(element.offset..<element.end, what, in: path))
     }
+  }
+
+  /// Bytes of it as they are.
+  package func bytes(_ range: Range<Int>) throws -> [UInt8] {
+    let bytes = try scanner.file.bytes(at: range.lowerBound, count: range.count)
+    guard bytes.count == range.count else { throw FormatError.truncated }
+    return bytes
   }
 
   /// What stands between two elements of its own.

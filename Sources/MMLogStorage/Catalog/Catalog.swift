@@ -266,7 +266,7 @@ package final class Catalog: @unchecked Sendable {
     _ = try refresh(fileName, directory)
   }
 
-  func withDirectory<Answer>(
+  package func withDirectory<Answer>(
     _ body: (borrowing Directory) throws(LogError) -> Answer
   ) throws(LogError) -> Answer {
     let directory = try openDirectory()

@@ -1,8 +1,8 @@
-import MMLogSystem
+package import MMLogSystem
 
 /// Lets one process at a time change what is noted about a directory's archives, and delete them:
 /// an open file description lock on a file there. Writing and reading archives does not need it.
-enum DirectoryLock {
+package enum DirectoryLock {
   /// The file's name. It stays: were it removed, two processes might each lock one of that name.
   static let fileName = ".mmlog-lock"
 
@@ -11,7 +11,7 @@ enum DirectoryLock {
   /// - Parameter limit: How long to wait for it at most, in nanoseconds: whoever has it may be
   ///   stopped.
   /// - Throws: `timedOut`, or what keeps the file from being made.
-  static func withLock<Result>(
+  package static func withLock<Result>(
     on directory: borrowing Directory, within limit: Int64, _ body: () throws(LogError) -> Result
   ) throws(LogError) -> Result {
     let lock = try acquire(on: directory, within: limit)
@@ -19,7 +19,7 @@ enum DirectoryLock {
   }
 
   /// The lock, which its end releases. Throws as ``withLock(on:within:_:)``.
-  static func acquire(
+  package static func acquire(
     on directory: borrowing Directory, within limit: Int64
   ) throws(LogError) -> LockedFile {
     try checkOwner(directory)

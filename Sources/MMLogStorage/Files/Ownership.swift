@@ -1,4 +1,4 @@
-import MMLogSystem
+package import MMLogSystem
 
 /// Whose files in a directory may be taken for a store's.
 ///
@@ -8,27 +8,27 @@ import MMLogSystem
 /// file that others may write: they may have put into it what they could not plant. Elsewhere,
 /// whoever can make a file could as well change the others'. That others may read a file is nothing
 /// to anybody.
-struct Ownership {
+package struct Ownership {
   private let isOpenToAll: Bool
   private let owners: [UInt32]
 
-  init(of directory: borrowing Directory) throws(SystemError) {
+  package init(of directory: borrowing Directory) throws(SystemError) {
     let status = try directory.status(of: ".")
     isOpenToAll = (status?.permissions ?? 0) & 0o002 != 0
     owners = [CurrentProcess.effectiveUserID] + (status.map { [$0.owner] } ?? [])
   }
 
   /// Whether a file in the directory may have been planted.
-  func isForeign(_ status: FileStatus) -> Bool {
+  package func isForeign(_ status: FileStatus) -> Bool {
     isOpenToAll && (!owners.contains(status.owner) || status.isWritableByOthers)
   }
 
   /// Whether something in the directory may be one of the store's files.
-  func isOwn(_ status: FileStatus) -> Bool { status.isRegularFile && !isForeign(status) }
+  package func isOwn(_ status: FileStatus) -> Bool { status.isRegularFile && !isForeign(status) }
 
   /// Throws what to report of something that has the name of one of the store's files, and is not
   /// to be touched.
-  func check(_ status: FileStatus, _ path: String) throws(LogError) {
+  package func check(_ status: FileStatus, _ path: String) throws(LogError) {
     if isForeign(status) { throw Self.error(path, status) }
     if status.isRegularFile || status.isSymbolicLink { return }
     throw LogError(
@@ -39,7 +39,7 @@ struct Ownership {
   }
 
   /// What to report of one that is foreign.
-  static func error(_ path: String, _ status: FileStatus) -> LogError {
+  package static func error(_ path: String, _ status: FileStatus) -> LogError {
     if status.isWritableByOthers {
       return LogError(
         .foreignOwner,

@@ -1,3 +1,4 @@
+import MMLogReader
 import CommandLineTool
 import LogCommands
 import MMLogStorage

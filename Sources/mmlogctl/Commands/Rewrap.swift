@@ -1,6 +1,7 @@
 import CommandLineTool
 import LogCommands
 import MMLogCrypto
+import MMLogReader
 import MMLogStorage
 
 extension Command {

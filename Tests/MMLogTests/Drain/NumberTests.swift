@@ -1,6 +1,7 @@
 import Glibc
 import MMLog
 import MMLogFormat
+import MMLogReader
 import MMLogStorage
 import MMLogSystem
 import Testing

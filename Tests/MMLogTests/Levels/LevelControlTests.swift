@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import MMLog
 import MMLogFormat
+import MMLogReader
 import MMLogStorage
 import MMLogSystem
 import TestSupport

@@ -4,6 +4,7 @@ import CrashRecords
 import Glibc
 import MMLog
 import MMLogFormat
+import MMLogReader
 import MMLogStorage
 import MMLogSystem
 import Synchronization

@@ -1,4 +1,5 @@
 package import MMLogFormat
+package import MMLogStorage
 package import MMLogSystem
 
 /// A ring at one moment, seen from outside: who writes to it, how full it is, what waits in it. Its
@@ -86,7 +87,7 @@ package struct RingStatus {
       let thread = segment.header.thread
       counts[thread.ordinal, default: (thread, 0)].openSegments += 1
     }
-    return counts.values.sorted { $0.thread.ordinal < $1.thread.ordinal }
+    return counts.values.inOrder { $0.thread.ordinal < $1.thread.ordinal }
   }
 
   /// Records that are in no archive yet, and are to be.

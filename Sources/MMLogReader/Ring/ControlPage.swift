@@ -1,4 +1,5 @@
 package import MMLogFormat
+package import MMLogStorage
 package import MMLogSystem
 
 /// A copy of a ring's control page (FORMAT.md, 3). Whatever stands in it, it is only read.
@@ -126,6 +127,6 @@ package struct ControlPage {
         name: name, level: known == 0 ? nil : Level(rawValue: known - 1),
         isOverridden: byte & ControlLayout.overridden != 0)
     }
-    return all.sorted { $0.name < $1.name }
+    return all.inOrder { $0.name < $1.name }
   }
 }

@@ -1,3 +1,5 @@
+package import MMLogFormat
+
 /// The numbered entries of a session that its files have, and where some are missing.
 ///
 /// Each writer numbers the records and fragments that it commits, and those that it loses, from 0;

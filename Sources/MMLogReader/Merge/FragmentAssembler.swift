@@ -1,3 +1,5 @@
+package import MMLogFormat
+
 /// Puts a thread's fragments together again.
 package struct FragmentAssembler {
   private var body: [UInt8] = []

@@ -1,4 +1,5 @@
 import MMLogFormat
+import MMLogReader
 import TestSupport
 import Testing
 

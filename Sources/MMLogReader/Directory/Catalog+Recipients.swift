@@ -1,5 +1,6 @@
 package import MMLogCrypto
 import MMLogFormat
+package import MMLogStorage
 import MMLogSystem
 
 extension Catalog {

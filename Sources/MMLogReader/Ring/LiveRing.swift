@@ -1,4 +1,5 @@
 package import MMLogFormat
+package import MMLogStorage
 import MMLogSystem
 
 /// The ring of a process that runs, opened by another one to ask it for something through the
@@ -44,7 +45,7 @@ package final class LiveRing {
     }
     if path.hasSuffix(FileNames.ringSuffix) { return (".", [path]) }
     let names = try Directory.open(path).names()
-    return (path, names.filter { FileNames.Ring(fileName: $0) != nil }.sorted())
+    return (path, names.filter { FileNames.Ring(fileName: $0) != nil }.inOrder())
   }
 
   private static func open(_ path: String) throws(LogError) -> Directory {

@@ -1,8 +1,9 @@
 import MMLogFormat
+import MMLogReader
 import TestSupport
 import Testing
 
-@Suite struct FragmentTests {
+@Suite struct FragmentAssemblerTests {
   private let record = TestRecord(
     ticks: 5, site: 3, label: 2, level: .error, words: (0..<40).map { UInt64($0) })
 

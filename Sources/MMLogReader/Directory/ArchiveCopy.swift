@@ -1,5 +1,6 @@
 import MMLogCrypto
 import MMLogFormat
+import MMLogStorage
 import MMLogSystem
 
 /// Copies a sealed archive as it is, but for its key, which the copy has for other recipients.
@@ -80,14 +81,5 @@ struct ArchiveCopy {
   private mutating func append(_ bytes: [UInt8], _ copy: borrowing File) throws(SystemError) {
     try copy.write(all: bytes, at: end)
     end += bytes.count
-  }
-}
-
-extension ArchiveFile {
-  /// Bytes of it as they are.
-  func bytes(_ range: Range<Int>) throws -> [UInt8] {
-    let bytes = try scanner.file.bytes(at: range.lowerBound, count: range.count)
-    guard bytes.count == range.count else { throw FormatError.truncated }
-    return bytes
   }
 }

@@ -1,3 +1,4 @@
+package import MMLogStorage
 import MMLogSystem
 
 /// Applies limits to a directory of archives once, beside whatever processes use it.
@@ -48,7 +49,7 @@ package struct Pruning {
       problem("\(error)")
     }
     var judgment = Judgment()
-    for name in Set(all.map(\.storeName)).sorted() where store == nil || name == store {
+    for name in Set(all.map(\.storeName)).inOrder() where store == nil || name == store {
       let archives = all.filter { $0.storeName == name }
       var limits = retention
       if limits == nil { limits = try catalog.settings(of: name)?.retention }
