@@ -25,15 +25,19 @@ enum LibraryUses {
   /// Ends all use. libcrypto calls it before it frees anything.
   static func endAll() {
     _ = change { $0 | ended }
-    for _ in 0..<longestWait where ofThisProcess(state.load(ordering: .acquiring)) & ~ended != 0 {
+    let process = process
+    for _ in 0..<longestWait {
+      if lowerHalf(of: state.load(ordering: .acquiring), in: process) & ~ended == 0 { return }
       Sleep.nanoseconds(1_000_000)
     }
   }
 
   private static func change(_ next: (UInt64) -> UInt64?) -> Bool {
     var old = state.load(ordering: .relaxed)
+    // Asked once: it is a system call.
+    let process = process
     while true {
-      guard let count = next(ofThisProcess(old)) else { return false }
+      guard let count = next(lowerHalf(of: old, in: process)) else { return false }
       let (isDone, original) = state.compareExchange(
         expected: old, desired: process | count, ordering: .sequentiallyConsistent)
       if isDone { return true }
@@ -44,7 +48,7 @@ enum LibraryUses {
   private static var process: UInt64 { UInt64(UInt32(bitPattern: CurrentProcess.id)) << 32 }
 
   /// The lower half of a state, without the uses of another process.
-  private static func ofThisProcess(_ state: UInt64) -> UInt64 {
+  private static func lowerHalf(of state: UInt64, in process: UInt64) -> UInt64 {
     let lowerHalf = state & 0xFFFF_FFFF
     return state & ~0xFFFF_FFFF == process ? lowerHalf : lowerHalf & ended
   }

@@ -91,6 +91,7 @@ package struct SegmentRun {
         }
       }
     }
+    if case .encrypted(let stream) = content { stream.freePart() }
   }
 
   private mutating func pass(isNumbered: Bool) {
@@ -137,7 +138,8 @@ package struct SegmentRun {
         case .encrypted(let stream) = content
       {
         moveSeries(
-          of: record, cursor, to: &builder, size: size, before: limit, cutoff: cutoff, stream)
+          of: record, cursor, to: &builder, size: size, before: limit, cutoff: cutoff,
+          stream.unowned)
       } else {
         let ordinal = record.sharedThreadOrdinal ?? header.thread.ordinal
         builder.add(record, ticks: ticks, threadOrdinal: ordinal) {
@@ -161,17 +163,14 @@ package struct SegmentRun {
   @inline(__always)
   private mutating func moveSeries(
     of first: RecordView, _ behind: RecordCursor, to builder: inout RowBuilder, size: Int,
-    before limit: UInt64, cutoff: UInt64, _ stream: SegmentStream?
+    before limit: UInt64, cutoff: UInt64, _ stream: UnownedStream?
   ) {
-    var (cursor, record, ticks, count) = (behind, first, ticks, 0)
+    var (cursor, record, ticks, count, place) = (behind, first, ticks, 0, offset)
     var series = builder.beginSeries(
       of: header.thread, ticks: ticks, size: size, first: record.bytes.count)
-    let segment = first.bytes.baseAddress.map { $0 - offset }
-    while series.add(record, ticks: ticks) {
+    while series.add(record, ticks: ticks, decryptedWith: stream, at: place) {
       count &+= 1
-      if let stream, let segment, let start = record.bytes.baseAddress {
-        series.decryptLast(record.bytes.count, with: stream, at: start - segment)
-      }
+      place &+= record.bytes.count
       guard let next = cursor.record() else {
         builder.end(series)
         self.ticks = ticks
@@ -183,8 +182,7 @@ package struct SegmentRun {
       guard ticks < limit, ticks <= cutoff, !record.isSpecial else { break }
     }
     builder.end(series)
-    (self.record, self.ticks) = (record, ticks)
-    if let segment, let start = record.bytes.baseAddress { offset = start - segment }
+    (self.record, self.ticks, offset) = (record, ticks, place)
     scanner.move(to: cursor)
     noteTaken(count, ahead: record.bytes.count)
   }

@@ -254,28 +254,28 @@ struct RowSeries {
 
   /// Adds a record at `ticks` in place of its own.
   ///
+  /// - Parameters:
+  ///   - stream: What it is encrypted with; nil: it is not.
+  ///   - place: Where it stands, from the segment's start.
   /// - Returns: Whether there was room for it.
   @inline(__always)
-  mutating func add(_ record: RecordView, ticks: UInt64) -> Bool {
+  mutating func add(
+    _ record: RecordView, ticks: UInt64, decryptedWith stream: UnownedStream?, at place: Int
+  ) -> Bool {
     let length = record.bytes.count
     guard next < full, length <= end - next, let source = record.bytes.baseAddress else {
       return false
     }
     offset.pointee = UInt64(truncatingIfNeeded: next - base)
     offset += 1
-    // Records are short: calls would cost more than this.
-    typealias Words = SIMD4<UInt64>
-    var place = 0
-    while length &- place >= 4 &* wordSize {
-      next.storeBytes(
-        of: source.loadUnaligned(fromByteOffset: place, as: Words.self), toByteOffset: place,
-        as: Words.self)
-      place &+= 4 &* wordSize
-    }
-    while place < length {
-      let word = source.load(fromByteOffset: place, as: UInt64.self)
-      next.storeBytes(of: word, toByteOffset: place, as: UInt64.self)
-      place &+= wordSize
+    if let stream {
+      let (target, body) = (next, RecordLayout.bodyWord &* wordSize)
+      copy(source, from: 0, to: body)
+      let isDone: Void? = try? stream.combine(
+        source, to: target, from: body, count: length, at: place)
+      if isDone == nil { isUnreadable = true }
+    } else {
+      copy(source, from: 0, to: length)
     }
     next.storeBytes(of: ordinal.littleEndian, toByteOffset: 4, as: UInt32.self)
     next.storeBytes(
@@ -287,15 +287,21 @@ struct RowSeries {
     return true
   }
 
-  /// Decrypts the row that was added last.
-  ///
-  /// - Parameters:
-  ///   - length: How many bytes it has.
-  ///   - offset: Where its record stands, from the segment's start.
+  /// Copies words of a record. Records are short: calls would cost more than this.
   @inline(__always)
-  mutating func decryptLast(_ length: Int, with stream: SegmentStream, at offset: Int) {
-    let row = UnsafeMutableRawBufferPointer(start: next - length, count: length)
-    let isDone: Void? = try? stream.combine(with: row, behind: RecordLayout.bodyWord, at: offset)
-    if isDone == nil { isUnreadable = true }
+  private func copy(_ source: UnsafeRawPointer, from start: Int, to end: Int) {
+    typealias Words = SIMD4<UInt64>
+    var place = start
+    while end &- place >= 4 &* wordSize {
+      next.storeBytes(
+        of: source.loadUnaligned(fromByteOffset: place, as: Words.self), toByteOffset: place,
+        as: Words.self)
+      place &+= 4 &* wordSize
+    }
+    while place < end {
+      let word = source.load(fromByteOffset: place, as: UInt64.self)
+      next.storeBytes(of: word, toByteOffset: place, as: UInt64.self)
+      place &+= wordSize
+    }
   }
 }

@@ -10,6 +10,8 @@ import MMLogSystem
 package struct RingCipher: Sendable {
   /// The ring's key, and its slot, to be kept in the ring.
   package let key: SlottedKey
+  /// Memory for the parts of streams.
+  fileprivate let parts = PartMemory()
 
   /// The number of the stream of a crash's report. Those of segments begin with 1.
   package static let crashStream: UInt64 = 0
@@ -109,13 +111,11 @@ package final class SegmentStream {
   /// would look whether it is the only one.
   private let part: UnsafeMutablePointer<Part>
 
-  private struct Part {
+  fileprivate struct Part {
     var bytes = UnsafeRawBufferPointer(start: nil, count: 0)
     /// Where it begins, from the segment's start.
     var start = 0
   }
-
-  private static let partSize = 16 << 10
 
   package init(_ number: UInt64, of cipher: RingCipher) {
     (self.number, self.cipher) = (number, cipher)
@@ -123,7 +123,20 @@ package final class SegmentStream {
     part.initialize(to: Part())
   }
 
-  deinit { part.deallocate() }
+  deinit {
+    freePart()
+    part.deallocate()
+  }
+
+  /// Gives the memory of a part to other streams, when nothing is to be combined for now.
+  func freePart() {
+    part.pointee = Part()
+    if let memory { cipher.parts.give(back: memory) }
+    memory = nil
+  }
+
+  /// The same for a loop, in which references are not counted. Valid as long as this.
+  var unowned: UnownedStream { UnownedStream(part: part, stream: .passUnretained(self)) }
 
   /// Combines a record with the stream by exclusive or, which encrypts and decrypts.
   ///
@@ -131,31 +144,72 @@ package final class SegmentStream {
   ///   - record: All words of the record.
   ///   - clearWords: How many of them are not encrypted.
   ///   - offset: Where it stands, or stood, from the segment's start; a multiple of 8.
-  @inline(__always)
   package func combine(
     with record: UnsafeMutableRawBufferPointer, behind clearWords: Int, at offset: Int
   ) throws(CryptoError) {
-    var place = clearWords &* wordSize
-    while place < record.count {
+    guard let base = record.baseAddress else { return }
+    try unowned.combine(
+      base, to: base, from: clearWords * wordSize, count: record.count, at: offset)
+  }
+
+  @inline(never)
+  fileprivate func makePart(at offset: Int) throws(CryptoError) -> UnsafeRawBufferPointer {
+    // Should this fail, no part is to be taken for the one that was there before.
+    part.pointee = Part()
+    let memory = try madeMemory()
+    let start = offset / PartMemory.size * PartMemory.size
+    let bytes = UnsafeMutableRawBufferPointer(rebasing: memory.bytes[..<PartMemory.size])
+    try cipher.fill(bytes, ofStream: number, from: start)
+    part.pointee = Part(bytes: UnsafeRawBufferPointer(bytes), start: start)
+    return UnsafeRawBufferPointer(bytes).slice(offset - start, bytes.count - (offset - start))
+  }
+
+  private func madeMemory() throws(CryptoError) -> SecretMemory {
+    if let memory { return memory }
+    let taken = try cipher.parts.take()
+    memory = taken
+    return taken
+  }
+}
+
+/// A ``SegmentStream`` of which somebody else has a reference.
+struct UnownedStream {
+  fileprivate let part: UnsafeMutablePointer<SegmentStream.Part>
+  fileprivate let stream: Unmanaged<SegmentStream>
+
+  /// Combines a record with the stream on its way to another place, which may be its own.
+  ///
+  /// - Parameters:
+  ///   - record: All words of the record.
+  ///   - start: Where in it to begin, in bytes: words before are left out.
+  ///   - count: How many bytes the record has.
+  ///   - offset: Where it stands, or stood, from the segment's start; a multiple of 8.
+  @inline(__always)
+  func combine(
+    _ record: UnsafeRawPointer, to target: UnsafeMutableRawPointer, from start: Int, count: Int,
+    at offset: Int
+  ) throws(CryptoError) {
+    var place = start
+    while place < count {
       let part = try part(at: offset &+ place)
-      let end = min(record.count, place &+ part.count)
-      guard let source = part.baseAddress, let target = record.baseAddress else { return }
+      guard var word = part.baseAddress else { return }
+      let end = min(count, place &+ part.count)
       typealias Words = SIMD4<UInt64>
-      var (next, word) = (target + place, source)
-      let rest = target + end
-      while rest - next >= 4 &* wordSize {
-        let combined = next.loadUnaligned(as: Words.self) ^ word.loadUnaligned(as: Words.self)
-        next.storeBytes(of: combined, as: Words.self)
-        next += 4 &* wordSize
+      while end &- place >= 4 &* wordSize {
+        let combined =
+          record.loadUnaligned(fromByteOffset: place, as: Words.self)
+          ^ word.loadUnaligned(as: Words.self)
+        target.storeBytes(of: combined, toByteOffset: place, as: Words.self)
+        place &+= 4 &* wordSize
         word += 4 &* wordSize
       }
-      while next < rest {
-        next.storeBytes(
-          of: next.load(as: UInt64.self) ^ word.load(as: UInt64.self), as: UInt64.self)
-        next += wordSize
+      while place < end {
+        let combined =
+          record.load(fromByteOffset: place, as: UInt64.self) ^ word.load(as: UInt64.self)
+        target.storeBytes(of: combined, toByteOffset: place, as: UInt64.self)
+        place &+= wordSize
         word += wordSize
       }
-      place = end
     }
   }
 
@@ -166,29 +220,39 @@ package final class SegmentStream {
     if offset >= made.start, offset < made.start &+ made.bytes.count {
       return made.bytes.slice(offset &- made.start, made.bytes.count &- (offset &- made.start))
     }
-    return try makePart(at: offset)
+    return try stream.takeUnretainedValue().makePart(at: offset)
   }
+}
 
-  @inline(never)
-  private func makePart(at offset: Int) throws(CryptoError) -> UnsafeRawBufferPointer {
-    // Should this fail, no part is to be taken for the one that was there before.
-    part.pointee = Part()
-    let memory = try madeMemory()
-    let start = offset / Self.partSize * Self.partSize
-    let bytes = UnsafeMutableRawBufferPointer(rebasing: memory.bytes[..<Self.partSize])
-    try cipher.fill(bytes, ofStream: number, from: start)
-    part.pointee = Part(bytes: UnsafeRawBufferPointer(bytes), start: start)
-    return UnsafeRawBufferPointer(bytes).slice(offset - start, Self.partSize - (offset - start))
-  }
+/// Memory for parts of streams, of which some is kept: the kernel takes several calls to give and
+/// to lock it.
+///
+/// Proof of `@unchecked Sendable`: what is kept is touched under the lock alone.
+private final class PartMemory: @unchecked Sendable {
+  /// Of a part, in bytes.
+  static let size = 32 << 10
+  private static let mostKept = 8
 
-  private func madeMemory() throws(CryptoError) -> SecretMemory {
+  private let lock = ForkSafeMutex()
+  private var kept: [SecretMemory] = []
+
+  func take() throws(CryptoError) -> SecretMemory {
+    lock.lock()
+    let memory = kept.popLast()
+    lock.unlock()
     if let memory { return memory }
     do throws(SystemError) {
-      let made = try SecretMemory(count: Self.partSize)
-      memory = made
-      return made
+      return try SecretMemory(count: Self.size)
     } catch {
       throw .system("there is no memory for a stream: \(error)")
     }
+  }
+
+  /// Takes memory back, and erases what is in it.
+  func give(back memory: SecretMemory) {
+    SecretMemory.erase(memory.bytes)
+    lock.lock()
+    defer { lock.unlock() }
+    if kept.count < Self.mostKept { kept.append(memory) }
   }
 }

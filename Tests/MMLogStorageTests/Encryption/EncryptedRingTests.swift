@@ -50,6 +50,33 @@
       }
     }
 
+    @Test("streams that take turns give each byte of theirs, also across their parts")
+    func streamsTakeTurns() throws {
+      let cipher = RingCipher(try SlottedKey(for: [recipient]))
+      var generator = SeededGenerator(seed: 21)
+      let size = 128 << 10
+      let streams = [SegmentStream(7, of: cipher), SegmentStream(8, of: cipher)]
+      let expected = try streams.map { stream in
+        let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: size, alignment: 8)
+        try cipher.fill(bytes, ofStream: stream.number)
+        return bytes
+      }
+      defer { expected.forEach { $0.deallocate() } }
+      for turn in 0..<2000 {
+        let count = 8 * Int.random(in: 3...500, using: &generator)
+        let offset = 8 * Int.random(in: 0...(size - count) / 8, using: &generator)
+        let skipped = Int.random(in: 0...3, using: &generator)
+        var record = [UInt8](repeating: 0, count: count)
+        let which = turn % 2
+        try record.withUnsafeMutableBytes {
+          try streams[which].combine(with: $0, behind: skipped, at: offset)
+        }
+        let zeros = [UInt8](repeating: 0, count: 8 * skipped)
+        let rest = expected[which][offset + 8 * skipped..<offset + count]
+        #expect(record == zeros + rest, "turn \(turn): \(count) bytes at \(offset)")
+      }
+    }
+
     /// Logs one record of each kind that is built in a way of its own.
     private func logAll(_ store: LogStore) throws -> [String] {
       let log = store.logger(label: "l")
