@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Checks that a release has the same bytes wherever it is made: Tools/release in a clone elsewhere, and Tools/package.
+#
+#   check_reproducible.sh TREE     what Tools/release has made of the commit that is checked out
+#
+# Takes as long as Tools/release. Exit status 1: files differ; each is a line.
+set -euo pipefail
+tree=$(realpath "$1")
+project=$(cd "$(dirname "$0")/../.." && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+git clone --quiet "$project" "$work/elsewhere"
+"$work/elsewhere/Tools/release" "$work/tree" >"$work/log" 2>&1 || { tail -n 20 "$work/log"; exit 1; }
+"$project/Tools/package" "$tree" "$work/packages" >/dev/null
+"$work/elsewhere/Tools/package" "$work/tree" "$work/packages-elsewhere" >/dev/null
+failed=0
+diff --recursive --brief "$tree" "$work/tree" || failed=1
+diff --recursive --brief "$work/packages" "$work/packages-elsewhere" || failed=1
+((failed)) || echo "ok       both releases have the same bytes"
+exit $failed
