@@ -42,6 +42,24 @@ package enum Cryptography {
   }
 }
 
+extension Cryptography {
+  /// Encrypts bytes into an array.
+  ///
+  /// - Returns: As many bytes as `bytes`, and ``tagSize`` more.
+  package static func encrypt(
+    _ bytes: UnsafeRawBufferPointer, key: SecretKey, nonce: [UInt8],
+    associated: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
+  ) throws(CryptoError) -> [UInt8] {
+    var output = [UInt8](repeating: 0, count: bytes.count + tagSize)
+    try output.withUnsafeMutableBufferPointer { (output) throws(CryptoError) in
+      try encrypt(
+        bytes, into: UnsafeMutableRawBufferPointer(output), key: key, nonce: nonce,
+        associated: associated)
+    }
+    return output
+  }
+}
+
 #if Encryption
   import CCrypto
 
@@ -203,39 +221,33 @@ package enum Cryptography {
     /// Encrypts bytes, and authenticates them and `associated`: ChaCha20-Poly1305 (RFC 8439).
     ///
     /// - Parameters:
+    ///   - output: As many bytes as `bytes`, and ``tagSize`` more.
     ///   - nonce: 12 bytes; no two messages may have the same one with the same key.
     ///   - associated: What is authenticated, but not part of the result.
-    /// - Returns: As many bytes as `bytes`, and ``tagSize`` more.
     package static func encrypt(
-      _ bytes: UnsafeRawBufferPointer, key: SecretKey, nonce: [UInt8],
-      associated: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
-    ) throws(CryptoError) -> [UInt8] {
-      precondition(nonce.count == nonceSize)
+      _ bytes: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer, key: SecretKey,
+      nonce: [UInt8], associated: UnsafeRawBufferPointer
+    ) throws(CryptoError) {
+      precondition(nonce.count == nonceSize && output.count == bytes.count + tagSize)
       let cipher = try Algorithms.begin().cipher
       defer { Algorithms.end() }
-      return try withContext { (context) throws(CryptoError) in
-        var isDone = key.withBytes {
+      let target = output.assumingMemoryBound(to: UInt8.self).baseAddress
+      let isDone = try withContext { (context) throws(CryptoError) in
+        var size: CInt = 0
+        return key.withBytes {
           EVP_EncryptInit_ex2(context, cipher, $0.baseAddress, nonce, nil) == 1
         }
-        let result = [UInt8](unsafeUninitializedCapacity: bytes.count + tagSize) { output, count in
-          var size: CInt = 0
-          isDone =
-            isDone
-            && update(EVP_EncryptUpdate, context, nil, associated)
-            && update(EVP_EncryptUpdate, context, output.baseAddress, bytes)
-            && EVP_EncryptFinal_ex(context, output.baseAddress, &size) == 1
-            && EVP_CIPHER_CTX_ctrl(
-              context, EVP_CTRL_AEAD_GET_TAG, CInt(tagSize),
-              output.baseAddress.map { $0 + bytes.count }
-            ) == 1
-          count = isDone ? bytes.count + tagSize : 0
-        }
-        guard isDone else { throw .library("EVP_EncryptUpdate") }
-        return result
+          && update(EVP_EncryptUpdate, context, nil, associated)
+          && update(EVP_EncryptUpdate, context, target, bytes)
+          && EVP_EncryptFinal_ex(context, target, &size) == 1
+          && EVP_CIPHER_CTX_ctrl(
+            context, EVP_CTRL_AEAD_GET_TAG, CInt(tagSize), target.map { $0 + bytes.count }
+          ) == 1
       }
+      guard isDone else { throw .library("EVP_EncryptUpdate") }
     }
 
-    /// What ``encrypt(_:key:nonce:associated:)`` made its result of.
+    /// What ``encrypt(_:into:key:nonce:associated:)`` made its output of.
     ///
     /// - Throws: ``CryptoError/notAuthentic`` if anything of it is another, or the key is.
     package static func decrypt(
@@ -411,9 +423,9 @@ package enum Cryptography {
     static func areEqual(_ a: [UInt8], _ b: [UInt8]) -> Bool { false }
 
     package static func encrypt(
-      _ bytes: UnsafeRawBufferPointer, key: SecretKey, nonce: [UInt8],
-      associated: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
-    ) throws(CryptoError) -> [UInt8] { throw .missingLibrary }
+      _ bytes: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer, key: SecretKey,
+      nonce: [UInt8], associated: UnsafeRawBufferPointer
+    ) throws(CryptoError) { throw .missingLibrary }
 
     package static func decrypt(
       _ bytes: UnsafeRawBufferPointer, key: SecretKey, nonce: [UInt8],

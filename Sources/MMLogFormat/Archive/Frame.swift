@@ -88,49 +88,78 @@ package struct FrameHeader: Equatable, Sendable {
 
   /// Appends the header's bytes to `bytes`, checksum included.
   package func encode(into bytes: inout [UInt8]) {
-    let start = bytes.count
-    bytes.append(contentsOf: repeatElement(0, count: headerSize))
-    bytes.withUnsafeMutableBytes { all in
-      let out = UnsafeMutableRawBufferPointer(rebasing: all[start...])
-      out.store(FrameLayout.markerValue, FrameLayout.marker)
-      out.store(type.rawValue, FrameLayout.type)
-      out.store(codec.rawValue, FrameLayout.codec)
-      out.store(UInt32(headerSize), FrameLayout.headerSize)
-      out.store(UInt32(payloadSize), FrameLayout.payloadSize)
-      out.store(UInt32(rawSize), FrameLayout.rawSize)
-      out.store(payloadChecksum, FrameLayout.payloadChecksum)
-      out.store(summary.count, FrameLayout.count)
-      out.store(summary.firstTicks, FrameLayout.firstTicks)
-      out.store(summary.lastTicks, FrameLayout.lastTicks)
-      out.store(summary.firstWall, FrameLayout.firstWall)
-      out.store(summary.lastWall, FrameLayout.lastWall)
-      out.store(clock.ticks, FrameLayout.clockTicks)
-      out.store(clock.wall, FrameLayout.clockWall)
-      out.store(clock.rate, FrameLayout.clockRate)
-      out.store(lowestGeneration, FrameLayout.lowestGeneration)
-      out.store(summary.levels, FrameLayout.levels)
-      out.store(flags, FrameLayout.flags)
-      archiveCounts?.encode(into: out)
-      out.store(UInt32(ranges.count), FrameLayout.rangeCount)
-      out.store(ordinal, FrameLayout.ordinal)
-      archive.encode(into: out, at: FrameLayout.archive)
-      for (index, range) in ranges.enumerated() {
-        range.encode(into: out, at: FrameLayout.size + index * FrameLayout.rangeSize)
+    bytes.append(addingCapacity: headerSize) { output in
+      output.withUnsafeMutableBufferPointer { output, count in
+        encode(
+          to: UnsafeMutableRawBufferPointer(
+            rebasing: UnsafeMutableRawBufferPointer(output)[..<headerSize]))
+        count = headerSize
       }
-      previous?.encode(into: out, at: out.count - FrameHashLayout.size)
-      out.store(headerChecksum(UnsafeRawBufferPointer(out)), FrameLayout.checksum)
     }
+  }
+
+  /// Stores the header's bytes, all of them.
+  private func encode(to out: UnsafeMutableRawBufferPointer) {
+    out.initializeMemory(as: UInt8.self, repeating: 0)
+    out.store(FrameLayout.markerValue, FrameLayout.marker)
+    out.store(type.rawValue, FrameLayout.type)
+    out.store(codec.rawValue, FrameLayout.codec)
+    out.store(UInt32(headerSize), FrameLayout.headerSize)
+    out.store(UInt32(payloadSize), FrameLayout.payloadSize)
+    out.store(UInt32(rawSize), FrameLayout.rawSize)
+    out.store(payloadChecksum, FrameLayout.payloadChecksum)
+    out.store(summary.count, FrameLayout.count)
+    out.store(summary.firstTicks, FrameLayout.firstTicks)
+    out.store(summary.lastTicks, FrameLayout.lastTicks)
+    out.store(summary.firstWall, FrameLayout.firstWall)
+    out.store(summary.lastWall, FrameLayout.lastWall)
+    out.store(clock.ticks, FrameLayout.clockTicks)
+    out.store(clock.wall, FrameLayout.clockWall)
+    out.store(clock.rate, FrameLayout.clockRate)
+    out.store(lowestGeneration, FrameLayout.lowestGeneration)
+    out.store(summary.levels, FrameLayout.levels)
+    out.store(flags, FrameLayout.flags)
+    archiveCounts?.encode(into: out)
+    out.store(UInt32(ranges.count), FrameLayout.rangeCount)
+    out.store(ordinal, FrameLayout.ordinal)
+    archive.encode(into: out, at: FrameLayout.archive)
+    for (index, range) in ranges.enumerated() {
+      range.encode(into: out, at: FrameLayout.size + index * FrameLayout.rangeSize)
+    }
+    previous?.encode(into: out, at: out.count - FrameHashLayout.size)
+    out.store(headerChecksum(UnsafeRawBufferPointer(out)), FrameLayout.checksum)
   }
 
   /// Appends a whole frame: the header, which from here on says what it has to of the payload, the
   /// payload as it is stored, and padding.
   package mutating func encode(storing payload: [UInt8], into bytes: inout [UInt8]) {
-    payloadSize = payload.count
-    payloadChecksum = payload.withUnsafeBytes { crc32c($0) }
-    let end = bytes.count + frameSize
-    encode(into: &bytes)
-    bytes += payload
-    bytes.append(contentsOf: repeatElement(0, count: end - bytes.count))
+    payload.withUnsafeBytes { payload in
+      encode(storing: payload.count, into: &bytes) { output, _ in output.copyMemory(from: payload) }
+    }
+  }
+
+  /// Appends a whole frame with a payload that is made where it is stored.
+  ///
+  /// - Parameters:
+  ///   - size: Of the payload as it is stored.
+  ///   - store: Makes it. It gets the header as it will be, but for the payload's checksum.
+  package mutating func encode<Failure: Error>(
+    storing size: Int, into bytes: inout [UInt8],
+    _ store: (UnsafeMutableRawBufferPointer, FrameHeader) throws(Failure) -> Void
+  ) throws(Failure) {
+    payloadSize = size
+    try bytes.append(addingCapacity: frameSize) { (output) throws(Failure) in
+      try output.withUnsafeMutableBufferPointer { (output, count) throws(Failure) in
+        let frame = UnsafeMutableRawBufferPointer(output)
+        let payload = UnsafeMutableRawBufferPointer(
+          rebasing: frame[headerSize..<headerSize + size])
+        try store(payload, self)
+        payloadChecksum = crc32c(UnsafeRawBufferPointer(payload))
+        encode(to: UnsafeMutableRawBufferPointer(rebasing: frame[..<headerSize]))
+        for place in headerSize + size..<frameSize { frame[place] = 0 }
+        count = frameSize
+      }
+    }
   }
 
   private var flags: UInt8 {

@@ -23,21 +23,22 @@ package struct FrameCipher: Sendable {
 
   /// Encrypts a payload.
   ///
-  /// - Parameter header: The frame's header as it will be, but for the payload's checksum.
+  /// - Parameters:
+  ///   - output: ``growth`` bytes more than the payload.
+  ///   - header: The frame's header as it will be, but for the payload's checksum.
   package func encrypt(
-    _ payload: [UInt8], _ header: FrameHeader
-  ) throws(CryptoError) -> [UInt8] {
+    _ payload: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer,
+    _ header: FrameHeader
+  ) throws(CryptoError) {
     var encoded: [UInt8] = []
     header.encode(into: &encoded)
     let salt = try Cryptography.randomBytes(Self.saltSize)
     let frameKey = try frameKey(salt)
-    return try payload.withUnsafeBufferPointer { (payload) throws(CryptoError) in
-      try Self.withAssociated(encoded) { (associated) throws(CryptoError) in
-        try salt
-          + Cryptography.encrypt(
-            UnsafeRawBufferPointer(payload), key: frameKey, nonce: Self.nonce,
-            associated: associated)
-      }
+    output.copyBytes(from: salt)
+    try Self.withAssociated(encoded) { (associated) throws(CryptoError) in
+      try Cryptography.encrypt(
+        payload, into: UnsafeMutableRawBufferPointer(rebasing: output[Self.saltSize...]),
+        key: frameKey, nonce: Self.nonce, associated: associated)
     }
   }
 

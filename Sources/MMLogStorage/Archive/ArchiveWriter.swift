@@ -511,9 +511,20 @@ package final class ArchiveWriter {
     mutating func add(_ fields: FrameHeader, stored payload: [UInt8]) throws(SystemError) {
       var header = fields
       (header.archive, header.ordinal, header.previous) = (archive, ordinal, chain?.head)
-      let stored = try encrypted(payload, &header)
       let place = bytes.count
-      header.encode(storing: stored, into: &bytes)
+      if let cipher, header.type.isSecret {
+        header.isEncrypted = true
+        try withLibrary(path) { () throws(CryptoError) in
+          try payload.withUnsafeBufferPointer { (payload) throws(CryptoError) in
+            try header.encode(storing: payload.count + FrameCipher.growth, into: &bytes) {
+              (output, header) throws(CryptoError) in
+              try cipher.encrypt(UnsafeRawBufferPointer(payload), into: output, header)
+            }
+          }
+        }
+      } else {
+        header.encode(storing: payload, into: &bytes)
+      }
       try end(header, at: place)
     }
 
@@ -537,17 +548,6 @@ package final class ArchiveWriter {
       }
       ordinal += 1
       frameCount += 1
-    }
-
-    private func encrypted(
-      _ payload: [UInt8], _ header: inout FrameHeader
-    ) throws(SystemError) -> [UInt8] {
-      guard let cipher, header.type.isSecret else { return payload }
-      header.isEncrypted = true
-      header.payloadSize = payload.count + FrameCipher.growth
-      return try withLibrary(path) { [header] () throws(CryptoError) in
-        try cipher.encrypt(payload, header)
-      }
     }
   }
 }
