@@ -587,6 +587,10 @@ typedef struct mmlog_span {
   MMLOG_STATEMENT(logger, level, mmlog_record_in(MMLOG_HERE, span, fields, count, "" __VA_ARGS__))
 
 // Ends a span with a record, which has how long the span took. mmlog_fail: the span has failed.
+//
+// The records of a span's begin and end have no named fields: mmlog_log_fields_in records them
+// between the two. The end captures the span's records where `captures_spans` and its limits say
+// so; to capture whatever they say, call mmlog_capture before the end.
 #define mmlog_end(span, ...) MMLOG_END(span, false, __VA_ARGS__)
 #define mmlog_fail(span, ...) MMLOG_END(span, true, __VA_ARGS__)
 
@@ -594,8 +598,10 @@ typedef struct mmlog_span {
 
 // Records a message in a signal handler of the program's own.
 //
-//     static void handle(int signal) { mmlog_signal_write(log, MMLOG_CRITICAL, "ended by signal
-//     %d", signal); _exit(1); }
+//     static void handle(int signal) {
+//       mmlog_signal_write(log, MMLOG_CRITICAL, "ended by signal %d", signal);
+//       _exit(1);
+//     }
 //
 // The store needs the option serves_signal_handlers. Formats and arguments are as for mmlog_log,
 // with at most 11 arguments and 1024 bytes of text in all of them (what is longer is cut); a format
