@@ -1561,7 +1561,12 @@ class Columns:
         planes = [(self.numbers if random >> plane & 1 else self.planes).take(count) for plane in range(width)]
         return [base + int.from_bytes(bytes(number), "little") & MASK for number in zip(*planes)]
 
-    ENCODINGS = constant, packed, differences, dictionary, decimals, runs, patched, byte_planes
+    def multiples(self, count, depth):
+        factor = self.varint()
+        quotients = self.integers(count, depth + 1)
+        return [quotient * factor + rest & MASK for quotient, rest in zip(quotients, self.integers(count, depth + 1))]
+
+    ENCODINGS = constant, packed, differences, dictionary, decimals, runs, patched, byte_planes, multiples
 
     @staticmethod
     def entry(values, index):

@@ -9,6 +9,7 @@ enum NumberEncoding: UInt8 {
   case runs
   case patched
   case planes
+  case multiples
 }
 
 /// How the strings of a column are written. Raw values stand on disk.

@@ -80,6 +80,7 @@ struct NumberDecoder: ~Copyable {
     case .decimals: try decimals(count, values, depth)
     case .runs: try runs(count, values, depth)
     case .planes: try planes(count, values)
+    case .multiples: try multiples(count, values, depth)
     }
   }
 
@@ -165,6 +166,16 @@ struct NumberDecoder: ~Copyable {
       end += Int(lengths[run])
     }
     guard end == count else { throw .invalid("run in a column") }
+  }
+
+  private mutating func multiples(
+    _ count: Int, _ values: UnsafeMutablePointer<UInt64>, _ depth: Int
+  ) throws(FormatError) {
+    let factor = try varint()
+    let remainders = buffer(0, depth, count)
+    try column(count, to: values, depth: depth + 1)
+    try column(count, to: remainders, depth: depth + 1)
+    for index in 0..<count { values[index] = values[index] &* factor &+ remainders[index] }
   }
 
   private mutating func planes(

@@ -32,6 +32,7 @@ final class NumberEncoder {
         encodeDifferences(values, count, depth, into: &sink)
         return
       }
+      if encodeMultiples(values, count, depth, below: cost, into: &sink) { return }
     }
     let isPatched = profile.patched + profile.packed / 16 < profile.packed
     encodePacked(values, count, isPatched: isPatched, into: &sink)
@@ -115,6 +116,29 @@ final class NumberEncoder {
     let steps = buffer(0, depth, count)
     for index in 1..<count { steps[index &- 1] = values[index] &- values[index &- 1] }
     encode(steps, count: count - 1, depth: depth + 1, into: &sink)
+  }
+
+  /// Where numbers are mostly multiples of a factor, and something that is always the same.
+  private func encodeMultiples(
+    _ values: UnsafePointer<UInt64>, _ count: Int, _ depth: Int, below cost: Int,
+    into sink: inout TextBuffer
+  ) -> Bool {
+    // Smaller numbers are read faster as they are.
+    guard cost > count, let factor = commonFactor(values, count: count) else { return false }
+    let (quotients, remainders) = (buffer(0, depth, count), buffer(1, depth, count))
+    for index in 0..<count {
+      var (quotient, remainder) = Int64(bitPattern: values[index])
+        .quotientAndRemainder(dividingBy: factor)
+      // Negative numbers have the same remainders as positive ones.
+      if remainder < 0 { (quotient, remainder) = (quotient &- 1, remainder &+ factor) }
+      quotients[index] = UInt64(bitPattern: quotient)
+      remainders[index] = UInt64(bitPattern: remainder)
+    }
+    sink.append(NumberEncoding.multiples.rawValue)
+    sink.append(varint: factor.magnitude)
+    encode(quotients, count: count, depth: depth + 1, into: &sink)
+    encode(remainders, count: count, depth: depth + 1, into: &sink)
+    return true
   }
 
   /// Where numbers mostly stay what they are.

@@ -121,6 +121,38 @@ import Testing
     #expect(encoding(prices) != .decimals)
     let spikes = random.indices.map { $0 % 60 == 7 ? random[$0] >> 20 : random[$0] & 15 }
     #expect(encoding(spikes) == .patched)
+    #expect(encoding(random.map { $0 >> 40 * 26 + 7 }) == .multiples)
+    #expect(encoding(random.map { $0 >> 40 }) == .packed)
+  }
+
+  @Test("multiples come back, and what is none among them")
+  func multiplesComeBackAndWhatIsNoneAmongThem() throws {
+    var generator = SeededGenerator(seed: 15)
+    for round in 0..<200 {
+      let factor = UInt64.random(in: 1...(round % 2 == 0 ? 100 : 1 << 40), using: &generator)
+      let base = round % 3 == 0 ? 0 : generator.next()
+      let width = UInt64.random(in: 1...63, using: &generator)
+      let isAnother = { (generator: inout SeededGenerator) in generator.next() % 64 < round % 8 }
+      let values = (0..<Int.random(in: 1...1500, using: &generator)).map { _ in
+        base &+ (generator.next() >> width) &* factor &+ (isAnother(&generator) ? 1 : 0)
+      }
+      try check(values, "seed 15, round \(round)")
+      try check(values.sorted(), "seed 15, round \(round), sorted")
+    }
+  }
+
+  @Test("a counter that advances in steps takes the bits that its steps take")
+  func aCounterThatAdvancesInStepsTakesTheBitsThatItsStepsTake() throws {
+    var generator = SeededGenerator(seed: 16)
+    var (fine, coarse, steps) = ([UInt64](), [UInt64](), UInt64(1) << 40)
+    for index in 0..<5000 {
+      steps += 1_000_000 + generator.next() % 16_384
+      fine.append(steps)
+      // The processor changes, and its counter is not quite the same.
+      coarse.append(steps * 26 + UInt64(index / 1700))
+    }
+    try check(coarse, "seed 16")
+    #expect(encoded(coarse).count < encoded(fine).count + 200)
   }
 
   @Test("columns written by hand come back") func columnsWrittenByHandComeBack() throws {
@@ -129,6 +161,7 @@ import Testing
       ColumnBytes.packed(values), .packed(values, width: 64), .packed(values, width: 57),
       .patched(values, width: 3), .dictionary(values), .differences(values), .runs(values),
       .dictionary(values, entries: { .differences($0) }, indexes: { .runs($0) }),
+      .multiples(values, of: 9), .multiples(values, of: .max),
     ].enumerated() {
       #expect(try decoded(column.numbers, count: 300) == values, "column \(index)")
     }

@@ -86,10 +86,12 @@ enum GoldenColumns {
     .word(many.map { $0 >> 1 }) { .patched($0, width: 59) },
     .word(steps) { .planes($0, width: 1, random: 0) },
     .word(many) { .planes($0, width: 8, random: 0b1001_0110) },
+    .word(each.map { 5_000 &- 26 &* $0 &* $0 }) { .multiples($0, of: 26) },
+    .word(many) { .multiples($0, of: (1 << 63) + 1) },
     decimals(2, oddDoubles), decimals(0), decimals(22),
   ]
   private static let numberTypes: [ValueType] =
-    numberFields.indices.map { $0 < 16 ? ($0 % 2 == 0 ? .int : .uint) : .double }
+    numberFields.indices.map { $0 < 18 ? ($0 % 2 == 0 ? .int : .uint) : .double }
 
   /// Column *w* takes just *w* bits.
   private static let widthFields: [ColumnFrame.Field] = (0...64).map { width in

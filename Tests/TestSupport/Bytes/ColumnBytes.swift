@@ -118,6 +118,11 @@ extension ColumnBytes {
     return bytes(5) + varint(found.count) + firsts(found.map(\.value))
       + lengths(found.map(\.count))
   }
+
+  package static func multiples(_ values: [UInt64], of factor: UInt64) -> ColumnBytes {
+    bytes(8) + varint(factor) + packed(values.map { $0 / factor })
+      + packed(values.map { $0 % factor })
+  }
 }
 
 extension ColumnBytes {

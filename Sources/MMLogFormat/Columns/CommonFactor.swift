@@ -1,0 +1,38 @@
+/// By whose multiples the numbers of a column are apart, but for a few of them; nil if there is no
+/// such factor, or one that brings little.
+///
+/// Many counters advance in steps: that of a processor with 2.6 GHz, for instance, by 26 each 10 ns.
+/// Then the lowest bits of ticks say nothing, and differ all the same.
+///
+/// The greatest common divisor of two differences is the factor in three of five cases; in the
+/// others it is a multiple, which few further differences are multiples of. A number of a sample of
+/// differences is inspected, whatever there are of them.
+func commonFactor(_ values: UnsafePointer<UInt64>, count: Int) -> Int64? {
+  let (sample, candidates, exceptions) = (64, 8, 4)
+  guard count >= 2 * sample else { return nil }
+  let stride = (count - 2) / sample
+  for candidate in 0..<candidates {
+    let index = candidate * (sample / candidates) * stride
+    let factor = greatestCommonDivisor(
+      difference(values, at: index), difference(values, at: index + 1))
+    guard factor >= 8, let result = Int64(exactly: factor) else { continue }
+    var others = 0
+    for index in 0..<sample where others <= exceptions {
+      others &+= difference(values, at: index &* stride) % factor == 0 ? 0 : 1
+    }
+    if others <= exceptions { return result }
+  }
+  return nil
+}
+
+/// How far a number and the one behind it are apart.
+private func difference(_ values: UnsafePointer<UInt64>, at index: Int) -> UInt64 {
+  Int64(bitPattern: values[index + 1] &- values[index]).magnitude
+}
+
+/// Euclid's; of 0 and a number, that number.
+private func greatestCommonDivisor(_ a: UInt64, _ b: UInt64) -> UInt64 {
+  var (a, b) = (a, b)
+  while b != 0 { (a, b) = (b, a % b) }
+  return a
+}
