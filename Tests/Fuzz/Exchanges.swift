@@ -61,7 +61,7 @@ func logExchange(_ bytes: UnsafeRawBufferPointer) {
   let before = String(decoding: noise, as: UTF8.self)
   let behind = String(decoding: bytes.dropFirst(5 + noise.count), as: UTF8.self)
   // Names of header fields are recorded in small letters.
-  if (before + behind).lowercased().contains(secret) { return }
+  if hasSecret((before + behind).lowercased()) { return }
   let encoding = Encoding(bits: UInt32(bytes[1]) << 8 | UInt32(bytes[2]), style: bytes[0])
   let pair = "\(encoding.percent)=\(secret)"
   redact("\(before)&\(pair)\(behind)", "\(before)\"\(encoding.json)\" :\"\(secret)\"\(behind)")
@@ -90,8 +90,12 @@ private func redact(_ pairs: String, _ json: String) {
     redactor.redacted(url: pairs), redactor.redacted(form: pairs), redactor.redacted(text: pairs),
     String(decoding: redactor.redacted(json: Array(json.utf8)), as: UTF8.self),
   ]
-  for text in texts { precondition(!text.contains(secret), "a secret comes out: \(text)") }
+  for text in texts { precondition(!hasSecret(text), "a secret comes out: \(text)") }
 }
+
+/// Whether the secret's bytes stand in a text, also before a mark that makes another character of the
+/// last one.
+private func hasSecret(_ text: String) -> Bool { text.utf8.contains(secret.utf8) }
 
 private func send(_ body: String, cut: UInt8, in exchange: HTTPLog.Exchange, _ type: String) {
   let bytes = Array(body.utf8)
