@@ -88,14 +88,7 @@ package struct FrameHeader: Equatable, Sendable {
 
   /// Appends the header's bytes to `bytes`, checksum included.
   package func encode(into bytes: inout [UInt8]) {
-    bytes.append(addingCapacity: headerSize) { output in
-      output.withUnsafeMutableBufferPointer { output, count in
-        encode(
-          to: UnsafeMutableRawBufferPointer(
-            rebasing: UnsafeMutableRawBufferPointer(output)[..<headerSize]))
-        count = headerSize
-      }
-    }
+    bytes.append(storing: headerSize) { encode(to: $0) }
   }
 
   /// Stores the header's bytes, all of them.
@@ -148,17 +141,12 @@ package struct FrameHeader: Equatable, Sendable {
     _ store: (UnsafeMutableRawBufferPointer, FrameHeader) throws(Failure) -> Void
   ) throws(Failure) {
     payloadSize = size
-    try bytes.append(addingCapacity: frameSize) { (output) throws(Failure) in
-      try output.withUnsafeMutableBufferPointer { (output, count) throws(Failure) in
-        let frame = UnsafeMutableRawBufferPointer(output)
-        let payload = UnsafeMutableRawBufferPointer(
-          rebasing: frame[headerSize..<headerSize + size])
-        try store(payload, self)
-        payloadChecksum = crc32c(UnsafeRawBufferPointer(payload))
-        encode(to: UnsafeMutableRawBufferPointer(rebasing: frame[..<headerSize]))
-        for place in headerSize + size..<frameSize { frame[place] = 0 }
-        count = frameSize
-      }
+    try bytes.append(storing: frameSize) { (frame) throws(Failure) in
+      let payload = UnsafeMutableRawBufferPointer(rebasing: frame[headerSize..<headerSize + size])
+      try store(payload, self)
+      payloadChecksum = crc32c(UnsafeRawBufferPointer(payload))
+      encode(to: UnsafeMutableRawBufferPointer(rebasing: frame[..<headerSize]))
+      for place in headerSize + size..<frameSize { frame[place] = 0 }
     }
   }
 

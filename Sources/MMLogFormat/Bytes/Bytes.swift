@@ -57,3 +57,18 @@ extension UnsafeMutableRawBufferPointer {
     for (index, byte) in bytes.enumerated() { self[offset + index] = byte }
   }
 }
+
+extension [UInt8] {
+  /// Appends `count` bytes, all of which `store` has to store; none if it throws.
+  mutating func append<Failure: Error>(
+    storing count: Int, _ store: (UnsafeMutableRawBufferPointer) throws(Failure) -> Void
+  ) throws(Failure) {
+    try append(addingCapacity: count) { (output) throws(Failure) in
+      try output.withUnsafeMutableBufferPointer { (output, stored) throws(Failure) in
+        let bytes = UnsafeMutableRawBufferPointer(output)
+        try store(UnsafeMutableRawBufferPointer(rebasing: bytes[..<count]))
+        stored = count
+      }
+    }
+  }
+}
