@@ -195,8 +195,7 @@ final class Drainer: @unchecked Sendable {
   func finish() throws(LogError) {
     defer { reportSealed() }
     do {
-      // Nobody logs any more who could have to wait.
-      handoff.reducesCompression = false
+      handoff.isClosing = true
       // Whatever their ticks: processors' counters may differ by a little.
       try handoff.move(.everything, until: .max)
       flight?.note(levels: handoff.takeWrittenLevels())

@@ -30,6 +30,8 @@ struct Handoff: ~Copyable {
   private var writtenLevels: UInt8 = 0
   /// Whether text is compressed less while many segments wait.
   var reducesCompression = false
+  /// Whether nobody logs any more, who could have to wait.
+  var isClosing = false
 
   init(
     _ session: Session, _ series: ArchiveSeries, _ counters: DrainCounters,
@@ -185,6 +187,8 @@ struct Handoff: ~Copyable {
   ///
   /// - Parameter waiting: How many of the segments that no thread has are waiting to be archived.
   private func effort(_ waiting: Double, _ frame: PendingFrame) -> TextEffort {
+    // All that a short process has logged is in one frame, which takes some 20 ms at most.
+    if isClosing { return frame.rows.size <= session.ring.frameSize / 2 ? .thorough : .full }
     if reducesCompression, waiting > 0.5 { return waiting <= 0.75 ? .reduced : .none }
     let (rows, clock) = (frame.rows.summary, frame.fields.clock)
     return waiting <= 0.25 && Self.cameSlowly(rows, size: frame.rows.size, clock)

@@ -171,7 +171,7 @@ private let metrics: [Metric] = [
   ) { $0.storedFrames },
   Metric(
     .counter, "mmlog_thorough_frames_total",
-    "Frames compressed with more effort, since their records came slowly."
+    "Frames compressed with more effort, since there was time."
   ) { $0.thoroughFrames },
   Metric(.counter, "mmlog_drain_passes_total", "Passes of the thread that moves records.") {
     $0.passes

@@ -158,7 +158,8 @@ extension LogStore {
     /// (fastest) to 9 (smallest). Default 1, with which one processor keeps up with several busy
     /// threads; more than that pays for text only. Records that come slowly, less than 256 KiB of
     /// them a second, are compressed as with 9, which then takes a hundredth of a processor at
-    /// most: ``LogStore/Statistics/thoroughFrames`` counts their frames.
+    /// most; and so are the last ones when a store is closed, if they are half a MiB at most.
+    /// ``LogStore/Statistics/thoroughFrames`` counts these frames.
     public var compressionLevel = 1
 
     /// What records are compressed with. Default: ``LogStore/Compression/zlib``.

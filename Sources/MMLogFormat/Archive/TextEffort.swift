@@ -7,7 +7,7 @@ package enum TextEffort: UInt8, Sendable, CaseIterable {
   case reduced
   /// It is stored as it is.
   case none
-  /// More than the level of compression asks for: the frame's records came so slowly that it costs
-  /// next to nothing.
+  /// More than the level of compression asks for: the frame's records came so slowly, or are so few
+  /// at a session's end, that it costs next to nothing.
   case thorough
 }

@@ -39,6 +39,7 @@ package final class ColumnEncoder {
     effort: TextEffort = .full
   ) -> [UInt8] {
     sections.removeAll()
+    numberEncoder.usesPlanes = effort == .thorough && compressor != nil
     sections.numbers.append(varint: rows.threads.count)
     for thread in rows.threads {
       sections.numbers.append(maximum: FrameLayout.threadSize) {
@@ -62,7 +63,7 @@ package final class ColumnEncoder {
       sections.numbers.append(varint: group.fields.count)
       for field in groups.fields[group.fields] { sections.numbers.append(field.onDisk) }
     }
-    numberEncoder.encode(groups.ofRecord.base, count: rows.count, into: &sections.numbers)
+    numberEncoder.encode(groups.ofRecord.base, count: rows.count, into: &sections)
     encodeColumn(rows.count) { rows[$0].threadOrdinal }
     encodeColumn(rows.count) { rows[$0][RecordLayout.ticksWord] }
     sortByGroup(rows)
@@ -80,7 +81,7 @@ package final class ColumnEncoder {
     column.grow(for: count)
     let base = column.base
     for index in 0..<count { base[index] = value(index) }
-    numberEncoder.encode(base, count: count, areDoubles: areDoubles, into: &sections.numbers)
+    numberEncoder.encode(base, count: count, areDoubles: areDoubles, into: &sections)
   }
 
   private func sortByGroup(_ rows: RowList) {

@@ -1,5 +1,5 @@
-/// By whose multiples the numbers of a column are apart, but for a few of them; nil if there is no
-/// such factor, or one that brings little.
+/// By whose multiples three of four numbers of a column, or more, are apart; nil if there is no such
+/// factor, or one that brings little.
 ///
 /// Many counters advance in steps: that of a processor with 2.6 GHz, for instance, by 26 each
 /// 10 ns. Then the lowest bits of ticks say nothing, and differ all the same.
@@ -8,7 +8,7 @@
 /// others it is a multiple, which few further differences are multiples of. A sample of the
 /// differences is inspected, however many there are.
 func commonFactor(_ values: UnsafePointer<UInt64>, count: Int) -> Int64? {
-  let (sample, candidates, exceptions) = (64, 8, 4)
+  let (sample, candidates, exceptions) = (64, 8, 16)
   guard count >= 2 * sample else { return nil }
   let stride = (count - 2) / sample
   for candidate in 0..<candidates {

@@ -7,35 +7,55 @@ final class NumberEncoder {
   /// For what encodings within encodings make, two for each depth.
   private let scratch = (0..<2 * ColumnLayout.deepest).map { _ in WordBuffer() }
   private let distinct = DistinctTable()
+  let planes = PlaneWriter()
+  /// Whether byte planes are written where these are smaller than bits: zlib and readers take more
+  /// time for them.
+  var usesPlanes = false
 
-  /// Appends a column of `count` numbers to `sink`; of none, nothing.
+  /// Appends a column of `count` numbers to `sections`; of none, nothing.
   ///
   /// - Parameter areDoubles: Whether they are the bits of doubles, which may be decimals.
   func encode(
     _ values: UnsafePointer<UInt64>, count: Int, areDoubles: Bool = false, depth: Int = 0,
-    into sink: inout TextBuffer
+    into sections: inout ColumnSections
   ) {
     guard count > 0 else { return }
     if isConstant(values, count) {
-      sink.append(NumberEncoding.constant.rawValue)
-      sink.append(signed: values[0])
+      sections.numbers.append(NumberEncoding.constant.rawValue)
+      sections.numbers.append(signed: values[0])
       return
     }
     let mayNest = depth < ColumnLayout.deepest - 1
-    if mayNest, areDoubles, encodeDecimals(values, count, depth, into: &sink) { return }
+    if mayNest, areDoubles, encodeDecimals(values, count, depth, into: &sections) { return }
     let profile = NumberProfile(values, count: count)
     if mayNest {
-      if encodeRuns(values, count, depth, profile, into: &sink) { return }
+      if encodeRuns(values, count, depth, profile, into: &sections) { return }
       let cost = min(profile.packed, profile.patched, profile.differences)
-      if encodeDictionary(values, count, depth, below: cost, into: &sink) { return }
+      if encodeDictionary(values, count, depth, below: cost, into: &sections) { return }
       if profile.differences + 8 < min(profile.packed, profile.patched) {
-        encodeDifferences(values, count, depth, into: &sink)
+        encodeDifferences(values, count, depth, into: &sections)
         return
       }
-      if encodeMultiples(values, count, depth, below: cost, into: &sink) { return }
+      if encodeMultiples(values, count, depth, below: cost, into: &sections) { return }
     }
+    if usesPlanes, encodePlanes(values, count, profile, into: &sections) { return }
     let isPatched = profile.patched + profile.packed / 16 < profile.packed
-    encodePacked(values, count, isPatched: isPatched, into: &sink)
+    encodePacked(values, count, isPatched: isPatched, into: &sections.numbers)
+  }
+
+  /// Where bytes are distributed less evenly than bits.
+  private func encodePlanes(
+    _ values: UnsafePointer<UInt64>, _ count: Int, _ profile: NumberProfile,
+    into sections: inout ColumnSections
+  ) -> Bool {
+    // Of fewer, a sample says nothing.
+    guard count >= 32 else { return false }
+    let range = ColumnRange(values, count: count)
+    let planes = self.planes.profile(values, count: count, range)
+    let size = Int(planes.bits * Float(count)) / 8
+    guard size + size / 16 < min(profile.packed, profile.patched) else { return false }
+    self.planes.append(values, count: count, range, planes, to: &sections)
+    return true
   }
 
   @inline(__always)
@@ -109,19 +129,19 @@ final class NumberEncoder {
   }
 
   private func encodeDifferences(
-    _ values: UnsafePointer<UInt64>, _ count: Int, _ depth: Int, into sink: inout TextBuffer
+    _ values: UnsafePointer<UInt64>, _ count: Int, _ depth: Int, into sections: inout ColumnSections
   ) {
-    sink.append(NumberEncoding.differences.rawValue)
-    sink.append(signed: values[0])
+    sections.numbers.append(NumberEncoding.differences.rawValue)
+    sections.numbers.append(signed: values[0])
     let steps = buffer(0, depth, count)
     for index in 1..<count { steps[index &- 1] = values[index] &- values[index &- 1] }
-    encode(steps, count: count - 1, depth: depth + 1, into: &sink)
+    encode(steps, count: count - 1, depth: depth + 1, into: &sections)
   }
 
   /// Where numbers are mostly multiples of a factor, and something that is always the same.
   private func encodeMultiples(
     _ values: UnsafePointer<UInt64>, _ count: Int, _ depth: Int, below cost: Int,
-    into sink: inout TextBuffer
+    into sections: inout ColumnSections
   ) -> Bool {
     // Smaller numbers are read faster as they are.
     guard cost > count, let factor = commonFactor(values, count: count) else { return false }
@@ -134,17 +154,17 @@ final class NumberEncoder {
       quotients[index] = UInt64(bitPattern: quotient)
       remainders[index] = UInt64(bitPattern: remainder)
     }
-    sink.append(NumberEncoding.multiples.rawValue)
-    sink.append(varint: factor.magnitude)
-    encode(quotients, count: count, depth: depth + 1, into: &sink)
-    encode(remainders, count: count, depth: depth + 1, into: &sink)
+    sections.numbers.append(NumberEncoding.multiples.rawValue)
+    sections.numbers.append(varint: factor.magnitude)
+    encode(quotients, count: count, depth: depth + 1, into: &sections)
+    encode(remainders, count: count, depth: depth + 1, into: &sections)
     return true
   }
 
   /// Where numbers mostly stay what they are.
   private func encodeRuns(
     _ values: UnsafePointer<UInt64>, _ count: Int, _ depth: Int, _ profile: NumberProfile,
-    into sink: inout TextBuffer
+    into sections: inout ColumnSections
   ) -> Bool {
     let others = min(profile.packed, profile.patched, profile.differences)
     guard profile.changes < count / 4,
@@ -159,16 +179,16 @@ final class NumberEncoder {
       (firsts[runs], lengths[runs]) = (values[start], UInt64(index - start))
       runs += 1
     }
-    sink.append(NumberEncoding.runs.rawValue)
-    sink.append(varint: runs)
-    encode(firsts, count: runs, depth: depth + 1, into: &sink)
-    encode(lengths, count: runs, depth: depth + 1, into: &sink)
+    sections.numbers.append(NumberEncoding.runs.rawValue)
+    sections.numbers.append(varint: runs)
+    encode(firsts, count: runs, depth: depth + 1, into: &sections)
+    encode(lengths, count: runs, depth: depth + 1, into: &sections)
     return true
   }
 
   private func encodeDictionary(
     _ values: UnsafePointer<UInt64>, _ count: Int, _ depth: Int, below cost: Int,
-    into sink: inout TextBuffer
+    into sections: inout ColumnSections
   ) -> Bool {
     // A hash costs a nanosecond or two for each number: not where little can be gained.
     guard count >= 32, cost > count * 3 / 4 else { return false }
@@ -184,17 +204,17 @@ final class NumberEncoder {
     else { return false }
     let number = distinct.count
     guard pays(number) else { return false }
-    sink.append(NumberEncoding.dictionary.rawValue)
-    sink.append(varint: number)
+    sections.numbers.append(NumberEncoding.dictionary.rawValue)
+    sections.numbers.append(varint: number)
     let entries = buffer(1, depth, number)
     entries.update(from: distinct.values, count: number)
-    encode(entries, count: number, depth: depth + 1, into: &sink)
-    encode(indexes, count: count, depth: depth + 1, into: &sink)
+    encode(entries, count: number, depth: depth + 1, into: &sections)
+    encode(indexes, count: count, depth: depth + 1, into: &sections)
     return true
   }
 
   private func encodeDecimals(
-    _ values: UnsafePointer<UInt64>, _ count: Int, _ depth: Int, into sink: inout TextBuffer
+    _ values: UnsafePointer<UInt64>, _ count: Int, _ depth: Int, into sections: inout ColumnSections
   ) -> Bool {
     guard let exponent = decimalExponent(values, count: count) else { return false }
     let power = powersOfTen[exponent]
@@ -211,14 +231,14 @@ final class NumberEncoder {
       wholes[index] = last
     }
     guard exceptionCount <= count / 8 else { return false }
-    sink.append(NumberEncoding.decimals.rawValue)
-    sink.append(UInt8(exponent))
-    encode(wholes, count: count, depth: depth + 1, into: &sink)
-    sink.append(varint: exceptionCount)
-    encode(exceptions, count: exceptionCount, depth: depth + 1, into: &sink)
+    sections.numbers.append(NumberEncoding.decimals.rawValue)
+    sections.numbers.append(UInt8(exponent))
+    encode(wholes, count: count, depth: depth + 1, into: &sections)
+    sections.numbers.append(varint: exceptionCount)
+    encode(exceptions, count: exceptionCount, depth: depth + 1, into: &sections)
     // The whole numbers are written: their place is free.
     for index in 0..<exceptionCount { wholes[index] = values[Int(exceptions[index])] }
-    encode(wholes, count: exceptionCount, depth: depth + 1, into: &sink)
+    encode(wholes, count: exceptionCount, depth: depth + 1, into: &sections)
     return true
   }
 }

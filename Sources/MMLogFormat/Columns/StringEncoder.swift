@@ -29,7 +29,7 @@ final class StringEncoder {
   }
 
   private func append(_ strings: StringList, into sections: inout ColumnSections) {
-    numbers.encode(strings.lengths.base, count: strings.count, into: &sections.numbers)
+    numbers.encode(strings.lengths.base, count: strings.count, into: &sections)
     sections.text.reserve(strings.size)
     for index in 0..<strings.count { sections.text.append(strings[index]) }
   }
@@ -56,7 +56,7 @@ final class StringEncoder {
     sections.numbers.append(StringEncoding.dictionary.rawValue)
     sections.numbers.append(varint: entries.count)
     append(entries, into: &sections)
-    numbers.encode(indexes.base, count: count, into: &sections.numbers)
+    numbers.encode(indexes.base, count: count, into: &sections)
     return true
   }
 }

@@ -3,12 +3,12 @@ import TestSupport
 
 /// A column of numbers as the encoder writes it.
 func encoded(_ values: [UInt64], areDoubles: Bool = false) -> [UInt8] {
-  var sink = TextBuffer()
+  var sections = ColumnSections()
   values.withUnsafeBufferPointer { values in
     guard let base = values.baseAddress else { return }
-    NumberEncoder().encode(base, count: values.count, areDoubles: areDoubles, into: &sink)
+    NumberEncoder().encode(base, count: values.count, areDoubles: areDoubles, into: &sections)
   }
-  return Array(sink.bytes)
+  return Array(sections.numbers.bytes)
 }
 
 /// The numbers of a column that has to end where `bytes` do.

@@ -97,6 +97,19 @@ struct EffortTests {
   }
 
   @Test(
+    "what little is left when a store is closed is compressed at leisure",
+    arguments: [(400, true), (900, false)])
+  func whatIsLeft(kibibytes: Int, isLittle: Bool) throws {
+    let test = try TestStore { $0.drainInterval = .seconds(3600) }
+    let text = String(repeating: "x", count: 1000)
+    for number in 0..<kibibytes { test.log.info("\(number) \(text, privacy: .public)") }
+    try test.store.close()
+    let frames = LogFiles([.path(test.folder.path)]).inspect().flatMap { $0.parts.map(\.what) }
+    #expect(frames.count { $0.contains("a frame of records") } == 1)
+    #expect(frames.count { $0.contains("compressed at leisure") } == (isLittle ? 1 : 0))
+  }
+
+  @Test(
     "records come slowly if compressing them as well as can be takes a hundredth of their time",
     arguments: [
       (1 << 20, 4.3, true), (1 << 20, 3.9, false), (100, 0.6, true), (100, 0.2, false),

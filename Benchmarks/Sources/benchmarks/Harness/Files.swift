@@ -39,7 +39,8 @@ enum Files {
   /// The lines of a file; an empty file is an error.
   static func text(_ path: String) throws -> [String] {
     let text = String(decoding: try Data(contentsOf: URL(fileURLWithPath: path)), as: UTF8.self)
-    let lines = text.split(separator: "\n").map(String.init)
+    // Some files end their lines with a carriage return, too, which is one character with it.
+    let lines = text.split(whereSeparator: \.isNewline).map(String.init)
     guard !lines.isEmpty else { throw BenchmarkError("\(path) has no lines") }
     return lines
   }
