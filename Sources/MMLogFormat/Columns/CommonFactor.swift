@@ -1,5 +1,5 @@
-/// By whose multiples three of four numbers of a column, or more, are apart; nil if there is no such
-/// factor, or one that brings little.
+/// By whose multiples three of four numbers of a column, or more, are apart; nil if there is no
+/// such factor, or one that brings little.
 ///
 /// Many counters advance in steps: that of a processor with 2.6 GHz, for instance, by 26 each
 /// 10 ns. Then the lowest bits of ticks say nothing, and differ all the same.

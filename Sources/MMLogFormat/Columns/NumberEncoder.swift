@@ -38,23 +38,24 @@ final class NumberEncoder {
       }
       if encodeMultiples(values, count, depth, below: cost, into: &sections) { return }
     }
-    if usesPlanes, encodePlanes(values, count, profile, into: &sections) { return }
+    let bits = min(profile.packed, profile.patched)
+    if usesPlanes, encodePlanes(values, count, below: bits, into: &sections) { return }
     let isPatched = profile.patched + profile.packed / 16 < profile.packed
     encodePacked(values, count, isPatched: isPatched, into: &sections.numbers)
   }
 
   /// Where bytes are distributed less evenly than bits.
   private func encodePlanes(
-    _ values: UnsafePointer<UInt64>, _ count: Int, _ profile: NumberProfile,
+    _ values: UnsafePointer<UInt64>, _ count: Int, below cost: Int,
     into sections: inout ColumnSections
   ) -> Bool {
     // Of fewer, a sample says nothing.
     guard count >= 32 else { return false }
     let range = ColumnRange(values, count: count)
-    let planes = self.planes.profile(values, count: count, range)
-    let size = Int(planes.bits * Float(count)) / 8
-    guard size + size / 16 < min(profile.packed, profile.patched) else { return false }
-    self.planes.append(values, count: count, range, planes, to: &sections)
+    let profile = planes.profile(values, count: count, range)
+    let size = Int(profile.bits * Float(count)) / 8
+    guard size + size / 16 < cost else { return false }
+    planes.append(values, count: count, range, profile, to: &sections)
     return true
   }
 

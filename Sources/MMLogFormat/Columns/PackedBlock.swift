@@ -24,14 +24,8 @@ struct PackedBlock {
   ///   - isPatched: Whether to search for the best ``patchedWidth``.
   init(_ values: UnsafePointer<UInt64>, count: Int, isPatched: Bool = true) {
     self.count = count
-    var (minimum, maximum) = (Int64.max, Int64.min)
-    for index in 0..<count {
-      let value = Int64(bitPattern: values[index])
-      (minimum, maximum) = (min(minimum, value), max(maximum, value))
-    }
-    base = UInt64(bitPattern: minimum)
-    width = bitWidth(UInt64(bitPattern: maximum &- minimum))
-    patchedWidth = width
+    let range = ColumnRange(values, count: count)
+    (base, width, patchedWidth) = (range.base, range.width, range.width)
     if isPatched, width > 1, hasExceptions(values) { choosePatchedWidth(values) }
   }
 

@@ -1,26 +1,3 @@
-/// How large numbers are: the least of them, as signed ones, and how many bits they have above it.
-struct ColumnRange {
-  let base: UInt64
-  let width: Int
-
-  @inline(__always)
-  init(_ values: UnsafePointer<UInt64>, count: Int) {
-    var (minimum, maximum) = (Int64.max, Int64.min)
-    for index in 0..<count {
-      let value = Int64(bitPattern: values[index])
-      (minimum, maximum) = (min(minimum, value), max(maximum, value))
-    }
-    base = UInt64(bitPattern: minimum)
-    width = bitWidth(UInt64(bitPattern: maximum &- minimum))
-  }
-
-  /// Of numbers from 0 to one less than `count`.
-  init(below count: Int) { (base, width) = (0, bitWidth(UInt64(count - 1))) }
-
-  /// How many bytes they have.
-  var planes: Int { (width + 7) / 8 }
-}
-
 /// What planes would cost, as a sample says.
 struct PlaneProfile {
   /// For each number.
@@ -110,8 +87,8 @@ final class PlaneWriter {
     return result
   }
 
-  /// What a plane costs, in bits for each number: what the frequencies of its bytes say; or of those
-  /// that are not as the one before, each of which begins a run.
+  /// What a plane costs, in bits for each number: what the frequencies of its bytes say; or of
+  /// those that are not as the one before, each of which begins a run.
   private func bits(
     ofPlane plane: Int, _ sample: UnsafePointer<UInt64>, _ base: UInt64
   ) -> Float {

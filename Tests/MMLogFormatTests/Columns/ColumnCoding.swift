@@ -107,6 +107,20 @@ struct ColumnRecords {
     }
   }
 
+  /// Of records with a text each.
+  init(
+    texts: [String], ticks: (Int) -> UInt64 = { UInt64($0) }, compressor: Compressor?,
+    effort: TextEffort = .full, encoder: ColumnEncoder = ColumnEncoder()
+  ) {
+    let site = CallSite(
+      file: "f", function: "g", line: 1, column: 1, parts: [.argument(type: .string)])
+    let records = texts.enumerated().map { place, text in
+      TestRecord(ticks: ticks(place), site: 1, words: ValueWords.argument(.text(text)))
+        .encoded(seed: 0)
+    }
+    self.init(records, [site], compressor: compressor, effort: effort, encoder: encoder)
+  }
+
   /// Nil if the columns are the rows.
   var problem: String? {
     do {

@@ -210,19 +210,15 @@ import Testing
   @Test("less effort for text leaves it larger, more effort makes it smaller, and as readable")
   func effortForText() throws {
     let compressor = try #require(Compressor(level: 1))
-    let site = CallSite(
-      file: "f", function: "g", line: 1, column: 1, parts: [.argument(type: .string)])
     var random = SeededGenerator(seed: 53)
     let words = (0..<500).map { _ in String(random.next() % 999_999_999, radix: 36) }
     func found(_ count: Int, _ effort: TextEffort) -> (size: Int, spent: TextEffort) {
-      let records = (0..<count).map { place in
-        let text = (0..<12).map { _ in words[Int(random.next() % 500)] }.joined(separator: " ")
-        return TestRecord(ticks: UInt64(place), site: 1, words: ValueWords.argument(.text(text)))
-          .encoded(seed: 0)
+      let texts = (0..<count).map { _ in
+        (0..<12).map { _ in words[Int(random.next() % 500)] }.joined(separator: " ")
       }
       let encoder = ColumnEncoder()
       let found = ColumnRecords(
-        records, [site], compressor: compressor, effort: effort, encoder: encoder)
+        texts: texts, compressor: compressor, effort: effort, encoder: encoder)
       #expect(found.problem == nil, "\(count) records, effort \(effort)")
       return (found.payload.count, encoder.effort)
     }
@@ -238,16 +234,12 @@ import Testing
   @Test("more effort never makes text larger, also where nothing repeats")
   func moreEffortForRandomLetters() throws {
     let compressor = try #require(Compressor(level: 1))
-    let site = CallSite(
-      file: "f", function: "g", line: 1, column: 1, parts: [.argument(type: .string)])
     var random = SeededGenerator(seed: 54)
-    let records = (0..<2000).map { place in
-      let text = String(decoding: random.bytes(100).map { $0 % 26 + 97 }, as: UTF8.self)
-      return TestRecord(ticks: UInt64(place), site: 1, words: ValueWords.argument(.text(text)))
-        .encoded(seed: 0)
+    let texts = (0..<2000).map { _ in
+      String(decoding: random.bytes(100).map { $0 % 26 + 97 }, as: UTF8.self)
     }
     let sizes = [TextEffort.full, .reduced, .thorough].map { effort in
-      let found = ColumnRecords(records, [site], compressor: compressor, effort: effort)
+      let found = ColumnRecords(texts: texts, compressor: compressor, effort: effort)
       #expect(found.problem == nil)
       return found.payload.count
     }
@@ -259,8 +251,6 @@ import Testing
   func anEncoderThatIsKeptTellsOneTextFromAnother() throws {
     let encoder = ColumnEncoder()
     let compressor = try #require(Compressor(level: 1))
-    let site = CallSite(
-      file: "f", function: "g", line: 1, column: 1, parts: [.argument(type: .string)])
     func name(_ number: Int) -> String { "name \(number % 10) of a user" }
     let letters = String(repeating: "abcdefgh", count: 8 << 10)
     let frames: [[String]] = [
@@ -272,11 +262,7 @@ import Testing
       [String(letters.prefix((16 << 10) - 1))], [String(letters)],
     ]
     for (index, texts) in frames.enumerated() {
-      let records = texts.enumerated().map { place, text in
-        TestRecord(ticks: UInt64(place), site: 1, words: ValueWords.argument(.text(text)))
-          .encoded(seed: 0)
-      }
-      let found = ColumnRecords(records, [site], compressor: compressor, encoder: encoder)
+      let found = ColumnRecords(texts: texts, compressor: compressor, encoder: encoder)
       #expect(found.problem == nil, "frame \(index)")
     }
   }

@@ -73,14 +73,10 @@ import Testing
     let words = (0..<1000).map { _ in
       String((0..<Int(2 + random.next() % 8)).map { _ in letters[Int(random.next() % 16)] })
     }
-    let site = CallSite(
-      file: "f", function: "g", line: 1, column: 1, parts: [.argument(type: .string)])
-    let records = (0..<6000).map { index in
-      let text = (0..<15).map { _ in words[Int(random.next() % 1000)] }.joined(separator: " ")
-      return TestRecord(ticks: UInt64(index), site: 1, words: ValueWords.argument(.text(text)))
-        .encoded(seed: 0)
+    let texts = (0..<6000).map { _ in
+      (0..<15).map { _ in words[Int(random.next() % 1000)] }.joined(separator: " ")
     }
-    let found = ColumnRecords(records, [site], compressor: Compressor(level: 1))
+    let found = ColumnRecords(texts: texts, compressor: Compressor(level: 1))
     #expect(found.problem == nil)
     #expect(found.payload.count < 42 * 6000, "\(found.payload.count / 6000) bytes for each")
   }
@@ -90,7 +86,7 @@ import Testing
     var random = SeededGenerator(seed: 44)
     let processes = (0..<16).map { _ in random.next() % 1_000_000 }
     let lines = (0..<4000).map { _ in "process \(processes[Int(random.next() % 16)]) runs" }
-    let found = Self.texts(lines, ticks: { UInt64($0) })
+    let found = ColumnRecords(texts: lines, compressor: Compressor(level: 1))
     #expect(found.problem == nil)
     // Four bits for each.
     #expect(found.payload.count < 4000 * 5 / 8 + 250, "\(found.payload.count)")
@@ -100,27 +96,17 @@ import Testing
   func timesThatComeAtOnePaceTakeWhatTheirNoiseTakes() {
     var random = SeededGenerator(seed: 45)
     // One in 32 is late, so that the next comes early.
-    let noise = (0..<2000).map { _ in random.next() % (random.next() % 32 == 0 ? 1 << 18 : 1 << 10)
+    let noise = (0..<2000).map { _ in
+      random.next() % (random.next() % 32 == 0 ? 1 << 18 : 1 << 10)
     }
-    let lines = noise.map { _ in "the same" }
     let sizes = [TextEffort.full, .thorough].map { effort in
-      let found = Self.texts(lines, ticks: { UInt64($0) << 24 + noise[$0] }, effort)
+      let found = ColumnRecords(
+        texts: noise.map { _ in "the same" }, ticks: { UInt64($0) << 24 + noise[$0] },
+        compressor: Compressor(level: 1), effort: effort)
       #expect(found.problem == nil)
       return found.payload.count
     }
     #expect(sizes[1] < sizes[0] * 9 / 10, "\(sizes)")
-  }
-
-  private static func texts(
-    _ lines: [String], ticks: (Int) -> UInt64, _ effort: TextEffort = .full
-  ) -> ColumnRecords {
-    let site = CallSite(
-      file: "f", function: "g", line: 1, column: 1, parts: [.argument(type: .string)])
-    let records = lines.enumerated().map { index, line in
-      TestRecord(ticks: ticks(index), site: 1, words: ValueWords.argument(.text(line)))
-        .encoded(seed: 0)
-    }
-    return ColumnRecords(records, [site], compressor: Compressor(level: 1), effort: effort)
   }
 
   @Test("a single record is no larger than its row") func aSingleRecordIsNoLargerThanItsRow() {
