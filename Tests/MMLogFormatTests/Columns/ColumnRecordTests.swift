@@ -212,13 +212,13 @@ import Testing
     let compressor = try #require(Compressor(level: 1))
     var random = SeededGenerator(seed: 53)
     let words = (0..<500).map { _ in String(random.next() % 999_999_999, radix: 36) }
+    let texts = (0..<2000).map { _ in
+      (0..<12).map { _ in words[Int(random.next() % 500)] }.joined(separator: " ")
+    }
     func found(_ count: Int, _ effort: TextEffort) -> (size: Int, spent: TextEffort) {
-      let texts = (0..<count).map { _ in
-        (0..<12).map { _ in words[Int(random.next() % 500)] }.joined(separator: " ")
-      }
       let encoder = ColumnEncoder()
       let found = ColumnRecords(
-        texts: texts, compressor: compressor, effort: effort, encoder: encoder)
+        texts: Array(texts.prefix(count)), compressor: compressor, effort: effort, encoder: encoder)
       #expect(found.problem == nil, "\(count) records, effort \(effort)")
       return (found.payload.count, encoder.effort)
     }
