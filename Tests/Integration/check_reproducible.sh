@@ -3,12 +3,12 @@
 #
 #   check_reproducible.sh TREE     what Tools/release has made of the commit that is checked out
 #
-# Takes as long as Tools/release. Exit status 1: files differ; each is a line.
+# Takes as long as Tools/release. Exit status 1: files differ; each is a line, and both releases are kept.
 set -euo pipefail
 tree=$(realpath "$1")
 project=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap '[[ -e $work/kept ]] || rm -rf "$work"' EXIT
 
 git clone --quiet "$project" "$work/elsewhere"
 "$work/elsewhere/Tools/release" "$work/tree" >"$work/log" 2>&1 || { tail -n 20 "$work/log"; exit 1; }
@@ -17,5 +17,9 @@ git clone --quiet "$project" "$work/elsewhere"
 failed=0
 diff --recursive --brief "$tree" "$work/tree" || failed=1
 diff --recursive --brief "$work/packages" "$work/packages-elsewhere" || failed=1
-((failed)) || echo "ok       both releases have the same bytes"
-exit $failed
+if ((failed)); then
+  touch "$work/kept"
+  echo "kept in $work: what was built in the clone, its release, and the packages of both" >&2
+  exit 1
+fi
+echo "ok       both releases have the same bytes"
