@@ -87,8 +87,7 @@ extension LiteralRecord {
     let site = NewCallSite(
       hash: parts.hash.value, parts: parts, file, function, line: line, column: column)
     let tail = cursor.identity(label, level, [])
-    return withUnsafePointer(to: site) {
-      LogCall.commit(cursor.writer, cursor.start, cursor.next, cursor.checksum, tail, $0) != nil
-    }
+    let (start, next) = (cursor.start, cursor.next)
+    return LogCall.commit(cursor.writer, start, next, cursor.checksum, tail, site) != nil
   }
 }

@@ -75,10 +75,7 @@ extension Logger {
       store.countLossWithoutRing(level)
       return false
     }
-    let cause = withUnsafePointer(to: NewCallSite(statement.pointee)) {
-      lanes.record(shared, level, $0, values, session)
-    }
-    switch cause {
+    switch lanes.record(shared, level, NewCallSite(statement.pointee), values, session) {
     case nil: return true
     // The ring may be gone.
     case .noRing: store.countLossWithoutRing(level)

@@ -208,9 +208,7 @@ extension RecordCursor {
           let site = NewCallSite(
             hash: hash, parts: parts, file: UnsafeRawBufferPointer(file),
             function: UnsafeRawBufferPointer(function), line: line, column: 0)
-          return withUnsafePointer(to: site) {
-            LogCall.commit(writer, start, next, checksum, tail, $0) ?? 0
-          }
+          return LogCall.commit(writer, start, next, checksum, tail, site) ?? 0
         }
       }
     }

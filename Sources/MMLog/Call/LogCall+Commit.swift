@@ -18,7 +18,7 @@ extension LogCall {
   static func commit(
     _ writer: UnsafeMutablePointer<mmlog_writer>, _ start: UnsafeMutablePointer<UInt64>,
     _ next: UnsafeMutablePointer<UInt64>, _ checksum: UInt64, _ tail: UInt64,
-    _ site: UnsafePointer<NewCallSite>
+    _ site: NewCallSite
   ) -> UInt64? {
     let flags = UInt8(truncatingIfNeeded: tail >> RecordLayout.flagsShift)
     let cursor = RecordCursor(writer, start, next, checksum: checksum, flags: flags)
@@ -37,7 +37,7 @@ extension LogCall {
     let number = session.number(of: site, isNested: isNested)
     if let number {
       record.identity |= number
-      if !isNested { remember(writer, site.pointee.hash, number) }
+      if !isNested { remember(writer, site.hash, number) }
     } else if !record.appendCallSite(site, of: session.ring.identity.session) {
       lose(.tooLarge, level, writer, session)
       return nil
@@ -331,9 +331,9 @@ struct UnfinishedRecord {
   ///
   /// - Returns: False if there is no room here either.
   mutating func appendCallSite(
-    _ site: UnsafePointer<NewCallSite>, of session: SessionID
+    _ site: NewCallSite, of session: SessionID
   ) -> Bool {
-    let maximum = site.pointee.largestEntry + wordSize
+    let maximum = site.largestEntry + wordSize
     let writer = cursor.writer
     if UnsafeMutableRawPointer(cursor.next) + maximum
       > UnsafeMutableRawPointer(writer.pointee.limit)
@@ -345,7 +345,7 @@ struct UnfinishedRecord {
     }
     let target = cursor.next
     var entry = EntryWriter(into: UnsafeMutableRawBufferPointer(start: target, count: maximum))
-    site.pointee.write(into: &entry, id: 0)
+    site.write(into: &entry, id: 0)
     let seed = checksumSeed(session: session, generation: 0)
     guard let end = entry.finish(kind: RecordLayout.callSiteKind, seed: seed) else { return false }
     target.pointee = end.header
@@ -422,11 +422,11 @@ extension Session {
   ///   for. It may in other cases too, as when a signal handler runs while a label is added: hence
   ///   never for long.
   /// - Returns: nil if there is no room for it, or the lock is not to be had.
-  func number(of site: UnsafePointer<NewCallSite>, isNested: Bool) -> UInt64? {
+  func number(of site: NewCallSite, isNested: Bool) -> UInt64? {
     // A quarter of the area is for labels, which cannot travel in a record.
     number(
-      ofKind: RecordLayout.callSiteKind, site.pointee.hash, isNested: isNested, leaving: { $0 / 4 }
-    ) { site.pointee.write(into: &$0, id: $1) }
+      ofKind: RecordLayout.callSiteKind, site.hash, isNested: isNested, leaving: { $0 / 4 }
+    ) { site.write(into: &$0, id: $1) }
   }
 
   /// The number of a call site or a key set by its hash; see the form for call sites.

@@ -111,12 +111,8 @@ extension RecordCursor {
     guard slot.pointee.hash == hash else {
       let known = writer.commitKnown(start, next, checksum, tail, hash)
       if known != 0 { return known }
-      // Copied here and now: a value whose address is taken nowhere else stays out of memory on
-      // the usual path.
-      let site = site()
-      return withUnsafePointer(to: site) {
-        LogCall.commit(writer, start, next, checksum, tail, $0) ?? 0
-      }
+      // Not by a pointer: who takes one has the compiler guard the stack, on the usual path, too.
+      return LogCall.commit(writer, start, next, checksum, tail, site()) ?? 0
     }
     let words = LeadingWords(
       kind: RecordLayout.recordKind, ticks: mmlog_ticks(), identity: tail | slot.pointee.site)

@@ -51,13 +51,13 @@ final class SignalLanes: @unchecked Sendable {
   /// - Returns: Why it could not be written; nil if it is in the ring.
   func record(
     _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level,
-    _ site: UnsafePointer<NewCallSite>, _ values: UnsafeBufferPointer<mmlog_value>,
+    _ site: NewCallSite, _ values: UnsafeBufferPointer<mmlog_value>,
     _ session: Session
   ) -> LossLedger.Cause? {
     // A length and padding for each value, and a word to spare, with which nothing is moved.
     let room =
       (RecordLayout.bodyWord + 4 + 2 * values.count) * wordSize + Self.longestText
-      + site.pointee.largestEntry
+      + site.largestEntry
     guard room <= session.ring.largestRecord else { return .tooLarge }
     let lane: UnsafeMutablePointer<mmlog_writer>
     switch acquire(room, label, session) {
