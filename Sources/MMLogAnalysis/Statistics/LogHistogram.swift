@@ -96,12 +96,11 @@ public struct LogHistogram {
 
 /// `5 s`, `30 min`, `7 d`
 func duration(_ nanoseconds: Int64) -> String {
-  let units: [(Int64, String)] = [
-    (86_400_000_000_000, "d"), (3_600_000_000_000, "h"), (60_000_000_000, "min"),
-    (1_000_000_000, "s"), (1_000_000, "ms"), (1000, "µs"),
-  ]
-  for (unit, name) in units where nanoseconds >= unit && nanoseconds % unit == 0 {
-    return "\(nanoseconds / unit) \(name)"
-  }
-  return "\(nanoseconds) ns"
+  let unit = durationUnits.first { nanoseconds >= $0.length && nanoseconds % $0.length == 0 }
+  return unit.map { "\(nanoseconds / $0.length) \($0.name)" } ?? "\(nanoseconds) ns"
 }
+
+private let durationUnits: [(length: Int64, name: String)] = [
+  (86_400_000_000_000, "d"), (3_600_000_000_000, "h"), (60_000_000_000, "min"),
+  (1_000_000_000, "s"), (1_000_000, "ms"), (1000, "µs"),
+]
