@@ -21,31 +21,21 @@ extension Ring {
     base + geometry.offset(ofSegment: index)
   }
 
+  /// A segment, for its header. Async-signal-safe.
+  func segment(_ index: Int) -> MappedSegment { MappedSegment(address(ofSegment: index)) }
+
   /// A segment's header as it stands now; nil for one that cannot be read. Async-signal-safe.
-  ///
-  /// Copied by atomic loads: its thread may be sealing the segment.
   func header(ofSegment index: Int) -> SegmentHeader? {
-    let words = address(ofSegment: index).assumingMemoryBound(to: UInt64.self)
-    // A word more than the header has: a segment is larger than its header.
-    let size = SegmentLayout.size + wordSize
-    return withUnsafeTemporaryAllocation(byteCount: size, alignment: wordSize) { copy in
-      // Not `for in`: see LogCall.freeWriter.
-      var word = 0
-      while word < size / wordSize {
-        copy.storeBytes(
-          of: mmlog_load_relaxed_u64(words + word), toByteOffset: word * wordSize, as: UInt64.self)
-        word += 1
-      }
-      return try? SegmentHeader(UnsafeRawBufferPointer(copy), size: geometry.segmentSize)
-    }
+    segment(index).header(size: geometry.segmentSize)
   }
 
   /// The same of a segment that is in use; nil for one that is free, or that a thread is just
   /// opening.
   func openHeader(ofSegment index: Int) -> SegmentHeader? {
     // The state is stored last, and loaded first.
-    guard state(ofSegment: index) != SegmentLayout.stateFree,
-      let header = header(ofSegment: index), !header.isFree
+    let segment = segment(index)
+    guard segment.state != SegmentLayout.stateFree,
+      let header = segment.header(size: geometry.segmentSize), !header.isFree
     else { return nil }
     return header
   }
@@ -81,30 +71,24 @@ extension Ring {
   var largestRecord: Int { geometry.segmentSize - SegmentLayout.size }
 
   /// Opens a free segment for a thread, or gives nil if there is none. Async-signal-safe.
-  func openSegment(for thread: borrowing SegmentOwner) -> OpenSegment? {
+  func openSegment(for owner: SegmentOwner) -> OpenSegment? {
     guard let index = pool.take() else { return nil }
     streams?.noteTaken()
-    let segment = address(ofSegment: index)
     let generation = generationsStarted.add(1, ordering: .acquiringAndReleasing).newValue
     if generation >= wakingGeneration.load(ordering: .relaxed) { eventCounts.requestPass() }
-    // From here on stores alone: memory that the drainer has just cleaned is far away, and neither
-    // a load nor an atomic operation is to wait for it. First what the last use has left: a header
-    // whose checksum is right counts, also while its state says that the segment is free.
-    store(place: 0, SegmentLayout.end, checksum: SegmentLayout.endChecksum, ofSegment: index)
-    store(generation: generation, ofSegment: index)
-    store(
-      place: SegmentLayout.size, SegmentLayout.archived, checksum: SegmentLayout.archivedChecksum,
-      ofSegment: index)
+    let start = address(ofSegment: index)
+    let segment = MappedSegment(start)
     let stream = streams?.use(ofSegment: index)
-    thread.write(into: segment, generation, stream: stream?.number ?? 0)
+    segment.write(owner, generation: generation, stream: stream?.number ?? 0)
     TestPoint.reach(.segmentOpening)
-    store(state: SegmentLayout.stateOpen, ofSegment: index)
+    segment.open()
     // Behind the header and before the first record: where it stands, there was a header.
     let seed = checksumSeed(session: identity.session, generation: generation)
-    store(use: SegmentUse.word(SegmentLayout.size, seed: seed), ofSegment: index)
-    let memory = segment.assumingMemoryBound(to: UInt8.self)
+    let header = SegmentLayout.size
+    store(use: SegmentUse.word(header, seed: seed), ofSegment: index)
+    let memory = start.assumingMemoryBound(to: UInt8.self)
     return OpenSegment(
-      index: index, generation: generation, cursor: memory + SegmentLayout.size,
+      index: index, generation: generation, cursor: memory + header,
       limit: memory + geometry.segmentSize, seed: seed, streamDistance: stream?.distance ?? 0)
   }
 
@@ -112,11 +96,11 @@ extension Ring {
   ///
   /// - Parameter end: Where its records end.
   func seal(segment index: Int, end: UnsafeMutablePointer<UInt8>) {
-    let segment = address(ofSegment: index)
-    let offset = UnsafeMutableRawPointer(end) - segment
-    store(place: offset, SegmentLayout.end, checksum: SegmentLayout.endChecksum, ofSegment: index)
+    let start = address(ofSegment: index)
+    let segment = MappedSegment(start)
+    segment.note(end: UnsafeMutableRawPointer(end) - start)
     TestPoint.reach(.segmentSealing)
-    store(state: SegmentLayout.stateSealed, ofSegment: index)
+    segment.seal()
     pool.seal(index)
   }
 
@@ -156,13 +140,7 @@ extension Ring {
   }
 
   /// Notes that all records before `offset` are in an archive.
-  func publish(archived offset: Int, ofSegment index: Int) {
-    // A crash between the two leaves a place that cannot be determined; which records are archived,
-    // frames say too.
-    store(
-      place: offset, SegmentLayout.archived, checksum: SegmentLayout.archivedChecksum,
-      ofSegment: index)
-  }
+  func publish(archived offset: Int, ofSegment index: Int) { segment(index).note(archived: offset) }
 
   /// Notes that the flight records before `offset` of a generation are in an archive, or too old
   /// for one.
@@ -187,29 +165,14 @@ extension Ring {
     (base + geometry.use(ofSegment: index)).assumingMemoryBound(to: UInt64.self)
   }
 
-  /// Stores one of the places that change while the rest of a segment's header stays, and its
-  /// complement.
-  private func store(place: Int, _ offset: Int, checksum: Int, ofSegment index: Int) {
-    let segment = address(ofSegment: index)
-    let place = UInt32(place)
-    mmlog_store_release_u32((segment + offset).assumingMemoryBound(to: UInt32.self), place)
-    mmlog_store_release_u32((segment + checksum).assumingMemoryBound(to: UInt32.self), ~place)
-  }
-
   /// Empties a segment that was acquired, and gives it back.
-  ///
-  /// Writing zeros takes the page faults that a write-back has made due, in place of the next
-  /// caller.
   func free(segment index: Int) {
-    let segment = address(ofSegment: index)
+    let segment = segment(index)
     forget(UInt64(pool.takeFlightCount(index)))
     store(use: 0, ofSegment: index)
-    store(state: SegmentLayout.stateFree, ofSegment: index)
+    segment.beginEmptying()
     TestPoint.reach(.segmentFreeing)
-    store(generation: 0, ofSegment: index)
-    // To the very end: a record that was begun and then moved elsewhere reaches past the last one.
-    (segment + SegmentLayout.size).initializeMemory(
-      as: UInt8.self, repeating: 0, count: geometry.segmentSize - SegmentLayout.size)
+    segment.empty(size: geometry.segmentSize)
     TestPoint.reach(.segmentFreed)
     pool.give(back: index)
     if let streams { streams.noteFreed() } else { eventCounts.segmentFreed() }
@@ -233,64 +196,5 @@ extension Ring {
   }
 
   /// The generation in a segment's header; 0 while it is free.
-  func generation(ofSegment index: Int) -> UInt64 {
-    let address = address(ofSegment: index) + SegmentLayout.generation
-    return mmlog_load_relaxed_u64(address.assumingMemoryBound(to: UInt64.self))
-  }
-
-  /// The state in a segment's header, with acquire order.
-  func state(ofSegment index: Int) -> UInt32 {
-    let address = address(ofSegment: index) + SegmentLayout.state
-    return mmlog_load_acquire_u32(address.assumingMemoryBound(to: UInt32.self))
-  }
-
-  private func store(generation: UInt64, ofSegment index: Int) {
-    let address = address(ofSegment: index) + SegmentLayout.generation
-    mmlog_store_relaxed_u64(address.assumingMemoryBound(to: UInt64.self), generation)
-  }
-
-  private func store(state: UInt32, ofSegment index: Int) {
-    let address = address(ofSegment: index) + SegmentLayout.state
-    mmlog_store_release_u32(address.assumingMemoryBound(to: UInt32.self), state)
-  }
-}
-
-/// Who a segment is opened for, as its header will say.
-struct SegmentOwner {
-  var ordinal: UInt32
-  var threadID: UInt32
-  /// 16 bytes, zero-padded.
-  var name: (UInt64, UInt64)
-  /// Who numbers its entries, and the number of the first one.
-  var writer: UInt32
-  var firstNumber: UInt64
-
-  /// Writes what a header has a checksum of, but for the generation, and that checksum, which is
-  /// made of the words as they are stored: see `segmentChecksum`. Async-signal-safe.
-  func write(into segment: UnsafeMutableRawPointer, _ generation: UInt64, stream: UInt64) {
-    var checksum = mmlog_crc32c_word(UInt64(UInt32.max), generation)
-    let thread = UInt64(ordinal) | UInt64(threadID) << 32
-    Self.store(thread, in: segment, SegmentLayout.threadOrdinal, &checksum)
-    Self.store(name.0, in: segment, SegmentLayout.threadName, &checksum)
-    Self.store(name.1, in: segment, SegmentLayout.threadName + wordSize, &checksum)
-    Self.store(firstNumber, in: segment, SegmentLayout.firstNumber, &checksum)
-    Self.store(UInt64(writer), in: segment, SegmentLayout.writer, &checksum)
-    Self.store(stream, in: segment, SegmentLayout.stream, &checksum)
-    // Not `for in`: see LogCall.freeWriter.
-    var rest = SegmentLayout.stream + wordSize
-    while rest < SegmentLayout.size {
-      Self.store(0, in: segment, rest, &checksum)
-      rest += wordSize
-    }
-    segment.storeBytes(
-      of: ~UInt32(truncatingIfNeeded: checksum), toByteOffset: SegmentLayout.checksum,
-      as: UInt32.self)
-  }
-
-  private static func store(
-    _ word: UInt64, in segment: UnsafeMutableRawPointer, _ offset: Int, _ checksum: inout UInt64
-  ) {
-    checksum = mmlog_crc32c_word(checksum, word)
-    segment.storeBytes(of: word, toByteOffset: offset, as: UInt64.self)
-  }
+  func generation(ofSegment index: Int) -> UInt64 { segment(index).generation }
 }

@@ -17,7 +17,7 @@ package func crc32cState(_ state: UInt32, _ bytes: UnsafeRawBufferPointer) -> UI
 package func checksumSeed(session: SessionID, generation: UInt64) -> UInt32 {
   let (low, high) = session.words
   return withUnsafeBytes(of: (low.littleEndian, high.littleEndian, generation.littleEndian)) {
-    crc32c($0)
+    ~mmlog_crc32c_words(.max, $0.baseAddress, 3)
   }
 }
 
