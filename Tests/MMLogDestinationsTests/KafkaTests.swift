@@ -136,10 +136,10 @@ import Testing
     settings.timeout = .seconds(2)
     let shipper = try Shipper(
       of: folder.path, as: "test", to: KafkaDestination(settings), configuration: configuration)
-    cluster.isUp = false
+    try cluster.setDown()
     async let all = shipper.shipAll()
     while shipper.statistics.retried == 0 { try await Task.sleep(for: .milliseconds(5)) }
-    cluster.isUp = true
+    cluster.setUp()
     #expect(try await all)
     let ids = LogReader(paths: [folder.path], after: LogReader.Cursor()).compactMap {
       if case .record(let record) = $0 { record.id.map { "\($0)" } } else { nil }
@@ -179,6 +179,7 @@ import Testing
 final class KafkaCluster {
   private let handle: OpaquePointer?
   private let cluster: OpaquePointer?
+  private var held: HeldPort?
   let brokers: String
 
   init(topic: String, partitions: CInt) throws {
@@ -197,13 +198,16 @@ final class KafkaCluster {
     rd_kafka_mock_push_request_errors_array(cluster, 0, errors.count, errors)
   }
 
-  /// Whether the broker takes connections.
-  var isUp = true {
-    didSet {
-      _ =
-        isUp
-        ? rd_kafka_mock_broker_set_up(cluster, 1) : rd_kafka_mock_broker_set_down(cluster, 1)
-    }
+  /// Has the broker take no connections until ``setUp()``.
+  func setDown() throws {
+    rd_kafka_mock_broker_set_down(cluster, 1)
+    // Were its port another's meanwhile, librdkafka would abort.
+    held = try HeldPort(UInt16(port) ?? 0)
+  }
+
+  func setUp() {
+    rd_kafka_mock_broker_set_up(cluster, 1)
+    held = nil
   }
 
   /// The broker's port.

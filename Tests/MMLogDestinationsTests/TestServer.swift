@@ -88,20 +88,36 @@ enum Program {
 }
 
 /// A port of loopback that nobody had a moment ago, for programs that cannot say which they took.
-func unusedPort() throws -> UInt16 {
-  let descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
-  defer { close(descriptor) }
-  var address = sockaddr_in()
-  address.sin_family = sa_family_t(AF_INET)
-  address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-  var size = socklen_t(MemoryLayout<sockaddr_in>.size)
-  let status = withUnsafeMutablePointer(to: &address) { address in
-    address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-      bind(descriptor, $0, size) == 0 ? getsockname(descriptor, $0, &size) : -1
+func unusedPort() throws -> UInt16 { try HeldPort().number }
+
+/// A port of loopback that nobody else gets for as long as this is there, but whoever asks for it by
+/// number to listen there.
+final class HeldPort {
+  let number: UInt16
+  private let descriptor: CInt
+
+  /// - Parameter number: The port; default: one that nobody has.
+  init(_ number: UInt16 = 0) throws {
+    descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+    var isReused: CInt = 1
+    setsockopt(
+      descriptor, SOL_SOCKET, SO_REUSEADDR, &isReused, socklen_t(MemoryLayout<CInt>.size))
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = number.bigEndian
+    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    let descriptor = descriptor
+    var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let status = withUnsafeMutablePointer(to: &address) { address in
+      address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(descriptor, $0, size) == 0 ? getsockname(descriptor, $0, &size) : -1
+      }
     }
+    self.number = UInt16(bigEndian: address.sin_port)
+    guard status == 0 else { throw Failure("no port: errno \(errno)") }
   }
-  guard status == 0 else { throw Failure("no port: errno \(errno)") }
-  return UInt16(bigEndian: address.sin_port)
+
+  deinit { close(descriptor) }
 }
 
 /// Whether somebody listens there.

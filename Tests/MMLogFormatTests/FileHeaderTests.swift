@@ -211,6 +211,43 @@ import Testing
     }
   }
 
+  @Test("a mapped segment is at each step of a use what readers take it for")
+  func aMappedSegmentAtEachStepOfAUse() throws {
+    // Of an earlier use: sealed, with records behind the header.
+    var bytes = segment
+    for index in 128..<256 { bytes[index] = 0xAB }
+    try bytes.withUnsafeMutableBytes { bytes in
+      let mapped = MappedSegment(try #require(bytes.baseAddress))
+      func header() throws -> SegmentHeader { try #require(mapped.header(size: 256)) }
+
+      mapped.note(archived: 192)
+      mapped.beginEmptying()
+      #expect(try mapped.state == 0 && !header().isFree, "its records are archived, and there")
+      mapped.empty(size: 256)
+      #expect(try mapped.generation == 0 && header().isFree)
+      #expect(bytes[128...].allSatisfy { $0 == 0 })
+
+      let name = UnsafeRawBufferPointer(bytes).load(fromByteOffset: 24, as: (UInt64, UInt64).self)
+      let owner = SegmentOwner(
+        ordinal: 4, threadID: 1004, name: name, writer: 78, firstNumber: 1 << 40)
+      mapped.write(owner, generation: 10, stream: 6)
+      #expect(try mapped.state == 0 && !header().isFree, "the generation says it")
+      mapped.open()
+      let open = try header()
+      #expect(open.state == SegmentLayout.stateOpen && open.generation == 10)
+      #expect(open.archived == 128 && open.end == 0, "of the last use is nothing left")
+      #expect(open.thread == ThreadIdentity(ordinal: 4, id: 1004, name: "worker"))
+      #expect(open.writer == 78 && open.firstNumber == 1 << 40 && open.stream == 6)
+
+      mapped.note(archived: 200)
+      mapped.note(end: 248)
+      mapped.seal()
+      let sealed = try header()
+      #expect(sealed.state == SegmentLayout.stateSealed && !sealed.isFree)
+      #expect(sealed.archived == 200 && sealed.end == 248)
+    }
+  }
+
   private func covers(_ byte: Int) -> Bool {
     byte < 8 || (16..<40).contains(byte) || (44..<56).contains(byte) || (64..<128).contains(byte)
   }
