@@ -87,7 +87,7 @@ extension LiteralRecord {
     let site = NewCallSite(
       hash: parts.hash.value, parts: parts, file, function, line: line, column: column)
     let tail = cursor.identity(label, level, [])
-    let (start, next) = (cursor.start, cursor.next)
-    return LogCall.commit(cursor.writer, start, next, cursor.checksum, tail, site) != nil
+    return LogCall.commit(
+      cursor.writer, cursor.start, cursor.next, cursor.checksum, tail, site) != nil
   }
 }

@@ -8,7 +8,7 @@ set -euo pipefail
 tree=$(realpath "$1")
 project=$(cd "$(dirname "$0")/../.." && pwd)
 work=$(mktemp -d)
-trap '[[ -e $work/kept ]] || rm -rf "$work"' EXIT
+trap 'rm -rf "$work"' EXIT
 
 git clone --quiet "$project" "$work/elsewhere"
 "$work/elsewhere/Tools/release" "$work/tree" >"$work/log" 2>&1 || { tail -n 20 "$work/log"; exit 1; }
@@ -18,7 +18,7 @@ failed=0
 diff --recursive --brief "$tree" "$work/tree" || failed=1
 diff --recursive --brief "$work/packages" "$work/packages-elsewhere" || failed=1
 if ((failed)); then
-  touch "$work/kept"
+  trap - EXIT
   echo "kept in $work: what was built in the clone, its release, and the packages of both" >&2
   exit 1
 fi

@@ -202,9 +202,10 @@ final class KafkaCluster {
   func setDown() throws {
     rd_kafka_mock_broker_set_down(cluster, 1)
     // Were its port another's meanwhile, librdkafka would abort.
-    held = try HeldPort(UInt16(port) ?? 0)
+    held = try HeldPort(#require(UInt16(port)))
   }
 
+  /// Has it take connections again.
   func setUp() {
     rd_kafka_mock_broker_set_up(cluster, 1)
     held = nil

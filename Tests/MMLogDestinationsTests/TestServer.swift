@@ -102,10 +102,7 @@ final class HeldPort {
     var isReused: CInt = 1
     setsockopt(
       descriptor, SOL_SOCKET, SO_REUSEADDR, &isReused, socklen_t(MemoryLayout<CInt>.size))
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = number.bigEndian
-    address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+    var address = loopback(number)
     let descriptor = descriptor
     var size = socklen_t(MemoryLayout<sockaddr_in>.size)
     let status = withUnsafeMutablePointer(to: &address) { address in
@@ -120,15 +117,20 @@ final class HeldPort {
   deinit { close(descriptor) }
 }
 
-/// Whether somebody listens there.
-func isListening(_ port: UInt16) -> Bool {
-  let descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
-  defer { close(descriptor) }
+private func loopback(_ port: UInt16) -> sockaddr_in {
   var address = sockaddr_in()
   address.sin_family = sa_family_t(AF_INET)
   address.sin_port = port.bigEndian
   address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-  return withUnsafePointer(to: &address) { address in
+  return address
+}
+
+/// Whether somebody listens there.
+func isListening(_ port: UInt16) -> Bool {
+  let descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+  defer { close(descriptor) }
+  let address = loopback(port)
+  return withUnsafePointer(to: address) { address in
     address.withMemoryRebound(to: sockaddr.self, capacity: 1) {
       connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
     }

@@ -330,9 +330,7 @@ struct UnfinishedRecord {
   /// Adds the call site's entry to the record itself: there is no room for it in the dictionary.
   ///
   /// - Returns: False if there is no room here either.
-  mutating func appendCallSite(
-    _ site: NewCallSite, of session: SessionID
-  ) -> Bool {
+  mutating func appendCallSite(_ site: NewCallSite, of session: SessionID) -> Bool {
     let maximum = site.largestEntry + wordSize
     let writer = cursor.writer
     if UnsafeMutableRawPointer(cursor.next) + maximum

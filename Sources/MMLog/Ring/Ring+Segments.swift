@@ -33,9 +33,8 @@ extension Ring {
   /// opening.
   func openHeader(ofSegment index: Int) -> SegmentHeader? {
     // The state is stored last, and loaded first.
-    let segment = segment(index)
-    guard segment.state != SegmentLayout.stateFree,
-      let header = segment.header(size: geometry.segmentSize), !header.isFree
+    guard segment(index).state != SegmentLayout.stateFree,
+      let header = header(ofSegment: index), !header.isFree
     else { return nil }
     return header
   }
@@ -76,19 +75,18 @@ extension Ring {
     streams?.noteTaken()
     let generation = generationsStarted.add(1, ordering: .acquiringAndReleasing).newValue
     if generation >= wakingGeneration.load(ordering: .relaxed) { eventCounts.requestPass() }
-    let start = address(ofSegment: index)
-    let segment = MappedSegment(start)
+    let segment = segment(index)
     let stream = streams?.use(ofSegment: index)
     segment.write(owner, generation: generation, stream: stream?.number ?? 0)
     TestPoint.reach(.segmentOpening)
     segment.open()
     // Behind the header and before the first record: where it stands, there was a header.
     let seed = checksumSeed(session: identity.session, generation: generation)
-    let header = SegmentLayout.size
-    store(use: SegmentUse.word(header, seed: seed), ofSegment: index)
-    let memory = start.assumingMemoryBound(to: UInt8.self)
+    let first = SegmentLayout.size
+    store(use: SegmentUse.word(first, seed: seed), ofSegment: index)
+    let memory = segment.start.assumingMemoryBound(to: UInt8.self)
     return OpenSegment(
-      index: index, generation: generation, cursor: memory + header,
+      index: index, generation: generation, cursor: memory + first,
       limit: memory + geometry.segmentSize, seed: seed, streamDistance: stream?.distance ?? 0)
   }
 
@@ -96,9 +94,8 @@ extension Ring {
   ///
   /// - Parameter end: Where its records end.
   func seal(segment index: Int, end: UnsafeMutablePointer<UInt8>) {
-    let start = address(ofSegment: index)
-    let segment = MappedSegment(start)
-    segment.note(end: UnsafeMutableRawPointer(end) - start)
+    let segment = segment(index)
+    segment.note(end: UnsafeMutableRawPointer(end) - segment.start)
     TestPoint.reach(.segmentSealing)
     segment.seal()
     pool.seal(index)

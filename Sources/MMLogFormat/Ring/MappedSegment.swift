@@ -6,9 +6,9 @@ import CMMLogCore
 /// All of it is async-signal-safe. It is part of a log call that needs a new segment, and so stands
 /// beside the layout: a constant of another module is a call.
 package struct MappedSegment {
-  private let start: UnsafeMutableRawPointer
+  /// Where it begins, header included.
+  package let start: UnsafeMutableRawPointer
 
-  /// - Parameter start: Where the segment begins, header included.
   package init(_ start: UnsafeMutableRawPointer) { self.start = start }
 
   // MARK: - Reading
@@ -41,8 +41,8 @@ package struct MappedSegment {
 
   // MARK: - Changing
 
-  /// Writes the header of a use. Readers take the segment as used from here on, but for its
-  /// ``open()``.
+  /// Writes the header of a use, but for its state: see ``open()``. From the checksum on, readers
+  /// take the segment as used, whatever its state says.
   ///
   /// By stores alone: memory that the drainer has just cleaned is far away, and neither a load nor
   /// an atomic operation is to wait for it.
@@ -63,6 +63,7 @@ package struct MappedSegment {
     store(owner.firstNumber, SegmentLayout.firstNumber, &checksum)
     store(UInt64(owner.writer), SegmentLayout.writer, &checksum)
     store(stream, SegmentLayout.stream, &checksum)
+    // Not `for in`, as above.
     var rest = SegmentLayout.stream + wordSize
     while rest < SegmentLayout.size {
       store(0, rest, &checksum)
@@ -73,7 +74,7 @@ package struct MappedSegment {
       as: UInt32.self)
   }
 
-  /// Says that its records may be read.
+  /// Says that it is in use.
   package func open() { store(state: SegmentLayout.stateOpen) }
 
   /// Says that it gets no more records.

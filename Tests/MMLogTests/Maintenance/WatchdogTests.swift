@@ -18,11 +18,7 @@
         let events = test.store.events
         ForcedFault.block(.pwrite, on: gate, under: test.folder.path)
         test.log.info("one")
-        // On a busy machine the drainer may have stood still before, too.
-        for await event in events {
-          let silence = test.store.statistics.drainerSilence ?? .zero
-          if case .stalled = event, silence >= .milliseconds(50) { break }
-        }
+        await waitForStall(of: test.store, events, atLeast: .milliseconds(50))
         test.log.info("two")
         gate.unlock()
         for await event in events { if case .resumed = event { break } }
@@ -54,17 +50,24 @@
         try store.blockingFlush(.archive)
         require(mount.freeze())
         for index in 0..<1000 { log.info("\(index)") }
-        // On a busy machine the drainer may have stood still before, too.
-        for await event in events {
-          let silence = store.statistics.drainerSilence ?? .zero
-          if case .stalled = event, silence >= .milliseconds(100) { break }
-        }
+        await waitForStall(of: store, events, atLeast: .milliseconds(100))
         require(store.statistics.losses.isEmpty)
         require(mount.thaw())
         for await event in events { if case .resumed = event { break } }
         try store.blockingClose()
         require(Contents(mount.path).messages == ["before"] + (0..<1000).map { "\($0)" })
       }
+    }
+  }
+
+  /// Waits until the drainer is said to stand still, and does. On a busy machine it may have stood
+  /// still before, too.
+  private func waitForStall(
+    of store: LogStore, _ events: AsyncStream<LogStore.Event>, atLeast time: Duration
+  ) async {
+    for await event in events {
+      let silence = store.statistics.drainerSilence ?? .zero
+      if case .stalled = event, silence >= time { return }
     }
   }
 
