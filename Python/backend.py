@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes the wheel, for pip and for Tools/release: a zip file of the package, libmmlog.so and three lists.
 
-    MMLOG_LIBRARY=TREE/lib/libmmlog.so.0 python3 backend.py DIRECTORY      prints the wheel's name
+    MMLOG_LIBRARY=TREE/lib/libmmlog.so.1 python3 backend.py DIRECTORY      prints the wheel's name
 
 The library is $MMLOG_LIBRARY, as Tools/release makes it. The same library makes the same bytes. No package is needed.
 """
@@ -33,7 +33,7 @@ def tag(library):
 def build_wheel(directory, config_settings=None, metadata_directory=None):
     path = os.environ.get("MMLOG_LIBRARY")
     if not path:
-        sys.exit("mmlog: set MMLOG_LIBRARY to the libmmlog.so.0 that the wheel is to have; Tools/release makes it")
+        sys.exit("mmlog: set MMLOG_LIBRARY to the library that the wheel is to have; Tools/release makes it")
     library = pathlib.Path(path).read_bytes()
     kind, stem = tag(library), f"mmlog-{version()}"
     metadata = (
@@ -42,7 +42,7 @@ def build_wheel(directory, config_settings=None, metadata_directory=None):
         f"Description-Content-Type: text/markdown\n\n{(HERE / 'README.md').read_text(encoding='utf-8')}"
     )
     files = {f"mmlog/{source.name}": source.read_bytes() for source in sorted((HERE / "mmlog").glob("*.py"))}
-    files["mmlog/libmmlog.so.0"] = library
+    files[f"mmlog/{pathlib.Path(path).name}"] = library
     licenses = sorted(pathlib.Path(path).resolve().parent.parent.glob("share/doc/mmlog/LICENSE*"))
     for license in licenses or [HERE.parent / "LICENSE"]:
         files[f"{stem}.dist-info/licenses/{license.name}"] = license.read_bytes()

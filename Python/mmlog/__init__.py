@@ -285,7 +285,7 @@ class Handler(logging.Handler):
             return []
         name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
         text = record.exc_text or (self.formatter or _formatter).formatException(record.exc_info)
-        return [("exception.type", name), ("exception.message", str(value)), ("exception.stacktrace", text)]
+        return [("exception.type", name), ("exception.message", _string(value)), ("exception.stacktrace", text)]
 
     def flush(self):
         """Does nothing: a record is safe from the death of the process when its call returns. See Store.flush()."""
@@ -301,6 +301,14 @@ _immortal = {}
 _formatter = logging.Formatter()
 
 
+def _string(value):
+    """A value as text. One that fails to say what it is costs its own text, and no record."""
+    try:
+        return str(value)
+    except Exception:
+        return f"<{type(value).__name__}: str() failed>"
+
+
 def _fields(pairs):
     """Fields with the types of their values, in C. The result keeps alive what it points to."""
     kinds, members = [], []
@@ -313,7 +321,7 @@ def _fields(pairs):
         elif isinstance(value, float):
             kind = DOUBLE
         else:
-            value = bytes(value) if isinstance(value, (bytes, bytearray)) else _bytes(str(value))
+            value = bytes(value) if isinstance(value, (bytes, bytearray)) else _bytes(_string(value))
             length = len(value)
         kinds.append(kind)
         members += (_name(name), kind, length, value)

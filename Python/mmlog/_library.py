@@ -85,10 +85,14 @@ class Logger(ctypes.Structure):
     _fields_ = [("level", ctypes.c_uint32)]
 
 
+# As linkers know it: with the number of its interface.
+NAME = "libmmlog.so.1"
+
+
 def _load():
     """The library beside this file, as in a wheel; else $MMLOG_LIBRARY, or one that is installed."""
     here = os.path.dirname(os.path.abspath(__file__))
-    places = [os.environ.get("MMLOG_LIBRARY"), *sorted(glob.glob(os.path.join(here, "libmmlog.so.*"))), "libmmlog.so.0"]
+    places = [os.environ.get("MMLOG_LIBRARY"), *sorted(glob.glob(os.path.join(here, "libmmlog.so.*"))), NAME]
     problems = []
     for place in filter(None, places):
         try:
@@ -96,7 +100,7 @@ def _load():
         except OSError as error:
             problems.append(str(error))
     raise ImportError(
-        "libmmlog.so.0 cannot be loaded: install the wheel, or set MMLOG_LIBRARY to its path (" + "; ".join(problems) + ")"
+        NAME + " cannot be loaded: install the wheel, or set MMLOG_LIBRARY to its path (" + "; ".join(problems) + ")"
     )
 
 

@@ -13,6 +13,7 @@ trap 'rm -rf "$work"' EXIT
 export PKG_CONFIG_PATH=$tree/lib/pkgconfig
 failed=0
 
+pkg-config --atleast-version=1.0.0 mmlog
 read -ra flags <<<"$(pkg-config --cflags mmlog)"
 read -ra libraries <<<"$(pkg-config --libs mmlog)"
 cp "$project/Examples/CService/main.c" "$work/service.c"

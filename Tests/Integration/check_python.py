@@ -113,6 +113,23 @@ class HandlerTests(Case):
         self.assertEqual([record["body"] for record in records(self.directory)], ["kept"])
         self.assertFalse([name for name in os.listdir(self.directory) if name.endswith(".ring")])
 
+    def test_a_value_without_a_text_costs_no_record(self):
+        class Bad(Exception):
+            def __str__(self):
+                raise ValueError("not today")
+
+        with mmlog.Store(self.directory, "textless") as store:
+            log = self.logger(store)
+            log.info("extra", extra={"value": Bad(), "digits": 10**5000, "other": 1})
+            try:
+                raise Bad
+            except Bad:
+                log.exception("raised")
+        extra, raised = records(self.directory)
+        without = "<Bad: str() failed>"
+        self.assertEqual(extra["attributes"], {"value": without, "digits": "<int: str() failed>", "other": 1})
+        self.assertEqual((raised["body"], raised["attributes"]["exception.message"]), ("raised", without))
+
     def test_what_cannot_be_logged_is_said_as_by_other_handlers(self):
         class Bad:
             def __str__(self):
@@ -121,9 +138,9 @@ class HandlerTests(Case):
         with mmlog.Store(self.directory, "bad") as store:
             log = self.logger(store)
             errors, log.handlers[0].handleError = [], lambda record: errors.append(record.msg)
-            log.info("bad", extra={"value": Bad()})
+            log.info("bad %s", Bad())
             log.info("good")
-        self.assertEqual(errors, ["bad"])
+        self.assertEqual(errors, ["bad %s"])
         self.assertEqual([record["body"] for record in records(self.directory)], ["good"])
 
 
