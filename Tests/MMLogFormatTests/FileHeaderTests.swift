@@ -1,3 +1,4 @@
+import CMMLogCore
 import MMLogFormat
 import TestSupport
 import Testing
@@ -195,6 +196,7 @@ import Testing
   @Test("the use of a segment is of one generation and right or nothing")
   func theUseOfASegmentIsOfOneGenerationAndRightOrNothing() {
     let word = SegmentUse.word(128, seed: 7)
+    #expect(word == mmlog_segment_use(128, 7), "which writers store")
     let checksum = [128, 0, 0, 0].read { crc32cState(7, $0) }
     #expect(word == UInt64(checksum) << 32 | 128)
     #expect(SegmentUse.captured(word, seed: 7, segmentSize: 256) == 128)
@@ -215,33 +217,35 @@ import Testing
   func aMappedSegmentAtEachStepOfAUse() throws {
     // Of an earlier use: sealed, with records behind the header.
     var bytes = segment
-    for index in 128..<256 { bytes[index] = 0xAB }
     try bytes.withUnsafeMutableBytes { bytes in
-      let mapped = MappedSegment(try #require(bytes.baseAddress))
-      func header() throws -> SegmentHeader { try #require(mapped.header(size: 256)) }
+      let base = try #require(bytes.baseAddress)
+      let mapped = base.assumingMemoryBound(to: mmlog_segment.self)
+      func header() throws -> SegmentHeader { try SegmentHeader(UnsafeRawBufferPointer(bytes)) }
 
-      mapped.note(archived: 192)
-      mapped.beginEmptying()
-      #expect(try mapped.state == 0 && !header().isFree, "its records are archived, and there")
-      mapped.empty(size: 256)
-      #expect(try mapped.generation == 0 && header().isFree)
-      #expect(bytes[128...].allSatisfy { $0 == 0 })
+      mmlog_set_segment_archived(mapped, 192)
+      mmlog_set_segment_state(mapped, SegmentLayout.stateFree)
+      #expect(try mmlog_segment_state(mapped) == 0 && !header().isFree, "its records are there")
+      mapped.pointee.generation = 0
+      #expect(try mmlog_segment_generation(mapped) == 0 && header().isFree)
 
-      let name = UnsafeRawBufferPointer(bytes).load(fromByteOffset: 24, as: (UInt64, UInt64).self)
-      let owner = SegmentOwner(
-        ordinal: 4, threadID: 1004, name: name, writer: 78, firstNumber: 1 << 40)
-      mapped.write(owner, generation: 10, stream: 6)
-      #expect(try mapped.state == 0 && !header().isFree, "the generation says it")
-      mapped.open()
+      var use = mmlog_segment()
+      (use.generation, use.stream) = (10, 6)
+      (use.thread_ordinal, use.thread_id) = (4, 1004)
+      use.thread_name = UnsafeRawBufferPointer(bytes).load(
+        fromByteOffset: SegmentLayout.threadName, as: (UInt64, UInt64).self)
+      (use.writer, use.first_number) = (78, 1 << 40)
+      mmlog_write_segment(mapped, use)
+      #expect(try mmlog_segment_state(mapped) == 0 && !header().isFree, "the generation says it")
+      mmlog_set_segment_state(mapped, UInt32(MMLOG_SEGMENT_OPEN))
       let open = try header()
       #expect(open.state == SegmentLayout.stateOpen && open.generation == 10)
       #expect(open.archived == 128 && open.end == 0, "of the last use is nothing left")
       #expect(open.thread == ThreadIdentity(ordinal: 4, id: 1004, name: "worker"))
       #expect(open.writer == 78 && open.firstNumber == 1 << 40 && open.stream == 6)
 
-      mapped.note(archived: 200)
-      mapped.note(end: 248)
-      mapped.seal()
+      mmlog_set_segment_archived(mapped, 200)
+      mmlog_set_segment_end(mapped, 248)
+      mmlog_set_segment_state(mapped, UInt32(MMLOG_SEGMENT_SEALED))
       let sealed = try header()
       #expect(sealed.state == SegmentLayout.stateSealed && !sealed.isFree)
       #expect(sealed.archived == 200 && sealed.end == 248)

@@ -14,6 +14,7 @@
 #include "mmlog_atomic.h"
 #include "mmlog_crc32c.h"
 #include "mmlog_report.h"
+#include "mmlog_segment.h"
 #include "mmlog_system.h"
 #include "mmlog_text.h"
 #include "mmlog_ticks.h"

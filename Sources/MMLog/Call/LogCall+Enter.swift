@@ -253,7 +253,13 @@ extension Session {
 
   /// The session that a block belongs to, or nil after its end.
   static func of(_ block: ThreadBlock) -> Session? {
-    mmlog_load_session(block).map { Unmanaged<Session>.fromOpaque($0).takeUnretainedValue() }
+    unmanaged(of: block)?.takeUnretainedValue()
+  }
+
+  /// The same for who counts no references: a session is never deallocated.
+  @inline(__always)
+  static func unmanaged(of block: ThreadBlock) -> Unmanaged<Session>? {
+    mmlog_load_session(block).map { Unmanaged.fromOpaque($0) }
   }
 
   func attachThread() -> ThreadBlock? { threads.attach(to: identity) }

@@ -1,10 +1,14 @@
 import CMMLogCore
 public import CMMLogWriter
 import MMLogFormat
+import MMLogStorage
 import MMLogSystem
 
 /// Reserves memory for a record that does not fit where its thread writes: the outlined twin of the
 /// hot path's bounds tests. Everything here is async-signal-safe, and leaves errno as it was.
+///
+/// A change of segment is rare, so what it needs is far away from the processor: it is inlined into
+/// one function, calls nothing of another module, and counts no references.
 @usableFromInline
 enum WriterSpace {
   /// Where a record goes on.
@@ -19,13 +23,9 @@ enum WriterSpace {
   /// Reserves memory for a record of which nothing is written yet.
   @usableFromInline @inline(never)
   static func reserveRecord(_ writer: UnsafeMutablePointer<mmlog_writer>, _ size: Int) {
+    if changeSegment(writer, size) { return }
     let errorNumber = CurrentProcess.errorNumber
     defer { CurrentProcess.errorNumber = errorNumber }
-    if let session = Session.of(writer.pointee.thread), buildsInSegment(writer),
-      size <= session.ring.largestRecord, nextSegment(writer, session)
-    {
-      return
-    }
     useScratch(writer, size)
     if writer.pointee.limit - writer.pointee.cursor < size { useDump(writer) }
   }
@@ -41,19 +41,16 @@ enum WriterSpace {
     _ writer: UnsafeMutablePointer<mmlog_writer>, _ start: UnsafeMutablePointer<UInt64>,
     _ next: UnsafeMutablePointer<UInt64>, _ flags: UInt8, value: Int, beside: Int
   ) -> Place {
-    let errorNumber = CurrentProcess.errorNumber
-    defer { CurrentProcess.errorNumber = errorNumber }
     let cursor = RecordCursor(writer, start, next, checksum: 0, flags: flags)
     // The rest goes over its beginning.
     if writer.pointee.lost != 0 { return place(cursor, RecordLayout.bodyWord * wordSize, beside) }
     let used = cursor.size
     let size = min(used + min(value, RecordLayout.longestValue) + beside, RecordLayout.longestBody)
-    if let session = Session.of(writer.pointee.thread), buildsInSegment(writer),
-      size <= session.ring.largestRecord,
-      nextSegment(writer, session, moving: cursor.start, used)
-    {
+    if changeSegment(writer, size, moving: cursor.start, used) {
       return place(cursor, used, beside)
     }
+    let errorNumber = CurrentProcess.errorNumber
+    defer { CurrentProcess.errorNumber = errorNumber }
     let wasInScratch = writer.pointee.in_scratch != 0
     moveToScratch(writer, cursor.start, used: used, size: size)
     let room = writer.pointee.limit - writer.pointee.cursor - used
@@ -65,9 +62,19 @@ enum WriterSpace {
     return place(cursor, RecordLayout.bodyWord * wordSize, beside)
   }
 
-  /// Whether a record is built where it is to stand.
-  private static func buildsInSegment(_ writer: UnsafeMutablePointer<mmlog_writer>) -> Bool {
-    writer.pointee.in_scratch | writer.pointee.builds_beside == 0
+  /// Has a writer go on in another segment; false if none can be had, or the record is too large for
+  /// one, or is built elsewhere.
+  @inline(__always)
+  private static func changeSegment(
+    _ writer: UnsafeMutablePointer<mmlog_writer>, _ size: Int,
+    moving start: UnsafeMutablePointer<UInt64>? = nil, _ used: Int = 0
+  ) -> Bool {
+    guard writer.pointee.in_scratch | writer.pointee.builds_beside == 0,
+      let session = Session.unmanaged(of: writer.pointee.thread)
+    else { return false }
+    return session._withUnsafeGuaranteedRef {
+      size <= $0.ring.largestRecord && nextSegment(writer, $0, moving: start, used)
+    }
   }
 
   /// Has the record dropped and counted when it is committed.
@@ -90,18 +97,24 @@ enum WriterSpace {
     cursor.start = start.assumingMemoryBound(to: UInt64.self)
     cursor.next = (start + used).assumingMemoryBound(to: UInt64.self)
     cursor.checksum = UInt64(
-      mmlog_crc32c_bytes(
-        UInt32(truncatingIfNeeded: writer.pointee.seed), start + body, used - body))
+      mmlog_crc32c_words(
+        UInt32(truncatingIfNeeded: writer.pointee.seed), start + body, (used - body) / wordSize))
     let room = writer.pointee.limit - writer.pointee.cursor - used - beside
     return Place(cursor: cursor, longest: max(0, min(room, RecordLayout.longestValue)))
   }
 
+  /// Copies what is written of a record: a few words mostly, for which a call costs more.
+  @inline(__always)
   private static func copy(
     from start: UnsafeMutablePointer<UInt64>, _ used: Int, to target: UnsafeMutablePointer<UInt8>
   ) {
-    let body = RecordLayout.bodyWord * wordSize
-    (UnsafeMutableRawPointer(target) + body).copyMemory(
-      from: UnsafeMutableRawPointer(start) + body, byteCount: used - body)
+    let target = UnsafeMutableRawPointer(target).assumingMemoryBound(to: UInt64.self)
+    var word = RecordLayout.bodyWord
+    while word < used / wordSize {
+      // Atomic, or the compiler makes it that call.
+      mmlog_store_relaxed_u64(target + word, start[word])
+      word += 1
+    }
   }
 
   // MARK: - Segments
@@ -124,19 +137,20 @@ enum WriterSpace {
   ///   - used: How many bytes of it are written.
   ///   - isBrief: Whether the writer gives the segment up at once, and so may have one when as many
   ///     writers have one as may.
+  @inline(never)
   static func nextSegment(
     _ writer: UnsafeMutablePointer<mmlog_writer>, _ session: Session,
     moving start: UnsafeMutablePointer<UInt64>? = nil, _ used: Int = 0, isBrief: Bool = false
   ) -> Bool {
-    let thread = writer.pointee.thread
     let isFirst = writer.pointee.has_segment == 0
-    guard !isFirst || session.ring.pool.addHolder(isShared: isBrief || isOverflow(thread)) else {
-      return false
-    }
-    let owner = SegmentOwner(
-      ordinal: thread.pointee.ordinal, threadID: thread.pointee.thread_id,
-      name: thread.pointee.name, writer: writer.pointee.id, firstNumber: writer.pointee.number)
-    guard let segment = session.openSegment(for: owner, timeout(of: writer)) else {
+    guard
+      !isFirst
+        || session.ring.pool.addHolder(isShared: isBrief || isOverflow(writer.pointee.thread))
+    else { return false }
+    guard
+      let segment = session.ring.openSegment(for: writer)
+        ?? session.awaitSegment(for: writer, timeout(of: writer))
+    else {
       writer.pointee.has_waited = 1
       if isFirst { session.ring.pool.removeHolder() }
       return false
@@ -216,6 +230,7 @@ enum WriterSpace {
   }
 
   /// Seals the writer's segment, if it has one. It must not be in scratch memory's middle.
+  @inline(__always)
   private static func seal(_ writer: UnsafeMutablePointer<mmlog_writer>, _ ring: Ring) {
     guard writer.pointee.has_segment != 0 else { return }
     leaveScratch(writer)
@@ -324,5 +339,16 @@ enum WriterSpace {
   ) -> UnsafeMutableRawPointer? {
     guard let scratch else { return PrivateMemory.allocate(capacity) }
     return PrivateMemory.resize(scratch, from: size, to: capacity)
+  }
+}
+
+extension TestPoint {
+  /// The same as ``reach(_:)`` within a log call: nothing at all in release builds, where a function
+  /// of another module is a call although it is empty.
+  @inline(__always)
+  static func reachInCall(_ point: TestPoint) {
+    #if DEBUG
+      reach(point)
+    #endif
   }
 }

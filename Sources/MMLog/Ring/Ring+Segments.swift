@@ -1,4 +1,5 @@
 import CMMLogCore
+import CMMLogWriter
 import MMLogFormat
 import MMLogStorage
 import MMLogSystem
@@ -17,23 +18,40 @@ struct OpenSegment {
 }
 
 extension Ring {
+  // As in the geometry, of which each function is a call.
   func address(ofSegment index: Int) -> UnsafeMutableRawPointer {
-    base + geometry.offset(ofSegment: index)
+    precondition(index >= 0 && index < pool.count)
+    return base + (geometry.segmentsOffset + index * geometry.segmentSize)
   }
 
   /// A segment, for its header. Async-signal-safe.
-  func segment(_ index: Int) -> MappedSegment { MappedSegment(address(ofSegment: index)) }
+  func segment(_ index: Int) -> UnsafeMutablePointer<mmlog_segment> {
+    address(ofSegment: index).assumingMemoryBound(to: mmlog_segment.self)
+  }
 
   /// A segment's header as it stands now; nil for one that cannot be read. Async-signal-safe.
   func header(ofSegment index: Int) -> SegmentHeader? {
-    segment(index).header(size: geometry.segmentSize)
+    let words = address(ofSegment: index).assumingMemoryBound(to: UInt64.self)
+    // A word more than the header has: a segment is larger than its header.
+    let count = SegmentLayout.size / wordSize + 1
+    return withUnsafeTemporaryAllocation(byteCount: count * wordSize, alignment: wordSize) { copy in
+      // By atomic loads: its thread may be sealing the segment. Not `for in`: where nothing is
+      // optimized, an iterator allocates.
+      var word = 0
+      while word < count {
+        copy.storeBytes(
+          of: mmlog_load_relaxed_u64(words + word), toByteOffset: word * wordSize, as: UInt64.self)
+        word += 1
+      }
+      return try? SegmentHeader(UnsafeRawBufferPointer(copy), size: geometry.segmentSize)
+    }
   }
 
   /// The same of a segment that is in use; nil for one that is free, or that a thread is just
   /// opening.
   func openHeader(ofSegment index: Int) -> SegmentHeader? {
     // The state is stored last, and loaded first.
-    guard segment(index).state != SegmentLayout.stateFree,
+    guard mmlog_segment_state(segment(index)) != SegmentLayout.stateFree,
       let header = header(ofSegment: index), !header.isFree
     else { return nil }
     return header
@@ -67,37 +85,57 @@ extension Ring {
   }
 
   /// The maximum number of bytes that one record can have without being fragmented.
-  var largestRecord: Int { geometry.segmentSize - SegmentLayout.size }
+  var largestRecord: Int { geometry.segmentSize - MemoryLayout<mmlog_segment>.size }
 
-  /// Opens a free segment for a thread, or gives nil if there is none. Async-signal-safe.
-  func openSegment(for owner: SegmentOwner) -> OpenSegment? {
+  /// Opens a free segment for a writer, or gives nil if there is none. Async-signal-safe, and
+  /// leaves errno as it was.
+  @inline(__always)
+  func openSegment(for writer: UnsafeMutablePointer<mmlog_writer>) -> OpenSegment? {
     guard let index = pool.take() else { return nil }
     streams?.noteTaken()
     let generation = generationsStarted.add(1, ordering: .acquiringAndReleasing).newValue
     if generation >= wakingGeneration.load(ordering: .relaxed) { eventCounts.requestPass() }
     let segment = segment(index)
     let stream = streams?.use(ofSegment: index)
-    segment.write(owner, generation: generation, stream: stream?.number ?? 0)
-    TestPoint.reach(.segmentOpening)
-    segment.open()
+    mmlog_write_segment(segment, use(by: writer, generation, stream: stream?.number ?? 0))
+    TestPoint.reachInCall(.segmentOpening)
+    mmlog_set_segment_state(segment, UInt32(MMLOG_SEGMENT_OPEN))
     // Behind the header and before the first record: where it stands, there was a header.
-    let seed = checksumSeed(session: identity.session, generation: generation)
-    let first = SegmentLayout.size
-    store(use: SegmentUse.word(first, seed: seed), ofSegment: index)
-    let memory = segment.start.assumingMemoryBound(to: UInt8.self)
+    let seed = ~UInt32(truncatingIfNeeded: mmlog_crc32c_word(seedState, generation))
+    let first = MemoryLayout<mmlog_segment>.size
+    mmlog_store_release_u64(use(ofSegment: index), mmlog_segment_use(UInt32(first), seed))
+    let memory = UnsafeMutableRawPointer(segment).assumingMemoryBound(to: UInt8.self)
     return OpenSegment(
       index: index, generation: generation, cursor: memory + first,
       limit: memory + geometry.segmentSize, seed: seed, streamDistance: stream?.distance ?? 0)
   }
 
+  @inline(__always)
+  private func use(
+    by writer: UnsafeMutablePointer<mmlog_writer>, _ generation: UInt64, stream: UInt64
+  ) -> mmlog_segment {
+    let thread = writer.pointee.thread
+    var use = mmlog_segment()
+    use.generation = generation
+    use.thread_ordinal = thread.pointee.ordinal
+    use.thread_id = thread.pointee.thread_id
+    use.thread_name = thread.pointee.name
+    use.writer = writer.pointee.id
+    use.first_number = writer.pointee.number
+    use.stream = stream
+    return use
+  }
+
   /// Says that a segment gets no more records. Async-signal-safe.
   ///
   /// - Parameter end: Where its records end.
+  @inline(__always)
   func seal(segment index: Int, end: UnsafeMutablePointer<UInt8>) {
     let segment = segment(index)
-    segment.note(end: UnsafeMutableRawPointer(end) - segment.start)
-    TestPoint.reach(.segmentSealing)
-    segment.seal()
+    mmlog_set_segment_end(
+      segment, UInt32(truncatingIfNeeded: UnsafeRawPointer(end) - UnsafeRawPointer(segment)))
+    TestPoint.reachInCall(.segmentSealing)
+    mmlog_set_segment_state(segment, UInt32(MMLOG_SEGMENT_SEALED))
     pool.seal(index)
   }
 
@@ -137,13 +175,15 @@ extension Ring {
   }
 
   /// Notes that all records before `offset` are in an archive.
-  func publish(archived offset: Int, ofSegment index: Int) { segment(index).note(archived: offset) }
+  func publish(archived offset: Int, ofSegment index: Int) {
+    mmlog_set_segment_archived(segment(index), UInt32(offset))
+  }
 
   /// Notes that the flight records before `offset` of a generation are in an archive, or too old
   /// for one.
   func publish(captured offset: Int, ofSegment index: Int, generation: UInt64) {
     let seed = checksumSeed(session: identity.session, generation: generation)
-    store(use: SegmentUse.word(offset, seed: seed), ofSegment: index)
+    mmlog_store_release_u64(use(ofSegment: index), SegmentUse.word(offset, seed: seed))
   }
 
   /// Up to where that was noted of a generation; where its first record is, if it was not.
@@ -154,22 +194,22 @@ extension Ring {
       ?? SegmentLayout.size
   }
 
-  private func store(use word: UInt64, ofSegment index: Int) {
-    mmlog_store_release_u64(use(ofSegment: index), word)
-  }
-
   private func use(ofSegment index: Int) -> UnsafeMutablePointer<UInt64> {
-    (base + geometry.use(ofSegment: index)).assumingMemoryBound(to: UInt64.self)
+    (base + (geometry.usesOffset + index * wordSize)).assumingMemoryBound(to: UInt64.self)
   }
 
   /// Empties a segment that was acquired, and gives it back.
   func free(segment index: Int) {
     let segment = segment(index)
     forget(UInt64(pool.takeFlightCount(index)))
-    store(use: 0, ofSegment: index)
-    segment.beginEmptying()
+    mmlog_store_release_u64(use(ofSegment: index), 0)
+    mmlog_set_segment_state(segment, SegmentLayout.stateFree)
     TestPoint.reach(.segmentFreeing)
-    segment.empty(size: geometry.segmentSize)
+    mmlog_store_relaxed_u64(&segment.pointee.generation, 0)
+    // Zeros take the page faults that a write-back has made due, in place of the next caller. To the
+    // very end: a record that was begun and then moved elsewhere reaches past the last one.
+    (UnsafeMutableRawPointer(segment) + SegmentLayout.size).initializeMemory(
+      as: UInt8.self, repeating: 0, count: geometry.segmentSize - SegmentLayout.size)
     TestPoint.reach(.segmentFreed)
     pool.give(back: index)
     if let streams { streams.noteFreed() } else { eventCounts.segmentFreed() }
@@ -193,5 +233,5 @@ extension Ring {
   }
 
   /// The generation in a segment's header; 0 while it is free.
-  func generation(ofSegment index: Int) -> UInt64 { segment(index).generation }
+  func generation(ofSegment index: Int) -> UInt64 { mmlog_segment_generation(segment(index)) }
 }

@@ -30,6 +30,8 @@ final class Ring: @unchecked Sendable {
     min(RowBuilder.targetSize, max(1, pool.count / 4) * geometry.segmentSize)
   }
   let eventCounts: RingEventCounts
+  /// Where the seeds of generations start: see ``checksumSeed(session:generation:)``.
+  let seedState: UInt64
   let base: UnsafeMutableRawPointer
   private var mapping: Mapping?
   /// Whose first store would still cost a fault. The drainer's.
@@ -86,6 +88,7 @@ final class Ring: @unchecked Sendable {
     self.identity = identity
     pool = SegmentPool(count: geometry.segmentCount, needsStreams: cipher != nil)
     eventCounts = RingEventCounts()
+    seedState = UInt64(identity.session.seedState)
     self.archiveLevel = archiveLevel
     self.spanCapture = spanCapture
     self.geometry = geometry

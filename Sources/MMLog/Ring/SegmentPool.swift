@@ -99,6 +99,7 @@ final class SegmentPool: @unchecked Sendable {
   func removeHolder() { holders.subtract(1, ordering: .relaxed) }
 
   /// Takes a free segment and makes it open, or gives nil if there is none.
+  @inline(__always)
   func take() -> Int? {
     guard let index = pop(head) else { return nil }
     // With all bits of the status set, one more carries into the count of its uses.
@@ -165,6 +166,7 @@ final class SegmentPool: @unchecked Sendable {
   }
 
   /// Says that an open segment will get no more records.
+  @inline(__always)
   func seal(_ index: Int) { set(index, .sealed) }
 
   /// Acquires a sealed segment for draining or discarding; false if another has it.
@@ -279,6 +281,7 @@ final class SegmentPool: @unchecked Sendable {
   }
 
   /// For whoever has the segment.
+  @inline(__always)
   private func set(_ index: Int, _ status: Status) {
     let word = mmlog_load_relaxed_u32(words + index)
     mmlog_store_release_u32(words + index, word & ~Self.statusMask | status.rawValue)

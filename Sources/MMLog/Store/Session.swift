@@ -92,22 +92,28 @@ final class Session: Sendable {
     case full
   }
 
-  /// Opens a segment for a thread, as the policy for a full ring says. Async-signal-safe.
-  func openSegment(for owner: SegmentOwner, _ timeout: Timeout) -> OpenSegment? {
-    if let segment = takeSegment(for: owner) ?? takeMade(for: owner, timeout) { return segment }
+  /// Opens a segment for a writer that found none free, as the policy for a full ring says.
+  /// Async-signal-safe, and leaves errno as it was.
+  @inline(never)
+  func awaitSegment(
+    for writer: UnsafeMutablePointer<mmlog_writer>, _ timeout: Timeout
+  ) -> OpenSegment? {
+    let errorNumber = CurrentProcess.errorNumber
+    defer { CurrentProcess.errorNumber = errorNumber }
+    if let segment = takeRecycled(for: writer) ?? takeMade(for: writer, timeout) { return segment }
     ring.eventCounts.requestPass()
     switch policy {
     case .wait:
-      return ring.eventCounts.wait(atMost: waitingTime(timeout)) { takeSegment(for: owner) }
+      return ring.eventCounts.wait(atMost: waitingTime(timeout)) {
+        take(for: writer) ?? takeRecycled(for: writer)
+      }
     case .dropNewest: return nil
     case .overwriteOldest:
       // Again if another thread took what was discarded.
       for _ in 0..<16 where ring.discardOldest() {
-        if let segment = ring.openSegment(for: owner) ?? takeMade(for: owner, timeout) {
-          return segment
-        }
+        if let segment = take(for: writer) ?? takeMade(for: writer, timeout) { return segment }
       }
-      return ring.openSegment(for: owner)
+      return take(for: writer)
     }
   }
 
@@ -116,21 +122,28 @@ final class Session: Sendable {
   private static let makingTime: Int64 = 20_000_000
 
   /// A free segment of an encrypted ring that has no stream yet, once it has.
-  private func takeMade(for owner: SegmentOwner, _ timeout: Timeout) -> OpenSegment? {
+  private func takeMade(
+    for writer: UnsafeMutablePointer<mmlog_writer>, _ timeout: Timeout
+  ) -> OpenSegment? {
     guard let streams = ring.streams, timeout != .none, streams.isMaking else { return nil }
     streams.wake()
-    return ring.eventCounts.wait(atMost: Self.makingTime) { ring.openSegment(for: owner) }
+    return ring.eventCounts.wait(atMost: Self.makingTime) { take(for: writer) }
   }
 
-  /// A free segment, or one that only flight records are left in.
-  private func takeSegment(for owner: SegmentOwner) -> OpenSegment? {
-    if let segment = ring.openSegment(for: owner) { return segment }
+  /// A segment that only flight records are left in.
+  private func takeRecycled(for writer: UnsafeMutablePointer<mmlog_writer>) -> OpenSegment? {
     if ring.archiveLevel == .trace { return nil }
     // Again if another thread took what was given up.
     for _ in 0..<16 where ring.recycleOldest() {
-      if let segment = ring.openSegment(for: owner) { return segment }
+      if let segment = take(for: writer) { return segment }
     }
     return nil
+  }
+
+  /// A free segment. Not inlined here, as it is where one is mostly found.
+  @inline(never)
+  private func take(for writer: UnsafeMutablePointer<mmlog_writer>) -> OpenSegment? {
+    ring.openSegment(for: writer)
   }
 
   /// The longest that a call waits for something that another thread holds, in nanoseconds.

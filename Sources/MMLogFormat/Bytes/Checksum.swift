@@ -15,9 +15,17 @@ package func crc32cState(_ state: UInt32, _ bytes: UnsafeRawBufferPointer) -> UI
 /// Because it differs for each use of a segment and each session, a page left over from an earlier
 /// use never passes for a record of this one.
 package func checksumSeed(session: SessionID, generation: UInt64) -> UInt32 {
-  let (low, high) = session.words
-  return withUnsafeBytes(of: (low.littleEndian, high.littleEndian, generation.littleEndian)) {
-    ~mmlog_crc32c_words(.max, $0.baseAddress, 3)
+  withUnsafeBytes(of: generation.littleEndian) {
+    ~mmlog_crc32c_words(session.seedState, $0.baseAddress, 1)
+  }
+}
+
+extension SessionID {
+  /// The state of a CRC32C that a generation makes a ``checksumSeed(session:generation:)`` of.
+  package var seedState: UInt32 {
+    withUnsafeBytes(of: (words.0.littleEndian, words.1.littleEndian)) {
+      mmlog_crc32c_words(.max, $0.baseAddress, 2)
+    }
   }
 }
 

@@ -1,0 +1,100 @@
+// The header of a segment, and the stores by which the process that has mapped the ring changes it,
+// in an order that leaves something at each moment that readers understand. docs/FORMAT.md has it
+// field by field; `SegmentLayout` has the same for readers.
+//
+// In C, as a log call that needs a segment does this: a function or a constant of another module of
+// Swift is a call, and each call goes to memory that the thread has not used for a long time. All of
+// it is async-signal-safe.
+
+#ifndef MMLOG_SEGMENT_H
+#define MMLOG_SEGMENT_H
+
+#include <stddef.h>
+
+#include "mmlog_atomic.h"
+#include "mmlog_crc32c.h"
+
+typedef struct {
+  uint64_t generation;  // 0: the segment is free
+  uint32_t state;
+  uint32_t archived;  // all records before it are in an archive: an offset in the segment
+  uint32_t thread_ordinal, thread_id;
+  uint64_t thread_name[2];
+  uint32_t end;  // where the records end, once it is sealed
+  uint32_t checksum;
+  uint64_t first_number;
+  uint32_t archived_complement, end_complement;
+  uint32_t writer, reserved;
+  uint64_t stream;  // what its records are encrypted with; 0: they are not
+  uint64_t zeros[6];
+} mmlog_segment;
+
+_Static_assert(sizeof(mmlog_segment) == 128 && offsetof(mmlog_segment, checksum) == 44 &&
+                   offsetof(mmlog_segment, stream) == 72,
+               "segment header");
+
+enum { MMLOG_SEGMENT_FREE, MMLOG_SEGMENT_OPEN, MMLOG_SEGMENT_SEALED };
+
+static inline uint64_t mmlog_segment_generation(const mmlog_segment *segment) {
+  return mmlog_load_relaxed_u64(&segment->generation);
+}
+
+static inline uint32_t mmlog_segment_state(const mmlog_segment *segment) {
+  return mmlog_load_acquire_u32(&segment->state);
+}
+
+static inline void mmlog_set_segment_state(mmlog_segment *segment, uint32_t state) {
+  mmlog_store_release_u32(&segment->state, state);
+}
+
+// A crash between the two stores leaves a place that cannot be determined: which records are
+// archived, frames say too; where they end, their checksums.
+static inline void mmlog_set_segment_archived(mmlog_segment *segment, uint32_t offset) {
+  mmlog_store_release_u32(&segment->archived, offset);
+  mmlog_store_release_u32(&segment->archived_complement, ~offset);
+}
+
+static inline void mmlog_set_segment_end(mmlog_segment *segment, uint32_t offset) {
+  mmlog_store_release_u32(&segment->end, offset);
+  mmlog_store_release_u32(&segment->end_complement, ~offset);
+}
+
+// Writes the header of a use: whose it is, as in `use`, and that nothing of it is archived; but for
+// its state. From the checksum on, readers take the segment as used, whatever its state says.
+//
+// By stores alone: memory that the drainer has just cleaned is far away, and neither a load nor an
+// atomic operation is to wait for it.
+static inline void mmlog_write_segment(mmlog_segment *segment, mmlog_segment use) {
+  // First what the last use has left: a header whose checksum is right counts, also while its state
+  // says that the segment is free.
+  mmlog_set_segment_end(segment, 0);
+  mmlog_store_relaxed_u64(&segment->generation, use.generation);
+  mmlog_set_segment_archived(segment, sizeof *segment);
+  segment->thread_ordinal = use.thread_ordinal;
+  segment->thread_id = use.thread_id;
+  segment->thread_name[0] = use.thread_name[0];
+  segment->thread_name[1] = use.thread_name[1];
+  segment->first_number = use.first_number;
+  segment->writer = use.writer;
+  segment->reserved = 0;
+  segment->stream = use.stream;
+  memset(segment->zeros, 0, sizeof segment->zeros);
+  // Over the words as they are stored, and zeros: see `segmentChecksum`.
+  uint64_t checksum = mmlog_crc32c_word(UINT32_MAX, use.generation);
+  checksum = mmlog_crc32c_word(checksum, (uint64_t)use.thread_id << 32 | use.thread_ordinal);
+  checksum = mmlog_crc32c_word(checksum, use.thread_name[0]);
+  checksum = mmlog_crc32c_word(checksum, use.thread_name[1]);
+  checksum = mmlog_crc32c_word(checksum, use.first_number);
+  checksum = mmlog_crc32c_word(checksum, use.writer);
+  checksum = mmlog_crc32c_word(checksum, use.stream);
+  for (size_t word = 0; word < sizeof segment->zeros / 8; word++)
+    checksum = mmlog_crc32c_word(checksum, 0);
+  mmlog_store_release_u32(&segment->checksum, ~(uint32_t)checksum);
+}
+
+// The word that says a segment's use, and up to where its flight records are captured: `SegmentUse`.
+static inline uint64_t mmlog_segment_use(uint32_t captured, uint32_t seed) {
+  return mmlog_crc32c_half(seed, captured) << 32 | captured;
+}
+
+#endif
