@@ -4,8 +4,9 @@ import MMLogTaps
 
 extension mmlog_options {
   /// What the caller knows of the options; what it does not has its default.
-  init(known options: UnsafePointer<mmlog_options>) throws(LogError) {
+  init(known options: UnsafePointer<mmlog_options>?) throws(LogError) {
     self.init()
+    guard let options else { throw invalid("options is NULL") }
     let size = options.pointee.size
     guard size >= MemoryLayout<Int>.size * 3 else {
       throw invalid("size is \(size): it must be sizeof(mmlog_options)")
@@ -30,14 +31,11 @@ extension LogStore.Configuration {
   init(_ options: mmlog_options) throws(LogError) {
     self.init()
     if options.ring_directory != nil { ringDirectory = String(c: options.ring_directory) }
-    if options.ring_size > 0 { ringSize = try Int(checking: options.ring_size, "ring_size") }
-    if options.segment_size > 0 {
-      segmentSize = try Int(checking: options.segment_size, "segment_size")
-    }
-    if options.dictionary_size > 0 {
-      dictionarySize = try Int(checking: options.dictionary_size, "dictionary_size")
-    }
-    setLevels(options)
+    // In Swift, a size_t has a sign: a greatest one is negative, and out of range.
+    if options.ring_size != 0 { ringSize = options.ring_size }
+    if options.segment_size != 0 { segmentSize = options.segment_size }
+    if options.dictionary_size != 0 { dictionarySize = options.dictionary_size }
+    try setLevels(options)
     try setTimes(options)
     try setCompression(options)
     setLimits(options)
@@ -68,11 +66,11 @@ extension LogStore.Configuration {
     }
   }
 
-  private mutating func setLevels(_ options: mmlog_options) {
-    if let level = Level(option: options.level) { self.level = level }
-    if let level = Level(option: options.archive_level) { archiveLevel = level }
-    if let level = Level(option: options.capture_level) { captureLevel = level }
-    if let level = Level(option: options.sync_level) { syncLevel = level }
+  private mutating func setLevels(_ options: mmlog_options) throws(LogError) {
+    level = try Level(option: options.level, "level") ?? level
+    archiveLevel = try Level(option: options.archive_level, "archive_level") ?? archiveLevel
+    captureLevel = try Level(option: options.capture_level, "capture_level") ?? captureLevel
+    syncLevel = try Level(option: options.sync_level, "sync_level") ?? syncLevel
   }
 
   private mutating func setTimes(_ options: mmlog_options) throws(LogError) {
@@ -140,7 +138,7 @@ extension LogStore.Configuration {
   }
 
   private mutating func setConsole(_ options: mmlog_options) throws(LogError) {
-    guard let level = Level(option: options.console_level) else { return }
+    guard let level = try Level(option: options.console_level, "console_level") else { return }
     let format: LineFormat
     switch options.console_format {
     case MMLOG_CONSOLE_TEXT: format = .text()
@@ -167,6 +165,17 @@ private func limit<Number: FixedWidthInteger, Limit>(
 }
 
 extension Level {
+  /// The level of an option; nil if it is left to the default.
+  fileprivate init?(option level: mmlog_level, _ name: String) throws(LogError) {
+    if level == MMLOG_LEVEL_DEFAULT { return nil }
+    guard let level = Level(option: level) else {
+      throw invalid(
+        "\(name) is \(level.rawValue): it must be from \(MMLOG_TRACE.rawValue), MMLOG_TRACE, to "
+          + "\(MMLOG_OFF.rawValue), MMLOG_OFF")
+    }
+    self = level
+  }
+
   /// A level as C numbers them; nil if it is left to the default, or none of them.
   init?(option level: mmlog_level) {
     guard let level = UInt8(exactly: level.rawValue), level > 0 else { return nil }

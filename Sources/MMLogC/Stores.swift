@@ -8,7 +8,7 @@ import MMLog
 
 @_cdecl("mmlog_open")
 package func open(
-  _ options: UnsafePointer<mmlog_options>, _ failure: UnsafeMutablePointer<mmlog_failure>?
+  _ options: UnsafePointer<mmlog_options>?, _ failure: UnsafeMutablePointer<mmlog_failure>?
 ) -> OpaquePointer? {
   var store: LogStore?
   var handler: EventHandler?
@@ -38,7 +38,7 @@ package func close(
 
 @_cdecl("mmlog_set_limits")
 package func setLimits(
-  _ store: OpaquePointer, _ options: UnsafePointer<mmlog_options>,
+  _ store: OpaquePointer, _ options: UnsafePointer<mmlog_options>?,
   _ failure: UnsafeMutablePointer<mmlog_failure>?
 ) -> CInt {
   attempt(failure) { () throws(LogError) in
@@ -60,11 +60,11 @@ package func flush(
 
 @_cdecl("mmlog_capture")
 package func capture(
-  _ store: OpaquePointer, _ reason: UnsafePointer<CChar>, _ milliseconds: UInt32,
+  _ store: OpaquePointer, _ reason: UnsafePointer<CChar>?, _ milliseconds: UInt32,
   _ failure: UnsafeMutablePointer<mmlog_failure>?
 ) -> CInt {
   attempt(failure) { () throws(LogError) in
-    try logStore(store).capture(reason: String(cString: reason), within: limit(milliseconds))
+    try logStore(store).capture(reason: String(c: reason), within: limit(milliseconds))
   }
 }
 
@@ -78,9 +78,9 @@ package func reopenAll() { LogStore.reopenAll() }
 
 @_cdecl("mmlog_get_logger")
 package func logger(
-  _ store: OpaquePointer, _ label: UnsafePointer<CChar>
+  _ store: OpaquePointer, _ label: UnsafePointer<CChar>?
 ) -> UnsafeMutablePointer<mmlog_label> {
-  logStore(store).logger(label: String(cString: label)).shared
+  logStore(store).logger(label: String(c: label)).shared
 }
 
 @_cdecl("mmlog_set_level")
@@ -89,25 +89,25 @@ package func setLevel(_ label: UnsafeMutablePointer<mmlog_label>, _ level: UInt3
 }
 
 @_cdecl("mmlog_set_levels")
-package func setLevels(_ store: OpaquePointer, _ pattern: UnsafePointer<CChar>, _ level: UInt32) {
+package func setLevels(_ store: OpaquePointer, _ pattern: UnsafePointer<CChar>?, _ level: UInt32) {
   guard let level = Level(option: mmlog_level(rawValue: level)) else { return }
-  logStore(store).setLevel(level, for: String(cString: pattern))
+  logStore(store).setLevel(level, for: String(c: pattern))
 }
 
 @_cdecl("mmlog_set_rate_limit")
 package func setRateLimit(
-  _ store: OpaquePointer, _ pattern: UnsafePointer<CChar>, _ first: UInt32,
+  _ store: OpaquePointer, _ pattern: UnsafePointer<CChar>?, _ first: UInt32,
   _ milliseconds: UInt32, _ every: UInt32
 ) {
   let limit = RateLimit(first: first, per: .milliseconds(milliseconds), thenEvery: every)
-  logStore(store).setRateLimit(milliseconds == 0 ? .none : limit, for: String(cString: pattern))
+  logStore(store).setRateLimit(milliseconds == 0 ? .none : limit, for: String(c: pattern))
 }
 
 @_cdecl("mmlog_get_slot")
 package func slot(
-  _ store: OpaquePointer, _ name: UnsafePointer<CChar>, _ type: UInt32
+  _ store: OpaquePointer, _ name: UnsafePointer<CChar>?, _ type: UInt32
 ) -> UnsafeMutablePointer<mmlog_state> {
-  let (store, name) = (logStore(store), String(cString: name))
+  let (store, name) = (logStore(store), String(c: name))
   return switch mmlog_slot_type(rawValue: type) {
   case MMLOG_SLOT_UINT: store.slot(name, of: UInt64.self).state
   case MMLOG_SLOT_DOUBLE: store.slot(name, of: Double.self).state
@@ -118,11 +118,10 @@ package func slot(
 }
 
 @_cdecl("mmlog_slot_set_text")
-package func setText(_ slot: UnsafeMutablePointer<mmlog_state>, _ text: UnsafePointer<CChar>) {
-  text.withMemoryRebound(to: UInt8.self, capacity: mmlog_text_length(text)) {
-    StateSlotPlace.store(
-      UnsafeBufferPointer(start: $0, count: mmlog_text_length(text)), in: slot)
-  }
+package func setText(_ slot: UnsafeMutablePointer<mmlog_state>, _ text: UnsafePointer<CChar>?) {
+  let size = text.map { mmlog_text_length($0) } ?? 0
+  let bytes = UnsafeRawBufferPointer(start: text, count: size)
+  StateSlotPlace.store(bytes.assumingMemoryBound(to: UInt8.self), in: slot)
 }
 
 private func limit(_ milliseconds: UInt32) -> Duration {

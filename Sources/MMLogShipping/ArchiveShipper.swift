@@ -35,7 +35,8 @@ public final class ArchiveShipper: Sendable {
     case shipped(ArchiveInfo, receipt: String?)
     /// A try has failed; the next one follows after `delay`.
     case retrying(ArchiveInfo, attempt: Int, error: DeliveryError, delay: Duration)
-    /// The receiver has refused an archive: it is not sent again until its attribute
+    /// The receiver has refused an archive: it is not sent again until
+    /// ``ArchiveShipper/retryRefused()``, or until its attribute
     /// ``ArchiveShipper/refusedAttribute`` is removed.
     case refused(ArchiveInfo, reason: String)
     /// The shipper cannot work at the moment; it tries again.
@@ -190,12 +191,38 @@ public final class ArchiveShipper: Sendable {
   ///
   /// - Throws: What keeps the directory from being read.
   public func waiting() throws(LogError) -> [ArchiveInfo] {
-    let archives = try catalog.scan().filter { archive in
-      archive.isSealed && !archive.state.isUploaded
-        && archive.state.attributes[Self.refusedAttribute] == nil
+    let archives = try catalog.scan().filter {
+      $0.isSealed && !$0.state.isUploaded && !Self.isRefused($0)
     }
     let crashed = archives.filter { $0.contents?.ending?.isCrash == true }
     return crashed + archives.filter { $0.contents?.ending?.isCrash != true }
+  }
+
+  /// The archives that the receiver has refused, by their names.
+  ///
+  /// - Throws: What keeps the directory from being read.
+  public func refused() throws(LogError) -> [ArchiveInfo] {
+    try catalog.scan().filter { !$0.state.isUploaded && Self.isRefused($0) }
+  }
+
+  private static func isRefused(_ archive: ArchiveInfo) -> Bool {
+    archive.state.attributes[refusedAttribute] != nil
+  }
+
+  /// Ships again what the receiver has refused, after what was wrong is changed, and all that waits.
+  /// Not beside ``start()``.
+  ///
+  /// - Returns: How many archives were shipped.
+  /// - Throws: What keeps the directory from being read, or the refusals from being taken back.
+  public func retryRefused() async throws(LogError) -> Int {
+    for archive in try refused() {
+      do throws(LogError) {
+        try catalog.setAttribute(nil, for: Self.refusedAttribute, on: archive)
+      } catch  where error.code == .missingArchive {
+        // A limit has deleted it.
+      }
+    }
+    return try await shipAll()
   }
 
   /// - Returns: Whether it is shipped.

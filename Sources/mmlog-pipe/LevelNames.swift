@@ -39,7 +39,7 @@ extension Level {
   }
 
   /// A number that stands for a level in JSON: a severity of syslog below 8, and above that a level
-  /// of bunyan and pino, 10 for trace and 60 for fatal.
+  /// of bunyan and pino, 10 for trace and 60 for fatal. What is greater is no level.
   init?(number: Int) {
     switch number {
     case ..<8: self.init(severity: number)
@@ -48,7 +48,8 @@ extension Level {
     case ..<40: self = .info
     case ..<50: self = .warning
     case ..<60: self = .error
-    default: self = .critical
+    case 60: self = .critical
+    default: return nil
     }
   }
 }

@@ -59,13 +59,13 @@ let command = Command(
     .keepFree, .maxUnfinished, .unfinishedAge, .connections, .connectionsPerAddress, .timeout,
   ],
   examples: [
-    Example("Receive from this machine:", "mmlog-receive -d /var/lib/mmlog-receive"),
+    Example("Receive from this machine", "mmlog-receive -d /var/lib/mmlog-receive"),
     Example(
-      "Send an archive:",
+      "Send an archive",
       "curl -H 'If-None-Match: *' -T ARCHIVE.mmlog http://127.0.0.1:7514/archives/"),
-    Example("Read what came:", "mmlog-decode -R /var/lib/mmlog-receive"),
+    Example("Read what came", "mmlog-decode -R /var/lib/mmlog-receive"),
     Example(
-      "Receive from everywhere:",
+      "Receive from everywhere",
       "mmlog-receive -d /var/lib/mmlog-receive -l 0.0.0.0:7514 --tokens tokens "
         + "--tls-certificate cert.pem --tls-key key.pem"),
   ],

@@ -19,7 +19,7 @@ extension Command {
         + ". With https in place of http, certificates are verified.",
       """
       Settings, for --set and for [destination NAME] in a configuration file: \
-      \(settingTexts). Secrets come from files alone, which are read anew at each use.
+      \(settingTexts) Secrets come from files alone, which are read anew at each use.
       """,
     ],
     commands: [.send, .status, .retry, .reconcile, .schema],
@@ -70,7 +70,10 @@ extension Option {
   static let named = Option(
     "as", value: "NAME",
     "The name under which what was sent is noted; else one made of the URL.")
-  static let once = Option("once", "End when all that is archived now is sent.")
+  static let once = Option(
+    "once",
+    "End when all that is archived now is sent. While a destination takes nothing, it is waited for; "
+      + "timeout(1) limits that.")
   static let orphans = Option(
     "orphans",
     "Recover what dead processes have left, send it, and end. Where another mmlog-ship is at work, "

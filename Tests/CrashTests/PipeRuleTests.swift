@@ -245,6 +245,7 @@ struct LevelCase: Sendable, CustomStringConvertible {
         (#"{"log.level":"note"}"#, .notice), (#"{"levelname":"CRITICAL"}"#, .critical),
         (#" { "x" : "\"level\":1", "level" : "debug" , broken"#, .debug),
         (#"["level","error"]"#, .trace),
+        (#"{"level":61,"severity":1000000}"#, .trace),
         (#"{"level":null,"severity":["error"]}"#, .trace), (#"{"level":1.5}"#, .trace),
         (#"{"level":""#, .trace),
         (#"{"level":"\u0077arn"}"#, .warning), ("level=error", .trace), ("{", .trace), ("", .trace),

@@ -177,6 +177,37 @@ result "SIGTERM ends it well" 0 "$status"
 result "what was logged before is at the receiver" "$(ids "$work/live" | sha256sum)" "$(sort "$work/service/ids" | sha256sum)"
 result "the balance has no hole" 0 "$("$ship" reconcile --to "$url" "$work/live" >/dev/null && echo 0)"
 
+# Whole archives that a receiver refuses are not forgotten.
+python3 - "$work/put" <<'EOF' &
+import http.server, os, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_PUT(self):
+        self.rfile.read(int(self.headers["Content-Length"]))
+        self.send_response(201 if os.path.exists(sys.argv[1] + ".takes") else 422)
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+    def log_message(self, *_):
+        pass
+server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+with open(sys.argv[1] + ".new", "w") as file:
+    file.write(str(server.server_port))
+os.replace(sys.argv[1] + ".new", sys.argv[1] + ".port")
+server.serve_forever()
+EOF
+children+=($!)
+until_there "$work/put.port"
+put=put+http://127.0.0.1:$(<"$work/put.port")/archives
+log "$work/whole" 1000
+status_of() { local status=0; "$@" >"$work/said" 2>&1 || status=$?; echo "$status"; }
+result "a refused archive is an error" 1 "$(status_of "$ship" --once --to "$put" "$work/whole")"
+touch "$work/put.takes"
+result "also the next time" 1 "$(status_of "$ship" --once --to "$put" "$work/whole")"
+result "its status says so" 1 "$(status_of "$ship" status "$work/whole")"
+result "a retry sends it" "0 1 archives sent, 0 refused" "$(status_of "$ship" retry --to "$put" "$work/whole") $(sed 's/.*: //' "$work/said")"
+result "then its status says that" "0 1 archives sent whole, 0 wait" "$(status_of "$ship" status "$work/whole") $(sed 's/.*: //' "$work/said")"
+result "numbers of records are not to be had of it" 2 "$(status_of "$ship" reconcile --to "$put" "$work/whole")"
+result "a directory has one destination of whole archives" 2 "$(status_of "$ship" --once --to "$put" --to "$put/b" "$work/whole")"
+
 "$ship" --man >"$work/mmlog-ship.1"
 command -v groff >/dev/null && result "groff finds nothing wrong with the manual page" "" "$(groff -man -Tutf8 -ww "$work/mmlog-ship.1" 2>&1 >/dev/null)"
 result "bash takes the completions" "" "$("$ship" --completions bash | bash -n 2>&1)"

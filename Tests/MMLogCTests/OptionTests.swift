@@ -118,6 +118,11 @@ struct OptionTests {
   func wrongChoices() {
     let wrong: [(inout mmlog_options) -> Void] = [
       { $0.compression = mmlog_compression(rawValue: 2) },
+      { $0.level = mmlog_level(rawValue: 9) },
+      { $0.archive_level = mmlog_level(rawValue: 30) },
+      { $0.capture_level = mmlog_level(rawValue: .max) },
+      { $0.sync_level = mmlog_level(rawValue: 9) },
+      { $0.console_level = mmlog_level(rawValue: 77) },
       { $0.rotation_period = mmlog_rotation_period(rawValue: 4) },
       { ($0.rotation_period, $0.rotation_weekday) = (MMLOG_ROTATE_WEEKLY, 7) },
       {

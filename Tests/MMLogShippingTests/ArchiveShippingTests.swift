@@ -64,11 +64,14 @@ import Testing
     #expect(archives.allSatisfy { $0.state.isUploaded && $0.state.lease == nil })
   }
 
-  @Test("an archive that is refused stays, with the reason, and the others go")
+  @Test("an archive that is refused stays, with the reason, until it is tried again by request")
   func refused() async throws {
     let test = try await logged(3)
+    let isChanged = LockedValue(false)
     let shelf = Shelf { archive, _ in
-      if archive.info.number == 2 { throw DeliveryError.refused("not this one") }
+      if archive.info.number == 2, !isChanged.withLock(\.self) {
+        throw DeliveryError.refused("not this one")
+      }
     }
     let shipper = try ArchiveShipper(of: test.folder.path, to: shelf, configuration: quick)
     #expect(try await shipper.shipAll() == 2)
@@ -76,6 +79,15 @@ import Testing
     #expect(shelf.tries.withLock { $0 } == 3)
     let attribute = try archives(test)[1].state.attributes[ArchiveShipper.refusedAttribute]
     #expect(attribute == "not this one")
+    #expect(try await shipper.retryRefused() == 0)
+    #expect(try shipper.refused().map(\.number) == [2])
+
+    isChanged.withLock { $0 = true }
+    #expect(try await shipper.shipAll() == 0, "nobody has asked")
+    #expect(try await shipper.retryRefused() == 1)
+    #expect(try shipper.refused().isEmpty)
+    let archive = try archives(test)[1]
+    #expect(archive.state.isUploaded && archive.state.attributes.isEmpty)
   }
 
   @Test("an archive that another has leased is left to it")

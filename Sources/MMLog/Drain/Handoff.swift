@@ -64,6 +64,9 @@ struct Handoff: ~Copyable {
     // passed over as free, and then in one that is still to come. The fragments of a record have
     // the same ticks: only this keeps their order.
     newestGeneration = session.ring.generationsStarted.load(ordering: .acquiring)
+    // A counter that begins anew, as after a suspension, is behind what was taken already: further
+    // records of these segments have the ticks of the last one.
+    let cutoff = progress.values.reduce(cutoff) { max($0, $1.ticks) }
     let limit = session.policy == .overwriteOldest ? session.ring.pool.count / 4 : .max
     // Sealed segments only: what threads go on with is left for a later frame.
     var waiting = session.ring.pool.sealedCount * session.ring.geometry.segmentSize

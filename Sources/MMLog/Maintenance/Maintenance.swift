@@ -23,6 +23,8 @@ final class Maintenance: @unchecked Sendable {
   private let location: StoreLocation
   /// Whether it is known what the recovery came to.
   private var knowsRecovery = false
+  /// When to search for dead processes again, as monotonic time.
+  private var nextRecovery: UInt64 = 0
   /// Archives that were closed since the last pass.
   private let closed = LockedValue<[String]>([])
   /// The session that goes on.
@@ -183,12 +185,28 @@ final class Maintenance: @unchecked Sendable {
 
   /// First of all: no limit is to delete what a recovery needs or has not written yet.
   private func recover() {
-    if knowsRecovery { return }
+    if knowsRecovery { return recoverLater() }
     let outcome = recovery.run(location, events, while: { goesOn })
     uploads.note(recovered: outcome.sessions)
     // Reported already.
     strange.formUnion(outcome.problems.map(\.path))
     knowsRecovery = true
+    nextRecovery = Clock.monotonic() &+ UInt64(interval)
+  }
+
+  /// What processes leave that die while the store is open, as a fork's children do that end
+  /// without closing it: else each would leave a ring until the next start.
+  private func recoverLater() {
+    let now = Clock.monotonic()
+    guard now >= nextRecovery, goesOn else { return }
+    nextRecovery = now &+ UInt64(interval)
+    let outcome = location.recover(while: { goesOn })
+    for session in outcome.sessions {
+      events.send(.recovered(session: session))
+      for archive in session.sealed { events.send(.sealed(archive: archive)) }
+    }
+    uploads.note(recovered: outcome.sessions)
+    for problem in outcome.problems { report(strange: problem) }
   }
 
   /// Whether there still is time.

@@ -58,8 +58,8 @@ final class Ring: @unchecked Sendable {
   let settledFragments = FragmentSet()
   /// Whether state slots have places in it. Under the store's lock, as long as that is open.
   private var hasStates = false
-  private let firstPair: ClockPair
-  private let newestPair: LockedValue<ClockPair>
+  /// The first reading, and the newest.
+  private let clockPairs: LockedValue<(first: ClockPair, newest: ClockPair)>
 
   /// Makes, allocates, locks and maps the ring of a new session.
   ///
@@ -95,7 +95,7 @@ final class Ring: @unchecked Sendable {
     self.dictionarySize = dictionarySize ?? geometry.dictionarySize
     fileName = FileNames.Ring(store: identity.storeName, session: identity.session).fileName
     path = directory.path(of: fileName)
-    firstPair = ClockReading.take(ordinal: 0)
+    let firstPair = ClockReading.take(ordinal: 0)
     do throws(SystemError) {
       let unfinished = try UnfinishedRing.make(fileName, in: directory)
       do throws(SystemError) {
@@ -122,7 +122,7 @@ final class Ring: @unchecked Sendable {
     } catch {
       throw LogError(error, while: "Making the ring failed")
     }
-    newestPair = LockedValue(firstPair)
+    clockPairs = LockedValue((firstPair, firstPair))
     if containsFaults {
       containment = FaultContainment(
         base, count: geometry.fileSize, waking: eventCounts.requests.futex)
@@ -258,15 +258,22 @@ final class Ring: @unchecked Sendable {
   /// Reads the clocks and writes them into the ring, in the slot that does not hold the newest
   /// pair.
   func readClocks() {
-    newestPair.withLock { newest in
-      newest = ClockReading.take(ordinal: newest.ordinal &+ 1)
+    clockPairs.withLock { pairs in
+      let newest = ClockReading.take(ordinal: pairs.newest.ordinal &+ 1)
+      if newest.ticks < pairs.newest.ticks {
+        pairs.first = pairs.first.moved(with: pairs.newest, to: newest)
+        Self.write(pairs.first, at: base + RingLayout.firstClockPair)
+      }
+      pairs.newest = newest
       let slot = Int(newest.ordinal % 2) * ClockPairLayout.size
       Self.write(newest, at: base + RingLayout.clockPairSlots + slot)
     }
   }
 
   /// Turns this ring's ticks into wall time, as of the newest reading.
-  var clock: TickClock { TickClock(first: firstPair, newest: newestPair.withLock { $0 }) }
+  var clock: TickClock {
+    clockPairs.withLock { TickClock(first: $0.first, newest: $0.newest) }
+  }
 
   // MARK: - Losses
 

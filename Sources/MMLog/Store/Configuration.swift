@@ -370,7 +370,7 @@ extension LogStore {
       try check((4 << 10)...(16 << 20), segmentSize, "segmentSize", "4 KiB to 16 MiB")
       try check((4 << 10)...(64 << 20), dictionarySize, "dictionarySize", "4 KiB to 64 MiB")
       try check(0...9, compressionLevel, "compressionLevel", "0 to 9")
-      try check(1...2, drainThreads, "drainThreads", "1 or 2")
+      try check(1...2, drainThreads, "drainThreads", "1 to 2")
       guard compression.format.isAvailable else {
         throw Self.invalid(
           "compression is zstd, which needs mmlog's trait Zstd: add traits: [\"Zstd\"] to the "

@@ -179,6 +179,8 @@ final class CurlHandle {
     if [401, 403, 407].contains(mmlog_curl_connect_status(curl)) { return true }
     // What a server says in TLS that does not take this client's certificate, or its version.
     if text.contains(" alert "), !text.contains("internal error") { return true }
+    // What is no answer of HTTP has the same number.
+    if code == CURLE_UNSUPPORTED_PROTOCOL, !text.lowercased().contains("protocol") { return false }
     return Self.needAction.contains(code.rawValue)
   }
 

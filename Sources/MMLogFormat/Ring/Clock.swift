@@ -15,6 +15,19 @@ package struct ClockPair: Equatable, Sendable {
     self.ordinal = ordinal
   }
 
+  /// What this pair comes to if the counter begins anew, as after a suspension: the line from it
+  /// to `new` is as steep as that to `old` was.
+  package func moved(with old: ClockPair, to new: ClockPair) -> ClockPair {
+    var (elapsedTicks, elapsed) = (old.ticks &- ticks, old.monotonic &- monotonic)
+    // Not from before the counter's beginning.
+    while elapsedTicks > new.ticks || elapsed > new.monotonic {
+      (elapsedTicks, elapsed) = (elapsedTicks / 2, elapsed / 2)
+    }
+    return ClockPair(
+      ticks: new.ticks - elapsedTicks, wall: wall, monotonic: new.monotonic - elapsed,
+      ordinal: ordinal)
+  }
+
   /// The bytes as they stand in a ring, checksum included.
   package var encoded: [UInt8] {
     var bytes = [UInt8](repeating: 0, count: ClockPairLayout.size)

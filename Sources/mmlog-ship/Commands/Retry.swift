@@ -8,23 +8,18 @@ extension Command {
   static let retry = Command(
     "retry",
     description: [
-      "Sends again what destinations have refused and what was put aside, after what was wrong is "
-        + "changed.",
+      "Sends again what destinations have refused, records or whole archives, after what was wrong "
+        + "is changed.",
       "What is refused again stays aside. Not while another mmlog-ship sends to the destination.",
     ],
     options: Option.plan, operands: shippedOperands
   ) { arguments, output in
     var status = Program.Status.success
-    for route in try arguments.recordRoutes() {
-      guard let destination = try route.target.settings.recordDestination() else { continue }
-      let shipper = try Shipper(
-        of: route.directory, as: route.target.name, to: destination,
-        configuration: route.target.shipping)
-      let result = try waiting { try await shipper.retryRefused() }
-      try output.append(
-        "\(route.directory) to \(route.target.name): \(result.acknowledged) sent, "
-          + "\(result.refused) refused again, \(result.missing) not here any more\n")
-      if result.refused > 0 || result.missing > 0 { status = .corruptionOrLoss }
+    for route in try arguments.routes() {
+      let route = try AnyRoute(route)
+      let result = try waiting { try await route.retry() }
+      try output.append("\(route.name): \(result.text)\n")
+      if !result.isWhole { status = .corruptionOrLoss }
     }
     return status
   }
@@ -86,12 +81,21 @@ extension Option {
 }
 
 extension Arguments {
-  /// The routes of what the command line says that are of records.
-  func recordRoutes() throws -> [Plan.Route] {
-    do {
-      return try Plan(self).routes.filter { !$0.target.settings.url.takesArchives }
-    } catch let error as SettingError {
+  /// What the command line says is to be shipped where.
+  func routes() throws -> [Plan.Route] {
+    do { return try Plan(self).routes } catch let error as SettingError {
       throw UsageError("\(error)")
     }
+  }
+
+  /// The same of who asks for the numbers of records.
+  func recordRoutes() throws -> [Plan.Route] {
+    let routes = try routes()
+    for route in routes where route.target.settings.url.takesArchives {
+      throw UsageError(
+        "'\(route.target.name)' takes whole archives, whose records are not counted; 'mmlog-ship "
+          + "status' says which archives are sent")
+    }
+    return routes
   }
 }

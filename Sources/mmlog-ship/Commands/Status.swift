@@ -12,7 +12,8 @@ extension Command {
       "Prints what each destination of a directory has, as is noted there.",
       """
       A destination stands for itself by the name that its configuration gives it. Rows that wait \
-      are in archives behind its cursor; what is still in rings is not counted.
+      are in archives behind its cursor; what is still in rings is not counted. Whole archives are \
+      noted as sent by themselves, for whatever destination.
       """,
     ],
     options: [], operands: shippedOperands
@@ -27,7 +28,13 @@ extension Command {
         status = .nothingReadable
         continue
       }
-      if names.isEmpty { try output.append("\(directory): nothing was sent\n") }
+      let archives = try Command.archives(of: directory)
+      if let archives {
+        try output.append("\(directory): \(archives.text)\n")
+        if !archives.isWhole, status == .success { status = .corruptionOrLoss }
+      } else if names.isEmpty {
+        try output.append("\(directory): nothing was sent\n")
+      }
       for name in names {
         let line = try Command.state(of: name, in: directory)
         try output.append("\(directory) to \(name): \(line.text)\n")
@@ -35,6 +42,22 @@ extension Command {
       }
     }
     return status
+  }
+
+  /// What is noted on whole archives; nil if none was sent or refused.
+  private static func archives(of directory: String) throws -> (text: String, isWhole: Bool)? {
+    let archives = try Catalog(of: directory, store: nil).scan().filter(\.isSealed)
+    let refused = archives.filter {
+      !$0.state.isUploaded && $0.state.attributes[ArchiveShipper.refusedAttribute] != nil
+    }
+    let sent = archives.count { $0.state.isUploaded }
+    if sent == 0, refused.isEmpty { return nil }
+    var line = "\(sent) archives sent whole, \(archives.count - sent - refused.count) wait"
+    for archive in refused {
+      let reason = archive.state.attributes[ArchiveShipper.refusedAttribute] ?? ""
+      line += "; \(archive.fileName) was refused: \(reason)"
+    }
+    return (line, refused.isEmpty)
   }
 
   private static func state(

@@ -21,12 +21,28 @@ struct Plan {
         throw UsageError("--config has destinations of its own; leave --to, --set and --as away")
       }
       try add(ConfigurationFile(path: path), only: arguments.operands)
+      try checkArchiveTargets()
       return
     }
     let directories = try arguments.directories()
     for target in try Self.targets(arguments) {
       routes += directories.map {
         Route(directory: $0, rings: arguments.value(of: .ringDirectory), target: target)
+      }
+    }
+    do throws(SettingError) { try checkArchiveTargets() } catch { throw UsageError("\(error)") }
+  }
+
+  /// An archive is marked as uploaded once, for whatever destination has it: of two, each would get
+  /// a part of them.
+  private func checkArchiveTargets() throws(SettingError) {
+    var names: [String: String] = [:]
+    for route in routes where route.target.settings.url.takesArchives {
+      if let other = names.updateValue(route.target.name, forKey: route.directory) {
+        throw SettingError(
+          "'\(route.directory)' has two destinations of whole archives, '\(other)' and "
+            + "'\(route.target.name)': an archive is sent to one; have that one copy it, or send "
+            + "records to the other")
       }
     }
   }

@@ -8,7 +8,7 @@ import MMLogSystem
 struct AnyRoute: Sendable {
   private enum Kind: Sendable {
     case records(Shipper)
-    case archives(ArchiveShipper, any ArchiveDestination, LockedValue<Int>)
+    case archives(ArchiveShipper, any ArchiveDestination)
   }
 
   /// For messages.
@@ -35,12 +35,10 @@ struct AnyRoute: Sendable {
       configuration.retry = route.target.shipping.retry
       let shipper = try ArchiveShipper(
         of: route.directory, to: destination, configuration: configuration)
-      let refused = LockedValue(0)
-      kind = .archives(shipper, destination, refused)
+      kind = .archives(shipper, destination)
       let (events, name) = (shipper.events, name)
       Task.detached {
         for await event in events {
-          if case .refused = event { refused.withLock { $0 += 1 } }
           if let sentence = event.sentence { Command.complain("\(name): \(sentence)") }
         }
       }
@@ -52,7 +50,7 @@ struct AnyRoute: Sendable {
   func start() throws {
     switch kind {
     case .records(let shipper): try shipper.start()
-    case .archives(let shipper, _, _): try shipper.start()
+    case .archives(let shipper, _): try shipper.start()
     }
   }
 
@@ -64,7 +62,7 @@ struct AnyRoute: Sendable {
     do throws(LogError) {
       switch kind {
       case .records(let shipper): return try await shipper.shipAll()
-      case .archives(let shipper, _, _):
+      case .archives(let shipper, _):
         _ = try await shipper.shipAll()
         // Also who was killed within an upload has a lease, for a while.
         let leases = try shipper.waiting().compactMap(\.state.lease)
@@ -93,7 +91,7 @@ struct AnyRoute: Sendable {
   func stop() async {
     switch kind {
     case .records(let shipper): await shipper.stop()
-    case .archives(let shipper, _, _): await shipper.stop()
+    case .archives(let shipper, _): await shipper.stop()
     }
   }
 
@@ -102,7 +100,7 @@ struct AnyRoute: Sendable {
     do {
       switch kind {
       case .records(let shipper): try await shipper.check()
-      case .archives(_, let destination, _): try await destination.check()
+      case .archives(_, let destination): try await destination.check()
       }
       return nil
     } catch {
@@ -118,8 +116,25 @@ struct AnyRoute: Sendable {
         "session \(waiting.session): \(waiting.records) records"
           + (waiting.hasRing ? ", and what is in its ring" : "")
       }
-    case .archives(let shipper, _, _):
+    case .archives(let shipper, _):
       return try shipper.waiting().map { "\($0.fileName): \($0.size) bytes" }
+    }
+  }
+
+  /// Sends again what the destination has refused.
+  ///
+  /// - Returns: What came of it, and whether all of it is there now.
+  func retry() async throws(LogError) -> (text: String, isWhole: Bool) {
+    switch kind {
+    case .records(let shipper):
+      let result = try await shipper.retryRefused()
+      return (
+        "\(result.acknowledged) sent, \(result.refused) refused again, \(result.missing) not here "
+          + "any more", result.refused == 0 && result.missing == 0
+      )
+    case .archives(let shipper, _):
+      let (count, refused) = (try await shipper.retryRefused(), try shipper.refused().count)
+      return ("\(count) archives sent, \(refused) refused", refused == 0)
     }
   }
 
@@ -127,7 +142,7 @@ struct AnyRoute: Sendable {
   var hasLost: Bool {
     switch kind {
     case .records(let shipper): shipper.statistics.refused > 0 || shipper.statistics.missed > 0
-    case .archives(_, _, let refused): refused.withLock { $0 } > 0
+    case .archives(let shipper, _): (try? shipper.refused().isEmpty) != true
     }
   }
 
@@ -170,9 +185,13 @@ extension ArchiveShipper.Event {
     switch self {
     case .shipped: return nil
     case .retrying(let archive, let attempt, let error, _):
+      if error.remedy == .waitForAction {
+        return attempt == 1 ? "\(error); nothing is sent until that is changed" : nil
+      }
       guard attempt == 3 || attempt % 20 == 0 else { return nil }
       return "\(archive.fileName): \(error); tried \(attempt) times"
-    case .refused(let archive, let reason): return "\(archive.fileName) was refused: \(reason)"
+    case .refused(let archive, let reason):
+      return "\(archive.fileName) was refused; 'mmlog-ship retry' sends it again: \(reason)"
     case .failed(let error): return "\(error)"
     @unknown default: return nil
     }

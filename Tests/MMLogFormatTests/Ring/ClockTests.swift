@@ -32,6 +32,23 @@ import Testing
         / 5)
   }
 
+  @Test("a counter that begins anew keeps its rate")
+  func aCounterThatBeginsAnewKeepsItsRate() {
+    let first = ClockPair(ticks: 9 << 40, wall: 5, monotonic: 70, ordinal: 0)
+    let old = ClockPair(ticks: 10 << 40, wall: 900, monotonic: 70 + 4 << 36, ordinal: 7)
+    let rate = TickClock(first: first, newest: old).rate
+    for ticks in [1 << 41, 1 << 39, 12_345_678] as [UInt64] {
+      let new = ClockPair(
+        ticks: ticks, wall: 5000, monotonic: old.monotonic + 1_000, ordinal: 8)
+      let clock = TickClock(first: first.moved(with: old, to: new), newest: new)
+      #expect(clock.wall == 5000 && clock.ticks == ticks)
+      #expect(Double(clock.rate) / Double(rate) - 1 < 0.001, "\(ticks): \(clock.rate)")
+      #expect(Double(rate) / Double(clock.rate) - 1 < 0.001, "\(ticks): \(clock.rate)")
+    }
+    let none = ClockPair(ticks: 0, wall: 0, monotonic: 0, ordinal: 1)
+    #expect(TickClock(first: first.moved(with: old, to: none), newest: none).rate == 1 << 32)
+  }
+
   @Test("pairs that make no sense give some rate") func pairsThatMakeNoSenseGiveSomeRate() {
     #expect(clock((5, 5), (0, 100)).rate == 1 << 32, "no tick passed")
     #expect(clock((0, 1), (0, .max)).rate == 1 << 32, "more than 64 bits")

@@ -77,6 +77,34 @@ struct ForkTests {
     #expect(Set(sessions(Contents(folder.path))) == [["parent"], (0..<100).map { "child \($0)" }])
   }
 
+  @Test("the rings of children that end are recovered while the parent lives")
+  func parentRecovers() async throws {
+    let folder = TemporaryDirectory()
+    await #expect(processExitsWith: .success) { [path = folder.path as String] in
+      var configuration = LogStore.Configuration()
+      configuration.maintenanceInterval = .milliseconds(5)
+      let store = try LogStore(directory: path, name: "fork", configuration: configuration)
+      let (log, events) = (store.logger(label: "l"), store.events)
+      for number in 0..<4 {
+        let child = forkProcess()
+        if child == 0 {
+          log.info("child \(number)")
+          _exit(0)
+        }
+        require(waitFor(child) == 0)
+      }
+      var recovered = 0
+      for await event in events {
+        if case .recovered = event { recovered += 1 }
+        if recovered == 4 { break }
+      }
+      log.info("parent")
+      try await store.close()
+    }
+    #expect(try folder.names(ending: ".ring") == [])
+    #expect(Set(sessions(Contents(folder.path))).count == 5)
+  }
+
   #if DEBUG
     @Test("a child that has no thread to maintain archives at first opens no second ring")
     func childWithoutMaintenance() async throws {
