@@ -3,8 +3,8 @@
 /// Each is a state that a process may leave behind and that no system call marks, or that is worth
 /// being hit on purpose. `Tools/torture crash` dies at every one of them.
 package enum TestPoint: UInt8, CaseIterable, Sendable {
-  // A ring is made.
-  case ringCreated, ringLocked, ringMapped, ringHeaderWritten, ringNamed
+  // A ring is made, and its drainer is started.
+  case ringCreated, ringLocked, ringMapped, ringHeaderWritten, ringNamed, sessionStarted
 
   // A segment is taken, written, sealed.
   case segmentOpening, segmentSealing

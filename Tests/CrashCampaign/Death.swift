@@ -79,7 +79,7 @@ extension TestPoint {
   /// The highest count that is worth a try: how often a process comes to it in a tenth of a second.
   package var maximumTimes: Int {
     switch self {
-    case .ringCreated, .ringLocked, .ringMapped, .ringHeaderWritten, .ringNamed: 1
+    case .ringCreated, .ringLocked, .ringMapped, .ringHeaderWritten, .ringNamed, .sessionStarted: 1
     case .closeBegun, .closeSealed, .closeMarked, .closeArchived, .closeFinished, .closeRingRemoved:
       1
     case .recoveryLocked, .recoveryUnfinishedRemoved, .recoveryCutOff, .recoveryLossesWritten,

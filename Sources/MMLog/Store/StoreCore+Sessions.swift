@@ -41,6 +41,7 @@ extension StoreCore {
       try enterRecipients(into: ring)
       labels.register(in: session)
       ring.take(lossesWithoutRing)
+      TestPoint.reach(.sessionStarted)
       return Open(session: session, drainer: drainer)
     } catch {
       try? rings.remove(ring.fileName)
@@ -191,6 +192,8 @@ extension StoreCore {
   /// Brings a session to its end that another has come in place of; on the drainer's thread of the
   /// new one.
   private func retire(_ old: Open) {
+    // Until the new session is published, log calls begin in the old one.
+    lock.withLock {}
     do throws(LogError) {
       try configuration.maintaining { () throws(LogError) in try end(old, isReplaced: true) }
       events.send(.resumed)

@@ -2,6 +2,7 @@ import Foundation
 import Glibc
 import MMLog
 import MMLogReader
+import MMLogStorage
 import MMLogSystem
 import Testing
 import TestSupport
@@ -140,6 +141,45 @@ struct LostRingTests {
         let contents = try test.closeAndRead()
         require(contents.losses.map { $0.total(.noRing) } == [1], "\(contents.losses)")
         require(test.store.losses.total(.noRing) == 1)
+      }
+    }
+
+    @Test("a log call that begins as another ring comes in a lost one's place is in an archive")
+    func callDuringReplacement() async {
+      await #expect(processExitsWith: .success) {
+        let test = try TestStore()
+        let (isClosing, call) = (SharedCount(), SharedCount())
+        let thread = try Thread(name: "caller") { [log = test.log] in
+          @Sendable func slowText() -> String {
+            call.value = 3
+            usleep(300_000)
+            return "slow"
+          }
+          log.info("quick")
+          call.value = 1
+          while call.value == 1 { usleep(1000) }
+          log.info("\(slowText(), privacy: .public)")
+        }
+        while call.value == 0 { usleep(1000) }
+        TestPoint.handler = { point in
+          switch point {
+          case .closeBegun: isClosing.value = 1
+          case .sessionStarted:
+            // Time for the new drainer to begin with the old session's end, which it must not.
+            for _ in 0..<300 where isClosing.value == 0 { usleep(1000) }
+            usleep(50_000)
+            call.value = 2
+            while call.value != 3 { usleep(1000) }
+          default: break
+          }
+        }
+        let events = test.store.events
+        unlink(test.folder(try test.folder.names(ending: ".ring")[0]))
+        for await event in events { if case .resumed = event { break } }
+        TestPoint.handler = nil
+        thread.join()
+        let contents = try test.closeAndRead()
+        require(contents.messages == ["quick", "slow"], "\(contents.messages)")
       }
     }
   #endif
