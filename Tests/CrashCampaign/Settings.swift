@@ -150,6 +150,7 @@ package struct Settings {
     case .segmentRetained: flight = flight ?? Flight.none
     case .flightBeforeFrame, .flightAfterFrame, .flightNoted: flight = .error
     case .fragmentWritten: sizes = 0...20_000
+    case .blockReusing: threads = max(threads, 2)
     case .overflowLocked: (threads, segment, ring, burst) = (16, 20, 256, nil)
     case .forkPrepared, .forkDetached, .forkReopened: forks = canFork ? 3 : 0
     case .archiveBeforeTrailer, .archiveTrailerWritten, .archiveSynced, .archiveClosed: archive = 4

@@ -195,7 +195,7 @@ typedef struct mmlog_thread {
   const void *_Nullable session;                     // what it writes for; null: nothing any more
   struct mmlog_thread *_Nullable next_of_session;
   struct mmlog_thread *_Nullable next_of_thread;     // or of those that no thread has
-  uint32_t in_use;  // 1 while a thread owns it, or signal handlers do
+  uint32_t in_use;  // 1 unless a thread has left it to others of its session
   uint32_t ordinal;                                  // 1, 2, 3 … in the session
   uint32_t thread_id;
   uint64_t name[2];                                  // 16 bytes, zero-padded

@@ -2,6 +2,7 @@ import CMMLogCore
 import CMMLogWriter
 import MMLogCrash
 import MMLogFormat
+import MMLogStorage
 import MMLogSystem
 import Synchronization
 
@@ -12,13 +13,15 @@ typealias ThreadBlock = UnsafeMutablePointer<mmlog_thread>
 /// for a later thread.
 ///
 /// Proof of `@unchecked Sendable`: the list only grows while the session lasts, by
-/// compare-and-exchange; a block belongs to the thread that set its `in_use`.
+/// compare-and-exchange; a block belongs to the thread that set its `in_use`, or to the pool.
 final class ThreadRegistry: @unchecked Sendable {
   private let head: UnsafeMutablePointer<UInt64>
   private let ordinals = Atomic<UInt32>(0)
   private let blocks = Atomic<UInt64>(0)
   private let session: SessionID
   private let archiveLevel: Level
+  /// Whether the session has ended. Under the lock of ``BlockPool``.
+  fileprivate private(set) var isDissolved = false
 
   /// - Parameter archiveLevel: Records below it are flight records, which have no numbers.
   init(of session: SessionID, archiveLevel: Level) {
@@ -41,8 +44,11 @@ final class ThreadRegistry: @unchecked Sendable {
 
   /// Makes what the calling thread needs for `session`. Async-signal-safe; nil if there is no
   /// memory.
+  ///
+  /// The session may have ended meanwhile: then its gate is closed, no record comes into the block,
+  /// and it becomes free when the thread ends.
   func attach(to session: UnsafeRawPointer) -> ThreadBlock? {
-    guard let block = reuse() ?? link(BlockPool.take()) else { return nil }
+    guard let block = reuse(for: session) ?? link(BlockPool.take()) else { return nil }
     block.pointee.ordinal = nextOrdinal()
     block.pointee.thread_id = UInt32(bitPattern: CurrentProcess.threadID())
     var name: (UInt64, UInt64) = (0, 0)
@@ -93,12 +99,14 @@ final class ThreadRegistry: @unchecked Sendable {
   /// Takes all blocks away from the session, whose end it is.
   func dissolve() {
     BlockPool.lock.withLock {
+      isDissolved = true
       var block = first
       while let current = block {
         block = current.pointee.next_of_session
         mmlog_store_session(current, nil)
-        // One that a living thread has stays with that thread, for its next session.
-        if mmlog_load_acquire_u32(&current.pointee.in_use) == 0 { BlockPool.release(current) }
+        // One that a living thread has stays with that thread, for its next session. A thread may
+        // be in the middle of taking one of the others.
+        if Self.acquire(current) { BlockPool.release(current) }
       }
       mmlog_store_release_u64(head, 0)
     }
@@ -106,14 +114,26 @@ final class ThreadRegistry: @unchecked Sendable {
 
   private var first: ThreadBlock? { ThreadBlock(bitPattern: UInt(mmlog_load_acquire_u64(head))) }
 
-  private func reuse() -> ThreadBlock? {
+  private func reuse(for session: UnsafeRawPointer) -> ThreadBlock? {
     var block = first
     while let current = block {
-      var free: UInt32 = 0
-      if mmlog_compare_exchange_u32(&current.pointee.in_use, &free, 1) { return current }
+      TestPoint.reach(.blockReusing)
+      if Self.acquire(current) {
+        let owner = mmlog_load_session(current)
+        if owner == nil || owner == session { return current }
+        // Of another session by now, as this one has ended: so are those behind it.
+        mmlog_store_release_u32(&current.pointee.in_use, 0)
+        return nil
+      }
       block = current.pointee.next_of_session
     }
     return nil
+  }
+
+  /// Takes a block that a thread has left; false if it has another owner by now.
+  private static func acquire(_ block: ThreadBlock) -> Bool {
+    var free: UInt32 = 0
+    return mmlog_compare_exchange_u32(&block.pointee.in_use, &free, 1)
   }
 
   /// Not again for a later thread: its spans and entries come after those of the one before.
@@ -177,12 +197,15 @@ enum BlockPool {
     (0..<MMLOG_DEPTHS).contains { mmlog_is_busy_here(mmlog_writer_at(block, $0)) }
   }
 
+  /// Adds a block to the free ones. It stays in use: a thread that has found it in the list of a
+  /// session which ends must not take it.
   fileprivate static func release(_ block: ThreadBlock) {
     for depth in 0..<MMLOG_DEPTHS {
       let writer = mmlog_writer_at(block, depth)
       WriterSpace.freeScratch(writer)
       WriterSpace.freeContext(writer)
     }
+    mmlog_store_session(block, nil)
     block.pointee.next_of_thread = free
     free = block
   }
@@ -204,7 +227,6 @@ enum BlockPool {
     defer { lock.unlock() }
     guard let block = free else { return nil }
     free = block.pointee.next_of_thread
-    block.pointee.in_use = 1
     return block
   }
 
@@ -229,13 +251,13 @@ enum BlockPool {
     lock.withLock {
       while let block = own {
         own = block.pointee.next_of_thread
-        if let session = Session.of(block) {
+        // One that came after the end of its session is in the list of none.
+        if let session = Session.of(block), !session.threads.isDissolved {
           for depth in 0..<MMLOG_DEPTHS {
             WriterSpace.close(mmlog_writer_at(block, depth), session.ring)
           }
           mmlog_store_release_u32(&block.pointee.in_use, 0)
         } else {
-          block.pointee.in_use = 0
           release(block)
         }
       }

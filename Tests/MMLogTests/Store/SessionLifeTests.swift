@@ -1,0 +1,129 @@
+import Foundation
+import Glibc
+import MMLog
+import MMLogReader
+import MMLogStorage
+import MMLogSystem
+import TestSupport
+import Testing
+
+/// What sessions leave in the process, and what threads that come late find of them.
+@Suite("The life of sessions")
+struct SessionLifeTests {
+  /// The process's address space, in KiB.
+  private static func addressSpace() throws -> Int {
+    let text = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
+    return (Int(text.split(separator: " ")[0]) ?? 0) * Host.pageSize >> 10
+  }
+
+  /// Keeps malloc from reserving 64 MiB for whichever threads are at work at once.
+  private static func useOneArena() {
+    typealias Function = @convention(c) (CInt, CInt) -> CInt
+    let maximum: CInt = -8  // M_ARENA_MAX
+    let mallopt = dlsym(nil, "mallopt").map { unsafeBitCast($0, to: Function.self) }
+    require(mallopt?(maximum, 1) == 1)
+  }
+
+  private static func store(
+    _ folder: TemporaryDirectory, _ change: (inout LogStore.Configuration) -> Void = { _ in }
+  ) throws -> LogStore {
+    var configuration = LogStore.Configuration()
+    configuration.makeTiny()
+    change(&configuration)
+    return try LogStore(directory: folder.path, name: "test", configuration: configuration)
+  }
+
+  #if DEBUG
+    @Test("no two threads write with one block, also if one looks for it as its session ends")
+    func blockOfAnEndedSession() async {
+      await #expect(processExitsWith: .success) {
+        let folder = TemporaryDirectory()
+        let late = LateThread()
+        try late.logs(to: try Self.store(folder), after: { try $0.close() })
+        let store = try Self.store(folder)
+        let log = store.logger(label: "l")
+        let step = SharedCount()
+        let other = try Thread(name: "other") {
+          log.info("other")
+          step.value = 1
+          while step.value == 1 { usleep(1000) }
+        }
+        while step.value == 0 { usleep(1000) }
+        late.run { log.info("late") }
+        step.value = 2
+        other.join()
+        late.end()
+        try store.close()
+        let threads = Contents(folder.path).records.filter { $0.message != "early" }
+          .map(\.thread.ordinal)
+        require(threads.count == 2 && Set(threads).count == 2, "\(threads)")
+      }
+    }
+
+    @Test(
+      "a block that a thread gets as its session ends is given back", .disabled(if: isSanitized))
+    func lateBlocks() async {
+      await #expect(processExitsWith: .success) {
+        Self.useOneArena()
+        let folder = TemporaryDirectory()
+        var before = 0
+        for round in 0..<120 {
+          if round == 20 { before = try Self.addressSpace() }
+          let late = LateThread()
+          try late.logs(to: try Self.store(folder), after: { try $0.close() })
+          late.end()
+        }
+        let growth = try Self.addressSpace() - before
+        require(growth < 100 * 32, "100 sessions took \(growth) KiB")
+      }
+    }
+  #endif
+}
+
+#if DEBUG
+  /// A thread whose first log call comes to a block that a thread before it has left, and stops
+  /// there until the store is closed.
+  private final class LateThread: Sendable {
+    private let step = SharedCount()
+    private let work = LockedValue<(@Sendable () -> Void)?>(nil)
+    private let thread = LockedValue<MMLogSystem.Thread?>(nil)
+
+    func logs(to store: LogStore, after end: (LogStore) throws -> Void) throws {
+      let log = store.logger(label: "l")
+      try Thread(name: "early") { log.info("early") }.join()
+      TestPoint.handler = { [step] point in
+        guard point == .blockReusing, step.value == 0 else { return }
+        step.value = 1
+        while step.value == 1 { usleep(1000) }
+      }
+      let late = try Thread(name: "late") { [step, work] in
+        log.info("lost")
+        step.value = 3
+        while step.value != 5 {
+          if step.value == 4 {
+            work.withLock(\.self)?()
+            step.value = 3
+          }
+          usleep(1000)
+        }
+      }
+      thread.withLock { $0 = late }
+      while step.value == 0 { usleep(1000) }
+      try end(store)
+      step.value = 2
+      while step.value != 3 { usleep(1000) }
+    }
+
+    /// Runs `body` on the thread.
+    func run(_ body: @escaping @Sendable () -> Void) {
+      work.withLock { $0 = body }
+      step.value = 4
+      while step.value == 4 { usleep(1000) }
+    }
+
+    func end() {
+      step.value = 5
+      thread.withLock(\.self)?.join()
+    }
+  }
+#endif
