@@ -177,7 +177,7 @@ final class OverflowWriter: @unchecked Sendable {
     lock.withLock {
       guard let old = block else { return }
       WriterSpace.freeScratch(mmlog_writer_at(old, 0))
-      PrivateMemory.free(old, count: MemoryLayout<mmlog_thread>.stride)
+      PrivateMemory.free(old, count: mmlog_thread_size())
       block = nil
     }
   }

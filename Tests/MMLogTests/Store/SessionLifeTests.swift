@@ -33,6 +33,25 @@ struct SessionLifeTests {
     return try LogStore(directory: folder.path, name: "test", configuration: configuration)
   }
 
+  @Test("sessions that have ended leave no address space behind", .disabled(if: isSanitized))
+  func addressSpaceStays() async {
+    await #expect(processExitsWith: .success) {
+      Self.useOneArena()
+      let folder = TemporaryDirectory()
+      var before = 0
+      for round in 0..<120 {
+        if round == 20 { before = try Self.addressSpace() }
+        let store = try Self.store(folder)
+        store.logger(label: "l").info("\(round)")
+        try store.close()
+      }
+      let growth = try Self.addressSpace() - before
+      // A session's object stays, with some KiB: less than any block of a thread.
+      require(growth < 100 * 32, "100 sessions took \(growth) KiB")
+      try? FileManager.default.removeItem(atPath: folder.path)
+    }
+  }
+
   #if DEBUG
     @Test("no two threads write with one block, also if one looks for it as its session ends")
     func blockOfAnEndedSession() async {
