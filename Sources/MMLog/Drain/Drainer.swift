@@ -132,15 +132,20 @@ final class Drainer: @unchecked Sendable {
     [passLock, encodingThread?.passLock, session.ring.streams?.passLock].compactMap(\.self)
   }
 
-  /// Starts the thread.
+  /// Starts the thread, and those that work for it. If one cannot be made, none is left.
   func start() throws(LogError) {
-    thread = try explaining("Starting the drainer's thread failed") { () throws(SystemError) in
+    do throws(SystemError) {
       try encodingThread?.start()
       try session.ring.streams?.start()
-      return try Thread(name: "mmlog-drainer") { [self] in
+      thread = try Thread(name: "mmlog-drainer") { [self] in
         callbacks.began()
         run()
       }
+    } catch {
+      let failure = LogError(error, while: "Starting the drainer's thread failed")
+      stop()
+      settle(failure)
+      throw failure
     }
   }
 

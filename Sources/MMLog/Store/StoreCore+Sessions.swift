@@ -23,8 +23,12 @@ extension StoreCore {
       spanCapture: configuration.spanCapture,
       containsFaults: configuration.containsFaults,
       recordsCrashes: configuration.recordsCrashes)
+    var made: Session?
     do {
+      try enterFields(into: ring)
+      try enterRecipients(into: ring)
       let session = try Session(ring: ring, configuration)
+      made = session
       let series = try location.makeArchives(identity)
       let maintenance = lockedMaintenance()
       maintenance.begin(identity.session)
@@ -36,15 +40,15 @@ extension StoreCore {
           survivedSignal: { [self] in noteSurvivedSignals(of: session, waits: false) },
           lostRing: { [self] in replaceSession(session, because: $0) },
           sealedArchive: { maintenance.archiveClosed($0) }))
-      try drainer.start()
-      try enterFields(into: ring)
-      try enterRecipients(into: ring)
       labels.register(in: session)
+      // Nothing fails after it.
+      try drainer.start()
       ring.take(lossesWithoutRing)
       TestPoint.reach(.sessionStarted)
       return Open(session: session, drainer: drainer)
     } catch {
       try? rings.remove(ring.fileName)
+      if let made { made.shutDown() } else { ring.unmap() }
       throw error
     }
   }

@@ -16,12 +16,25 @@ struct SessionLifeTests {
     return (Int(text.split(separator: " ")[0]) ?? 0) * Host.pageSize >> 10
   }
 
+  /// How many threads of stores the process has.
+  private static func threads() throws -> Int {
+    try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task").count {
+      let name = try? String(contentsOfFile: "/proc/self/task/\($0)/comm", encoding: .utf8)
+      return name?.hasPrefix("mmlog-") == true
+    }
+  }
+
   /// Keeps malloc from reserving 64 MiB for whichever threads are at work at once.
   private static func useOneArena() {
     typealias Function = @convention(c) (CInt, CInt) -> CInt
     let maximum: CInt = -8  // M_ARENA_MAX
     let mallopt = dlsym(nil, "mallopt").map { unsafeBitCast($0, to: Function.self) }
     require(mallopt?(maximum, 1) == 1)
+  }
+
+  /// How many maps the process has of files in a folder.
+  private static func maps(of folder: TemporaryDirectory) throws -> Int {
+    try kernelText("/proc/self/maps").split(separator: "\n").count { $0.contains(folder.path) }
   }
 
   private static func store(
@@ -52,7 +65,39 @@ struct SessionLifeTests {
     }
   }
 
+  @Test("a store that cannot be opened leaves neither threads nor maps nor files")
+  func failedOpenings() async {
+    await #expect(processExitsWith: .success) {
+      let folder = TemporaryDirectory()
+      for _ in 0..<20 {
+        let error = logError {
+          _ = try Self.store(folder) {
+            $0.fields = ["text": "\(String(repeating: "x", count: 60_000))"]
+          }
+        }
+        require(error?.code == .invalidConfiguration, "\(String(describing: error))")
+      }
+      let (threads, maps) = (try Self.threads(), try Self.maps(of: folder))
+      require(threads == 0 && maps == 0, "\(threads) threads, \(maps) maps")
+      require(try folder.names(ending: "").isEmpty)
+    }
+  }
+
   #if DEBUG
+    @Test("a store whose drainer's thread cannot be made leaves no other threads")
+    func noDrainer() async {
+      await #expect(processExitsWith: .success) {
+        let folder = TemporaryDirectory()
+        ForcedFault.force(.pthreadCreate, errno: EAGAIN, times: .max, under: "mmlog-drainer")
+        for _ in 0..<20 {
+          let error = logError { _ = try Self.store(folder) { $0.drainThreads = 2 } }
+          require(error?.message.contains("drainer's thread") == true)
+        }
+        let (threads, maps) = (try Self.threads(), try Self.maps(of: folder))
+        require(threads == 0 && maps == 0, "\(threads) threads, \(maps) maps")
+      }
+    }
+
     @Test("no two threads write with one block, also if one looks for it as its session ends")
     func blockOfAnEndedSession() async {
       await #expect(processExitsWith: .success) {
