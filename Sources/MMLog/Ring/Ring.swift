@@ -129,8 +129,14 @@ final class Ring: @unchecked Sendable {
     }
     endingArea = EndingArea(at: base + RingLayout.ending)
     if let cipher {
-      streams = try SegmentStreams(
-        cipher, pool, geometry, eventCounts, segments: base + geometry.segmentsOffset)
+      do throws(LogError) {
+        streams = try SegmentStreams(
+          cipher, pool, geometry, eventCounts, segments: base + geometry.segmentsOffset)
+      } catch {
+        // It has its name already.
+        try? directory.remove(fileName)
+        throw error
+      }
     }
     if recordsCrashes {
       let address = base + RingLayout.crash

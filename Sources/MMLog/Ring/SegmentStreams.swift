@@ -69,9 +69,10 @@ final class SegmentStreams: @unchecked Sendable {
     self.segments = segments
     segmentSize = geometry.segmentSize
     size = geometry.segmentSize * geometry.segmentCount
-    let (memory, crashStream) = try explaining("Making the ring failed") {
+    // In this order: what is made first goes by itself if the second fails.
+    let (crashStream, memory) = try explaining("Making the ring failed") {
       [size] () throws(SystemError) in
-      (try StreamMemory.allocate(size), try SecretMemory(count: CrashReport.streamSize))
+      (try SecretMemory(count: CrashReport.streamSize), try StreamMemory.allocate(size))
     }
     (self.memory, self.crashStream) = (memory, crashStream)
     uses = .allocate(capacity: geometry.segmentCount)
@@ -83,6 +84,7 @@ final class SegmentStreams: @unchecked Sendable {
       try cipher.fill(crashStream.bytes, ofStream: RingCipher.crashStream)
       try fill()
     } catch {
+      free()
       throw LogError(encryptingRing: error)
     }
   }

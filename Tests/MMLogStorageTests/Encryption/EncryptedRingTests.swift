@@ -50,6 +50,28 @@
       }
     }
 
+    #if DEBUG
+      @Test("a ring for which there is no memory leaves no file, and no memory")
+      func noMemory() async {
+        await #expect(processExitsWith: .success) {
+          [path = logs as String, recipient = recipient.description as String] in
+          var configuration = LogStore.Configuration()
+          configuration.recipients = [try Recipient(recipient)]
+          var failures = 0
+          for call in 1...20 {
+            ForcedFault.force(.mmap, errno: ENOMEM, onCall: call, under: "")
+            let store = try? LogStore(directory: path, name: "test", configuration: configuration)
+            ForcedFault.clear(under: "")
+            if store == nil { failures += 1 }
+            try store?.close()
+            let rings = try Folder.names(path).filter { $0.hasSuffix(".ring") }
+            require(rings.isEmpty, "call \(call): \(rings)")
+          }
+          require(failures > 0)
+        }
+      }
+    #endif
+
     @Test("streams that take turns give each byte of theirs, also across their parts")
     func streamsTakeTurns() throws {
       let cipher = RingCipher(try SlottedKey(for: [recipient]))
