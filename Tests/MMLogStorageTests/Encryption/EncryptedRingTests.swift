@@ -51,7 +51,7 @@
     }
 
     #if DEBUG
-      @Test("a ring for which there is no memory leaves no file, and no memory")
+      @Test("a ring for which there is no memory leaves no file")
       func noMemory() async {
         await #expect(processExitsWith: .success) {
           [path = logs as String, recipient = recipient.description as String] in

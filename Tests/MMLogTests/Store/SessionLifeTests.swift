@@ -123,24 +123,6 @@ struct SessionLifeTests {
         require(threads.count == 2 && Set(threads).count == 2, "\(threads)")
       }
     }
-
-    @Test(
-      "a block that a thread gets as its session ends is given back", .disabled(if: isSanitized))
-    func lateBlocks() async {
-      await #expect(processExitsWith: .success) {
-        Self.useOneArena()
-        let folder = TemporaryDirectory()
-        var before = 0
-        for round in 0..<120 {
-          if round == 20 { before = try Self.addressSpace() }
-          let late = LateThread()
-          try late.logs(to: try Self.store(folder), after: { try $0.close() })
-          late.end()
-        }
-        let growth = try Self.addressSpace() - before
-        require(growth < 100 * 32, "100 sessions took \(growth) KiB")
-      }
-    }
   #endif
 }
 
