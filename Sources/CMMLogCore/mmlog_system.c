@@ -320,8 +320,17 @@ const char *mmlog_error_text(int code, char *buffer, size_t size) {
   return strerror_r(code, buffer, size);
 }
 
+int mmlog_above_standard(int descriptor) {
+  if (descriptor < 0 || descriptor > STDERR_FILENO) return descriptor;
+  int moved = fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  int error = errno;
+  close(descriptor);
+  errno = error;
+  return moved;
+}
+
 int mmlog_open_unnamed(int directory, unsigned mode) {
-  return openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+  return mmlog_above_standard(openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode));
 }
 
 void mmlog_give_up_descriptors(const int *descriptors, ptrdiff_t count) {

@@ -34,6 +34,11 @@ int mmlog_fallocate(int descriptor, int64_t offset, int64_t count);
 // no SIGPIPE.
 void mmlog_write_standard_error(const void *bytes, size_t count);
 
+// Another number for a descriptor that was just opened, if it has one of the first three: where the
+// program has closed standard output or error, what it prints would go into that file. -1 and errno
+// if there is none; then it is closed. What is no descriptor stays as it is.
+int mmlog_above_standard(int descriptor);
+
 // openat(2) with O_TMPFILE, for writing.
 int mmlog_open_unnamed(int directory, unsigned mode);
 

@@ -70,6 +70,7 @@ struct Handoff: ~Copyable {
     let limit = session.policy == .overwriteOldest ? session.ring.pool.count / 4 : .max
     // Sealed segments only: what threads go on with is left for a later frame.
     var waiting = session.ring.pool.sealedCount * session.ring.geometry.segmentSize
+    settleUnreadable()
     while isFrameDue(pass, waiting, acquired: 0) {
       if try moveFrames(pass, cutoff, &waiting, maximumAcquired: limit) { continue }
       if limit == .max { break }
@@ -79,6 +80,22 @@ struct Handoff: ~Copyable {
     // What was discarded is not freed here.
     if progress.count > 2 * session.ring.pool.count {
       progress = progress.filter { $0.key >= lowestGeneration }
+    }
+  }
+
+  /// Has the headers of sealed segments corrected that were overwritten in memory. Of what is then
+  /// still unreadable, a loss is counted: how many records it was, nobody knows.
+  private func settleUnreadable() {
+    let ring = session.ring
+    for index in 0..<ring.pool.count
+    where ring.pool.status(index) == .sealed && ring.openHeader(ofSegment: index) == nil {
+      guard ring.pool.acquireInTurn(index) else { continue }
+      if ring.correctHeader(ofSegment: index) {
+        ring.pool.release(index)
+      } else {
+        ring.countLoss(.corrupted, .critical)
+        ring.free(segment: index)
+      }
     }
   }
 

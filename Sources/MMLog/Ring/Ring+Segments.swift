@@ -57,6 +57,18 @@ extension Ring {
     return header
   }
 
+  /// Corrects the header of a sealed segment that was acquired, where its state or one bit of the
+  /// rest is wrong.
+  ///
+  /// - Returns: Whether it can be read now.
+  func correctHeader(ofSegment index: Int) -> Bool {
+    mmlog_set_segment_state(segment(index), SegmentLayout.stateSealed)
+    if openHeader(ofSegment: index) != nil { return true }
+    let bytes = UnsafeMutableRawBufferPointer(
+      start: address(ofSegment: index), count: geometry.segmentSize)
+    return bytes.correctSegmentHeader() && openHeader(ofSegment: index) != nil
+  }
+
   /// What the header and the records of a segment are, as they stand now.
   func bytes(ofSegment index: Int) -> UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(start: address(ofSegment: index), count: geometry.segmentSize)

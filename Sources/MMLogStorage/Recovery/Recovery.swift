@@ -246,7 +246,8 @@ package struct Recovery: ~Copyable {
     // The ring goes next. What the dead process wrote last may not be on the disk yet.
     if let last = archives.last, last.isClosed { try last.sync() }
     let end = image.end.recovered(at: .now)
-    try finish(series, dictionary, archives, end)
+    let hasMoved = count + flightCount > 0
+    try finish(series, dictionary, hasMoved ? [] : archives, end)
     // Of one that a recovery has sealed which then died, nobody was notified.
     if sealed.isEmpty, let last = archives.last { sealed.insert(last.path) }
     let infos = (try? infos(directory)) ?? []
@@ -550,6 +551,9 @@ package struct Recovery: ~Copyable {
 
   /// Says in the session's last archive how it ended, unless a recovery that died after this
   /// already did.
+  ///
+  /// - Parameter archives: Those in which that may stand already: none if records have come behind
+  ///   them.
   private func finish(
     _ series: ArchiveSeries, _ dictionary: [UInt8], _ archives: [ArchiveFile], _ end: SessionEnd
   ) throws {

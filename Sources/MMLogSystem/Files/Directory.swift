@@ -51,7 +51,9 @@ extension Directory {
     _ path: String, newFiles: FileAccess = .ownerOnly
   ) throws(SystemError) -> Directory {
     try checkPath(path, .open)
-    let descriptor = try retrying(.open, path) { Glibc.open(path, flags) }
+    let descriptor = try retrying(.open, path) {
+      mmlog_above_standard(Glibc.open(path, flags))
+    }
     return Directory(adopting: descriptor, path: path, newFiles: newFiles)
   }
 
@@ -59,7 +61,7 @@ extension Directory {
   package func openDirectory(_ name: String) throws(SystemError) -> Directory {
     try checkPath(name, .openat)
     let descriptor = try retrying(.openat, path(of: name)) {
-      openat(self.descriptor, name, Self.flags | O_NOFOLLOW)
+      mmlog_above_standard(openat(self.descriptor, name, Self.flags | O_NOFOLLOW))
     }
     return Directory(adopting: descriptor, path: path(of: name))
   }
@@ -74,7 +76,7 @@ extension Directory {
   ) throws(SystemError) -> File {
     try checkPath(name, .openat)
     let descriptor = try retrying(.openat, path(of: name)) {
-      openat(self.descriptor, name, options.flags, mode)
+      mmlog_above_standard(openat(self.descriptor, name, options.flags, mode))
     }
     let file = File(adopting: descriptor, path: path(of: name))
     guard options.contains([.create, .exclusive]) else { return file }

@@ -1,3 +1,4 @@
+import CMMLogCore
 import Glibc
 
 /// An open file: owns a descriptor, and closes it when it goes away.
@@ -95,7 +96,9 @@ extension File {
     _ path: String, _ options: OpenOptions, mode: UInt32 = 0o600
   ) throws(SystemError) -> File {
     try checkPath(path, .open)
-    let descriptor = try retrying(.open, path) { Glibc.open(path, options.flags, mode) }
+    let descriptor = try retrying(.open, path) {
+      mmlog_above_standard(Glibc.open(path, options.flags, mode))
+    }
     return File(adopting: descriptor, path: path)
   }
 
@@ -105,7 +108,7 @@ extension File {
   package static func duplicate(
     _ descriptor: CInt, path: String
   ) throws(SystemError) -> File {
-    let copy = try retrying(.dup, path) { fcntl(descriptor, F_DUPFD_CLOEXEC, 0) }
+    let copy = try retrying(.dup, path) { fcntl(descriptor, F_DUPFD_CLOEXEC, 3) }
     return File(adopting: copy, path: path)
   }
 }

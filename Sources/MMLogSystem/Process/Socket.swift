@@ -70,7 +70,7 @@ package struct Socket: ~Copyable, Sendable {
   ) throws(SystemError) -> Socket {
     let type = kind == .stream ? SOCK_STREAM : SOCK_DGRAM
     let descriptor = try retrying(.socket, name) {
-      socket(family, CInt(type.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+      mmlog_above_standard(socket(family, CInt(type.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0))
     }
     let file = File(adopting: descriptor, path: name)
     var time = timeval(tv_sec: timeout, tv_usec: 0)

@@ -93,6 +93,23 @@ import Testing
     #expect(names.count == 1)
   }
 
+  @Test("what comes behind the end of a session is in an archive that is sealed, too")
+  func whatComesBehindTheEndIsSealed() throws {
+    writeOverlap()
+    _ = try recover()
+    let closed = names.map { ($0, contents($0)) }
+    // As if a log call had returned when the store was closed, and the process died before it
+    // removed the ring.
+    log.write("record 40", ticks: 40, thread: 1)
+    log.save()
+    for (name, bytes) in closed { log.folder.put(name, bytes) }
+    #expect(try recover().sessions.map(\.recordCount) == [1])
+    #expect(messages() == (0...40).map { "record \($0)" })
+    let archives = try Catalog(of: log.folder.path, store: nil).scan()
+    #expect(archives.count == 2 && archives.allSatisfy(\.isSealed))
+    #expect(try recover().sessions.isEmpty)
+  }
+
   @Test("a corrupted table of areas is reported and every record recovered")
   func aCorruptedTableOfAreasIsReportedAndEveryRecordRecovered() throws {
     writeOverlap()
