@@ -113,7 +113,8 @@ extension SessionFiles {
   package func records(
     _ summary: SessionSummary
   ) -> (count: Int, lastTime: Timestamp?, corruption: [LogReader.Corruption]) {
-    var found = summary.ring.map { SessionRuns.segments(of: $0) } ?? (count: 0, lastTime: nil, corruption: [])
+    var found =
+      summary.ring.map { SessionRuns.segments(of: $0) } ?? (count: 0, lastTime: nil, corruption: [])
     for (index, archive) in archives.enumerated() {
       for frame in archive.frames where frame.header.type == .records {
         if summary.skipped[index]?.contains(frame.offset) == true { continue }
