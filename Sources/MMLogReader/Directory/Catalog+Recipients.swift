@@ -77,6 +77,7 @@ extension Catalog {
       throw LogError.notEncrypted(directory.path(of: name))
     }
     let bytes = try file.bytes(at: area.lowerBound, count: area.count)
+    guard bytes.count == area.count else { throw FormatError.truncated }
     let (slots, places) = bytes.withUnsafeBytes {
       (KeySlotPlaces.slots(in: $0), KeySlotPlaces.order(in: $0))
     }

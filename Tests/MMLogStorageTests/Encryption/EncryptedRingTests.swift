@@ -260,6 +260,23 @@
       try store.close()
     }
 
+    @Test("a ring that ends within its key slots gets no other recipients")
+    func aCutRing() throws {
+      let store = try store()
+      let name = try #require(ringPath().split(separator: "/").last.map(String.init))
+      try leave()
+      try store.close()
+      let bytes = try Folder.read("\(left)/\(name)")
+      for size in [0, 1, 16, 100, KeySlotsLayout.placeSize, KeySlotsLayout.placeSize + 20] {
+        let cut = Array(bytes.prefix(RingLayout.keySlots + size))
+        try Folder.write(cut, to: "\(left)/\(name)")
+        #expect(throws: LogError.self) {
+          try Catalog(of: left, store: nil).rewrap(name, with: identities, for: [recipient])
+        }
+        #expect(try Folder.read("\(left)/\(name)") == cut, "\(size)")
+      }
+    }
+
     @Test("a ring that nobody here opens gets no other recipients, and one that is clear none")
     func refusedRecipients() throws {
       let store = try store()
