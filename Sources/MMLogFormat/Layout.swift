@@ -154,13 +154,16 @@ package enum NotedHeadLayout {
   package static let size = hash + FrameHashLayout.size
 }
 
-/// The area of an encrypted ring that has its key for its recipients: the same slot in two places,
-/// so that one is whole while another is written anew.
+/// The area of an encrypted ring that has its key for its recipients: the same in two places, so
+/// that one is whole while another is written anew. The slot stands behind the recipients.
 package enum KeySlotsLayout {
   package static let slotSize = 0
+  /// Of all that is behind it, up to the slot's end.
   package static let checksum = slotSize + 4
-  package static let slot = checksum + 4
-  package static let placeSize = 8192
+  package static let recipientCount = checksum + 4
+  package static let recipients = recipientCount + 8
+  package static let recipientSize = 32
+  package static let placeSize = 12288
   package static let areaSize = 2 * placeSize
 }
 
@@ -300,7 +303,6 @@ public enum RecordLayout {
   package static let keySetKind: UInt64 = 5 << 24
   package static let sessionFieldsKind: UInt64 = 6 << 24
   package static let lastStateKind: UInt64 = 7 << 24
-  package static let recipientsKind: UInt64 = 8 << 24
   /// What is left of a flight record that was erased: see ``ErasedRecord``.
   package static let erasedKind: UInt64 = 9 << 24
 

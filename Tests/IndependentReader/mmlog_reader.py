@@ -800,7 +800,7 @@ STATE, CLOCKS, LEDGER, CONTROL, CRASH, SLOTS, SWITCHES, HEAD, KEY_SLOTS = range(
 # {kind: (offset, size)}: where a writer of version 2 puts its areas
 USUAL_AREAS = {STATE: (1024, 64), CLOCKS: (1088, 96), LEDGER: (1536, 512), CONTROL: (2048, 2560),
                CRASH: (4608, 3584), SLOTS: (8192, 8192), SWITCHES: (1184, 128), HEAD: (1312, 40),
-               KEY_SLOTS: (16384, 16384)}
+               KEY_SLOTS: (16384, 24576)}
 
 
 def parse_areas(table, limit):
@@ -1121,10 +1121,12 @@ def key_of(frames, kind=7):
 
 def ring_slots(area):
     """The key slots in an area of a ring (§13) that can be read."""
-    for at in (0, 8192):
-        slot = area[at + 8:at + 8 + min(u32(area, at), 8184)]
-        if slot and crc32c(slot) == u32(area, at + 4):
-            yield slot
+    for at in (0, 12288):
+        size, checksum, recipients = struct.unpack_from("<3I", area, at)
+        start = at + 16 + 32 * recipients
+        if (size and 1 <= recipients <= 64 and start + size <= at + 12288
+                and crc32c(area[at + 8:start + size]) == checksum):
+            yield area[start:start + size]
 
 
 def stream_of(key, number, size):

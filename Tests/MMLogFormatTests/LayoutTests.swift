@@ -73,6 +73,13 @@ import Testing
       "archive": (NotedHeadLayout.archive, 0), "checksum": (NotedHeadLayout.checksum, 4),
       "hash": (NotedHeadLayout.hash, 8),
     ])
+    typealias Slots = KeySlotsLayout
+    #expect(RingAreas.usualEncrypted.keySlots == 16384..<40960)
+    check([
+      "slot's size": (Slots.slotSize, 0), "slot's checksum": (Slots.checksum, 4),
+      "recipients' number": (Slots.recipientCount, 8), "recipients": (Slots.recipients, 16),
+      "recipient": (Slots.recipientSize, 32), "place": (Slots.placeSize, 12288),
+    ])
   }
 
   @Test("the report of a crash is as the format says") func theReportOfACrashIsAsTheFormatSays() {

@@ -71,7 +71,7 @@ final class Ring: @unchecked Sendable {
   ///   - dictionarySize: How much of the dictionary has space at once; nil: all of it. The rest is a
   ///     hole in the file until it is needed.
   ///   - archiveLevel: See ``archiveLevel``.
-  ///   - cipher: What is to encrypt the records; nil: they are not encrypted.
+  ///   - recipients: For whom the records are encrypted; none: they are not.
   ///   - isChained: Whether the frames of its archives are chained, for whoever recovers it.
   ///   - spanCapture: See ``spanCapture``.
   ///   - containsFaults: Whether a fault in the map is to end in private memory. If so, containment
@@ -81,12 +81,12 @@ final class Ring: @unchecked Sendable {
   /// - Throws: ``LogError``; nothing is left behind then.
   init(
     in directory: borrowing Directory, identity: SessionIdentity, geometry: RingGeometry,
-    dictionarySize: Int? = nil, archiveLevel: Level = .trace, cipher: RingCipher? = nil,
+    dictionarySize: Int? = nil, archiveLevel: Level = .trace, recipients: [Recipient] = [],
     isChained: Bool = false, spanCapture: SpanCapture? = nil, containsFaults: Bool = false,
     recordsCrashes: Bool = false
   ) throws(LogError) {
     self.identity = identity
-    pool = SegmentPool(count: geometry.segmentCount, needsStreams: cipher != nil)
+    pool = SegmentPool(count: geometry.segmentCount, needsStreams: !recipients.isEmpty)
     eventCounts = RingEventCounts()
     seedState = UInt64(identity.session.seedState)
     self.archiveLevel = archiveLevel
@@ -95,6 +95,7 @@ final class Ring: @unchecked Sendable {
     self.dictionarySize = dictionarySize ?? geometry.dictionarySize
     fileName = FileNames.Ring(store: identity.storeName, session: identity.session).fileName
     path = directory.path(of: fileName)
+    let cipher = try Self.cipher(for: recipients)
     let firstPair = ClockReading.take(ordinal: 0)
     do throws(SystemError) {
       let unfinished = try UnfinishedRing.make(fileName, in: directory)
@@ -109,7 +110,7 @@ final class Ring: @unchecked Sendable {
           spanCapture: spanCapture,
           areas: cipher == nil ? .usual : .usualEncrypted)
         Self.writeFileHeader(at: base, fileHeader)
-        if let cipher { Self.write(keySlot: cipher.key.slot, at: base) }
+        if let cipher { Self.write(RingKeySlot(cipher.key.slot, for: recipients), at: base) }
         Self.write(firstPair, at: base + RingLayout.firstClockPair)
         TestPoint.reach(.ringHeaderWritten)
         try unfinished.finish(in: directory)
@@ -143,6 +144,16 @@ final class Ring: @unchecked Sendable {
       crashArea = CrashArea(at: address, stream: streams?.crashStream?.bytes.baseAddress)
     }
     readClocks()
+  }
+
+  /// What encrypts the records; nil: nothing does.
+  private static func cipher(for recipients: [Recipient]) throws(LogError) -> RingCipher? {
+    if recipients.isEmpty { return nil }
+    do throws(CryptoError) {
+      return RingCipher(try SlottedKey(for: recipients))
+    } catch {
+      throw LogError(encryptingRing: error)
+    }
   }
 
   private static func map(
@@ -240,8 +251,8 @@ final class Ring: @unchecked Sendable {
     base.storeBytes(of: RingLayout.stateOpen, toByteOffset: RingLayout.state, as: UInt32.self)
   }
 
-  private static func write(keySlot slot: [UInt8], at base: UnsafeMutableRawPointer) {
-    let place = KeySlotPlaces.encoded(slot)
+  private static func write(_ keySlot: RingKeySlot, at base: UnsafeMutableRawPointer) {
+    let place = KeySlotPlaces.encoded(keySlot)
     for offset in stride(from: 0, to: KeySlotsLayout.areaSize, by: KeySlotsLayout.placeSize) {
       (base + RingLayout.keySlots + offset).copyMemory(from: place, byteCount: place.count)
     }

@@ -434,16 +434,6 @@ extension LogStore {
     /// Whether the records of the ring are encrypted.
     var encryptsRing: Bool { !recipients.isEmpty }
 
-    /// What encrypts the records of a new ring; nil: nothing does.
-    func makeRingCipher() throws(LogError) -> RingCipher? {
-      if !encryptsRing { return nil }
-      do throws(CryptoError) {
-        return RingCipher(try SlottedKey(for: recipients))
-      } catch {
-        throw LogError(encryptingRing: error)
-      }
-    }
-
     /// How much of the dictionary has room on the disk from the beginning.
     var firstDictionarySize: Int { dictionarySize ?? min(ringSize / 8 / 4096 * 4096, 1 << 20) }
 

@@ -14,11 +14,10 @@ extension StoreCore {
   func makeSession(after old: Open? = nil) throws(LogError) -> Open {
     let identity = try location.makeIdentity()
     let rings = try location.openRingDirectory()
-    let cipher = try configuration.makeRingCipher()
     let ring = try Ring(
       in: rings, identity: identity, geometry: geometry,
       dictionarySize: configuration.firstDictionarySize,
-      archiveLevel: configuration.archiveLevel, cipher: cipher,
+      archiveLevel: configuration.archiveLevel, recipients: configuration.recipients,
       isChained: configuration.hashChain,
       spanCapture: configuration.spanCapture,
       containsFaults: configuration.containsFaults,
@@ -26,7 +25,6 @@ extension StoreCore {
     var made: Session?
     do {
       try enterFields(into: ring)
-      try enterRecipients(into: ring)
       let session = try Session(ring: ring, configuration)
       made = session
       let series = try location.makeArchives(identity)
@@ -68,22 +66,6 @@ extension StoreCore {
       "The fields of the configuration take more than a quarter of the dictionary, whose size is "
         + "\(configuration.firstDictionarySize) bytes: shorten them, or make dictionarySize larger"
     )
-  }
-
-  /// Enters those for whom the archives are encrypted, for whoever recovers the ring.
-  private func enterRecipients(into ring: Ring) throws(LogError) {
-    let recipients = configuration.recipients
-    if recipients.isEmpty { return }
-    let isAdded = ring.dictionaryLock.withLock {
-      ring.appendEntry(kind: RecordLayout.recipientsKind, leaving: 0) {
-        $0.recipients(recipients)
-      }
-    }
-    if isAdded { return }
-    throw LogError(
-      .invalidConfiguration,
-      "\(recipients.count) recipients do not find room in the dictionary, whose size is "
-        + "\(configuration.firstDictionarySize) bytes: make dictionarySize larger")
   }
 
   // MARK: - Closing

@@ -30,13 +30,13 @@ struct RingRepair: ~Copyable {
     (self.session, self.ring) = (session, ring)
     let image = ring.image
     var settings = ArchiveSeries.Settings.usual
-    settings.recipients = image.dictionary.recipients
+    settings.recipients = image.keySlots.first?.recipients ?? []
     settings.isChained = image.fileHeader.isChained
     // A ring may say any number, and there has to be a next one.
     let newest = min(max(number, image.newestArchive), UInt32.max - (1 << 20))
     series = ArchiveSeries(in: directory, session.identity, settings, number: newest)
     series.head = newest == number ? head : .none
-    series.ringKeySlot = image.keySlots.first ?? []
+    series.ringKeySlot = image.keySlots.first?.slot ?? []
   }
 
   /// Writes all records, and notes of what cannot be read.

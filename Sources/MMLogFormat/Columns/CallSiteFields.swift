@@ -35,7 +35,7 @@ package struct CallSiteFields {
             if case .argument(let argument) = $0 { argument.type } else { nil }
           })
       case .keySet(let id, let set): add(id, set.keys.lazy.map(\.type))
-      case .label, .sessionFields, .lastState, .recipients: continue
+      case .label, .sessionFields, .lastState: continue
       }
     }
   }

@@ -1,14 +1,11 @@
-package import MMLogCrypto
-
 /// An entry of the dictionary: a call site, a label or a key set, under its number; or the fields
-/// of the session; or what its state slots had at its end; or for whom its archives are encrypted.
+/// of the session; or what its state slots had at its end.
 package enum DictionaryEntry: Equatable, Sendable {
   case callSite(id: UInt32, CallSite)
   case label(id: UInt32, String)
   case keySet(id: UInt32, KeySet)
   case sessionFields(SessionFields)
   case lastState(SessionFields)
-  case recipients([Recipient])
 
   /// Reads the entry that `bytes` wholly are, after its checksum has been found right.
   package init(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
@@ -38,17 +35,6 @@ package enum DictionaryEntry: Equatable, Sendable {
       self = .keySet(id: id, KeySet(keys))
     case RecordLayout.sessionFieldsKind: self = .sessionFields(try SessionFields(bytes))
     case RecordLayout.lastStateKind: self = .lastState(try SessionFields(bytes))
-    case RecordLayout.recipientsKind:
-      // The first word is their number.
-      var recipients: [Recipient] = []
-      for _ in 0..<min(first, UInt64(KeySlot.mostRecipients)) {
-        var key: [UInt8] = []
-        for _ in 0..<Recipient.words {
-          withUnsafeBytes(of: try reader.word().littleEndian) { key += $0 }
-        }
-        recipients.append(Recipient(publicKey: key))
-      }
-      self = .recipients(recipients)
     default: throw .invalid("entry kind")
     }
   }
@@ -57,8 +43,7 @@ package enum DictionaryEntry: Equatable, Sendable {
   static func isKnown(_ entry: UnsafeRawBufferPointer) -> Bool {
     switch entry.load(0, as: UInt64.self) & 0xFF00_0000 {
     case RecordLayout.labelKind, RecordLayout.callSiteKind, RecordLayout.keySetKind,
-      RecordLayout.sessionFieldsKind, RecordLayout.lastStateKind,
-      RecordLayout.recipientsKind:
+      RecordLayout.sessionFieldsKind, RecordLayout.lastStateKind:
       true
     default: false
     }
@@ -72,12 +57,6 @@ extension DictionaryEntry {
     case .label(_, let label): label.utf8.count
     case .keySet(_, let keys): keys.size
     case .sessionFields(let fields), .lastState(let fields): fields.words.count * wordSize
-    case .recipients(let recipients): recipients.count * Recipient.words * wordSize
     }
   }
-}
-
-extension Recipient {
-  /// How many words its key takes in an entry.
-  static let words = Cryptography.keySize / wordSize
 }

@@ -1,5 +1,3 @@
-package import MMLogCrypto
-
 /// Writes one dictionary entry into memory that is there already: allocates nothing, so that it
 /// also works in a signal handler. What does not fit is not written, and ``finish(seed:)`` reports.
 package struct EntryWriter {
@@ -62,18 +60,6 @@ package struct EntryWriter {
   /// Adds fields of the session, or its last state; that is all of the entry.
   package mutating func sessionFields(_ block: UnsafeBufferPointer<UInt64>) {
     for word in block { append(word) }
-  }
-
-  /// Adds those for whom the session's archives are encrypted; that is all of the entry.
-  package mutating func recipients(_ recipients: [Recipient]) {
-    append(UInt64(recipients.count))
-    for recipient in recipients {
-      recipient.publicKey.withUnsafeBytes { key in
-        for offset in stride(from: 0, to: key.count, by: wordSize) {
-          append(key.load(offset, as: UInt64.self))
-        }
-      }
-    }
   }
 
   /// The entry's header word, to be stored last, and its size in bytes; or nil if it did not fit.
@@ -149,9 +135,6 @@ extension DictionaryEntry {
     case .lastState(let fields):
       fields.words.withUnsafeBufferPointer { writer.sessionFields($0) }
       return RecordLayout.lastStateKind
-    case .recipients(let recipients):
-      writer.recipients(recipients)
-      return RecordLayout.recipientsKind
     }
   }
 
@@ -164,7 +147,6 @@ extension DictionaryEntry {
       return set.keys.reduce(2 * wordSize) { $0 + wordSize + size($1.name) }
     case .sessionFields(let fields), .lastState(let fields):
       return (1 + fields.words.count) * wordSize
-    case .recipients: return 2 * wordSize + self.size
     case .callSite(_, let site):
       return site.parts.reduce(3 * wordSize + size(site.file) + size(site.function)) {
         switch $1 {

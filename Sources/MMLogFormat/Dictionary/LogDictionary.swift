@@ -1,5 +1,3 @@
-package import MMLogCrypto
-
 /// The call sites, labels and key sets of a session, by number.
 package struct LogDictionary: Sendable {
   package private(set) var callSites: [UInt32: CallSite] = [:]
@@ -7,8 +5,6 @@ package struct LogDictionary: Sendable {
   package private(set) var keySets: [UInt32: KeySet] = [:]
   package private(set) var sessionFields: SessionFields?
   package private(set) var lastState: SessionFields?
-  /// For whom the session's archives are encrypted; none: they are not.
-  package private(set) var recipients: [Recipient] = []
 
   /// The maximum number of call sites and key sets that a dictionary takes: more than any program
   /// has.
@@ -32,7 +28,6 @@ package struct LogDictionary: Sendable {
       case .keySet(let id, _): keySets[id]?.size
       case .sessionFields: sessionFields.map { $0.words.count * wordSize }
       case .lastState: lastState.map { $0.words.count * wordSize }
-      case .recipients: DictionaryEntry.recipients(recipients).size
       }
     let new = size - (old ?? 0) + entry.size
     guard new <= Self.maximumBytes,
@@ -45,7 +40,6 @@ package struct LogDictionary: Sendable {
     case .keySet(let id, let set): keySets[id] = set
     case .sessionFields(let fields): sessionFields = fields
     case .lastState(let fields): lastState = fields
-    case .recipients(let recipients): self.recipients = recipients
     }
     return true
   }
@@ -58,7 +52,6 @@ package struct LogDictionary: Sendable {
     case .keySet(let id, _): keySets[id] != nil
     case .sessionFields: sessionFields != nil
     case .lastState: lastState != nil
-    case .recipients: !recipients.isEmpty
     }
   }
 

@@ -1,35 +1,65 @@
+package import MMLogCrypto
+
+/// The key of an encrypted ring for its recipients, and who they are: a recovery encrypts for the
+/// same ones what it makes of the ring, and a slot does not say it.
+package struct RingKeySlot: Equatable, Sendable {
+  package let slot: [UInt8]
+  package let recipients: [Recipient]
+
+  package init(_ slot: [UInt8], for recipients: [Recipient]) {
+    (self.slot, self.recipients) = (slot, recipients)
+  }
+}
+
 /// The area of an encrypted ring that has its key for its recipients: see ``KeySlotsLayout``.
 package enum KeySlotPlaces {
-  /// One of the two places with a slot, which has room for all recipients that there may be.
-  package static func encoded(_ slot: [UInt8]) -> [UInt8] {
-    precondition(slot.count <= KeySlotsLayout.placeSize - KeySlotsLayout.slot)
-    var place = [UInt8](repeating: 0, count: KeySlotsLayout.placeSize)
+  private typealias Layout = KeySlotsLayout
+
+  /// One of the two places, which has room for all recipients that there may be.
+  package static func encoded(_ key: RingKeySlot) -> [UInt8] {
+    let content = key.recipients.flatMap(\.publicKey) + key.slot
+    precondition(content.count <= Layout.placeSize - Layout.recipients)
+    var place = [UInt8](repeating: 0, count: Layout.placeSize)
     place.withUnsafeMutableBytes { out in
-      out.store(UInt32(slot.count), KeySlotsLayout.slotSize)
-      out.store(slot.withUnsafeBytes { crc32c($0) }, KeySlotsLayout.checksum)
-      UnsafeMutableRawBufferPointer(rebasing: out[KeySlotsLayout.slot...]).copyBytes(from: slot)
+      out.store(UInt32(key.slot.count), Layout.slotSize)
+      out.store(UInt32(key.recipients.count), Layout.recipientCount)
+      UnsafeMutableRawBufferPointer(rebasing: out[Layout.recipients...]).copyBytes(from: content)
+      out.store(
+        checksum(of: UnsafeRawBufferPointer(out), end: Layout.recipients + content.count),
+        Layout.checksum)
     }
     return place
   }
 
-  /// The slots in an area that can be read.
-  package static func slots(in area: UnsafeRawBufferPointer) -> [[UInt8]] {
-    stride(from: 0, to: KeySlotsLayout.areaSize, by: KeySlotsLayout.placeSize).compactMap {
-      slot(in: area.slice($0, KeySlotsLayout.placeSize))
+  /// What can be read in the places of an area.
+  package static func slots(in area: UnsafeRawBufferPointer) -> [RingKeySlot] {
+    stride(from: 0, to: Layout.areaSize, by: Layout.placeSize).compactMap {
+      slot(in: area.slice($0, Layout.placeSize))
     }
   }
 
   /// The area's places, as offsets, in the order in which they get another slot: the one that is
   /// read until then comes last.
   package static func order(in area: UnsafeRawBufferPointer) -> [Int] {
-    let places = [0, KeySlotsLayout.placeSize]
-    return slot(in: area.slice(0, KeySlotsLayout.placeSize)) == nil ? places : places.reversed()
+    let places = [0, Layout.placeSize]
+    return slot(in: area.slice(0, Layout.placeSize)) == nil ? places : places.reversed()
   }
 
-  private static func slot(in place: UnsafeRawBufferPointer) -> [UInt8]? {
-    let size = Int(place.load(KeySlotsLayout.slotSize, as: UInt32.self))
-    guard size > 0, size <= KeySlotsLayout.placeSize - KeySlotsLayout.slot else { return nil }
-    let slot = place.slice(KeySlotsLayout.slot, size)
-    return crc32c(slot) == place.load(KeySlotsLayout.checksum, as: UInt32.self) ? Array(slot) : nil
+  private static func slot(in place: UnsafeRawBufferPointer) -> RingKeySlot? {
+    let size = Int(place.load(Layout.slotSize, as: UInt32.self))
+    let count = Int(place.load(Layout.recipientCount, as: UInt32.self))
+    guard size > 0, (1...KeySlot.mostRecipients).contains(count) else { return nil }
+    let start = Layout.recipients + count * Layout.recipientSize
+    guard size <= place.count - start,
+      checksum(of: place, end: start + size) == place.load(Layout.checksum, as: UInt32.self)
+    else { return nil }
+    let recipients = stride(from: Layout.recipients, to: start, by: Layout.recipientSize).map {
+      Recipient(publicKey: Array(place.slice($0, Layout.recipientSize)))
+    }
+    return RingKeySlot(Array(place.slice(start, size)), for: recipients)
+  }
+
+  private static func checksum(of place: UnsafeRawBufferPointer, end: Int) -> UInt32 {
+    crc32c(place.slice(Layout.recipientCount, end - Layout.recipientCount))
   }
 }

@@ -22,12 +22,12 @@ package struct RingCipher: Sendable {
   ///
   /// - Parameter slots: Those that can be read.
   package static func open(
-    _ slots: [[UInt8]], with identities: [Identity]
+    _ slots: [RingKeySlot], with identities: [Identity]
   ) -> Result<RingCipher, FormatError> {
     var failure = FormatError.missingKey
     for slot in slots {
       do throws(CryptoError) {
-        return .success(RingCipher(try SlottedKey(opening: slot, with: identities)))
+        return .success(RingCipher(try SlottedKey(opening: slot.slot, with: identities)))
       } catch {
         failure = .encrypted(error)
       }

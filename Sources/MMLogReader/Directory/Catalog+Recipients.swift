@@ -7,9 +7,12 @@ extension Catalog {
   /// Gives the keys of a sealed archive, or the key of a ring, to other recipients, in place of
   /// those that it has.
   ///
-  /// A ring's key slots are overwritten, one after the other, also while its process goes on. Of
-  /// an archive, a copy takes the archive's place when it is whole and on the disk: rename(2). What
-  /// is noted about the archive stays. Whoever has the archive open reads on in what was there
+  /// A ring's key slots are overwritten, one after the other, also while its process goes on. What
+  /// a recovery makes of the ring is for the same recipients; archives that its process begins are
+  /// for those of the process.
+  ///
+  /// Of an archive, a copy takes the archive's place when it is whole and on the disk: rename(2).
+  /// What is noted about the archive stays. Whoever has the archive open reads on in what was there
   /// before. Who could read it before can still do so with a copy of their own.
   ///
   /// - Parameters:
@@ -81,12 +84,12 @@ extension Catalog {
     let (slots, places) = bytes.withUnsafeBytes {
       (KeySlotPlaces.slots(in: $0), KeySlotPlaces.order(in: $0))
     }
-    let slot = try RingCipher.open(slots, with: identities.all).get().key.slot(for: recipients)
+    let key = try RingCipher.open(slots, with: identities.all).get().key
+    let place = try KeySlotPlaces.encoded(
+      RingKeySlot(key.slot(for: recipients), for: recipients))
     // One of them is whole at any moment.
-    for place in places {
-      try KeySlotPlaces.encoded(slot).withUnsafeBytes {
-        try file.writeFully($0, at: area.lowerBound + place)
-      }
+    for offset in places {
+      try place.withUnsafeBytes { try file.writeFully($0, at: area.lowerBound + offset) }
       try file.sync()
     }
   }

@@ -205,9 +205,8 @@ package struct Recovery: ~Copyable {
     self.fileHeaders = fileHeaders
     self.ring = try DeadRing(ring)
     var settings = settings
-    // What its own process would have encrypted stays so, whoever recovers it.
-    let recipients = self.ring.image.dictionary.recipients
-    if !recipients.isEmpty { settings.recipients = recipients }
+    // What is encrypted in the ring stays so for the same recipients, whoever recovers it.
+    if let slot = self.ring.image.keySlots.first { settings.recipients = slot.recipients }
     settings.isChained = self.ring.image.fileHeader.isChained
     self.settings = settings
   }
@@ -437,7 +436,7 @@ package struct Recovery: ~Copyable {
       // Another session's file may have one that is in no name.
       number: max(try newestNumber(directory), archives.last?.fileHeader.number ?? 0),
       current: current)
-    series.ringKeySlot = image.keySlots.first ?? []
+    series.ringKeySlot = image.keySlots.first?.slot ?? []
     if settings.isChained { try chain(series, behind: archives.last) }
     return series
   }

@@ -55,7 +55,7 @@ package final class RingImage {
   package let segments: [Segment]
   /// The ring's key for its recipients, as often as it can be read; none: the ring is not
   /// encrypted, or nobody can have the key.
-  package let keySlots: [[UInt8]]
+  package let keySlots: [RingKeySlot]
   /// Why the records are still encrypted in this copy; nil if they are not.
   package let lock: FormatError?
   /// The spans that ended well, whose flight records are evicted: see ``SpanCapture``.
@@ -296,7 +296,7 @@ private struct RingCopy {
 
   // MARK: - Encryption
 
-  var keySlots: [[UInt8]] {
+  var keySlots: [RingKeySlot] {
     guard let area = areas.keySlots else { return [] }
     return KeySlotPlaces.slots(in: UnsafeRawBufferPointer(rebasing: memory.bytes[area]))
   }

@@ -27,6 +27,10 @@
       try Folder.make(left)
     }
 
+    private func newIdentities() throws -> LogIdentities {
+      try LogIdentities(Identity.all(in: #require(PipedProgram.output(of: ["age-keygen"]))))
+    }
+
     private func store(
       _ change: (inout LogStore.Configuration) -> Void = { _ in }
     ) throws -> LogStore {
@@ -204,8 +208,7 @@
       try store.close()
       _ = try LogRecovery.recover(left) { Issue.record("\($0)") }
       let name = try #require(try Folder.names(left).first { $0.hasSuffix(".mmlog") })
-      let new = try LogIdentities(
-        Identity.all(in: #require(PipedProgram.output(of: ["age-keygen"]))))
+      let new = try newIdentities()
       try Catalog(of: left, store: nil).rewrap(
         name, with: identities, for: new.all.map(\.recipient))
       let read = readHere([left], identities: new)
@@ -217,8 +220,7 @@
     func aRingGetsOtherRecipients() throws {
       let store = try store()
       store.logger(label: "l").info("record 1")
-      let new = try LogIdentities(
-        Identity.all(in: #require(PipedProgram.output(of: ["age-keygen"]))))
+      let new = try newIdentities()
       let name = try #require(ringPath().split(separator: "/").last.map(String.init))
       let catalog = Catalog(of: logs, store: nil)
       try catalog.rewrap(name, with: identities, for: new.all.map(\.recipient))
@@ -260,6 +262,49 @@
       try store.close()
     }
 
+    /// What becomes of a ring that a dead process left.
+    enum Rescue: CaseIterable { case recovery, repair, repairWithTheKey }
+
+    @Test(
+      "what becomes of a ring that got other recipients is for those",
+      arguments: Rescue.allCases, [false, true])
+    func aRescueIsForTheNewRecipients(rescue: Rescue, keepsOld: Bool) throws {
+      let store = try store()
+      let written = ["record 1", "record 2"]
+      for message in written { store.logger(label: "l").info("\(message, privacy: .public)") }
+      let new = try newIdentities()
+      let both = LogIdentities(identities.all + new.all)
+      let name = try #require(ringPath().split(separator: "/").last.map(String.init))
+      try Catalog(of: logs, store: nil).rewrap(
+        name, with: identities, for: (keepsOld ? both : new).all.map(\.recipient))
+      try leave()
+      try store.close()
+      let made = rescue == .recovery ? left : folder("out")
+      if rescue == .recovery {
+        _ = try LogRecovery.recover(left) { Issue.record("\($0)") }
+      } else {
+        let key = rescue == .repairWithTheKey ? new : LogIdentities()
+        _ = try LogRepair.write(LogFiles([.path(left)], identities: key), to: made)
+      }
+      for (identities, isRecipient) in [(new, true), (both, true), (identities, keepsOld)] {
+        let read = readHere([made], identities: identities)
+        #expect(read.records.map(\.message) == (isRecipient ? written : []))
+      }
+    }
+
+    @Test("archives that a process begins are for its own recipients, whoever reads its ring")
+    func archivesAreForTheProcessesRecipients() throws {
+      let store = try store()
+      let new = try newIdentities()
+      let name = try #require(ringPath().split(separator: "/").last.map(String.init))
+      try Catalog(of: logs, store: nil).rewrap(
+        name, with: identities, for: new.all.map(\.recipient))
+      store.logger(label: "l").info("record")
+      try store.close()
+      #expect(readHere([logs], identities: identities).records.map(\.message) == ["record"])
+      #expect(readHere([logs], identities: new).records.isEmpty)
+    }
+
     @Test("a ring that ends within its key slots gets no other recipients")
     func aCutRing() throws {
       let store = try store()
@@ -281,14 +326,14 @@
     func refusedRecipients() throws {
       let store = try store()
       let name = try #require(ringPath().split(separator: "/").last.map(String.init))
-      let before = try Folder.read(ringPath())[RingLayout.keySlots...].prefix(8192)
-      let stranger = try LogIdentities(
-        Identity.all(in: #require(PipedProgram.output(of: ["age-keygen"]))))
+      let area = RingLayout.keySlots..<RingLayout.keySlots + KeySlotsLayout.areaSize
+      let before = try Folder.read(ringPath())[area]
+      let stranger = try newIdentities()
       let catalog = Catalog(of: logs, store: nil)
       #expect(throws: LogError.self) {
         try catalog.rewrap(name, with: stranger, for: [recipient])
       }
-      #expect(try Folder.read(ringPath())[RingLayout.keySlots...].prefix(8192) == before)
+      #expect(try Folder.read(ringPath())[area] == before)
       try store.close()
       let clear = try LogStore(directory: logs, name: "clear")
       let other = try #require(ringPath().split(separator: "/").last.map(String.init))

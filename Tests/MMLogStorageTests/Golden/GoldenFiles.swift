@@ -56,8 +56,14 @@ enum GoldenFiles {
   }
 
   /// The same ring, encrypted.
-  static func ring(_ cipher: RingCipher) -> [UInt8] {
-    ring(identity(20), .trace, cipher) { _ in SegmentLayout.size }
+  static func ring(_ cipher: RingCipher, for recipients: [Recipient]) -> [UInt8] {
+    let place = KeySlotPlaces.encoded(RingKeySlot(cipher.key.slot, for: recipients))
+    var ring = GoldenBytes(
+      bytes: ring(identity(20), .trace, cipher) { _ in SegmentLayout.size })
+    for offset in [0, KeySlotsLayout.placeSize] {
+      ring.put(place, at: RingLayout.keySlots + offset)
+    }
+    return ring.bytes
   }
 
   /// - Parameter captured: Up to where the flight records of a segment are captured.
@@ -71,11 +77,6 @@ enum GoldenFiles {
     let fileHeader = RingHeader(
       identity: identity, geometry: geometry, archiveLevel: archiveLevel,
       areas: cipher == nil ? .usual : .usualEncrypted)
-    if let cipher {
-      for offset in [0, KeySlotsLayout.placeSize] {
-        ring.put(KeySlotPlaces.encoded(cipher.key.slot), at: RingLayout.keySlots + offset)
-      }
-    }
     ring.put(fileHeader.encoded(pageSize: 4096), at: 0)
     ring.put([UInt8(RingLayout.stateOpen)], at: RingLayout.state)
     for (index, pair) in pairs.enumerated() {

@@ -20,7 +20,7 @@ import Testing
       try paths(".ring").isEmpty
     else { return }
     let recipients = try LogIdentities(files: [identity]).all.map(\.recipient)
-    let ring = GoldenFiles.ring(RingCipher(try SlottedKey(for: recipients)))
+    let ring = GoldenFiles.ring(RingCipher(try SlottedKey(for: recipients)), for: recipients)
     let name = "golden.\(GoldenFiles.identity(20).session).ring"
     let left = TemporaryDirectory()
     left.put(name, ring)
