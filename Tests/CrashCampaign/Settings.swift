@@ -1,6 +1,7 @@
 import CrashRecords
 import Glibc
 import MMLogCrypto
+import MMLogFormat
 import MMLogReader
 package import MMLogStorage
 import TestSupport
@@ -176,7 +177,7 @@ package struct Settings {
   /// - Parameter name: Gives a path for a name in the folder of the round.
   package func storeArguments(_ name: (String) -> String) -> [String] {
     [
-      "--ring", "\(ring)", "--segment", "\(segment)", "--dictionary", "\(dictionary)",
+      "--ring", "\(ring + keySlots)", "--segment", "\(segment)", "--dictionary", "\(dictionary)",
       "--archive", "\(archive)", "--compression", "\(compression)",
       "--drain-threads", "\(drainThreads)",
     ] + (hasRingsElsewhere ? ["--rings", name("rings")] : [])
@@ -185,6 +186,9 @@ package struct Settings {
       + recipientArguments
       + (isChained ? ["--hash-chain"] : [])
   }
+
+  /// What the key slots take of an encrypted ring, in KiB: beside them it has as many segments.
+  private var keySlots: Int { isEncrypted ? KeySlotsLayout.areaSize >> 10 : 0 }
 
   private var recipientArguments: [String] {
     isEncrypted ? CampaignIdentity.recipients.flatMap { ["--recipient", $0.description] } : []

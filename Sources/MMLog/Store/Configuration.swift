@@ -424,7 +424,9 @@ extension LogStore {
       guard room / segmentSize >= 8 else {
         throw Self.invalid(
           "ringSize is \(ringSize): it must have room for 8 segments of \(segmentSize) bytes "
-            + "beside the dictionary of \(dictionarySize); make it larger, or those smaller")
+            + "beside the dictionary of \(dictionarySize)"
+            + (encryptsRing ? " and the key slots of \(slots)" : "")
+            + "; make it larger, or those smaller")
       }
       return RingGeometry(
         dictionarySize: largest, segmentSize: segmentSize,
