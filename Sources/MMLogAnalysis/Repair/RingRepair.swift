@@ -16,6 +16,9 @@ struct RingRepair: ~Copyable {
   private var hasWritten = false
   private(set) var recordCount = 0
   private(set) var corruption: [LogReader.Corruption] = []
+  /// How many of them are written. The others wait for the next record: the time of a note is that
+  /// of the record behind it, because rows are in the order of time.
+  private var notedCount = 0
 
   /// - Parameters:
   ///   - number: The number of the session's last archive that there is.
@@ -53,17 +56,18 @@ struct RingRepair: ~Copyable {
         do throws(FormatError) {
           if place == nil { try session.sites.check(view) }
         } catch {
-          try add(run.corruption(offset, view.bytes.count, "a record: \(error)"), ticks: ticks)
+          corruption.append(run.corruption(offset, view.bytes.count, "a record: \(error)"))
           continue
         }
         try add(view, ticks, of: run, from: place)
         if recordCount & 0xFFF == 0, !goesOn() { return false }
       case .corruption:
-        if let corruption = run.corruption { try add(corruption, ticks: run.ticks) }
+        if let found = run.corruption { corruption.append(found) }
       case .nothing, .end: continue
       }
     }
-    for note in notes { try add(note: note, ticks: ticks) }
+    try writeNotes()
+    for note in notes { try add(note: note) }
     try writeFrames()
     return true
   }
@@ -74,6 +78,7 @@ struct RingRepair: ~Copyable {
   ) throws {
     recordCount += 1
     self.ticks = max(self.ticks, ticks)
+    try writeNotes()
     let thread = run.thread(of: view).takeUnretainedValue()
     let identity = ThreadIdentity(ordinal: thread.ordinal, id: thread.id, name: thread.name)
     if run.isFlight(view) {
@@ -86,14 +91,16 @@ struct RingRepair: ~Copyable {
     if max(rows.size, flightRows.size) >= RowBuilder.targetSize { try writeFrames() }
   }
 
-  private mutating func add(_ found: LogReader.Corruption, ticks: UInt64) throws {
-    corruption.append(found)
-    self.ticks = max(self.ticks, ticks)
-    try add(note: found, ticks: self.ticks)
+  /// Writes notes of all that was found so far.
+  private mutating func writeNotes() throws {
+    while notedCount < corruption.count {
+      try add(note: corruption[notedCount])
+      notedCount += 1
+    }
   }
 
   /// Adds a row about what cannot be read. That has no stream.
-  private mutating func add(note: LogReader.Corruption, ticks: UInt64) throws {
+  private mutating func add(note: LogReader.Corruption) throws {
     try rows.add(note, ticks: ticks, of: session)
     if ring.image.lock != nil { rows.noteLast(stream: 0, at: SegmentLayout.size) }
   }

@@ -42,6 +42,39 @@ import Testing
     #expect(messages(out).count == (hasNote ? 2 : 1))
   }
 
+  /// What cannot be read stands between a record and a much later one of the same thread.
+  @Test("a note of corruption changes no time of a record of another thread")
+  func notesAreInTheOrderOfTime() throws {
+    let log = TestLog()
+    log.write("a", ticks: 1, thread: 1)
+    let damaged = log.write(
+      TestRecord(ticks: 2, site: log.textSite, words: ValueWords.argument(.text("b"))))
+    log.write("other", ticks: 9, thread: 2)
+    log.write("c", ticks: 21, thread: 1)
+    log.ring[damaged.lowerBound + 9] ^= 0xFF
+    let out = try repair(log)
+    #expect(messages(out).contains { $0.hasPrefix("corrupted: ") })
+    let words = ["a", "other", "c"]
+    #expect(times(out).filter { words.contains($0.message) } == times(log.folder.path))
+    #expect(times(out).map(\.time) == times(out).map(\.time).sorted())
+    #expect(verified(out).isEmpty)
+  }
+
+  private struct Timed: Equatable {
+    let time: Timestamp
+    let message: String
+  }
+
+  private func times(_ path: String) -> [Timed] {
+    LogReader(paths: [path]).compactMap { item in
+      if case .record(let record) = item {
+        Timed(time: record.time, message: record.message)
+      } else {
+        nil
+      }
+    }
+  }
+
   // MARK: - Ids
 
   /// A sealed archive, with a frame for each text: a dictionary frame, and one of records.
