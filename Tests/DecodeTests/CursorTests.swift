@@ -64,6 +64,12 @@ import Testing
       ("--cursor-file FILE", "' has no cursor in it"),
       ("--after mmlog1: --cursor-file FILE", "give one"),
       ("--after mmlog1: --tail 3", "--after reads from a place on, so it does not go with --tail"),
+      ("--follow --after mmlog1:", "--after has no meaning with --follow"),
+      ("--follow --cursor-file FILE", "--cursor-file has no meaning with --follow"),
+      ("--follow --show-cursor", "--show-cursor has no meaning with --follow"),
+      ("--cursor-file ''", "--cursor-file needs the name of a file"),
+      ("--count --jobs 0", "--jobs"),
+      ("--follow --jobs 2", "--jobs has no meaning with --follow"),
     ])
   func refused(options: String, reason: String) throws {
     let kept = TemporaryDirectory()

@@ -83,7 +83,8 @@ import Testing
     #expect(try lines("spans", "--shorter", "2.5us") == [order])
     let names = try lines("spans", "--names")
     #expect(
-      names.count == 3 && names[1].hasSuffix("  2 µs      2 µs      2 µs      2 µs  (unknown)"),
+      names.count == 2 && names[1].split(separator: " ").prefix(2) == ["1", "100"]
+        && names[1].hasSuffix("  2 µs      2 µs      2 µs      2 µs  (unknown)"),
       "\(names)"
     )
     let objects = try lines("spans", "--json").map {
@@ -102,6 +103,17 @@ import Testing
     )
     let wrong = try decode(["spans", "--longer", "soon", "x"])
     #expect(wrong.status == 2 && wrong.errors.contains("such as 250us"))
+  }
+
+  @Test(
+    "what chooses or orders single spans is refused with --names",
+    arguments: ["--outcome=ok", "--longer=1ms", "--shorter=1ms", "--tree", "--longest"])
+  func namesAlone(option: String) throws {
+    let run = try decode(["spans", "--names", option, log().folder.path])
+    let name = option.prefix { $0 != "=" }
+    #expect(
+      run.status == 2 && run.errors.contains("\(name) has no meaning with --names"),
+      "\(run.errors)")
   }
 
   @Test("a crash as JSON has all that is known") func aCrashAsJSON() throws {

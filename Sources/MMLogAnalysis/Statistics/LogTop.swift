@@ -54,6 +54,7 @@ package struct LogTop {
   private var groups: [String: Group] = [:]
   /// Records of groups beyond the maximum.
   private(set) var others: UInt64 = 0
+  /// All records; where it is measured how long spans took, those that end one.
   private(set) var total: UInt64 = 0
   /// Records that do not have what they are grouped by, or what is measured.
   private(set) var without: UInt64 = 0
@@ -69,11 +70,12 @@ package struct LogTop {
   /// Adds what a reader gave.
   package mutating func add(_ item: LogReader.Item) {
     guard case .record(let record) = item else { return }
-    total += 1
     times = (
       min(times?.first ?? record.time, record.time), max(times?.last ?? .distantPast, record.time)
     )
     let value = measure.map { $0.value(of: record) }
+    if case .duration? = measure, case .some(.none) = value { return }
+    total += 1
     if case .some(.none) = value { return without += 1 }
     guard let name = name(of: record) else { return without += 1 }
     if groups[name] == nil, groups.count >= Self.maximumGroups { return others += 1 }

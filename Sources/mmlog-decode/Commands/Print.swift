@@ -12,6 +12,8 @@ extension Command {
   ) { arguments, output in
     if arguments.isSet(.follow) {
       try arguments.check(.follow, goesWithNoneOf: [.output, .splitBy, .count, .reverse])
+      // As the command follow has none of these.
+      try arguments.check(.follow, isAloneAmong: CursorChoice.options + [.jobs])
       return try arguments.follow(output)
     }
     // Before PATH is missed: a number that was forgotten has taken it.
@@ -78,6 +80,7 @@ extension Arguments {
 
   fileprivate func printingSink(_ query: Query, _ output: StandardOutput) throws -> any ItemSink {
     let format = try OutputFormat(self, query)
+    let jobs = try integer(of: .jobs, in: 1...256) ?? 1
     if isSet(.count) {
       try check(.count, isAloneAmong: formatOptions + [.splitBy])
       return try summarySink(query, output, CountedRecords(), add: { $0.add($1) }) {
@@ -93,14 +96,14 @@ extension Arguments {
         { format.makeFormatter() })
       return showingProgress(sink, query.zone)
     }
-    let sink = try formattingSink(format, to: target(query, output))
+    let sink = try formattingSink(format, jobs: jobs, to: target(query, output))
     return isWritingToFile ? showingProgress(sink, query.zone) : sink
   }
 
   private func formattingSink(
-    _ format: OutputFormat, to target: any OutputTarget
+    _ format: OutputFormat, jobs: Int, to target: any OutputTarget
   ) throws -> any ItemSink {
-    guard let jobs = try integer(of: .jobs, in: 1...256), jobs > 1 else {
+    guard jobs > 1 else {
       return FormattedOutput(format.makeFormatter(), to: target)
     }
     if ["otlp", "chrome"].contains(format.name) {
@@ -112,10 +115,11 @@ extension Arguments {
     }
     return ParallelOutput({ format.makeFormatter() }, to: target, threadCount: jobs)
   }
+}
 
-  private func check(
-    _ option: Option, isAloneAmong others: [Option]
-  ) throws(UsageError) {
+extension Arguments {
+  /// Refuses options that an option leaves without a meaning.
+  func check(_ option: Option, isAloneAmong others: [Option]) throws(UsageError) {
     if let other = others.first(where: { isSet($0) }) {
       throw UsageError("--\(other.long) has no meaning with --\(option.long); leave it away")
     }

@@ -63,6 +63,8 @@ extension Command {
   ) { arguments, output in
     let query = try Query(arguments).ofSpans
     if arguments.isSet(.names) {
+      try arguments.check(
+        .names, isAloneAmong: [.outcome, .longer, .shorter, .tree, .longest])
       return try arguments.printTop(LogTop(by: .span, of: .duration), query, output)
     }
     let minimum = try arguments.span(.longer) ?? .zero

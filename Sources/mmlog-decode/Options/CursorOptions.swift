@@ -26,6 +26,7 @@ struct CursorChoice {
     isShown = arguments.isSet(.showCursor)
     var text = arguments.value(of: .afterCursor)
     if let file {
+      if file.isEmpty { throw UsageError("--cursor-file needs the name of a file") }
       if text != nil { throw UsageError("--after and --cursor-file both say where; give one") }
       text = try Self.content(of: file)
     }
