@@ -24,6 +24,8 @@ public struct SessionOverview: Sendable {
   /// What is missing among its files: archives, which retention may have deleted, and records
   /// between others.
   public let gaps: [LogReader.Gap]
+  /// What cannot be read, as far as that is known without reading the archives' records.
+  package let corruption: [LogReader.Corruption]
   /// How many archives there are.
   public let archiveCount: Int
   /// Whether its ring is there.
@@ -45,26 +47,16 @@ extension SessionOverview {
     summary.read(files)
     session = LogReader.Session(files.identity)
     session.learn(summary.dictionary)
-    ending = files.ending(summary.end)
     losses = summary.losses
     gaps = SessionGaps(files, summary, of: session).gaps
     crash = summary.crash
     stateInWords = summary.dictionary.lastState ?? SessionFields()
     archiveCount = files.archives.count
     hasRing = files.ring != nil
-    var (count, last) = (0, Timestamp?.none)
-    for (index, archive) in files.archives.enumerated() {
-      for frame in archive.frames where frame.header.type == .records {
-        if summary.skipped[index]?.contains(frame.offset) == true { continue }
-        count += Int(frame.header.summary.count)
-        last = max(last ?? .distantPast, frame.header.summary.lastWall)
-      }
-    }
-    if let ring = summary.ring {
-      let runs = SessionRuns.segments(of: ring)
-      count += runs.count
-      if let time = runs.lastTime { last = max(last ?? .distantPast, time) }
-    }
-    (recordCount, lastTime) = (count, last)
+    let records = files.records(summary)
+    (recordCount, lastTime) = (records.count, records.lastTime)
+    ending = files.ending(summary.end).notBefore(records.lastTime)
+    corruption =
+      summary.corruption.sorted { $0.key < $1.key }.flatMap(\.value) + records.corruption
   }
 }

@@ -69,4 +69,38 @@ import Testing
       #expect(try String(contentsOfFile: page, encoding: .utf8).contains("\"ending\":\"\(how)\""))
     }
   }
+
+  @Test("a killed process lived until its last record") func lastRecord() throws {
+    let log = TestLog()
+    let pair = ClockPair(ticks: 500, wall: TestLog.epoch + 500, monotonic: 500, ordinal: 1)
+    log.put(pair.encoded, at: RingLayout.clockPairSlots)
+    log.write("last words", ticks: 900)
+    log.save()
+    let list = try decode(["sessions", "--utc", log.folder.path])
+    #expect(
+      list.status == 0
+        && list.output.contains("last sign of life at 2025-11-21T09:00:00.000000900Z"), "\(list)")
+  }
+
+  @Test("what is missing of a session or corrupted is listed below it, and the status is 1")
+  func incomplete() throws {
+    let missing = TestLog()
+    missing.write("a", ticks: 1)
+    missing.store(1, at: RingLayout.newestArchive)
+    missing.save()
+    var list = try decode(["sessions", missing.folder.path])
+    #expect(list.status == 1)
+    #expect(list.output.contains("\n  archive 1, which was being written, is not here\n"))
+    let corrupted = TestLog()
+    corrupted.write("a", ticks: 1)
+    let place = corrupted.write(
+      TestRecord(ticks: 2, site: corrupted.textSite, words: ValueWords.argument(.text("b"))))
+    corrupted.write("c", ticks: 3)
+    corrupted.ring[place.lowerBound + 9] ^= 0xFF
+    corrupted.save()
+    list = try decode(["sessions", corrupted.folder.path])
+    #expect(list.status == 1 && list.output.contains(".ring: corrupted: "), "\(list)")
+    list = try decode(["sessions", "--json", corrupted.folder.path])
+    #expect(list.status == 1 && list.output.contains(#""corruption":[""#), "\(list)")
+  }
 }

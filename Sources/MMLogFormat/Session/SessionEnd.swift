@@ -31,9 +31,9 @@ public struct SessionEnd: Hashable, Sendable {
 
   /// In which way it ended.
   public let how: How
-  /// When it ended. Of ``How/killed`` and ``How/powerLost``: the last
-  /// sign of life, which a process gives once a second.
-  public let time: Timestamp
+  /// When it ended. Of ``How/killed`` and ``How/powerLost``: the last sign of life, which a process
+  /// gives once a second, or its last record, where that is known.
+  public private(set) var time: Timestamp
   /// The signal that ended it; 0 if none did, or it is not known.
   public let signal: Int32
   /// The process that sent the signal; 0 if no process did, or it is not known.
@@ -55,6 +55,13 @@ public struct SessionEnd: Hashable, Sendable {
   package func recovered(at time: Timestamp) -> SessionEnd {
     var end = self
     end.recovered = time
+    return end
+  }
+
+  /// The same, of a session that has a record of that time, unless its end is known exactly.
+  package func notBefore(_ lastTime: Timestamp) -> SessionEnd {
+    var end = self
+    if how == .killed || how == .powerLost { end.time = max(time, lastTime) }
     return end
   }
 

@@ -104,11 +104,35 @@ extension SessionFiles {
     var summary = SessionSummary()
     summary.read(self)
     guard case .ended(let end) = ending(summary.end), end.how.isCrash else { return nil }
-    return end.time
+    if end.how == .crashed { return end.time }
+    return max(end.time, records(summary).lastTime ?? end.time)
+  }
+
+  /// How many records there are, each once, when the last was logged, and what of the ring cannot be
+  /// read. Of archives only the headers of frames are read.
+  package func records(
+    _ summary: SessionSummary
+  ) -> (count: Int, lastTime: Timestamp?, corruption: [LogReader.Corruption]) {
+    var found = summary.ring.map { SessionRuns.segments(of: $0) } ?? (count: 0, lastTime: nil, corruption: [])
+    for (index, archive) in archives.enumerated() {
+      for frame in archive.frames where frame.header.type == .records {
+        if summary.skipped[index]?.contains(frame.offset) == true { continue }
+        found.count += Int(frame.header.summary.count)
+        found.lastTime = max(found.lastTime ?? .distantPast, frame.header.summary.lastWall)
+      }
+    }
+    return found
   }
 }
 
 extension SessionEnding {
+  /// The same, where the last sign of life of a process that was killed is its last record: it
+  /// gives others only once a second.
+  package func notBefore(_ lastTime: Timestamp?) -> SessionEnding {
+    guard case .ended(let end) = self, let lastTime else { return self }
+    return .ended(end.notBefore(lastTime))
+  }
+
   /// How a session ended that is not running.
   ///
   /// - Parameters:

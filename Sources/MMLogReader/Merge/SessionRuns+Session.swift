@@ -11,19 +11,26 @@ extension SessionRuns {
     start()
   }
 
-  /// How many records of a ring are in no archive, and when the last was logged.
-  package static func segments(of ring: RingView) -> (count: Int, lastTime: Timestamp?) {
+  /// How many records of a ring are in no archive, when the last was logged, and what of the ring
+  /// cannot be read.
+  package static func segments(of ring: RingView) -> (
+    count: Int, lastTime: Timestamp?, corruption: [LogReader.Corruption]
+  ) {
     let identity = ring.image.fileHeader.identity
     let filter = SessionFilter(LogReader.Filter(), SiteTable(), of: identity)
     var runs = SessionRuns(ThreadTable(), filter, givesSealed: true)
-    _ = runs.add(ring, ring.image.segments, corruption: [], emitted: nil)
+    _ = runs.add(ring, ring.image.segments, corruption: ring.image.corruption, emitted: nil)
     runs.start()
-    var (count, last) = (0, Timestamp?.none)
-    while let step = runs.step() {
-      guard case .record(_, let ticks, _) = step, let run = runs.current else { continue }
-      count += 1
-      last = max(last ?? .distantPast, run.clock.wall(at: ticks))
+    var (count, last, corruption) = (0, Timestamp?.none, [LogReader.Corruption]())
+    while let step = runs.step(), let run = runs.current {
+      switch step {
+      case .record(_, let ticks, _):
+        count += 1
+        last = max(last ?? .distantPast, run.clock.wall(at: ticks))
+      case .corruption: if let found = run.corruption { corruption.append(found) }
+      case .nothing, .end: continue
+      }
     }
-    return (count, last)
+    return (count, last, corruption)
   }
 }

@@ -10,7 +10,11 @@ extension Command {
     "sessions",
     description: [
       "Lists sessions: process, start, last record, records, how it ended.",
-      "Below each are its fields, its losses, what it died of, and what was in flight then.",
+      """
+      Below each are its fields, its losses, what is missing or cannot be read as far as that is \
+      seen without reading archives' records (verify reads them), what it died of, and what was in \
+      flight then.
+      """,
     ],
     options: inputOptions + [.session, .process, .jsonSummary] + zoneOptions
       + [.quiet, .exitCode, .noPager],
@@ -34,7 +38,7 @@ extension Command {
             try text.withUnsafeBytes { try output.append($0.bytes) }
           }
         }
-        return sessions.contains { !$0.losses.isEmpty } ? .corruptionOrLoss : .success
+        return sessions.contains(where: \.isIncomplete) ? .corruptionOrLoss : .success
       }
     }
   }
@@ -55,6 +59,13 @@ extension Command {
       }
     }
     return .success
+  }
+}
+
+extension SessionOverview {
+  /// Whether something is lost that no limit of retention can have deleted, or cannot be read.
+  fileprivate var isIncomplete: Bool {
+    !losses.isEmpty || !corruption.isEmpty || gaps.contains(where: \.isLoss)
   }
 }
 
@@ -79,6 +90,10 @@ extension TimeFormatter {
       "  \(count(overview.archiveCount, "archive"))"
       + (overview.hasRing ? " and a ring" : "") + overview.session.fieldText
     if !overview.losses.isEmpty { details.append("\(overview.losses)") }
+    details += overview.gaps.map(\.summary)
+    details += overview.corruption.prefix(20).map { "\($0.path): corrupted: \($0.summary)" }
+    let others = overview.corruption.count - 20
+    if others > 0 { details.append(count(others, "more place") + " corrupted") }
     if let crash = overview.crash {
       details.append("\(crash.summary), at \(text(of: crash.time))")
       if !crash.message.isEmpty { details.append("said: \(crash.message)") }

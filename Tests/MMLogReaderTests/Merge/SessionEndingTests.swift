@@ -74,4 +74,22 @@ import Testing
     let crashed = LogFiles([.path(folder.path)]).lastCrashedSession()
     #expect(crashed?.id == TestLog(session: 2).identity.session)
   }
+
+  /// Signs of life come once a second, and records between them.
+  @Test("a record behind the last sign of life is one", arguments: [false, true])
+  func aRecordBehindTheLastSignOfLifeIsOne(isArchived: Bool) throws {
+    let folder = TemporaryDirectory()
+    for (session, time, record) in [(1, 500, 950), (2, 900, 901)] as [(UInt64, Int64, UInt64)] {
+      let log = TestLog(session: session)
+      live(until: time, log)
+      log.write("last words", ticks: record)
+      if isArchived { log.archive() }
+      folder.put("test.\(log.identity.session).ring", log.ring)
+      for (index, archive) in log.archives.enumerated() {
+        folder.put("test-\(session)-\(index).mmlog", archive)
+      }
+    }
+    let files = LogFiles([.path(folder.path)])
+    #expect(files.lastCrashedSession()?.id == TestLog(session: 1).identity.session)
+  }
 }
