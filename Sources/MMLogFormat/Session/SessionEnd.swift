@@ -33,7 +33,7 @@ public struct SessionEnd: Hashable, Sendable {
   public let how: How
   /// When it ended. Of ``How/killed`` and ``How/powerLost``: the last sign of life, which a process
   /// gives once a second, or its last record, where that is known.
-  public private(set) var time: Timestamp
+  public let time: Timestamp
   /// The signal that ended it; 0 if none did, or it is not known.
   public let signal: Int32
   /// The process that sent the signal; 0 if no process did, or it is not known.
@@ -60,8 +60,9 @@ public struct SessionEnd: Hashable, Sendable {
 
   /// The same, of a session that has a record of that time, unless its end is known exactly.
   package func notBefore(_ lastTime: Timestamp) -> SessionEnd {
-    var end = self
-    if how == .killed || how == .powerLost { end.time = max(time, lastTime) }
+    guard how == .killed || how == .powerLost else { return self }
+    var end = SessionEnd(how, time: max(time, lastTime), signal: signal, sender: sender)
+    end.recovered = recovered
     return end
   }
 

@@ -108,12 +108,13 @@ extension SessionFiles {
     return max(end.time, records(summary).lastTime ?? end.time)
   }
 
-  /// How many records there are, each once, when the last was logged, and what of the ring cannot be
-  /// read. Of archives only the headers of frames are read.
+  /// How many records there are, each once, when the last was logged, and what of the ring cannot
+  /// be read. Of archives only the headers of frames are read.
   package func records(
     _ summary: SessionSummary
   ) -> (count: Int, lastTime: Timestamp?, corruption: [LogReader.Corruption]) {
-    var found = summary.ring.map { SessionRuns.segments(of: $0) } ?? (count: 0, lastTime: nil, corruption: [])
+    var found =
+      summary.ring.map { SessionRuns.segments(of: $0) } ?? (count: 0, lastTime: nil, corruption: [])
     for (index, archive) in archives.enumerated() {
       for frame in archive.frames where frame.header.type == .records {
         if summary.skipped[index]?.contains(frame.offset) == true { continue }
