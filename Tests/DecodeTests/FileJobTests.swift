@@ -94,7 +94,7 @@ import Testing
         01000000  orders[42]            \(day)0Z       \(day)3Z       4        closed at \(day)0.000000999Z
           \(log.identity.session)  store test  host tokyo  2 archives
         02000000  orders[42]            \(day)0Z       \(day)5Z       1        killed, or the machine went \
-        down, last sign of life at \(day)0.000000000Z, not recovered
+        down, last sign of life at \(day)5.000000000Z, not recovered
           \(crashed.identity.session)  store test  host tokyo  0 archives and a ring
           lost 3 records: ring full (info 3)
 
@@ -254,7 +254,7 @@ import Testing
     #expect(
       run.output == """
         session \(log.identity.session) (orders, pid 42), started at \(time)0Z
-        killed, or the machine went down, last sign of life at \(time)0Z, not recovered
+        killed, or the machine went down, last sign of life at \(time)8Z, not recovered
 
         Last records of thread 1001 worker1:
         \(time)6Z INFO     6 (App/Main.swift:7)
