@@ -33,7 +33,9 @@ extension Arguments {
     if paths.contains("-") {
       throw UsageError("\(command.name) needs directories or rings, not '-'; name one")
     }
-    return paths
+    // What is named twice is meant once.
+    var seen: Set<String> = []
+    return paths.filter { seen.insert($0).inserted }
   }
 
   /// What these paths stand for.

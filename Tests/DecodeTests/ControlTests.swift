@@ -35,6 +35,18 @@ import Testing
     for store in stores { try store.close() }
   }
 
+  @Test("of rules for one pattern the last counts, and of paths that are equal one")
+  func twice() throws {
+    let store = try LogStore(directory: folder.path, name: "orders")
+    let log = store.logger(label: "db.pool")
+    let set = try control(["set-level", "db.*=debug,db.*=error,db.*=5/1s", folder.path])
+    #expect(set.status == 0 && log.level == .error, "\(set)")
+    let listed = try control(["levels", folder.path, folder.path])
+    let rules = listed.output.split(separator: "\n").filter { $0.contains("rule db.*=") }
+    #expect(rules.count == 2 && !rules[0].contains("debug"), "\(listed.output)")
+    try store.close()
+  }
+
   @Test("a rate limit is set beside a level, shown, replaced and taken back")
   func aRateLimitIsSetShownAndTakenBack() throws {
     let store = try LogStore(directory: folder.path, name: "orders")

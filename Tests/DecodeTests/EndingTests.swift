@@ -70,6 +70,15 @@ import Testing
     }
   }
 
+  @Test("a directory with the name of an archive is no log", arguments: ["sessions", "verify"])
+  func directoryWithTheNameOfAnArchive(command: String) throws {
+    let folder = TemporaryDirectory()
+    let inside = folder("x.mmlog")
+    try FileManager.default.createDirectory(atPath: inside, withIntermediateDirectories: false)
+    let run = try decode([command, folder.path])
+    #expect(run.status == 3 && run.errors.contains("has no log in it"), "\(run)")
+  }
+
   @Test("a killed process lived until its last record") func lastRecord() throws {
     let log = TestLog()
     let pair = ClockPair(ticks: 500, wall: TestLog.epoch + 500, monotonic: 500, ordinal: 1)

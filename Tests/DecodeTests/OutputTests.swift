@@ -33,6 +33,13 @@ import Testing
       .map { String(decoding: $0, as: UTF8.self) }
   }
 
+  @Test("names of JSON are names of fields that are printed") func namesOfJSON() throws {
+    let names = "severity_number,log_record_uid,cut,trace_flags,fields.venue"
+    let lines = try lines("--json", "--fields", names)
+    #expect(lines.count == 2 && lines[0].hasPrefix(#"{"severity_number":9,"log_record_uid":""#))
+    #expect(lines[0].hasSuffix(#"","cut":null,"trace_flags":null,"fields.venue":"XETR"}"#))
+  }
+
   @Test("text") func text() throws {
     #expect(
       try lines() == [

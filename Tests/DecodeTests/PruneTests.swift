@@ -41,6 +41,16 @@ import Testing
     #expect(try left().contains("orders.txt"))
   }
 
+  @Test(
+    "what stands for no limit, or is none, deletes nothing",
+    arguments: ["--crashes=2", "--age=0s"])
+  func noLimit(option: String) throws {
+    let names = archives(2)
+    let run = try control(["prune", option, folder.path])
+    #expect(run.status == 2 && run.errors.contains("deletes nothing without a limit"), "\(run)")
+    #expect(try left() == names)
+  }
+
   @Test("what acts prints nothing of what went well, on request")
   func nothingOnRequest() throws {
     let names = archives(3)

@@ -27,7 +27,8 @@ extension LogTop {
   private func cells(of group: Group, _ number: Int) -> [String] {
     let share = Double(group.count) / Double(max(total, 1)) * 100
     var cells = [
-      grouped(group.count), short(share), seconds > 0 ? short(Double(group.count) / seconds) : "",
+      grouped(group.count), narrow(share),
+      seconds > 0 ? narrow(Double(group.count) / seconds) : "",
     ]
     if measure != nil {
       cells += [0.5, 0.9, 0.99, 1].map { part in group.values.value(at: part).map(shown) ?? "" }
@@ -91,6 +92,11 @@ extension LogTop {
       object.add(name + suffix, json: number.isFinite ? "\(number)" : "null")
     }
   }
+}
+
+/// What fits into a narrow column, however small it is.
+private func narrow(_ value: Double) -> String {
+  value > 0 && value < 0.001 ? "<0.001" : short(value)
 }
 
 /// Three digits that count: `0.123`, `12.3`, `1,234`.

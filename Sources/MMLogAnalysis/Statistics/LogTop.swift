@@ -210,34 +210,61 @@ extension Value {
 /// What varies in lines of text.
 enum TextVariables {
   /// The text with `*` in place of each word that has a digit in it, and of each that stands in
-  /// quotes: of lines of the same kind it is the same. The first 200 bytes count.
+  /// quotes: of lines of the same kind it is the same. The first 200 characters count.
   static func pattern(of text: String) -> String {
-    var result = ""
-    var word = ""
-    var quote: Character?
-    for character in text.prefix(200) {
+    // A text of so few bytes has no more characters, which take long to count.
+    var text = text.utf8.count <= 200 ? text : String(text.prefix(200))
+    return text.withUTF8 { String(decoding: pattern(of: $0), as: UTF8.self) }
+  }
+
+  private static func pattern(of text: UnsafeBufferPointer<UInt8>) -> [UInt8] {
+    var result: [UInt8] = []
+    result.reserveCapacity(text.count)
+    var word = 0
+    var quote: UInt8?
+    for (index, byte) in text.enumerated() {
       if let open = quote {
-        if character == open { (quote, result) = (nil, result + "*" + String(character)) }
+        guard byte == open else { continue }
+        result += [star, byte]
+        (quote, word) = (nil, index + 1)
         continue
       }
-      if character == "\"" || character == "'" && word.isEmpty {
-        result += flushed(&word) + String(character)
-        quote = character
-      } else if isSeparator(character) {
-        result += flushed(&word) + String(character)
-      } else {
-        word.append(character)
-      }
+      let opens = byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") && word == index
+      guard opens || isSeparator(byte) else { continue }
+      append(text[word..<index], to: &result)
+      result.append(byte)
+      word = index + 1
+      if opens { quote = byte }
     }
-    return result + (quote == nil ? flushed(&word) : "*")
+    if quote == nil { append(text[word...], to: &result) } else { result.append(star) }
+    return result
   }
 
-  private static func flushed(_ word: inout String) -> String {
-    defer { word = "" }
-    return word.contains(where: \.isNumber) ? "*" : word
+  private static let star = UInt8(ascii: "*")
+
+  private static func append(
+    _ word: Slice<UnsafeBufferPointer<UInt8>>, to result: inout [UInt8]
+  ) {
+    if hasNumber(word) { result.append(star) } else { result += word }
   }
 
-  private static func isSeparator(_ character: Character) -> Bool {
-    " \t=,;()[]{}<>|".contains(character)
+  private static func hasNumber(_ word: Slice<UnsafeBufferPointer<UInt8>>) -> Bool {
+    var isASCII = true
+    for byte in word {
+      if (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) { return true }
+      if byte >= 0x80 { isASCII = false }
+    }
+    return !isASCII && String(decoding: word, as: UTF8.self).contains(where: \.isNumber)
+  }
+
+  private static func isSeparator(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "="), UInt8(ascii: ","),
+      UInt8(ascii: ";"), UInt8(ascii: "("), UInt8(ascii: ")"), UInt8(ascii: "["),
+      UInt8(ascii: "]"), UInt8(ascii: "{"), UInt8(ascii: "}"), UInt8(ascii: "<"),
+      UInt8(ascii: ">"), UInt8(ascii: "|"):
+      true
+    default: false
+    }
   }
 }

@@ -40,7 +40,10 @@ package struct FieldsFormatter: LogFormatter {
     (self.names, self.kind, self.isFormulaSafe) = (names, kind, isFormulaSafe)
     sources = names.map { name in
       let own = TextTemplate.Name(rawValue: name) ?? Self.ofJSON[name]
-      return own.map { .own($0) } ?? .field(name)
+      if let own { return .own(own) }
+      // As templates say which name is meant for a field's.
+      let isField = name.hasPrefix("fields.") && name.utf8.count > 7
+      return .field(isField ? String(name.dropFirst(7)) : name)
     }
     values = TemplateFormatter(zone: zone)
   }
@@ -52,7 +55,7 @@ package struct FieldsFormatter: LogFormatter {
     "code_function_name": .function, "trace_id": .trace, "span_id": .span,
     "parent_span_id": .parent_span, "duration_nano": .duration_ns, "thread_name": .thread,
     "service_name": .service, "process_name": .process, "process_pid": .pid, "host_name": .host,
-    "session_id": .session,
+    "session_id": .session, "log_record_uid": .id,
   ]
 
   /// Appends the names of the columns of a table.
@@ -144,7 +147,10 @@ package struct FieldsFormatter: LogFormatter {
 extension TextTemplate.Name {
   fileprivate var isNumber: Bool {
     switch self {
-    case .unix, .line, .thread_id, .thread_ordinal, .pid, .duration_ns: true
+    case .unix, .line, .thread_id, .thread_ordinal, .pid, .duration_ns, .severity_number,
+      .trace_flags,
+      .start_time_unix_nano:
+      true
     default: false
     }
   }

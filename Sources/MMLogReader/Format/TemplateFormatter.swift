@@ -93,7 +93,22 @@ public struct TemplateFormatter: LogFormatter {
       if let duration = record.span?.event.duration { output.append(duration: duration) }
     case .duration_ns:
       if let duration = record.span?.event.duration { output.append(decimal: duration.nanoseconds) }
+    case .severity_number: output.append(decimal: UInt64(record.level.severityNumber))
+    case .body_base64: appendBase64(of: record, to: &output)
+    case .trace_flags: if let trace = record.trace { output.append(decimal: UInt64(trace.flags)) }
+    case .start_time_unix_nano:
+      if case .end(let start, _, _)? = record.span?.event {
+        output.append(decimal: start.nanosecondsSince1970)
+      }
+    case .cut: if record.isCut { output.append("cut") }
+    case .unterminated: if record.isUnterminated { output.append("unterminated") }
     }
+  }
+
+  /// Appends a message that is not UTF-8.
+  private func appendBase64(of record: LogReader.Record, to output: inout TextBuffer) {
+    var message = TextBuffer(capacity: 64)
+    if !record.content.appendMessage(.json, to: &message) { output.append(messageBase64: record) }
   }
 
   private func append(span number: UInt64?, to output: inout TextBuffer) {

@@ -32,6 +32,8 @@ public struct TextTemplate: Sendable {
     case time, date, clock, unix, level, LEVEL, label, message, file, line, function, place, fields
     case thread, thread_id, thread_ordinal, service, process, pid, host, session, flight
     case id, span, trace, span_event, span_name, span_failed, parent_span, duration, duration_ns
+    // As JSON calls them.
+    case severity_number, body_base64, trace_flags, start_time_unix_nano, cut, unterminated
   }
 
   enum Element {

@@ -55,7 +55,9 @@ package struct InputFiles {
     try add(directory, kind, levels: isTree ? LogReader.Input.deepestTree : 0)
     if foundCount == found {
       let place = isTree ? "in it or below" : "there"
-      let message = "\(path) has no log in it: no name \(place) ends in .ring or .mmlog"
+      let message =
+        "\(path) has no log in it: no file \(place) has a name that ends in .ring or "
+        + ".mmlog"
       report(LogError(.system, message, path: path))
     }
   }
@@ -73,6 +75,8 @@ package struct InputFiles {
             try take(file, status, kind)
             continue
           }
+          // A directory, or a pipe: no log, whatever its name is.
+          foundCount -= 1
         }
         if levels > 0, try directory.status(of: name)?.isDirectory == true {
           try add(directory.openDirectory(name), kind, levels: levels - 1)

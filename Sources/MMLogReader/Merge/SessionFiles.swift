@@ -108,8 +108,8 @@ extension SessionFiles {
     return max(end.time, records(summary).lastTime ?? end.time)
   }
 
-  /// How many records there are, each once, when the last was logged, and what of the ring cannot be
-  /// read. Of archives only the headers of frames are read.
+  /// How many records there are, each once, when the last was logged, and what of the ring cannot
+  /// be read. Of archives only the headers of frames are read.
   package func records(
     _ summary: SessionSummary
   ) -> (count: Int, lastTime: Timestamp?, corruption: [LogReader.Corruption]) {

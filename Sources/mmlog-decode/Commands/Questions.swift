@@ -18,7 +18,7 @@ extension Command {
       percentiles, within one in a hundred.
       """,
     ],
-    options: [.by, .order, .rows] + Query.options + [.jsonSummary, .output, .noPager],
+    options: [.by, .order, .groups] + Query.options + [.jsonSummary, .output, .noPager],
     operands: Operands(
       "[FIELD] PATH",
       """
@@ -145,7 +145,10 @@ extension Option {
   fileprivate static let order = Option(
     "sort", oneOf: LogTop.Order.allCases.map(\.rawValue), default: "count",
     "What is greatest first.")
-  fileprivate static let rows = Option("lines", short: "n", value: "N", "Print N lines at most.")
+  fileprivate static let groups = Option(
+    "lines", short: "n", value: "N", "Print N groups at most: 30 without it.")
+  fileprivate static let rows = Option(
+    "lines", short: "n", value: "N", "Print N lines at most; with --names, 30 without it.")
   fileprivate static let longer = Option(
     "longer", value: "DURATION",
     "Only spans that took, or have been open for, at least DURATION, such as 10ms.")

@@ -288,7 +288,7 @@ extension LevelChange {
   /// The rules that are to hold, made of those that do.
   fileprivate func applied(to present: [LevelOverride], _ expiry: UInt64) -> [LevelOverride] {
     func isReplaced(_ rule: LevelRule) -> Bool {
-      rules.contains { $0.pattern == rule.pattern && $0.isOfLevel == rule.isOfLevel }
+      rules.contains { $0.takesPlace(of: rule) }
     }
     // What single statements are turned on is taken back by another command.
     let kept = present.filter {

@@ -14,9 +14,9 @@ struct LevelChange {
   init(_ text: String) throws(UsageError) {
     for part in LevelRule.parts(text) {
       if let level = Level(name: part.level) {
-        rules.append(LevelRule(level, for: part.pattern))
+        add(LevelRule(level, for: part.pattern))
       } else if let limit = RateLimit(part.level) {
-        rules.append(LevelRule(limit, for: part.pattern))
+        add(LevelRule(limit, for: part.pattern))
       } else if part.level == "default" {
         takenBack.insert(part.pattern)
         if part.pattern == part.text || part.text == "default" { takesBackAll = true }
@@ -31,6 +31,19 @@ struct LevelChange {
       throw UsageError(
         "set-level '\(text)' asks for nothing; give it PATTERN=LEVEL,… or default")
     }
+  }
+
+  /// Adds a rule, which takes the place of an earlier one of its kind for the same pattern.
+  private mutating func add(_ rule: LevelRule) {
+    rules.removeAll { rule.takesPlace(of: $0) }
+    rules.append(rule)
+  }
+}
+
+extension LevelRule {
+  /// Whether another rule ends with this one: both are levels for the same pattern, or both limits.
+  func takesPlace(of other: LevelRule) -> Bool {
+    pattern == other.pattern && isOfLevel == other.isOfLevel
   }
 }
 

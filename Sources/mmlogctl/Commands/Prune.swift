@@ -9,7 +9,8 @@ extension Command {
     description: [
       "Deletes the archives that a limit does not allow.",
       """
-      Only the limits that are given count; without any, those that each store has noted there. \
+      Only the limits that are given count; without any, those that each store has noted there. Zero \
+      stands for no limit, and --crashes is none. \
       Safe beside running services; what is being written or pinned stays. The status is 1, and \
       what stays is printed with reasons, if a limit cannot be reached.
       """,
@@ -39,7 +40,7 @@ private struct Prune {
   init(_ arguments: Arguments, _ output: StandardOutput) throws(UsageError) {
     directories = try arguments.directories()
     retention = try arguments.retention()
-    guard retention != .unlimited else {
+    guard retention?.hasLimit != false else {
       throw UsageError(
         "prune deletes nothing without a limit; add --count, --total-size, --age or "
           + "--free-space, or no limit at all for those of each store")

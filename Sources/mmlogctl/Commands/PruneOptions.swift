@@ -23,6 +23,15 @@ extension Arguments {
   }
 }
 
+extension Retention {
+  /// Whether something can be deleted because of it. What is kept around crashes is no limit.
+  var hasLimit: Bool {
+    var limits = self
+    limits.crashes = Retention.unlimited.crashes
+    return limits != .unlimited
+  }
+}
+
 /// Zero stands for no limit, too, as where options are made by scripts.
 private func limit<Value: AdditiveArithmetic>(_ value: Value?) -> Value? {
   value == .zero ? nil : value

@@ -41,9 +41,26 @@ import Testing
       ("GET /orders/17 took 3ms", "GET * took *"),
       ("user=42, id=\"a b\" ok", "user=*, id=\"*\" ok"),
       ("it's [ab12cd]", "it's [*]"), ("", ""), ("open \"quote 1", "open \"*"),
+      ("é x² 'é 1' ü", "é * '*' ü"),
+      (String(repeating: "é", count: 199) + " 7", String(repeating: "é", count: 199) + " "),
     ])
   func variables(text: String, pattern: String) {
     #expect(TextVariables.pattern(of: text) == pattern)
+  }
+
+  @Test("a share that is very small fits into its column") func smallShare() {
+    let log = TestLog()
+    log.write("rare", ticks: 1)
+    log.write("often", ticks: 2)
+    var top = LogTop(by: .template)
+    for item in LogReader(paths: log.save()) {
+      guard case .record(let record) = item else { continue }
+      for _ in 0..<(record.message == "rare" ? 1 : 200_000) { top.add(item) }
+    }
+    var output = TextBuffer()
+    top.appendText(rows: 9, to: &output)
+    let text = output.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    #expect(text.contains(" 1 <0.001 "), "\(text)")
   }
 
   @Test("spans that are said to be parts of each other are each listed once")
