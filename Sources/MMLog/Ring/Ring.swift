@@ -386,7 +386,7 @@ final class Ring: @unchecked Sendable {
   }
 
   private func directory() throws(SystemError) -> Directory {
-    try Directory.open(String(path.dropLast(fileName.count + 1)))
+    try Directory.open(path.splitAtLastSlash.directory)
   }
 
   /// Reads the ring's file rather than its memory.

@@ -39,11 +39,10 @@ package final class LiveRing {
 
   /// The folder of a path, and the names of the rings in it; of a ring, its own.
   static func names(_ path: String) throws(SystemError) -> (folder: String, names: [String]) {
-    if path.hasSuffix(FileNames.ringSuffix), let slash = path.lastIndex(of: "/") {
-      let folder = String(path[..<slash])
-      return (folder.isEmpty ? "/" : folder, [String(path[path.index(after: slash)...])])
+    if path.hasSuffix(FileNames.ringSuffix) {
+      let (folder, name) = path.splitAtLastSlash
+      return (folder, [name])
     }
-    if path.hasSuffix(FileNames.ringSuffix) { return (".", [path]) }
     let names = try Directory.open(path).names()
     return (path, names.filter { FileNames.Ring(fileName: $0) != nil }.inOrder())
   }

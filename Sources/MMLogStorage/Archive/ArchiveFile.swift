@@ -221,7 +221,7 @@ extension ArchiveHeader {
       else { return nil }
       return header.summary.firstWall
     }
-    let (start, name) = (times.first ?? .zero, String(path.split(separator: "/").last ?? ""))
+    let (start, name) = (times.first ?? .zero, path.splitAtLastSlash.name)
     let identity = SessionIdentity(
       session: part.id.session, bootID: [UInt8](repeating: 0, count: 16), processID: 0,
       startTime: start, processName: "", hostName: "", timeZone: "",

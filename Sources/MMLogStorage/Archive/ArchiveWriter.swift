@@ -181,7 +181,7 @@ package final class ArchiveWriter {
     chain = try archive.head().map { FrameChain(head: $0.hash) }
     (start, before) = (archive.start, nil)
     path = archive.path
-    fileName = String(archive.path.split(separator: "/").last ?? "")
+    fileName = archive.path.splitAtLastSlash.name
     compressor = compressionLevel > 0 ? Compressor(level: compressionLevel) : nil
     end = archive.end
     unsynced = UnsyncedBytes(from: archive.end)
@@ -324,11 +324,10 @@ package final class ArchiveWriter {
 
   /// What a catalog would say of it, once it is complete: also if a limit has deleted it since.
   package var info: ArchiveInfo {
-    let slash = path.lastIndex(of: "/") ?? path.startIndex
     let own = ArchiveInfo.Contents(summary, archiveCounts)
     let status = try? file.status()
     return ArchiveInfo(
-      fileName: fileName, directory: String(path[..<slash]),
+      fileName: fileName, directory: path.splitAtLastSlash.directory,
       storeName: fileHeader.identity.storeName,
       session: before?.session ?? fileHeader.identity.session,
       number: before?.number ?? fileHeader.number,

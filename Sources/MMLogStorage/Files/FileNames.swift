@@ -39,10 +39,11 @@ package enum FileNames {
     /// Takes a name apart, or gives nil if it is not a ring's.
     package init?(fileName: String) {
       guard fileName.hasSuffix(ringSuffix) else { return nil }
-      let stem = fileName.dropLast(ringSuffix.count)
-      guard let dot = stem.lastIndex(of: "."), dot != stem.startIndex,
-        let session = SessionID(stem[stem.index(after: dot)...]),
-        let store = unescaped(stem[..<dot])
+      // By bytes: a dot may be one character with what is before it.
+      let stem = fileName.utf8.dropLast(ringSuffix.utf8.count)
+      guard let dot = stem.lastIndex(of: UInt8(ascii: ".")), dot != stem.startIndex,
+        let session = SessionID(Substring(stem[stem.index(after: dot)...])),
+        let store = unescaped(Substring(stem[..<dot]))
       else { return nil }
       self.init(store: store, session: session)
     }

@@ -415,9 +415,8 @@ package struct Recovery: ~Copyable {
   ) throws -> ArchiveSeries {
     var current: ArchiveWriter?
     if goesOn, let last = archives.last, !last.isClosed, last.isLast, last.isSound {
-      let name = String(last.path.split(separator: "/").last ?? "")
       let file = try LockedFile { () throws(SystemError) in
-        try directory.openFile(name, [.read, .write])
+        try directory.openFile(last.path.splitAtLastSlash.name, [.read, .write])
       }
       guard let file else { throw SystemError.locked(last.path) }
       current = try ArchiveWriter(

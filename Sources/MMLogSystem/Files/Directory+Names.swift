@@ -127,8 +127,9 @@ extension Directory {
 extension String {
   /// A path's directory, and the name in it.
   package var splitAtLastSlash: (directory: String, name: String) {
-    guard let slash = lastIndex(of: "/") else { return (".", self) }
+    // By bytes, as the kernel does: a slash and a combining mark behind it are one character.
+    guard let slash = utf8.lastIndex(of: UInt8(ascii: "/")) else { return (".", self) }
     let directory = slash == startIndex ? "/" : String(self[..<slash])
-    return (directory, String(self[index(after: slash)...]))
+    return (directory, String(self[utf8.index(after: slash)...]))
   }
 }

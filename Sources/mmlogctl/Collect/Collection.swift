@@ -152,7 +152,7 @@ struct Collection {
   private func sources(_ files: [(path: String, folder: String)]) -> [Source] {
     var used: Set<String> = []
     return files.map { path, folder in
-      let file = path.split(separator: "/").last.map(String.init) ?? path
+      let file = path.splitAtLastSlash.name
       var name = "\(folder)/\(file)"
       while !used.insert(name).inserted { name = "\(folder)/copy-\(used.count)/\(file)" }
       return Source(path: path, name: name, isRing: file.hasSuffix(FileNames.ringSuffix))

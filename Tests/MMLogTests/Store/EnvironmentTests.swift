@@ -45,6 +45,27 @@ struct EnvironmentTests {
     #expect(place(["LOGS_DIRECTORY": ""]) == "/var/log/orders")
   }
 
+  @Test(
+    "a store whose name is one character with what is before it or behind it has its files",
+    arguments: ["\u{301}x", "\u{200D}x", "x\u{600}"])
+  func joinedName(name: String) async throws {
+    await #expect(processExitsWith: .signal(SIGKILL)) {
+      [path = folder.path as String, name = name as String] in
+      let store = try LogStore(directory: path, name: name)
+      store.logger(label: "l").info("archived")
+      try store.blockingFlush(.archive)
+      store.logger(label: "l").info("recovered")
+      kill(getpid(), SIGKILL)
+    }
+    let store = try LogStore(directory: folder.path, name: name)
+    store.logger(label: "l").info("next")
+    try store.blockingClose()
+    #expect(try folder.names(ending: ".ring").isEmpty)
+    let contents = Contents(folder.path)
+    #expect(contents.isClean)
+    #expect(contents.messages == ["archived", "recovered", "next"])
+  }
+
   @Test("a store that is given only a name is opened at its usual place, and says where")
   func onlyAName() async {
     await #expect(processExitsWith: .success) {
