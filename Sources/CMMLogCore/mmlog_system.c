@@ -378,7 +378,7 @@ ptrdiff_t mmlog_send_descriptor(int socket, int descriptor) {
 }
 
 int mmlog_memory_file(const char *name) {
-  return memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  return mmlog_above_standard(memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING));
 }
 
 int mmlog_seal(int descriptor) {

@@ -72,7 +72,7 @@ extension Ring {
   /// Before the segment is emptied: a crash in between counts them although they are still there,
   /// which is better than the other way round.
   private func countRecordsAsOverwritten(_ index: Int) {
-    guard let header = header(ofSegment: index) else { return }
+    guard let header = header(ofSegment: index) else { return countLoss(.corrupted, .critical) }
     let end = header.end == 0 ? geometry.segmentSize : header.end
     var scanner = scanner(ofSegment: index, header, from: header.archived, to: end)
     while let item = scanner.next() {

@@ -34,6 +34,26 @@ struct FileTests {
     #expect(fcntl(file.descriptor, F_GETFD) & FD_CLOEXEC != 0)
   }
 
+  @Test("what is opened is not taken for a standard stream that somebody has closed")
+  func standardStreams() async {
+    await #expect(processExitsWith: .success) {
+      let folder = TemporaryDirectory()
+      for stream in STDIN_FILENO...STDERR_FILENO { Glibc.close(stream) }
+      let directory = try Directory.open(folder.path)
+      let file = try directory.openFile("file", [.write, .create, .exclusive])
+      let unnamed = try directory.makeUnnamedFile(for: "unnamed")
+      let same = try File.open(folder("file"), .read)
+      let copy = try File.duplicate(file.descriptor, path: "copy")
+      let opened = [
+        directory.descriptor, file.descriptor, unnamed.descriptor, same.descriptor,
+        copy.descriptor,
+      ]
+      require(opened.allSatisfy { $0 > STDERR_FILENO })
+      require(opened.allSatisfy { fcntl($0, F_GETFD) & FD_CLOEXEC != 0 })
+      require((STDIN_FILENO...STDERR_FILENO).allSatisfy { fcntl($0, F_GETFD) == -1 })
+    }
+  }
+
   @Test("truncating empties, appending ignores the offset, a directory may be demanded")
   func options() throws {
     folder.put("file", "old")

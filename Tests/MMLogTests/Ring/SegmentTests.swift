@@ -1,4 +1,3 @@
-import Foundation
 import Glibc
 import MMLog
 import MMLogFormat
@@ -28,77 +27,6 @@ struct SegmentTests {
     for (record, size) in zip(contents.records, sizes) {
       #expect(record.fields[0].value == .bytes(Array(all[..<size])), "\(size)")
     }
-  }
-
-  /// Changes a word in the header of the first segment that is sealed, through the ring's file.
-  private func damage(_ test: TestStore, word: Int, _ change: (UInt64) -> UInt64) throws {
-    let path = test.folder(try #require(try test.folder.names(ending: ".ring").first))
-    let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
-    let start = try bytes.withUnsafeBytes { bytes in
-      let geometry = try RingHeader(UnsafeRawBufferPointer(rebasing: bytes[..<4096])).geometry
-      return try #require(
-        (0..<geometry.segmentCount).map(geometry.offset(ofSegment:)).first { offset in
-          let segment = UnsafeRawBufferPointer(rebasing: bytes[offset..<offset + 256])
-          return (try? SegmentHeader(segment, size: geometry.segmentSize))?.state
-            == SegmentLayout.stateSealed
-        })
-    }
-    let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
-    let old = bytes.withUnsafeBytes {
-      $0.loadUnaligned(fromByteOffset: start + 8 * word, as: UInt64.self)
-    }
-    try file.seek(toOffset: UInt64(start + 8 * word))
-    try withUnsafeBytes(of: change(old)) { try file.write(contentsOf: Data($0)) }
-    try file.close()
-  }
-
-  private func filledStore() throws -> TestStore {
-    let test = try TestStore { $0.drainInterval = .seconds(3600) }
-    for index in 0..<4000 { test.log.info("\(index) \(Array(repeating: UInt8(1), count: 60))") }
-    return test
-  }
-
-  /// Of the generation, the state and a name.
-  @Test(
-    "a wrong bit in a sealed segment's header costs nothing", arguments: [(0, 40), (1, 1), (3, 9)])
-  func wrongBit(word: Int, bit: Int) throws {
-    let test = try filledStore()
-    try damage(test, word: word) { $0 ^ 1 << UInt64(bit) }
-    let contents = try test.closeAndRead()
-    #expect(contents.isClean && contents.records.count == 4000)
-  }
-
-  @Test("a sealed segment whose header was overwritten is counted as lost, and free again")
-  func overwrittenHeader() throws {
-    let test = try filledStore()
-    try damage(test, word: 0) { _ in 0x5555_5555_5555_5555 }
-    try test.store.blockingFlush(.archive)
-    #expect(test.store.losses[.corrupted, .critical] == 1)
-    let contents = try test.closeAndRead()
-    #expect(contents.records.count > 2000 && contents.records.count < 4000)
-    #expect(contents.corruption.isEmpty)
-  }
-
-  @Test(
-    "where standard input, output and error are closed, no file of a store takes their place",
-    .disabled(if: hasThreadSanitizer, "it writes to standard error"))
-  func closedDescriptors() async {
-    let folder = TemporaryDirectory()
-    await #expect(processExitsWith: .success) { [path = folder.path as String] in
-      for descriptor in 0..<3 { close(CInt(descriptor)) }
-      let store = try LogStore(directory: path, name: "test")
-      let log = store.logger(label: "l")
-      for index in 0..<100 { log.info("\(index)") }
-      try await store.flush(.disk)
-      for descriptor in 0..<3 {
-        let link = "/proc/self/fd/\(descriptor)"
-        let file = try? FileManager.default.destinationOfSymbolicLink(atPath: link)
-        if file?.hasPrefix(path) == true { _exit(3) }
-      }
-      try await store.close()
-    }
-    let contents = Contents(folder.path)
-    #expect(contents.isClean && contents.records.count == 100)
   }
 
   @Test("a record that begins anywhere in a segment is moved, with what it has, to the next")

@@ -46,6 +46,26 @@ struct EnvironmentTests {
   }
 
   @Test(
+    "what a process prints whose standard streams are closed is not written into its log",
+    arguments: [[STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO], [STDERR_FILENO]])
+  func closedStreams(closed: [CInt]) async throws {
+    await #expect(processExitsWith: .signal(SIGKILL)) {
+      [path = folder.path as String, closed = closed as [CInt]] in
+      for stream in closed { close(stream) }
+      let store = try LogStore(directory: path, name: "test")
+      store.logger(label: "l").info("archived")
+      try store.blockingFlush(.archive)
+      store.logger(label: "l").info("in the ring")
+      let text = [UInt8](repeating: UInt8(ascii: "x"), count: 600)
+      for stream in closed { _ = write(stream, text, text.count) }
+      kill(getpid(), SIGKILL)
+    }
+    let contents = Contents(folder.path)
+    #expect(contents.isClean)
+    #expect(contents.messages == ["archived", "in the ring"])
+  }
+
+  @Test(
     "a store whose name is one character with what is before it or behind it has its files",
     arguments: ["\u{301}x", "\u{200D}x", "x\u{600}"])
   func joinedName(name: String) async throws {

@@ -1,0 +1,110 @@
+import Glibc
+import MMLog
+import MMLogFormat
+import MMLogSystem
+import TestSupport
+import Testing
+
+/// A stray store of the process, or memory that fails, may hit a segment's header.
+@Suite("Segments whose header is overwritten")
+struct OverwrittenSegmentTests {
+  /// A store whose first segment is sealed, and waits with others to be archived.
+  private func store(
+    _ change: (inout LogStore.Configuration) -> Void = { _ in }
+  ) throws -> TestStore {
+    let test = try TestStore {
+      $0.makeTiny()
+      $0.drainInterval = .seconds(3600)
+      change(&$0)
+    }
+    for number in 0..<Self.count { test.log.info("\(number) \(Self.text, privacy: .public)") }
+    return test
+  }
+
+  private static let count = 200
+  private static let text = String(repeating: "t", count: 50)
+  private static let messages = (0..<count).map { "\($0) \(text)" }
+
+  /// Changes the header of the segment that was used first, while it is sealed.
+  private func changeHeader(
+    _ test: TestStore, _ change: (UnsafeMutableRawBufferPointer) -> Void
+  ) throws {
+    let name = try #require(try test.folder.names(ending: ".ring").first)
+    let file = try File.open(test.folder(name), [.read, .write])
+    let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 8)
+    defer { memory.deallocate() }
+    _ = try file.readFully(into: memory, at: 0)
+    let start = try RingHeader(UnsafeRawBufferPointer(memory)).geometry.offset(ofSegment: 0)
+    let segment = UnsafeMutableRawBufferPointer(rebasing: memory[..<SegmentLayout.size])
+    _ = try file.readFully(into: segment, at: start)
+    let bytes = UnsafeRawBufferPointer(segment)
+    try #require(bytes.load(SegmentLayout.generation, as: UInt64.self) == 1)
+    try #require(bytes.load(SegmentLayout.state, as: UInt32.self) == SegmentLayout.stateSealed)
+    change(segment)
+    try file.writeFully(bytes, at: start)
+  }
+
+  @Test(
+    "one wrong bit costs nothing",
+    arguments: [
+      // The generation: none, and one that no segment has yet.
+      0, 63,
+      // The state: free.
+      SegmentLayout.state * 8 + 1,
+      SegmentLayout.threadID * 8 + 3, SegmentLayout.checksum * 8 + 7,
+    ])
+  func oneBit(bit: Int) throws {
+    let test = try store()
+    try changeHeader(test) { $0[bit / 8] ^= 1 << UInt8(bit % 8) }
+    let contents = try test.closeAndRead()
+    #expect(contents.isClean)
+    #expect(contents.messages == Self.messages)
+  }
+
+  @Test(
+    "a header that is overwritten costs its segment's records, which are counted as one loss",
+    arguments: [
+      (0..<8, 170), (0..<8, 255), (SegmentLayout.threadID..<SegmentLayout.end, 170),
+      (0..<SegmentLayout.size, 0), (0..<SegmentLayout.size, 255),
+    ] as [(Range<Int>, UInt8)])
+  func overwritten(place: Range<Int>, byte: UInt8) throws {
+    let test = try store()
+    try changeHeader(test) { segment in for offset in place { segment[offset] = byte } }
+    let contents = try test.closeAndRead()
+    #expect(contents.isWhole)
+    #expect(contents.losses.map { $0.total(.corrupted) } == [1])
+    // All that the other segments have.
+    #expect((100..<Self.count).contains(contents.records.count))
+    #expect(contents.messages[...] == Self.messages.suffix(contents.records.count))
+  }
+
+  @Test("while the store is open, the loss is an event, and the segment is used again")
+  func whileOpen() async throws {
+    let test = try store()
+    let events = test.store.events
+    try changeHeader(test) { segment in for offset in 0..<8 { segment[offset] = 255 } }
+    try test.store.blockingFlush(.archive)
+    #expect(test.store.statistics.usedSegments == 1)
+    // Several times what the ring holds.
+    for number in 0..<10_000 { test.log.info("\(number)") }
+    let contents = try test.closeAndRead()
+    #expect(contents.messages.suffix(10_000) == (0..<10_000).map { "\($0)" }[...])
+    var reported: [UInt64] = []
+    for await case .dropped(let losses) in events { reported.append(losses.total(.corrupted)) }
+    #expect(reported == [1])
+  }
+
+  #if DEBUG
+    @Test("a segment that has to give way to newer records is counted, too")
+    func discarded() throws {
+      let test = try store { $0.fullRing = .overwriteOldest }
+      try changeHeader(test) { $0[SegmentLayout.threadID] ^= 5 }
+      ForcedFault.force(.pwrite, errno: ENOSPC, times: .max, under: test.folder.path)
+      for number in 0..<10_000 { test.log.info("\(number)") }
+      ForcedFault.clear(under: test.folder.path)
+      let contents = try test.closeAndRead()
+      #expect(contents.corruption.isEmpty)
+      #expect(contents.losses.map { $0.total(.corrupted) } == [1])
+    }
+  #endif
+}
