@@ -225,7 +225,7 @@ let package = Package(
     .executableTarget(
       name: "mmlog-pipe",
       dependencies: [
-        "MMLog", "MMLogReader", "MMLogJSON", "MMLogSystem", "CommandLineTool",
+        "MMLog", "MMLogReader", "MMLogJSON", "LogCommands", "CommandLineTool", "MMLogSystem",
       ]),
     .executableTarget(
       name: "mmlog-demo",

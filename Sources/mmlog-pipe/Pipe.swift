@@ -1,4 +1,5 @@
 import CommandLineTool
+import LogCommands
 import MMLog
 import MMLogSystem
 
@@ -23,6 +24,7 @@ struct Pipe {
     configuration.ringSize = (try arguments.integer(of: .ringSize, in: 1...4096) ?? 8) << 20
     let rotationSize = (try arguments.integer(of: .rotationSize, in: 0...(1 << 20)) ?? 64) << 20
     configuration.rotation.size = rotationSize > 0 ? rotationSize : nil
+    configuration.retention = try arguments.retention(configuration.retention)
     configuration.ringDirectory = arguments.value(of: .ringDirectory)
     configuration.recipients = try arguments.values(of: .recipient).map { text in
       do throws(RecipientError) { return try Recipient(text) } catch {

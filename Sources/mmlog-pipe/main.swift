@@ -1,4 +1,5 @@
 import CommandLineTool
+import LogCommands
 import MMLog
 
 extension Option {
@@ -59,11 +60,13 @@ let command = Command(
       + "this process is killed within that time are they lost. At the end of the input, and at "
       + "SIGTERM or SIGINT, everything that was read is kept, a last line without an end included, "
       + "and the log is closed. When the disk cannot keep up, the writer waits; nothing is dropped.",
+    "The oldest archives are deleted when all take more than 1 GiB (--total-size), or less than 5% "
+      + "of the file system is free (--free-space; the newest 64 MiB stay). Zero stands for no limit.",
   ],
   options: [
     .directory, .name, .level, .levelFrom, .join, .fields, .label, .tee, .ringDirectory,
     .recipient, .hashChain, .ringSize, .rotationSize,
-  ],
+  ] + retentionOptions,
   examples: [
     Example(
       "Keep what a service prints", "service 2>&1 | mmlog-pipe -d /var/log/service -n service"),

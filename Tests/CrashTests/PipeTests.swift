@@ -81,6 +81,21 @@ struct PipeTests {
     }
   }
 
+  @Test(
+    "it keeps what its limits say, and everything below 1 GiB without one",
+    arguments: [(limits: [], kept: 4), (["--count", "2"], 2), (["--count=0"], 4)])
+  func limits(_ limits: [String], kept: Int) throws {
+    let pipe = PipeRun()
+    for number in 1...4 {
+      try Folder.write(Array("\(number)\n".utf8), to: pipe.folder("in"))
+      let ending = try pipe.start(input: pipe.folder("in"), limits).wait()
+      #expect(ending == .exited(0))
+    }
+    let archives = try Directory.open(pipe.store).names().filter { $0.hasSuffix(".mmlog") }
+    #expect(archives.count == kept)
+    try pipe.expectDecoded(Array((5 - kept...4).map { "\($0)\n" }.joined().utf8))
+  }
+
   @Test("what is wrong is said on standard error, with an exit status")
   func complaints() throws {
     let pipe = PipeRun()
@@ -90,6 +105,7 @@ struct PipeTests {
       (["-d", pipe.store, "-n", "a/b"], 1, "slash"),
       (["-d", pipe.store, "-n", "a", "-l", "loud"], 2, "loud"),
       (["-d", pipe.store, "-n", "a", "--ring-size", "0"], 2, "--ring-size"),
+      (["-d", pipe.store, "-n", "a", "--total-size", "much"], 2, "--total-size"),
       (["-d", pipe.folder("file"), "-n", "a"], 1, pipe.folder("file")),
       (["-d", "/proc/nowhere", "-n", "a"], 1, "/proc/nowhere"),
     ]

@@ -1,0 +1,52 @@
+package import CommandLineTool
+package import MMLogStorage
+
+/// The limits of which archives are kept.
+package let retentionOptions: [Option] = [.count, .totalSize, .age, .freeSpace, .crashes]
+
+extension Arguments {
+  /// The limits that are given, and those of `defaults` in the place of others. Zero stands for no
+  /// limit, as where options are made by scripts.
+  package func retention(_ defaults: Retention) throws(UsageError) -> Retention {
+    var retention = defaults
+    if let count = try value(of: .count, expected: "a number", number) {
+      retention.count = limit(count)
+    }
+    if let size = try value(of: .totalSize, expected: "a size as 500M", sizeArgument) {
+      retention.totalSize = limit(size)
+    }
+    if let age = try value(of: .age, expected: "a time as 30d", durationArgument) {
+      retention.age = limit(age)
+    }
+    if let free = try value(of: .freeSpace, expected: "a size as 1G or 5%", spaceArgument) {
+      retention.freeSpace = free
+    }
+    if let crashes = try value(of: .crashes, expected: "a number", number) {
+      retention.crashes = crashes
+    }
+    return retention
+  }
+}
+
+private func limit<Value: AdditiveArithmetic>(_ value: Value) -> Value? {
+  value == .zero ? nil : value
+}
+
+private func number(_ text: String) -> Int? { Int(text).flatMap { $0 >= 0 ? $0 : nil } }
+
+extension Option {
+  fileprivate static let count = Option(
+    "count", value: "N", "Keep so many archives.")
+  fileprivate static let totalSize = Option(
+    "total-size", value: "SIZE", "Keep so many bytes on the disk, such as 500M or 2G."
+  )
+  fileprivate static let age = Option(
+    "age", value: "DURATION",
+    "Keep what is not older, such as 12h, 30d or 8w, by its last record.")
+  fileprivate static let freeSpace = Option(
+    "free-space", value: "SIZE|PERCENT",
+    "Leave so much of the file system free, such as 1G or 5%.")
+  fileprivate static let crashes = Option(
+    "crashes", value: "N", default: "1",
+    "Keep the archives before and after so many crashes, the newest.")
+}
