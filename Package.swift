@@ -451,6 +451,12 @@ if Context.environment["MMLOG_SHIP"] != nil {
   ]
 }
 
+// Of the tests only those of these targets, such as "MMLogTests|MMLogSystemTests": all of them take
+// minutes to compile, and builds with other traits or a sanitizer run few.
+if let kept = Context.environment["MMLOG_TESTS"]?.split(separator: "|") {
+  package.targets.removeAll { $0.type == .test && !kept.contains(Substring($0.name)) }
+}
+
 let writtenInC: Set = [
   "CMMLogCore", "CMMLogWriter", "CMMLogSignals", "CMMLogC", "CCalls", "mmlog-c-service",
 ]
