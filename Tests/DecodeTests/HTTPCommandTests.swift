@@ -1,3 +1,4 @@
+import CommandLineTool
 import Foundation
 import MMLog
 import TestSupport
@@ -84,6 +85,7 @@ import Testing
     let log = try #require(json?["log"] as? [String: Any])
     let entries = try #require(log["entries"] as? [[String: Any]])
     #expect(log["version"] as? String == "1.2" && entries.count == 5)
+    #expect((log["creator"] as? [String: String])?["version"] == mmlogVersion)
     let request = entries[0]["request"] as? [String: Any]
     #expect(request?["url"] as? String == "https://h/orders/1?q=1")
     #expect((request?["queryString"] as? [[String: String]]) == [["name": "q", "value": "1"]])

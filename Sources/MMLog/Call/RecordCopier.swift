@@ -187,8 +187,9 @@ final class OverflowWriter: @unchecked Sendable {
     _ copier: RecordCopier, from writer: UnsafeMutablePointer<mmlog_writer>, _ session: Session
   ) -> Bool {
     let timeout = WriterSpace.timeout(of: writer)
-    guard let block, lock.tryLock(atMost: session.waitingTime(timeout)) else { return false }
+    guard lock.tryLock(atMost: session.waitingTime(timeout)) else { return false }
     defer { lock.unlock() }
+    guard let block else { return false }
     TestPoint.reach(.overflowLocked)
     let shared = mmlog_writer_at(block, 0)
     shared.pointee.has_waited = timeout == .none ? 1 : 0

@@ -5,10 +5,12 @@ extension HTTPExchanges {
   /// Appends an HTTP archive, version 1.2, as browsers' tools and others read it.
   ///
   /// What was redacted stays so. An exchange that was in flight, or failed, has the status 0.
-  package func appendHAR(_ style: Style, to output: inout TextBuffer) {
+  ///
+  /// - Parameter version: Of the program that makes it.
+  package func appendHAR(_ style: Style, version: String, to output: inout TextBuffer) {
     var time = TimeFormatter(.utc)
-    output.append(
-      text: #"{"log":{"version":"1.2","creator":{"name":"mmlog-decode","version":"0"},"#)
+    output.append(text: #"{"log":{"version":"1.2","creator":{"name":"mmlog-decode","version":""#)
+    output.append(text: version + #""},"#)
     output.append(text: #""entries":["#)
     for (index, row) in rows(style).enumerated() {
       if index > 0 { output.append(",") }

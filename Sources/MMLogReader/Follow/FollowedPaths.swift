@@ -114,7 +114,9 @@ struct FollowedPaths {
       pending[path] = nil
       if files[path] != nil { files[path] = status.identity }
     } catch let error as SystemError {
-      if knownSize == -1 { problems.append(LogError(error, while: "Opening failed")) }
+      if knownSize == -1 {
+        problems.append(LogError(error, while: "Opening failed, and is tried again"))
+      }
       pending[path] = -2
     } catch let error as LogError {
       problems.append(error)

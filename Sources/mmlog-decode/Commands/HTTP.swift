@@ -46,7 +46,7 @@ extension Command {
       print: {
         switch format {
         case "json": $0.appendJSON(chosen, zone: zone, to: &$1)
-        case "har": $0.appendHAR(chosen, to: &$1)
+        case "har": $0.appendHAR(chosen, version: mmlogVersion, to: &$1)
         case "curl": $0.appendCurl(chosen, to: &$1)
         default:
           isByRoute
