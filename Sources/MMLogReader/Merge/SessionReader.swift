@@ -205,7 +205,6 @@ final class SessionReader {
     guard let item = closing.popLast() else { return hasNext = false }
     queue = [item]
     if case .sessionEnded(let session, let ending, _) = item {
-      let ending = ending.notBefore(lastTime)
       queue = [.sessionEnded(session: session, ending: ending, lastTime: lastTime)]
     }
   }

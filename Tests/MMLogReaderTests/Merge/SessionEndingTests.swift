@@ -75,13 +75,6 @@ import Testing
     #expect(crashed?.id == TestLog(session: 2).identity.session)
   }
 
-  @Test("a killed session ends for a reader with its last record, too")
-  func aKilledSessionEndsForAReaderWithItsLastRecord() {
-    live(until: 500, log)
-    log.write("last words", ticks: 950)
-    #expect(log.read().ends == [.ended(SessionEnd(.powerLost, time: TestLog.epoch + 950))])
-  }
-
   /// Signs of life come once a second, and records between them.
   @Test("a record behind the last sign of life is one", arguments: [false, true])
   func aRecordBehindTheLastSignOfLifeIsOne(isArchived: Bool) throws {
