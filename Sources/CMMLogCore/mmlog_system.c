@@ -265,6 +265,16 @@ void mmlog_signals_from_elsewhere(void *signals) {
     sigdelset(set, raised_by_a_fault[i]);
 }
 
+static sigset_t before_fork;
+
+void mmlog_block_signals(void) {
+  sigset_t blocked;
+  mmlog_signals_from_elsewhere(&blocked);
+  pthread_sigmask(SIG_BLOCK, &blocked, &before_fork);
+}
+
+void mmlog_unblock_signals(void) { pthread_sigmask(SIG_SETMASK, &before_fork, NULL); }
+
 int mmlog_thread_start(uintptr_t *thread, void *(*routine)(void *), void *argument) {
   sigset_t blocked, before;
   pthread_t created;

@@ -223,6 +223,9 @@ public final class LogStore: Sendable {
   /// Waits until the observer has had all events, unless it is who calls. For a store that is closed.
   package func waitForObserver() { core.events.waitForObserver() }
 
+  /// Who is notified of events.
+  package var observer: (any Observer)? { core.configuration.observer }
+
   /// How many records were lost since the store was opened, by cause and level.
   public var losses: LossLedger { core.losses }
 

@@ -2,17 +2,20 @@ import CMMLogC
 import MMLog
 import MMLogStorage
 import MMLogSystem
+import Synchronization
 
 /// Gives events to a function in C.
 ///
-/// Proof of `@unchecked Sendable`: nothing of it changes, and the program says that its function may
+/// No lock is held while the function runs: it may take its time, and the process may fork meanwhile.
+///
+/// Proof of `@unchecked Sendable`: what changes is atomic, and the program says that its function may
 /// be called on a thread of the store's.
 final class EventHandler: LogStore.Observer, @unchecked Sendable {
   private let function:
     @convention(c) (UnsafePointer<mmlog_event>?, UnsafeMutableRawPointer?) -> Void
   private let context: UnsafeMutableRawPointer?
-  /// Held while the function runs.
-  private let isOver = LockedValue(false)
+  private let isRunning = Atomic<Bool>(false)
+  private let isOver = Atomic<Bool>(false)
 
   /// Nil if the options have no function.
   init?(_ options: mmlog_options) {
@@ -21,22 +24,29 @@ final class EventHandler: LogStore.Observer, @unchecked Sendable {
   }
 
   func handle(_ event: LogStore.Event) {
-    isOver.withLock { isOver in
-      if isOver { return }
-      event.text.withCString { text in
-        event.path.withCString { path in
-          var inC = mmlog_event(
-            size: MemoryLayout<mmlog_event>.size, kind: event.kind,
-            is_trouble: event.trouble != nil, text: text, path: path, number: event.number,
-            system_error: event.systemError)
-          function(&inC, context)
-        }
+    // One of this and of `stop` sees what the other one says.
+    isRunning.store(true, ordering: .sequentiallyConsistent)
+    defer { isRunning.store(false, ordering: .releasing) }
+    if isOver.load(ordering: .sequentiallyConsistent) { return }
+    event.text.withCString { text in
+      event.path.withCString { path in
+        var inC = mmlog_event(
+          size: MemoryLayout<mmlog_event>.size, kind: event.kind,
+          is_trouble: event.trouble != nil, text: text, path: path, number: event.number,
+          system_error: event.systemError)
+        function(&inC, context)
       }
     }
   }
 
-  /// Waits for the function to return, and does not call it any more.
-  func stop() { isOver.withLock { $0 = true } }
+  /// Calls the function no more, but for a call that is under way.
+  func end() { isOver.store(true, ordering: .sequentiallyConsistent) }
+
+  /// The same, and waits for that call to return. Not for the function itself.
+  func stop() {
+    end()
+    while isRunning.load(ordering: .sequentiallyConsistent) { Sleep.nanoseconds(1_000_000) }
+  }
 }
 
 // What C is told of events: see mmlog_event_kind.

@@ -33,6 +33,8 @@ package func close(
   let owned = Unmanaged<LogStore>.fromOpaque(UnsafeRawPointer(store)).takeRetainedValue()
   let result = attempt(failure) { () throws(LogError) in try owned.close() }
   owned.waitForObserver()
+  // Where the function itself has closed the store, more events wait for it.
+  (owned.observer as? EventHandler)?.end()
   return result
 }
 

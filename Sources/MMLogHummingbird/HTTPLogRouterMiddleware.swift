@@ -32,11 +32,14 @@
       next: (Request, Context) async throws -> Response
     ) async throws -> Response {
       let exchange = log.begin(request.head)
-      guard let span = exchange.span else { return try await next(request, context) }
+      guard exchange.isRecorded else { return try await next(request, context) }
+      let recorded = exchange.recording(request)
       do {
-        let response = try await withLogFields(span: span) {
-          try await next(exchange.recording(request), context)
+        // Without a span if another log than the first one records it.
+        guard let span = exchange.span else {
+          return exchange.recording(try await next(recorded, context))
         }
+        let response = try await withLogFields(span: span) { try await next(recorded, context) }
         return exchange.recording(response)
       } catch {
         if let answer = error as? any HTTPResponseError {

@@ -60,8 +60,20 @@
         let (response, responseBody) = try await next(exchange.recording(request, body))
         return (response, exchange.recording(response, responseBody))
       } catch {
-        exchange.fail(error)
+        exchange.fail(error.wrapped)
         throw error
+      }
+    }
+  }
+
+  extension Error {
+    /// What the runtime has wrapped: the wrapper's description has all header fields, and what is
+    /// decoded of bodies.
+    fileprivate var wrapped: any Error {
+      switch self {
+      case let error as ClientError: error.underlyingError
+      case let error as ServerError: error.underlyingError
+      default: self
       }
     }
   }

@@ -29,6 +29,9 @@ public final class LogFiles {
       + [LogError(locked: files.archives, files.rings)].compactMap(\.self)
   }
 
+  /// Those of ``unreadable`` that concern also who needs no key: not that records are encrypted.
+  package var unreadableWithKeys: [LogError] { unreadable.filter { $0.code != .encrypted } }
+
   /// Sessions whose files are open already.
   init(sessions: [SessionFiles]) {
     self.sessions = sessions

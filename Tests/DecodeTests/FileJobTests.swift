@@ -35,6 +35,18 @@ import Testing
     #expect(lines[1].hasSuffix("closed, 2 records in 7 frames"))
   }
 
+  @Test("files are verified, described and repaired without a key")
+  func filesAreVerifiedDescribedAndRepairedWithoutAKey() throws {
+    let folder = TemporaryDirectory()
+    let path = folder.put(TestLog.sealedName(), TestLog.encrypted())
+    for command in [["verify"], ["inspect"], ["repair", "--output", folder("out")]] {
+      let run = try decode(command + [path])
+      #expect(run.status == 0 && run.errors.isEmpty, "\(command): \(run)")
+    }
+    let run = try decode([path])
+    #expect(run.status == 1 && run.errors.contains("4 records in \(path) are not read"), "\(run)")
+  }
+
   @Test("corruption and what is missing are found")
   func corruptionAndWhatIsMissingAreFound() throws {
     let log = log()

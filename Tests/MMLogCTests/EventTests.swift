@@ -93,6 +93,41 @@ struct EventTests {
     #expect(messages.contains("captured: a test") && messages.contains("0 of "))
   }
 
+  @Test(
+    "a fork's child closes its store also if a handler was running as it was made",
+    .disabled(if: hasThreadSanitizer, "it supports no threads in a fork's child"))
+  func fork() async {
+    let folder = TemporaryDirectory()
+    await #expect(processExitsWith: .success) { [path = folder.path as String] in
+      final class Gate: Sendable {
+        let isEntered = Atomic<Bool>(false)
+        let isOpen = Atomic<Bool>(false)
+      }
+      let gate = Gate()
+      let store = try openStore(path) {
+        $0.context = Unmanaged.passUnretained(gate).toOpaque()
+        $0.on_event = { event, context in
+          guard event?.pointee.kind == MMLOG_EVENT_ROTATED, let context else { return }
+          let gate = Unmanaged<Gate>.fromOpaque(context).takeUnretainedValue()
+          gate.isEntered.store(true, ordering: .releasing)
+          while !gate.isOpen.load(ordering: .acquiring) { sched_yield() }
+        }
+      }
+      ccalls_log_many(mmlog_get_logger(store, "c"), 1)
+      mmlog_reopen_all()
+      _ = mmlog_flush(store, MMLOG_FLUSH_ARCHIVE, 0, nil)
+      while !gate.isEntered.load(ordering: .acquiring) { sched_yield() }
+      let child = forkProcess()
+      gate.isOpen.store(true, ordering: .releasing)
+      ccalls_log_many(mmlog_get_logger(store, "c"), 1)
+      require(mmlog_close(store, nil) == 0)
+      if child == 0 { _exit(0) }
+      require(waitFor(child) == 0)
+    }
+    let contents = CContents(folder.path)
+    #expect(contents.problems.isEmpty && contents.messages.count == 3)
+  }
+
   #if DEBUG
     @Test("a full disk is reported with what failed and why, and that it is over")
     func fullDisk() throws {

@@ -34,6 +34,17 @@ struct StoreTests {
     #expect(!FileManager.default.fileExists(atPath: folder("new")))
   }
 
+  @Test("no text is an empty one") func noText() throws {
+    let test = try CStore()
+    mmlog_set_levels(test.store, nil, MMLOG_INFO)
+    mmlog_set_rate_limit(test.store, nil, 1, 1000, 0)
+    let slot = mmlog_get_slot(test.store, nil, MMLOG_SLOT_TEXT)
+    mmlog_slot_set_text(slot, nil)
+    ccalls_log_many(mmlog_get_logger(test.store, nil), 1)
+    let contents = try test.closeAndRead()
+    #expect(contents.messages == ["0 of "] && contents.records[0].label == "")
+  }
+
   @Test("a program that knows fewer options gets defaults for the rest")
   func olderProgram() throws {
     let test = try CStore {

@@ -64,4 +64,7 @@ static inline void mmlog_prefetch(const void *p) { __builtin_prefetch(p); }
 // on this thread, or another thread after membarrier(2), must see in program order.
 static inline void mmlog_compiler_fence(void) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
 
+// Keeps stores before it from being seen after those behind it.
+static inline void mmlog_release_fence(void) { __atomic_thread_fence(__ATOMIC_RELEASE); }
+
 #endif

@@ -119,6 +119,11 @@ int mmlog_membarrier(void);
 // thread itself raises. Async-signal-safe.
 void mmlog_signals_from_elsewhere(void *signals);
 
+// Blocks these for the calling thread, and has its mask as it was again: pthread_sigmask(3). For who
+// forks, one thread at a time.
+void mmlog_block_signals(void);
+void mmlog_unblock_signals(void);
+
 // pthread_create(3) with every signal blocked in the new thread, except those that a fault in it
 // raises (SIGSEGV, SIGBUS, …): the host's crash handler is to see them. `thread`: a pthread_t.
 int mmlog_thread_start(uintptr_t *thread, void *(*routine)(void *), void *argument);

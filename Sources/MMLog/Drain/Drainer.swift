@@ -39,6 +39,9 @@ final class Drainer: @unchecked Sendable {
   private let maintenanceHook: (@Sendable (LogStore.MaintenancePhase) -> Void)?
   /// Whether this pass has written anything.
   private var isWriting = false
+  /// Whether records in the ring may have greater ticks than any to come: the counter has begun
+  /// anew.
+  private var hasTicksAhead = false
   private var handoff: Handoff
   /// Nil if the drainer's thread encodes frames, too.
   private let encodingThread: EncodingThread?
@@ -400,7 +403,8 @@ final class Drainer: @unchecked Sendable {
         flight?.note(levels: levels)
       }
     }
-    try handoff.move(pass, until: mmlog_ticks())
+    try handoff.move(pass, until: hasTicksAhead ? .max : mmlog_ticks())
+    hasTicksAhead = false
   }
 
   /// Archives flight records, if there is a reason to.
@@ -447,7 +451,7 @@ final class Drainer: @unchecked Sendable {
     guard now &- lastCheck >= DrainSchedule.second || isNews else { return }
     knowsOfLostPages = knowsOfLostPages || isNews
     lastCheck = now
-    session.ring.readClocks()
+    if session.ring.readClocks() { hasTicksAhead = true }
     CrashArea.readModules()
     EndingArea.deny()
     // The thread goes on with a lost ring: others may still wait for a segment.

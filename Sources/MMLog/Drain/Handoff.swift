@@ -269,11 +269,13 @@ struct Handoff: ~Copyable {
 
   private func run(_ index: Int, isSealed: Bool) -> SegmentRun? {
     guard let header = session.ring.openHeader(ofSegment: index) else { return nil }
-    let end = isSealed && header.end > 0 ? header.end : session.ring.geometry.segmentSize
+    let isWhole = isSealed && header.end > 0
+    let end = isWhole ? header.end : session.ring.geometry.segmentSize
     let content = session.ring.content(of: header)
     return SegmentRun(
       index: index, header: header,
-      scanner: session.ring.scanner(ofSegment: index, header, from: header.archived, to: end),
+      scanner: session.ring.scanner(
+        ofSegment: index, header, from: header.archived, to: end, isWhole: isWhole),
       number: progress[header.generation]?.number ?? header.firstNumber,
       lastTicks: progress[header.generation]?.ticks ?? 0, content: content,
       disposition: flight.map { flight in

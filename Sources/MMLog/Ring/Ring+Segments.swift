@@ -75,10 +75,17 @@ extension Ring {
   }
 
   /// Walks over the records of a segment between two offsets.
+  ///
+  /// - Parameter isWhole: Whether there are records up to the end: zeros before it are a loss then,
+  ///   and what stands behind them counts.
   func scanner(
-    ofSegment index: Int, _ header: SegmentHeader, from offset: Int, to end: Int
+    ofSegment index: Int, _ header: SegmentHeader, from offset: Int, to end: Int,
+    isWhole: Bool = false
   ) -> RecordScanner {
-    RecordScanner(bytes(ofSegment: index), header, of: identity.session, from: offset, to: end)
+    RecordScanner(
+      bytes(ofSegment: index).slice(0, end), from: offset,
+      seed: checksumSeed(session: identity.session, generation: header.generation),
+      scansBehindZeros: isWhole, isSealed: isWhole)
   }
 
   /// How records stand in a segment.
@@ -218,6 +225,8 @@ extension Ring {
     mmlog_set_segment_state(segment, SegmentLayout.stateFree)
     TestPoint.reach(.segmentFreeing)
     mmlog_store_relaxed_u64(&segment.pointee.generation, 0)
+    // A reader elsewhere that sees zeros in the place of records is to see that, too.
+    mmlog_release_fence()
     // Zeros take the page faults that a write-back has made due, in place of the next caller. To the
     // very end: a record that was begun and then moved elsewhere reaches past the last one.
     (UnsafeMutableRawPointer(segment) + SegmentLayout.size).initializeMemory(

@@ -274,16 +274,21 @@ final class Ring: @unchecked Sendable {
 
   /// Reads the clocks and writes them into the ring, in the slot that does not hold the newest
   /// pair.
-  func readClocks() {
+  ///
+  /// - Returns: Whether the counter has begun anew, as after a suspension.
+  @discardableResult
+  func readClocks() -> Bool {
     clockPairs.withLock { pairs in
       let newest = ClockReading.take(ordinal: pairs.newest.ordinal &+ 1)
-      if newest.ticks < pairs.newest.ticks {
+      let isAnew = newest.ticks < pairs.newest.ticks
+      if isAnew {
         pairs.first = pairs.first.moved(with: pairs.newest, to: newest)
         Self.write(pairs.first, at: base + RingLayout.firstClockPair)
       }
       pairs.newest = newest
       let slot = Int(newest.ordinal % 2) * ClockPairLayout.size
       Self.write(newest, at: base + RingLayout.clockPairSlots + slot)
+      return isAnew
     }
   }
 

@@ -1,3 +1,4 @@
+import CMMLogCore
 import CMMLogWriter
 import MMLogCrash
 import MMLogStorage
@@ -90,6 +91,9 @@ enum StoreRegistry {
   private static func beforeFork() {
     DefaultStore.lock.lock()
     lock.lock()
+    // Until the child has let go of its parent's rings: its thread has copies of the parent's
+    // writers, and what a handler of a signal logs there would go over records of the parent.
+    mmlog_block_signals()
     BlockPool.lock.lock()
     var next = newest
     while let store = next {
@@ -116,6 +120,7 @@ enum StoreRegistry {
       next = store.older
     }
     BlockPool.lock.unlock()
+    mmlog_unblock_signals()
     lock.unlock()
     DefaultStore.lock.unlock()
   }
@@ -135,5 +140,6 @@ enum StoreRegistry {
     BlockPool.lock.reinitialize()
     lock.reinitialize()
     DefaultStore.lock.reinitialize()
+    mmlog_unblock_signals()
   }
 }

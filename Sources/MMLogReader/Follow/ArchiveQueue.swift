@@ -50,7 +50,7 @@ package final class ArchiveQueue {
     let hasNames = isOther || everything || modified != status.modified
     if hasNames {
       // A change within the same tick of the clock would not be seen: then it is listed again.
-      let isSettled = Clock.realtime() - status.modified > Self.coarsestClock
+      let isSettled = Clock.realtime() &- status.modified > Self.coarsestClock
       modified = isSettled ? status.modified : nil
       try list(directory)
     }

@@ -68,7 +68,7 @@ struct FollowedPaths {
       let modified = try? directory.modified(), place.modified != modified
     else { return }
     // A change within the same tick of the clock would not be seen: then it is listed again.
-    let isSettled = Clock.realtime() - modified > Self.coarsestClock
+    let isSettled = Clock.realtime() &- modified > Self.coarsestClock
     place.modified = isSettled ? modified : nil
     guard let names = try? directory.names() else { return }
     let isInTree = trees.contains { path == $0 || path.hasPrefix($0 + "/") }

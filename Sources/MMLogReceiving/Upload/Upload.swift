@@ -203,7 +203,7 @@ package final class Upload {
     if let problem = walk.problem(atEnd: size) { throw .corrupted([problem]) }
     let files = LogFiles([.path(file.path)])
     // Of what is encrypted for others, the checksums say enough: who can read it checks the rest.
-    if let error = files.unreadable.first(where: { $0.code != .encrypted }) {
+    if let error = files.unreadableWithKeys.first {
       throw Refusal(.unprocessableContent, "The archive cannot be read: \(error.message)")
     }
     let reports = files.verify()

@@ -2,15 +2,22 @@ import MMLogFormat
 import MMLogSystem
 
 extension ArchiveFile {
-  /// Which of two archives of one number is read: one without corruption, and then the longer one.
-  package var rank: (Int, Int) { (isSound ? 1 : 0, length) }
+  /// Which of two archives of one number is read: one whose structure is right, then the one with
+  /// more frames that are as they were written, and then the longer one. Reads all of it.
+  package var rank: (Int, Int, Int) { (isSound ? 1 : 0, wholeFrameCount, length) }
 
   /// Whether all that is in it is in another one, too.
   package func isCopy(of other: ArchiveFile) -> Bool {
     isSound && extent <= other.extent && frames.count <= other.frames.count
+      && wholeFrameCount == frames.count
       && zip(frames, other.frames).allSatisfy {
         $0.offset - start == $1.offset - other.start && $0.header == $1.header
       }
+  }
+
+  /// How many frames have payloads with the right checksums.
+  private var wholeFrameCount: Int {
+    frames.count { (try? scanner.hasPayload($0.header, at: $0.offset)) == true }
   }
 
   /// How many bytes of its file may be its own.

@@ -72,6 +72,8 @@ package final class ArchiveSeries {
   private var writtenLosses = LossLedger()
   /// Whether names were made in the directory that a power cut could still undo.
   private var hasUnsyncedNames: Bool
+  /// Archives that were taken away, and could not be made safe from a power cut.
+  private var unsynced: [ArchiveWriter] = []
   private var lastCheck: UInt64 = 0
   /// Receives each event.
   package var report: (Event) -> Void = { _ in }
@@ -218,6 +220,13 @@ package final class ArchiveSeries {
 
   /// Makes everything that was written safe from a power cut.
   package func sync() throws(SystemError) {
+    while let left = unsynced.last {
+      willWrite()
+      // Of one that the disk has lost a part of, no other try makes more safe.
+      defer { if left.isCorrupted { unsynced.removeLast() } }
+      try left.sync()
+      unsynced.removeLast()
+    }
     try leavingCorrupted { (archive) throws(SystemError) in try archive.sync() }
     try syncNames()
   }
@@ -317,7 +326,12 @@ package final class ArchiveSeries {
     willWrite()
     // Whoever took it away need not let us complete it.
     try? note(number, 0)
-    if isWhole { try? archive.close(dictionary: dictionary) }
+    if isWhole {
+      do throws(SystemError) { try archive.close(dictionary: dictionary) } catch {
+        // It has records that nobody else has: whoever asks for a sync is to know of them.
+        unsynced.append(archive)
+      }
+    }
     leave(archive)
     report(.takenAway(path: archive.path))
   }
@@ -342,6 +356,8 @@ package final class ArchiveSeries {
     } else {
       report(.takenAway(path: directory.path))
     }
+    // Of the old one, the names; it may be gone.
+    if hasUnsyncedNames { try? directory.sync() }
     directory = new
     hasUnsyncedNames = false
   }

@@ -46,6 +46,8 @@ package final class ArchiveWriter {
   private var archiveCounts = ArchiveCounts()
   /// How many bytes of the session's dictionary the archive has already.
   private var dictionaryWritten = 0
+  /// Whether a write that failed may have left something behind ``end``.
+  private var isTorn = false
   /// Whether its frames are copied, its key slot with them.
   private var isCopy = false
 
@@ -442,13 +444,26 @@ package final class ArchiveWriter {
   }
 
   private func write(_ batch: Batch) throws(SystemError) {
-    try file.write(all: batch.bytes, at: end)
+    if isTorn { try dropTornEnd() }
+    isTorn = true
+    do throws(SystemError) { try file.write(all: batch.bytes, at: end) } catch {
+      try? dropTornEnd()
+      throw error
+    }
+    isTorn = false
     unsynced.add(batch.bytes)
     TestPoint.reach(.archiveFrameWritten)
     end += batch.bytes.count
     index += batch.index
     frameCount += batch.frameCount
     chain = batch.chain
+  }
+
+  /// Cuts off what a write has left that failed. What is written next may be shorter, and then the
+  /// rest of it would stand behind the end.
+  private func dropTornEnd() throws(SystemError) {
+    try file.truncate(to: end)
+    isTorn = false
   }
 
   /// What was written and is not known to be on the disk.

@@ -109,7 +109,7 @@ package struct ConsumerFile: ~Copyable, Sendable {
     }
     do throws(SystemError) {
       try makeRoom(for: bytes.count + Self.headSize, in: directory)
-      sequence += 1
+      sequence &+= 1
       let slot = Int(sequence % UInt64(Self.slots)) * slotSize
       try lock.file.write(all: Self.slot(bytes, sequence), at: slot)
       TestPoint.reach(.consumerStateWritten)

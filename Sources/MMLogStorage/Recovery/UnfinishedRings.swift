@@ -33,6 +33,6 @@ package enum UnfinishedRings {
       }),
       let status = try? lock.file.status(), ownership.isOwn(status)
     else { return false }
-    return Clock.realtime() - status.modified > age
+    return Clock.realtime() &- status.modified > age
   }
 }

@@ -22,7 +22,7 @@ extension Command {
     let zone = try arguments.zone()
     let filter = try arguments.sessionFilter()
     let count = try arguments.integer(of: .records, in: 0...100_000_000) ?? 20
-    return try arguments.withFiles { files in
+    return try arguments.withFiles(needsKeys: true) { files in
       guard let session = files.lastCrashedSession(filter: filter) else {
         return arguments.noCrash(of: filter, files)
       }

@@ -10,7 +10,7 @@ extension Command {
   static let verify = Command(
     "verify",
     description: [
-      "Checks every checksum, order and count, and prints a line for each file.",
+      "Checks every checksum, order and count, and prints a line for each file, of copies for one.",
       """
       Where frames are chained by hashes, these are checked, too; --anchor says what some of them \
       were, and then nothing before can be changed, left out or put in without being found.
@@ -172,13 +172,18 @@ extension Command {
 
 extension Arguments {
   /// Opens what is to be read.
-  func withFiles(_ body: (LogFiles) throws -> Program.Status) throws -> Program.Status {
+  ///
+  /// - Parameter needsKeys: Whether records are needed that may be encrypted.
+  func withFiles(
+    needsKeys: Bool = false, _ body: (LogFiles) throws -> Program.Status
+  ) throws -> Program.Status {
     File.raiseOpenLimit()
     let files = LogFiles(inputs(try paths()), identities: try identities())
-    for error in files.unreadable { Command.complain(error.message) }
+    let unreadable = needsKeys ? files.unreadable : files.unreadableWithKeys
+    for error in unreadable { Command.complain(error.message) }
     if files.fileCount == 0 { return .nothingReadable }
     let status = try body(files)
-    return files.unreadable.isEmpty ? status : .corruptionOrLoss
+    return unreadable.isEmpty ? status : .corruptionOrLoss
   }
 }
 

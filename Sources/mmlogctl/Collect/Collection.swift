@@ -165,7 +165,7 @@ struct Collection {
     File.raiseOpenLimit()
     var time = TimeFormatter(zone)
     let files = LogFiles(found.folders.map(LogReader.Input.path))
-    for error in files.unreadable { problem(error.message) }
+    for error in files.unreadableWithKeys { problem(error.message) }
     var texts = [
       ("machine.json", MachineFacts.json(of: found.folders)), ("versions.json", versions),
       (

@@ -26,13 +26,13 @@ extension Command {
     ]
   ) { arguments, output in
     let files = LogFiles(arguments.inputs(try arguments.paths()))
-    for error in files.unreadable { complain(error.message) }
+    for error in files.unreadableWithKeys { complain(error.message) }
     let heads = try files.heads()
     for head in heads { try output.append("\(head)\n".escapedControls) }
     if heads.isEmpty {
       complain("no archive there has chained frames: LogStore.Configuration.hashChain has them so")
       return .nothingReadable
     }
-    return files.unreadable.isEmpty ? .success : .corruptionOrLoss
+    return files.unreadableWithKeys.isEmpty ? .success : .corruptionOrLoss
   }
 }

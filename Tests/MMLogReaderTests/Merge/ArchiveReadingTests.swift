@@ -53,6 +53,21 @@ import Testing
     #expect(reading.corruption.map(\.size) == [frame.size])
   }
 
+  @Test(
+    "a copy with a corrupted frame is reported, and the whole one read",
+    arguments: ["1.mmlog", "3.mmlog"])
+  func aCopyWithACorruptedFrame(name: String) throws {
+    writeThree()
+    let frame = try frames()[3]
+    log.close()
+    log.folder.put("2.mmlog", log.archives[0])
+    log.corruptArchive(at: frame.offset + FrameLayout.size + FrameLayout.rangeSize + 6)
+    let copy = log.folder.put(name, log.archives[0])
+    let reading = Reading([log.folder.path])
+    #expect(reading.messages == ["a", "b", "c"] && reading.corruption.isEmpty)
+    #expect(reading.unreadable.map(\.path) == [copy])
+  }
+
   @Test("a corrupted header costs its frame") func aCorruptedHeaderCostsItsFrame() throws {
     writeThree()
     let frame = try frames()[3]

@@ -81,13 +81,39 @@ import Testing
       let error = #expect(throws: SystemError.self) { try append([2, 3], to: series) }
       #expect(error?.isOutOfSpace == true)
       let torn = try archives()[0]
-      #expect(torn.end == end && torn.corruptedRanges.isEmpty && torn.tornBytes == written)
+      #expect(torn.end == end && torn.corruptedRanges.isEmpty && torn.tornBytes == 0)
       try append([2, 3], to: series)
       try series.close(dictionary: fixture.dictionary.bytes)
       let archive = try archives()[0]
       #expect(try archive.ticks() == [[1], [2, 3]])
       #expect(archive.isClosed && archive.corruptedRanges.isEmpty)
       #expect(archive.frames.map(\.header.ordinal) == Array(0..<5).map { UInt64($0) })
+    }
+
+    @Test("what a failed write has left is gone before something shorter is written")
+    func whatAFailedWriteHasLeftIsGone() throws {
+      let series = try series()
+      try append([1], to: series)
+      ForcedFault.forceShort(.pwrite, count: 2000, under: fixture.folder.path)
+      ForcedFault.force(.pwrite, errno: ENOSPC, onCall: 2, under: fixture.folder.path)
+      let ticks = (2...20_000).map { UInt64($0 * $0) }
+      #expect(throws: SystemError.self) { try append(ticks, to: series) }
+      try series.close(dictionary: fixture.dictionary.bytes)
+      let archive = try archives()[0]
+      #expect(archive.isClosed && archive.isSound)
+      #expect(try File.open(archive.path, .read).status().size == archive.closedEnd)
+    }
+
+    @Test("an archive that was taken away and could not be closed is synced, or that is reported")
+    func anArchiveThatWasTakenAwayIsSynced() throws {
+      let series = try series()
+      try append([1], to: series)
+      rename(fixture.folder(fixture.names[0]), fixture.folder("away"))
+      ForcedFault.force(.pwrite, errno: ENOSPC, under: fixture.folder.path)
+      try append([2], to: series)
+      ForcedFault.force(.fdatasync, errno: EIO, under: fixture.folder.path)
+      #expect(throws: SystemError.self) { try series.sync() }
+      try series.sync()
     }
 
     @Test(

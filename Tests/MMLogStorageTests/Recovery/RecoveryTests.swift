@@ -476,9 +476,15 @@ import Testing
     }
     let holder = try File.open(log.folder(alive), [.read, .write])
     #expect(try holder.tryLock())
+    // Later than what 64 bits hold before now, as a clock that was wrong gives them.
+    let future = "test.\(SessionID(words: (7, 7))).ring.new"
+    log.folder.put(future, [1, 2, 3])
+    try FileManager.default.setAttributes(
+      [.modificationDate: Date(timeIntervalSince1970: 9_800_000_000)],
+      ofItemAtPath: log.folder(future))
     let outcome = try recover()
     #expect(outcome.problems.isEmpty && outcome.sessions.isEmpty)
-    #expect(names == ([alive, young] + others).sorted())
+    #expect(names == ([alive, young, future] + others).sorted())
     _ = try holder.status()
   }
 

@@ -25,8 +25,8 @@ struct OverwrittenSegmentTests {
   private static let text = String(repeating: "t", count: 50)
   private static let messages = (0..<count).map { "\($0) \(text)" }
 
-  /// Changes the header of the segment that was used first, while it is sealed.
-  private func changeHeader(
+  /// Changes the segment that was used first, while it is sealed.
+  private func changeSegment(
     _ test: TestStore, _ change: (UnsafeMutableRawBufferPointer) -> Void
   ) throws {
     let name = try #require(try test.folder.names(ending: ".ring").first)
@@ -35,12 +35,12 @@ struct OverwrittenSegmentTests {
     defer { memory.deallocate() }
     _ = try file.readFully(into: memory, at: 0)
     let start = try RingHeader(UnsafeRawBufferPointer(memory)).geometry.offset(ofSegment: 0)
-    let segment = UnsafeMutableRawBufferPointer(rebasing: memory[..<SegmentLayout.size])
-    _ = try file.readFully(into: segment, at: start)
-    let bytes = UnsafeRawBufferPointer(segment)
+    // A segment of the smallest ring has as much.
+    _ = try file.readFully(into: memory, at: start)
+    let bytes = UnsafeRawBufferPointer(memory)
     try #require(bytes.load(SegmentLayout.generation, as: UInt64.self) == 1)
     try #require(bytes.load(SegmentLayout.state, as: UInt32.self) == SegmentLayout.stateSealed)
-    change(segment)
+    change(memory)
     try file.writeFully(bytes, at: start)
   }
 
@@ -55,7 +55,7 @@ struct OverwrittenSegmentTests {
     ])
   func oneBit(bit: Int) throws {
     let test = try store()
-    try changeHeader(test) { $0[bit / 8] ^= 1 << UInt8(bit % 8) }
+    try changeSegment(test) { $0[bit / 8] ^= 1 << UInt8(bit % 8) }
     let contents = try test.closeAndRead()
     #expect(contents.isClean)
     #expect(contents.messages == Self.messages)
@@ -69,7 +69,7 @@ struct OverwrittenSegmentTests {
     ] as [(Range<Int>, UInt8)])
   func overwritten(place: Range<Int>, byte: UInt8) throws {
     let test = try store()
-    try changeHeader(test) { segment in for offset in place { segment[offset] = byte } }
+    try changeSegment(test) { segment in for offset in place { segment[offset] = byte } }
     let contents = try test.closeAndRead()
     #expect(contents.isWhole)
     #expect(contents.losses.map { $0.total(.corrupted) } == [1])
@@ -78,11 +78,23 @@ struct OverwrittenSegmentTests {
     #expect(contents.messages[...] == Self.messages.suffix(contents.records.count))
   }
 
+  @Test("zeros in a segment cost the records that stood there, and those behind them are kept")
+  func zeros() throws {
+    let test = try store()
+    try changeSegment(test) { segment in for offset in 1024..<1536 { segment[offset] = 0 } }
+    let contents = try test.closeAndRead()
+    #expect(contents.losses.map { $0.total(.corrupted) } == [1])
+    let missing = Self.messages.filter { !contents.messages.contains($0) }
+    #expect((1...12).contains(missing.count))
+    let first = try #require(Self.messages.firstIndex { $0 == missing.first })
+    #expect(missing[...] == Self.messages[first..<first + missing.count])
+  }
+
   @Test("while the store is open, the loss is an event, and the segment is used again")
   func whileOpen() async throws {
     let test = try store()
     let events = test.store.events
-    try changeHeader(test) { segment in for offset in 0..<8 { segment[offset] = 255 } }
+    try changeSegment(test) { segment in for offset in 0..<8 { segment[offset] = 255 } }
     try test.store.blockingFlush(.archive)
     #expect(test.store.statistics.usedSegments == 1)
     // Several times what the ring holds.
@@ -98,7 +110,7 @@ struct OverwrittenSegmentTests {
     @Test("a segment that has to give way to newer records is counted, too")
     func discarded() throws {
       let test = try store { $0.fullRing = .overwriteOldest }
-      try changeHeader(test) { $0[SegmentLayout.threadID] ^= 5 }
+      try changeSegment(test) { $0[SegmentLayout.threadID] ^= 5 }
       ForcedFault.force(.pwrite, errno: ENOSPC, times: .max, under: test.folder.path)
       for number in 0..<10_000 { test.log.info("\(number)") }
       ForcedFault.clear(under: test.folder.path)

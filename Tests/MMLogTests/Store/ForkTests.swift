@@ -7,6 +7,9 @@ import MMLogSystem
 import TestSupport
 import Testing
 
+/// What a signal handler logs with, which cannot capture anything.
+private let loggerOfHandler = LockedValue<Logger?>(nil)
+
 @Suite("fork", .disabled(if: hasThreadSanitizer, "it supports no threads in a fork's child"))
 struct ForkTests {
   /// Whether this process has such a thread now.
@@ -52,6 +55,38 @@ struct ForkTests {
     let found = Set(sessions(contents))
     #expect(found == [(0..<100).map { "parent \($0)" }, (0...100).map { "child \($0)" }])
     #expect(contents.records.last { $0.message == "child 100" }?.label == "new")
+  }
+
+  @Test("a signal that comes while the process forks is logged into the child's own ring")
+  func signalWhileForking() async {
+    let folder = TemporaryDirectory()
+    await #expect(processExitsWith: .success) { [path = folder.path as String] in
+      // Of those that are installed first, the child's runs first: before a store's.
+      try ForkHandlers.install(child: { raise(SIGUSR1) })
+      var configuration = LogStore.Configuration()
+      configuration.servesSignalHandlers = true
+      let store = try LogStore(directory: path, name: "fork", configuration: configuration)
+      let log = store.logger(label: "l")
+      loggerOfHandler.withLock { $0 = log }
+      signal(SIGUSR1) { _ in loggerOfHandler.withLock { $0?.info("in the handler") } }
+      // A thread of libdispatch blocks it.
+      var signals = sigset_t()
+      sigemptyset(&signals)
+      sigaddset(&signals, SIGUSR1)
+      pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+      log.info("parent 0")
+      let child = forkProcess()
+      if child == 0 {
+        try store.close()
+        _exit(store.losses.isEmpty ? 0 : 3)
+      }
+      require(waitFor(child) == 0)
+      log.info("parent 1")
+      try store.close()
+    }
+    let contents = Contents(folder.path)
+    #expect(contents.isClean)
+    #expect(Set(sessions(contents)) == [["parent 0", "parent 1"], ["in the handler"]])
   }
 
   @Test("a child that never closes is recovered like any other process")
