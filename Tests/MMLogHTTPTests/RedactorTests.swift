@@ -135,6 +135,36 @@ import Testing
     #expect(redactor.redacted(text: "token=abc def") == "token=REDACTED")
   }
 
+  @Test(
+    "a message's values behind a name and a colon are redacted",
+    arguments: [
+      ("Authorization: Bearer S; Cookie: sid=X", "Authorization: REDACTED; Cookie: REDACTED"),
+      (#"[authorization: "Bearer S", x: 1]"#, "[authorization: REDACTED, x: 1]"),
+      (#"["Authorization": "Bearer S", "x": "1"]"#, #"["Authorization": REDACTED, "x": "1"]"#),
+      (#"password: "S, \"; S2" at 7"#, "password: REDACTED"),
+      (#"Login(pwd: "S", user: "ann")"#, #"Login(pwd: REDACTED, user: "ann")"#),
+      (#"{token:S} {"token":["S","S"],"a":1}"#, #"{token:REDACTED} {"token":REDACTED,"a":1}"#),
+      (#"token: Optional("S, S"), a: 1"#, "token: REDACTED, a: 1"),
+      (#"{\"token\":\"S, S\",\"a\":1}"#, #"{\"token\":REDACTED,\"a\":1}"#),
+      (#"reason="pwd: 'S, S'", a"#, #"reason="pwd: REDACTED, a"#),
+      ("PASS_WORD : S\nx: 1", "PASS_WORD : REDACTED\nx: 1"),
+      (#"{"message":"pwd: S"}"#, #"{"message":"pwd: REDACTED}"#),
+      // What a comma or a semicolon goes on with.
+      ("Cookie: a=S; b=S; Secure, a: 1", "Cookie: REDACTED; Secure, a: 1"),
+      ("Authorization: Digest a=\"S\", b=\"S\"\nx", "Authorization: REDACTED\nx"),
+      // Without a name of a rule.
+      ("error: connection refused", "error: connection refused"),
+      (
+        "at 12:30, h:80; no password, no key (code: 7)",
+        "at 12:30, h:80; no password, no key (code: 7)"
+      ),
+      ("the token is wrong: https://h/p", "the token is wrong: https://h/p"),
+      ("token:", "token:"), ("token: ; a", "token: ; a"),
+    ])
+  func namedTexts(text: String, redacted: String) {
+    #expect(redactor.redacted(text: text) == redacted)
+  }
+
   @Test("no secret comes out, whatever its encoding, its place and what is around it")
   func secretsDoNotComeOut() {
     var random = SeededGenerator.fresh()

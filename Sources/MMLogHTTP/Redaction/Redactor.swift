@@ -150,7 +150,7 @@ extension Redactor {
   public func redacted(form: String) -> String { redacted(form, .form) }
 
   /// A message, such as that of an error, as it may be recorded: URLs in it, and what it has of
-  /// `name=value`, are redacted.
+  /// `name=value`, are redacted; so is what stands behind a colon and a name that a rule has.
   ///
   /// - Complexity: O(bytes); allocates.
   public func redacted(text: String) -> String { redacted(text, .text) }
