@@ -165,6 +165,39 @@ import Testing
     #expect(redactor.redacted(text: text) == redacted)
   }
 
+  @Test("equal values have equal hashes, wherever they are and whatever is around them")
+  func equalHashes() throws {
+    let redactor = Redactor(rules: [.hash("account")])
+    let expected = try #require(redactor.redacted(header: "4 2", named: "account"))
+    #expect(redactor.redacted(form: "account=4 2&b=1") == "account=\(expected)&b=1")
+    #expect(redactor.redacted(text: "account: 4 2 ; b") == "account: \(expected); b")
+    #expect(redactor.redacted(text: #"account : "4 2" , b"#) == "account : \(expected), b")
+    for json in [
+      #"{"account":"4 2"}"#, #"{"account": "4 2"}"#, "{\"account\":\n \"4 2\" \n}",
+    ] {
+      let bytes = redactor.redacted(json: Array(json.utf8))
+      let found = String(decoding: bytes, as: UTF8.self)
+      #expect(found == #"{"account":"\#(expected)"}"#, "\(json)")
+    }
+    let number = try #require(redactor.redacted(header: "42", named: "account"))
+    for json in [#"{"account":42}"#, "{\"account\": 42\n}", #"{"account":"42"}"#] {
+      let bytes = redactor.redacted(json: Array(json.utf8))
+      #expect(String(decoding: bytes, as: UTF8.self) == #"{"account":"\#(number)"}"#, "\(json)")
+    }
+    let objects = [#"{"account":{"a":["4 2"]}}"#, "{\"account\" : { \"a\" :\n[ \"4 2\"] } }"].map {
+      String(decoding: redactor.redacted(json: Array($0.utf8)), as: UTF8.self).suffix(18)
+    }
+    #expect(objects[0] == objects[1])
+  }
+
+  @Test("a hash in JSON in a text has the quotes of that JSON")
+  func hashInText() {
+    let redactor = Redactor(rules: [.hash("account")])
+    let bytes = redactor.redacted(json: Array(#"{"body":"{\"account\":\"42\"}","z":1}"#.utf8))
+    let text = String(decoding: bytes, as: UTF8.self)
+    #expect(text.hasPrefix(#"{"body":"{\"account\":\"hash:"#) && text.hasSuffix(#"\"","z":1}"#))
+  }
+
   @Test("no secret comes out, whatever its encoding, its place and what is around it")
   func secretsDoNotComeOut() {
     var random = SeededGenerator.fresh()
