@@ -23,6 +23,8 @@ import Testing
       ("/p?next=%2Flogin%3Ftoken%3Dabc&x=1", "/p?next=%2Flogin%3Ftoken%3DREDACTED&x=1"),
       ("/p?key=abc&keyboard=1&monkey=2", "/p?key=REDACTED&keyboard=1&monkey=2"),
       ("/p?%=1&%4=2&token=%zz", "/p?%=1&%4=2&token=REDACTED"),
+      ("/p?code_verifier=abc", "/p?code_verifier=REDACTED"),
+      ("/p?device_code=abc&user=1", "/p?device_code=REDACTED&user=1"),
       ("/tokens/7?page=2", "/tokens/7?page=2"),
       ("https://h/", "https://h/"), ("", ""),
     ])
@@ -41,6 +43,9 @@ import Testing
       ("https://h:8080/@scope/x", "https://h:8080/@scope/x"),
       ("https://[::1]:80/@x", "https://[::1]:80/@x"),
       ("/p?to=https%3A%2F%2Fann%3Apw%40h%2Fx&y=1", "/p?to=https%3A%2F%2FREDACTED@h%2Fx&y=1"),
+      ("/r?u=//ann:pw@h&v=1", "/r?u=//REDACTED@h&v=1"),
+      ("/r?u=%2F%2Fa:b@h", "/r?u=%2F%2FREDACTED@h"),
+      ("/r?u=//h/x@y&v=a@b", "/r?u=//h/x@y&v=a@b"),
     ])
   func userInformation(url: String, redacted: String) {
     #expect(redactor.redacted(url: url) == redacted)
@@ -196,6 +201,35 @@ import Testing
     let bytes = redactor.redacted(json: Array(#"{"body":"{\"account\":\"42\"}","z":1}"#.utf8))
     let text = String(decoding: bytes, as: UTF8.self)
     #expect(text.hasPrefix(#"{"body":"{\"account\":\"hash:"#) && text.hasSuffix(#"\"","z":1}"#))
+  }
+
+  @Test(
+    "URLs in forms are redacted",
+    arguments: [
+      ("next=https%3A%2F%2Fann%3Apw%40h%2F&b=1", "next=https%3A%2F%2FREDACTED@h%2F&b=1"),
+      (
+        "b=https://ann:pw@h/?token=1&c=//ann@h",
+        "b=https://REDACTED@h/?token=REDACTED&c=//REDACTED@h"
+      ),
+      ("b=https%3A%2F%2Fh%3Ftoken%3D1&c=2", "b=https%3A%2F%2Fh%3Ftoken%3DREDACTED&c=2"),
+      ("a=//h&b=c@d&e=https://h&f=g@h", "a=//h&b=c@d&e=https://h&f=g@h"),
+      ("pass?word=1&mail=ann@h", "pass?word=REDACTED&mail=ann@h"),
+    ])
+  func urlsInForms(form: String, redacted: String) {
+    #expect(redactor.redacted(form: form) == redacted)
+  }
+
+  @Test("however many short values there are, a text is redacted as a whole")
+  func manyShortValues() {
+    let redactor = Redactor(rules: [.hash("a")], unlistedValues: .hash)
+    let json = Array(repeating: #"{"a":1}"#, count: 100).joined(separator: ",")
+    let text = String(decoding: redactor.redacted(json: Array(json.utf8)), as: UTF8.self)
+    #expect(text.utf8.count == 100 * 29 + 99 && text.hasSuffix("\"}"))
+    let pairs = Array(repeating: "=1", count: 500).joined(separator: "&")
+    let count = 500 * 22 + 499
+    #expect(redactor.redacted(form: pairs).utf8.count == count)
+    #expect(redactor.redacted(text: pairs).utf8.count == count)
+    #expect(redactor.redacted(url: "?" + pairs).utf8.count == count + 1)
   }
 
   @Test("no secret comes out, whatever its encoding, its place and what is around it")

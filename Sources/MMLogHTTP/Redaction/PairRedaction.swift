@@ -39,7 +39,7 @@ struct PairRedaction {
   private var slashes: UInt8 = 1
   /// Whether all so far may be a scheme.
   private var isScheme: Bool
-  private var isInQuery = false
+  private var isInQuery: Bool
   private var authority = Authority()
 
   private var isValueEmpty = true
@@ -53,6 +53,7 @@ struct PairRedaction {
     self.redactor = redactor
     self.kind = kind
     isNaming = kind != .url
+    isInQuery = kind == .form
     isScheme = kind == .url
     name = redactor.names.started()
   }
@@ -135,7 +136,7 @@ struct PairRedaction {
       } else if isNaming {
         redactor.names.take(byte, &name)
       }
-      if kind != .form, isHostNext(byte) {
+      if isHostNext(byte) {
         authority = Authority()
         phase = .authority
         return
@@ -191,7 +192,8 @@ struct PairRedaction {
   private func isSeparator(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "&"), UInt8(ascii: ";"): true
-    case UInt8(ascii: "?"), UInt8(ascii: "#"): kind != .form
+    // In a form, they begin the query of a URL that is a value.
+    case UInt8(ascii: "?"), UInt8(ascii: "#"): kind != .form || !isNaming
     case UInt8(ascii: ","), UInt8(ascii: "("), UInt8(ascii: "{"), 0x00...0x20: kind == .text
     default: false
     }
@@ -240,6 +242,8 @@ struct PairRedaction {
       slashes = slashes == 1 ? 2 : 0
       return false
     case UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."): slashes = 0
+    // A value may be a URL without a scheme.
+    case UInt8(ascii: "="): (slashes, isScheme) = (1, false)
     default:
       slashes = 0
       if !isLetterOrDigit(byte) { isScheme = false }
