@@ -10,7 +10,10 @@ import Testing
     let bodies = [
       (#"{"a":"b","pass\u0077ord" : {"x":"5ecre7"},"c":[1,"\""]}"#, "application/json"),
       (#"{"body":"{\"token\":\"5ecre7\"}"}"#, "application/problem+json; charset=utf-8"),
-      ("q=1&pass%77ord=5ecre7&z=%2Fx", "application/x-www-form-urlencoded"),
+      (
+        "q=1&pass%77ord=5ecre7&z=https%3A%2F%2Fann%3Ap%2Fw%40h%2Fx",
+        "application/x-www-form-urlencoded"
+      ),
     ]
     let test = try HTTPTest { $0.bodyLevel = .info }
     for (body, type) in bodies {
@@ -29,7 +32,8 @@ import Testing
     #expect(
       contents == [
         #"{"a":"b","pass\u0077ord" :"REDACTED","c":[1,"\""]}"#,
-        #"{"body":"{\"token\":\"REDACTED\""}"#, "q=1&pass%77ord=REDACTED&z=%2Fx",
+        #"{"body":"{\"token\":\"REDACTED\""}"#,
+        "q=1&pass%77ord=REDACTED&z=https%3A%2F%2FREDACTED@h%2Fx",
       ])
   }
 
@@ -53,6 +57,30 @@ import Testing
     #expect(record.number("http.response.body.size") == 1 << 30)
     #expect(record.text("http.response.body.content")?.utf8.count == 100)
     #expect(record.field("cut") != nil && record.spanNumber == records[0].spanNumber)
+  }
+
+  @Test(
+    "a body and a header field that are cut end with a whole character and a mark",
+    arguments: [
+      "application/json", "application/x-www-form-urlencoded", "text/plain",
+    ])
+  func cutCharacters(type: String) throws {
+    for shift in 0..<4 {
+      let test = try HTTPTest {
+        ($0.bodyLevel, $0.headersLevel) = (.info, .info)
+        ($0.longestBody, $0.longestURL) = (20, 20)
+        $0.contentTypes.append("text/plain")
+      }
+      let text = String(repeating: "x", count: shift) + String(repeating: "é𝄞", count: 10)
+      let exchange = test.http.begin(method: "GET", url: "/", headers: ["x-a": text])
+      exchange.record(body: Array(text.utf8), of: .request, contentType: type)
+      let records = try test.closeAndRead()
+      for field in ["http.request.header.x-a", "http.request.body.content"] {
+        let found = try #require(records.compactMap { $0.text(field) }.first)
+        #expect(found.hasSuffix("…") && text.hasPrefix(found.dropLast()), "\(field): \(found)")
+        #expect(found.utf8.count <= 20 && found.utf8.count > 13, "\(field): \(found)")
+      }
+    }
   }
 
   @Test("a body that is abandoned is recorded as far as it came")

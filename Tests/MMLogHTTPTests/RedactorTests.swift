@@ -23,6 +23,8 @@ import Testing
       ("/p?next=%2Flogin%3Ftoken%3Dabc&x=1", "/p?next=%2Flogin%3Ftoken%3DREDACTED&x=1"),
       ("/p?key=abc&keyboard=1&monkey=2", "/p?key=REDACTED&keyboard=1&monkey=2"),
       ("/p?%=1&%4=2&token=%zz", "/p?%=1&%4=2&token=REDACTED"),
+      ("/p?code_verifier=abc", "/p?code_verifier=REDACTED"),
+      ("/p?device_code=abc&user=1", "/p?device_code=REDACTED&user=1"),
       ("/tokens/7?page=2", "/tokens/7?page=2"),
       ("https://h/", "https://h/"), ("", ""),
     ])
@@ -41,6 +43,9 @@ import Testing
       ("https://h:8080/@scope/x", "https://h:8080/@scope/x"),
       ("https://[::1]:80/@x", "https://[::1]:80/@x"),
       ("/p?to=https%3A%2F%2Fann%3Apw%40h%2Fx&y=1", "/p?to=https%3A%2F%2FREDACTED@h%2Fx&y=1"),
+      ("/r?u=//ann:pw@h&v=1", "/r?u=//REDACTED@h&v=1"),
+      ("/r?u=%2F%2Fa:b@h", "/r?u=%2F%2FREDACTED@h"),
+      ("/r?u=//h/x@y&v=a@b", "/r?u=//h/x@y&v=a@b"),
     ])
   func userInformation(url: String, redacted: String) {
     #expect(redactor.redacted(url: url) == redacted)
@@ -133,6 +138,98 @@ import Testing
     #expect(
       redactor.redacted(text: text) == "could not load https://REDACTED@h/p?x=1&token=REDACTED")
     #expect(redactor.redacted(text: "token=abc def") == "token=REDACTED")
+  }
+
+  @Test(
+    "a message's values behind a name and a colon are redacted",
+    arguments: [
+      ("Authorization: Bearer S; Cookie: sid=X", "Authorization: REDACTED; Cookie: REDACTED"),
+      (#"[authorization: "Bearer S", x: 1]"#, "[authorization: REDACTED, x: 1]"),
+      (#"["Authorization": "Bearer S", "x": "1"]"#, #"["Authorization": REDACTED, "x": "1"]"#),
+      (#"password: "S, \"; S2" at 7"#, "password: REDACTED"),
+      (#"Login(pwd: "S", user: "ann")"#, #"Login(pwd: REDACTED, user: "ann")"#),
+      (#"{token:S} {"token":["S","S"],"a":1}"#, #"{token:REDACTED} {"token":REDACTED,"a":1}"#),
+      (#"token: Optional("S, S"), a: 1"#, "token: REDACTED, a: 1"),
+      (#"{\"token\":\"S, S\",\"a\":1}"#, #"{\"token\":REDACTED,\"a\":1}"#),
+      (#"reason="pwd: 'S, S'", a"#, #"reason="pwd: REDACTED, a"#),
+      ("PASS_WORD : S\nx: 1", "PASS_WORD : REDACTED\nx: 1"),
+      (#"{"message":"pwd: S"}"#, #"{"message":"pwd: REDACTED}"#),
+      // What a comma or a semicolon goes on with.
+      ("Cookie: a=S; b=S; Secure, a: 1", "Cookie: REDACTED; Secure, a: 1"),
+      ("Authorization: Digest a=\"S\", b=\"S\"\nx", "Authorization: REDACTED\nx"),
+      // Without a name of a rule.
+      ("error: connection refused", "error: connection refused"),
+      (
+        "at 12:30, h:80; no password, no key (code: 7)",
+        "at 12:30, h:80; no password, no key (code: 7)"
+      ),
+      ("the token is wrong: https://h/p", "the token is wrong: https://h/p"),
+      ("token:", "token:"), ("token: ; a", "token: ; a"),
+    ])
+  func namedTexts(text: String, redacted: String) {
+    #expect(redactor.redacted(text: text) == redacted)
+  }
+
+  @Test("equal values have equal hashes, wherever they are and whatever is around them")
+  func equalHashes() throws {
+    let redactor = Redactor(rules: [.hash("account")])
+    let expected = try #require(redactor.redacted(header: "4 2", named: "account"))
+    #expect(redactor.redacted(form: "account=4 2&b=1") == "account=\(expected)&b=1")
+    #expect(redactor.redacted(text: "account: 4 2 ; b") == "account: \(expected); b")
+    #expect(redactor.redacted(text: #"account : "4 2" , b"#) == "account : \(expected), b")
+    for json in [
+      #"{"account":"4 2"}"#, #"{"account": "4 2"}"#, "{\"account\":\n \"4 2\" \n}",
+    ] {
+      let bytes = redactor.redacted(json: Array(json.utf8))
+      let found = String(decoding: bytes, as: UTF8.self)
+      #expect(found == #"{"account":"\#(expected)"}"#, "\(json)")
+    }
+    let number = try #require(redactor.redacted(header: "42", named: "account"))
+    for json in [#"{"account":42}"#, "{\"account\": 42\n}", #"{"account":"42"}"#] {
+      let bytes = redactor.redacted(json: Array(json.utf8))
+      #expect(String(decoding: bytes, as: UTF8.self) == #"{"account":"\#(number)"}"#, "\(json)")
+    }
+    let objects = [#"{"account":{"a":["4 2"]}}"#, "{\"account\" : { \"a\" :\n[ \"4 2\"] } }"].map {
+      String(decoding: redactor.redacted(json: Array($0.utf8)), as: UTF8.self).suffix(18)
+    }
+    #expect(objects[0] == objects[1])
+  }
+
+  @Test("a hash in JSON in a text has the quotes of that JSON")
+  func hashInText() {
+    let redactor = Redactor(rules: [.hash("account")])
+    let bytes = redactor.redacted(json: Array(#"{"body":"{\"account\":\"42\"}","z":1}"#.utf8))
+    let text = String(decoding: bytes, as: UTF8.self)
+    #expect(text.hasPrefix(#"{"body":"{\"account\":\"hash:"#) && text.hasSuffix(#"\"","z":1}"#))
+  }
+
+  @Test(
+    "URLs in forms are redacted",
+    arguments: [
+      ("next=https%3A%2F%2Fann%3Apw%40h%2F&b=1", "next=https%3A%2F%2FREDACTED@h%2F&b=1"),
+      (
+        "b=https://ann:pw@h/?token=1&c=//ann@h",
+        "b=https://REDACTED@h/?token=REDACTED&c=//REDACTED@h"
+      ),
+      ("b=https%3A%2F%2Fh%3Ftoken%3D1&c=2", "b=https%3A%2F%2Fh%3Ftoken%3DREDACTED&c=2"),
+      ("a=//h&b=c@d&e=https://h&f=g@h", "a=//h&b=c@d&e=https://h&f=g@h"),
+      ("pass?word=1&mail=ann@h", "pass?word=REDACTED&mail=ann@h"),
+    ])
+  func urlsInForms(form: String, redacted: String) {
+    #expect(redactor.redacted(form: form) == redacted)
+  }
+
+  @Test("however many short values there are, a text is redacted as a whole")
+  func manyShortValues() {
+    let redactor = Redactor(rules: [.hash("a")], unlistedValues: .hash)
+    let json = Array(repeating: #"{"a":1}"#, count: 100).joined(separator: ",")
+    let text = String(decoding: redactor.redacted(json: Array(json.utf8)), as: UTF8.self)
+    #expect(text.utf8.count == 100 * 29 + 99 && text.hasSuffix("\"}"))
+    let pairs = Array(repeating: "=1", count: 500).joined(separator: "&")
+    let count = 500 * 22 + 499
+    #expect(redactor.redacted(form: pairs).utf8.count == count)
+    #expect(redactor.redacted(text: pairs).utf8.count == count)
+    #expect(redactor.redacted(url: "?" + pairs).utf8.count == count + 1)
   }
 
   @Test("no secret comes out, whatever its encoding, its place and what is around it")

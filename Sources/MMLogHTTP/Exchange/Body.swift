@@ -59,7 +59,7 @@ extension HTTPLog.Exchange {
   /// Where that is below the store's `archiveLevel`, bodies are flight records: they stay in the
   /// ring, and are captured when somebody asks for it, or when the process dies.
   ///
-  /// JSON and forms are redacted as they come. Of other types, only size and hash are recorded,
+  /// JSON is redacted as it comes, and a form at its end. Of other types, only size and hash are recorded,
   /// unless ``HTTPLog/Options/contentTypes`` names them.
   ///
   /// - Parameters:
@@ -105,7 +105,8 @@ extension HTTPLog.Exchange {
 private final class BodyPart {
   private enum Reading {
     case json(JSONRedaction)
-    case form(PairRedaction)
+    /// A form is redacted at its end: where user information in it ends shows behind it.
+    case form
     /// Text that may have JSON in it, whose fields are redacted first.
     case text(JSONRedaction)
     case binary(ValueHash)
@@ -142,7 +143,7 @@ private final class BodyPart {
       return .binary(ValueHash())
     }
     if type.contains("json") { return .json(JSONRedaction(compiled)) }
-    if type.contains("form-urlencoded") { return .form(PairRedaction(compiled, .form)) }
+    if type.contains("form-urlencoded") { return .form }
     return .text(JSONRedaction(compiled))
   }
 
@@ -163,9 +164,9 @@ private final class BodyPart {
     case .text(var json):
       json.append(bytes, to: &output)
       reading = .text(json)
-    case .form(var form):
-      form.append(bytes, to: &output)
-      reading = .form(form)
+    case .form:
+      guard let start = bytes.baseAddress else { return }
+      output.append(start.assumingMemoryBound(to: UInt8.self), bytes.count)
     }
   }
 
@@ -176,12 +177,15 @@ private final class BodyPart {
     case .binary(let hash): record(hash.value)
     case .json(var json):
       json.finish(to: &output)
+      output.markCut()
       record(String(decoding: output.bytes, as: UTF8.self))
-    case .form(var form):
-      form.finish(to: &output)
-      record(String(decoding: output.bytes, as: UTF8.self))
+    case .form:
+      output.markCut()
+      let text = String(decoding: output.bytes, as: UTF8.self)
+      record(shared.options.redactor.redacted(form: text))
     case .text(var json):
       json.finish(to: &output)
+      output.markCut()
       let text = String(decoding: output.bytes, as: UTF8.self)
       record(shared.options.redactor.redacted(text: text))
     }

@@ -153,7 +153,8 @@ extension HTTPLog {
     /// Records that an error ends the exchange. Its span has failed.
     ///
     /// - Parameters:
-    ///   - error: The error, recorded as `String(describing:)` puts it. URLs in it are redacted.
+    ///   - error: The error, recorded as `String(describing:)` puts it, and redacted as a message:
+    ///     see ``Redactor/redacted(text:)``.
     ///   - file: The source file; leave the default.
     ///   - function: The function; leave the default.
     ///   - line: The line; leave the default.

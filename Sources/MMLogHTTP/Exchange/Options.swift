@@ -51,7 +51,7 @@ extension HTTPLog {
     /// Records one of so many exchanges, the first one included. Default: 1, all. At least 1.
     public var sampling: UInt64 = 1
 
-    /// The most bytes of a URL that are recorded. Default: 8 KiB.
+    /// The most bytes of a URL, and of a header field's value, that are recorded. Default: 8 KiB.
     public var longestURL = 8 << 10
     /// The most header fields that are recorded of a message. Default: 64.
     public var maximumHeaders = 64

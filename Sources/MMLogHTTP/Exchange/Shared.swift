@@ -154,6 +154,21 @@ extension HTTPLog {
       if elements.contains(.url) { fields.append(.string(redacted(url, .url)), for: "url.full") }
     }
 
+    /// A value of a header field, which may be as long as a URL.
+    private func cut(_ value: String) -> String {
+      let limit = max(longestURL, 16)
+      if value.utf8.count <= limit { return value }
+      var value = value
+      return value.withUTF8 { bytes in
+        withUnsafeTemporaryAllocation(byteCount: limit, alignment: 1) { memory in
+          var output = RedactedOutput(memory)
+          if let start = bytes.baseAddress { output.append(start, bytes.count) }
+          output.markCut()
+          return String(decoding: output.bytes, as: UTF8.self)
+        }
+      }
+    }
+
     /// Adds header fields to those of a record, as many as may be.
     func appendHeaders(
       _ headers: () -> HTTPHeaders, _ prefix: String, to fields: inout Logger.Metadata?
@@ -161,8 +176,7 @@ extension HTTPLog {
       let all = headers().fields
       for (name, value) in all.prefix(options.maximumHeaders) {
         guard let value = options.redactor.redacted(header: value, named: name) else { continue }
-        let text = value.utf8.count <= longestURL ? value : "\(value.prefix(1024))…"
-        fields.append(.string(text), for: prefix + name.prefix(256).lowercased())
+        fields.append(.string(cut(value)), for: prefix + name.prefix(256).lowercased())
       }
       if all.count > options.maximumHeaders {
         fields.append(.int(Int64(all.count)), for: prefix + "count")

@@ -46,9 +46,7 @@ struct JSONRedaction {
       case .name: readName(start, count, &place)
       case .behindName: readBehindName(start, count, &place, kept, &output)
       case .redacting, .redactingText, .redactingRest:
-        let first = place
         let isOver = redact(start, count, &place, &output)
-        if !isValueEmpty { hash?.combine(start + first, place - first) }
         kept = place
         if isOver { endValue(at: start[place], &place, to: &output) }
       }
@@ -134,8 +132,11 @@ struct JSONRedaction {
     _ start: UnsafePointer<UInt8>, _ count: Int, _ place: inout Int,
     _ output: inout RedactedOutput
   ) -> Bool {
+    var hashed = place
+    defer { hash?.combine(start + hashed, place - hashed) }
     while place < count {
       let byte = start[place]
+      let before = phase
       switch phase {
       case .redactingText, .redactingRest:
         if isEscaped {
@@ -153,6 +154,11 @@ struct JSONRedaction {
       }
       // Where a quote too many has hidden the end, this shows that a name has ended instead.
       name.take(byte, redactor.names)
+      // White space outside of texts, and the quotes of a value that is a text, do not count.
+      if before == .redacting && byte <= 0x20 || depth == 0 && phase != before {
+        hash?.combine(start + hashed, place - hashed)
+        hashed = place + 1
+      }
       place += 1
     }
     return false
@@ -204,9 +210,10 @@ struct JSONRedaction {
 
   private mutating func appendHash(to output: inout RedactedOutput) {
     if let hash, !isValueEmpty {
-      output.append("\"")
+      let quote: StaticString = phase == .redactingRest ? "\\\"" : "\""
+      output.append(quote)
       output.append(hash: hash.value)
-      output.append("\"")
+      output.append(quote)
     }
     hash = nil
   }

@@ -1,5 +1,5 @@
 /// Redacts text that has values by name, as URLs, forms and fields of headers have them:
-/// `name=value`.
+/// `name=value`; in a message also `name: value`.
 ///
 /// One pass over bytes that may come in pieces, without memory of its own. Names are compared as a
 /// server decodes them, however often they are percent-encoded; so are the signs that separate
@@ -16,7 +16,11 @@ struct PairRedaction {
     case text
   }
 
-  private enum Phase { case text, authority, redacting, hashing }
+  private enum Phase {
+    case text, authority
+    /// In a value that is not kept: behind `=`, and behind a name and a colon.
+    case redacting, redactingMessageValue
+  }
 
   private let redactor: Redactor.Compiled
   private let kind: Kind
@@ -24,7 +28,7 @@ struct PairRedaction {
 
   /// Whether what comes may be a name, and where in it we are.
   private var isNaming: Bool
-  /// Whether there was a space in it, or behind it: that shows when the next byte comes.
+  /// Whether there was a space or a quote in it, or behind it: that shows when a letter comes.
   private var hasSpace = false
   private var name: NameMatcher.State
   /// What there is of a percent-encoded byte: 0: nothing; 1: the sign; 2: a digit, too.
@@ -35,16 +39,21 @@ struct PairRedaction {
   private var slashes: UInt8 = 1
   /// Whether all so far may be a scheme.
   private var isScheme: Bool
-  private var isInQuery = false
+  private var isInQuery: Bool
   private var authority = Authority()
 
   private var isValueEmpty = true
+  private var hasPlaceholder = false
   private var hash: ValueHash?
+  private var messageValue = MessageValue()
+  /// White space in a message's value that counts only if something follows.
+  private var heldSpaces = 0
 
   init(_ redactor: Redactor.Compiled, _ kind: Kind) {
     self.redactor = redactor
     self.kind = kind
     isNaming = kind != .url
+    isInQuery = kind == .form
     isScheme = kind == .url
     name = redactor.names.started()
   }
@@ -59,10 +68,12 @@ struct PairRedaction {
       switch phase {
       case .text: readText(start, bytes.count, &place, &kept, &output)
       case .authority: readAuthority(start, bytes.count, &place, &kept, &output)
-      case .redacting, .hashing: redact(start, bytes.count, &place, &kept, &output)
+      case .redacting: redact(start, bytes.count, &place, &kept, &output)
+      case .redactingMessageValue:
+        redactMessageValue(start, bytes.count, &place, &kept, &output)
       }
     }
-    if phase != .redacting && phase != .hashing { output.append(start + kept, place - kept) }
+    if phase == .text || phase == .authority { output.append(start + kept, place - kept) }
   }
 
   /// Ends the text.
@@ -114,13 +125,18 @@ struct PairRedaction {
           output.append(start + kept, place - kept)
           return
         }
+        // A quoted message has names of its own.
+        if kind == .text { beginName() }
+      } else if kind == .text, byte == UInt8(ascii: ":"), beginMessageValue() {
+        output.append(start + kept, place - kept)
+        return
       } else if isSeparator(byte) {
         if byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") { isInQuery = true }
         beginName()
       } else if isNaming {
         redactor.names.take(byte, &name)
       }
-      if kind != .form, isHostNext(byte) {
+      if isHostNext(byte) {
         authority = Authority()
         phase = .authority
         return
@@ -162,14 +178,13 @@ struct PairRedaction {
     return byte < UInt8(ascii: "-") || byte == UInt8(ascii: "/") || byte > UInt8(ascii: "9")
   }
 
-  /// In a message, a space ends a name, unless the sign for its value follows.
+  /// In a message, a space or a quote ends a name, unless the sign for its value follows.
   private mutating func skipsSpace(_ byte: UInt8) -> Bool {
-    if byte <= 0x20 {
+    if byte <= 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") {
       hasSpace = true
       return true
     }
-    if hasSpace, byte != UInt8(ascii: "=") { name = redactor.names.started() }
-    hasSpace = false
+    if hasSpace, isLetterOrDigit(byte) || byte >= 0x80 { beginName() }
     return false
   }
 
@@ -177,8 +192,9 @@ struct PairRedaction {
   private func isSeparator(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "&"), UInt8(ascii: ";"): true
-    case UInt8(ascii: "?"), UInt8(ascii: "#"): kind != .form
-    case UInt8(ascii: ","), 0x00...0x20: kind == .text
+    // In a form, they begin the query of a URL that is a value.
+    case UInt8(ascii: "?"), UInt8(ascii: "#"): kind != .form || !isNaming
+    case UInt8(ascii: ","), UInt8(ascii: "("), UInt8(ascii: "{"), 0x00...0x20: kind == .text
     default: false
     }
   }
@@ -226,6 +242,8 @@ struct PairRedaction {
       slashes = slashes == 1 ? 2 : 0
       return false
     case UInt8(ascii: "+"), UInt8(ascii: "-"), UInt8(ascii: "."): slashes = 0
+    // A value may be a URL without a scheme.
+    case UInt8(ascii: "="): (slashes, isScheme) = (1, false)
     default:
       slashes = 0
       if !isLetterOrDigit(byte) { isScheme = false }
@@ -312,7 +330,7 @@ struct PairRedaction {
 
   @inline(__always)
   private mutating func beginName() {
-    isNaming = true
+    (isNaming, hasSpace) = (true, false)
     name = redactor.names.started()
   }
 
@@ -346,20 +364,32 @@ struct PairRedaction {
   @inline(__always)
   private mutating func beginValue() -> Bool {
     let action = redactor.action(of: name, unlisted: redactor.unlistedValues)
-    switch action {
-    case .keep: return false
-    case .redact, .drop: phase = .redacting
-    case .hash:
-      phase = .hashing
-      hash = ValueHash()
-    }
-    isDropped = action == .drop
-    isValueEmpty = true
-    percent = 0
+    if action == .keep { return false }
+    beginValue(.redacting, action)
     return true
   }
 
-  private var isDropped = false
+  /// Whether the value behind a name and a colon is not kept. What no rule names is no name.
+  private mutating func beginMessageValue() -> Bool {
+    let action = redactor.action(of: name, unlisted: .keep)
+    if action == .keep { return false }
+    beginValue(.redactingMessageValue, action)
+    (messageValue, heldSpaces) = (MessageValue(), 0)
+    return true
+  }
+
+  private mutating func beginValue(_ phase: Phase, _ action: Redactor.Action) {
+    self.phase = phase
+    hash = action == .hash ? ValueHash() : nil
+    hasPlaceholder = action == .redact
+    isValueEmpty = true
+    percent = 0
+  }
+
+  private mutating func noteValue(_ output: inout RedactedOutput) {
+    if isValueEmpty, hasPlaceholder { output.append(Redactor.placeholder) }
+    isValueEmpty = false
+  }
 
   private mutating func redact(
     _ start: UnsafePointer<UInt8>, _ count: Int, _ place: inout Int, _ kept: inout Int,
@@ -368,8 +398,7 @@ struct PairRedaction {
     let first = place
     while place < count, !endsValue(start[place]) { place &+= 1 }
     if place > first {
-      if isValueEmpty, phase == .redacting, !isDropped { output.append(Redactor.placeholder) }
-      isValueEmpty = false
+      noteValue(&output)
       hash?.combine(start + first, place - first)
     }
     kept = place
@@ -380,10 +409,47 @@ struct PairRedaction {
     byte == UInt8(ascii: "&") || byte == UInt8(ascii: "#") && kind != .form
   }
 
+  private mutating func redactMessageValue(
+    _ start: UnsafePointer<UInt8>, _ count: Int, _ place: inout Int, _ kept: inout Int,
+    _ output: inout RedactedOutput
+  ) {
+    defer { kept = place }
+    while place < count {
+      let part = messageValue.take(start[place])
+      if isValueEmpty, part == .space {
+        output.append(start + place, 1)
+      } else if part == .end || part == .separator && !isPair(behind: place, start, count) {
+        endValue(to: &output)
+        beginName()
+        return
+      } else {
+        noteValue(&output)
+        if hash != nil { combine(start + place, part) }
+      }
+      place += 1
+    }
+  }
+
+  private func isPair(behind place: Int, _ start: UnsafePointer<UInt8>, _ count: Int) -> Bool {
+    MessageValue.isPair(UnsafeBufferPointer(start: start + place + 1, count: count - place - 1))
+  }
+
+  /// Adds a byte to the hash, so that quotes and white space around a value do not count.
+  private mutating func combine(_ byte: UnsafePointer<UInt8>, _ part: MessageValue.Part) {
+    switch part {
+    case .quote: break
+    case .space: heldSpaces += 1
+    case .end, .separator, .content:
+      var space = UInt8(ascii: " ")
+      for _ in 0..<heldSpaces { hash?.combine(&space, 1) }
+      heldSpaces = 0
+      hash?.combine(byte, 1)
+    }
+  }
+
   private mutating func endValue(to output: inout RedactedOutput) {
-    if phase == .hashing, !isValueEmpty, let hash { output.append(hash: hash.value) }
-    hash = nil
-    phase = .text
+    if !isValueEmpty, let hash { output.append(hash: hash.value) }
+    (phase, slashes, hash) = (.text, 0, nil)
   }
 }
 

@@ -69,7 +69,8 @@ public struct Redactor: Sendable {
     "pass", "*secret*", "*token*", "*jwt*", "*apikey*", "*accesskey*", "*privatekey*",
     "*signingkey*", "*encryptionkey*", "key", "auth", "*authkey*", "*authcode*", "*credential*",
     "*signature*", "sig", "*sessionid*", "*sessionkey*", "session", "sid", "phpsessid", "*csrf*",
-    "*xsrf*", "*otp", "pin", "*assertion*", "samlresponse", "*bearer*", "*cardnumber*",
+    "*xsrf*", "*codeverifier*", "devicecode", "*otp", "pin", "*assertion*", "samlresponse",
+    "*bearer*", "*cardnumber*",
     "*creditcard*", "cvv", "cvv2", "cvc", "cvc2", "ssn",
   ].map { .redact($0) }
 
@@ -150,7 +151,7 @@ extension Redactor {
   public func redacted(form: String) -> String { redacted(form, .form) }
 
   /// A message, such as that of an error, as it may be recorded: URLs in it, and what it has of
-  /// `name=value`, are redacted.
+  /// `name=value`, are redacted; so is what stands behind a colon and a name that a rule has.
   ///
   /// - Complexity: O(bytes); allocates.
   public func redacted(text: String) -> String { redacted(text, .text) }
@@ -180,10 +181,13 @@ extension Redactor {
   /// - Complexity: O(bytes); allocates.
   public func redacted(json: [UInt8]) -> [UInt8] {
     json.withUnsafeBytes { bytes in
-      Self.bytes(capacity: Self.capacity(for: bytes.count)) { output in
+      let capacity = Self.capacity(for: bytes.count)
+      return withUnsafeTemporaryAllocation(byteCount: capacity, alignment: 1) { memory in
+        var output = RedactedOutput(memory)
         var redaction = JSONRedaction(compiled)
         redaction.append(bytes, to: &output)
         redaction.finish(to: &output)
+        return Array(output.bytes)
       }
     }
   }
@@ -191,14 +195,17 @@ extension Redactor {
   private func redacted(_ text: String, _ kind: PairRedaction.Kind) -> String {
     var text = text
     return text.withUTF8 { bytes in
-      Self.text(capacity: Self.capacity(for: bytes.count)) { output in
+      let capacity = Self.capacity(for: bytes.count)
+      return withUnsafeTemporaryAllocation(byteCount: capacity, alignment: 1) { memory in
+        var output = RedactedOutput(memory)
         compiled.append(UnsafeRawBufferPointer(bytes), kind, to: &output)
+        return String(decoding: output.bytes, as: UTF8.self)
       }
     }
   }
 
-  /// Room for a text and what stands in the place of its values. What has no room is cut.
-  static func capacity(for count: Int) -> Int { 2 * count + 64 }
+  /// Room for a text and what stands in the place of its values: a hash for each `=1&`, at worst.
+  static func capacity(for count: Int) -> Int { 8 * count + 64 }
 
   private static func text(
     capacity: Int, _ write: (inout RedactedOutput) -> Void
@@ -207,16 +214,6 @@ extension Redactor {
       var output = RedactedOutput(UnsafeMutableRawBufferPointer(memory))
       write(&output)
       return output.count
-    }
-  }
-
-  private static func bytes(
-    capacity: Int, _ write: (inout RedactedOutput) -> Void
-  ) -> [UInt8] {
-    [UInt8](unsafeUninitializedCapacity: capacity) { memory, count in
-      var output = RedactedOutput(UnsafeMutableRawBufferPointer(memory))
-      write(&output)
-      count = output.count
     }
   }
 }

@@ -1,0 +1,76 @@
+/// Finds where a value in a message ends that stands behind a name and a colon: at a comma, at a
+/// semicolon, at a bracket that was opened before it, or with its line; but not in quotes or
+/// brackets of its own.
+struct MessageValue {
+  /// What a byte is to the value.
+  enum Part {
+    /// It ends the value, and is none of it.
+    case end
+    /// A comma or a semicolon. It ends the value, unless a pair of the same value follows.
+    case separator
+    /// A quote around the value.
+    case quote
+    /// White space outside of quotes.
+    case space
+    case content
+  }
+
+  private var depth = 0
+  private var quote: UInt8 = 0
+  /// How many backslashes stand before the quote: that of a text in a text has some.
+  private var quoteBackslashes = 0
+  private var backslashes = 0
+  /// The last byte that is no backslash.
+  private var last = UInt8(ascii: " ")
+
+  mutating func take(_ byte: UInt8) -> Part {
+    if byte == UInt8(ascii: "\\") {
+      backslashes += 1
+      return .content
+    }
+    defer { (backslashes, last) = (0, byte) }
+    if quote != 0 { return takeQuoted(byte) }
+    switch byte {
+    case UInt8(ascii: "\""), UInt8(ascii: "'"):
+      // Behind a letter, it is an apostrophe, or ends a text that the value is in.
+      guard Self.isBeforeQuote(last) else { return .content }
+      (quote, quoteBackslashes) = (byte, backslashes)
+      return depth == 0 ? .quote : .content
+    case UInt8(ascii: "("), UInt8(ascii: "["), UInt8(ascii: "{"): depth += 1
+    case UInt8(ascii: ")"), UInt8(ascii: "]"), UInt8(ascii: "}"):
+      if depth == 0 { return .end }
+      depth -= 1
+    case UInt8(ascii: ","), UInt8(ascii: ";"): return depth == 0 ? .separator : .content
+    case UInt8(ascii: "\n"), UInt8(ascii: "\r"): return depth == 0 ? .end : .space
+    case 0x00...0x20: return .space
+    default: break
+    }
+    return .content
+  }
+
+  private mutating func takeQuoted(_ byte: UInt8) -> Part {
+    guard byte == quote, backslashes <= quoteBackslashes else { return .content }
+    quote = 0
+    return depth == 0 ? .quote : .content
+  }
+
+  private static func isBeforeQuote(_ byte: UInt8) -> Bool {
+    switch byte {
+    case 0x00...0x20, UInt8(ascii: "="), UInt8(ascii: ":"), UInt8(ascii: ","), UInt8(ascii: ";"),
+      UInt8(ascii: "("), UInt8(ascii: "["), UInt8(ascii: "{"):
+      true
+    default: false
+    }
+  }
+
+  /// Whether `name=` begins behind a comma or a semicolon, as in cookies and in what some schemes
+  /// of authorization have.
+  static func isPair(_ bytes: UnsafeBufferPointer<UInt8>) -> Bool {
+    let name = bytes.drop { $0 == UInt8(ascii: " ") || $0 == UInt8(ascii: "\t") }
+    let sign = name.first {
+      $0 <= 0x20 || $0 == UInt8(ascii: "=") || $0 == UInt8(ascii: ":") || $0 == UInt8(ascii: ",")
+        || $0 == UInt8(ascii: ";")
+    }
+    return sign == UInt8(ascii: "=")
+  }
+}
