@@ -43,7 +43,7 @@ import Testing
 
   @Test(
     "what stands for no limit, or is none, deletes nothing",
-    arguments: ["--crashes=2", "--age=0s"])
+    arguments: ["--crashes=2", "--age=0s", "--age=0"])
   func noLimit(option: String) throws {
     let names = archives(2)
     let run = try control(["prune", option, folder.path])
