@@ -328,6 +328,17 @@ import Testing
     #expect(try decode([folder.path]).status == 3)
   }
 
+  @Test("following ends at the end of the time that is asked for") func followingEnds() throws {
+    let log = TestLog()
+    log.write("one", ticks: 1)
+    log.write("two", ticks: 1_000_000_000)
+    log.save()
+    let line = "follow --format message --until 2025-11-21T09:00:00.5Z"
+    let run = try shell(
+      "timeout -s KILL 60 '\(tool)' \(line) '\(log.folder.path)'", folder: TemporaryDirectory())
+    #expect(run.status == 0 && run.output == "one\n", "\(run)")
+  }
+
   /// In a process of its own, as it is used.
   @Test("a followed log is printed as it grows") func aFollowedLogIsPrintedAsItGrows() throws {
     let log = TestLog()
