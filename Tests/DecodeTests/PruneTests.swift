@@ -77,6 +77,15 @@ import Testing
     #expect(try left().filter { $0.hasSuffix(".mmlog") } == Array(names.dropFirst()))
   }
 
+  @Test("that a store has no archives is said") func unknownStore() throws {
+    let names = archives(2)
+    let run = try control(["prune", "--name", "ordres", "--count", "1", folder.path])
+    #expect(run.status == 0 && run.errors.contains("no archive of the store ordres"), "\(run)")
+    #expect(try left() == names)
+    let known = try control(["prune", "--name", "orders", "--count", "1", "-q", folder.path])
+    #expect(known == Run(output: "", errors: "", status: 0))
+  }
+
   @Test("two that prune at once delete each archive once and no more")
   func twoThatPruneAtOnceDeleteEachArchiveOnceAndNoMore() throws {
     let names = archives(9)
@@ -140,7 +149,7 @@ import Testing
     let wrong = try control(["prune", "--free-space", "101%", folder.path])
     #expect(wrong.status == 2 && wrong.errors.contains("a size as 1G or 5%"))
     let other = try control(["prune", "--count", "1", "--name", "other", folder.path])
-    #expect(other == Run(output: "", errors: "", status: 0))
+    #expect(other.status == 0 && other.output == "", "\(other)")
     let named = try control(["prune", "--count", "2", "--name", "orders", folder.path])
     #expect(named.output.split(separator: "\n").count == 1 && named.output.contains(names[0]))
   }
