@@ -220,6 +220,11 @@ import Testing
       try decode(["recover", log.folder.path]).errors.contains("has no ring of a dead process"))
   }
 
+  @Test("what cannot be read is all that is said of it") func unreadableForHeads() throws {
+    let run = try control(["head", "/nonexistent"])
+    #expect(run.status == 3 && run.errors.split(separator: "\n").count == 1, "\(run)")
+  }
+
   @Test(
     "a contradiction ends with status 2",
     arguments: [
@@ -227,6 +232,7 @@ import Testing
       ("--verify x", "did you mean the command 'mmlog-decode verify'?"),
       ("verify --grep a x", "it is one of 'mmlog-decode print'"),
       ("recover a b", "one DIR too many"), ("repair x", "add '--output DIR'"),
+      ("repair -o - x", "name a directory in place of '-'"),
       ("verfy", "neither a command nor a file 'verfy'; did you mean 'verify'?"),
       ("--utc sessions x", "'sessions' is a command; it stands before its options"),
       ("--follow -", "standard input cannot be followed"),
