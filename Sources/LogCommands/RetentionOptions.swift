@@ -15,7 +15,7 @@ extension Arguments {
     if let size = try value(of: .totalSize, expected: "a size as 500M", sizeArgument) {
       retention.totalSize = limit(size)
     }
-    if let age = try value(of: .age, expected: "a time as 30d", durationArgument) {
+    if let age = try value(of: .age, expected: "a time as 30d", age) {
       retention.age = limit(age)
     }
     if let free = try value(of: .freeSpace, expected: "a size as 1G or 5%", spaceArgument) {
@@ -31,6 +31,9 @@ extension Arguments {
 private func limit<Value: AdditiveArithmetic>(_ value: Value) -> Value? {
   value == .zero ? nil : value
 }
+
+/// A zero needs no unit.
+private func age(_ text: String) -> Duration? { text == "0" ? .zero : durationArgument(text) }
 
 private func number(_ text: String) -> Int? { Int(text).flatMap { $0 >= 0 ? $0 : nil } }
 

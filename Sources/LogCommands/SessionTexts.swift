@@ -40,7 +40,7 @@ extension TimeFormatter {
     if let said = overview.crash?.message, !said.isEmpty { object.add("said", said) }
     if !overview.state.isEmpty { object.add("state", json: overview.stateInWords.json.text) }
     if !overview.losses.isEmpty { object.add("lost", json: overview.losses.json) }
-    add(overview.gaps.map(\.summary), "gaps", to: &object)
+    add(overview.gaps.map { $0.summary(&self) }, "gaps", to: &object)
     let corruption = overview.corruption.map { "\($0.path): \($0.summary)" }
     add(corruption, "corruption", to: &object)
     if overview.ending.isCrash { object.add("in_flight", open.count) }

@@ -17,7 +17,12 @@ extension Arguments {
   private func time(
     of option: Option, _ zone: LogTimeZone, _ now: Timestamp
   ) throws(UsageError) -> Timestamp? {
-    try value(
+    if let text = value(of: option), isOutOfRange(text, zone, now) {
+      throw UsageError(
+        "'\(text)', the value of '--\(option.long)', is no time of a record: these are from "
+          + "1677-09-22 to 2262-04-11")
+    }
+    return try value(
       of: option,
       expected: "a time such as 2026-11-21, 2026-11-21T09:00:00Z, 15:00, 15m, today or boot"
     ) { timeArgument($0, zone: zone, now: now) }
@@ -34,6 +39,13 @@ extension Arguments {
       throw UsageError("--since is not before --until: no time is left between them")
     }
   }
+}
+
+/// Whether a text is a date as it should be, but for its year.
+private func isOutOfRange(_ text: String, _ zone: LogTimeZone, _ now: Timestamp) -> Bool {
+  func isTime(_ text: String) -> Bool { timeArgument(text, zone: zone, now: now) != nil }
+  let year = text.prefix { $0.isASCII && $0.isNumber }
+  return year.count == 4 && !isTime(text) && isTime("2000" + text.dropFirst(4))
 }
 
 extension Option {

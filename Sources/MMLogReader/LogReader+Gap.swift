@@ -1,3 +1,5 @@
+import MMLogFormat
+
 extension LogReader {
   /// Records of a session that were logged and are not among what was read.
   public struct Gap: Sendable {
@@ -34,7 +36,12 @@ extension LogReader {
     }
 
     /// What is missing, in words, such as `archive 3 is not here; retention may have deleted it`.
-    public var summary: String {
+    public var summary: String { summary { "\($0)" } }
+
+    /// The same, with times in the zone of `time`.
+    package func summary(_ time: inout TimeFormatter) -> String { summary { time.text(of: $0) } }
+
+    private func summary(_ text: (Timestamp) -> String) -> String {
       switch cause {
       case .archivesNotHere(let numbers):
         let first = numbers.lowerBound
@@ -44,7 +51,7 @@ extension LogReader {
             + "retention may have deleted them"
       case .newestArchiveNotHere(let number):
         return "archive \(number), which was being written, is not here"
-      case .recordsMissing(let records): return records.summary
+      case .recordsMissing(let records): return records.summary(text)
       }
     }
   }

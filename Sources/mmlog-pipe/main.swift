@@ -59,7 +59,9 @@ let command = Command(
       + "next record begins, and at most 20 milliseconds after the last of them was read; only if "
       + "this process is killed within that time are they lost. At the end of the input, and at "
       + "SIGTERM or SIGINT, everything that was read is kept, a last line without an end included, "
-      + "and the log is closed. When the disk cannot keep up, the writer waits; nothing is dropped.",
+      + "and the log is closed. When the disk cannot keep up, the writer waits; nothing is dropped. So "
+      + "with a full disk, SIGTERM waits for room, too. A second SIGTERM ends it at once; the next start "
+      + "recovers what is in the ring then.",
     "The oldest archives are deleted when all take more than 1 GiB (--total-size), or less than 5% "
       + "of the file system is free (--free-space; the newest 64 MiB stay). Zero stands for no limit.",
   ],

@@ -99,6 +99,11 @@ import Testing
     #expect(try out.names() == [])
     let log = try control(["collect", "-o", out("x.mmlog"), folder.path])
     #expect(log.status != 0, "\(log)")
+    let dash = try shell(
+      "cd '\(out.path)' && '\(ChildProcess.path(of: "mmlogctl"))' collect -o - '\(folder.path)'",
+      folder: TemporaryDirectory())
+    #expect(dash.status == 2 && dash.errors.contains("in place of '-'"), "\(dash)")
+    #expect(try out.names() == [])
     let none = try control(["collect", folder.path])
     #expect(none.status == 2 && none.errors.contains("--output"), "\(none)")
   }

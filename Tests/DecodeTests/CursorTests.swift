@@ -68,6 +68,8 @@ import Testing
       ("--follow --cursor-file FILE", "--cursor-file has no meaning with --follow"),
       ("--follow --show-cursor", "--show-cursor has no meaning with --follow"),
       ("--cursor-file ''", "--cursor-file needs the name of a file"),
+      ("--cursor-file NEW -o NEW", "--cursor-file and --output name one file"),
+      ("--cursor-file NEW -o FOLDER/./new", "--cursor-file and --output name one file"),
       ("--count --jobs 0", "--jobs"),
       ("--follow --jobs 2", "--jobs has no meaning with --follow"),
     ])
@@ -75,7 +77,10 @@ import Testing
     let kept = TemporaryDirectory()
     kept.put("cursor", Array("\u{1}\n".utf8))
     archive(0..<1)
-    let run = try print(options.replacing("FILE", with: "'\(kept("cursor"))'"))
+    let line = options.replacing("FILE", with: "'\(kept("cursor"))'")
+      .replacing("NEW", with: "'\(kept("new"))'").replacing("FOLDER", with: kept.path)
+    let run = try print(line)
     #expect(run.status == 2 && run.errors.contains(reason), "\(run.errors)")
+    #expect(try kept.names() == ["cursor"])
   }
 }

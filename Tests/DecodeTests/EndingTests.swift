@@ -112,4 +112,21 @@ import Testing
     list = try decode(["sessions", "--json", corrupted.folder.path])
     #expect(list.status == 1 && list.output.contains(#""corruption":[""#), "\(list)")
   }
+
+  @Test("when missing records were logged is in the zone that is asked for")
+  func missingRecordsInAZone() throws {
+    let log = TestLog()
+    log.write("a", ticks: 1)
+    log.lose(3)
+    log.write("b", ticks: 2)
+    log.save()
+    for arguments in [["sessions"], ["sessions", "--json"], ["print"]] {
+      let run = try decode(arguments + ["--tz", "Asia/Tokyo", log.folder.path])
+      let text = run.output + run.errors
+      #expect(
+        text.contains(
+          "logged between 2025-11-21T18:00:00.000000001+09:00 and "
+            + "2025-11-21T18:00:00.000000002+09:00"), "\(run)")
+    }
+  }
 }

@@ -232,6 +232,11 @@ import Testing
       try decode(["recover", log.folder.path]).errors.contains("has no ring of a dead process"))
   }
 
+  @Test("what cannot be read is all that is said of it") func unreadableForHeads() throws {
+    let run = try control(["head", "/nonexistent"])
+    #expect(run.status == 3 && run.errors.split(separator: "\n").count == 1, "\(run)")
+  }
+
   @Test(
     "a contradiction ends with status 2",
     arguments: [
@@ -239,6 +244,7 @@ import Testing
       ("--verify x", "did you mean the command 'mmlog-decode verify'?"),
       ("verify --grep a x", "it is one of 'mmlog-decode print'"),
       ("recover a b", "one DIR too many"), ("repair x", "add '--output DIR'"),
+      ("repair -o - x", "name a directory in place of '-'"),
       ("verfy", "neither a command nor a file 'verfy'; did you mean 'verify'?"),
       ("--utc sessions x", "'sessions' is a command; it stands before its options"),
       ("--follow -", "standard input cannot be followed"),
@@ -338,6 +344,17 @@ import Testing
       try decode(["-R", deep + "/..", "--format", "message"]).output
         == "record 0\nrecord 1\nrecord 2\nrecord 3\n")
     #expect(try decode([folder.path]).status == 3)
+  }
+
+  @Test("following ends at the end of the time that is asked for") func followingEnds() throws {
+    let log = TestLog()
+    log.write("one", ticks: 1)
+    log.write("two", ticks: 1_000_000_000)
+    log.save()
+    let line = "follow --format message --until 2025-11-21T09:00:00.5Z"
+    let run = try shell(
+      "timeout -s KILL 60 '\(tool)' \(line) '\(log.folder.path)'", folder: TemporaryDirectory())
+    #expect(run.status == 0 && run.output == "one\n", "\(run)")
   }
 
   /// In a process of its own, as it is used.

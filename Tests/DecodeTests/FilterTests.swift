@@ -95,6 +95,10 @@ import Testing
       ("--process 43", "; process ids are 42; did you mean '42'?"),
       ("--session ff", "; sessions are SESSION"),
       ("spans", "; there are no spans"),
+      (
+        "top n.z",
+        "; no record has n.z as a field of its own (--where alone looks into fields); fields are n"
+      ),
     ])
   func whereNothingMatchesALineSaysWhatThereIs(line: String, end: String) throws {
     let arguments = line.split(separator: " ").map(String.init)

@@ -40,6 +40,11 @@ import Testing
     #expect(lines[0].hasSuffix(#"","cut":null,"trace_flags":null,"fields.venue":"XETR"}"#))
   }
 
+  @Test("a name that is given twice is printed once") func repeatedNames() throws {
+    let lines = try lines("--json", "--fields", "venue,level, venue,fields.attributes")
+    #expect(lines[0] == #"{"venue":"XETR","level":"info","fields.attributes":null}"#)
+  }
+
   @Test("text") func text() throws {
     #expect(
       try lines() == [
@@ -385,7 +390,10 @@ import Testing
       (["--template", "x", "--format", "json"], "leave --format away"),
       (["--split-by", "hour"], "add --output"), (["--template", "{"], "in the template"),
       (["--split-by", "day", "-o", "x"], "'day'"), (["--format", "xml"], "'xml'"),
-      (["--color", "red"], "'red'"),
+      (["--color", "red"], "'red'"), (["--fields", ""], "--fields has no name in it"),
+      (["--fields", " , "], "--fields has no name in it"),
+      (["--fields", "time,attributes"], "'attributes' is an object of JSON"),
+      (["--fields", "resource", "--json"], "'resource' is an object of JSON"),
     ]
     for (arguments, text) in cases {
       let run = try decode(arguments + ["/nonexistent"])

@@ -43,7 +43,7 @@ import Testing
 
   @Test(
     "what stands for no limit, or is none, deletes nothing",
-    arguments: ["--crashes=2", "--age=0s"])
+    arguments: ["--crashes=2", "--age=0s", "--age=0"])
   func noLimit(option: String) throws {
     let names = archives(2)
     let run = try control(["prune", option, folder.path])
@@ -75,6 +75,15 @@ import Testing
     let done = try control(["prune", folder.path])
     #expect(done.status == 0 && done.errors == "" && done.output.contains("than the limit count"))
     #expect(try left().filter { $0.hasSuffix(".mmlog") } == Array(names.dropFirst()))
+  }
+
+  @Test("that a store has no archives is said") func unknownStore() throws {
+    let names = archives(2)
+    let run = try control(["prune", "--name", "ordres", "--count", "1", folder.path])
+    #expect(run.status == 0 && run.errors.contains("no archive of the store ordres"), "\(run)")
+    #expect(try left() == names)
+    let known = try control(["prune", "--name", "orders", "--count", "1", "-q", folder.path])
+    #expect(known == Run(output: "", errors: "", status: 0))
   }
 
   @Test("two that prune at once delete each archive once and no more")
@@ -140,7 +149,7 @@ import Testing
     let wrong = try control(["prune", "--free-space", "101%", folder.path])
     #expect(wrong.status == 2 && wrong.errors.contains("a size as 1G or 5%"))
     let other = try control(["prune", "--count", "1", "--name", "other", folder.path])
-    #expect(other == Run(output: "", errors: "", status: 0))
+    #expect(other.status == 0 && other.output == "", "\(other)")
     let named = try control(["prune", "--count", "2", "--name", "orders", folder.path])
     #expect(named.output.split(separator: "\n").count == 1 && named.output.contains(names[0]))
   }

@@ -95,6 +95,10 @@ check "a long output is shown page by page" 'screen | grep . | tail -n 1 | grep 
 check "the first record is on the first page" 'screen | head -n 1 | grep -q "^── "'
 terminal send-keys q
 sees 'left: 0' "leaving the pager ends it well"
+type_line "clear; PAGER=no-such-pager mmlog-decode --tail 1 --template 'unpaged={message}' $log"
+sees 'unpaged=mark 3 by another process' "without its pager, the output is printed"
+type_line "clear; PAGER='(no-such-pager)' mmlog-decode $log; echo \"unseen: \$?\""
+sees 'unseen: 1' "output that no pager has shown is an error"
 terminal resize-window -x 60
 type_line "clear; mmlog-decode --tail 3 $log"
 check "lines are wrapped by width" 'screen | grep -qE "^ {8}"'

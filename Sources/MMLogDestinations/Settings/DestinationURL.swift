@@ -24,7 +24,7 @@ package enum DestinationURL: Hashable, Sendable {
     ("otlp+http://HOST:4318", "OpenTelemetry's protocol, OTLP, in protocol buffers"),
     ("clickhouse+http://HOST:8123", "a table of ClickHouse"),
     ("http://HOST/PATH", "lines of JSON by POST"),
-    ("exec:COMMAND", "lines of JSON on a command's standard input"),
+    ("exec:COMMAND", "lines of JSON on a command's standard input, which runs once a batch"),
     ("s3://BUCKET/PREFIX", "whole archives as objects of S3"),
     ("put+http://HOST/PATH", "whole archives by PUT, as to mmlog-receive"),
     ("kafka://HOST:9092/TOPIC", "lines of JSON in a topic of Kafka"),

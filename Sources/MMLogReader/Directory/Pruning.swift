@@ -14,6 +14,8 @@ package struct Pruning {
 
   /// What the limits say of all archives.
   package struct Judgment {
+    /// The stores that have archives there.
+    package fileprivate(set) var stores: Set<String> = []
     /// Store by store, the oldest first.
     package fileprivate(set) var verdicts: [Verdict] = []
     /// The limits that would not hold though all was deleted that may be, by store.
@@ -49,7 +51,8 @@ package struct Pruning {
       problem("\(error)")
     }
     var judgment = Judgment()
-    for name in Set(all.map(\.storeName)).inOrder() where store == nil || name == store {
+    judgment.stores = Set(all.map(\.storeName))
+    for name in judgment.stores.inOrder() where store == nil || name == store {
       let archives = all.filter { $0.storeName == name }
       var limits = retention
       if limits == nil { limits = try catalog.settings(of: name)?.retention }

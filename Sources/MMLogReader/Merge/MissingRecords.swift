@@ -47,8 +47,9 @@ public struct MissingRecords: Hashable, Sendable {
     times = min(mine.lowerBound, others.lowerBound)...max(mine.upperBound, others.upperBound)
   }
 
-  /// `12 records of thread 3 are missing, logged from 2026-11-21T09:00:00Z to 2026-11-21T09:00:01Z`
-  var summary: String {
+  /// `12 records of thread 3 are missing, logged between 2026-11-21T09:00:00Z and
+  /// 2026-11-21T09:00:01Z`, with times as `text` makes them.
+  func summary(_ text: (Timestamp) -> String) -> String {
     let noun = count == 1 ? "1 record" : "\(count) records"
     let owner =
       switch threads.count {
@@ -58,6 +59,6 @@ public struct MissingRecords: Hashable, Sendable {
       }
     let sentence = "\(noun)\(owner) \(count == 1 ? "is" : "are") missing"
     guard let times else { return sentence }
-    return "\(sentence), logged between \(times.lowerBound) and \(times.upperBound)"
+    return "\(sentence), logged between \(text(times.lowerBound)) and \(text(times.upperBound))"
   }
 }

@@ -11,7 +11,7 @@ extension Command {
       """
       That is the fatal signal, what the runtime said, the functions that were under way, the \
       registers, what was in the state slots, the spans that had begun and not ended, and the last \
-      records of each thread. It is about the session that ended last without being closed, unless \
+      records of each thread. It is about the session that crashed or was killed last, unless \
       --session names another one.
       """,
     ],

@@ -52,6 +52,9 @@ extension Command {
     options: [.directory] + inputOptions + [.silent], operands: inputOperands
   ) { arguments, output in
     let directory = arguments.required(.directory)
+    if directory == "-" {
+      throw UsageError("a repair makes several files; name a directory in place of '-'")
+    }
     try InputPaths(arguments.inputs(arguments.paths())).check(directory: directory)
     let isSilent = arguments.isSet(.silent)
     return try arguments.withFiles { files in
@@ -165,7 +168,10 @@ extension Command {
         status = .corruptionOrLoss
       }
     }
-    if sessions.isEmpty, !isSilent { complain("\(directory) has no ring of a dead process") }
+    // Of what cannot be read, that is not known.
+    if sessions.isEmpty, status == .success, !isSilent {
+      complain("\(directory) has no ring of a dead process")
+    }
     return status
   }
 }

@@ -90,7 +90,7 @@ extension TimeFormatter {
       "  \(count(overview.archiveCount, "archive"))"
       + (overview.hasRing ? " and a ring" : "") + overview.session.fieldText
     if !overview.losses.isEmpty { details.append("\(overview.losses)") }
-    details += overview.gaps.map(\.summary)
+    details += overview.gaps.map { $0.summary(&self) }
     details += overview.corruption.prefix(20).map { "\($0.path): corrupted: \($0.summary)" }
     let others = overview.corruption.count - 20
     if others > 0 { details.append(count(others, "more place") + " corrupted") }

@@ -28,6 +28,7 @@ struct CursorChoice {
     if let file {
       if file.isEmpty { throw UsageError("--cursor-file needs the name of a file") }
       if text != nil { throw UsageError("--after and --cursor-file both say where; give one") }
+      try Self.check(file, isNotOutputOf: arguments)
       text = try Self.content(of: file)
     }
     guard let text else {
@@ -39,6 +40,17 @@ struct CursorChoice {
       throw UsageError("\(place) no cursor in it; without it, everything is read from the start")
     }
     start = cursor
+  }
+
+  /// The cursor is written last, and would replace the records.
+  private static func check(_ file: String, isNotOutputOf arguments: Arguments) throws {
+    guard arguments.isWritingToFile, let output = arguments.value(of: .output) else { return }
+    let (mine, others) = (file.splitAtLastSlash, output.splitAtLastSlash)
+    guard mine.name == others.name,
+      try File.status(ofPath: mine.directory).identity
+        == File.status(ofPath: others.directory).identity
+    else { return }
+    throw UsageError("--cursor-file and --output name one file; name another one for the cursor")
   }
 
   /// The text in a file; nil if there is none.

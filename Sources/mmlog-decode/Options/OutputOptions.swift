@@ -103,9 +103,7 @@ struct OutputFormat: Sendable {
     try arguments.checkFormat()
     name = arguments.isSet(.json) ? "json" : arguments.required(.format)
     isFormulaSafe = arguments.isSet(.csvSafe)
-    fields = arguments.value(of: .fields)?.split(separator: ",").map { name in
-      String(name.drop { $0 == " " })
-    }
+    fields = try arguments.value(of: .fields).map(Self.fields)
     isOnTerminal = Terminal.has(STDOUT_FILENO) && !arguments.isWritingToFile
     colors = arguments.hasColors
     do throws(TextTemplate.Invalid) {
@@ -115,6 +113,23 @@ struct OutputFormat: Sendable {
     } catch {
       throw UsageError("\(error)")
     }
+  }
+
+  /// The names in a list, each once: a key that is there twice makes no JSON.
+  private static func fields(_ list: String) throws(UsageError) -> [String] {
+    var names: [String] = []
+    for part in list.split(separator: ",") {
+      let name = String(part.drop { $0 == " " })
+      if name.isEmpty || names.contains(name) { continue }
+      if ["attributes", "resource"].contains(name) {
+        throw UsageError(
+          "'\(name)' is an object of JSON, and no name for --fields; name the fields in it (one of "
+            + "that name is 'fields.\(name)')")
+      }
+      names.append(name)
+    }
+    if names.isEmpty { throw UsageError("--fields has no name in it; give one, such as message") }
+    return names
   }
 
   /// A formatter for one output.
@@ -191,8 +206,9 @@ extension Option {
     """
     Print lines such as '{time} {level} {message}'. Names: time, date, clock, unix, level, LEVEL, \
     label, message, place, file, line, function, fields, fields.NAME, thread, thread_id, \
-    thread_ordinal, service, process, pid, host, session, flight, span, span_event, parent_span, \
-    duration, duration_ns. {level:8} puts spaces before it, {level:-8} behind it; \\n, \\t, {{ \
+    thread_ordinal, service, process, pid, host, session, flight, id, span, trace, span_event, \
+    span_name, span_failed, parent_span, duration, duration_ns, start_time_unix_nano, \
+    severity_number, body_base64, trace_flags, cut, unterminated. {level:8} puts spaces before it, {level:-8} behind it; \\n, \\t, {{ \
     and }} are line end, tab and braces.
     """)
   fileprivate static let long = Option(

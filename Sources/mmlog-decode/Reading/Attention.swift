@@ -9,6 +9,7 @@ struct Attention {
   private static let maximumLines = 50
 
   private let query: Query
+  private var time: TimeFormatter
   private(set) var status = Program.Status.success
   /// What was said already: files that are read more than once have the same to say again.
   private var said: Set<String> = []
@@ -20,7 +21,10 @@ struct Attention {
   /// Whether reading goes on behind a cursor: then something is missing that was there.
   var isResumed = false
 
-  init(_ query: Query) { self.query = query }
+  init(_ query: Query) {
+    self.query = query
+    time = TimeFormatter(query.zone)
+  }
 
   /// Reports a file that could not be read.
   mutating func add(_ error: LogError) {
@@ -35,7 +39,8 @@ struct Attention {
       return missing("\(corruption.path): corrupted: \(corruption.summary)")
     case .gap(let gap):
       // What retention may have deleted needs no attention.
-      return gap.isLoss || isResumed ? missing("\(gap.session.title): \(gap.summary)") : nil
+      guard gap.isLoss || isResumed else { return nil }
+      return missing("\(gap.session.title): \(gap.summary(&time))")
     case .losses(let session, let ledger): return missing("\(session.title): \(ledger)")
     case .sessionEnded(let session, let ending, let last):
       guard session.isWithin(query.filter, last) else { return nil }

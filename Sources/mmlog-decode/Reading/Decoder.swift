@@ -127,7 +127,7 @@ struct Decoder {
   /// How long it waits between two scans, in nanoseconds: the shorter, the more came last.
   private static let pauses = Int64(4_000_000)...40_000_000
 
-  /// Goes on with what is logged from now on.
+  /// Goes on with what is logged from now on, up to the end of the time that is asked for.
   consuming func follow() throws -> Program.Status {
     let follower = LogFollower(
       query.inputs, filter: readFilter, last: part.last, identities: query.identities)
@@ -135,9 +135,13 @@ struct Decoder {
     attention.isEndless = true
     var pause = Self.pauses.lowerBound
     while isWanting {
+      // Asked before the scan, which finds what was logged until then.
+      let isOver = query.filter.until.map { $0 <= .now } ?? false
       if let item = follower.next() {
         try take(item)
         pause = Self.pauses.lowerBound
+      } else if isOver {
+        break
       } else {
         try sink.flush()
         Sleep.nanoseconds(pause)

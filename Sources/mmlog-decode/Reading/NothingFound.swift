@@ -89,8 +89,13 @@ struct NothingFound {
     let wanted = filter.conditions.flatMap(\.fieldNames).filter { !fields.contains($0) }
     if wanted.isEmpty { return [] }
     let own = FieldCondition.RecordField.allCases.filter { wanted.contains($0.rawValue) }
+    // Commands other than --where take whole fields.
+    let isInside = wanted.contains { name in
+      name.firstIndex(of: ".").map { fields.contains(String(name[..<$0])) } ?? false
+    }
+    let remark = isInside ? " as a field of its own (--where alone looks into fields)" : ""
     return [
-      "no record has \(wanted.joined(separator: ", "))",
+      "no record has \(wanted.joined(separator: ", "))\(remark)",
       own.isEmpty
         ? list("fields", fields, asked: wanted)
         : "the record's own is \(own.map(\.name).joined(separator: ", "))",

@@ -1,12 +1,13 @@
 import CommandLineTool
 import Glibc
+import LogCommands
 import MMLogSystem
 
 /// Shows what is printed page by page, where that is a terminal: as git does it.
 ///
 /// The program is `$MMLOG_PAGER`, `$PAGER`, or less, with `$LESS` or `FRSX`: it ends at once where
 /// all fits on the screen, keeps colors, and cuts no line of its own accord. An empty one, or cat,
-/// is none. Standard error goes through it, too, or it would be written across the page.
+/// is none, and so is one that is not there. Standard error goes through it, too, or it would be written across the page.
 extension Arguments {
   /// Runs `body` with its output in a pager, if there is to be one.
   func paging(
@@ -27,10 +28,17 @@ extension Arguments {
       close(errors)
     }
     output.redirect(to: try File.open("/dev/null", [.write]))
-    program.wait()
+    let end = program.wait()
     let status = try result.get()
     try flushed.get()
-    return status
+    guard Self.isNotStarted(end) else { return status }
+    Command.complain("the pager '\(command)' could not be started; --no-pager prints without one")
+    return .corruptionOrLoss
+  }
+
+  /// Whether this is the shell's status of a program that it could not run.
+  private static func isNotStarted(_ status: CInt) -> Bool {
+    status == 126 << 8 || status == 127 << 8
   }
 
   private func start(_ command: String) -> PipedProgram? {
@@ -41,7 +49,17 @@ extension Arguments {
   private static var pager: String? {
     let named = CurrentProcess.variable("MMLOG_PAGER") ?? CurrentProcess.variable("PAGER")
     let command = named ?? "less"
-    return command.isEmpty || command == "cat" ? nil : command
+    return command.isEmpty || command == "cat" || !mayExist(command) ? nil : command
+  }
+
+  /// False if a command names a program that is not there. What only a shell understands may be.
+  private static func mayExist(_ command: String) -> Bool {
+    let word = command.prefix { $0 != " " }
+    let isPlain = word.allSatisfy { character in
+      character.isASCII && (character.isLetter || character.isNumber) || "/._+-".contains(character)
+    }
+    if !isPlain || word.isEmpty { return true }
+    return PipedProgram.output(of: ["sh", "-c", "command -v \"$0\"", String(word)]) != nil
   }
 }
 

@@ -29,6 +29,9 @@ extension Command {
     let limit = try arguments.value(of: .limit, expected: "a size as 100M or 2G", sizeArgument)
     let paths = try arguments.directories()
     let path = arguments.required(.target)
+    if path == "-" {
+      throw UsageError("the file is complete only at the end; name one in place of '-'")
+    }
     let found = FoundRings(paths, withArchives: true)
     if found.running.isEmpty, found.dead.isEmpty, found.archives.isEmpty {
       if found.isComplete { complain("there is no log in \(paths.joined(separator: ", "))") }

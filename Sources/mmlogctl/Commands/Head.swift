@@ -30,7 +30,11 @@ extension Command {
     let heads = try files.heads()
     for head in heads { try output.append("\(head)\n".escapedControls) }
     if heads.isEmpty {
-      complain("no archive there has chained frames: LogStore.Configuration.hashChain has them so")
+      // Of what cannot be read, that is not known.
+      if files.unreadable.isEmpty {
+        complain(
+          "no archive there has chained frames: LogStore.Configuration.hashChain has them so")
+      }
       return .nothingReadable
     }
     return files.unreadableWithKeys.isEmpty ? .success : .corruptionOrLoss

@@ -107,7 +107,13 @@ extension LogError {
 
 extension Catalog {
   fileprivate func missing(_ name: String) -> LogError {
-    LogError(.missingArchive, "\(path)/\(name) is no archive; name *.mmlog files", path: path)
+    let file = "\(path)/\(name)"
+    do throws(SystemError) {
+      _ = try File.status(ofPath: file)
+    } catch {
+      return LogError(error, while: "There is nothing to mark")
+    }
+    return LogError(.missingArchive, "\(file) is no archive; name *.mmlog files", path: path)
   }
 }
 

@@ -71,6 +71,10 @@ private struct Prune {
   ) throws {
     do {
       var judgment = try pruning.judge(retention, store: store, problem: complain)
+      if let store, !judgment.stores.contains(store) {
+        // It may be that it has none yet: no failure.
+        Command.complain("\(directory): there is no archive of the store \(store)")
+      }
       if isDry {
         for verdict in judgment.verdicts { try report("would go", verdict) }
       } else {
