@@ -31,7 +31,7 @@ extension Command {
     for head in heads { try output.append("\(head)\n".escapedControls) }
     if heads.isEmpty {
       // Of what cannot be read, that is not known.
-      if files.unreadable.isEmpty {
+      if files.unreadableWithKeys.isEmpty {
         complain(
           "no archive there has chained frames: LogStore.Configuration.hashChain has them so")
       }
