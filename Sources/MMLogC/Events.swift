@@ -6,10 +6,11 @@ import Synchronization
 
 /// Gives events to a function in C.
 ///
-/// No lock is held while the function runs: it may take its time, and the process may fork meanwhile.
+/// No lock is held while the function runs: it may take its time, and the process may fork
+/// meanwhile.
 ///
-/// Proof of `@unchecked Sendable`: what changes is atomic, and the program says that its function may
-/// be called on a thread of the store's.
+/// Proof of `@unchecked Sendable`: what changes is atomic, and the program says that its function
+/// may be called on a thread of the store's.
 final class EventHandler: LogStore.Observer, @unchecked Sendable {
   private let function:
     @convention(c) (UnsafePointer<mmlog_event>?, UnsafeMutableRawPointer?) -> Void

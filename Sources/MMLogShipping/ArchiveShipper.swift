@@ -202,15 +202,16 @@ public final class ArchiveShipper: Sendable {
   ///
   /// - Throws: What keeps the directory from being read.
   public func refused() throws(LogError) -> [ArchiveInfo] {
-    try catalog.scan().filter { !$0.state.isUploaded && Self.isRefused($0) }
+    try catalog.scan().filter(Self.isRefused)
   }
 
-  private static func isRefused(_ archive: ArchiveInfo) -> Bool {
-    archive.state.attributes[refusedAttribute] != nil
+  /// Whether a receiver has refused an archive, and none has it.
+  package static func isRefused(_ archive: ArchiveInfo) -> Bool {
+    !archive.state.isUploaded && archive.state.attributes[refusedAttribute] != nil
   }
 
-  /// Ships again what the receiver has refused, after what was wrong is changed, and all that waits.
-  /// Not beside ``start()``.
+  /// Ships again what the receiver has refused, after what was wrong is changed, and all that
+  /// waits. Not beside ``start()``.
   ///
   /// - Returns: How many archives were shipped.
   /// - Throws: What keeps the directory from being read, or the refusals from being taken back.

@@ -119,8 +119,8 @@ int mmlog_membarrier(void);
 // thread itself raises. Async-signal-safe.
 void mmlog_signals_from_elsewhere(void *signals);
 
-// Blocks these for the calling thread, and has its mask as it was again: pthread_sigmask(3). For who
-// forks, one thread at a time.
+// Blocks these for the calling thread, and has its mask as it was again: pthread_sigmask(3). For
+// who forks, one thread at a time.
 void mmlog_block_signals(void);
 void mmlog_unblock_signals(void);
 

@@ -74,18 +74,14 @@ extension Ring {
     UnsafeRawBufferPointer(start: address(ofSegment: index), count: geometry.segmentSize)
   }
 
-  /// Walks over the records of a segment between two offsets.
-  ///
-  /// - Parameter isWhole: Whether there are records up to the end: zeros before it are a loss then,
-  ///   and what stands behind them counts.
+  /// Walks over the records of a segment between two offsets; see ``RecordScanner``.
   func scanner(
     ofSegment index: Int, _ header: SegmentHeader, from offset: Int, to end: Int,
     isWhole: Bool = false
   ) -> RecordScanner {
     RecordScanner(
-      bytes(ofSegment: index).slice(0, end), from: offset,
-      seed: checksumSeed(session: identity.session, generation: header.generation),
-      scansBehindZeros: isWhole, isSealed: isWhole)
+      bytes(ofSegment: index), header, of: identity.session, from: offset, to: end,
+      isWhole: isWhole)
   }
 
   /// How records stand in a segment.

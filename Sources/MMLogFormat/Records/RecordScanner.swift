@@ -121,8 +121,7 @@ package struct RecordScanner {
   /// Where the next record begins, or would.
   package private(set) var offset: Int
 
-  /// Walks over the records of a segment that its own process has, which lacks nothing before its
-  /// first zero word.
+  /// Walks over the records of a segment that its own process has.
   ///
   /// - Parameters:
   ///   - segment: All of the segment.
@@ -130,13 +129,16 @@ package struct RecordScanner {
   ///   - session: Whose it is.
   ///   - offset: Where to begin.
   ///   - end: Where the records end at the latest; before `offset`, there are none.
+  ///   - isWhole: Whether there are records up to the end: zeros before it are a loss then, and what
+  ///     stands behind them counts. Else nothing is behind the first zero word.
   package init(
     _ segment: UnsafeRawBufferPointer, _ header: SegmentHeader, of session: SessionID,
-    from offset: Int, to end: Int
+    from offset: Int, to end: Int, isWhole: Bool = false
   ) {
     self.init(
       segment.slice(0, end), from: offset,
-      seed: checksumSeed(session: session, generation: header.generation), scansBehindZeros: false)
+      seed: checksumSeed(session: session, generation: header.generation),
+      scansBehindZeros: isWhole, isSealed: isWhole)
   }
 
   /// - Parameters:

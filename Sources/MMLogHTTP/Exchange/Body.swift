@@ -59,8 +59,8 @@ extension HTTPLog.Exchange {
   /// Where that is below the store's `archiveLevel`, bodies are flight records: they stay in the
   /// ring, and are captured when somebody asks for it, or when the process dies.
   ///
-  /// JSON is redacted as it comes, and a form at its end. Of other types, only size and hash are recorded,
-  /// unless ``HTTPLog/Options/contentTypes`` names them.
+  /// JSON is redacted as it comes, and a form at its end. Of other types, only size and hash are
+  /// recorded, unless ``HTTPLog/Options/contentTypes`` names them.
   ///
   /// - Parameters:
   ///   - message: Which message it is of.

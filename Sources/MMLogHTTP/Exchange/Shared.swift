@@ -131,8 +131,7 @@ extension HTTPLog {
       var text = text
       return text.withUTF8 { bytes in
         let capacity = min(Redactor.capacity(for: bytes.count), max(longestURL, 16))
-        return withUnsafeTemporaryAllocation(byteCount: capacity, alignment: 1) { memory in
-          var output = RedactedOutput(memory)
+        return RedactedOutput.with(capacity: capacity) { output in
           redactor.append(UnsafeRawBufferPointer(bytes), kind, to: &output)
           return body(output.bytes)
         }
@@ -160,8 +159,7 @@ extension HTTPLog {
       if value.utf8.count <= limit { return value }
       var value = value
       return value.withUTF8 { bytes in
-        withUnsafeTemporaryAllocation(byteCount: limit, alignment: 1) { memory in
-          var output = RedactedOutput(memory)
+        RedactedOutput.with(capacity: limit) { output in
           if let start = bytes.baseAddress { output.append(start, bytes.count) }
           output.markCut()
           return String(decoding: output.bytes, as: UTF8.self)

@@ -12,6 +12,17 @@ struct RedactedOutput: ~Copyable {
   /// Writes into memory that is the caller's, and outlives it.
   init(_ memory: UnsafeMutableRawBufferPointer) { self.memory = memory }
 
+  /// Gives `body` memory for so many bytes, which is gone behind it.
+  @inline(__always)
+  static func with<Result>(
+    capacity: Int, _ body: (inout RedactedOutput) -> Result
+  ) -> Result {
+    withUnsafeTemporaryAllocation(byteCount: capacity, alignment: 1) { memory in
+      var output = RedactedOutput(memory)
+      return body(&output)
+    }
+  }
+
   /// What was written.
   var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: memory[..<count]) }
 

@@ -172,7 +172,10 @@ extension Redactor {
       value.withUTF8 { bytes in
         if let start = bytes.baseAddress { hash.combine(start, bytes.count) }
       }
-      return Self.text(capacity: 32) { $0.append(hash: hash.value) }
+      return RedactedOutput.with(capacity: 32) { output in
+        output.append(hash: hash.value)
+        return String(decoding: output.bytes, as: UTF8.self)
+      }
     }
   }
 
@@ -181,9 +184,7 @@ extension Redactor {
   /// - Complexity: O(bytes); allocates.
   public func redacted(json: [UInt8]) -> [UInt8] {
     json.withUnsafeBytes { bytes in
-      let capacity = Self.capacity(for: bytes.count)
-      return withUnsafeTemporaryAllocation(byteCount: capacity, alignment: 1) { memory in
-        var output = RedactedOutput(memory)
+      RedactedOutput.with(capacity: Self.capacity(for: bytes.count)) { output in
         var redaction = JSONRedaction(compiled)
         redaction.append(bytes, to: &output)
         redaction.finish(to: &output)
@@ -195,9 +196,7 @@ extension Redactor {
   private func redacted(_ text: String, _ kind: PairRedaction.Kind) -> String {
     var text = text
     return text.withUTF8 { bytes in
-      let capacity = Self.capacity(for: bytes.count)
-      return withUnsafeTemporaryAllocation(byteCount: capacity, alignment: 1) { memory in
-        var output = RedactedOutput(memory)
+      RedactedOutput.with(capacity: Self.capacity(for: bytes.count)) { output in
         compiled.append(UnsafeRawBufferPointer(bytes), kind, to: &output)
         return String(decoding: output.bytes, as: UTF8.self)
       }
@@ -206,16 +205,6 @@ extension Redactor {
 
   /// Room for a text and what stands in the place of its values: a hash for each `=1&`, at worst.
   static func capacity(for count: Int) -> Int { 8 * count + 64 }
-
-  private static func text(
-    capacity: Int, _ write: (inout RedactedOutput) -> Void
-  ) -> String {
-    String(unsafeUninitializedCapacity: capacity) { memory in
-      var output = RedactedOutput(UnsafeMutableRawBufferPointer(memory))
-      write(&output)
-      return output.count
-    }
-  }
 }
 
 extension Redactor.Compiled {

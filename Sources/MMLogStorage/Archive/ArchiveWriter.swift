@@ -445,12 +445,11 @@ package final class ArchiveWriter {
 
   private func write(_ batch: Batch) throws(SystemError) {
     if isTorn { try dropTornEnd() }
-    isTorn = true
     do throws(SystemError) { try file.write(all: batch.bytes, at: end) } catch {
+      isTorn = true
       try? dropTornEnd()
       throw error
     }
-    isTorn = false
     unsynced.add(batch.bytes)
     TestPoint.reach(.archiveFrameWritten)
     end += batch.bytes.count

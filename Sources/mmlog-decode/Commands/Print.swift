@@ -34,7 +34,8 @@ extension Command {
     description: [
       "Prints what is logged from now on.",
       """
-      It goes on across rotation and in new processes, until interrupted or until --until, in the order in which \
+      It goes on across rotation and in new processes, until interrupted or until --until, \
+      in the order in which \
       log calls of this machine followed one another. A file that is replaced by another one of \
       its name is opened anew.
       """,

@@ -7,7 +7,8 @@ import MMLogSystem
 ///
 /// The program is `$MMLOG_PAGER`, `$PAGER`, or less, with `$LESS` or `FRSX`: it ends at once where
 /// all fits on the screen, keeps colors, and cuts no line of its own accord. An empty one, or cat,
-/// is none, and so is one that is not there. Standard error goes through it, too, or it would be written across the page.
+/// is none, and so is one that is not there. Standard error goes through it, too, or it would be
+/// written across the page.
 extension Arguments {
   /// Runs `body` with its output in a pager, if there is to be one.
   func paging(

@@ -47,9 +47,7 @@ extension Command {
   /// What is noted on whole archives; nil if none was sent or refused.
   private static func archives(of directory: String) throws -> (text: String, isWhole: Bool)? {
     let archives = try Catalog(of: directory, store: nil).scan().filter(\.isSealed)
-    let refused = archives.filter {
-      !$0.state.isUploaded && $0.state.attributes[ArchiveShipper.refusedAttribute] != nil
-    }
+    let refused = archives.filter(ArchiveShipper.isRefused)
     let sent = archives.count { $0.state.isUploaded }
     if sent == 0, refused.isEmpty { return nil }
     var line = "\(sent) archives sent whole, \(archives.count - sent - refused.count) wait"

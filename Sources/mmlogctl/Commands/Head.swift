@@ -26,17 +26,18 @@ extension Command {
     ]
   ) { arguments, output in
     let files = LogFiles(arguments.inputs(try arguments.paths()))
-    for error in files.unreadableWithKeys { complain(error.message) }
+    let unreadable = files.unreadableWithKeys
+    for error in unreadable { complain(error.message) }
     let heads = try files.heads()
     for head in heads { try output.append("\(head)\n".escapedControls) }
     if heads.isEmpty {
       // Of what cannot be read, that is not known.
-      if files.unreadableWithKeys.isEmpty {
+      if unreadable.isEmpty {
         complain(
           "no archive there has chained frames: LogStore.Configuration.hashChain has them so")
       }
       return .nothingReadable
     }
-    return files.unreadableWithKeys.isEmpty ? .success : .corruptionOrLoss
+    return unreadable.isEmpty ? .success : .corruptionOrLoss
   }
 }

@@ -9,9 +9,7 @@ extension Arguments {
   /// The limits; nil if none is given.
   func retention() throws(UsageError) -> Retention? {
     if !retentionOptions.contains(where: { isSet($0) }) { return nil }
-    var unlimited = Retention.unlimited
-    unlimited.crashes = Retention().crashes
-    return try retention(unlimited)
+    return try retention(.unlimited)
   }
 }
 
