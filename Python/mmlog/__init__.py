@@ -45,6 +45,15 @@ def _level(number):
     return DEBUG if number >= logging.DEBUG else TRACE
 
 
+def _own_level(level):
+    """A level of mmlog's; in place of one of logging's, whose numbers begin with 10, that of mmlog for it."""
+    if TRACE <= level <= _OFF:
+        return level
+    if level >= logging.DEBUG:
+        return _level(level)
+    raise ValueError(f"{level} is no level: take one of mmlog's, such as mmlog.ERROR, or of logging's")
+
+
 def _bytes(text):
     """Text as bytes. What is no character, such as half of one from a file's name, becomes a question mark."""
     return text.encode("utf-8", "replace")
@@ -107,7 +116,7 @@ class Store:
             name=_text(name),
             ring_directory=None if ring_directory is None else os.fsencode(ring_directory),
             ring_size=ring_size,
-            level=level,
+            level=_own_level(level),
             full_ring=policies.index(full_ring),
             full_ring_wait_ms=max(1, round(full_ring_wait * 1000)),
             rotation_size=rotation_size,
@@ -143,8 +152,11 @@ class Store:
         return library.mmlog_lost_records(self._open)
 
     def set_level(self, level, pattern="*"):
-        """Sets the lowest level that loggers record whose names match a pattern with * and ?."""
-        library.mmlog_set_levels(self._open, _text(pattern), level)
+        """Sets the lowest level that loggers record whose names match a pattern with * and ?.
+
+        The level is one of mmlog's, such as mmlog.ERROR, or of logging's, such as logging.ERROR.
+        """
+        library.mmlog_set_levels(self._open, _text(pattern), _own_level(level))
 
     def logger(self, label):
         """The logger of a label in C, for Handler; None if the store is closed."""

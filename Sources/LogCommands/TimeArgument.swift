@@ -41,9 +41,12 @@ extension Arguments {
   }
 }
 
-/// Whether a text is a date as it should be, but for its year.
+/// Whether a text is a date or a number of seconds as it should be, but for the year that it is in.
 private func isOutOfRange(_ text: String, _ zone: LogTimeZone, _ now: Timestamp) -> Bool {
   func isTime(_ text: String) -> Bool { timeArgument(text, zone: zone, now: now) != nil }
+  if text.hasPrefix("@"), text.count > 1, !isTime(text) {
+    return text.dropFirst().allSatisfy { $0.isASCII && $0.isNumber }
+  }
   let year = text.prefix { $0.isASCII && $0.isNumber }
   return year.count == 4 && !isTime(text) && isTime("2000" + text.dropFirst(4))
 }

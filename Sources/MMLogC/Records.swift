@@ -135,6 +135,7 @@ extension mmlog_field {
   }
 
   fileprivate var bytes: UnsafeRawBufferPointer {
-    UnsafeRawBufferPointer(start: value.text, count: length)
+    // A length of more than half of all addresses is an error of the caller's.
+    UnsafeRawBufferPointer(start: value.text, count: value.text == nil ? 0 : max(0, length))
   }
 }

@@ -29,6 +29,8 @@ package struct Refusal: Error, Sendable {
   package var offset: Int?
   /// After how many seconds the request may succeed.
   package var retryAfter: Int?
+  /// The receiver's file that it is about, for the receiver's log alone.
+  package private(set) var path: String?
 
   package init(
     _ status: Status, _ sentence: String, corruption: [Corruption] = [], offset: Int? = nil,
@@ -38,7 +40,7 @@ package struct Refusal: Error, Sendable {
     (self.offset, self.retryAfter) = (offset, retryAfter)
   }
 
-  /// What the system refused. What a client cannot change names no path.
+  /// What the system refused. A client is not told where: it cannot change that.
   init(_ error: SystemError) {
     if error.isOutOfSpace {
       self.init(
@@ -51,5 +53,6 @@ package struct Refusal: Error, Sendable {
           + "Its log says where.",
         retryAfter: 60)
     }
+    path = error.path
   }
 }

@@ -108,7 +108,7 @@ public final class ArchiveShipper: Sendable {
   /// another. Not beside ``start()``.
   ///
   /// - Returns: How many were shipped.
-  /// - Throws: What keeps the directory from being read.
+  /// - Throws: What keeps the directory from being read; or an archive, after all others are shipped.
   public func shipAll() async throws(LogError) -> Int {
     let result: Result<Int, LogError> = await withTaskCancellationHandler {
       await withCheckedContinuation { answer in
@@ -177,25 +177,38 @@ public final class ArchiveShipper: Sendable {
   /// Ships what is there, one archive after the other.
   private func pass() throws(LogError) -> Int {
     var count = 0
-    for archive in try waiting() where !isStopped {
+    let (archives, unreadable) = try scan()
+    for archive in archives where !isStopped {
       do throws(LogError) {
         if try ship(archive) { count += 1 }
       } catch  where error.code == .missingArchive || error.code == .changedArchive {
         // A limit has deleted it, or a store goes on with it.
       }
     }
+    if let unreadable { throw unreadable }
     return count
   }
 
   /// The archives that would be shipped now, in their order: sealed, neither shipped nor refused.
   ///
-  /// - Throws: What keeps the directory from being read.
+  /// - Throws: What keeps the directory or an archive from being read.
   public func waiting() throws(LogError) -> [ArchiveInfo] {
-    let archives = try catalog.scan().filter {
+    let (archives, unreadable) = try scan()
+    if let unreadable { throw unreadable }
+    return archives
+  }
+
+  /// The same, and why an archive cannot be read; nil if all can.
+  private func scan() throws(LogError) -> (waiting: [ArchiveInfo], unreadable: LogError?) {
+    var unreadable: LogError?
+    let all = try catalog.scan { error in
+      unreadable = unreadable ?? LogError(error, while: "Reading an archive failed")
+    }
+    let archives = all.filter {
       $0.isSealed && !$0.state.isUploaded && !Self.isRefused($0)
     }
     let crashed = archives.filter { $0.contents?.ending?.isCrash == true }
-    return crashed + archives.filter { $0.contents?.ending?.isCrash != true }
+    return (crashed + archives.filter { $0.contents?.ending?.isCrash != true }, unreadable)
   }
 
   /// The archives that the receiver has refused, by their names.

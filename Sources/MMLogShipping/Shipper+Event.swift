@@ -27,7 +27,8 @@ extension Shipper {
     case changedBatch(String)
     /// Dead processes' rings were recovered.
     case recovered(sessions: [SessionID])
-    /// The shipper cannot work at the moment; it tries again. Once for each reason.
+    /// The shipper cannot work at the moment, or cannot read an archive; it tries again. Once for
+    /// each reason.
     case failed(error: LogError)
     /// Another shipper of the same name is at work: this one waits until it ends.
     case waitingForAnother
@@ -47,6 +48,9 @@ extension Shipper {
     public internal(set) var retried = 0
     /// Records that were dropped on the way.
     public internal(set) var dropped = 0
+    /// Gaps that were reported: what was gone or corrupted before it was shipped. Of some nobody
+    /// knows how many records they had.
+    public internal(set) var gaps = 0
     /// Records that are known to be gone before they were shipped, and of which level; those of
     /// unknown level are in ``missed`` only.
     public internal(set) var missed = 0
@@ -80,6 +84,7 @@ extension Shipper {
       add("refused_total", "counter", "Records that were refused and put aside.", "\(refused)")
       add("retries_total", "counter", "Tries that failed and were repeated.", "\(retried)")
       add("dropped_total", "counter", "Records that were dropped on the way.", "\(dropped)")
+      add("gaps_total", "counter", "Gaps: what was gone or corrupted before.", "\(gaps)")
       add("missed_total", "counter", "Records that were gone before.", "\(missed)")
       add("waiting_rows", "gauge", "Archived rows that are to be shipped.", "\(waiting)")
       let seconds = Double(lag.nanoseconds) / 1e9

@@ -31,6 +31,7 @@ extension Shipper {
     try explaining("Searching for archives failed") { () throws(SystemError) in
       try queue.scan(everything: true)
     }
+    if let error = queue.unreadable.min(by: { $0.key < $1.key })?.value { throw error }
     var found: [Waiting] = []
     for (id, session) in queue.sessions.sorted(by: { $0.key.description < $1.key.description }) {
       let records = try session.countRecords()

@@ -1,4 +1,5 @@
 public import MMLogReader
+import MMLogStorage
 import MMLogSystem
 
 /// Ships the records of a directory to a destination: each session's in order, at least once, and
@@ -91,7 +92,7 @@ public final class Shipper: Sendable {
   /// it returns soon.
   ///
   /// - Returns: Whether everything is acknowledged; false: the task was canceled, or ``cancel()``
-  ///   was called.
+  ///   was called, or an archive cannot be read, see ``Event/failed(error:)``.
   /// - Throws: What keeps it from working, such as a directory that is not there, or another shipper
   ///   for the same consumer.
   public func shipAll() async throws(LogError) -> Bool { try await run { $0.runOnce() } }
@@ -122,6 +123,25 @@ public final class Shipper: Sendable {
       control.stop()
     }
     return try result.get()
+  }
+
+  /// Removes the consumer: what it has acknowledged is noted no longer, and no archive waits for it.
+  /// Whoever ships as it again begins with the first archive. Does nothing while another shipper is
+  /// at work for it, or what the receiver has refused is aside.
+  ///
+  /// - Throws: What keeps the directory from being changed.
+  package func forget() throws(LogError) {
+    let (name, path) = (consumer, directory)
+    let directory = try explaining("Opening the directory failed") { () throws(SystemError) in
+      try Directory.open(path)
+    }
+    let refused: [RefusedRecords.Entry]
+    do throws(SystemError) {
+      refused = try RefusedRecords.read(of: name, in: directory).entries
+    } catch {
+      throw LogError(error, while: "Reading what was refused failed")
+    }
+    if refused.isEmpty { try ConsumerFile.remove(name, in: directory) }
   }
 
   private func makeWork(isOnce: Bool) -> ShippingWork {

@@ -21,8 +21,8 @@ import MMLogSystem
 /// anew, so logrotate(8) may rotate it, too. The directory is made if it is missing.
 ///
 /// The file is appended to, some lines with each write(2), so several processes may share it.
-/// Limits are checked when something is written. A write that a full disk cuts is ended with a line
-/// end, and its last record is written again.
+/// Limits are checked when something is written, and are of what all of them have written. A write
+/// that a full disk cuts is ended with a line end, and its records are written again.
 public struct TextFile: LogTap.Output {
   /// The file and its directory.
   private final class Open {
@@ -104,7 +104,6 @@ public struct TextFile: LogTap.Output {
       try open.file.writeFully(bytes)
     }
     isCut = false
-    open.size += bytes.count
   }
 
   // MARK: - Rotation
@@ -112,7 +111,10 @@ public struct TextFile: LogTap.Output {
   /// Opens the file, and rotates it if that is due.
   private mutating func prepare() throws {
     // By the path: the directory may have been moved away, too.
-    if let open, (try? File.status(ofPath: path))?.inode != open.inode { self.open = nil }
+    if let open {
+      let status = try? File.status(ofPath: path)
+      if let status, status.inode == open.inode { open.size = status.size } else { self.open = nil }
+    }
     try openFile()
     guard let open, open.size > 0,
       open.timer.reason(rotation, size: open.size, now: .now) != nil

@@ -101,7 +101,9 @@ final class Server: @unchecked Sendable {
 
   func report(_ refusal: Refusal, _ client: String) {
     let name = client.isEmpty ? "an unknown client" : client
-    command.report("refused a request of \(name): \(refusal.status.rawValue) \(refusal.sentence)")
+    let place = refusal.path.map { " (\($0))" } ?? ""
+    command.report(
+      "refused a request of \(name): \(refusal.status.rawValue) \(refusal.sentence)\(place)")
   }
 }
 

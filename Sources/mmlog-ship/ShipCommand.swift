@@ -38,11 +38,15 @@ extension Command {
         "mmlog-ship schema clickhouse | curl --data-binary @- http://localhost:8123/"),
     ],
     exitStatuses: [
-      (.success, "All was sent, or the program was asked to end."),
+      (
+        .success,
+        "All was sent; or the program, which would have gone on for ever, was asked to end."
+      ),
       (
         .corruptionOrLoss,
-        "Something was not sent: refused by a destination, deleted before, or a destination does not "
-          + "answer; or another error."
+        "Something was not sent: refused by a destination, deleted or corrupted before, in a file "
+          + "that cannot be read, or a signal came before the end of --once and the like; or another "
+          + "error."
       ),
       (.usage, "The command line or the configuration file is wrong."),
       (.nothingReadable, "None of the directories could be read."),
@@ -80,7 +84,8 @@ extension Option {
       + "it is left to that one.")
   static let session = Option(
     "session", value: "ID", repeatable: true,
-    "Only sessions whose id begins so. What is sent is noted apart from everything else.")
+    "Only sessions whose id begins so. What is sent is noted apart from everything else, until all "
+      + "of it is sent.")
   static let crashed = Option("crashed", "Only sessions that crashed; what is sent is noted apart.")
   static let check = Option(
     "check",

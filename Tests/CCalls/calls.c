@@ -112,7 +112,8 @@ void ccalls_log_fields(mmlog_logger *log) {
       mmlog_field_int("int", -1),         mmlog_field_uint("uint", UINT64_MAX), mmlog_field_double("double", 0.5),
       mmlog_field_bool("bool", true),     mmlog_field_text("text", "someone"),  mmlog_field_text("null", NULL),
       mmlog_field_bytes("part", "abc", 2), mmlog_field_private("private"),      mmlog_field_hash("hash", "secret"),
-      mmlog_field_hash("again", "secret"), mmlog_field_int(NULL, 7)};
+      mmlog_field_hash("again", "secret"), mmlog_field_int(NULL, 7),        mmlog_field_bytes("long", "abc", SIZE_MAX),
+      mmlog_field_bytes("none", NULL, 3)};
   mmlog_log_fields(log, MMLOG_ERROR, fields, sizeof fields / sizeof *fields, "%s with fields", "message");
 }
 

@@ -190,6 +190,7 @@ import Testing
       (["--since", "@", "x"], "@"), (["--since", "3 parsecs ago", "x"], "parsecs"),
       (["--since", "lately", "x"], "'lately' is not a value of '--since'"),
       (["--since", "2300-01-01", "x"], "is no time of a record"),
+      (["--since", "@99999999999", "x"], "is no time of a record"),
       (["--until", "9999-12-31T00:00Z", "x"], "is no time of a record"),
       (["--since", "2300-02-30", "x"], "is not a value of '--since'"),
       (["--since", "2025-02-30", "x"], "2025-02-30"), (["--until", "-15x", "x"], "-15x"),

@@ -95,7 +95,13 @@ class HandlerTests(Case):
             log.info("below")
             store.set_level(mmlog.DEBUG, "db.*")
             log.debug("above")
-        self.assertEqual([record["body"] for record in records(self.directory)], ["above"])
+            store.set_level(logging.ERROR, "db.*")
+            log.warning("below that of logging")
+            log.error("above that of logging")
+            for wrong in [0, 9, -1]:
+                self.assertRaises(ValueError, store.set_level, wrong)
+        found = [record["body"] for record in records(self.directory)]
+        self.assertEqual(found, ["above", "above that of logging"])
 
     def test_a_configuration_opens_and_closes_a_store(self):
         import logging.config

@@ -93,7 +93,7 @@ struct StatementTests {
       fields.map(\.name)
         == [
           "int", "uint", "double", "bool", "text", "null", "part", "private", "hash", "again",
-          "(null)",
+          "(null)", "long", "none",
         ])
     let shown = fields.map { "\($0.value)" }
     let texts = ["someone", "(null)", "ab"].map { "string(\(Array($0.utf8)))" }
@@ -101,6 +101,8 @@ struct StatementTests {
       Array(shown.prefix(8))
         == ["int(-1)", "uint(\(UInt64.max))", "double(0.5)", "bool(true)"] + texts + ["redacted"])
     #expect(shown[8].hasPrefix("hash(") && shown[8] == shown[9])
+    // What cannot be the length of a text is none.
+    #expect(shown.suffix(2) == ["string([])", "string([])"])
   }
 
   @Test("a statement below the level evaluates nothing, and levels change at run time")

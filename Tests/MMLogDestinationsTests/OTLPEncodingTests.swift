@@ -62,4 +62,37 @@ import Testing
     #expect(spans[0].trace == spans[1].trace && spans[0].trace.count == 32)
     #expect(spans.allSatisfy { $0.nanoseconds >= 0 && $0.scope == "orders.matching" })
   }
+
+  /// Two records that begin spans, and two that end them.
+  private func twoSpans() throws -> TestBatch {
+    try TestBatch { log, _ in
+      let outer = log.begin("outer")
+      log.begin("inner", in: outer).end()
+      outer.end()
+    }
+  }
+
+  @Test("spans that are refused are found by halving, and logs are sent once")
+  func refusedSpans() async throws {
+    // Logs; all spans, those of the first two records have none; both of the others, one, the other.
+    let answers = [200, 400, 400, 413, 200].map { PlannedAnswer(status: $0) }
+    let server = try TestReceiver(answers)
+    let answer = try await OTLPDestination(url: server.url).send(twoSpans().batch)
+    #expect(answer.refused.map(\.index) == [2] && answer.refusedUnnamed == 0)
+    #expect(answer.refused.first?.reason.hasPrefix("its span: ") == true)
+    let requests = try server.requests
+    #expect(requests.map(\.path) == ["/v1/logs"] + Array(repeating: "/v1/traces", count: 4))
+    // A receiver that drops repeats takes each.
+    #expect(Set(requests.dropFirst().map { $0.headers["idempotency-key"] }).count == 4)
+  }
+
+  @Test("spans that an answer refuses without naming them count as refused")
+  func unnamedSpans() async throws {
+    // partial_success { rejected_spans: 1, error_message: "no" }
+    let partial = PlannedAnswer(body: Data([0x0A, 6, 0x08, 1, 0x12, 2, 0x6E, 0x6F]))
+    let server = try TestReceiver([PlannedAnswer(), partial])
+    let answer = try await OTLPDestination(url: server.url).send(twoSpans().batch)
+    #expect(answer.refused.isEmpty && answer.refusedUnnamed == 1)
+    #expect(answer.reason == "spans: no")
+  }
 }

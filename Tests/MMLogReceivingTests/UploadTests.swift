@@ -405,6 +405,15 @@ import Testing
     #expect(try upload.finish().outcome == .stored)
   }
 
+  @Test("an archive whose name is longer than a file's name can be is not there")
+  func longName() throws {
+    let long = String(repeating: "a", count: 250)
+    let name = "\(long)-20261121T091500Z-\(String(repeating: "0", count: 32))-000001.mmlog"
+    guard case .nothing = try Sending().archives.holding(of: name, client: "anyone") else {
+      throw Failure("something is there")
+    }
+  }
+
   @Test("a client that says too little, or too much, is refused")
   func wrongSizes() throws {
     let sending = try Sending()
@@ -416,6 +425,10 @@ import Testing
       #expect(refusal?.status == .badRequest)
       #expect(sending.files == [])
     }
+    let part = refusal {
+      try sending.send(archive[...], as: "x", ["content-range": "bytes 0-99/\(size)"])
+    }
+    #expect(part?.status == .badRequest && part?.sentence.hasPrefix("More bytes") == true)
     let few = refusal {
       try sending.send(archive[..<900], as: "x", ["content-range": "bytes 0-\(size - 1)/\(size)"])
     }
@@ -433,7 +446,9 @@ import Testing
           var outcome: Receipt.Outcome?
           ForcedFault.force(call, errno: 5, onCall: number + 1, under: path)
           do { outcome = try sending.send(archive[...], as: "x").outcome } catch {
-            #expect(error is Refusal, "\(call) \(number): \(error)")
+            let refusal = error as? Refusal
+            #expect(refusal?.path?.hasPrefix(path) == true, "\(call) \(number): \(error)")
+            #expect(refusal?.sentence.contains(path) == false)
           }
           ForcedFault.clear(under: path)
           if outcome == nil {

@@ -1,5 +1,6 @@
 import Foundation
 import MMLog
+import MMLogFormat
 import MMLogReader
 import MMLogShipping
 import MMLogStorage
@@ -76,7 +77,8 @@ import Testing
     try await logArchives(11...30, test)
     let name = try #require(try test.folder.names(ending: "-000002.mmlog").first)
     try FileManager.default.removeItem(atPath: test.folder(name))
-    try await test.ship(to: receiver)
+    let shipper = try await test.ship(to: receiver)
+    #expect(shipper.statistics.gaps == 1 && shipper.statistics.missed == 0)
     #expect(receiver.messages == records(1...10) + records(21...30))
     #expect(receiver.gaps.map(\.archives) == [2...2] && receiver.gaps[0].count == nil)
   }
@@ -89,6 +91,78 @@ import Testing
     let receiver = Receiver()
     try await test.ship(to: receiver)
     #expect(receiver.messages == records(21...30) && receiver.gaps.isEmpty)
+  }
+
+  @Test("an archive that cannot be read now is no gap: its session waits, and others go on")
+  func unreadableForNow() async throws {
+    let test = try ShippedStore()
+    let receiver = Receiver()
+    try await logArchives(1...30, test)
+    try await test.store.close()
+    let second = test.folder(try #require(try test.folder.names(ending: "-000002.mmlog").first))
+    // As of a newer version.
+    try overwrite(second, at: FileHeaderLayout.version, with: 9)
+    let other = try LogStore(directory: test.folder.path, name: "other")
+    other.logger(label: "other").info("another session")
+    try await other.close()
+    let shipper = try test.shipper(to: receiver)
+    let events = shipper.events
+    #expect(try await shipper.shipAll() == false)
+    #expect(receiver.messages == ["another session"] && receiver.gaps.isEmpty)
+    #expect(throws: LogError.self) { try shipper.waiting() }
+    for await event in events {
+      guard case .failed(let error) = event else { continue }
+      #expect(error.code == .newerFormat && error.path == second)
+      break
+    }
+    try overwrite(second, at: FileHeaderLayout.version, with: 2)
+    try await test.ship(to: receiver)
+    #expect(receiver.messages == ["another session"] + records(1...30) && receiver.gaps.isEmpty)
+  }
+
+  @Test("what a session has acknowledged is known also after its archive could not be read")
+  func forgottenMeanwhile() async throws {
+    let test = try ShippedStore()
+    let receiver = Receiver()
+    try await logArchives(1...10, test)
+    try await test.store.close()
+    try await test.ship(to: receiver)
+    let first = test.folder(try #require(try test.folder.names(ending: "-000001.mmlog").first))
+    try overwrite(first, at: FileHeaderLayout.version, with: 9)
+    let other = try LogStore(directory: test.folder.path, name: "other")
+    other.logger(label: "other").info("another session")
+    try await other.close()
+    #expect(try await test.shipper(to: receiver).shipAll() == false)
+    try overwrite(first, at: FileHeaderLayout.version, with: 2)
+    try await test.ship(to: receiver)
+    #expect(receiver.messages == records(1...10) + ["another session"])
+  }
+
+  private func overwrite(_ path: String, at offset: Int, with byte: UInt8) throws {
+    let file = try FileHandle(forUpdating: URL(filePath: path))
+    try file.seek(toOffset: UInt64(offset))
+    try file.write(contentsOf: [byte])
+  }
+
+  @Test("of a session that has ended, nothing counts as unsent when all is acknowledged")
+  func nothingUnsent() async throws {
+    let test = try ShippedStore()
+    let receiver = Receiver()
+    try test.log(1...20)
+    try await test.ship(to: receiver)
+    func isUnsent() throws -> Bool {
+      let archives = try Catalog(of: test.folder.path, store: nil).scan()
+      let last = try #require(archives.last)
+      return try UnsentArchives(in: Directory.open(test.folder.path))
+        .contains(last.session, last.number)
+    }
+    #expect(try isUnsent(), "more may come in the open archive")
+    try await test.store.close()
+    try await test.ship(to: receiver)
+    #expect(try !isUnsent())
+    try await test.ship(to: receiver)
+    #expect(receiver.messages == records(1...20))
+    #expect(try Reconciliation(of: test.folder.path, consumer: "test").problems == [])
   }
 
   @Test("an archive that is deleted while its batch is on its way may have been sent")

@@ -122,4 +122,20 @@ import Testing
     #expect(try problems(test, received: 300) == [])
     #expect(try await test.shipper(to: receiver).retryRefused().acknowledged == 0)
   }
+
+  @Test("what is refused again without a name stays aside, and counts", arguments: [1, 4])
+  func refusedAgainUnnamed(count: Int) async throws {
+    let test = try ShippedStore()
+    try test.log(1...20)
+    let refusing = Receiver { delivery, _ in
+      LogBatch.Answer(refused: (0..<count).map { .init(index: $0, reason: "no") })
+    }
+    try await test.ship(to: refusing)
+    let unnamed = Receiver { _, _ in LogBatch.Answer(refusedUnnamed: 1, reason: "full") }
+    let results = try await test.shipper(to: unnamed).retryRefused()
+    #expect(results.acknowledged == count - 1 && results.refused + results.missing == 1)
+    let aside = try RefusedRecords.read(of: "test", in: Directory.open(test.folder.path))
+    #expect(aside.entries.reduce(0) { $0 + $1.count } == 1)
+    #expect(try problems(test, received: 19) == [])
+  }
 }

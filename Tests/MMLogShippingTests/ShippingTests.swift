@@ -103,6 +103,25 @@ import Testing
     }
     try await test.ship(to: receiver) { $0.maximumRecords = 500 }
     #expect(receiver.messages == records(1...1000))
+    // 63 pieces of the first batch, and those that were made after a while to try more.
+    #expect(receiver.tryCount - receiver.deliveries.count < 63 + 10)
+    #expect(receiver.deliveries.count < 170)
+  }
+
+  @Test("a single record that is too large leaves batches as they were")
+  func oneTooLarge() async throws {
+    let test = try ShippedStore()
+    let long = String(repeating: "x", count: 20_000)
+    try test.log(1...500)
+    test.log.info("\(long)")
+    try test.log(501...2000)
+    let receiver = Receiver { delivery, _ in
+      if delivery.messages.contains(long) { throw DeliveryError.tooLarge("too large") }
+      return .accepted
+    }
+    let shipper = try await test.ship(to: receiver) { $0.maximumRecords = 100 }
+    #expect(receiver.messages == records(1...2000) && shipper.statistics.refused == 1)
+    #expect(receiver.deliveries.suffix(10).dropLast().allSatisfy { $0.messages.count == 100 })
   }
 
   @Test("what somebody has to act on is reported once, and goes on then")

@@ -13,7 +13,9 @@ enum JSONText {
   static func append(pretty text: String, indentedBy prefix: String, to output: inout TextBuffer) {
     let isJSON = ["{", "["].contains { text.drop { $0.isWhitespace }.hasPrefix($0) }
     let shown = isJSON ? pretty(text) : text
-    for line in shown.split(separator: "\n", omittingEmptySubsequences: false) {
+    // A line end of two characters is one `Character`.
+    let lines = shown.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
+    for line in lines {
       output.append(text: prefix)
       output.append(String(line), .plain)
       output.append("\n")

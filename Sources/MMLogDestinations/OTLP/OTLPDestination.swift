@@ -7,7 +7,8 @@ import MMLogSystem
 /// in protocol buffers. See the specification "OTLP/HTTP".
 ///
 /// What the receiver refuses of a request that it took (`partial_success`) is counted; it does not
-/// say which records these are.
+/// say which records these are. A record whose span is refused counts as refused, though the
+/// receiver has it as a log.
 package final class OTLPDestination: LogDestination {
   private let receiver: Receiver
   private let url: String
@@ -34,14 +35,8 @@ package final class OTLPDestination: LogDestination {
   }
 
   package func send(_ batch: LogBatch) async throws -> LogBatch.Answer {
-    if let known = state.withLock({ $0.taken }), known.id == batch.id {
-      try await sendSpans(of: batch)
-      return known.answer
-    }
-    let response = try await post(encodeLogs(of: batch), to: "\(url)/v1/logs", batch)
-    let answer = OTLPAnswer(logs: response).answer
-    state.withLock { $0.taken = (batch.id, answer) }
-    try await sendSpans(of: batch)
+    var answer = try await sendLogs(of: batch)
+    if sendsSpans { try await sendSpans(of: batch, 0..<batch.count, &answer) }
     return answer
   }
 
@@ -50,18 +45,45 @@ package final class OTLPDestination: LogDestination {
     _ = try await post(TextBuffer(), to: "\(url)/v1/logs", nil)
   }
 
-  private func sendSpans(of batch: LogBatch) async throws {
-    guard sendsSpans else { return }
-    let spans = encodeSpans(of: batch)
+  private func sendLogs(of batch: LogBatch) async throws -> LogBatch.Answer {
+    if let known = state.withLock({ $0.taken }), known.id == batch.id { return known.answer }
+    let response = try await post(encodeLogs(of: batch), to: "\(url)/v1/logs", batch.id)
+    let answer = OTLPAnswer(response).answer
+    state.withLock { $0.taken = (batch.id, answer) }
+    return answer
+  }
+
+  /// Sends the spans that end in some of the records. The receiver has the logs: of spans that it
+  /// refuses, it is found here which, and the logs are not sent again.
+  private func sendSpans(
+    of batch: LogBatch, _ range: Range<Int>, _ answer: inout LogBatch.Answer
+  ) async throws {
+    let spans = encodeSpans(of: batch, range)
     if spans.isEmpty { return }
-    _ = try await post(spans, to: "\(url)/v1/traces", batch)
+    let isWhole = range.count == batch.count
+    let id = isWhole ? batch.id : "\(batch.id)-\(range.lowerBound)-\(range.upperBound)"
+    do {
+      let refused = OTLPAnswer(try await post(spans, to: "\(url)/v1/traces", id)).answer
+      if refused.refusedUnnamed == 0 { return }
+      answer.refusedUnnamed = min(answer.refusedUnnamed + refused.refusedUnnamed, batch.count)
+      if answer.reason.isEmpty { answer.reason = "spans: \(refused.reason)" }
+    } catch let error as DeliveryError where error.remedy == .halve || error.remedy == .makeSmaller
+    {
+      guard range.count > 1 else {
+        answer.refused.append(.init(index: range.lowerBound, reason: "its span: \(error.message)"))
+        return
+      }
+      let middle = range.lowerBound + range.count / 2
+      try await sendSpans(of: batch, range.lowerBound..<middle, &answer)
+      try await sendSpans(of: batch, middle..<range.upperBound, &answer)
+    }
   }
 
   private func post(
-    _ body: consuming TextBuffer, to url: String, _ batch: LogBatch?
+    _ body: consuming TextBuffer, to url: String, _ id: String?
   ) async throws -> HTTPResponse {
     var headers = [(name: "Content-Type", value: "application/x-protobuf")]
-    if let batch { headers.append(("Idempotency-Key", batch.id)) }
+    if let id { headers.append(("Idempotency-Key", id)) }
     let response = try await receiver.post(body, to: url, headers: headers)
     guard response.isSuccess else {
       throw response.error(from: url, OTLPAnswer.message(ofError: response))
@@ -79,10 +101,14 @@ package final class OTLPDestination: LogDestination {
     return output
   }
 
-  private func encodeSpans(of batch: LogBatch) -> TextBuffer {
+  private func encodeSpans(of batch: LogBatch, _ range: Range<Int>) -> TextBuffer {
     var output = TextBuffer()
     state.withLock { state in
-      batch.forEach { state.spans.append($0, to: &output) }
+      var index = 0
+      batch.forEach {
+        if range.contains(index) { state.spans.append($0, to: &output) }
+        index += 1
+      }
       state.spans.end(&output)
     }
     return output
@@ -133,8 +159,9 @@ extension TextBuffer {
 struct OTLPAnswer {
   let answer: LogBatch.Answer
 
-  /// Reads an `ExportLogsServiceResponse`. What is none says nothing: the status was a success.
-  init(logs response: HTTPResponse) {
+  /// Reads an `ExportLogsServiceResponse` or an `ExportTraceServiceResponse`, which have the same
+  /// fields. What is none says nothing: the status was a success.
+  init(_ response: HTTPResponse) {
     var refused: Int64 = 0
     var message = ""
     var reader = ProtobufReader(response.body[...])

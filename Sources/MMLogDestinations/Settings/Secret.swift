@@ -26,7 +26,8 @@ package struct Secret: Hashable, Sendable, CustomStringConvertible {
     do throws(SystemError) { text = try Self.text(ofFile: path, maximum: Self.maximum) } catch {
       throw SettingError("cannot read the secret in '\(path)': \(error)")
     }
-    let lines = text.split(separator: "\n", omittingEmptySubsequences: true)
+    // A line end of two characters is one `Character`.
+    let lines = text.split { $0 == "\n" || $0 == "\r\n" }
     guard lines.count == 1, let line = lines.first, text.utf8.count < Self.maximum,
       line.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
     else {

@@ -92,6 +92,15 @@ package final class ArchiveQueue {
     }
   }
 
+  /// Why an archive of a session, as far as its name says, cannot be read now, and may be later;
+  /// nil if there is none. Of a corrupted file nothing more is to come.
+  package func error(of session: SessionID) -> LogError? {
+    unreadable.first { name, error in
+      error.code != .corruptedFile && error.code != .foreignFile
+        && FileNames.Archive(fileName: name)?.session == session
+    }?.value
+  }
+
   /// Forgets a session of which nothing is left.
   package func forget(_ session: SessionID) { sessions[session] = nil }
 }
@@ -184,6 +193,8 @@ package final class QueuedArchive {
   package let number: UInt32
   package private(set) var frames: [Frame] = []
   package private(set) var isClosed = false
+  /// Whether it says how its session ended.
+  private(set) var hasEnding = false
   private let file: QueuedFile
   private let index: Int
   private let folder: String
@@ -195,9 +206,10 @@ package final class QueuedArchive {
   }
 
   func learn(_ archive: ArchiveFile) {
-    for frame in archive.frames[min(known, archive.frames.count)...]
-    where frame.header.type == .records {
+    for frame in archive.frames[min(known, archive.frames.count)...] {
       let header = frame.header
+      if header.type == .sessionEnd { hasEnding = true }
+      guard header.type == .records else { continue }
       frames.append(
         Frame(
           ordinal: header.ordinal, rows: header.summary.count,

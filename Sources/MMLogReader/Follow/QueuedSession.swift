@@ -117,6 +117,9 @@ package final class QueuedSession {
   /// Whether its last archive is complete.
   package var isClosed: Bool { archives.last?.isClosed ?? false }
 
+  /// Whether its last archive is complete, and says how the session ended: nothing will follow.
+  package var hasEnded: Bool { isClosed && archives.last?.hasEnding == true }
+
   /// When it logged last, as far as its frames say.
   package var lastTime: Timestamp {
     archives.reduce(identity.startTime) { time, archive in

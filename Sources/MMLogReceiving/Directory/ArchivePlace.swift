@@ -36,9 +36,15 @@ struct ArchivePlace: Equatable, Sendable {
       .joined(separator: "%2F")
   }
 
+  /// NAME_MAX of Linux.
+  private static let longestFileName = 255
+
   /// The file name that a client calls an archive by: the last part of what it says, if that is a
-  /// name as stores give them.
+  /// name as stores give them, and no longer than a file's name can be.
   static func archive(named name: String) -> FileNames.Archive? {
-    name.split(separator: "/").last.flatMap { FileNames.Archive(fileName: String($0)) }
+    guard let last = name.split(separator: "/").last, last.utf8.count <= longestFileName else {
+      return nil
+    }
+    return FileNames.Archive(fileName: String(last))
   }
 }

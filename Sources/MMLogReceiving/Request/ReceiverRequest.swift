@@ -27,6 +27,9 @@ package struct ReceiverRequest: Equatable, Sendable {
   /// How large the whole archive is; nil if the client does not say.
   package var archiveSize: Int? { range?.total ?? length }
 
+  /// Where in the archive what follows ends; nil if the client does not say.
+  package var end: Int? { range.map { $0.first + $0.count } ?? length }
+
   /// Reads the header of a request.
   ///
   /// - Parameters:

@@ -66,7 +66,7 @@ package final class Upload {
   }
 
   private func take(_ bytes: UnsafeRawBufferPointer) throws {
-    if size + bytes.count > request.archiveSize ?? size + bytes.count {
+    if let end = request.end, size + bytes.count > end {
       throw Refusal(.badRequest, "More bytes came than the request says.")
     }
     try archives.checkSize(size + bytes.count)

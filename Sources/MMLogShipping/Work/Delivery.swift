@@ -17,8 +17,12 @@ final class Delivery {
   private let destination: any LogDestination
   private let configuration: Shipper.Configuration
   private let control: ShipperControl
-  /// What batches are limited to: less than configured once the receiver has found one too large.
+  /// What batches are limited to: half of what the receiver has found too large, and twice as much
+  /// after so many that it has taken, up to what is configured.
   private(set) var limits: (records: Int, bytes: Int)
+  private static let takenUntilGrowth = 64
+  /// How many batches the receiver has taken since the limits changed.
+  private var takenCount = 0
   private var isBlocked = false
   private var records: TokenBucket?
   private var bytes: TokenBucket?
@@ -28,7 +32,7 @@ final class Delivery {
     _ control: ShipperControl
   ) {
     (self.destination, self.configuration, self.control) = (destination, configuration, control)
-    limits = (configuration.maximumRecords, configuration.maximumBytes)
+    limits = Self.limits(configuration)
     records = configuration.recordsPerSecond.map { TokenBucket(perSecond: $0) }
     bytes = configuration.bytesPerSecond.map { TokenBucket(perSecond: $0) }
   }
@@ -44,13 +48,14 @@ final class Delivery {
       do {
         guard let answer = try sendOnce(batch) else { return .stopped }
         noteWorks()
+        growLimits()
         return .accepted(checked(answer, batch))
       } catch {
         if control.isStopping { return .stopped }
         switch error.remedy {
         case .halve: return .refused(reason: error.message)
         case .makeSmaller:
-          limits = (max(1, min(limits.records, batch.count) / 2), max(1024, limits.bytes / 2))
+          shrinkLimits(below: batch)
           return .refused(reason: error.message)
         case .tryAgain(let retryAfter):
           let failed = RetryRule.Attempt(count: attempt, retryAfter: retryAfter, error: error)
@@ -104,6 +109,32 @@ final class Delivery {
             + "\(checked.refusedUnnamed) are counted"))
     }
     return checked
+  }
+
+  private static func limits(
+    _ configuration: Shipper.Configuration
+  ) -> (records: Int, bytes: Int) {
+    (configuration.maximumRecords, configuration.maximumBytes)
+  }
+
+  /// A single record that is too large was what made the batches around it too large, too.
+  private func shrinkLimits(below batch: LogBatch) {
+    takenCount = 0
+    if batch.count <= 1 {
+      limits = Self.limits(configuration)
+      return
+    }
+    // Many pieces of one batch may be too large.
+    limits.records = min(limits.records, batch.count / 2)
+    limits.bytes = min(limits.bytes, max(1024, batch.bytes / 2))
+  }
+
+  private func growLimits() {
+    let largest = Self.limits(configuration)
+    takenCount += 1
+    guard limits < largest, takenCount >= Self.takenUntilGrowth else { return }
+    limits = (min(largest.records, limits.records * 2), min(largest.bytes, limits.bytes * 2))
+    takenCount = 0
   }
 
   private func noteWorks() {

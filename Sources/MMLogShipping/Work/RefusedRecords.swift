@@ -173,12 +173,7 @@ extension ShippingWork {
         index += 1
       }
     }
-    if answer.refusedUnnamed > 0 {
-      entries.append(
-        RefusedRecords.Entry(
-          time: .now, batch: id, record: "\(batch.session.id).*", reason: answer.reason,
-          content: "\(answer.refusedUnnamed)"))
-    }
+    if answer.refusedUnnamed > 0 { entries.append(entry(ofUnnamedIn: answer, batch, id)) }
     try explaining("Putting aside what was refused failed") { () throws(SystemError) in
       try RefusedRecords.append(entries, of: consumer, in: Directory.open(path))
     }
@@ -188,5 +183,14 @@ extension ShippingWork {
       .refused(
         batch: id, count: count, reason: answer.refused.first?.reason ?? answer.reason))
     return count
+  }
+
+  /// What stands for the records of a batch that the receiver has refused without naming them.
+  func entry(
+    ofUnnamedIn answer: LogBatch.Answer, _ batch: FormedBatch, _ id: String
+  ) -> RefusedRecords.Entry {
+    RefusedRecords.Entry(
+      time: .now, batch: id, record: "\(batch.session.id).*", reason: answer.reason,
+      content: "\(answer.refusedUnnamed)")
   }
 }

@@ -243,7 +243,7 @@ extension ShippingWork {
     guard let first = numbers.min(), let last = numbers.max() else { return }
     // What can be read still is read; what is followed by more is found when that is read.
     if queued?.archives.contains(where: { $0.isReadable && $0.number >= first }) == true { return }
-    if queue.sessionsWithRing.contains(session) { return }
+    if queue.sessionsWithRing.contains(session) || queue.error(of: session) != nil { return }
     let to = FormedBatch.Progress(next: .init(archive: last &+ 1), isEnded: true)
     let note = deletedNotes[.init(session, last)]
     let identity = queued?.identity ?? SessionIdentity(unknown: session, note)
@@ -337,6 +337,7 @@ extension ShippingWork {
       statistics.bytes += bytes
       statistics.refused += refused
       statistics.dropped += batch.dropped
+      statistics.gaps += batch.gaps.count
       statistics.missed += batch.gaps.reduce(0) { $0 + Int(clamping: $1.count ?? 0) }
       for gap in batch.gaps {
         for (level, count) in gap.levels {

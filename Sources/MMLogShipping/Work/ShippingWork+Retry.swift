@@ -11,7 +11,7 @@ extension Shipper {
     /// How many it has refused again; they stay aside.
     public internal(set) var refused = 0
     /// How many cannot be sent any more, because their archives are gone, or because the receiver
-    /// did not name them when it refused them. They stay aside.
+    /// did not name them when it refused them, now or before. They stay aside.
     public internal(set) var missing = 0
   }
 }
@@ -32,10 +32,12 @@ extension ShippingWork {
       var left = all
       for (session, entries) in Dictionary(grouping: all.filter(\.isNamed), by: \.session) {
         guard let session, let queued = queue.sessions[session] else { continue }
-        let sent = try resend(Set(entries.map(\.recordID)), of: queued, &results)
-        if sent.isEmpty { continue }
-        left.removeAll { $0.isNamed && sent.contains($0.recordID) }
-        try settle(entries.count { sent.contains($0.recordID) }, of: session, left)
+        let resent = try resend(Set(entries.map(\.recordID)), of: queued, &results)
+        if resent.settled.isEmpty { continue }
+        left.removeAll { $0.isNamed && resent.settled.contains($0.recordID) }
+        left += resent.unnamed
+        let count = entries.count { resent.settled.contains($0.recordID) }
+        try settle(count - resent.unnamedCount, of: session, left)
       }
       results.missing = left.reduce(0) { $0 + $1.count } - results.refused
       return .success(results)
@@ -59,13 +61,26 @@ extension ShippingWork {
     }
   }
 
+  /// What came of records that were sent again.
+  private struct Resent {
+    /// Those that need not be sent once more: the receiver has them, but for ``unnamed``.
+    var settled: Set<String> = []
+    /// What stands for those of them that the receiver has refused without naming them.
+    var unnamed: [RefusedRecords.Entry] = []
+
+    var unnamedCount: Int { unnamed.reduce(0) { $0 + $1.count } }
+
+    mutating func add(_ other: Resent) {
+      settled.formUnion(other.settled)
+      unnamed += other.unnamed
+    }
+  }
+
   /// Finds records and sends them.
-  ///
-  /// - Returns: Those that are acknowledged.
   private func resend(
     _ ids: Set<String>, of session: QueuedSession, _ results: inout Shipper.RetriedRecords
-  ) throws(LogError) -> Set<String> {
-    var sent: Set<String> = []
+  ) throws(LogError) -> Resent {
+    var sent = Resent()
     var (missing, batch) = (ids, FormedBatch?.none)
     session.goOn(at: nil)
     while !missing.isEmpty, let chunk = try session.nextChunk(atMost: 10_000) {
@@ -84,40 +99,45 @@ extension ShippingWork {
       for record in found { self.take(LogReader.Records(record), into: &new) }
       batch = new
       if new.count >= delivery.limits.records || missing.isEmpty {
-        sent.formUnion(resend(new.records, of: new, &results))
+        sent.add(resend(new.records, of: new, &results))
         batch = nil
       }
     }
-    if let batch { sent.formUnion(resend(batch.records, of: batch, &results)) }
+    if let batch { sent.add(resend(batch.records, of: batch, &results)) }
     session.rest()
     return sent
   }
 
   private func resend(
     _ records: [LogReader.Records], of batch: FormedBatch, _ results: inout Shipper.RetriedRecords
-  ) -> Set<String> {
-    if records.isEmpty { return [] }
+  ) -> Resent {
+    if records.isEmpty { return Resent() }
     var part = batch
     part.records = records
     part.count = records.reduce(0) { $0 + $1.count }
     let ids = records.compactMap { $0.firstID.map { "\($0)" } }
     let id = ConsumerState.Note.id(of: consumer, records: ids)
     switch delivery.send(part, id: id) {
-    case .stopped: return []
+    case .stopped: return Resent()
+    case .accepted(let answer) where part.count == 1 && answer.refusedUnnamed == 1:
+      results.refused += 1
+      return Resent()
     case .accepted(let answer):
       let refused = Set(
         answer.refused.map(\.index).filter(ids.indices.contains).map { ids[$0] })
-      let accepted = Set(ids).subtracting(refused)
-      results.acknowledged += accepted.count
+      var resent = Resent(settled: Set(ids).subtracting(refused))
+      if answer.refusedUnnamed > 0 { resent.unnamed = [entry(ofUnnamedIn: answer, part, id)] }
+      results.acknowledged += resent.settled.count - answer.refusedUnnamed
       results.refused += refused.count
-      return accepted
+      return resent
     case .refused where records.count == 1:
       results.refused += 1
-      return []
+      return Resent()
     case .refused:
       let middle = records.count / 2
-      let first = resend(Array(records[..<middle]), of: batch, &results)
-      return first.union(resend(Array(records[middle...]), of: batch, &results))
+      var resent = resend(Array(records[..<middle]), of: batch, &results)
+      resent.add(resend(Array(records[middle...]), of: batch, &results))
+      return resent
     }
   }
 }

@@ -26,6 +26,8 @@ final class ShippingWork: @unchecked Sendable {
   /// What flushes wait for: how far each session is to be acknowledged.
   private var flushing: [Int: [SessionID: ConsumerState.Progress]] = [:]
   private var lastFailure: String?
+  /// Why files could not be read at the last scan, by name: each is reported once.
+  private var unreadable: [String: String] = [:]
   private var isWaitingForAnother = false
   private var nextFullScan: UInt64 = 0
   private var nextRecovery: UInt64 = 0
@@ -82,7 +84,9 @@ final class ShippingWork: @unchecked Sendable {
       do throws(LogError) {
         try pass()
         if isWaitingForAnother { throw isAtWork }
-        if unread.isEmpty, !control.orders.withLock({ $0.isSuspended }) { return .success(true) }
+        if unread.isEmpty, !control.orders.withLock({ $0.isSuspended }) {
+          return .success(queue.unreadable.isEmpty)
+        }
         control.wait(since: seen, atMost: pause)
       } catch {
         report(error)
@@ -109,7 +113,7 @@ final class ShippingWork: @unchecked Sendable {
   func close() {
     file = nil
     queue = ArchiveQueue(of: path, filter: configuration.filter, after: LogReader.Cursor())
-    (waitingSince, flushing) = ([:], [:])
+    (waitingSince, flushing, unreadable) = ([:], [:], [:])
   }
 
   // MARK: - One pass
@@ -120,7 +124,10 @@ final class ShippingWork: @unchecked Sendable {
     askForArchiving()
     try scan()
     try readDeleted()
-    if state.batch != nil { try resend() }
+    if let session = state.batch?.session {
+      if let error = queue.error(of: session) { throw error }
+      try resend()
+    }
     try takeInDeleted()
     noteFlushes()
     while !control.isStopping, !control.orders.withLock({ $0.isSuspended }), let session = next() {
@@ -131,7 +138,7 @@ final class ShippingWork: @unchecked Sendable {
       guard try ship(session) else { break }
       if Clock.monotonic() >= nextScan { break }
     }
-    endSessions()
+    try endSessions()
     answerFlushes()
     noteStatistics()
   }
@@ -234,6 +241,12 @@ final class ShippingWork: @unchecked Sendable {
       }
     }
     if unread.count > 1 { noteCrashed() }
+    for (name, error) in queue.unreadable.sorted(by: { $0.key < $1.key })
+    where unreadable[name] != error.message {
+      control.statistics.withLock { $0.lastError = error.message }
+      control.send(.failed(error: error))
+    }
+    unreadable = queue.unreadable.mapValues(\.message)
   }
 
   private func noteCrashed() {
@@ -245,8 +258,10 @@ final class ShippingWork: @unchecked Sendable {
     }
   }
 
+  /// The sessions that have something to be shipped. One of which an archive cannot be read waits:
+  /// what follows would go ahead of it.
   private var unread: [SessionID] {
-    queue.sessions.filter { $0.value.unread.rows > 0 }.map(\.key)
+    queue.sessions.filter { $0.value.unread.rows > 0 && queue.error(of: $0.key) == nil }.map(\.key)
   }
 
   /// The session whose records are to be shipped next, if one's are due: those that crashed first,
@@ -264,7 +279,7 @@ final class ShippingWork: @unchecked Sendable {
 
   private func isDue(_ session: QueuedSession, _ now: UInt64) -> Bool {
     let unread = session.unread
-    if unread.rows == 0 { return false }
+    if unread.rows == 0 || queue.error(of: session.identity.session) != nil { return false }
     if isOnce || unread.hasClosed || !flushing.isEmpty { return true }
     let id = session.identity.session
     if unread.rows >= configuration.maximumRecords || unread.bytes >= configuration.maximumBytes
@@ -345,16 +360,25 @@ final class ShippingWork: @unchecked Sendable {
 
   // MARK: - The end of sessions
 
-  /// Gives back what reading took of sessions that have nothing more to ship.
-  private func endSessions() {
+  /// Gives back what reading took of sessions that have nothing more to ship, and notes that those
+  /// which have ended are shipped whole.
+  private func endSessions() throws(LogError) {
+    var isNews = false
     for (id, session) in queue.sessions where session.unread.rows == 0 {
+      if session.hasEnded, state.batch == nil, state.cursor.sessions[id]?.isEnded != true,
+        queue.error(of: id) == nil
+      {
+        session.noteEnd()
+        (state.cursor.sessions[id], isNews) = (session.given, true)
+      }
       if !queue.sessionsWithRing.contains(id), session.isReading { session.rest() }
       if session.archives.isEmpty { queue.forget(id) }
     }
+    if isNews { try note(isSafe: false) }
     // A session of which nothing is left need not be known any longer.
     let gone = state.cursor.sessions.keys.filter {
       queue.sessions[$0] == nil && !queue.sessionsWithRing.contains($0)
-        && state.batch?.session != $0 && doubtful?.session != $0
+        && state.batch?.session != $0 && doubtful?.session != $0 && queue.error(of: $0) == nil
     }
     if gone.isEmpty || !deletedNotes.isEmpty { return }
     for session in gone {

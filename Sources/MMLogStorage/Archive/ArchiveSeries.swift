@@ -213,9 +213,10 @@ package final class ArchiveSeries {
     }
     try note(number, SessionStateLayout.allFrames)
     leave(closing)
+    // It is complete, and is not closed again, though its name may not be safe yet.
+    defer { report(.closed(path: closing.path, reason)) }
     try syncNames()
     TestPoint.reach(.archiveClosed)
-    report(.closed(path: closing.path, reason))
   }
 
   /// Makes everything that was written safe from a power cut.

@@ -68,13 +68,14 @@ private struct Send {
   }
 
   /// Routes to some of the records have cursors of their own: the usual one would pass over what
-  /// is not selected.
+  /// is not selected. They are there until all of the selection is sent, so that one who was
+  /// interrupted goes on when the same is asked for again.
   private static func selected(
     _ routes: [Plan.Route], _ arguments: Arguments
   ) throws -> [Plan.Route] {
     guard isSelection(arguments) else { return routes }
     let (prefixes, onlyCrashed) = (arguments.values(of: .session), arguments.isSet(.crashed))
-    return try routes.compactMap { route in
+    let selected: [Plan.Route] = try routes.compactMap { route in
       guard !route.target.settings.url.takesArchives else {
         throw UsageError(
           "--session, --since, --until and --crashed are for destinations of records")
@@ -89,15 +90,24 @@ private struct Send {
         if sessions.isEmpty { return nil }
         target.shipping.filter.sessions = sessions.map(\.session.id.description)
       }
-      target.name = String("\(target.name.prefix(40)).\(Self.name(target.shipping.filter))")
+      target.name = String("\(target.name.prefix(40)).\(Self.name(arguments))")
       return Plan.Route(directory: route.directory, rings: route.rings, target: target)
     }
+    if selected.isEmpty, !prefixes.isEmpty {
+      throw UsageError(
+        "there is no such session; 'mmlog-decode sessions DIR' lists those that there are")
+    }
+    return selected
   }
 
-  /// Names what a filter selects of sessions and times.
-  private static func name(_ filter: LogReader.Filter) -> String {
-    let times = [filter.since.map { "since \($0)" }, filter.until.map { "until \($0)" }]
-    return hash(filter.sessions + times.compactMap(\.self))
+  /// Names what is asked for.
+  private static func name(_ arguments: Arguments) -> String {
+    let times = [
+      arguments.value(of: .since).map { "since \($0)" },
+      arguments.value(of: .until).map { "until \($0)" },
+    ]
+    let crashed = arguments.isSet(.crashed) ? ["crashed"] : []
+    return hash(arguments.values(of: .session) + times.compactMap(\.self) + crashed)
   }
 
   /// Names a selection: FNV-1a.
@@ -135,6 +145,7 @@ private struct Send {
     }
     while true {
       if let all = answer.wait(atMost: 20_000_000) {
+        if all, isSelection { for route in routes { route.forget() } }
         return all && !routes.contains(where: \.hasLost) ? .success : .corruptionOrLoss
       }
       if Signals.wait(nanoseconds: 1) != nil {

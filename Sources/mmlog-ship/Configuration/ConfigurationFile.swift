@@ -57,9 +57,9 @@ struct ConfigurationFile {
 
   /// Reads the text of a file.
   init(text: String, path: String) throws(SettingError) {
-    let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+    // A line end of two characters is one `Character`.
+    let lines = text.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
     for (index, line) in lines.enumerated() {
-      let line = line.last == "\r" ? line.dropLast() : line
       guard let start = line.firstIndex(where: { !$0.isWhitespace }) else { continue }
       let content = line[start...]
       if content.first == "#" || content.first == ";" { continue }

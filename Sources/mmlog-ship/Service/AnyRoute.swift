@@ -141,9 +141,15 @@ struct AnyRoute: Sendable {
   /// Whether something was not sent that should have been.
   var hasLost: Bool {
     switch kind {
-    case .records(let shipper): shipper.statistics.refused > 0 || shipper.statistics.missed > 0
+    case .records(let shipper): shipper.statistics.refused > 0 || shipper.statistics.gaps > 0
     case .archives(let shipper, _): (try? shipper.refused().isEmpty) != true
     }
+  }
+
+  /// Removes the note of what was sent, unless something that was refused waits for another try.
+  func forget() {
+    guard case .records(let shipper) = kind else { return }
+    do throws(LogError) { try shipper.forget() } catch { Command.complain("\(name): \(error)") }
   }
 
   /// Numbers of records; nil of what sends archives.

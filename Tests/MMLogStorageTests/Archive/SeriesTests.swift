@@ -116,6 +116,19 @@ import Testing
       try series.sync()
     }
 
+    @Test("an archive that is complete is reported, though its name is not safe yet")
+    func anArchiveWhoseNameIsNotSafeIsReported() throws {
+      let series = try series()
+      var closed = 0
+      series.report = { if case .closed = $0 { closed += 1 } }
+      try append([1], to: series)
+      ForcedFault.force(.fsync, errno: EIO, under: fixture.folder.path)
+      #expect(throws: SystemError.self) { try series.close(dictionary: fixture.dictionary.bytes) }
+      #expect(try closed == 1 && archives().allSatisfy(\.isClosed))
+      try series.sync()
+      #expect(closed == 1)
+    }
+
     @Test(
       "an archive that cannot be begun leaves nothing", arguments: [SystemCall.openat, .pwrite])
     func anArchiveThatCannotBeBegunLeavesNothing(
