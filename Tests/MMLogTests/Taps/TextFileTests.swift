@@ -50,19 +50,15 @@ struct TextFileTests {
   func sharedSize() throws {
     let folder = TemporaryDirectory()
     let path = folder("log.txt")
-    let test = try TestStore {
-      $0.taps = [LogTap(TextFile(path, rotation: .init(size: 4 << 10, age: nil)))]
-    }
-    test.log.info("first")
-    try test.store.flush(.archive)
+    var file = TextFile(path, rotation: .init(size: 4 << 10, age: nil))
+    try file.write(missing: 1)
     let other = try FileHandle(forWritingTo: URL(filePath: path))
     try other.seekToEnd()
     try other.write(contentsOf: Data((String(repeating: "x", count: 5 << 10) + "\n").utf8))
-    test.log.info("second")
-    try test.store.close()
+    try file.write(missing: 2)
     let names = try files(folder, "log")
     #expect(names.count == 2)
-    #expect(String(decoding: try folder.bytes("log.txt"), as: UTF8.self).contains("second"))
+    #expect(try folder.bytes("log.txt").count < 1000)
   }
 
   @Test("a file goes on after a restart, until it is as old as it may be")
