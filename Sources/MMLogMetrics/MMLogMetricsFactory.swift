@@ -24,7 +24,8 @@
     private let store: LogStore
     private let log: Logger
     private let level: Logger.Level
-    // Who asks for a metric again is given the same one.
+    // Who asks for a metric again is given the same one. One without a place is not remembered: names
+    // may be anybody's, and there is no end of them.
     private let counters = Mutex<[String: Count]>([:])
     private let gauges = Mutex<[String: Gauge]>([:])
 
@@ -43,7 +44,7 @@
       label: String, dimensions: [(String, String)]
     ) -> any CounterHandler {
       let name = Self.name(label, dimensions)
-      return counters.withLock { $0.value(of: name) { Count(store.slot(name, of: Int64.self)) } }
+      return counters.withLock { $0.metric(of: name, in: store, Count.init) }
     }
 
     /// A meter. Called by swift-metrics.
@@ -77,7 +78,7 @@
 
     private func gauge(_ label: String, _ dimensions: [(String, String)]) -> Gauge {
       let name = Self.name(label, dimensions)
-      return gauges.withLock { $0.value(of: name) { Gauge(store.slot(name, of: Double.self)) } }
+      return gauges.withLock { $0.metric(of: name, in: store, Gauge.init) }
     }
 
     private func distribution(
@@ -168,13 +169,16 @@
     }
   }
 
-  extension Dictionary {
-    /// The value of a key, made if there is none.
-    fileprivate mutating func value(of key: Key, _ make: () -> Value) -> Value {
-      if let value = self[key] { return value }
-      let value = make()
-      self[key] = value
-      return value
+  extension Dictionary where Key == String {
+    /// The metric of a name, made if it is not known.
+    fileprivate mutating func metric<Number: StateSlotValue>(
+      of name: String, in store: LogStore, _ make: (LogStore.StateSlot<Number>) -> Value
+    ) -> Value {
+      if let known = self[name] { return known }
+      let slot = store.slot(name, of: Number.self)
+      let metric = make(slot)
+      if slot.hasPlace { self[name] = metric }
+      return metric
     }
   }
 #endif

@@ -45,6 +45,20 @@
       try store.close()
     }
 
+    @Test("a metric that has a place is the same one each time, and no other is remembered")
+    func withoutPlace() throws {
+      let store = try LogStore(directory: folder.path, name: "metrics")
+      let metrics = MMLogMetricsFactory(store: store)
+      func isSame(_ name: String) -> Bool {
+        metrics.makeCounter(label: name, dimensions: [])
+          === metrics.makeCounter(label: name, dimensions: [])
+      }
+      // As many as there are slots.
+      for number in 0..<128 { #expect(isSame("number \(number)")) }
+      #expect(!isSame("one more") && isSame("number 0"))
+      try store.close()
+    }
+
     @Test("values of recorders and timers are records, with their dimensions as fields")
     func records() throws {
       let store = try LogStore(directory: folder.path, name: "metrics")

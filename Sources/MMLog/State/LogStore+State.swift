@@ -50,6 +50,9 @@ extension LogStore {
 
     init(_ state: StateTable.Pointer) { place = StateSlotPlace(state) }
 
+    /// Whether what is stored is kept.
+    package var hasPlace: Bool { place.state != mmlog_state_of_nobody() }
+
     /// What all slots of the name share, as C has it.
     package var state: UnsafeMutablePointer<mmlog_state> { place.state }
 
