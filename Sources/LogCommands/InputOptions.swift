@@ -23,7 +23,10 @@ extension Arguments {
       return paths
     }
     let directory = CurrentProcess.variable("MMLOG_DIR") ?? ""
-    if directory.isEmpty { throw UsageError("PATH is missing; name one, or set MMLOG_DIR") }
+    if directory.isEmpty {
+      let place = others > 0 ? operands.last.map { " behind '\($0)'" } ?? "" : ""
+      throw UsageError("PATH is missing\(place); name one, or set MMLOG_DIR")
+    }
     return [directory]
   }
 
@@ -33,9 +36,13 @@ extension Arguments {
     if paths.contains("-") {
       throw UsageError("\(command.name) needs directories or rings, not '-'; name one")
     }
-    // What is named twice is meant once.
-    var seen: Set<String> = []
-    return paths.filter { seen.insert($0).inserted }
+    // What is named twice is meant once, however it is spelled.
+    var (names, files) = (Set<String>(), Set<FileStatus.Identity>())
+    return paths.filter { path in
+      let isNew = names.insert(path).inserted
+      guard isNew, let status = try? File.status(ofPath: path) else { return isNew }
+      return files.insert(status.identity).inserted
+    }
   }
 
   /// What these paths stand for.

@@ -2,6 +2,7 @@ import MMLogAnalysis
 import MMLogFormat
 public import MMLogReader
 import MMLogStorage
+import MMLogSystem
 
 /// One page for a browser on everything that was read: what happened when, at which level, in which
 /// session, how sessions ended, what was lost or corrupted, which call sites logged most, and the
@@ -228,7 +229,7 @@ public struct LogReport {
     for (number, session) in sessions.enumerated() { numbers[session.session.id] = number }
     output.appendList(shown) { output, span in
       let outcome = LogSpans.Outcome.allCases.firstIndex(of: span.outcome) ?? 0
-      let length = span.duration.map { "\(Double($0.wholeNanoseconds) / 1e6)" } ?? "null"
+      let length = span.duration.map { "\(Double($0.nanoseconds) / 1e6)" } ?? "null"
       output.append(
         text: "[\(numbers[span.session] ?? 0),\(inMilliseconds(span.start)),\(length),\(outcome)")
       let ids = [span.number, span.parent].map { $0.map(LogReader.Span.text) ?? "" }

@@ -28,6 +28,7 @@ struct ReportRecords {
   }
 
   private struct Chunk {
+    let first: UInt64
     let count: Int
     let bytes: [UInt8]
   }
@@ -62,7 +63,7 @@ struct ReportRecords {
   private mutating func close(_ lane: Int) {
     guard lanes[lane].open.count > 0 else { return }
     let open = lanes[lane].open
-    lanes[lane].chunks.append(Chunk(count: open.count, bytes: open.encoded))
+    lanes[lane].chunks.append(Chunk(first: open.first, count: open.count, bytes: open.encoded))
     lanes[lane].open = OpenChunk()
     while isTooMuch { dropOldest() }
   }
@@ -73,8 +74,10 @@ struct ReportRecords {
   }
 
   private mutating func dropOldest() {
-    let severe = lanes[1].count > Self.maximum / 4 || lanes[0].chunks.isEmpty
-    _ = lanes[severe ? 1 : 0].chunks.popFirst()
+    let first = lanes.map { $0.chunks.first?.first ?? .max }
+    // Those of its quarter stay, however old they are.
+    let isSevere = first[1] < first[0] && lanes[1].count > Self.maximum / 4 || first[0] == .max
+    _ = lanes[isSevere ? 1 : 0].chunks.popFirst()
   }
 }
 
@@ -85,6 +88,8 @@ struct ReportRecords {
 /// An object, so that no record has it copied.
 private final class OpenChunk {
   private(set) var count = 0
+  /// The first record's number.
+  private(set) var first: UInt64 = 0
   private var columns = (0..<10).map { _ in [UInt8]() }
   private var texts: [UInt8] = []
   private var text = TextBuffer()
@@ -99,6 +104,7 @@ private final class OpenChunk {
   func add(
     _ record: LogReader.Record, _ references: ReportRecords.References, _ ordinal: UInt64
   ) {
+    if count == 0 { first = ordinal }
     let time = record.time.nanosecondsSince1970
     let millisecond = time.flooredQuotient(by: 1_000_000)
     put(ordinal - lastOrdinal, 0)

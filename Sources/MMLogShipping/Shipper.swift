@@ -133,7 +133,7 @@ public final class Shipper: Sendable {
   package func forget() throws(LogError) {
     let (name, path) = (consumer, directory)
     let directory = try explaining("Opening the directory failed") { () throws(SystemError) in
-      try Directory.open(path)
+      try Directory.openForItsUser(path)
     }
     let refused: [RefusedRecords.Entry]
     do throws(SystemError) {

@@ -41,9 +41,11 @@ final class Connections: Sendable {
   }
 
   func add(_ descriptor: CInt) -> Connection {
-    let connection = Connection(descriptor)
-    open.withLock { $0[descriptor] = connection }
-    return connection
+    open.withLock { open in
+      let connection = Connection(descriptor)
+      open[descriptor] = connection
+      return connection
+    }
   }
 
   /// To be called before the descriptor is closed.
@@ -63,9 +65,10 @@ final class Connections: Sendable {
 
   /// Ends connections of clients that are too slow. To be called each second.
   func endSlow() {
-    let now = Clock.monotonic()
     open.withLock { open in
-      for connection in open.values where now - connection.since > timeout {
+      // Of connections that began while the lock was waited for, too.
+      let now = Clock.monotonic()
+      for connection in open.values where now &- connection.since > timeout {
         switch connection.phase {
         case .answer: continue
         case .body where connection.received >= minimum:

@@ -34,6 +34,10 @@ final class Exchange {
     let answer: Answer
     do throws(Refusal) {
       guard let path else { throw Refusal(.badRequest, "The request's target is no UTF-8.") }
+      guard count(ofField: "content-length") <= 1 else {
+        // A proxy in front may have taken the other one.
+        throw Refusal(.badRequest, "Content-Length is there more than once.")
+      }
       client = try server.client(field("authorization"), of: path)
       let request = try ReceiverRequest(method: method, path: path, field: field)
       guard let known = try self.answer(request) else { return .YES }
@@ -66,6 +70,22 @@ final class Exchange {
       state = .receiving(upload)
       return nil
     }
+  }
+
+  /// How often a field is in the request's header.
+  private func count(ofField name: String) -> Int {
+    var fields = (name: name, count: 0)
+    withUnsafeMutablePointer(to: &fields) { fields in
+      _ = MHD_get_connection_values(
+        connection, .HEADER_KIND,
+        { context, _, name, _ in
+          let fields = context?.assumingMemoryBound(to: (name: String, count: Int).self)
+          let name = name.flatMap { String(validatingCString: $0)?.lowercased() }
+          if let fields, fields.pointee.name == name { fields.pointee.count += 1 }
+          return .YES
+        }, fields)
+    }
+    return fields.count
   }
 
   /// The value of a field of the request's header.

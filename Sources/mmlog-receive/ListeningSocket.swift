@@ -55,9 +55,10 @@ struct ListeningSocket: ~Copyable {
     let size = socklen_t(MemoryLayout<sockaddr_un>.size)
     let descriptor = try check(socket(AF_UNIX, Self.type, 0), path)
     // What an earlier process left has a name, and nobody takes connections there.
+    // The same is said of a file that is no socket: that one stays.
     let isLeft =
       address.with { connect(descriptor, $0, size) } != 0 && errno == ECONNREFUSED
-    if isLeft { unlink(path) }
+    if isLeft, Self.isSocket(path) { unlink(path) }
     let listening = try check(socket(AF_UNIX, Self.type, 0), path)
     _ = close(descriptor)
     try check(address.with { bind(listening, $0, size) }, path)
@@ -65,6 +66,11 @@ struct ListeningSocket: ~Copyable {
     try check(chmod(path, 0o660), path)
     try check(listen(listening, Self.backlog), path)
     (self.descriptor, self.path, name, isLocal) = (listening, path, "unix:\(path)", true)
+  }
+
+  private static func isSocket(_ path: String) -> Bool {
+    var status = stat()
+    return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFSOCK
   }
 
   private init(host: String, port: UInt16) throws(SystemError) {

@@ -102,7 +102,7 @@ import Testing
     #expect(lines.count == 2)
     #expect(
       lines[1]
-        == #"curl -X 'PUT' -H 'accept: a'\''b' --data-raw $'{"a":"\\u4f60\u001b"}' -- 'https://h/book'"#
+        == #"curl --globoff -X 'PUT' -H 'accept: a'\''b' --data-raw $'{"a":"\\u4f60\u001b"}' -- 'https://h/book'"#
     )
   }
 

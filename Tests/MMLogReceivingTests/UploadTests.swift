@@ -81,11 +81,18 @@ import Testing
     let sending = try Sending()
     let longer = archive + TestLog.sealed(session: 2)
     try sending.send(archive[...], as: name)
+    let folder = sending.folder("received/orders/tokyo")
+    let catalog = Catalog(of: folder, store: nil)
+    let stored = try #require(try catalog.scan().first)
+    try catalog.change(stored.fileName) { $0.pinned = "incident" }
+    try catalog.markUploaded(stored, receipt: "of the beginning")
     #expect(try sending.send(longer[...], as: name).outcome == .extended)
+    let state = try #require(try Catalog(of: folder, store: nil).scan().first).state
+    #expect(state.pinned == "incident" && !state.isUploaded)
     #expect(try sending.folder.bytes("received/orders/tokyo/\(name)") == longer)
     #expect(try sending.send(archive[...], as: name).outcome == .unchanged)
     #expect(try sending.folder.bytes("received/orders/tokyo/\(name)") == longer)
-    #expect(sending.files == ["orders/tokyo/\(name)"])
+    #expect(sending.files.filter { $0.hasSuffix(".mmlog") } == ["orders/tokyo/\(name)"])
   }
 
   @Test("an upload that was cut anywhere goes on there")

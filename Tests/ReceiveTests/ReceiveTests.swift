@@ -170,6 +170,10 @@ import Testing
       #expect(result.ending == .exited(status), "\(arguments): \(result.errors)")
       #expect(result.errors.contains(complaint), "\(result.errors)")
     }
+    let file = folder.put("file", "precious")
+    let refused = try run(program, ["-d", folder("received"), "-l", "unix:\(file)"], in: folder)
+    #expect(refused.ending == .exited(1) && refused.errors.contains("Listening failed"))
+    #expect(try folder.bytes("file") == Array("precious".utf8))
     let receiver = try ReceiverProcess(in: folder)
     let second = try run(program, ["-d", folder("received"), "-l", "127.0.0.1:0"], in: folder)
     #expect(second.ending == .exited(1) && second.errors.contains("has a receiver already"))
@@ -240,6 +244,7 @@ import Testing
       (put("x", "Content-Length: 1073741824", body: ""), 413...413),
       (put("x", "Content-Length: 99999999999999999999", body: ""), 400...413),
       (put("x", "Content-Length: -5", body: ""), 400...400),
+      (put("x", three, "Content-Length: 5", body: "abcde"), 400...400),
       (put("x", three, "Content-Range: bytes 5-7/8"), 409...409),
       (put("x", three, "Content-Encoding: gzip"), 415...415),
       (put(long, body: ""), 400...431),

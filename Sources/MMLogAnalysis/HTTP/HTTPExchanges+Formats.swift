@@ -23,7 +23,7 @@ extension HTTPExchanges {
   package func appendCurl(_ style: Style, to output: inout TextBuffer) {
     for row in rows(style) {
       guard let url = row.url else { continue }
-      var words = ["curl", "-X", Self.quoted(row.method ?? "GET")]
+      var words = ["curl", "--globoff", "-X", Self.quoted(row.method ?? "GET")]
       words += row.request.headers.flatMap { ["-H", Self.quoted("\($0.name): \($0.value)")] }
       if let body = row.request.body { words += ["--data-raw", Self.quoted(body)] }
       words += ["--", Self.quoted(url)]

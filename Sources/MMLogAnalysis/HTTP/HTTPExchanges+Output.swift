@@ -1,5 +1,6 @@
 package import MMLogFormat
 package import MMLogReader
+import MMLogSystem
 
 extension HTTPExchanges {
   /// How exchanges are listed.
@@ -105,7 +106,7 @@ extension HTTPExchanges {
     for row in rows(style) {
       var object = JSONObject()
       object.add("start_time", row.start, &time)
-      object.add("duration_nano", row.duration?.wholeNanoseconds)
+      object.add("duration_nano", row.duration?.nanoseconds)
       object.add("outcome", row.outcome)
       object.add("http.request.method", row.method)
       object.add("url.full", row.url)
@@ -159,7 +160,7 @@ extension HTTPExchanges.Message {
 
 /// With three digits behind the point.
 func milliseconds(_ duration: Duration) -> String {
-  let microseconds = max(0, duration.wholeNanoseconds) / 1000
+  let microseconds = max(0, duration.nanoseconds) / 1000
   let rest = "\(microseconds % 1000)"
   return "\(microseconds / 1000).\(String(repeating: "0", count: 3 - rest.count))\(rest)"
 }

@@ -1,4 +1,5 @@
 package import MMLogReader
+import MMLogSystem
 
 extension HTTPExchanges {
   /// Exchanges of one method and route: a path, in which numbers and the like have a sign in their
@@ -21,7 +22,7 @@ extension HTTPExchanges {
       route.failed += exchange.hasFailed ? 1 : 0
       route.bytes = route.bytes.addingReportingOverflow(exchange.size ?? 0).partialValue
       if let duration = exchange.duration {
-        route.milliseconds.add(Double(duration.wholeNanoseconds) / 1e6)
+        route.milliseconds.add(Double(duration.nanoseconds) / 1e6)
       }
       routes[name] = route
     }
@@ -57,7 +58,7 @@ extension HTTPExchanges {
     for route in routes(all).prefix(style.rows) {
       let percentiles = [0.5, 0.9, 0.99, 1].map { part in
         route.milliseconds.value(at: part).map {
-          milliseconds(.nanoseconds(Int64($0 * 1e6)))
+          milliseconds(.nanoseconds(Int64(clamping: Int128($0 * 1e6))))
         } ?? "-"
       }
       append(

@@ -1,5 +1,6 @@
 package import MMLogFormat
 package import MMLogReader
+import MMLogSystem
 
 extension LogSpans {
   /// How spans are listed.
@@ -82,8 +83,8 @@ extension LogSpans.Span {
   fileprivate func json(_ time: inout TimeFormatter) -> JSONObject {
     var object = JSONObject()
     object.add("start_time", start, &time)
-    object.add("duration_nano", duration?.wholeNanoseconds)
-    object.add("age_nano", age?.wholeNanoseconds)
+    object.add("duration_nano", duration?.nanoseconds)
+    object.add("age_nano", age?.nanoseconds)
     object.add("outcome", outcome.rawValue)
     object.add("span_id", number.map(LogReader.Span.text))
     object.add("parent_span_id", parent.map(LogReader.Span.text))
@@ -93,12 +94,6 @@ extension LogSpans.Span {
     object.add("thread_name", thread)
     object.add("session_id", session.description)
     return object
-  }
-}
-
-extension Duration {
-  package var wholeNanoseconds: Int64 {
-    components.seconds &* 1_000_000_000 &+ components.attoseconds / 1_000_000_000
   }
 }
 

@@ -192,8 +192,10 @@ extension Value {
     }
   }
 
-  /// Nil for what is none; a text may be one.
-  fileprivate var number: Double? {
+  /// Nil for what is none; a text may be one. Infinity, and what is no number, are none.
+  fileprivate var number: Double? { anyNumber.flatMap { $0.isFinite ? $0 : nil } }
+
+  private var anyNumber: Double? {
     switch self {
     case .int(let value): Double(value)
     case .uint(let value): Double(value)

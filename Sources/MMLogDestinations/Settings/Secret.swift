@@ -37,12 +37,12 @@ package struct Secret: Hashable, Sendable, CustomStringConvertible {
     return String(line)
   }
 
-  /// The first `maximum` bytes of a file.
+  /// The first `maximum` bytes of a file, or of what comes through a pipe.
   package static func text(ofFile path: String, maximum: Int) throws(SystemError) -> String {
     let file = try File.openFollowingLinks(path)
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: maximum, alignment: 1)
     defer { buffer.deallocate() }
-    let count = try file.readFully(into: buffer, at: 0)
+    let count = try file.readFully(into: buffer)
     return String(decoding: buffer.prefix(count), as: UTF8.self)
   }
 }

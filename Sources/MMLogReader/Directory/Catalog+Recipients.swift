@@ -58,7 +58,8 @@ extension Catalog {
     let unfinished = name + FileNames.unfinishedSuffix
     let copy = try LockedFile.make(unfinished, in: directory)
     do {
-      try copy.file.set(FileAccess(mode: status.permissions, group: status.group))
+      let others = FileAccess(mode: status.permissions, group: status.group)
+      try copy.file.set(FileAccess.asOf(status) ?? others)
       var writer = ArchiveCopy(for: recipients)
       for archive in archives { try writer.append(archive, to: copy.file) }
       try state.store(of: copy.file, name: name, in: directory)

@@ -59,8 +59,12 @@ package struct RingStatus {
     image = try RingImage(file)
     control = try ControlPage(file, image.fileHeader.areas)
     let identity = image.fileHeader.identity
+    let inode = try? file.status().inode
     processState =
-      isRunning ? ProcessState(of: identity.processID, name: identity.processName) : nil
+      isRunning
+      ? ProcessState(
+        of: identity.processID, name: identity.processName,
+        mapping: inode.map { ($0, "\(identity.session)") }) : nil
   }
 
   private static func open(

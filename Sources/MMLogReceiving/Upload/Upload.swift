@@ -141,6 +141,7 @@ package final class Upload {
     let folder = try archives.openFolder(place)
     var receipt = Receipt(
       outcome: .stored, path: place.path, size: size, checksum: checksum, recordCount: recordCount)
+    var state: ArchiveInfo.State?
     if let old = try Self.open(place.fileName, in: folder) {
       guard let outcome = try outcome(besides: old) else {
         throw Refusal(
@@ -159,8 +160,12 @@ package final class Upload {
       receipt = Receipt(
         outcome: outcome, path: place.path, size: size, checksum: checksum,
         recordCount: recordCount)
+      // A pin holds for what follows, too; a mark of an upload does not.
+      var known = try ArchiveInfo.State(of: old, name: place.fileName, in: folder)
+      (known.uploaded, known.receipt, known.lease) = (nil, nil, nil)
+      state = known
     }
-    try publish(place, in: folder)
+    try publish(place, state, in: folder)
     return receipt
   }
 
@@ -182,8 +187,12 @@ package final class Upload {
   }
 
   /// Makes the archive appear under its name, whole, and safe from a power cut.
-  private func publish(_ place: ArchivePlace, in folder: borrowing Directory) throws {
-    var state = try ArchiveInfo.State(of: file, name: place.fileName, in: folder)
+  ///
+  /// - Parameter known: What is noted about the archive that it takes the place of.
+  private func publish(
+    _ place: ArchivePlace, _ known: ArchiveInfo.State?, in folder: borrowing Directory
+  ) throws {
+    var state = try known ?? ArchiveInfo.State(of: file, name: place.fileName, in: folder)
     _ = state.set(client, for: ReceivedArchives.clientAttribute)
     try state.store(of: file, name: place.fileName, in: folder)
     try file.sync()

@@ -175,7 +175,7 @@ extension ShippingWork {
     }
     if answer.refusedUnnamed > 0 { entries.append(entry(ofUnnamedIn: answer, batch, id)) }
     try explaining("Putting aside what was refused failed") { () throws(SystemError) in
-      try RefusedRecords.append(entries, of: consumer, in: Directory.open(path))
+      try RefusedRecords.append(entries, of: consumer, in: Directory.openForItsUser(path))
     }
     TestPoint.reach(.recordPutAside)
     let count = answer.refused.count + answer.refusedUnnamed

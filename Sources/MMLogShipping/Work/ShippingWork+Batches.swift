@@ -224,7 +224,7 @@ extension ShippingWork {
   func takeInDeleted() throws(LogError) {
     if deletedNotes.isEmpty { return }
     let directory = try explaining("Opening the directory failed") { () throws(SystemError) in
-      try Directory.open(path)
+      try Directory.openForItsUser(path)
     }
     for (session, keys) in Dictionary(grouping: deletedNotes.keys, by: \.session) {
       try takeIn(keys, of: session)

@@ -57,7 +57,8 @@ extension ShippingWork {
     change { $0.balances[session] = balance }
     try note(isSafe: true)
     try explaining("Noting what is put aside failed") { () throws(SystemError) in
-      try RefusedRecords.replace(with: left, of: consumer, in: Directory.open(path))
+      try RefusedRecords.replace(
+        with: left, of: consumer, in: Directory.openForItsUser(path))
     }
   }
 

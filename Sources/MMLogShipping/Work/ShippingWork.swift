@@ -199,7 +199,7 @@ final class ShippingWork: @unchecked Sendable {
 
   private func openDirectory() throws(LogError) -> Directory {
     try explaining("Opening the directory failed") { () throws(SystemError) in
-      try Directory.open(path)
+      try Directory.openForItsUser(path)
     }
   }
 

@@ -41,12 +41,16 @@ public struct LogIdentities: Sendable {
   private static let largestFile = 1 << 20
 
   private static func read(_ path: String) throws(LogError) -> [Identity] {
-    var bytes = try explaining("Reading the identities failed") { () throws(SystemError) in
-      try File.openFollowingLinks(path).bytes(at: 0, count: largestFile)
+    let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: largestFile, alignment: 1)
+    defer {
+      SecretMemory.erase(bytes)
+      bytes.deallocate()
     }
-    defer { bytes.withUnsafeMutableBytes { SecretMemory.erase($0) } }
+    let count = try explaining("Reading the identities failed") { () throws(SystemError) in
+      try File.openFollowingLinks(path).readFully(into: bytes)
+    }
     do {
-      return try Identity.all(in: String(decoding: bytes, as: UTF8.self))
+      return try Identity.all(in: String(decoding: bytes[..<count], as: UTF8.self))
     } catch {
       throw LogError(
         error == .missingLibrary ? .unsupported : .invalidConfiguration,

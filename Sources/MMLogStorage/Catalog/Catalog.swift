@@ -36,8 +36,8 @@ package final class Catalog: @unchecked Sendable {
   package let path: String
   /// Nil: archives of all stores.
   package let store: String?
-  /// What access the files are made with that have what is noted.
-  private let newFiles: FileAccess
+  /// What access the files are made with that have what is noted; nil: as of the directory's user.
+  private let newFiles: FileAccess?
   /// Called after each change of ``totals``, by whoever made it.
   private let totalsChanged: @Sendable () -> Void
   /// Held while files are inspected, which may take long. Those who wait for the directory's lock
@@ -54,10 +54,11 @@ package final class Catalog: @unchecked Sendable {
   ///   - path: The directory. It is opened anew for each operation: what has this path then is what
   ///     counts.
   ///   - store: Whose archives; nil for all.
-  ///   - newFiles: What access the files are made with that have what is noted.
+  ///   - newFiles: What access the files are made with that have what is noted; nil: as of the
+  ///     directory's user.
   ///   - totalsChanged: Called after each change of ``totals``, by whoever made it; no lock is held.
   package init(
-    of path: String, store: String?, newFiles: FileAccess = .ownerOnly,
+    of path: String, store: String?, newFiles: FileAccess? = nil,
     totalsChanged: @escaping @Sendable () -> Void = {}
   ) {
     (self.path, self.store, self.newFiles) = (path, store, newFiles)
@@ -278,7 +279,8 @@ package final class Catalog: @unchecked Sendable {
 
   private func openDirectory() throws(LogError) -> Directory {
     try explaining("Opening the directory of archives failed") { () throws(SystemError) in
-      try Directory.open(path, newFiles: newFiles)
+      if let newFiles { return try Directory.open(path, newFiles: newFiles) }
+      return try Directory.openForItsUser(path)
     }
   }
 

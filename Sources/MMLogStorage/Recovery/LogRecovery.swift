@@ -25,7 +25,7 @@ public enum LogRecovery {
   }
 
   private static func open(_ path: String) throws(LogError) -> Directory {
-    do { return try Directory.open(path) } catch {
+    do { return try Directory.openForItsUser(path) } catch {
       throw LogError(error, while: "Opening the directory failed")
     }
   }

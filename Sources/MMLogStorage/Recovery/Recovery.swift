@@ -33,6 +33,8 @@ package struct Recovery: ~Copyable {
   private let ringName: String
   private let settings: ArchiveSeries.Settings
   private let ring: DeadRing
+  /// What access archives are made with: of those that root recovers for a service, that of its ring.
+  private let newFiles: FileAccess?
   private let fileHeaders: ArchiveHeaders
 
   /// Recovers every ring of `store` in `ringDirectory` whose process is dead.
@@ -128,7 +130,8 @@ package struct Recovery: ~Copyable {
       if let problem = try problem(ofFileHeaderIn: ring.file) {
         throw try putAside(name, problem, ringDirectory)
       }
-      let recovery = try Recovery(name, ring, settings, fileHeaders)
+      let recovery = try Recovery(
+        name, ring, for: FileAccess.asOf(status), settings, fileHeaders)
       let session = try recovery.run(archiveDirectory)
       try removeIfThere(name, ringDirectory)
       TestPoint.reach(.recoveryRingRemoved)
@@ -198,12 +201,13 @@ package struct Recovery: ~Copyable {
   }
 
   private init(
-    _ name: String, _ ring: consuming LockedFile, _ settings: ArchiveSeries.Settings,
-    _ fileHeaders: ArchiveHeaders
+    _ name: String, _ ring: consuming LockedFile, for access: FileAccess?,
+    _ settings: ArchiveSeries.Settings, _ fileHeaders: ArchiveHeaders
   ) throws(LogError) {
     ringName = name
     self.fileHeaders = fileHeaders
     self.ring = try DeadRing(ring)
+    newFiles = access
     var settings = settings
     // What is encrypted in the ring stays so for the same recipients, whoever recovers it.
     if let slot = self.ring.image.keySlots.first { settings.recipients = slot.recipients }
@@ -430,7 +434,7 @@ package struct Recovery: ~Copyable {
       }
     }
     let series = ArchiveSeries(
-      in: try Directory.open(directory.path, newFiles: directory.newFiles),
+      in: try Directory.open(directory.path, newFiles: newFiles ?? directory.newFiles),
       image.fileHeader.identity, settings,
       // Another session's file may have one that is in no name.
       number: max(try newestNumber(directory), archives.last?.fileHeader.number ?? 0),

@@ -44,7 +44,8 @@ enum Trash {
     if try isForeign(directory) { return 0 }
     do throws(SystemError) {
       trash = try directory.openDirectory(folder)
-    } catch  where error.isNotFound {
+    } catch  where error.isNotFound || error.isRefusal {
+      // Another user's: that user empties it.
       return 0
     }
     var (count, failure) = (0, SystemError?.none)

@@ -57,17 +57,26 @@ extension Directory {
     return Directory(adopting: descriptor, path: path, newFiles: newFiles)
   }
 
+  /// Opens a directory to work in it for its user: what root makes there belongs to that user, who
+  /// could else neither read nor delete it.
+  package static func openForItsUser(_ path: String) throws(SystemError) -> Directory {
+    let user = try FileAccess.asOf(open(path).status()).map {
+      FileAccess(mode: FileAccess.ownerOnly.mode, group: nil, owner: $0.owner)
+    }
+    return try open(path, newFiles: user ?? .ownerOnly)
+  }
+
   /// Opens a directory in this one, not a symbolic link to one: openat(2) O_DIRECTORY.
   package func openDirectory(_ name: String) throws(SystemError) -> Directory {
     try checkPath(name, .openat)
     let descriptor = try retrying(.openat, path(of: name)) {
       mmlog_above_standard(openat(self.descriptor, name, Self.flags | O_NOFOLLOW))
     }
-    return Directory(adopting: descriptor, path: path(of: name))
+    return Directory(adopting: descriptor, path: path(of: name), newFiles: newFiles)
   }
 
-  /// Opens a file in the directory: openat(2). One that is made with ``File/OpenOptions/exclusive``
-  /// has the access of ``newFiles``.
+  /// Opens a file in the directory: openat(2). One that is made with ``File/OpenOptions/exclusive``,
+  /// or for another user, has the access of ``newFiles``.
   ///
   /// - Parameter mode: the permissions of a file that is made here, less the process's umask.
   /// - Throws: ELOOP where the name is a symbolic link.
@@ -75,6 +84,12 @@ extension Directory {
     _ name: String, _ options: File.OpenOptions, mode: UInt32 = 0o600
   ) throws(SystemError) -> File {
     try checkPath(name, .openat)
+    // Only what is known to be new is given to another: a name may lead to somebody else's file.
+    if newFiles.owner != nil, options.contains(.create), !options.contains(.exclusive) {
+      do throws(SystemError) {
+        return try openFile(name, options.union(.exclusive), mode: mode)
+      } catch  where error.isAlreadyThere {}
+    }
     let descriptor = try retrying(.openat, path(of: name)) {
       mmlog_above_standard(openat(self.descriptor, name, options.flags, mode))
     }
@@ -135,6 +150,13 @@ extension Directory {
     try checkPath(name, .mkdirat)
     do throws(SystemError) {
       _ = try retrying(.mkdirat, path(of: name)) { mkdirat(descriptor, name, mode) }
+      if let owner = newFiles.owner {
+        let made = try openDirectory(name)
+        // Another one may have come in its place: of what is empty, nobody gets anything.
+        if try made.names().isEmpty {
+          try made.set(FileAccess(mode: mode, group: nil, owner: owner))
+        }
+      }
     } catch let error where error.isAlreadyThere {
       if try status(of: name)?.isDirectory == false {
         throw SystemError(call: .mkdirat, errno: ENOTDIR, path: path(of: name))

@@ -30,6 +30,25 @@ extension File {
     return done
   }
 
+  /// Fills a buffer with what is in a file from its beginning, or comes through a pipe.
+  ///
+  /// - Returns: how many bytes were read: fewer than there is room for at the end.
+  package func readFully(
+    into buffer: UnsafeMutableRawBufferPointer
+  ) throws(SystemError) -> Int {
+    do throws(SystemError) {
+      return try readFully(into: buffer, at: 0)
+    } catch  where error.errno == ESPIPE {}
+    _ = try retrying(.fcntl, path) { fcntl(descriptor, F_SETFL, 0) }
+    var done = 0
+    while done < buffer.count {
+      let count = try read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[done...]))
+      if count == 0 { break }
+      done += count
+    }
+    return done
+  }
+
   /// Reads on from where the last one ended: read(2), for pipes and terminals.
   ///
   /// - Returns: how many bytes were read: maybe fewer than asked for, 0 at the end.

@@ -7,16 +7,27 @@ package struct FileAccess: Equatable, Sendable {
   package let mode: UInt32
   /// The group's number; nil: as the system has it, which is the process's or the directory's.
   package let group: UInt32?
+  /// The user's number; nil: the process's.
+  package let owner: UInt32?
 
-  package init(mode: UInt32, group: UInt32?) {
-    (self.mode, self.group) = (mode, group)
+  package init(mode: UInt32, group: UInt32?, owner: UInt32? = nil) {
+    (self.mode, self.group, self.owner) = (mode, group, owner)
+  }
+
+  /// The access of a file that root makes for the one who has another; nil where the process may not
+  /// give a file away, or would give it to root.
+  package static func asOf(_ status: FileStatus) -> FileAccess? {
+    guard geteuid() == 0, status.owner != 0 else { return nil }
+    return FileAccess(mode: status.permissions, group: status.group, owner: status.owner)
   }
 
   /// For the process's user alone, in the group that the system gives them.
   package static let ownerOnly = FileAccess(mode: 0o600, group: nil)
 
   /// For a directory of such files: whoever may read these may list and enter it.
-  var ofDirectory: FileAccess { FileAccess(mode: mode | (mode & 0o444) >> 2, group: group) }
+  var ofDirectory: FileAccess {
+    FileAccess(mode: mode | (mode & 0o444) >> 2, group: group, owner: owner)
+  }
 }
 
 extension FileAccess {
@@ -25,9 +36,13 @@ extension FileAccess {
   func apply(to descriptor: CInt, _ path: String) throws(SystemError) {
     if self == .ownerOnly { return }
     // Before it may be read by its group: the group might be another still.
-    if let group {
-      _ = try retrying(.fchown, path) { fchown(descriptor, uid_t.max, group) }
+    if group != nil || owner != nil {
+      _ = try retrying(.fchown, path) {
+        fchown(descriptor, owner ?? uid_t.max, group ?? gid_t.max)
+      }
     }
+    // Whose it is says nothing of how it is made.
+    if mode == Self.ownerOnly.mode, group == nil { return }
     _ = try retrying(.fchmod, path) { fchmod(descriptor, mode) }
   }
 }

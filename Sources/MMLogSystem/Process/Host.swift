@@ -73,6 +73,23 @@ package enum Host {
     }
   }
 
+  /// All of a file of /proc that may be long; empty if it cannot be read.
+  static func wholeContents(of path: String) -> String {
+    var bytes: [UInt8] = []
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 1)
+    defer { buffer.deallocate() }
+    do throws(SystemError) {
+      let file = try File.open(path, .read)
+      while true {
+        let count = try file.read(into: buffer)
+        if count == 0 { return String(decoding: bytes, as: UTF8.self) }
+        bytes += buffer[..<count]
+      }
+    } catch {
+      return ""
+    }
+  }
+
   /// What a C function puts, with or without a zero at its end, into a zeroed buffer.
   private static func string(
     capacity: Int, _ fill: (UnsafeMutablePointer<CChar>, Int) -> Bool

@@ -15,11 +15,27 @@ package enum ProcessState: Equatable, Sendable {
   /// - Parameters:
   ///   - id: The process's number.
   ///   - name: Its program's name.
-  package init?(of id: UInt32, name: String) {
+  ///   - file: A file that it has in its memory, with a part of its name that no other has: what
+  ///     has not, is another process of the same number and name. Nil: any will do, as where the
+  ///     kernel does not say what a process has.
+  package init?(of id: UInt32, name: String, mapping file: (inode: UInt64, part: String)? = nil) {
+    if let file, Self.isKnownNotToMap(file, id) { return nil }
     guard let line = ProcessLine(of: id), name.utf8.prefix(15).elementsEqual(line.name.utf8),
       let state = line.state
     else { return nil }
     self = state
+  }
+
+  /// By /proc/PID/maps: addresses, access, offset, device, inode, and name. A file that had no name
+  /// when it was mapped has none there.
+  private static func isKnownNotToMap(_ file: (inode: UInt64, part: String), _ id: UInt32) -> Bool {
+    let maps = Host.wholeContents(of: "/proc/\(id)/maps")
+    let inode = "\(file.inode)"
+    return !maps.isEmpty
+      && !maps.split(separator: "\n").contains { line in
+        let fields = line.split(separator: " ", maxSplits: 5)
+        return fields.count > 4 && fields[4] == inode || line.contains(file.part)
+      }
   }
 }
 

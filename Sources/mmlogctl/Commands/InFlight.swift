@@ -21,7 +21,7 @@ extension Command {
       MMLOG_PROCESS, MMLOG_SESSION, MMLOG_STORE, MMLOG_SPANS and MMLOG_THREADS (how many), \
       MMLOG_AGE (of the oldest, in seconds), and MMLOG_SPAN and MMLOG_SPAN_NAME (of the oldest \
       span) in its environment. MMLOG_PID is empty where no process of that number and name is \
-      seen: in a container, numbers are others.
+      seen that has the ring: in a container, numbers are others.
       """,
       """
       All records of these processes' sessions are read; with --since, only those from then on, and \
@@ -57,7 +57,7 @@ extension Command {
     let reading = InFlightReading(found, filter, try arguments.identities())
     var isComplete = found.isComplete && reading.isComplete
     var isAny = false
-    var asked: Set<UInt32> = []
+    var asked: Set<String> = []
     for ring in found.running {
       let state = reading.state(
         of: ring, olderThan: minimum ?? .zero, hasThreads: !arguments.isSet(.spansOnly))
@@ -70,9 +70,11 @@ extension Command {
         for line in lines { try output.append(line.escapedForTerminal + "\n") }
         try output.flush()
       }
-      // A process may have several stores.
-      if let command, isFound, asked.insert(ring.identity.processID).inserted, !state.run(command) {
-        Command.complain("the command failed for \(ring.identity.title): \(command)")
+      // A process may have several stores; one of another namespace has no number here.
+      let identity = ring.identity
+      let process = ring.processState == nil ? "\(identity.session)" : "\(identity.processID)"
+      if let command, isFound, asked.insert(process).inserted, !state.run(command) {
+        Command.complain("the command failed for \(identity.title): \(command)")
         isComplete = false
       }
     }

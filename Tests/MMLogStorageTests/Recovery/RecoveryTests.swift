@@ -391,6 +391,29 @@ import Testing
     #expect(messages() == [text])
   }
 
+  @Test(
+    "what root recovers for a service belongs to the service's user",
+    .enabled(if: CurrentProcess.effectiveUserID == 0))
+  func recoveredByRoot() throws {
+    for index in 0..<40 { log.write("record \(index)", ticks: UInt64(index)) }
+    log.save()
+    let user: UInt32 = 65_534
+    for path in [log.folder.path, log.folder(ringName)] { chown(path, user, user) }
+    chmod(log.folder(ringName), 0o640)
+    #expect(try LogRecovery.recover(log.folder.path) { Issue.record("\($0)") }.count == 1)
+    let made = try names.map { try File.status(ofPath: log.folder($0)) }
+    #expect(made.map(\.owner) == [user] && made.map(\.group) == [user])
+    #expect(made.map { $0.permissions & 0o777 } == [0o640])
+    #expect(messages() == (0..<40).map { "record \($0)" })
+    // And so does what is made beside it.
+    let catalog = Catalog(of: log.folder.path, store: nil)
+    let archive = try #require(try catalog.scan().first)
+    try catalog.change(archive.fileName) { $0.pinned = nil }
+    try Directory.openForItsUser(log.folder.path).makeDirectory("made")
+    #expect(names.count == 3)
+    for name in names { #expect(try File.status(ofPath: log.folder(name)).owner == user) }
+  }
+
   @Test("a ring of a newer version is left alone") func aRingOfANewerVersionIsLeftAlone() throws {
     writeOverlap()
     log.ring[FileHeaderLayout.version] = 9

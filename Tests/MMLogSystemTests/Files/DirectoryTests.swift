@@ -40,6 +40,28 @@ struct DirectoryTests {
     #expect(failure { try Directory.create("") }?.errno == ENOENT)
   }
 
+  @Test(
+    "what root makes for a directory's user belongs to that user, and what is there stays as it is",
+    .enabled(if: CurrentProcess.effectiveUserID == 0))
+  func openForItsUser() throws {
+    let user: UInt32 = 65_534
+    chown(folder.path, user, user)
+    folder.put("there")
+    let directory = try Directory.openForItsUser(folder.path)
+    _ = try directory.openFile("there", [.read, .write, .create])
+    _ = try directory.openFile("made", [.read, .write, .create], mode: 0o644)
+    _ = try directory.makeUnnamedFile(for: "unnamed")
+    try directory.makeDirectory("folder")
+    _ = try directory.openDirectory("folder").openFile("inside", [.write, .create, .exclusive])
+    func owner(_ name: String) throws -> UInt32? { try directory.status(of: name)?.owner }
+    #expect(try directory.status(of: "made")?.permissions == 0o644)
+    #expect(try owner("there") == 0 && owner("made") == user && owner("folder") == user)
+    #expect(try File.status(ofPath: folder("folder/inside")).owner == user)
+    // Of those who work for themselves, nothing changes.
+    _ = try Directory.open(folder.path).openFile("mine", [.write, .create, .exclusive])
+    #expect(try owner("mine") == 0)
+  }
+
   @Test("names are listed without the two every directory has, and without ill-formed ones")
   func names() throws {
     for name in ["one", "zwei ä", ".hidden"] { folder.put(name) }

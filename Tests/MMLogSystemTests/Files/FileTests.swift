@@ -146,6 +146,28 @@ struct FileTests {
     writer.join()
     #expect(read == bytes)
   }
+
+  @Test("a buffer is filled from a file, or from a pipe until its end")
+  func fill() throws {
+    folder.put("file", "from a file")
+    let ends = try makePipe(flags: O_NONBLOCK)
+    let writer = try Thread(name: "pipe writer") {
+      let file = File(adopting: ends[1], path: "pipe")
+      #expect(throws: Never.self) {
+        try Array("from a pipe".utf8).withUnsafeBytes { try file.writeFully($0) }
+      }
+    }
+    try withUnsafeTemporaryAllocation(byteCount: 100, alignment: 1) { buffer in
+      for (file, text) in [(true, "from a file"), (false, "from a pipe")] {
+        let count =
+          file
+          ? try File.openFollowingLinks(folder("file")).readFully(into: buffer)
+          : try File(adopting: ends[0], path: "pipe").readFully(into: buffer)
+        #expect(Array(buffer[..<count]) == Array(text.utf8))
+      }
+    }
+    writer.join()
+  }
 }
 
 @Suite("Limits of the process")

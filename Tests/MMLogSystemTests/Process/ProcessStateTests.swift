@@ -18,6 +18,14 @@ struct ProcessStateTests {
     }
     wait(for: .running)
     #expect(ProcessState(of: UInt32(child.id), name: "sleep") == nil)
+    // Another of that number and name does not have the file in its memory.
+    let inode = try File.status(ofPath: folder(name)).inode
+    func isMapping(_ inode: UInt64, _ part: String) -> Bool {
+      ProcessState(of: UInt32(child.id), name: name, mapping: (inode, part)) != nil
+    }
+    // It has its name before it has its memory.
+    while !isMapping(inode, "none") { usleep(1000) }
+    #expect(isMapping(.max, "long name of a program") && !isMapping(.max, "none"))
     child.signal(SIGSTOP)
     wait(for: .stopped)
     child.signal(SIGCONT)
