@@ -47,6 +47,8 @@ package struct ConsumerState: Equatable, Sendable {
 
   /// When the consumer began.
   package var created: Timestamp
+  /// Whether it is of some records alone that somebody has asked for once: no archive waits for it.
+  package var isSelection = false
   package var cursor = LogReader.Cursor()
   package var batch: Note?
   package var balances: [SessionID: Balance] = [:]
@@ -62,6 +64,7 @@ extension ConsumerState {
   /// Lines of a key and a value.
   package var text: String {
     var lines = [Self.title, "created \(created.nanosecondsSince1970)", "cursor \(cursor)"]
+    if isSelection { lines.append(UnsentArchives.selection) }
     if let batch {
       let from = batch.from.map { Self.text(of: $0, batch.session) } ?? "-"
       lines.append(
@@ -86,6 +89,7 @@ extension ConsumerState {
       case ("created", 2):
         guard let time = Int64(words[1]) else { return nil }
         created = Timestamp(nanosecondsSince1970: time)
+      case ("selection", 2): isSelection = true
       case ("cursor", 2):
         guard let cursor = LogReader.Cursor(words[1]) else { return nil }
         self.cursor = cursor

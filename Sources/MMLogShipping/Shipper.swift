@@ -1,5 +1,4 @@
 public import MMLogReader
-import MMLogStorage
 import MMLogSystem
 
 /// Ships the records of a directory to a destination: each session's in order, at least once, and
@@ -123,25 +122,6 @@ public final class Shipper: Sendable {
       control.stop()
     }
     return try result.get()
-  }
-
-  /// Removes the consumer: what it has acknowledged is noted no longer, and no archive waits for it.
-  /// Whoever ships as it again begins with the first archive. Does nothing while another shipper is
-  /// at work for it, or what the receiver has refused is aside.
-  ///
-  /// - Throws: What keeps the directory from being changed.
-  package func forget() throws(LogError) {
-    let (name, path) = (consumer, directory)
-    let directory = try explaining("Opening the directory failed") { () throws(SystemError) in
-      try Directory.openForItsUser(path)
-    }
-    let refused: [RefusedRecords.Entry]
-    do throws(SystemError) {
-      refused = try RefusedRecords.read(of: name, in: directory).entries
-    } catch {
-      throw LogError(error, while: "Reading what was refused failed")
-    }
-    if refused.isEmpty { try ConsumerFile.remove(name, in: directory) }
   }
 
   private func makeWork(isOnce: Bool) -> ShippingWork {

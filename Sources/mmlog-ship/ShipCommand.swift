@@ -84,8 +84,7 @@ extension Option {
       + "it is left to that one.")
   static let session = Option(
     "session", value: "ID", repeatable: true,
-    "Only sessions whose id begins so. What is sent is noted apart from everything else, until all "
-      + "of it is sent.")
+    "Only sessions whose id begins so. What is sent is noted apart from everything else.")
   static let crashed = Option("crashed", "Only sessions that crashed; what is sent is noted apart.")
   static let check = Option(
     "check",

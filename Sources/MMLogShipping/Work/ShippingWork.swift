@@ -182,6 +182,7 @@ final class ShippingWork: @unchecked Sendable {
       self.state = state
     } else {
       state = ConsumerState(created: .now)
+      state.isSelection = configuration.isSelection
       try file.write(state.text, isSafe: true, in: directory)
     }
     self.file = consume file

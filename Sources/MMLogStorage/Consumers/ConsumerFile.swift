@@ -59,22 +59,6 @@ package struct ConsumerFile: ~Copyable, Sendable {
     self.lock = lock
   }
 
-  /// Removes a consumer, unless it is at work: nothing counts as unsent for it any longer.
-  package static func remove(
-    _ consumer: String, in directory: borrowing Directory
-  ) throws(LogError) {
-    guard let file = try ConsumerFile(consumer, in: directory) else { return }
-    do throws(SystemError) { try directory.remove(file.name) } catch {
-      throw LogError(error, while: "Removing the consumer failed")
-    }
-    let deleted: DeletedArchives
-    do throws(SystemError) { deleted = try DeletedArchives(in: directory) } catch {
-      throw LogError(error, while: "Reading what was deleted failed")
-    }
-    let keys = deleted.notes.filter { $0.value.consumers.contains(consumer) }.keys
-    try DeletedArchives.settle(Array(keys), for: consumer, in: directory)
-  }
-
   private static func lock(
     _ name: String, in directory: borrowing Directory
   ) throws(LogError) -> LockedFile? {

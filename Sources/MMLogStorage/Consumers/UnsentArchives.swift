@@ -6,10 +6,15 @@ package struct UnsentArchives: Sendable {
   /// Of each consumer: the first archive of each session that it has not acknowledged whole.
   private var firsts: [String: [SessionID: UInt32]] = [:]
 
+  /// The line of a state whose consumer was asked for some records once: no archive waits for it.
+  package static let selection = "selection 1"
+
   /// Reads the states of all consumers.
   package init(in directory: borrowing Directory) throws(SystemError) {
     for consumer in try ConsumerFile.consumers(in: directory) {
-      guard let state = ConsumerFile.state(of: consumer, in: directory) else { continue }
+      guard let state = ConsumerFile.state(of: consumer, in: directory),
+        !state.split(separator: "\n").contains(where: { $0 == Self.selection })
+      else { continue }
       firsts[consumer] = Self.firsts(state)
     }
   }

@@ -68,8 +68,7 @@ private struct Send {
   }
 
   /// Routes to some of the records have cursors of their own: the usual one would pass over what
-  /// is not selected. They are there until all of the selection is sent, so that one who was
-  /// interrupted goes on when the same is asked for again.
+  /// is not selected. No archive waits for them. Who asks for the same again gets what is new.
   private static func selected(
     _ routes: [Plan.Route], _ arguments: Arguments
   ) throws -> [Plan.Route] {
@@ -81,6 +80,7 @@ private struct Send {
           "--session, --since, --until and --crashed are for destinations of records")
       }
       var target = route.target
+      target.shipping.isSelection = true
       try arguments.setTimes(of: &target.shipping.filter, .local)
       if !prefixes.isEmpty || onlyCrashed {
         var filter = LogReader.Filter()
@@ -145,7 +145,6 @@ private struct Send {
     }
     while true {
       if let all = answer.wait(atMost: 20_000_000) {
-        if all, isSelection { for route in routes { route.forget() } }
         return all && !routes.contains(where: \.hasLost) ? .success : .corruptionOrLoss
       }
       if Signals.wait(nanoseconds: 1) != nil {

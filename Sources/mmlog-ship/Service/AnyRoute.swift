@@ -146,12 +146,6 @@ struct AnyRoute: Sendable {
     }
   }
 
-  /// Removes the note of what was sent, unless something that was refused waits for another try.
-  func forget() {
-    guard case .records(let shipper) = kind else { return }
-    do throws(LogError) { try shipper.forget() } catch { Command.complain("\(name): \(error)") }
-  }
-
   /// Numbers of records; nil of what sends archives.
   var statistics: Shipper.Statistics? {
     if case .records(let shipper) = kind { shipper.statistics } else { nil }
