@@ -223,9 +223,7 @@ extension ShippingWork {
   /// Ships a gap for each session of which nothing is left behind what was deleted.
   func takeInDeleted() throws(LogError) {
     if deletedNotes.isEmpty { return }
-    let directory = try explaining("Opening the directory failed") { () throws(SystemError) in
-      try Directory.openForItsUser(path)
-    }
+    let directory = try openDirectory()
     for (session, keys) in Dictionary(grouping: deletedNotes.keys, by: \.session) {
       try takeIn(keys, of: session)
     }

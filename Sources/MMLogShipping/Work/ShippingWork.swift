@@ -198,7 +198,7 @@ final class ShippingWork: @unchecked Sendable {
     }
   }
 
-  private func openDirectory() throws(LogError) -> Directory {
+  func openDirectory() throws(LogError) -> Directory {
     try explaining("Opening the directory failed") { () throws(SystemError) in
       try Directory.openForItsUser(path)
     }
