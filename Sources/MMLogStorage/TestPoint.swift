@@ -17,7 +17,7 @@ package enum TestPoint: UInt8, CaseIterable, Sendable {
   case segmentFreeing, segmentFreed
 
   // Flight records are left in the ring, and captured.
-  case segmentRetained, flightBeforeFrame, flightAfterFrame, flightNoted
+  case segmentRetained, segmentEvicting, flightBeforeFrame, flightAfterFrame, flightNoted
   // Spans decide about theirs.
   case spanRecordMarked, spanRecordErased, spanFrameWritten
 

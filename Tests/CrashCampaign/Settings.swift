@@ -148,7 +148,7 @@ package struct Settings {
       records = records ?? 40
     case .discardAcquired, .discardCounted: policy = .overwrite
     case .discardFragmentCounted: (policy, sizes, segment) = (.overwrite, 0...20_000, 4)
-    case .segmentRetained: flight = flight ?? Flight.none
+    case .segmentRetained, .segmentEvicting: flight = flight ?? Flight.none
     case .flightBeforeFrame, .flightAfterFrame, .flightNoted: flight = .error
     case .fragmentWritten: sizes = 0...20_000
     case .blockReusing: threads = max(threads, 2)

@@ -1009,8 +1009,11 @@ def captured_place(word, size, seed):
 
 
 def contradicts(word, size, seed):
-    """Whether a ring notes another use of a segment than one with this seed; None: it looks free."""
-    return any(word) and (seed is None or captured_place(word, size, seed) is None)
+    """Whether a ring notes another use of a segment than one with this seed; None: it looks free, as
+    one does that is being emptied."""
+    if seed is None:
+        return any(word) and u32(word, 0) != size
+    return any(word) and captured_place(word, size, seed) is None
 
 
 def add_segment(data, size, session, clock, same_boot, past_zero, place, key, corruption):

@@ -36,7 +36,7 @@ _Static_assert(sizeof(mmlog_segment) == 128 && offsetof(mmlog_segment, checksum)
 enum { MMLOG_SEGMENT_FREE, MMLOG_SEGMENT_OPEN, MMLOG_SEGMENT_SEALED };
 
 static inline uint64_t mmlog_segment_generation(const mmlog_segment *segment) {
-  return mmlog_load_relaxed_u64(&segment->generation);
+  return mmlog_load_acquire_u64(&segment->generation);
 }
 
 static inline uint32_t mmlog_segment_state(const mmlog_segment *segment) {

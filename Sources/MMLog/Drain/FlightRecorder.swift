@@ -63,14 +63,9 @@ final class FlightRecorder {
   func trim() {
     let oldest = oldestTicks
     var reserve = ring.pool.count / 4 - ring.pool.freeCount
-    for index in 0..<ring.pool.count where ring.pool.status(index) == .retained {
-      let generation = ring.generation(ofSegment: index)
-      if newestTicks[generation] ?? 0 < oldest, ring.pool.acquireRetained(index) {
-        ring.free(segment: index)
-        reserve -= 1
-      }
+    while ring.recycleOldest(if: { reserve > 0 || newestTicks[$0] ?? 0 < oldest }) {
+      reserve -= 1
     }
-    while reserve > 0, ring.recycleOldest() { reserve -= 1 }
     let present = Set((0..<ring.pool.count).map { ring.generation(ofSegment: $0) })
     newestTicks = newestTicks.filter { present.contains($0.key) }
     spans?.forget(besides: present)

@@ -24,12 +24,16 @@ extension Ring {
   /// Gives up the oldest segment that only flight records are left in. They are no losses.
   /// Async-signal-safe.
   ///
+  /// - Parameter isWanted: Whether a segment of that generation is given up. Default: any is.
   /// - Returns: False if there is none.
   @discardableResult
-  func recycleOldest() -> Bool {
+  func recycleOldest(if isWanted: (_ generation: UInt64) -> Bool = { _ in true }) -> Bool {
     var youngerThan: UInt64 = 0
-    while let candidate = oldest(.retained, youngerThan: youngerThan) {
-      if pool.acquire(candidate.segment) {
+    while let candidate = oldest(.retained, youngerThan: youngerThan),
+      isWanted(candidate.generation)
+    {
+      if pool.acquire(candidate.segment, as: .evicting) {
+        TestPoint.reach(.segmentEvicting)
         free(segment: candidate.segment.index)
         return true
       }
@@ -59,9 +63,16 @@ extension Ring {
   ) -> (segment: SegmentPool.Snapshot, generation: UInt64)? {
     var oldest: (segment: SegmentPool.Snapshot, generation: UInt64)?
     for index in 0..<pool.count {
+      // Before the status: then both are of the use that has the status, or of an earlier one.
+      let generation = self.generation(ofSegment: index)
+      let captured = capturedWord(ofSegment: index)
       let segment = pool.snapshot(index)
+      // The system may have stopped the thread that evicts it. Were the process killed, its records
+      // would be there, and younger ones not that are evicted meanwhile.
+      if segment.status == .evicting {
+        noteEvicted(segment: index, generation: generation, replacing: captured)
+      }
       guard segment.status == status else { continue }
-      let generation = generation(ofSegment: index)
       if generation > limit, generation < oldest?.generation ?? .max {
         oldest = (segment, generation)
       }

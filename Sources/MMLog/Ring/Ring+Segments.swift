@@ -205,8 +205,23 @@ extension Ring {
   func captured(ofSegment index: Int, generation: UInt64) -> Int {
     let seed = checksumSeed(session: identity.session, generation: generation)
     return SegmentUse.captured(
-      mmlog_load_acquire_u64(use(ofSegment: index)), seed: seed, segmentSize: geometry.segmentSize)
+      capturedWord(ofSegment: index), seed: seed, segmentSize: geometry.segmentSize)
       ?? SegmentLayout.size
+  }
+
+  /// What says up to where that is: see `SegmentUse`. 0 if the segment is free.
+  func capturedWord(ofSegment index: Int) -> UInt64 {
+    mmlog_load_acquire_u64(use(ofSegment: index))
+  }
+
+  /// Notes that the flight records of a generation are evicted, unless that is noted or the segment
+  /// was emptied since its word was loaded.
+  func noteEvicted(segment index: Int, generation: UInt64, replacing word: UInt64) {
+    if word == 0 { return }
+    let seed = checksumSeed(session: identity.session, generation: generation)
+    var expected = word
+    _ = mmlog_compare_exchange_u64(
+      use(ofSegment: index), &expected, SegmentUse.word(geometry.segmentSize, seed: seed))
   }
 
   private func use(ofSegment index: Int) -> UnsafeMutablePointer<UInt64> {
@@ -217,10 +232,12 @@ extension Ring {
   func free(segment index: Int) {
     let segment = segment(index)
     forget(UInt64(pool.takeFlightCount(index)))
-    mmlog_store_release_u64(use(ofSegment: index), 0)
+    let generation = generation(ofSegment: index)
+    publish(captured: geometry.segmentSize, ofSegment: index, generation: generation)
     mmlog_set_segment_state(segment, SegmentLayout.stateFree)
     TestPoint.reach(.segmentFreeing)
-    mmlog_store_relaxed_u64(&segment.pointee.generation, 0)
+    mmlog_store_release_u64(&segment.pointee.generation, 0)
+    mmlog_store_release_u64(use(ofSegment: index), 0)
     // A reader elsewhere that sees zeros in the place of records is to see that, too.
     mmlog_release_fence()
     // Zeros take the page faults that a write-back has made due, in place of the next caller. To the
@@ -238,8 +255,7 @@ extension Ring {
     let started = generationsStarted.load(ordering: .acquiring)
     var lowest = started + 1
     for index in 0..<pool.count {
-      let status = pool.status(index)
-      if status == .free || status == .retained || finished(index) { continue }
+      if !pool.status(index).mayHoldUnarchived || finished(index) { continue }
       let generation = generation(ofSegment: index)
       // A segment is taken before it has a generation, and has that before its header says so.
       if generation == 0 { return nil }

@@ -20,6 +20,11 @@ final class SegmentPool: @unchecked Sendable {
     case acquired
     /// Archived but for its flight records, for whose sake it is kept until its place is needed.
     case retained
+    /// Retained before, and being emptied by whoever evicts its flight records.
+    case evicting
+
+    /// Whether there may be records that are not archived, other than flight records.
+    var mayHoldUnarchived: Bool { self == .open || self == .sealed || self == .acquired }
   }
 
   /// A segment as it was at one moment.
@@ -176,9 +181,11 @@ final class SegmentPool: @unchecked Sendable {
   }
 
   /// Acquires a segment that was seen sealed or retained; false if it is not as it was then.
-  func acquire(_ seen: Snapshot) -> Bool {
+  ///
+  /// - Parameter status: What the segment is from then on. Default: acquired.
+  func acquire(_ seen: Snapshot, as status: Status = .acquired) -> Bool {
     var expected = seen.word
-    let acquired = seen.word & ~Self.statusMask | Status.acquired.rawValue
+    let acquired = seen.word & ~Self.statusMask | status.rawValue
     return mmlog_compare_exchange_u32(words + seen.index, &expected, acquired)
   }
 
@@ -192,7 +199,7 @@ final class SegmentPool: @unchecked Sendable {
       switch status(index) {
       case .sealed: if acquire(index) { return true }
       case .acquired: Sleep.nanoseconds(50_000)
-      case .free, .open, .retained: return false
+      case .free, .open, .retained, .evicting: return false
       }
     }
     return false
@@ -258,7 +265,7 @@ final class SegmentPool: @unchecked Sendable {
 
   /// How many have records in them that are not archived, or get more.
   var busyCount: Int {
-    (0..<count).count { status($0) != .free && status($0) != .retained }
+    (0..<count).count { status($0).mayHoldUnarchived }
   }
 
   /// How much of what no thread has is waiting to be archived, from 0 to 1.

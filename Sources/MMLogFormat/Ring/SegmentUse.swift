@@ -3,7 +3,7 @@
 ///
 /// It is one word, so that it is stored whole or not at all. Its checksum begins with the
 /// generation's seed, so that it says nothing of another use of the segment. It is zero while the
-/// segment is free.
+/// segment is free. While a segment is emptied, all of it is captured or evicted.
 package enum SegmentUse {
   /// The word of the use with this seed, whose flight records are captured before an offset.
   package static func word(_ captured: Int, seed: UInt32) -> UInt64 {
@@ -18,6 +18,12 @@ package enum SegmentUse {
       (SegmentLayout.size...segmentSize).contains(Int(place))
     else { return nil }
     return Int(place)
+  }
+
+  /// Whether a segment that a word is of, of whatever use, may be free: it is empty, or is being
+  /// emptied.
+  package static func mayBeFree(_ word: UInt64, segmentSize: Int) -> Bool {
+    word == 0 || UInt32(truncatingIfNeeded: word) == UInt32(segmentSize)
   }
 
   private static func check(_ place: UInt32, _ seed: UInt32) -> UInt32 {

@@ -218,6 +218,20 @@ import Testing
     #expect(try readInPython([log.folder.path]).hasTrouble)
   }
 
+  @Test("a segment that is being emptied when the process dies is no corruption")
+  func aSegmentThatIsBeingEmptiedIsNoCorruption() throws {
+    let log = TestLog(bootID: Host.bootID())
+    log.write("record", ticks: 1)
+    let size = log.geometry.segmentSize
+    let word = SegmentUse.word(size, seed: 7)
+    log.put(withUnsafeBytes(of: word) { Array($0) }, at: log.geometry.use(ofSegment: 0))
+    // Generation and state.
+    log.put([UInt8](repeating: 0, count: 12), at: log.geometry.offset(ofSegment: 0))
+    #expect(try image(log.ring).corruption.isEmpty && image(log.ring).segments.isEmpty)
+    log.save()
+    #expect(try !readInPython([log.folder.path]).hasTrouble)
+  }
+
   /// After a power failure, one of the two pages may be older than the other.
   @Test("what a ring notes of a segment is not believed after the machine was down")
   func whatARingNotesOfASegmentIsNotBelievedAfterTheMachineWasDown() throws {

@@ -369,6 +369,52 @@ struct FlightTests {
       // Some were evicted, and no younger ones than these.
       #expect(first > 0 && last > 1000 && numbers == Array(first...last))
     }
+
+    @Test("a segment that is being evicted when the process dies is not there without younger ones")
+    func evictedHalfway() async throws {
+      let folder = TemporaryDirectory()
+      await #expect(processExitsWith: .signal(SIGKILL)) { [path = folder.path as String] in
+        var configuration = LogStore.Configuration()
+        configuration.makeTiny()
+        (configuration.archiveLevel, configuration.drainInterval) = (.info, .seconds(3600))
+        configuration.captureTime = .seconds(86400)
+        configuration.fullRing = .wait(upTo: .seconds(60))
+        let store = try LogStore(directory: path, name: "test", configuration: configuration)
+        let log = store.logger(label: "test")
+        log.level = .trace
+        let text = String(repeating: "0123456789", count: 90)
+        let (logged, isEvicting) = (SharedCount(), SharedCount())
+        func debug() {
+          log.debug("\(logged.value) \(text, privacy: .public)")
+          logged.value += 1
+        }
+        let thread = pthread_self()
+        TestPoint.handler = { point in
+          guard point == .segmentEvicting, pthread_equal(thread, pthread_self()) == 0 else {
+            return
+          }
+          // The drainer stands still until the thread that logs finds no place any more.
+          isEvicting.value = 1
+          var (last, same) = (-1, 0)
+          while same < 500 {
+            usleep(1000)
+            same = logged.value == last ? same + 1 : 0
+            last = logged.value
+          }
+          kill(getpid(), SIGKILL)
+        }
+        // Nearly all of the ring, of which the drainer then evicts a part.
+        for _ in 0..<230 { debug() }
+        let flush = try Thread(name: "flush") { try? store.flush(.archive) }
+        while isEvicting.value == 0 { sched_yield() }
+        while true { debug() }
+        flush.join()
+      }
+      let numbers = Contents(folder.path).records.filter { $0.level == .debug }
+        .map { Int($0.message.prefix { $0 != " " }) ?? -1 }
+      let (first, last) = (try #require(numbers.first), try #require(numbers.last))
+      #expect(first > 100 && numbers == Array(first...last), "\(numbers)")
+    }
   #endif
 
   @Test("a level that captures nothing is refused")
