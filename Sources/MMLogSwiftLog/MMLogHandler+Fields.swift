@@ -183,6 +183,13 @@
       case let number as UInt64: self = .word(.uint, number)
       case let number as Double: self = .word(.double, number.bitPattern)
       case let bool as Bool: self = .word(.bool, bool ? 1 : 0)
+      case let number as Int32: self = .word(.int, UInt64(bitPattern: Int64(number)))
+      case let number as Int16: self = .word(.int, UInt64(bitPattern: Int64(number)))
+      case let number as Int8: self = .word(.int, UInt64(bitPattern: Int64(number)))
+      case let number as UInt32: self = .word(.uint, UInt64(number))
+      case let number as UInt16: self = .word(.uint, UInt64(number))
+      case let number as UInt8: self = .word(.uint, UInt64(number))
+      case let number as Float: self = .word(.double, Double(number).bitPattern)
       default:
         switch privacy(Logging.Logger.MetadataValue.stringConvertible(content).attributes) {
         case .public: self = .text(content.description)

@@ -32,6 +32,8 @@ import MMLogSystem
 /// The protocol: https://systemd.io/JOURNAL_NATIVE_PROTOCOL
 public struct Journal: LogTap.Output {
   private let identifier: String?
+  /// The store whose records were written last.
+  private var storeName: String?
   private let connection: Connection
   private var time = TimeFormatter(.utc)
 
@@ -48,6 +50,7 @@ public struct Journal: LogTap.Output {
   /// Sends the first record: sendmsg(2).
   public mutating func write(_ records: ArraySlice<LogReader.Record>) throws -> Int {
     guard let record = records.first else { return 0 }
+    storeName = record.session.identity.storeName
     try send(entry(record))
     return 1
   }
@@ -57,7 +60,7 @@ public struct Journal: LogTap.Output {
     var entry = JournalEntry()
     entry.append("MESSAGE", LogTap.notice(ofMissing: count))
     entry.append("PRIORITY", "4")
-    entry.append("SYSLOG_IDENTIFIER", identifier ?? CurrentProcess.name)
+    entry.append("SYSLOG_IDENTIFIER", identifier ?? storeName ?? CurrentProcess.name)
     try send(entry)
   }
 

@@ -7,6 +7,7 @@
   /// A span of an ``MMLogTracer``. Any thread.
   public final class MMLogSpan: Tracing.Span {
     private struct State {
+      let firstName: String
       var name: String
       var attributes: SpanAttributes = [:]
       var status: SpanStatus?
@@ -34,19 +35,14 @@
       context[SpanPlace.Key.self] = SpanPlace(
         span: span, trace: own, log: LogContext.within(span, own))
       self.context = context
-      state = Mutex(State(name: name))
+      state = Mutex(State(firstName: name, name: name))
     }
 
     /// Its name. The record of the beginning keeps the name that it was begun with; another one is
     /// with the end, as `span.name`.
     public var operationName: String {
       get { state.withLock(\.name) }
-      set {
-        state.withLock { state in
-          state.name = newValue
-          state.attributes["span.name"] = newValue
-        }
-      }
+      set { state.withLock { $0.name = newValue } }
     }
 
     /// What goes with the record of its end.
@@ -93,6 +89,7 @@
       }
       guard let ended else { return }
       var metadata = Logger.Metadata(ended.attributes)
+      if ended.name != ended.firstName { metadata.append(.string(ended.name), for: "span.name") }
       if !ended.links.isEmpty {
         metadata.append(.array(ended.links.map { .string($0.description) }), for: "links")
       }

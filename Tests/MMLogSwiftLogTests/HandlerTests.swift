@@ -206,6 +206,10 @@
           "i": .stringConvertible(-7), "u": .stringConvertible(UInt64.max),
           "d": .stringConvertible(1.5), "b": .stringConvertible(true),
           "c": .stringConvertible(Character("x")),
+          "i32": .stringConvertible(Int32.min), "i16": .stringConvertible(Int16.min),
+          "i8": .stringConvertible(Int8.min), "u32": .stringConvertible(UInt32.max),
+          "u16": .stringConvertible(UInt16.max), "u8": .stringConvertible(UInt8.max),
+          "f": .stringConvertible(Float(0.5)),
         ])
       let record = try #require(try test.closeAndRead().first)
       #expect(record["i"] == .int(-7))
@@ -213,6 +217,10 @@
       #expect(record["d"] == .double(1.5))
       #expect(record["b"] == .bool(true))
       #expect(record["c"] == .string([UInt8(ascii: "x")]))
+      #expect(record["i32"] == .int(Int64(Int32.min)) && record["i16"] == .int(-32_768))
+      #expect(record["i8"] == .int(-128) && record["u32"] == .uint(UInt64(UInt32.max)))
+      #expect(record["u16"] == .uint(65_535) && record["u8"] == .uint(255))
+      #expect(record["f"] == .double(0.5))
     }
 
     @Test("the event's metadata goes before the provider's, and that before the logger's")

@@ -30,7 +30,7 @@ public struct LogRepair {
   /// Writes archives of `files` into a directory.
   ///
   /// They are written in a folder of their own in it, and get their places when all of them are
-  /// whole: an interruption leaves none of them.
+  /// whole: before that, an interruption leaves none of them.
   ///
   /// - Parameters:
   ///   - files: What is read.

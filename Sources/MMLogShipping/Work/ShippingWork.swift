@@ -251,8 +251,10 @@ final class ShippingWork: @unchecked Sendable {
   }
 
   private func noteCrashed() {
-    let ended = unread.filter { !crashed.contains($0) && !queue.sessionsWithRing.contains($0) }
-    if ended.isEmpty { return }
+    let isAny = unread.contains {
+      !crashed.contains($0.key) && !queue.sessionsWithRing.contains($0.key)
+    }
+    if !isAny { return }
     let archives = (try? Catalog(of: path, store: nil).scan()) ?? []
     for archive in archives where archive.contents?.ending?.isCrash == true {
       crashed.insert(archive.session)
@@ -261,16 +263,15 @@ final class ShippingWork: @unchecked Sendable {
 
   /// The sessions that have something to be shipped. One of which an archive cannot be read waits:
   /// what follows would go ahead of it.
-  private var unread: [SessionID] {
-    queue.sessions.filter { $0.value.unread.rows > 0 && queue.error(of: $0.key) == nil }.map(\.key)
+  private var unread: [SessionID: QueuedSession] {
+    queue.sessions.filter { $0.value.unread.rows > 0 && queue.error(of: $0.key) == nil }
   }
 
   /// The session whose records are to be shipped next, if one's are due: those that crashed first,
   /// then the one that has waited longest.
   private func next() -> QueuedSession? {
     let now = Clock.monotonic()
-    let due = queue.sessions.values.filter { isDue($0, now) }
-    return due.min { first, second in
+    return unread.values.filter { isDue($0, now) }.min { first, second in
       let firstCrashed = crashed.contains(first.identity.session)
       if firstCrashed != crashed.contains(second.identity.session) { return firstCrashed }
       return waitingSince[first.identity.session] ?? 0
@@ -278,9 +279,9 @@ final class ShippingWork: @unchecked Sendable {
     }
   }
 
+  /// Whether what is unread of a session is to be shipped now.
   private func isDue(_ session: QueuedSession, _ now: UInt64) -> Bool {
     let unread = session.unread
-    if unread.rows == 0 || queue.error(of: session.identity.session) != nil { return false }
     if isOnce || unread.hasClosed || !flushing.isEmpty { return true }
     let id = session.identity.session
     if unread.rows >= configuration.maximumRecords || unread.bytes >= configuration.maximumBytes

@@ -15,7 +15,8 @@ import MMLogSystem
 /// Single values of any store (`privacy: .sealed`) are opened for as long as the process lives, once
 /// it has identities for them.
 ///
-/// Their memory is in no core dump, and not swapped out where the system allows that. Any thread.
+/// The memory of the keys is in no core dump, and not swapped out where the system allows that. Of
+/// the text that they were read from, a copy may remain in memory. Any thread.
 public struct LogIdentities: Sendable {
   package let all: [Identity]
 

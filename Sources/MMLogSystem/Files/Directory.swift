@@ -13,7 +13,7 @@ package struct Directory: ~Copyable, Sendable {
   package let descriptor: CInt
 
   /// What access files are made with here that were not there before (O_EXCL, O_TMPFILE).
-  package let newFiles: FileAccess
+  package private(set) var newFiles: FileAccess
 
   init(adopting descriptor: CInt, path: String, newFiles: FileAccess = .ownerOnly) {
     self.descriptor = descriptor
@@ -60,10 +60,12 @@ extension Directory {
   /// Opens a directory to work in it for its user: what root makes there belongs to that user, who
   /// could else neither read nor delete it.
   package static func openForItsUser(_ path: String) throws(SystemError) -> Directory {
-    let user = try FileAccess.asOf(open(path).status()).map {
-      FileAccess(mode: FileAccess.ownerOnly.mode, group: nil, owner: $0.owner)
+    var directory = try open(path)
+    if let user = try FileAccess.asOf(directory.status()) {
+      directory.newFiles = FileAccess(
+        mode: FileAccess.ownerOnly.mode, group: nil, owner: user.owner)
     }
-    return try open(path, newFiles: user ?? .ownerOnly)
+    return directory
   }
 
   /// Opens a directory in this one, not a symbolic link to one: openat(2) O_DIRECTORY.

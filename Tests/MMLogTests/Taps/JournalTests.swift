@@ -69,6 +69,24 @@ struct JournalTests {
     #expect(isValid)
   }
 
+  @Test("the entry that says what is missing is the store's whose records came before")
+  func missing() throws {
+    let folder = TemporaryDirectory()
+    let path = folder("socket")
+    let receiver = try TestReceiver(path: path)
+    let test = try TestStore()
+    test.log.info("one")
+    let records = try test.closeAndRead().records
+    var journal = Journal(path: path)
+    #expect(try journal.write(records[...]) == 1)
+    try journal.write(missing: 7)
+    let messages = receiver.stop()
+    try #require(messages.count == 2)
+    let entry = try fields(of: messages[1].bytes)
+    #expect(text("MESSAGE", entry) == LogTap.notice(ofMissing: 7))
+    #expect(text("SYSLOG_IDENTIFIER", entry) == "test")
+  }
+
   @Test("an entry that is too large for a datagram comes as a sealed file in memory")
   func large() throws {
     let folder = TemporaryDirectory()
