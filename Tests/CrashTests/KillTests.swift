@@ -11,7 +11,7 @@ private let rounds: Int = {
   if let text = getenv("MMLOG_CRASH_ROUNDS"), let count = Int(String(cString: text)) {
     return count
   }
-  return 20
+  return 10
 }()
 
 /// What all of it follows from, except for the instants, which are of the clock; MMLOG_CRASH_SEED
