@@ -13,6 +13,7 @@ the interpreter can take it back. ``mmlog-decode /var/log/orders`` reads it, als
 import ctypes
 import functools
 import logging
+import math
 import os
 import threading
 import weakref
@@ -52,6 +53,13 @@ def _own_level(level):
     if level >= logging.DEBUG:
         return _level(level)
     raise ValueError(f"{level} is no level: take one of mmlog's, such as mmlog.ERROR, or of logging's")
+
+
+def _whole(name, value, most=_library.UINT64_MAX):
+    """A number for C, which would wrap another round: whole, and 0 only for 0."""
+    if not 0 <= value <= most:
+        raise ValueError(f"{name} is {value}, and not from 0 to {most}")
+    return math.ceil(value)
 
 
 def _bytes(text):
@@ -115,19 +123,22 @@ class Store:
             directory=os.fsencode(directory),
             name=_text(name),
             ring_directory=None if ring_directory is None else os.fsencode(ring_directory),
-            ring_size=ring_size,
+            ring_size=_whole("ring_size", ring_size),
             level=_own_level(level),
             full_ring=policies.index(full_ring),
-            full_ring_wait_ms=max(1, round(full_ring_wait * 1000)),
-            rotation_size=rotation_size,
-            retention_total_size=retention_size,
-            retention_age_s=round(retention_age),
+            full_ring_wait_ms=max(
+                1, _whole("full_ring_wait in milliseconds", full_ring_wait * 1000, _library.UINT32_MAX)
+            ),
+            rotation_size=_whole("rotation_size", rotation_size),
+            retention_total_size=_whole("retention_size", retention_size),
+            retention_age_s=_whole("retention_age", retention_age, _library.UINT32_MAX),
             records_crashes=records_crashes,
             file_mode=file_mode,
             file_group=None if file_group is None else _text(str(file_group)),
         )
         failure = _library.Failure()
-        self._lock = threading.Lock()
+        # A signal handler that logs may interrupt who has it.
+        self._lock = threading.RLock()
         _stores.add(self)
         self._store = library.mmlog_open(ctypes.byref(options), ctypes.byref(failure))
         if not self._store:
@@ -142,21 +153,23 @@ class Store:
         Raises Error, if that takes longer than timeout seconds, or cannot be done; the records are still in the ring.
         """
         failure = _library.Failure()
-        milliseconds = max(1, round(timeout * 1000))
+        milliseconds = max(1, _whole("timeout in milliseconds", timeout * 1000, _library.UINT32_MAX))
         if library.mmlog_flush(self._open, 2 if disk else 1, milliseconds, ctypes.byref(failure)) != 0:
             raise _error(failure)
 
     @property
     def lost_records(self):
         """How many records were lost since the store was opened, for whatever reason."""
-        return library.mmlog_lost_records(self._open)
+        with self._lock:
+            return library.mmlog_lost_records(self._open)
 
     def set_level(self, level, pattern="*"):
         """Sets the lowest level that loggers record whose names match a pattern with * and ?.
 
         The level is one of mmlog's, such as mmlog.ERROR, or of logging's, such as logging.ERROR.
         """
-        library.mmlog_set_levels(self._open, _text(pattern), _own_level(level))
+        with self._lock:
+            library.mmlog_set_levels(self._open, _text(pattern), _own_level(level))
 
     def logger(self, label):
         """The logger of a label in C, for Handler; None if the store is closed."""
@@ -195,7 +208,7 @@ _stores = weakref.WeakSet()
 def _renew_locks():
     # A thread that the child does not have may have held them.
     for store in list(_stores):
-        store._lock = threading.Lock()
+        store._lock = threading.RLock()
 
 
 os.register_at_fork(after_in_child=_renew_locks)

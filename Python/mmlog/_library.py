@@ -10,6 +10,10 @@ import sys
 INT, UINT, DOUBLE, BOOL, TEXT = 1, 2, 3, 4, 5
 
 
+UINT32_MAX = 2**32 - 1
+UINT64_MAX = 2**64 - 1
+
+
 class Options(ctypes.Structure):
     """mmlog_options: its size says which members are known here."""
 

@@ -43,6 +43,7 @@ extension LogStore.Configuration {
     try setConsole(options)
     setMaintenanceHook(options)
     let count = options.fields == nil ? 0 : options.field_count
+    if count < 0 { throw invalid("field_count is more than there can be") }
     for field in UnsafeBufferPointer(start: options.fields, count: count) {
       fields.append(field.pair.value, for: field.pair.name)
     }

@@ -24,7 +24,7 @@ func record(
     Logger.Span(ended.pointee).end(statement, values, failed: more.has_failed)
   } else {
     let span = Logger.Span(recorded: more.within)
-    if more.field_count == 0 {
+    if more.field_count <= 0 {
       return log.record(level, statement, values, in: span, metadata: nil)
     }
     log.record(level, statement, values, in: span) { cursor in

@@ -43,7 +43,7 @@ public struct Console: LogTap.Output {
 
   /// Writes a line that says so.
   public mutating func write(missing count: UInt64) throws {
-    try write(Array(format.notice(ofMissing: count).utf8))
+    try write(Array(format.notice(LogTap.notice(ofMissing: count)).utf8))
   }
 
   /// Writes to what the descriptor is now: whoever opened it may have put something else there.

@@ -35,10 +35,11 @@ public enum LineFormat: Sendable {
     }
   }
 
-  /// A line that says that records were not written.
-  func notice(ofMissing count: UInt64) -> String {
-    let sentence = LogTap.notice(ofMissing: count)
-    return switch self {
+  /// A line that says something about the lines.
+  ///
+  /// - Parameter sentence: Without what JSON escapes.
+  func notice(_ sentence: String) -> String {
+    switch self {
     case .text, .custom: sentence + "\n"
     case .json: #"{"severity_text":"warning","severity_number":13,"body":"\#(sentence)"}"# + "\n"
     }

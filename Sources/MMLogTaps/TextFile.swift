@@ -57,6 +57,8 @@ public struct TextFile: LogTap.Output {
   private var open: Open?
   /// Whether the last write was cut.
   private var isCut = false
+  /// Whether the file says that it cannot be rotated.
+  private var isUnrotated = false
 
   /// A file.
   ///
@@ -92,7 +94,7 @@ public struct TextFile: LogTap.Output {
   /// Appends a line that says so.
   public mutating func write(missing count: UInt64) throws {
     try prepare()
-    try append(Array(format.notice(ofMissing: count).utf8))
+    try append(Array(format.notice(LogTap.notice(ofMissing: count)).utf8))
   }
 
   private mutating func append(_ bytes: [UInt8]) throws {
@@ -119,17 +121,38 @@ public struct TextFile: LogTap.Output {
     guard let open, open.size > 0,
       open.timer.reason(rotation, size: open.size, now: .now) != nil
     else { return }
-    try open.directory.rename(name, to: rotatedName(.now))
+    // Of several processes one rotates the file; where there are no locks, each may.
+    guard (try? open.file.tryLock()) != false else { return }
+    defer { try? open.file.unlock() }
+    guard let status = try? File.status(ofPath: path), status.inode == open.inode else { return }
+    do throws(SystemError) {
+      try open.directory.rename(name, to: rotatedName(.now))
+    } catch {
+      return try noteUnrotated(error)
+    }
     self.open = nil
     try openFile()
     try? removeOldest()
+  }
+
+  /// Says in the file, once, that it is not rotated. It goes on: too large is better than lost.
+  private mutating func noteUnrotated(_ error: SystemError) throws {
+    if isUnrotated { return }
+    let name = SystemError.name(of: error.errno)
+    try append(
+      Array(
+        format.notice(
+          "This file could not be renamed (\(name)), so it grows. Whoever writes it needs write "
+            + "access to its directory, and space there."
+        ).utf8))
+    isUnrotated = true
   }
 
   private mutating func openFile() throws {
     if open != nil { return }
     try Directory.create(folder)
     open = try Open(Directory.open(folder), name: name, mode)
-    isCut = false
+    (isCut, isUnrotated) = (false, false)
   }
 
   /// The name's part before its extension, and that.

@@ -1,5 +1,6 @@
 """The Python package, with a real library and the real mmlog-decode: called by check_python.sh."""
 
+import faulthandler
 import json
 import logging
 import os
@@ -163,6 +164,38 @@ class StoreTests(Case):
             mmlog.Store(self.directory, "name", full_ring="explode")
         with self.assertRaises(TypeError):
             mmlog.Handler()
+
+        for wrong in [
+            {"full_ring_wait": 50 * 86400}, {"rotation_size": -1}, {"retention_size": 1 << 64}, {"retention_age": -1},
+            {"ring_size": -1}, {"full_ring_wait": float("nan")},
+        ]:
+            with self.assertRaises(ValueError, msg=str(wrong)):
+                mmlog.Store(self.directory, "name", **wrong)
+
+    def test_a_signal_handler_may_log_while_a_logger_is_made(self):
+        class Interrupted:
+            def __getattr__(self, name):
+                return getattr(library, name)
+
+            def mmlog_get_logger(self, *arguments):
+                if not handled:
+                    signal.raise_signal(signal.SIGUSR1)
+                return library.mmlog_get_logger(*arguments)
+
+        def handle(*_):
+            handled.append(True)
+            self.logger(store, "of the handler").info("handled")
+
+        handled, library = [], mmlog.library
+        self.addCleanup(signal.signal, signal.SIGUSR1, signal.signal(signal.SIGUSR1, handle))
+        with mmlog.Store(self.directory, "interrupted") as store:
+            mmlog.library = Interrupted()
+            self.addCleanup(setattr, mmlog, "library", library)
+            # Ends the process where it hangs.
+            faulthandler.dump_traceback_later(60, exit=True)
+            self.logger(store, "of the program").info("logged")
+            faulthandler.cancel_dump_traceback_later()
+        self.assertEqual({record["body"] for record in records(self.directory)}, {"handled", "logged"})
 
     def test_flushed_records_are_in_an_archive(self):
         store = mmlog.Store(self.directory, "flushed")

@@ -12,6 +12,9 @@ static inline uint32_t mmlog_load_relaxed_u32(const uint32_t *p) {
 static inline uint32_t mmlog_load_acquire_u32(const uint32_t *p) {
   return __atomic_load_n(p, __ATOMIC_ACQUIRE);
 }
+static inline uint32_t mmlog_load_ordered_u32(const uint32_t *p) {
+  return __atomic_load_n(p, __ATOMIC_SEQ_CST);
+}
 static inline uint64_t mmlog_load_relaxed_u64(const uint64_t *p) {
   return __atomic_load_n(p, __ATOMIC_RELAXED);
 }

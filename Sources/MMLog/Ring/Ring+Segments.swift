@@ -214,14 +214,15 @@ extension Ring {
     mmlog_load_acquire_u64(use(ofSegment: index))
   }
 
-  /// Notes that the flight records of a generation are evicted, unless that is noted or the segment
-  /// was emptied since its word was loaded.
+  /// Notes that the flight records of a generation are evicted, if the word is of that generation, and
+  /// still stands there.
   func noteEvicted(segment index: Int, generation: UInt64, replacing word: UInt64) {
-    if word == 0 { return }
+    let size = geometry.segmentSize
     let seed = checksumSeed(session: identity.session, generation: generation)
+    guard SegmentUse.captured(word, seed: seed, segmentSize: size) != nil else { return }
     var expected = word
     _ = mmlog_compare_exchange_u64(
-      use(ofSegment: index), &expected, SegmentUse.word(geometry.segmentSize, seed: seed))
+      use(ofSegment: index), &expected, SegmentUse.word(size, seed: seed))
   }
 
   private func use(ofSegment index: Int) -> UnsafeMutablePointer<UInt64> {

@@ -209,9 +209,9 @@ final class SegmentPool: @unchecked Sendable {
   /// the drainer is reading it.
   func acquireUnpinned(_ seen: Snapshot) -> Bool {
     guard acquire(seen) else { return false }
-    // Acquire, then inspect the pin; the drainer pins, then checks whether it is acquired. Both are
-    // sequentially consistent: one of the two sees the other.
-    if mmlog_load_acquire_u32(pins + seen.index) == 0 { return true }
+    // Acquire, then inspect the pin; the drainer pins, then checks whether it is acquired. All four
+    // are sequentially consistent: one of the two sees the other.
+    if mmlog_load_ordered_u32(pins + seen.index) == 0 { return true }
     release(seen.index)
     return false
   }
@@ -221,7 +221,8 @@ final class SegmentPool: @unchecked Sendable {
   func pinOpen(_ index: Int) -> Bool {
     guard status(index) == .open else { return false }
     _ = mmlog_exchange_u32(pins + index, 1)
-    if status(index) == .open { return true }
+    let word = mmlog_load_ordered_u32(words + index)
+    if Snapshot(index: index, word: word).status == .open { return true }
     // Sealed just now, it may have been discarded before the pin was seen.
     unpin(index)
     return false

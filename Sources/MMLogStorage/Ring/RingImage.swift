@@ -68,7 +68,8 @@ package final class RingImage {
   /// Copies and checks the ring in `file`.
   ///
   /// A thread's records are copied up to some moment: where one of its segments is there, so are
-  /// all before it.
+  /// all before it. Of flight records, some may be evicted meanwhile, and then the older ones may
+  /// be there.
   ///
   /// - Parameters:
   ///   - knownDictionary: How many bytes of the dictionary are known: what they hold is left out.

@@ -15,9 +15,9 @@ package enum ProcessState: Equatable, Sendable {
   /// - Parameters:
   ///   - id: The process's number.
   ///   - name: Its program's name.
-  ///   - file: A file that it has in its memory, with a part of its name that no other has: what
-  ///     has not, is another process of the same number and name. Nil: any will do, as where the
-  ///     kernel does not say what a process has.
+  ///   - file: A file that it has in its memory, with a part of its name, between dots, that no
+  ///     other has: what has not, is another process of the same number and name. Nil: any will
+  ///     do, as where the kernel does not say what a process has.
   package init?(of id: UInt32, name: String, mapping file: (inode: UInt64, part: String)? = nil) {
     if let file, Self.isKnownNotToMap(file, id) { return nil }
     guard let line = ProcessLine(of: id), name.utf8.prefix(15).elementsEqual(line.name.utf8),
@@ -34,7 +34,8 @@ package enum ProcessState: Equatable, Sendable {
     return !maps.isEmpty
       && !maps.split(separator: "\n").contains { line in
         let fields = line.split(separator: " ", maxSplits: 5)
-        return fields.count > 4 && fields[4] == inode || line.contains(file.part)
+        return fields.count > 4 && fields[4] == inode
+          || line.split(separator: ".").contains { $0 == file.part }
       }
   }
 }

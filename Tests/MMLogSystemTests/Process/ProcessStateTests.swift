@@ -10,7 +10,7 @@ struct ProcessStateTests {
 
   @Test("it runs, is stopped, goes on, is dead, and is gone") func states() throws {
     // What stands around a name in /proc/PID/stat, and more than the kernel keeps of it.
-    let name = "a) T (long name of a program"
+    let name = "a) T (.long name of a program.x"
     try FileManager.default.copyItem(atPath: "/bin/sleep", toPath: folder(name))
     let child = try ChildProcess(folder(name), ["600"])
     func wait(for state: ProcessState?) {

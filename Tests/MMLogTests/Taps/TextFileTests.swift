@@ -61,6 +61,39 @@ struct TextFileTests {
     #expect(try folder.bytes("log.txt").count < 1000)
   }
 
+  @Test("a file that cannot be renamed goes on, and says so once")
+  func unrotated() throws {
+    let folder = TemporaryDirectory()
+    // With a time in it, the name would be longer than a name may be.
+    let name = String(repeating: "n", count: 240)
+    for format in [LineFormat.text(colors: .never), .json] {
+      var file = TextFile(
+        folder(name), as: format, rotation: .init(size: 100, age: nil), mode: 0o600)
+      for count in 1...10 as ClosedRange<UInt64> { try file.write(missing: count) }
+      let text = String(decoding: try folder.bytes(name), as: UTF8.self)
+      let notices = text.split(separator: "\n").filter { $0.contains("ENAMETOOLONG") }
+      #expect(text.contains(LogTap.notice(ofMissing: 10)) && notices.count == 1, "\(text)")
+      unlink(folder(name))
+    }
+  }
+
+  @Test("of those that share a file, one rotates it")
+  func rotatedOnce() throws {
+    let folder = TemporaryDirectory()
+    let path = folder("log.txt")
+    let rotation = Rotation(size: 100, age: nil)
+    var file = TextFile(path, rotation: rotation)
+    for count in 1...3 as ClosedRange<UInt64> { try file.write(missing: count) }
+    let other = try MMLogSystem.File.open(path, [.read, .write])
+    #expect(try other.tryLock())
+    let before = try files(folder, "log").count
+    for count in 4...9 as ClosedRange<UInt64> { try file.write(missing: count) }
+    #expect(try files(folder, "log").count == before)
+    try other.unlock()
+    try file.write(missing: 10)
+    #expect(try files(folder, "log").count == before + 1)
+  }
+
   @Test("a file goes on after a restart, until it is as old as it may be")
   func age() throws {
     let folder = TemporaryDirectory()
