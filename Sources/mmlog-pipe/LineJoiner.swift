@@ -97,10 +97,17 @@ struct Traceback {
       if line.begins(with: Self.python) { state = .python }
       return line.isEmpty || state == .python
     case .go:
-      return line.isEmpty || line.last == UInt8(ascii: ")") || Self.beginsGo(line)
+      return line.isEmpty || Self.isGoCall(line) || Self.beginsGo(line)
         || line.begins(with: "created by ") || line.begins(with: "[signal ")
         || line.begins(with: "exit status ")
     }
+  }
+
+  /// Whether a line is a call such as `net/http.(*conn).serve(0xc000, {0x1, 0x2})`, and no sentence
+  /// that ends in parentheses.
+  private static func isGoCall(_ line: UnsafeRawBufferPointer) -> Bool {
+    line.last == UInt8(ascii: ")")
+      && !line.prefix { $0 != UInt8(ascii: "(") }.contains(UInt8(ascii: " "))
   }
 
   private static func beginsGo(_ line: UnsafeRawBufferPointer) -> Bool {

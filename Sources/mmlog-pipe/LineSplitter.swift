@@ -53,6 +53,7 @@ struct LineSplitter: ~Copyable {
     let joins = joiner != nil
     while let end = nextEnd() {
       searched = end + 1
+      takePieces(before: end, body)
       if joins {
         join(lineEndingAt: end, body)
       } else {
@@ -61,8 +62,17 @@ struct LineSplitter: ~Copyable {
       }
     }
     searched = filled
-    if filled - lineStart >= longest { endPending(body) }
-    while filled - lineStart >= longest {
+    takePieces(before: filled + 1, body)
+  }
+
+  /// Takes pieces of a line that is too long.
+  ///
+  /// - Parameter end: Where the line ends, or the first place where it may.
+  private mutating func takePieces(
+    before end: Int, _ body: (UnsafeRawBufferPointer, _ isTerminated: Bool) -> Void
+  ) {
+    if end - lineStart > longest { endPending(body) }
+    while end - lineStart > longest {
       body(slice(taken, taken + longest), false)
       taken += longest
     }

@@ -287,6 +287,9 @@ struct JoinCase: Sendable, CustomStringConvertible {
       ]),
     JoinCase(option: "traceback", records: [pythonTraceback, pythonTraceback, goPanic]),
     JoinCase(
+      option: "traceback",
+      records: ["fatal error: stdio.h: No such file", "ERROR: request 7 failed (timeout)"]),
+    JoinCase(
       option: #"regex:^\d{4}-"#, records: ["2025-01 a\nb\n\nc", "2025-02 d", "2025-03 e\n2025"]),
     JoinCase(
       option: "regex:^begin", records: ["not the beginning\nof anything", "begin\n 1", "begin"]),

@@ -151,6 +151,9 @@ struct Input: Sendable, CustomTestStringConvertible {
     Input("random bytes") { random(1 << 20, seed: 2) },
     Input("random bytes, many lines") { random(1 << 18, seed: 3).map { $0 < 60 ? 10 : $0 } },
     Input("a line of 16 MiB") { random(16 << 20, seed: 4, withLineEnds: false) + [10] },
+    Input("a line of hardly more") {
+      random((16 << 20) + 30_000, seed: 7, withLineEnds: false) + [10]
+    },
     Input("a line of 20 MiB") { random(20 << 20, seed: 5, withLineEnds: false) + [10] },
     Input("33 MiB without a line end") { random(33 << 20, seed: 6, withLineEnds: false) },
   ]

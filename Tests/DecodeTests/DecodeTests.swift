@@ -153,6 +153,9 @@ import Testing
     #expect(try decode(["--exit-code", "-g", "four", path]).status == 4)
     #expect(try decode(["stats", "--exit-code", "-g", "four", path]).status == 4)
     #expect(try decode(["--exit-code", "-g", "one", path]).status == 0)
+    #expect(try decode(["-f", "--until", "now", "--exit-code", "-g", "four", path]).status == 4)
+    let fields = ["--format", "csv", "--fields", "level , message ", path]
+    #expect(try decode(fields).output.contains("one"))
     #expect(try decode(["--count", "-g", "four|one", path]).output == "1\n")
   }
 

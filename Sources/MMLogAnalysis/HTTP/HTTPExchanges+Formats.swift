@@ -23,7 +23,10 @@ extension HTTPExchanges {
   package func appendCurl(_ style: Style, to output: inout TextBuffer) {
     for row in rows(style) {
       guard let url = row.url else { continue }
-      var words = ["curl", "--globoff", "-X", Self.quoted(row.method ?? "GET")]
+      let method = row.method ?? "GET"
+      // With -X, curl would wait for the body of an answer that has none.
+      var words = ["curl", "--globoff"]
+      words += method == "HEAD" ? ["--head"] : ["-X", Self.quoted(method)]
       words += row.request.headers.flatMap { ["-H", Self.quoted("\($0.name): \($0.value)")] }
       if let body = row.request.body { words += ["--data-raw", Self.quoted(body)] }
       words += ["--", Self.quoted(url)]

@@ -39,7 +39,11 @@ final class FollowedSession {
     (self.identity, self.memory, self.identities) = (identity, memory, identities)
   }
 
-  func add(ring: consuming File) { self.ring = consume ring }
+  func add(ring new: consuming File) {
+    // A copy: its process has the other one.
+    if (try? ring?.isLockedByAnother()) == true, (try? new.isLockedByAnother()) != true { return }
+    ring = consume new
+  }
 
   func add(_ archive: ArchiveFile) {
     let number = archive.fileHeader.number

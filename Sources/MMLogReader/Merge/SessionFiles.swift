@@ -45,7 +45,7 @@ package struct SessionFiles {
       return
     }
     // A ring has changed since it was copied. What cannot be right in one may be another ring's.
-    let isNewRead = new.image.rank > old.image.rank
+    let isNewRead = new.rank > old.rank
     let (read, other) = isNewRead ? (new.image, old.image) : (old.image, new.image)
     ring = isNewRead ? new : old
     if !other.isSound { leaveOut(other.path, for: read.path, "ring") }
@@ -74,11 +74,28 @@ package struct SessionFiles {
   }
 }
 
+extension RingView {
+  /// Which of two of one session is read: the one that its process has, then one without corruption,
+  /// and then the one that goes further.
+  fileprivate var rank: (Int, Int, UInt32, UInt32, UInt64, UInt64) {
+    (
+      isRunning ? 1 : 0, image.isSound ? 1 : 0, image.newestArchive, image.newestFrames,
+      image.segments.last?.header.generation ?? 0, image.lastTicks
+    )
+  }
+}
+
 extension RingImage {
-  /// Which of two of one session is read: one without corruption, and then the one that goes
-  /// further.
-  fileprivate var rank: (Int, UInt64) {
-    (isSound ? 1 : 0, segments.last?.header.generation ?? 0)
+  /// The greatest ticks of a record in it; 0 if there is none.
+  fileprivate var lastTicks: UInt64 {
+    var last: UInt64 = 0
+    for segment in segments {
+      var scanner = scanner(of: segment, scansBehindZeros: false)
+      while let item = scanner.next() {
+        if case .record(let record, _) = item { last = max(last, record.ticks) }
+      }
+    }
+    return last
   }
 
   /// Whether all that is in it can be read.

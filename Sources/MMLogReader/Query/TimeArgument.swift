@@ -31,11 +31,10 @@ package func timeArgument(_ text: String, zone: LogTimeZone, now: Timestamp) -> 
 /// When a day began.
 private func midnight(_ zone: LogTimeZone, _ now: Timestamp, daysAgo: Int) -> Timestamp? {
   let ahead = { (second: Int) in zone == .utc ? 0 : LocalTime.offset(at: second)?.seconds ?? 0 }
-  let second = Int(now.nanosecondsSince1970 / 1_000_000_000) - daysAgo * 86400
-  let local = second + ahead(second)
-  let start = local - local % 86400 - ahead(second)
+  let today = (now.second + ahead(now.second)) / 86400
+  let midnight = (today - daysAgo) * 86400
   // Clocks may have been changed between that midnight and now.
-  let begun = Int64(start + ahead(second) - ahead(start))
+  let begun = Int64(midnight - ahead(midnight - ahead(now.second)))
   return Timestamp(nanosecondsSince1970: begun * 1_000_000_000)
 }
 

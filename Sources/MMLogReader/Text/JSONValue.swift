@@ -125,16 +125,21 @@ extension TextBuffer {
 
 /// Makes the names of one object differ.
 package struct UniqueNames {
-  private var names: Set<String> = []
+  /// The names, and from which number on one is searched for that follows.
+  private var numbers: [String: Int] = [:]
 
   /// Knows no name yet.
   package init() {}
 
   /// The name, or with the first of `#2`, `#3` … that is free.
   package mutating func unique(_ name: String) -> String {
-    if names.insert(name).inserted { return name }
-    var number = 2
-    while !names.insert("\(name)#\(number)").inserted { number += 1 }
+    guard var number = numbers[name] else {
+      numbers[name] = 2
+      return name
+    }
+    while numbers["\(name)#\(number)"] != nil { number += 1 }
+    numbers[name] = number + 1
+    numbers["\(name)#\(number)"] = 2
     return "\(name)#\(number)"
   }
 }

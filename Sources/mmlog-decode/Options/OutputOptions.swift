@@ -119,7 +119,9 @@ struct OutputFormat: Sendable {
   private static func fields(_ list: String) throws(UsageError) -> [String] {
     var names: [String] = []
     for part in list.split(separator: ",") {
-      let name = String(part.drop { $0 == " " })
+      var trimmed = part.drop { $0 == " " }
+      while trimmed.last == " " { trimmed.removeLast() }
+      let name = String(trimmed)
       if name.isEmpty || names.contains(name) { continue }
       if ["attributes", "resource"].contains(name) {
         throw UsageError(

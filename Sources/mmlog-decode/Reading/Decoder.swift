@@ -65,7 +65,12 @@ struct Decoder {
     // What did not reach anybody is printed again the next time.
     if sink.hasReader { try cursor.keep(reader.cursor, output) }
     attention.end()
-    return isAnyFound || !query.mustMatch || attention.status != .success
+    return status
+  }
+
+  /// What came of it.
+  private var status: Program.Status {
+    isAnyFound || !query.mustMatch || attention.status != .success
       ? attention.status : .nothingMatched
   }
 
@@ -149,7 +154,7 @@ struct Decoder {
       }
     }
     try sink.finish()
-    return attention.status
+    return status
   }
 
   // MARK: - Items

@@ -64,7 +64,9 @@ struct NothingFound {
     let count = overview.reduce(0) { $0 + $1.recordCount }
     if count == 0 { return "there are no records" }
     var time = TimeFormatter(zone)
-    var parts = ["nothing matched; there are \(LogCommands.count(count, "record"))"]
+    var parts = [
+      "nothing matched; there \(count == 1 ? "is" : "are") \(LogCommands.count(count, "record"))"
+    ]
     if let first, let last = overview.compactMap(\.lastTime).max() {
       parts[0] += " from \(time.text(of: first)) to \(time.text(of: last))"
     }

@@ -21,6 +21,18 @@ import Testing
     #expect(reading.corruption.map(\.size) == [place.count])
   }
 
+  @Test(
+    "of two copies of a ring the later one is read, whichever is found first",
+    arguments: [["a.ring", "b.ring"], ["b.ring", "a.ring"]])
+  func laterCopy(names: [String]) {
+    let folder = TemporaryDirectory()
+    log.write("a", ticks: 1)
+    folder.put(names[0], log.ring)
+    log.write("b", ticks: 2)
+    folder.put(names[1], log.ring)
+    #expect(Reading([folder.path]).messages == ["a", "b"])
+  }
+
   @Test("records of two threads come in the order of their ticks")
   func recordsOfTwoThreadsComeInTheOrderOfTheirTicks() {
     log.write("a", ticks: 10, thread: 1)
