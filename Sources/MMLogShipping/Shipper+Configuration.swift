@@ -47,7 +47,8 @@ extension Shipper {
     /// Asked before each batch whether it is to be shipped now: to wait for a cheap network, or for
     /// the night. Called by the shipper's thread. Nil, the default: now.
     public var policy: (@Sendable (Shipper.Statistics) -> Shipper.Decision)?
-    /// Whether it is of some records alone that somebody has asked for once: no archive waits for it.
+    /// Whether it is of some records alone that somebody has asked for once: no archive waits for
+    /// it.
     package var isSelection = false
 
     /// How often processes that log into the directory are asked to archive what is in their rings:

@@ -214,8 +214,8 @@ extension Ring {
     mmlog_load_acquire_u64(use(ofSegment: index))
   }
 
-  /// Notes that the flight records of a generation are evicted, if the word is of that generation, and
-  /// still stands there.
+  /// Notes that the flight records of a generation are evicted, if the word is of that generation,
+  /// and still stands there.
   func noteEvicted(segment index: Int, generation: UInt64, replacing word: UInt64) {
     let size = geometry.segmentSize
     let seed = checksumSeed(session: identity.session, generation: generation)

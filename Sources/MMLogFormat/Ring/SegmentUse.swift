@@ -20,10 +20,9 @@ package enum SegmentUse {
     return Int(place)
   }
 
-  /// Whether a segment that a word is of, of whatever use, may be free: it is empty, or is being
-  /// emptied.
-  package static func mayBeFree(_ word: UInt64, segmentSize: Int) -> Bool {
-    word == 0 || UInt32(truncatingIfNeeded: word) == UInt32(segmentSize)
+  /// Whether a segment is being emptied, whatever use its word is of.
+  package static func isBeingEmptied(_ word: UInt64, segmentSize: Int) -> Bool {
+    UInt32(truncatingIfNeeded: word) == UInt32(segmentSize)
   }
 
   private static func check(_ place: UInt32, _ seed: UInt32) -> UInt32 {

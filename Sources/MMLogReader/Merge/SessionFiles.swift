@@ -75,8 +75,8 @@ package struct SessionFiles {
 }
 
 extension RingView {
-  /// Which of two of one session is read: the one that its process has, then one without corruption,
-  /// and then the one that goes further.
+  /// Which of two of one session is read: the one that its process has, then one without
+  /// corruption, and then the one that goes further.
   fileprivate var rank: (Int, Int, UInt32, UInt32, UInt64, UInt64) {
     (
       isRunning ? 1 : 0, image.isSound ? 1 : 0, image.newestArchive, image.newestFrames,

@@ -33,7 +33,8 @@ package struct Recovery: ~Copyable {
   private let ringName: String
   private let settings: ArchiveSeries.Settings
   private let ring: DeadRing
-  /// What access archives are made with: of those that root recovers for a service, that of its ring.
+  /// What access archives are made with: of those that root recovers for a service, that of its
+  /// ring.
   private let newFiles: FileAccess?
   private let fileHeaders: ArchiveHeaders
 

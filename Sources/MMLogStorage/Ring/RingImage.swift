@@ -361,9 +361,9 @@ private struct RingCopy {
   /// Whether a segment's header, which has been read, is not of the use that the ring notes apart
   /// from it.
   ///
-  /// The note is made after the header. Before the header is removed, the note says that the segment
-  /// is being emptied. So any other note contradicts the header if it was there before the header
-  /// was read, and still is.
+  /// The note is made after the header. Before the header is removed, the note says that the
+  /// segment is being emptied. So any other note contradicts the header if it was there before the
+  /// header was read, and still is.
   ///
   /// - Parameter seed: Of the generation in the header; nil: the header says that the segment is
   ///   free.
@@ -374,11 +374,10 @@ private struct RingCopy {
     let word = use(ofSegment: index)
     guard isOfThisBoot, word != 0, geometry.offset(ofSegment: index) + SegmentLayout.size < present
     else { return false }
-    if let seed {
-      if captured(ofSegment: index, seed) != nil { return false }
-    } else if SegmentUse.mayBeFree(word, segmentSize: geometry.segmentSize) {
-      return false
-    }
+    let agrees =
+      seed.map { captured(ofSegment: index, $0) != nil }
+      ?? SegmentUse.isBeingEmptied(word, segmentSize: geometry.segmentSize)
+    if agrees { return false }
     return try self.word(file, at: place, within: place + wordSize) == word
   }
 

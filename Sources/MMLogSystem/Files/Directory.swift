@@ -77,8 +77,8 @@ extension Directory {
     return Directory(adopting: descriptor, path: path(of: name), newFiles: newFiles)
   }
 
-  /// Opens a file in the directory: openat(2). One that is made with ``File/OpenOptions/exclusive``,
-  /// or for another user, has the access of ``newFiles``.
+  /// Opens a file in the directory: openat(2). One that is made with
+  /// ``File/OpenOptions/exclusive``, or for another user, has the access of ``newFiles``.
   ///
   /// - Parameter mode: the permissions of a file that is made here, less the process's umask.
   /// - Throws: ELOOP where the name is a symbolic link.

@@ -14,8 +14,8 @@ package struct FileAccess: Equatable, Sendable {
     (self.mode, self.group, self.owner) = (mode, group, owner)
   }
 
-  /// The access of a file that root makes for the one who has another; nil where the process may not
-  /// give a file away, or would give it to root.
+  /// The access of a file that root makes for the one who has another; nil where the process may
+  /// not give a file away, or would give it to root.
   package static func asOf(_ status: FileStatus) -> FileAccess? {
     guard geteuid() == 0, status.owner != 0 else { return nil }
     return FileAccess(mode: status.permissions, group: status.group, owner: status.owner)

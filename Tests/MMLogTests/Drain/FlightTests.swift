@@ -321,29 +321,37 @@ struct FlightTests {
       }
     }
 
-    @Test("what only flight records are in is not evicted before older ones of its thread are")
-    func oldestOfThreadFirst() async throws {
-      let folder = TemporaryDirectory()
-      await #expect(processExitsWith: .signal(SIGKILL)) { [path = folder.path as String] in
+    /// Logs numbered flight records in a process that is killed while its drainer stands still.
+    private struct Overrun {
+      private let store: LogStore
+      let log: Logger
+      let text = String(repeating: "0123456789", count: 90)
+      private let logged = SharedCount()
+      private let isStanding = SharedCount()
+
+      init(_ path: String, ringSize: Int) throws {
         var configuration = LogStore.Configuration()
-        // So large that nothing is drained before the flush.
-        (configuration.ringSize, configuration.segmentSize) = (8 << 20, 4 << 10)
+        configuration.makeTiny()
+        configuration.ringSize = ringSize
         (configuration.archiveLevel, configuration.drainInterval) = (.info, .seconds(3600))
         configuration.captureTime = .seconds(86400)
         configuration.fullRing = .wait(upTo: .seconds(60))
-        let store = try LogStore(directory: path, name: "test", configuration: configuration)
-        let log = store.logger(label: "test")
+        store = try LogStore(directory: path, name: "test", configuration: configuration)
+        log = store.logger(label: "test")
         log.level = .trace
-        let text = String(repeating: "0123456789", count: 90)
-        let (logged, isDraining) = (SharedCount(), SharedCount())
-        func debug() {
-          log.debug("\(logged.value) \(text, privacy: .public)")
-          logged.value += 1
-        }
-        TestPoint.handler = { point in
-          guard point == .drainerFreed else { return }
-          // Between two frames: until the thread that logs finds no place any more.
-          isDraining.value = 1
+      }
+
+      func debug() {
+        log.debug("\(logged.value) \(text, privacy: .public)")
+        logged.value += 1
+      }
+
+      /// Has the drainer stand still at a step, until the calling thread finds no place any more.
+      func stopDrainer(at step: TestPoint) {
+        let thread = pthread_self()
+        TestPoint.handler = { [logged, isStanding] point in
+          guard point == step, pthread_equal(thread, pthread_self()) == 0 else { return }
+          isStanding.value = 1
           var (last, same) = (-1, 0)
           while same < 500 {
             usleep(1000)
@@ -352,19 +360,40 @@ struct FlightTests {
           }
           kill(getpid(), SIGKILL)
         }
-        // More than a frame has, and then flight records alone.
-        for _ in 0..<350 {
-          debug()
-          log.info("\(text, privacy: .public)")
-        }
-        for _ in 0..<50 { debug() }
-        let flush = try Thread(name: "flush") { try? store.flush(.archive) }
-        while isDraining.value == 0 { sched_yield() }
+      }
+
+      /// Logs on once the drainer stands still, until the process is killed.
+      func run() throws {
+        let flush = try Thread(name: "flush") { [store] in try? store.flush(.archive) }
+        while isStanding.value == 0 { sched_yield() }
         while true { debug() }
         flush.join()
       }
-      let numbers = Contents(folder.path).records.filter { $0.level == .debug }
-        .map { Int($0.message.prefix { $0 != " " }) ?? -1 }
+
+      /// The numbers that are there afterwards.
+      static func numbers(_ path: String) -> [Int] {
+        Contents(path).records.filter { $0.level == .debug }
+          .map { Int($0.message.prefix { $0 != " " }) ?? -1 }
+      }
+    }
+
+    @Test("what only flight records are in is not evicted before older ones of its thread are")
+    func oldestOfThreadFirst() async throws {
+      let folder = TemporaryDirectory()
+      await #expect(processExitsWith: .signal(SIGKILL)) { [path = folder.path as String] in
+        // So large that nothing is drained before the flush.
+        let overrun = try Overrun(path, ringSize: 8 << 20)
+        // Between two frames.
+        overrun.stopDrainer(at: .drainerFreed)
+        // More than a frame has, and then flight records alone.
+        for _ in 0..<350 {
+          overrun.debug()
+          overrun.log.info("\(overrun.text, privacy: .public)")
+        }
+        for _ in 0..<50 { overrun.debug() }
+        try overrun.run()
+      }
+      let numbers = Overrun.numbers(folder.path)
       let (first, last) = (try #require(numbers.first), try #require(numbers.last))
       // Some were evicted, and no younger ones than these.
       #expect(first > 0 && last > 1000 && numbers == Array(first...last))
@@ -374,44 +403,13 @@ struct FlightTests {
     func evictedHalfway() async throws {
       let folder = TemporaryDirectory()
       await #expect(processExitsWith: .signal(SIGKILL)) { [path = folder.path as String] in
-        var configuration = LogStore.Configuration()
-        configuration.makeTiny()
-        (configuration.archiveLevel, configuration.drainInterval) = (.info, .seconds(3600))
-        configuration.captureTime = .seconds(86400)
-        configuration.fullRing = .wait(upTo: .seconds(60))
-        let store = try LogStore(directory: path, name: "test", configuration: configuration)
-        let log = store.logger(label: "test")
-        log.level = .trace
-        let text = String(repeating: "0123456789", count: 90)
-        let (logged, isEvicting) = (SharedCount(), SharedCount())
-        func debug() {
-          log.debug("\(logged.value) \(text, privacy: .public)")
-          logged.value += 1
-        }
-        let thread = pthread_self()
-        TestPoint.handler = { point in
-          guard point == .segmentEvicting, pthread_equal(thread, pthread_self()) == 0 else {
-            return
-          }
-          // The drainer stands still until the thread that logs finds no place any more.
-          isEvicting.value = 1
-          var (last, same) = (-1, 0)
-          while same < 500 {
-            usleep(1000)
-            same = logged.value == last ? same + 1 : 0
-            last = logged.value
-          }
-          kill(getpid(), SIGKILL)
-        }
+        let overrun = try Overrun(path, ringSize: 256 << 10)
+        overrun.stopDrainer(at: .segmentEvicting)
         // Nearly all of the ring, of which the drainer then evicts a part.
-        for _ in 0..<230 { debug() }
-        let flush = try Thread(name: "flush") { try? store.flush(.archive) }
-        while isEvicting.value == 0 { sched_yield() }
-        while true { debug() }
-        flush.join()
+        for _ in 0..<230 { overrun.debug() }
+        try overrun.run()
       }
-      let numbers = Contents(folder.path).records.filter { $0.level == .debug }
-        .map { Int($0.message.prefix { $0 != " " }) ?? -1 }
+      let numbers = Overrun.numbers(folder.path)
       let (first, last) = (try #require(numbers.first), try #require(numbers.last))
       #expect(first > 100 && numbers == Array(first...last), "\(numbers)")
     }
