@@ -347,8 +347,8 @@ let package = Package(
       name: "DecodeTests",
       dependencies: [
         "mmlog-decode", "mmlogctl", "mmlog-pipe", "mmlog-incident", "CommandLineTool", "MMLog",
-        "MMLogStorage",
-        "MMLogFormat", "MMLogSystem", "TestSupport",
+        "MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem",
+        "TestSupport",
       ]),
     // Processes that are killed: what they log, the campaign that kills them, and what cuts their
     // power.

@@ -10,7 +10,7 @@ package final class StandardOutput {
   /// Bytes that are collected before they are written.
   package static let capacity = 64 * 1024
 
-  /// False once a write has met a pipe that nobody reads.
+  /// False once a write or a pause has met a pipe that nobody reads.
   package private(set) var hasReader = true
 
   private var file: File
@@ -53,6 +53,13 @@ package final class StandardOutput {
   package func flush() throws(SystemError) {
     defer { buffer.removeAll(keepingCapacity: true) }
     try write(buffer.span.bytes)
+  }
+
+  /// Waits, and no longer than somebody reads.
+  ///
+  /// - Parameter milliseconds: For how long.
+  package func pause(milliseconds: CInt) throws(SystemError) {
+    if try file.waitForHangup(milliseconds: milliseconds) { hasReader = false }
   }
 
   private func write(_ bytes: RawSpan) throws(SystemError) {

@@ -40,8 +40,13 @@ struct Pipe {
     isPlain = levels == nil && !takesFields
     let name = arguments.required(.name)
     level = Level(name: arguments.required(.level)) ?? .info
-    store = try LogStore(
-      directory: arguments.required(.directory), name: name, configuration: configuration)
+    do throws(LogError) {
+      store = try LogStore(
+        directory: arguments.required(.directory), name: name, configuration: configuration)
+    } catch {
+      guard error.code == .invalidConfiguration else { throw error }
+      throw UsageError(error.message)
+    }
     // Whatever the environment says to services: all that comes through is to be kept.
     store.setLevel(.trace, for: "*")
     log = store.logger(label: arguments.value(of: .label) ?? name)
@@ -108,12 +113,12 @@ struct Pipe {
 
   private func record(_ line: UnsafeRawBufferPointer, isTerminated: Bool) {
     if isPlain { return log.record(line: line, level, isTerminated: isTerminated) }
-    if takesFields, isTerminated, let object = JSONLine(line, levels: jsonLevels) {
+    let (found, message) = levels?.read(line) ?? (nil, line)
+    if takesFields, isTerminated, let object = JSONLine(message, levels: jsonLevels) {
       return log.log(
-        level: object.level ?? level, text: object.message, metadata: object.fields, at: .none)
+        level: object.level ?? found ?? level, text: object.message, metadata: object.fields,
+        at: .none)
     }
-    guard let levels else { return log.record(line: line, level, isTerminated: isTerminated) }
-    let (found, message) = levels.read(line)
     log.record(line: message, found ?? level, isTerminated: isTerminated)
   }
 

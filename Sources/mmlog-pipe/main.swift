@@ -1,6 +1,7 @@
 import CommandLineTool
 import LogCommands
 import MMLog
+import MMLogReader
 
 extension Option {
   static let directory = Option(
@@ -10,6 +11,7 @@ extension Option {
     "name", short: "n", value: "NAME", required: true, "The name that the files begin with.")
   static let level = Option(
     "level", short: "l", oneOf: Level.allCases.map(\.description), default: "info",
+    canonical: { Level(usualName: $0)?.description ?? $0 },
     "The level of the records; with --level-from, of those in which none is found.")
   static let levelFrom = Option(
     "level-from", value: "RULE",
@@ -30,8 +32,9 @@ extension Option {
   static let fields = Option(
     "fields", oneOf: ["json"],
     "Take lines that are objects of JSON apart: 'message' or 'msg' is the message, the others are "
-      + "fields with their types, and the one that --level-from json has found is the level. Any "
-      + "other line stays as it is, and so does one above 1 MiB.")
+      + "fields with their types, and the one that --level-from json has found is the level. Another "
+      + "rule of --level-from reads the line before it is taken apart. Any other line stays as it "
+      + "is, and so does one above 1 MiB.")
   static let label = Option("label", value: "LABEL", "The label of the records; else the name.")
   static let tee = Option("tee", short: "t", "Pass standard input on to standard output.")
   static let ringDirectory = Option(

@@ -86,4 +86,16 @@ private struct Pipe: ~Copyable {
     #expect(output.hasReader)
     try output.flush()
   }
+
+  @Test("a pause ends where nobody reads any more") func aPauseEndsWhereNobodyReads() throws {
+    var ends: [CInt] = [-1, -1]
+    try #require(pipe(&ends) == 0)
+    defer { close(ends[1]) }
+    let output = StandardOutput(to: try File.duplicate(ends[1], path: "pipe"))
+    try output.pause(milliseconds: 1)
+    #expect(output.hasReader)
+    close(ends[0])
+    try output.pause(milliseconds: -1)
+    #expect(!output.hasReader)
+  }
 }

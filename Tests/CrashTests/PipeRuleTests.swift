@@ -128,6 +128,23 @@ struct PipeRuleTests {
     #expect(records.allSatisfy { $0.fields.isEmpty })
   }
 
+  @Test("whatever rule finds the level, lines of JSON are taken apart")
+  func levelsBesideFields() throws {
+    let cases: [(rule: String, line: String, level: Level)] = [
+      ("prefix", #"{"msg":"m","n":1,"x":"ERROR"}"#, .error),
+      ("prefix", #"<3>{"msg":"m","n":1}"#, .error),
+      (#"regex:"x":"(\w+)""#, #"{"msg":"m","n":1,"x":"fatal"}"#, .critical),
+      ("json", #"{"msg":"m","n":1,"level":"warn"}"#, .warning),
+      ("prefix", #"{"msg":"m","n":1}"#, .notice),
+    ]
+    for (rule, line, level) in cases {
+      let records = try Self.records(
+        of: Self.text([line]), ["-l", "NOTICE", "--level-from", rule, "--fields", "json"])
+      #expect(records.map(\.level) == [level], "\(line)")
+      #expect(records.map(\.message) == ["m"] && records[0].fields[0].name == "n")
+    }
+  }
+
   @Test("an object as deep as a record can have it is taken apart")
   func deepObject() throws {
     let value = String(repeating: "[", count: 16) + String(repeating: "]", count: 16)

@@ -102,7 +102,7 @@ struct PipeTests {
     try Folder.write(Array("a file".utf8), to: pipe.folder("file"))
     let cases: [([String], CInt, String)] = [
       ([], 2, "--directory"), (["--directory", pipe.store], 2, "--name"),
-      (["-d", pipe.store, "-n", "a/b"], 1, "slash"),
+      (["-d", pipe.store, "-n", "a/b"], 2, "slash"),
       (["-d", pipe.store, "-n", "a", "-l", "loud"], 2, "loud"),
       (["-d", pipe.store, "-n", "a", "--ring-size", "0"], 2, "--ring-size"),
       (["-d", pipe.store, "-n", "a", "--total-size", "much"], 2, "--total-size"),

@@ -64,6 +64,26 @@ import Testing
     #expect(local.output.hasPrefix("2025-11-21T04:00:01.000000000-05:00 ERROR "))
   }
 
+  @Test("of a time that clocks show twice, the first is meant")
+  func ofATimeThatClocksShowTwice() throws {
+    let log = TestLog()
+    log.writesRing = false
+    // 2:30 in Berlin for the first time on that night.
+    log.frameClock = TickClock(ticks: 0, wall: 1_761_438_600_000_000_000, rate: 1 << 32)
+    for hour in 0..<3 { log.write("\(hour)", ticks: UInt64(hour) * 3_600_000_000_000) }
+    log.archive()
+    log.save()
+    func messages(since time: String) throws -> String {
+      try decode([
+        "-q", "--tz", "Europe/Berlin", "--since", "2025-10-26 \(time)", "--format", "message",
+        log.folder.path,
+      ]).output
+    }
+    #expect(try messages(since: "02:30") == "0\n1\n2\n")
+    #expect(try messages(since: "02:31") == "1\n2\n")
+    #expect(try messages(since: "03:30") == "2\n")
+  }
+
   @Test("json and messages") func jsonAndMessages() throws {
     let log = archive()
     let path = log.folder.path

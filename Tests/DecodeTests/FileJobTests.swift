@@ -357,6 +357,17 @@ import Testing
     #expect(run.status == 0 && run.output == "one\n", "\(run)")
   }
 
+  @Test("following ends when nobody reads, though nothing is logged")
+  func followingEndsWithItsReader() throws {
+    let log = TestLog()
+    log.write("one", ticks: 1)
+    log.save()
+    let run = try shell(
+      "timeout -s KILL 60 '\(tool)' follow --format message '\(log.folder.path)' | head -n 1",
+      folder: TemporaryDirectory())
+    #expect(run.status == 0 && run.output == "one\n", "\(run)")
+  }
+
   /// In a process of its own, as it is used.
   @Test("a followed log is printed as it grows") func aFollowedLogIsPrintedAsItGrows() throws {
     let log = TestLog()

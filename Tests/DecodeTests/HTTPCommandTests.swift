@@ -1,6 +1,9 @@
 import CommandLineTool
 import Foundation
 import MMLog
+import MMLogAnalysis
+import MMLogFormat
+import MMLogReader
 import TestSupport
 import Testing
 
@@ -68,6 +71,35 @@ import Testing
     let orders = try #require(lines.first { $0.hasSuffix("GET h/orders/{id}") })
     let words = orders.split(separator: " ")
     #expect(words[0] == "3" && words[1] == "1" && words[6] == "6")
+  }
+
+  @Test("of too many exchanges, those are kept that are open or took longest; routes have all")
+  func tooMany() throws {
+    let folder = TemporaryDirectory()
+    let store = try LogStore(directory: folder.path, name: "http")
+    let log = store.logger(label: "http.client")
+    let open = log.begin("\("GET", name: "http.request.method") \("/open", name: "url.full")")
+    for index in 0..<9 {
+      let span = log.begin(
+        "\("GET", name: "http.request.method") \("/\(index)", name: "url.full")")
+      let start = ContinuousClock.now
+      // The third is slower than all others together.
+      if index == 2 { while ContinuousClock.now - start < .milliseconds(200) {} }
+      span.end("\(200, name: "http.response.status_code")")
+    }
+    try store.close()
+    _ = open
+    for outcomes in [LogSpans.Outcome.all, [.ok]] {
+      var exchanges = HTTPExchanges(keepsBodies: true, outcomes: outcomes, capacity: 2)
+      for item in LogReader(paths: [folder.path]) { exchanges.add(item) }
+      let urls = exchanges.list.map { $0.url ?? "" }
+      #expect(urls.contains("/open") == outcomes.contains(.open))
+      #expect(urls.contains("/2") && urls.count <= 4, "\(urls)")
+      var output = TextBuffer()
+      exchanges.appendRoutes(HTTPExchanges.Style(), to: &output)
+      let counts = output.text().split(separator: "\n").filter { $0.hasSuffix("GET /{id}") }
+      #expect(counts.map { $0.split(separator: " ")[0] } == ["9"], "\(output.text())")
+    }
   }
 
   @Test("header fields and bodies are shown as people read them")

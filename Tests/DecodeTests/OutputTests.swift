@@ -387,6 +387,7 @@ import Testing
       (["report"], "option '--output' is missing"),
       (["--json", "--format", "csv"], "contradict"),
       (["--count", "--json"], "--json has no meaning"),
+      (["--count", "-g", "x", "-C", "1"], "--context has no meaning"),
       (["--template", "x", "--format", "json"], "leave --format away"),
       (["--split-by", "hour"], "add --output"), (["--template", "{"], "in the template"),
       (["--split-by", "day", "-o", "x"], "'day'"), (["--format", "xml"], "'xml'"),

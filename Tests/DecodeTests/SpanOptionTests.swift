@@ -1,5 +1,8 @@
 import Foundation
+import MMLog
+import MMLogAnalysis
 import MMLogFormat
+import MMLogReader
 import TestSupport
 import Testing
 
@@ -126,5 +129,20 @@ import Testing
     let threads = try #require(crash["threads"] as? [[String: Any]])
     #expect(threads.map { ($0["records"] as? [[String: Any]])?.count } == [3, 1])
     #expect(threads.map { $0["thread_name"] as? String } == ["worker1", "worker2"])
+  }
+
+  @Test("of too many spans, those that took longest are kept")
+  func theLongestSpansAreKept() throws {
+    let folder = TemporaryDirectory()
+    let store = try LogStore(directory: folder.path, name: "spans")
+    let log = store.logger(label: "l")
+    // Parts end before the whole: the outermost takes longest, and ends last.
+    let nested = (0..<7).map { log.begin("span \($0)") }
+    for span in nested.reversed() { span.end() }
+    try store.close()
+    var spans = LogSpans(capacity: 2)
+    for item in LogReader(paths: [folder.path]) { spans.add(item) }
+    #expect(spans.list.map(\.message) == ["span 0", "span 1", "span 2"])
+    #expect(spans.others == 4)
   }
 }

@@ -72,7 +72,7 @@ extension HTTPExchanges.Exchange {
     object.add("response", json: harResponse)
     object.add("cache", json: "{}")
     object.add("timings", json: #"{"send":0,"wait":\#(milliseconds),"receive":0}"#)
-    object.add("comment", error ?? (isOpen ? "in flight" : nil))
+    object.add("comment", error ?? (outcome == .open ? "in flight" : nil))
     return object.text
   }
 

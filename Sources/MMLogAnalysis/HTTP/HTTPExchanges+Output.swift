@@ -7,8 +7,6 @@ extension HTTPExchanges {
   package struct Style: Sendable {
     /// Whether those that took longest come first.
     package var isSlowestFirst = false
-    /// Which are listed: `ok`, `failed`, `open`; empty: all.
-    package var outcomes: Set<String> = []
     /// So many at most.
     package var rows = Int.max
     /// Whether header fields and bodies stand below each.
@@ -23,7 +21,6 @@ extension HTTPExchanges {
   /// Those that are listed, in their order.
   package func rows(_ style: Style) -> ArraySlice<Exchange> {
     var rows = list
-    if !style.outcomes.isEmpty { rows.removeAll { !style.outcomes.contains($0.outcome) } }
     if style.isSlowestFirst {
       rows.sort { $0.duration ?? .zero > $1.duration ?? .zero }
     }
@@ -45,7 +42,7 @@ extension HTTPExchanges {
           row.place), style, to: &output)
       if style.hasMessages { appendMessages(of: row, to: &output) }
     }
-    if others > 0 { output.append(text: "\(others) more exchanges\n") }
+    if others > 0 { output.append(text: "\(others) shorter exchanges\n") }
   }
 
   /// A line's cells, of which the last one is as wide as it is.
@@ -107,7 +104,7 @@ extension HTTPExchanges {
       var object = JSONObject()
       object.add("start_time", row.start, &time)
       object.add("duration_nano", row.duration?.nanoseconds)
-      object.add("outcome", row.outcome)
+      object.add("outcome", row.outcome.rawValue)
       object.add("http.request.method", row.method)
       object.add("url.full", row.url)
       object.add("http.response.status_code", row.status)
@@ -130,10 +127,8 @@ extension HTTPExchanges {
 extension HTTPExchanges.Exchange {
   fileprivate var statusText: String {
     if let status { return "\(status)" }
-    return isOpen ? "open" : hasFailed ? "failed" : "-"
+    return outcome == .ok ? "-" : outcome.rawValue
   }
-
-  fileprivate var outcome: String { isOpen ? "open" : hasFailed ? "failed" : "ok" }
 
   /// The URL, and behind it the error.
   fileprivate var place: String { [url ?? "-", error].compactMap(\.self).joined(separator: "  ") }

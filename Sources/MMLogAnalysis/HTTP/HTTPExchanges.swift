@@ -4,8 +4,9 @@ package import MMLogReader
 /// The HTTP exchanges of a log: spans whose fields have OpenTelemetry's names for HTTP, as
 /// MMLogHTTP records them.
 ///
-/// Memory is bounded: of more than 200,000 exchanges, and of texts of more than 512 MiB, the others
-/// are only counted. For one thread at a time.
+/// Memory is bounded: of many exchanges, those are kept that are open or took longest, 200,000 or
+/// more. The others only count in their routes. Of header fields and bodies, 512 MiB are kept. For
+/// one thread at a time.
 package struct HTTPExchanges {
   /// One of them. What was not read is nil.
   package struct Exchange: Sendable {
@@ -23,8 +24,10 @@ package struct HTTPExchanges {
     package var request = Message()
     package var response = Message()
 
-    /// Whether it was still in flight when the log ended.
-    package var isOpen: Bool { duration == nil }
+    /// One that was still in flight when the log ended is open.
+    package var outcome: LogSpans.Outcome { duration == nil ? .open : hasFailed ? .failed : .ok }
+
+    fileprivate var textSize: Int { request.textSize + response.textSize }
   }
 
   /// A request or a response.
@@ -36,17 +39,24 @@ package struct HTTPExchanges {
 
     /// What the header fields say of the body.
     package var contentType: String? { headers.first { $0.name == "content-type" }?.value }
+
+    fileprivate var textSize: Int {
+      headers.reduce(body?.utf8.count ?? 0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
+    }
   }
 
-  private static let maximum = 200_000
   private static let longestTexts = 512 << 20
 
+  private let capacity: Int
+  private let outcomes: Set<LogSpans.Outcome>
   private var exchanges: [Exchange] = []
   private var indexes: [Key: Int] = [:]
   private var textSize = 0
   private let keepsBodies: Bool
-  /// How many are not kept.
-  package private(set) var others = 0
+  /// How many of those that are listed are not kept.
+  private(set) var others = 0
+  /// What they add to their routes.
+  private(set) var otherRoutes = HTTPRoutes()
 
   private struct Key: Hashable {
     let session: SessionID
@@ -55,12 +65,28 @@ package struct HTTPExchanges {
 
   /// Makes an empty list.
   ///
-  /// - Parameter keepsBodies: Whether bodies and header fields are kept.
-  package init(keepsBodies: Bool) { self.keepsBodies = keepsBodies }
+  /// - Parameters:
+  ///   - keepsBodies: Whether bodies and header fields are kept.
+  ///   - outcomes: Which are listed.
+  ///   - capacity: How many are kept at least.
+  package init(
+    keepsBodies: Bool, outcomes: Set<LogSpans.Outcome> = LogSpans.Outcome.all,
+    capacity: Int = 200_000
+  ) {
+    (self.keepsBodies, self.outcomes, self.capacity) = (keepsBodies, outcomes, capacity)
+  }
 
-  /// All that were kept, by their start.
+  /// All that are listed and were kept, by their start.
   package var list: [Exchange] {
-    exchanges.sorted { ($0.start, $0.number ?? 0) < ($1.start, $1.number ?? 0) }
+    exchanges.filter { outcomes.contains($0.outcome) }
+      .sorted { ($0.start, $0.number ?? 0) < ($1.start, $1.number ?? 0) }
+  }
+
+  /// The routes of all that are listed.
+  var routes: HTTPRoutes {
+    var routes = otherRoutes
+    for exchange in exchanges where outcomes.contains(exchange.outcome) { routes.add(exchange) }
+    return routes
   }
 
   /// Adds what a reader gave.
@@ -77,7 +103,7 @@ package struct HTTPExchanges {
   private mutating func begin(_ record: LogReader.Record, _ key: Key?) {
     let fields = HTTPFields(record)
     guard let key, fields.method != nil || fields.url != nil else { return }
-    guard let index = make(record, key, record.time) else { return }
+    let index = make(record, key, record.time)
     exchanges[index].method = fields.method
     exchanges[index].url = fields.url
     if keepsBodies { keep(fields.headers("http.request.header."), \.request.headers, index) }
@@ -91,7 +117,7 @@ package struct HTTPExchanges {
     let known = key.flatMap { indexes[$0] }
     // The beginning may have been deleted.
     guard known != nil || fields.status != nil,
-      let index = known ?? make(record, key, start), exchanges[index].isOpen
+      case let index = known ?? make(record, key, start), exchanges[index].outcome == .open
     else { return }
     exchanges[index].duration = duration
     exchanges[index].hasFailed = failed
@@ -105,16 +131,32 @@ package struct HTTPExchanges {
 
   private mutating func make(
     _ record: LogReader.Record, _ key: Key?, _ start: Timestamp
-  ) -> Int? {
-    guard exchanges.count < Self.maximum else {
-      others += 1
-      return nil
-    }
+  ) -> Int {
+    if exchanges.count >= 2 * capacity { keepLongest() }
     let index = exchanges.count
     exchanges.append(
       Exchange(session: record.session.id, number: key?.number, start: start, label: record.label))
     if let key { indexes[key] = index }
     return index
+  }
+
+  private mutating func keepLongest() {
+    exchanges.removeAll { $0.outcome != .open && !outcomes.contains($0.outcome) }
+    if exchanges.count > capacity {
+      func length(_ exchange: Exchange) -> Duration { exchange.duration ?? .seconds(Int64.max) }
+      exchanges.sort { length($0) > length($1) }
+      for exchange in exchanges[capacity...] where outcomes.contains(exchange.outcome) {
+        otherRoutes.add(exchange)
+        others += 1
+      }
+      exchanges.removeSubrange(capacity...)
+    }
+    indexes.removeAll(keepingCapacity: true)
+    for (index, exchange) in exchanges.enumerated() {
+      guard let number = exchange.number else { continue }
+      indexes[Key(session: exchange.session, number: number)] = index
+    }
+    textSize = exchanges.reduce(0) { $0 + $1.textSize }
   }
 
   // MARK: - Texts

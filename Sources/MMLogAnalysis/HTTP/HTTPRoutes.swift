@@ -1,34 +1,46 @@
 package import MMLogReader
 import MMLogSystem
 
-extension HTTPExchanges {
-  /// Exchanges of one method and route: a path, in which numbers and the like have a sign in their
-  /// place.
+/// Exchanges by method and route: a path, in which numbers and the like have a sign in their place.
+///
+/// Memory is bounded: exchanges of further routes than 20,000 count as one.
+struct HTTPRoutes {
+  /// Exchanges of one route.
   struct Route {
     let name: String
     var count = 0
     var failed = 0
     var bytes = 0
     var milliseconds = Percentiles()
+
+    fileprivate mutating func add(_ exchange: HTTPExchanges.Exchange) {
+      count += 1
+      failed += exchange.outcome == .failed ? 1 : 0
+      bytes = bytes.addingReportingOverflow(exchange.size ?? 0).partialValue
+      if let duration = exchange.duration {
+        milliseconds.add(Double(duration.nanoseconds) / 1e6)
+      }
+    }
   }
+
+  private static let maximum = 20_000
+
+  private var routes: [String: Route] = [:]
 
   /// The routes, those with most time first.
-  func routes(_ style: Style) -> [Route] {
-    var routes: [String: Route] = [:]
-    for exchange in rows(style) {
-      let name = "\(exchange.method ?? "-") \(Self.route(of: exchange.url ?? "-"))"
-      var route = routes[name] ?? Route(name: name)
-      route.count += 1
-      route.failed += exchange.hasFailed ? 1 : 0
-      route.bytes = route.bytes.addingReportingOverflow(exchange.size ?? 0).partialValue
-      if let duration = exchange.duration {
-        route.milliseconds.add(Double(duration.nanoseconds) / 1e6)
-      }
-      routes[name] = route
-    }
-    return routes.values.sorted { ($1.milliseconds.sum, $0.name) < ($0.milliseconds.sum, $1.name) }
+  var list: [Route] {
+    routes.values.sorted { ($1.milliseconds.sum, $0.name) < ($0.milliseconds.sum, $1.name) }
   }
 
+  /// Adds an exchange to its route.
+  mutating func add(_ exchange: HTTPExchanges.Exchange) {
+    let own = "\(exchange.method ?? "-") \(HTTPExchanges.route(of: exchange.url ?? "-"))"
+    let name = routes.count < Self.maximum || routes[own] != nil ? own : "(other routes)"
+    routes[name, default: Route(name: name)].add(exchange)
+  }
+}
+
+extension HTTPExchanges {
   /// A URL without scheme and query, in which parts with digits that look like an id are `{id}`.
   static func route(of url: String) -> String {
     let plain = url.prefix { $0 != "?" && $0 != "#" }
@@ -53,9 +65,7 @@ extension HTTPExchanges {
   package func appendRoutes(_ style: Style, to output: inout TextBuffer) {
     let head = ["COUNT", "FAILED", "P50 MS", "P90", "P99", "MAX", "BYTES"]
     append(head, "ROUTE", style, to: &output)
-    var all = style
-    all.rows = .max
-    for route in routes(all).prefix(style.rows) {
+    for route in routes.list.prefix(style.rows) {
       let percentiles = [0.5, 0.9, 0.99, 1].map { part in
         route.milliseconds.value(at: part).map {
           milliseconds(.nanoseconds(Int64(clamping: Int128($0 * 1e6))))
@@ -65,7 +75,6 @@ extension HTTPExchanges {
         ["\(route.count)", "\(route.failed)"] + percentiles + ["\(route.bytes)"], route.name,
         style, to: &output)
     }
-    if others > 0 { output.append(text: "\(others) more exchanges\n") }
   }
 
   private func append(

@@ -42,7 +42,7 @@ extension LogSpans {
       appendFields(of: span, to: &line)
       output.append(line: line.text(), within: style.columns)
     }
-    if others > 0 { output.append(text: "\(others) more spans\n") }
+    if others > 0 { output.append(text: "\(others) shorter spans\n") }
   }
 
   private func append(_ duration: Duration?, to line: inout TextBuffer) {

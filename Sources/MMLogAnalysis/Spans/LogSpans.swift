@@ -3,14 +3,16 @@ package import MMLogReader
 
 /// The spans of a log, each with its duration, its parent, and how it ended.
 ///
-/// Memory is bounded: of more than 200,000 spans the others are only counted. For one thread at a
-/// time.
+/// Memory is bounded: of many spans that have ended, those are kept that took longest, 200,000 or
+/// more. The others are only counted. For one thread at a time.
 package struct LogSpans {
   /// How a span ended.
   package enum Outcome: String, CaseIterable, Sendable {
     case ok, failed
     /// It has not ended, as far as the log says.
     case open
+
+    package static let all = Set(allCases)
   }
 
   /// One that has begun.
@@ -32,8 +34,7 @@ package struct LogSpans {
     package let thread: String
   }
 
-  private static let maximum = 200_000
-
+  private let capacity: Int
   private let outcomes: Set<Outcome>
   private let durations: ClosedRange<Duration>
   private var beginnings = OpenSpans()
@@ -49,10 +50,13 @@ package struct LogSpans {
   ///   - outcomes: Which are kept.
   ///   - durations: How long those may have taken that are kept; one that is open counts with how
   ///     long it has been.
+  ///   - capacity: How many are kept at least.
   package init(
-    outcomes: Set<Outcome> = Set(Outcome.allCases), durations: ClosedRange<Duration>? = nil
+    outcomes: Set<Outcome> = Outcome.all, durations: ClosedRange<Duration>? = nil,
+    capacity: Int = 200_000
   ) {
     (self.outcomes, self.durations) = (outcomes, durations ?? .zero ... .seconds(Int64.max))
+    self.capacity = capacity
   }
 
   /// Adds what a reader gave.
@@ -69,7 +73,7 @@ package struct LogSpans {
     guard case .end(let start, let duration, let failed) = span.event else { return }
     let outcome: Outcome = failed ? .failed : .ok
     guard outcomes.contains(outcome), durations.contains(duration) else { return }
-    guard ended.count < Self.maximum else { return others += 1 }
+    if ended.count == 2 * capacity { keepLongest() }
     let thread = record.thread
     ended.append(
       Span(
@@ -77,6 +81,12 @@ package struct LogSpans {
         duration: duration, age: nil, outcome: outcome, name: span.name,
         message: beginning?.message, label: record.label,
         thread: beginning?.thread ?? (thread.name.isEmpty ? "\(thread.id)" : thread.name)))
+  }
+
+  private mutating func keepLongest() {
+    ended.sort { $0.duration ?? .zero > $1.duration ?? .zero }
+    others += ended.count - capacity
+    ended.removeSubrange(capacity...)
   }
 
   /// All that were kept, by their start.

@@ -81,8 +81,9 @@ public struct LogStatistics {
   }
 
   private mutating func appendSummary(_ output: inout TextBuffer) {
-    output.append(text: "\(grouped(total.records)) records, ")
-    output.append(text: "\(inBytes(total.bytes)) before compression, \(sessions) sessions")
+    output.append(text: "\(grouped(total.records)) \(total.records == 1 ? "record" : "records"), ")
+    output.append(text: "\(inBytes(total.bytes)) before compression, ")
+    output.append(text: sessions == 1 ? "1 session" : "\(sessions) sessions")
     if let times {
       output.append("\n")
       timestamp.append(times.lowerBound, to: &output)

@@ -77,7 +77,9 @@ package struct FieldsFormatter: LogFormatter {
         output.append(json: name)
         output.append(":")
       } else if kind == .logfmt {
-        output.appendQuoting { $0.append(name, .quoted) }
+        let start = output.count
+        output.append(text: name)
+        LogfmtFormatter.cleanKey(&output, from: start)
         output.append("=")
       }
       append(source, of: record, to: &output)
@@ -132,6 +134,8 @@ package struct FieldsFormatter: LogFormatter {
       text.withUnsafeBytes { bytes in
         if name.isNumber {
           output.append(bytes)
+        } else if name.isFlag {
+          if !bytes.isEmpty { output.append("true") }
         } else if !bytes.isEmpty || name == .message {
           output.append("\"")
           output.append(bytes, .json)
@@ -145,6 +149,14 @@ package struct FieldsFormatter: LogFormatter {
 }
 
 extension TextTemplate.Name {
+  /// Whether there is a word where it is so, and nothing where it is not.
+  fileprivate var isFlag: Bool {
+    switch self {
+    case .flight, .cut, .unterminated, .span_failed: true
+    default: false
+    }
+  }
+
   fileprivate var isNumber: Bool {
     switch self {
     case .unix, .line, .thread_id, .thread_ordinal, .pid, .duration_ns, .severity_number,

@@ -55,21 +55,28 @@ public struct LogfmtFormatter: LogFormatter {
       output.append(UInt8(ascii: " "))
       let start = output.count
       name.append(.raw, to: &output)
-      Self.cleanKey(&output, from: start)
+      Self.cleanFieldKey(&output, from: start)
       output.append(UInt8(ascii: "="))
       try output.append(quoting: value, from: &reader)
     }
   }
 
-  /// Makes a key of what was appended from `start` on.
-  private static func cleanKey(_ output: inout TextBuffer, from start: Int) {
+  /// Makes a key, unlike the record's own, of what was appended from `start` on.
+  private static func cleanFieldKey(_ output: inout TextBuffer, from start: Int) {
+    cleanKey(&output, from: start)
     let isTaken = output.withBytes(from: start) { bytes in
-      for index in bytes.indices where !bytes[index].isOfKey { bytes[index] = UInt8(ascii: "_") }
       // The longest of ours.
-      return bytes.count <= 11 && keys.contains(String(decoding: bytes, as: UTF8.self))
+      bytes.count <= 11 && keys.contains(String(decoding: bytes, as: UTF8.self))
+    }
+    if isTaken { output.append("#2") }
+  }
+
+  /// Makes a key of what was appended from `start` on.
+  static func cleanKey(_ output: inout TextBuffer, from start: Int) {
+    output.withBytes(from: start) { bytes in
+      for index in bytes.indices where !bytes[index].isOfKey { bytes[index] = UInt8(ascii: "_") }
     }
     if output.count == start { output.append(UInt8(ascii: "_")) }
-    if isTaken { output.append("#2") }
   }
 
   private static func appendContext(_ record: LogReader.Record, to output: inout TextBuffer) {
@@ -111,7 +118,7 @@ public struct LogfmtFormatter: LogFormatter {
       output.append(UInt8(ascii: " "))
       let start = output.count
       output.append(text: name)
-      cleanKey(&output, from: start)
+      cleanFieldKey(&output, from: start)
       output.append(UInt8(ascii: "="))
       try output.append(quoting: value, from: &reader)
     }

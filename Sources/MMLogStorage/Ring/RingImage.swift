@@ -272,7 +272,8 @@ private struct RingCopy {
     newEntries = dictionary.dropFirst(knownDictionary)
     // Not what the file header claims: what is there. The file header must be; all else may be
     // missing.
-    present = min(try file.status().size, geometry.fileSize)
+    let size = try file.status().size
+    present = min(size, geometry.fileSize)
     memory = try SparseMemory(max(present, geometry.segmentsOffset))
     for area in [
       areas.sessionState, areas.clocks, areas.ledger, areas.crash, areas.head, areas.keySlots,
@@ -291,6 +292,9 @@ private struct RingCopy {
     if present < geometry.fileSize {
       corruption.append(
         Corruption(present..<geometry.fileSize, "missing: the file is truncated", in: path))
+    } else if size > geometry.fileSize {
+      let what = "more than the file header says: a copy that is not exact"
+      corruption.append(Corruption(geometry.fileSize..<size, what, in: path))
     }
     segments.sort { $0.header.generation < $1.header.generation }
   }

@@ -115,4 +115,14 @@ extension File {
     var request = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
     _ = try retrying(.poll, path) { poll(&request, 1, -1) }
   }
+
+  /// Waits until nobody is at the other end, as of a pipe without a reader: poll(2). A regular file
+  /// has no other end.
+  ///
+  /// - Parameter milliseconds: Waits so long at most.
+  /// - Returns: Whether nobody is.
+  package func waitForHangup(milliseconds: CInt) throws(SystemError) -> Bool {
+    var request = pollfd(fd: descriptor, events: 0, revents: 0)
+    return try retrying(.poll, path) { poll(&request, 1, milliseconds) } > 0
+  }
 }

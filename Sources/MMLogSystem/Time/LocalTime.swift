@@ -30,12 +30,19 @@ package enum LocalTime {
 
   /// The moment at which the zone's clocks show `time`, in seconds since 1970: mktime(3).
   ///
-  /// Of a time that they show twice, one; of a time that they skip, as many seconds after the gap's
-  /// start as it is.
+  /// Of a time that they show twice, the first; of a time that they skip, as many seconds after the
+  /// gap's start as it is.
   /// - Returns: nil if there is no such date.
   package static func second(at time: CivilTime) -> Int? {
     guard isDate(time) else { return nil }
+    // Clocks that are set back leave daylight saving time, mostly.
     var fields = time.fields
+    fields.tm_isdst = 1
+    let first = Int(mktime(&fields))
+    // Otherwise another time is shown then.
+    let isShown = Int(fields.tm_hour) == time.hour && Int(fields.tm_min) == time.minute
+    if isShown, fields.tm_isdst > 0 { return first }
+    fields = time.fields
     fields.tm_isdst = -1
     return Int(mktime(&fields))
   }

@@ -36,13 +36,13 @@ extension Command {
     var style = HTTPExchanges.Style()
     style.isSlowestFirst = arguments.isSet(.slowest)
     style.hasMessages = arguments.isSet(.messages)
-    style.outcomes = Set(arguments.values(of: .outcome))
     style.rows = try arguments.integer(of: .rows, in: 0...Int.max) ?? .max
     style.columns = arguments.columns
     let keepsBodies = style.hasMessages || format == "har" || format == "curl"
+    let exchanges = HTTPExchanges(keepsBodies: keepsBodies, outcomes: arguments.outcomes)
     let (zone, chosen) = (query.zone, style)
     let sink = try arguments.summarySink(
-      query, output, HTTPExchanges(keepsBodies: keepsBodies), add: { $0.add($1) },
+      query, output, exchanges, add: { $0.add($1) },
       print: {
         switch format {
         case "json": $0.appendJSON(chosen, zone: zone, to: &$1)
@@ -58,9 +58,6 @@ extension Command {
 }
 
 extension Option {
-  fileprivate static let outcome = Option(
-    "outcome", oneOf: ["ok", "failed", "open"], repeatable: true,
-    "Only exchanges that ended so, or have not.")
   fileprivate static let slowest = Option("slowest", "Those that took longest first.")
   fileprivate static let routes = Option(
     "routes", "Print counts and percentiles by method and route instead.")

@@ -57,7 +57,8 @@ extension Arguments {
     // As of tail; but whoever says from when on wants it all.
     if part.last == nil, !isSet(.since) { part.last = 10 }
     let format = try OutputFormat(self, query)
-    return try Decoder(query, FormattedOutput(format.makeFormatter(), to: output), part).follow()
+    return try Decoder(query, FormattedOutput(format.makeFormatter(), to: output), part).follow(
+      output)
   }
 
   fileprivate func checkPart(_ part: Decoder.Part) throws(UsageError) {
@@ -83,7 +84,7 @@ extension Arguments {
     let format = try OutputFormat(self, query)
     let jobs = try integer(of: .jobs, in: 1...256) ?? 1
     if isSet(.count) {
-      try check(.count, isAloneAmong: formatOptions + [.splitBy])
+      try check(.count, isAloneAmong: formatOptions + [.splitBy, .context, .before, .after])
       return try summarySink(query, output, CountedRecords(), add: { $0.add($1) }) {
         $1.append(text: "\($0.count)\n")
       }

@@ -70,10 +70,7 @@ extension Command {
     let minimum = try arguments.span(.longer) ?? .zero
     let maximum = try arguments.span(.shorter) ?? .seconds(Int64.max)
     guard minimum <= maximum else { throw UsageError("--longer is more than --shorter") }
-    let outcomes = arguments.values(of: .outcome).compactMap(LogSpans.Outcome.init)
-    let spans = LogSpans(
-      outcomes: outcomes.isEmpty ? Set(LogSpans.Outcome.allCases) : Set(outcomes),
-      durations: minimum...maximum)
+    let spans = LogSpans(outcomes: arguments.outcomes, durations: minimum...maximum)
     var style = LogSpans.Style()
     (style.isTree, style.isLongestFirst) = (arguments.isSet(.tree), arguments.isSet(.longest))
     style.rows = try arguments.integer(of: .rows, in: 0...Int.max) ?? .max
@@ -155,11 +152,22 @@ extension Option {
   fileprivate static let shorter = Option(
     "shorter", value: "DURATION",
     "Only spans that took, or have been open for, at most DURATION.")
-  fileprivate static let outcome = Option(
-    "outcome", oneOf: LogSpans.Outcome.allCases.map(\.rawValue), repeatable: true,
-    "Only spans that ended so, or have not.")
   fileprivate static let tree = Option("tree", "Below each span those that are a part of it.")
   fileprivate static let longest = Option("longest", "Those that took longest first.")
   fileprivate static let names = Option(
     "names", "Print percentiles of durations by the spans' names instead.")
+}
+
+extension Option {
+  static let outcome = Option(
+    "outcome", oneOf: LogSpans.Outcome.allCases.map(\.rawValue), repeatable: true,
+    "Only those that ended so, or have not.")
+}
+
+extension Arguments {
+  /// The outcomes that are asked for, or all.
+  var outcomes: Set<LogSpans.Outcome> {
+    let outcomes = values(of: .outcome).compactMap(LogSpans.Outcome.init)
+    return outcomes.isEmpty ? LogSpans.Outcome.all : Set(outcomes)
+  }
 }

@@ -12,7 +12,8 @@ struct ContextSelection {
   private let surroundings: Surroundings
   /// How many are still to be found.
   private var budget: Int
-  /// The last records that were not picked, at most as many as are wanted before one.
+  /// The last records that were not picked: those that are wanted before one, and at most as many
+  /// again.
   private var before: [LogReader.Record] = []
   /// How many after the last one found are still to be picked.
   private var after = 0
@@ -33,8 +34,8 @@ struct ContextSelection {
     isApart = false
     guard budget > 0, filter.matchesContent(of: record) else { return pass(record) }
     budget -= 1
-    let picked = before + [record]
-    isApart = hasPicked && hasSkipped
+    let picked = Array(before.suffix(surroundings.before)) + [record]
+    isApart = hasPicked && (hasSkipped || before.count > surroundings.before)
     (before, after, hasPicked, hasSkipped) = ([], surroundings.after, true, false)
     return picked
   }
@@ -44,11 +45,11 @@ struct ContextSelection {
       after -= 1
       return [record]
     }
-    if before.count == surroundings.before {
-      if !before.isEmpty { before.removeFirst() }
+    before.append(record)
+    if before.count > 2 * surroundings.before {
+      before.removeFirst(before.count - surroundings.before)
       hasSkipped = true
     }
-    if surroundings.before > 0 { before.append(record) }
     return []
   }
 }

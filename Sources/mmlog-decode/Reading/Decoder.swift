@@ -129,11 +129,14 @@ struct Decoder {
 
   // MARK: - Following
 
-  /// How long it waits between two scans, in nanoseconds: the shorter, the more came last.
-  private static let pauses = Int64(4_000_000)...40_000_000
+  /// How long it waits between two scans, in milliseconds: the shorter, the more came last.
+  private static let pauses: ClosedRange<CInt> = 4...40
 
-  /// Goes on with what is logged from now on, up to the end of the time that is asked for.
-  consuming func follow() throws -> Program.Status {
+  /// Goes on with what is logged from now on, up to the end of the time that is asked for, or until
+  /// nobody reads.
+  ///
+  /// - Parameter output: What the sink prints to.
+  consuming func follow(_ output: StandardOutput) throws -> Program.Status {
     let follower = LogFollower(
       query.inputs, filter: readFilter, last: part.last, identities: query.identities)
     try report(follower.unreadable)
@@ -149,7 +152,7 @@ struct Decoder {
         break
       } else {
         try sink.flush()
-        Sleep.nanoseconds(pause)
+        try output.pause(milliseconds: pause)
         pause = min(2 * pause, Self.pauses.upperBound)
       }
     }

@@ -110,4 +110,17 @@ import Testing
       log.format(FieldsFormatter(["fields", "message"], .json))
         == #"{"fields":" venue=X,Y","message":"a \"b\"\t"}"# + "\n")
   }
+
+  @Test("what is so or not is true or null in JSON, and keys of logfmt are clean")
+  func flagsAndKeys() {
+    log.write(
+      TestRecord(
+        ticks: 1, site: log.textSite, flags: .cut, words: ValueWords.argument(.text("m"))))
+    let names = ["flight", "cut", "my key=1"]
+    #expect(
+      log.format(FieldsFormatter(names, .json))
+        == #"{"flight":null,"cut":true,"my key=1":null}"# + "\n")
+    #expect(
+      log.format(FieldsFormatter(names, .logfmt)) == #"flight="" cut=cut my_key_1="""# + "\n")
+  }
 }

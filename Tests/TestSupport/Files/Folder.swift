@@ -38,7 +38,8 @@ package enum Folder {
     try bytes.withUnsafeBytes { try file.writeFully($0, at: 0) }
   }
 
-  /// Copies files of a folder into another, which is made if it is missing.
+  /// Copies files of a folder into another, which is made if it is missing. A file that its writer
+  /// renames or removes while the copy is made is left out.
   ///
   /// - Parameter isWanted: Which of them, by their names.
   package static func copy(
@@ -46,7 +47,13 @@ package enum Folder {
   ) throws {
     try make(target)
     for name in try names(path) where isWanted(name) {
-      try write(read("\(path)/\(name)"), to: "\(target)/\(name)")
+      let bytes: [UInt8]
+      do {
+        bytes = try read("\(path)/\(name)")
+      } catch let error as SystemError where error.isNotFound {
+        continue
+      }
+      try write(bytes, to: "\(target)/\(name)")
     }
   }
 
