@@ -8,8 +8,9 @@ import MMLogSystem
 final class Counts: @unchecked Sendable {
   private let mapping: Mapping
 
-  /// Makes the page's file, or opens the one that is there.
+  /// Makes the page's file, and its directory, or opens the one that is there.
   init(_ directory: String) throws {
+    try Directory.create(directory)
     let file = try File.open("\(directory)/counts", [.read, .write, .create])
     let size = 64 * (Service.threadCount + 1)
     try file.allocate(offset: 0, count: size)

@@ -65,6 +65,8 @@ struct Traceback {
   private var state = State.none
 
   private static let python: StaticString = "Traceback (most recent call last):"
+  /// What Go's net/http logs before the traceback of a request that panicked.
+  private static let serving = TextPattern(literal: "http: panic serving ")
 
   /// Whether a line is the first one of a traceback, and says nothing of a level.
   static func beginsAsError(_ line: UnsafeRawBufferPointer) -> Bool {
@@ -76,7 +78,7 @@ struct Traceback {
     if goesOn(line) { return true }
     state = .none
     if line.begins(with: Self.python) { state = .python }
-    if Self.beginsGo(line) { state = .go }
+    if Self.beginsGo(line) || Self.serving.matches(line.beginning(256)) { state = .go }
     return false
   }
 

@@ -305,6 +305,9 @@ struct JoinCase: Sendable, CustomStringConvertible {
     JoinCase(option: "traceback", records: [pythonTraceback, pythonTraceback, goPanic]),
     JoinCase(
       option: "traceback",
+      records: ["2025/11/21 09:00:00 ok", goHandlerPanic, "2025/11/21 09:00:01 ok"]),
+    JoinCase(
+      option: "traceback",
       records: ["fatal error: stdio.h: No such file", "ERROR: request 7 failed (timeout)"]),
     JoinCase(
       option: #"regex:^\d{4}-"#, records: ["2025-01 a\nb\n\nc", "2025-02 d", "2025-03 e\n2025"]),
@@ -330,6 +333,14 @@ struct JoinCase: Sendable, CustomStringConvertible {
     Caused by: java.io.IOException: b
     \tat Main.read(Main.java:7)
     \t... 1 more
+    """
+  private static let goHandlerPanic = """
+    2025/11/21 09:00:00 http: panic serving 127.0.0.1:40512: no such order
+    goroutine 18 [running]:
+    net/http.(*conn).serve.func1()
+    \t/usr/lib/go/src/net/http/server.go:1801 +0xb9
+    created by net/http.(*Server).Serve
+    \t/usr/lib/go/src/net/http/server.go:3089 +0x4ed
     """
   private static let goPanic = """
     panic: runtime error: index out of range [3] with length 3

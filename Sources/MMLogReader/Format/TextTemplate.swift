@@ -123,7 +123,8 @@ private struct TemplateParser {
   }
 
   private func alignment(_ text: Substring) throws(TextTemplate.Invalid) -> Alignment {
-    guard let columns = Int(text), (1...1000).contains(columns.magnitude) else {
+    guard let columns = Int(text), (1...1000).contains(columns.magnitude), text.first != "+"
+    else {
       throw invalid("'\(text)' is no width; write {name:8} or {name:-8}, up to 1000")
     }
     // As a call site's word for it (FORMAT.md, 6).

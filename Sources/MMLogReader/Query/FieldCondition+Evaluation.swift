@@ -106,7 +106,9 @@ extension FieldCondition.RecordField {
     case .label: return test(record.label.string)
     case .file: return test(record.site.file)
     case .function: return test(record.site.function)
-    case .line: return body(.int(Int64(record.site.line)), &none)
+    case .line:
+      guard record.hasPlace else { return false }
+      return body(.int(Int64(record.site.line)), &none)
     case .thread: return test(record.thread.name)
     case .threadID: return body(.uint(UInt64(record.thread.id)), &none)
     case .process: return test(subject.process.name)

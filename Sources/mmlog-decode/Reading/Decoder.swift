@@ -47,8 +47,9 @@ struct Decoder {
     if part.isReversed { try readBackwards(files) } else { try read(files) }
     try sink.finish()
     attention.end()
-    if !isAnyFound || sink.isEmpty { return nothingFound(files) }
-    return attention.status
+    if sink.isEmpty { isAnyFound = false }
+    if !isAnyFound { complainOfNothing(in: files) }
+    return status
   }
 
   /// Reads what is archived behind a cursor, and keeps the next one.
@@ -208,11 +209,9 @@ struct Decoder {
     try sink.take(.record(record))
   }
 
-  private func nothingFound(_ files: LogFiles) -> Program.Status {
+  private func complainOfNothing(in files: LogFiles) {
     let isAsked = part.maximum > 0 && part.last != 0 && sink.hasReader
-    if !query.isQuiet, isAsked, !Interruption.isRequested {
-      Command.complain(NothingFound(query, files).sentence)
-    }
-    return query.mustMatch && attention.status == .success ? .nothingMatched : attention.status
+    if query.isQuiet || !isAsked || Interruption.isRequested { return }
+    Command.complain(NothingFound(query, files).sentence)
   }
 }

@@ -279,6 +279,21 @@ private func log() -> TestLog {
     }
   }
 
+  @Test("a record without a place has no line") func aRecordWithoutAPlaceHasNoLine() throws {
+    let log = TestLog()
+    for file in ["", "a.swift"] {
+      log.write(
+        TestRecord(
+          ticks: 1, site: log.site(.argument(type: .string), file: file),
+          words: ValueWords.argument(.text("at \(file)"))))
+    }
+    for (condition, expected) in [("@line == 7", ["at a.swift"]), ("@line < 7", [])] {
+      var filter = LogReader.Filter()
+      filter.conditions = [try FieldCondition(condition)]
+      #expect(log.read(filter).records.map(\.message) == expected)
+    }
+  }
+
   @Test("fragments are searched whole") func fragmentsAreSearchedWhole() {
     let log = TestLog()
     let long = String(repeating: "x", count: 2000) + "needle" + String(repeating: "y", count: 2000)

@@ -87,6 +87,7 @@ import Testing
     let cases = [
       ("{time", "a '{' has no '}'"), ("a}b", "a '}' has no '{'"), ("{tme}", "there is no '{tme}'"),
       ("{level:x}", "'x' is no width"), ("{level:0}", "'0' is no width"),
+      ("{level:+8}", "'+8' is no width"),
       ("a\\q", "after a backslash"),
       ("{}", "there is no '{}'"), ("{fields.}", "there is no '{fields.}'"),
       ("\\", "after a backslash"),
