@@ -251,9 +251,11 @@ class Handler(logging.Handler):
         """
         if (store is None) == (directory is None or name is None):
             raise TypeError("Handler takes a store, or a directory and a name")
+        # logging closes each handler that it knows, one whose store could not be opened too.
+        self._owns_store = False
         super().__init__(level)
-        self._owns_store = store is None
         self.store = Store(directory, name, **options) if store is None else store
+        self._owns_store = store is None
         self._loggers = {}
         self._sites = {}
 

@@ -2,6 +2,7 @@ import CommandLineTool
 import LogCommands
 import MMLog
 import MMLogReader
+import MMLogSystem
 
 extension Option {
   static let directory = Option(
@@ -92,6 +93,8 @@ let command = Command(
   ])
 
 Program.run(command) { arguments, output in
+  // When a line came, a pipe knows no better than to a microsecond.
+  Clock.coarsenTicks()
   let pipe = try Pipe(arguments)
   return try pipe.run(tee: arguments.isSet(.tee) ? output : nil)
 }

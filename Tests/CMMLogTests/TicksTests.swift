@@ -33,4 +33,22 @@ struct TicksTests {
     while last == first { last = mmlog_ticks_from_clock() }
     #expect(last > first)
   }
+
+  @Test("coarse ticks advance in steps, and never go back")
+  func coarse() async {
+    await #expect(processExitsWith: .success) {
+      let fine = mmlog_ticks()
+      mmlog_coarsen_ticks()
+      var last = mmlog_ticks()
+      #expect(last | 2047 >= fine)
+      for _ in 0..<100_000 {
+        let now = mmlog_ticks()
+        #expect(now >= last)
+        #if !arch(arm64)
+          #expect(now & 511 == 0)
+        #endif
+        last = now
+      }
+    }
+  }
 }

@@ -120,6 +120,17 @@ class HandlerTests(Case):
         self.assertEqual([record["body"] for record in records(self.directory)], ["kept"])
         self.assertFalse([name for name in os.listdir(self.directory) if name.endswith(".ring")])
 
+    def test_a_handler_whose_store_cannot_be_opened_leaves_nothing_to_close(self):
+        program = (
+            "import logging, mmlog\n"
+            "try:\n"
+            "    mmlog.Handler(directory='/proc/nowhere/log', name='name')\n"
+            "except mmlog.Error as error:\n"
+            "    kept = error  # and with it the handler, which logging closes at the end\n"
+        )
+        ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+        self.assertEqual((ended.returncode, ended.stderr), (0, ""))
+
     def test_a_value_without_a_text_costs_no_record(self):
         class Bad(Exception):
             def __str__(self):

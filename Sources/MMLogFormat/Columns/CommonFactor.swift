@@ -25,6 +25,15 @@ func commonFactor(_ values: UnsafePointer<UInt64>, count: Int) -> Int64? {
   return nil
 }
 
+/// Whether all of a sample of numbers are multiples of a factor apart.
+func hasOneRemainder(
+  _ values: UnsafePointer<UInt64>, count: Int, by factor: UInt64
+) -> Bool {
+  stride(from: 0, to: count, by: max(1, count / 64)).allSatisfy {
+    Int64(bitPattern: values[$0] &- values[0]).magnitude % factor == 0
+  }
+}
+
 /// How far a number and the one behind it are apart.
 private func difference(_ values: UnsafePointer<UInt64>, at index: Int) -> UInt64 {
   Int64(bitPattern: values[index + 1] &- values[index]).magnitude

@@ -31,7 +31,11 @@ final class NumberEncoder {
     if mayNest {
       if encodeRuns(values, count, depth, profile, into: &sections) { return }
       let cost = min(profile.packed, profile.patched, profile.differences)
-      if encodeDictionary(values, count, depth, below: cost, into: &sections) { return }
+      if encodeDictionary(
+        values, count, depth, below: cost, costOfMultiples(values, count, cost), into: &sections)
+      {
+        return
+      }
       if profile.differences + 8 < min(profile.packed, profile.patched) {
         encodeDifferences(values, count, depth, into: &sections)
         return
@@ -139,6 +143,17 @@ final class NumberEncoder {
     encode(steps, count: count - 1, depth: depth + 1, into: &sections)
   }
 
+  /// About what numbers cost as multiples of a factor, where what is left over is always the same:
+  /// an estimate from what they cost as they are.
+  private func costOfMultiples(
+    _ values: UnsafePointer<UInt64>, _ count: Int, _ cost: Int
+  ) -> Int {
+    guard cost > count, let factor = commonFactor(values, count: count),
+      hasOneRemainder(values, count: count, by: factor.magnitude)
+    else { return cost }
+    return cost - count * (bitWidth(factor.magnitude) - 1) / 8
+  }
+
   /// Where numbers are mostly multiples of a factor, and something that is always the same.
   private func encodeMultiples(
     _ values: UnsafePointer<UInt64>, _ count: Int, _ depth: Int, below cost: Int,
@@ -187,21 +202,28 @@ final class NumberEncoder {
     return true
   }
 
+  /// - Parameter multiples: What the numbers cost as multiples, which is asked of the few columns
+  ///   whose first numbers suit a dictionary.
   private func encodeDictionary(
     _ values: UnsafePointer<UInt64>, _ count: Int, _ depth: Int, below cost: Int,
-    into sections: inout ColumnSections
+    _ multiples: @autoclosure () -> Int, into sections: inout ColumnSections
   ) -> Bool {
     // A hash costs a nanosecond or two for each number: not where little can be gained.
     guard count >= 32, cost > count * 3 / 4 else { return false }
-    let pays = { number in
+    var cost = cost
+    func pays(_ number: Int) -> Bool {
       packedSize(count, width: bitWidth(UInt64(number - 1)))
         + number * min(wordSize, cost / count + 2) + 16 < cost
     }
     let indexes = buffer(0, depth, count)
     let sample = min(count, DistinctTable.sample)
     guard distinct.index(values, count: sample, limit: sample - 1, indexes),
-      pays(distinct.estimate(sample: sample)),
-      distinct.index(values, count: count, limit: min(count / 2, DistinctTable.maximum), indexes)
+      pays(distinct.estimate(sample: sample))
+    else { return false }
+    cost = multiples()
+    let limit = min(count / 2, DistinctTable.maximum)
+    guard pays(distinct.estimate(sample: sample)),
+      distinct.index(values, count: count, limit: limit, indexes)
     else { return false }
     let number = distinct.count
     guard pays(number) else { return false }

@@ -31,6 +31,12 @@ package enum Clock {
   /// started anew.
   package static func ticks() -> UInt64 { mmlog_ticks() }
 
+  /// Has ``ticks()`` advance in steps of about a microsecond from here on, which take fewer bits in
+  /// archives: for a process that does not know more exactly when something happened.
+  ///
+  /// - Precondition: No other thread runs yet.
+  package static func coarsenTicks() { mmlog_coarsen_ticks() }
+
   /// When the machine was started, in nanoseconds since 1970 by the present ``realtime()``:
   /// CLOCK_BOOTTIME.
   package static func bootTime() -> Int64 {

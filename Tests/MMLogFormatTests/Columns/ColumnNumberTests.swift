@@ -122,6 +122,8 @@ import Testing
     let spikes = random.indices.map { $0 % 60 == 7 ? random[$0] >> 20 : random[$0] & 15 }
     #expect(encoding(spikes) == .patched)
     #expect(encoding(random.map { $0 >> 40 * 26 + 7 }) == .multiples)
+    // A dictionary is smaller than these as they are, and larger than their quotients.
+    #expect(encoding(random.map { $0 % 300 * 2048 }) == .multiples)
     #expect(encoding(random.map { $0 >> 40 }) == .packed)
   }
 
