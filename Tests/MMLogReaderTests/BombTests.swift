@@ -70,6 +70,35 @@ struct BombTests {
     }
   }
 
+  /// Each of its arguments takes no byte of a record and 64 KiB of the message: 4 GiB together.
+  @Test("a call site whose message is larger than memory is corruption, and so is its record")
+  func aCallSiteWhoseMessageIsLargerThanMemoryIsCorruption() async {
+    await #expect(processExitsWith: .success) {
+      let log = TestLog()
+      log.writesRing = false
+      log.write("small", ticks: 1)
+      log.archive()
+      let wide = CallSite.Argument(
+        type: ValueType.redacted.rawValue, privacy: 1, width: 0, format: 0,
+        alignment: 1 | 0xFF_FFFF << 8, name: "")
+      let site = CallSite(
+        file: "", function: "", line: 0, column: 0,
+        parts: [CallSite.Part](repeating: .argument(wide), count: 0xFFFF))
+      let words = DictionaryEntry.callSite(id: 100, site).encoded(seed: log.seed(0))
+      log.addFrame(.dictionary, words.withUnsafeBytes { Array($0) })
+      log.write(TestRecord(ticks: 2, site: 100, words: []))
+      log.archive()
+      var messages: [String] = []
+      var corruption = 0
+      for item in LogReader(paths: log.save()) {
+        if case .record(let record) = item { messages.append(record.message) }
+        if case .corruption = item { corruption += 1 }
+      }
+      precondition(messages == ["small"] && corruption > 0, "\(messages.count), \(corruption)")
+      precondition(peakMemory() < 256 << 20, "\(peakMemory() >> 20) MiB")
+    }
+  }
+
   /// A quarter of a gigabyte, of which two pages in each segment are there.
   @Test("a ring of holes takes what it holds") func aRingOfHolesTakesWhatItHolds() async {
     await #expect(processExitsWith: .success) {

@@ -110,6 +110,24 @@ import Testing
     #expect((bytes + [0]).read { Trailer($0) } == nil)
   }
 
+  @Test("a trailer names an index only between file header and trailer")
+  func aTrailerNamesAnIndexOnlyBetweenFileHeaderAndTrailer() {
+    func space(index: UInt64, size: UInt64) -> Range<Int>? {
+      let trailer = Trailer(
+        of: header.archive, dictionaryOffset: 0, indexOffset: index, recordCount: 0,
+        fileSize: size, frameCount: 0)
+      return trailer.indexSpace
+    }
+    #expect(space(index: 512, size: 1000) == 512..<920)
+    #expect(space(index: 919, size: 1000) == 919..<920)
+    for index in [0, 511, 920, 921, 999, 1000, UInt64.max] {
+      #expect(space(index: index, size: 1000) == nil, "index at \(index)")
+    }
+    for size in [0, 79, 592, UInt64.max] {
+      #expect(space(index: 512, size: size) == nil, "\(size) bytes")
+    }
+  }
+
   @Test("a sessions end is read as it was written") func aSessionsEndIsReadAsItWasWritten() {
     for how in SessionEnd.How.allCases {
       let end = SessionEnd(how, time: -9, signal: 15, sender: 4711)
