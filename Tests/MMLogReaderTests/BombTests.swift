@@ -99,6 +99,33 @@ struct BombTests {
     }
   }
 
+  /// Two million threads in a frame of a single record.
+  @Test("a frame of more threads than it can have records is corruption")
+  func aFrameOfMoreThreadsThanItCanHaveRecordsIsCorruption() async {
+    await #expect(processExitsWith: .success) {
+      let log = TestLog()
+      log.writesRing = false
+      log.write("small", ticks: 1)
+      log.archive()
+      let count = 2 << 20
+      let rows = 8 + count * FrameLayout.threadSize
+      var payload = [UInt8](repeating: 0, count: rows + 32)
+      payload.withUnsafeMutableBytes {
+        $0.store(UInt64(count), 0)
+        for index in 0..<count { $0.store(UInt32(index), 8 + index * FrameLayout.threadSize) }
+        $0.store(RecordLayout.recordKind | 4, rows)
+        $0.store(UInt64(2), rows + 8)
+        $0.store(UInt64(log.textSite), rows + 16)
+      }
+      var summary = RecordSummary()
+      summary.add(ticks: 2, level: .trace)
+      log.addFrame(.records, payload, summary)
+      let (records, corruption) = countItems(log.save())
+      precondition(
+        records == 1 && corruption == 1, "\(records) records, \(corruption) times corruption")
+    }
+  }
+
   /// A quarter of a gigabyte, of which two pages in each segment are there.
   @Test("a ring of holes takes what it holds") func aRingOfHolesTakesWhatItHolds() async {
     await #expect(processExitsWith: .success) {

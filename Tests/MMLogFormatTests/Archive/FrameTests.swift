@@ -189,6 +189,19 @@ import Testing
     #expect(empty.rows.isEmpty && empty.threads.isEmpty)
   }
 
+  @Test("rows of more threads than a frame can have are none")
+  func rowsOfMoreThreadsThanAFrameCanHaveAreNone() throws {
+    func payload(threads count: Int) -> [UInt8] {
+      var bytes = [UInt8](repeating: 0, count: 8 + count * FrameLayout.threadSize)
+      bytes.withUnsafeMutableBytes { $0.store(UInt64(count), 0) }
+      return bytes
+    }
+    let most = FrameLayout.maximumThreads
+    #expect(try read(payload(threads: most)).threads.count == most)
+    #expect(throws: FormatError.self) { _ = try read(payload(threads: most + 1)) }
+    #expect(throws: FormatError.self) { _ = try read(Array(payload(threads: 9).dropLast())) }
+  }
+
   @Test("parts are whole rows one after the other")
   func partsAreWholeRowsOneAfterTheOther() throws {
     try payload().read { bytes in
