@@ -85,6 +85,23 @@ import Testing
     }
   }
 
+  @Test("an index entry keeps the type of a frame that is not known")
+  func anIndexEntryKeepsTheTypeOfAFrameThatIsNotKnown() throws {
+    for type in [0, 9, 255] as [UInt8] {
+      let found = try #require(decoded(resigned(header) { $0[FrameLayout.type] = type }))
+      let entry = IndexEntry.encode([IndexEntry(offset: 512, header: found)])
+      #expect(found.isInIndex && entry[IndexEntryLayout.type] == type, "type \(type)")
+      #expect(encoded(found)[FrameLayout.type] == type, "type \(type)")
+    }
+    let dictionary = try #require(
+      decoded(
+        resigned(header) {
+          $0[FrameLayout.type] = FrameType.dictionary.rawValue
+          $0[FrameLayout.codec] = 0xF0
+        }))
+    #expect(dictionary.type == .other && !dictionary.isInIndex)
+  }
+
   @Test("an index entry says what the header says") func anIndexEntrySaysWhatTheHeaderSays() {
     let bytes = IndexEntry.encode([IndexEntry(offset: 1 << 40, header: header)])
     #expect(bytes.count == 64)
