@@ -230,7 +230,8 @@ struct ArchiveRepair {
 
   /// Writes as many notes as a frame has room for; the others have their place behind it.
   private mutating func writeNotes(_ fields: FrameHeader, _ writer: ArchiveWriter) throws {
-    var (rows, count) = (RowBuilder(), 0)
+    var rows = RowBuilder()
+    var count = 0
     while count < notes.count, rows.size < RowBuilder.targetSize {
       try rows.add(notes[count].note, ticks: notes[count].ticks, of: session)
       count += 1
@@ -255,7 +256,8 @@ struct ArchiveRepair {
   private mutating func rewrite(
     _ payload: [UInt8], _ frame: ArchiveFile.Frame, _ writer: ArchiveWriter
   ) throws {
-    var (rows, count) = (RowBuilder(), 0)
+    var rows = RowBuilder()
+    var count = 0
     try payload.withUnsafeBytes { bytes in
       var place = frame.header.summary.firstTicks
       do {
