@@ -37,6 +37,8 @@ struct AgeFile {
         body += line
       } while line.count == Self.lineSize
       if let stanza = try Self.stanza(words, body) { stanzas.append(stanza) }
+      // Each costs an operation with a public key for each identity.
+      guard stanzas.count <= KeySlot.mostRecipients else { throw Self.malformed }
       line = try Self.line(&rest)
     }
     let footer = Array("\(Self.footer) ".utf8)

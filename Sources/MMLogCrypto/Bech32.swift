@@ -1,3 +1,5 @@
+import MMLogSystem
+
 /// BIP 173's text form of bytes, with a checksum, as age writes recipients and identities; of any
 /// length, as there.
 enum Bech32 {
@@ -12,13 +14,22 @@ enum Bech32 {
   static func bytes(of text: some StringProtocol, prefix: String) -> [UInt8]? {
     let start = prefix + "1"
     guard text.hasPrefix(start) else { return nil }
+    // They may be a secret key's, and are erased. An array that grows would leave copies.
     var digits: [UInt8] = []
+    digits.reserveCapacity(text.utf8.count)
+    defer { erase(&digits) }
     for character in text.utf8.dropFirst(start.utf8.count) {
       guard let digit = alphabet.firstIndex(of: character) else { return nil }
       digits.append(UInt8(digit))
     }
-    guard digits.count >= checksumSize, checksum(expanded(prefix) + digits) == 1 else { return nil }
+    guard digits.count >= checksumSize,
+      checksum(digits, from: checksum(expanded(prefix))) == 1
+    else { return nil }
     return regrouped(digits.dropLast(checksumSize), from: 5, to: 8, pads: false)
+  }
+
+  private static func erase(_ bytes: inout [UInt8]) {
+    bytes.withUnsafeMutableBytes { SecretMemory.erase($0) }
   }
 
   /// The text of bytes, in lower case.
@@ -34,8 +45,9 @@ enum Bech32 {
     prefix.utf8.map { $0 >> 5 } + [0] + prefix.utf8.map { $0 & 31 }
   }
 
-  private static func checksum(_ digits: [UInt8]) -> UInt32 {
-    digits.reduce(1) { sum, digit in
+  /// - Parameter start: What the digits before them come to.
+  private static func checksum(_ digits: [UInt8], from start: UInt32 = 1) -> UInt32 {
+    digits.reduce(start) { sum, digit in
       var next = (sum & 0x1ff_ffff) << 5 ^ UInt32(digit)
       for (bit, generator) in generators.enumerated() where sum >> (25 + UInt32(bit)) & 1 == 1 {
         next ^= generator
@@ -50,6 +62,7 @@ enum Bech32 {
   ) -> [UInt8]? {
     var (bits, count): (UInt32, Int) = (0, 0)
     var result: [UInt8] = []
+    result.reserveCapacity(groups.count * size / newSize + 1)
     for group in groups {
       bits = bits << UInt32(size) | UInt32(group)
       count += size
@@ -63,6 +76,8 @@ enum Bech32 {
       if count > 0 { result.append(UInt8(bits << UInt32(newSize - count))) }
       return result
     }
-    return count < size && bits == 0 ? result : nil
+    if count < size && bits == 0 { return result }
+    erase(&result)
+    return nil
   }
 }

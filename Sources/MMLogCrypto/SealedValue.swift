@@ -88,12 +88,16 @@ package enum OpenedSlots {
     var identities: [Identity] = []
     /// Nil for a slot that none of them opens.
     var keys: [[UInt8]: SecretKey?] = [:]
+    /// How many slots none of them opened.
+    var refused = 0
   }
 
   private static let state = LockedValue(State())
   private static let hasIdentities = Atomic<Bool>(false)
   /// Slots are as many as processes that have sealed something. More come from somebody hostile.
   private static let most = 4096
+  /// So many slots that are for others are tried, and then no new ones: each takes long.
+  private static let mostRefused = 1 << 16
 
   static var isEmpty: Bool { !hasIdentities.load(ordering: .acquiring) }
 
@@ -105,7 +109,7 @@ package enum OpenedSlots {
       }
       if new.isEmpty { return }
       state.identities += new
-      state.keys = [:]
+      (state.keys, state.refused) = ([:], 0)
       hasIdentities.store(true, ordering: .releasing)
     }
   }
@@ -113,8 +117,10 @@ package enum OpenedSlots {
   static func key(of slot: [UInt8]) -> SecretKey? {
     state.withLock { state in
       if let known = state.keys[slot] { return known }
+      if state.refused >= mostRefused { return nil }
       if state.keys.count >= most { state.keys = [:] }
       let key = try? KeySlot.decrypt(slot, with: state.identities)
+      if key == nil { state.refused += 1 }
       state.keys.updateValue(key, forKey: slot)
       return key
     }

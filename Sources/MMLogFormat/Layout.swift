@@ -467,6 +467,9 @@ package enum FrameLayout {
   package static let threadID = threadOrdinal + 4
   package static let threadName = threadID + 4
   package static let threadSize = threadName + SegmentLayout.threadNameSize
+  /// More threads than the rows of a frame can be of: each has a row, and both are in
+  /// ``RowBuilder/targetSize``.
+  package static let maximumThreads = 1 << 15
 
   /// The sync marker F5 "MMLFRM" 0A: not text, and broken by any newline conversion.
   package static let markerValue: UInt64 = 0x0A4D_5246_4C4D_4DF5

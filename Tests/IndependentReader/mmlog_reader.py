@@ -43,6 +43,8 @@ LAST_FRAGMENT = 1
 MAX_PAYLOAD = 64 << 20
 MAX_BODY = 17 << 20
 MAX_DEPTH = 16
+MAX_THREADS = 1 << 15       # of a frame
+MAX_PARTS = 1024            # of a call site, and keys of a key set
 MAX_ALIGNMENT = 1 << 16     # ours: the page sets no bound; against hostile entries
 CAUSES = ("the ring was full", "overwritten in the ring", "cut because larger than 16 MiB",
           "logged from too deep inside other log calls", "no ring to write into",
@@ -243,6 +245,8 @@ def parse_entry(data):
     first = cursor.word()
     if data[3] == KEY_SET:
         keys = []
+        if first >> 32 & 0xFFFF > MAX_PARTS:
+            raise Malformed("too many keys")
         for _ in range(first >> 32 & 0xFFFF):
             kind = cursor.word() & 255
             keys.append((cursor.text(), kind))
@@ -250,6 +254,8 @@ def parse_entry(data):
     if data[3] == LABEL:
         return first & 0xFFFFFFFF, cursor.text()
     count = cursor.word() >> 32 & 0xFFFF
+    if count > MAX_PARTS:
+        raise Malformed("too many parts")
     file, function, parts = cursor.text(), cursor.text(), []
     for _ in range(count):
         word = cursor.word()
@@ -1414,7 +1420,7 @@ def add_frame(frame, frames, session, corruption, key=None, ring_key=None):
 
 def add_rows(payload, header, session, corrupted):
     at = 8 + 24 * u32(payload, 0)
-    if at > len(payload):
+    if at > len(payload) or u32(payload, 0) > MAX_THREADS:
         raise Malformed("impossible number of threads")
     threads = {u32(payload, place): (u32(payload, place + 4), text_field(payload[place + 8:place + 24]))
                for place in range(8, at, 24)}

@@ -34,6 +34,21 @@
       #expect(throws: CryptoError.wrongIdentity) { try KeySlot.decrypt(slot, with: []) }
     }
 
+    @Test("a slot for more recipients than anybody writes is refused before it is tried")
+    func aSlotForTooManyRecipientsIsRefused() throws {
+      let recipients = [Recipient](
+        repeating: identities[0].recipient, count: KeySlot.mostRecipients)
+      let slot = try KeySlot.encrypt(key, for: recipients)
+      #expect(throws: CryptoError.wrongIdentity) { try KeySlot.decrypt(slot, with: stranger) }
+      let mark = Array("\n-> ".utf8)
+      let first = try #require(slot.firstRange(of: mark)).lowerBound
+      let second = try #require(slot[(first + 1)...].firstRange(of: mark)).lowerBound
+      let longer = Array(slot[..<second] + slot[first...])
+      #expect(throws: CryptoError.malformed("it is no file of age with a key in it")) {
+        try KeySlot.decrypt(longer, with: stranger)
+      }
+    }
+
     @Test("age opens what is written") func ageOpensWhatIsWritten() throws {
       let directory = TemporaryDirectory()
       let text = try Self.generated()

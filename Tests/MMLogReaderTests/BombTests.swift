@@ -70,6 +70,102 @@ struct BombTests {
     }
   }
 
+  /// Each of its arguments takes no byte of a record and 64 KiB of the message: 4 GiB together.
+  @Test("a call site whose message is larger than memory is corruption, and so is its record")
+  func aCallSiteWhoseMessageIsLargerThanMemoryIsCorruption() async {
+    await #expect(processExitsWith: .success) {
+      let log = TestLog()
+      log.writesRing = false
+      log.write("small", ticks: 1)
+      log.archive()
+      let wide = CallSite.Argument(
+        type: ValueType.redacted.rawValue, privacy: 1, width: 0, format: 0,
+        alignment: 1 | 0xFF_FFFF << 8, name: "")
+      let site = CallSite(
+        file: "", function: "", line: 0, column: 0,
+        parts: [CallSite.Part](repeating: .argument(wide), count: 0xFFFF))
+      let words = DictionaryEntry.callSite(id: 100, site).encoded(seed: log.seed(0))
+      log.addFrame(.dictionary, words.withUnsafeBytes { Array($0) })
+      log.write(TestRecord(ticks: 2, site: 100, words: []))
+      log.archive()
+      var messages: [String] = []
+      var corruption = 0
+      for item in LogReader(paths: log.save()) {
+        if case .record(let record) = item { messages.append(record.message) }
+        if case .corruption = item { corruption += 1 }
+      }
+      precondition(messages == ["small"] && corruption > 0, "\(messages.count), \(corruption)")
+      precondition(peakMemory() < 256 << 20, "\(peakMemory() >> 20) MiB")
+    }
+  }
+
+  /// Two million threads in a frame of a single record.
+  @Test("a frame of more threads than it can have records is corruption")
+  func aFrameOfMoreThreadsThanItCanHaveRecordsIsCorruption() async {
+    await #expect(processExitsWith: .success) {
+      let log = TestLog()
+      log.writesRing = false
+      log.write("small", ticks: 1)
+      log.archive()
+      let count = 2 << 20
+      let rows = 8 + count * FrameLayout.threadSize
+      var payload = [UInt8](repeating: 0, count: rows + 32)
+      payload.withUnsafeMutableBytes {
+        $0.store(UInt64(count), 0)
+        for index in 0..<count { $0.store(UInt32(index), 8 + index * FrameLayout.threadSize) }
+        $0.store(RecordLayout.recordKind | 4, rows)
+        $0.store(UInt64(2), rows + 8)
+        $0.store(UInt64(log.textSite), rows + 16)
+      }
+      var summary = RecordSummary()
+      summary.add(ticks: 2, level: .trace)
+      log.addFrame(.records, payload, summary)
+      let (records, corruption) = countItems(log.save())
+      precondition(
+        records == 1 && corruption == 1, "\(records) records, \(corruption) times corruption")
+    }
+  }
+
+  /// Of each of twelve frames of 60 MiB, the only record has no call site.
+  @Test("frames that inflate, and can partly be read, are repaired in bounded memory")
+  func framesThatInflateAreRepairedInBoundedMemory() async {
+    await #expect(processExitsWith: .success) {
+      let log = TestLog()
+      log.writesRing = false
+      log.write("small", ticks: 1)
+      log.archive()
+      var frame = Array(log.archives[0][log.addLong(60 << 20, site: 99, behind: [])])
+      for _ in 0..<11 { log.archives[0] += Self.next(&frame) }
+      log.save()
+      let out = log.folder("out")
+      let result = try LogRepair.write(LogFiles([.path(log.folder.path)]), to: out)
+      precondition(result?.recordCount == 1 && (result?.corruption.count ?? 0) >= 12)
+      precondition(peakMemory() < 512 << 20, "\(peakMemory() >> 20) MiB")
+    }
+  }
+
+  /// Notes for all of its records would make the frame larger than one may be.
+  @Test("a repaired frame can be read, however many of its records cannot")
+  func aRepairedFrameCanBeReadHoweverManyOfItsRecordsCannot() async {
+    await #expect(processExitsWith: .success) {
+      let log = TestLog()
+      log.writesRing = false
+      log.write("small", ticks: 1)
+      log.archive()
+      let lost = (0..<20_000).flatMap { _ in [RecordLayout.recordKind | 3, 3, 99] as [UInt64] }
+      let kept = TestRecord(ticks: 4, site: log.textSite, words: [4, 0x7470_656B])
+      log.addLong(58 << 20, site: log.textSite, behind: lost + kept.encoded(seed: 0))
+      log.save()
+      let out = log.folder("out")
+      _ = try LogRepair.write(LogFiles([.path(log.folder.path)]), to: out)
+      var (kinds, notes) = ([String](), 0)
+      for case .record(let record) in LogReader(paths: [out]) {
+        if record.label == "mmlog.repair" { notes += 1 } else { kinds.append(record.kind) }
+      }
+      precondition(kinds == ["small", "long", "kept"] && notes > 1000, "\(kinds), \(notes) notes")
+    }
+  }
+
   /// A quarter of a gigabyte, of which two pages in each segment are there.
   @Test("a ring of holes takes what it holds") func aRingOfHolesTakesWhatItHolds() async {
     await #expect(processExitsWith: .success) {
@@ -179,6 +275,33 @@ struct BombTests {
     let another = dictionary.insert(.callSite(id: maximum + 1, site))
     let again = dictionary.insert(.callSite(id: maximum, site))
     #expect(!another && again)
+  }
+}
+
+extension TestLog {
+  /// Adds a frame with a record of so many bytes of text, and other rows behind it.
+  @discardableResult
+  fileprivate func addLong(_ size: Int, site: UInt32, behind rows: [UInt64]) -> Range<Int> {
+    let end = 8 + 32 + size
+    var payload = [UInt8](repeating: 0, count: end + rows.count * 8)
+    payload.withUnsafeMutableBytes { bytes in
+      bytes.store(RecordLayout.recordKind | UInt64(4 + size / 8), 8)
+      bytes.store(UInt64(2), 16)
+      bytes.store(UInt64(site), 24)
+      bytes.store(UInt64(size), 32)
+      for (index, word) in rows.enumerated() { bytes.store(word, end + index * 8) }
+    }
+    var summary = RecordSummary()
+    summary.add(ticks: 2, level: .trace)
+    return addFrame(.records, payload, summary)
+  }
+}
+
+extension LogReader.Record {
+  /// Its message, unless that is long.
+  fileprivate var kind: String {
+    let message = message
+    return message.utf8.count > 100 ? "long" : message
   }
 }
 

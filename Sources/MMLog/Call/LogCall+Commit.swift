@@ -329,8 +329,9 @@ struct UnfinishedRecord {
 
   /// Adds the call site's entry to the record itself: there is no room for it in the dictionary.
   ///
-  /// - Returns: False if there is no room here either.
+  /// - Returns: False if there is no room here either, or it has too many parts.
   mutating func appendCallSite(_ site: NewCallSite, of session: SessionID) -> Bool {
+    guard site.isReadable else { return false }
     let maximum = site.largestEntry + wordSize
     let writer = cursor.writer
     if UnsafeMutableRawPointer(cursor.next) + maximum
@@ -385,6 +386,9 @@ struct UnfinishedRecord {
 }
 
 extension NewCallSite {
+  /// Whether readers take it.
+  var isReadable: Bool { parts.count <= CallSite.maximumParts }
+
   /// At least as many bytes as the entry takes.
   var largestEntry: Int {
     var size = 5 * wordSize + paddedSize(file.count) + paddedSize(function.count)
@@ -419,8 +423,9 @@ extension Session {
   /// - Parameter isNested: Whether the thread may itself hold the lock, which is then not waited
   ///   for. It may in other cases too, as when a signal handler runs while a label is added: hence
   ///   never for long.
-  /// - Returns: nil if there is no room for it, or the lock is not to be had.
+  /// - Returns: nil if there is no room for it, it has too many parts, or the lock is not to be had.
   func number(of site: NewCallSite, isNested: Bool) -> UInt64? {
+    guard site.isReadable else { return nil }
     // A quarter of the area is for labels, which cannot travel in a record.
     number(
       ofKind: RecordLayout.callSiteKind, site.hash, isNested: isNested, leaving: { $0 / 4 }

@@ -367,7 +367,7 @@ extension Session {
     ofKeysOf block: UnsafeBufferPointer<UInt64>, _ hash: UInt64, isNested: Bool
   ) -> UInt64? {
     let count = Int(block[0] & BlockLayout.pairsMask)
-    guard count <= UInt16.max else { return nil }
+    guard count <= KeySet.maximumKeys else { return nil }
     return number(
       ofKind: RecordLayout.keySetKind, hash, isNested: isNested,
       leaving: { $0 / 2 }

@@ -34,7 +34,7 @@ struct ArchiveRepair {
     /// All, and how many records of each level there are if that can be known.
     case whole(LevelCounts?)
     /// Some records.
-    case partial([UInt8])
+    case partial
     case nothing(LogReader.Corruption?)
     /// It says where frames are, or repeats others.
     case superfluous
@@ -132,9 +132,9 @@ struct ArchiveRepair {
         }
       }
     } catch {
-      return .partial(payload)
+      return .partial
     }
-    return count == header.summary.count ? .whole(levels) : .partial(payload)
+    return count == header.summary.count ? .whole(levels) : .partial
   }
 
   private mutating func found(_ new: LogReader.Corruption) -> LogReader.Corruption {
@@ -175,7 +175,8 @@ struct ArchiveRepair {
     }
     switch content {
     case .whole: try copy(frame, content, writer)
-    case .partial(let payload): try rewrite(payload, frame, writer)
+    // Read again: all that there are could take any amount of memory.
+    case .partial: try rewrite(archive.payload(of: frame), frame, writer)
     case .superfluous: try writeNotes(at: frame, isRepeat: true, writer)
     case .nothing(let note):
       if let note { notes.append((note, ticks)) }
@@ -227,10 +228,15 @@ struct ArchiveRepair {
     try writeNotes(header, writer)
   }
 
+  /// Writes as many notes as a frame has room for; the others have their place behind it.
   private mutating func writeNotes(_ fields: FrameHeader, _ writer: ArchiveWriter) throws {
     var rows = RowBuilder()
-    for (note, ticks) in notes { try rows.add(note, ticks: ticks, of: session) }
-    notes = []
+    var count = 0
+    while count < notes.count, rows.size < RowBuilder.targetSize {
+      try rows.add(notes[count].note, ticks: notes[count].ticks, of: session)
+      count += 1
+    }
+    notes.removeFirst(count)
     try write(rows, fields, writer)
   }
 
@@ -245,42 +251,59 @@ struct ArchiveRepair {
   }
 
   /// Writes what can be read of a frame, each record in its row, and a note in the row of one that
-  /// cannot be read.
+  /// cannot be read. Notes are longer than such records may be: one for which a frame has no room is
+  /// left out, and the record stays as it is.
   private mutating func rewrite(
     _ payload: [UInt8], _ frame: ArchiveFile.Frame, _ writer: ArchiveWriter
   ) throws {
     var rows = RowBuilder()
+    var count = 0
     try payload.withUnsafeBytes { bytes in
       var place = frame.header.summary.firstTicks
       do {
         var reader = try RowReader(bytes)
         let threads = Dictionary(
           reader.threads.map { ($0.ordinal, $0) }, uniquingKeysWith: { first, _ in first })
+        var left = reader.size
         while let row = try reader.next() {
           place = max(place, row.ticks)
-          do throws(FormatError) {
-            try session.sites.check(row)
-          } catch {
-            let end = frame.offset + row.bytes.count
-            let note = found(
-              LogReader.Corruption(frame.offset..<end, "a record: \(error)", in: archive.path))
-            try rows.add(note, ticks: place, of: session)
-            continue
+          left -= row.bytes.count
+          if let note = problem(of: row, in: frame) {
+            let room = RowBuilder.largestSize - left
+            if try rows.add(note, ticks: place, of: session, room: room) { continue }
+          } else {
+            count += 1
           }
           let ordinal = row.threadOrdinalOfRow
           let thread = threads[ordinal] ?? ThreadIdentity(ordinal: ordinal, id: 0, name: "")
           rows.add(row, thread: thread, ticks: place)
-          recordCount += 1
         }
       } catch let error as FormatError {
         let note = found(frame.problem("the rest of a frame", error, in: archive))
         try rows.add(note, ticks: place, of: session)
       }
     }
-    if rows.isEmpty { return try writeNotes(at: frame, isRepeat: false, writer) }
+    if rows.isEmpty || !rows.isReadable {
+      return try writeNotes(at: frame, isRepeat: false, writer)
+    }
+    recordCount += count
     var header = frame.header
     header.previous = nil
     try write(rows, header, writer)
+  }
+
+  /// Why a record cannot be shown; nil if it can.
+  private mutating func problem(
+    of row: RecordView, in frame: ArchiveFile.Frame
+  ) -> LogReader.Corruption? {
+    do throws(FormatError) {
+      try session.sites.check(row)
+      return nil
+    } catch {
+      let end = frame.offset + row.bytes.count
+      return found(
+        LogReader.Corruption(frame.offset..<end, "a record: \(error)", in: archive.path))
+    }
   }
 
   // MARK: - The end
@@ -288,12 +311,28 @@ struct ArchiveRepair {
   private mutating func finish(_ writer: ArchiveWriter) throws {
     for note in known.reversed() { notes.append((note, ticks)) }
     known = []
-    if !notes.isEmpty { try writeNotes(FrameHeader(.records), writer) }
-    for frame in displaced where frame.header.type == .records {
-      if let payload = try? archive.payload(of: frame) { try rewrite(payload, frame, writer) }
-    }
+    while !notes.isEmpty { try writeNotes(FrameHeader(.records), writer) }
+    for frame in displaced { try append(displaced: frame, writer) }
     let dictionary = isLocked ? session.notesDictionary : session.dictionary
     try dictionary.withUnsafeBytes { try writer.close(dictionary: $0) }
+  }
+
+  /// Writes what a frame has whose ordinal another one has.
+  private mutating func append(
+    displaced frame: ArchiveFile.Frame, _ writer: ArchiveWriter
+  ) throws {
+    let type = frame.header.type
+    switch type {
+    case .records, .losses, .sessionEnd, .crash, .ringKeySlot:
+      guard let payload = try? archive.payload(of: frame) else { return }
+      if type == .records { return try rewrite(payload, frame, writer) }
+      // The last one of a type counts, and what stands here comes last.
+      if archive.frames.last(where: { $0.header.type == type })?.offset == frame.offset {
+        try writer.append(displaced: type, payload)
+      }
+    // Entries and the key are written at the end again; what a later version has, only that knows.
+    case .dictionary, .keySlot, .index, .other: return
+    }
   }
 }
 

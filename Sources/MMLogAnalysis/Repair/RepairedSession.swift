@@ -62,15 +62,23 @@ final class RepairedSession {
 
 extension RowBuilder {
   /// Adds a note, not before what is there.
-  mutating func add(_ note: LogReader.Corruption, ticks: UInt64, of session: RepairedSession) throws
-  {
+  ///
+  /// - Parameter room: How large the payload may become.
+  /// - Returns: Whether there was so much room.
+  @discardableResult
+  mutating func add(
+    _ note: LogReader.Corruption, ticks: UInt64, of session: RepairedSession, room: Int = .max
+  ) throws -> Bool {
     let ticks = max(ticks, isEmpty ? 0 : summary.lastTicks)
+    let words = session.note(note, ticks: ticks)
+    guard words.count * wordSize + FrameLayout.threadSize <= room - size else { return false }
     // A payload without threads, of one row.
-    try ([0] + session.note(note, ticks: ticks)).withUnsafeBytes { payload in
+    try ([0] + words).withUnsafeBytes { payload in
       var reader = try RowReader(payload)
       guard let row = try reader.next() else { return }
       add(row, thread: ThreadIdentity(ordinal: 0, id: 0, name: ""), ticks: ticks)
     }
+    return true
   }
 }
 
@@ -93,15 +101,17 @@ extension CallSite.Part {
 }
 
 extension LogDictionary {
-  /// All entries, call sites first.
+  /// All entries that a frame has room for, call sites first.
   fileprivate func encoded(seed: UInt32) -> [UInt8] {
     let sites = callSites.sorted { $0.key < $1.key }.map { DictionaryEntry.callSite(id: $0, $1) }
     let labels = labels.sorted { $0.key < $1.key }.map { DictionaryEntry.label(id: $0, $1) }
     let sets = keySets.sorted { $0.key < $1.key }.map { DictionaryEntry.keySet(id: $0, $1) }
     let fields = sessionFields.map { [DictionaryEntry.sessionFields($0)] } ?? []
     let state = lastState.map { [DictionaryEntry.lastState($0)] } ?? []
-    return (sites + labels + sets + fields + state).flatMap { entry in
-      entry.encoded(seed: seed).withUnsafeBytes { Array($0) }
+    return (sites + labels + sets + fields + state).reduce(into: []) { bytes, entry in
+      entry.encoded(seed: seed).withUnsafeBytes {
+        if $0.count <= FrameLayout.largestPayload - bytes.count { bytes += $0 }
+      }
     }
   }
 }

@@ -103,6 +103,7 @@ struct RingRepair: ~Copyable {
   private mutating func add(note: LogReader.Corruption) throws {
     try rows.add(note, ticks: ticks, of: session)
     if ring.image.lock != nil { rows.noteLast(stream: 0, at: SegmentLayout.size) }
+    if rows.size >= RowBuilder.targetSize { try writeFrames() }
   }
 
   private mutating func writeFrames() throws {

@@ -43,7 +43,7 @@ struct FileCheck {
       // All else is reported by `SessionSummary`.
       case .losses, .sessionEnd, .crash, .keySlot, .ringKeySlot, .other: break
       }
-      if frame.header.type != .dictionary, frame.header.type != .index {
+      if frame.header.isInIndex {
         index.append(IndexEntry(offset: frame.offset - archive.start, header: frame.header))
       }
     }

@@ -43,7 +43,9 @@ package enum FrameCodec: UInt8, Sendable {
 
 /// The header of a frame, with its ranges.
 package struct FrameHeader: Equatable, Sendable {
-  package var type: FrameType
+  package private(set) var type: FrameType
+  /// The type as it stands in the file, also one that this version does not know.
+  package private(set) var rawType: UInt8
   package var codec: FrameCodec
   package var payloadSize = 0
   package var rawSize = 0
@@ -71,8 +73,13 @@ package struct FrameHeader: Equatable, Sendable {
   package var previous: FrameHash?
 
   package init(_ type: FrameType, codec: FrameCodec = .rows) {
-    self.type = type
+    (self.type, rawType) = (type, type.rawValue)
     self.codec = codec
+  }
+
+  /// Whether an index names the frame.
+  package var isInIndex: Bool {
+    rawType != FrameType.dictionary.rawValue && rawType != FrameType.index.rawValue
   }
 
   package var headerSize: Int {
@@ -95,7 +102,7 @@ package struct FrameHeader: Equatable, Sendable {
   private func encode(to out: UnsafeMutableRawBufferPointer) {
     out.initializeMemory(as: UInt8.self, repeating: 0)
     out.store(FrameLayout.markerValue, FrameLayout.marker)
-    out.store(type.rawValue, FrameLayout.type)
+    out.store(rawType, FrameLayout.type)
     out.store(codec.rawValue, FrameLayout.codec)
     out.store(UInt32(headerSize), FrameLayout.headerSize)
     out.store(UInt32(payloadSize), FrameLayout.payloadSize)
@@ -181,7 +188,8 @@ package struct FrameHeader: Equatable, Sendable {
     else { return nil }
     let known = FrameCodec(rawValue: bytes[FrameLayout.codec])
     codec = known ?? .rows
-    type = (known == nil ? nil : FrameType(rawValue: bytes[FrameLayout.type])) ?? .other
+    rawType = bytes[FrameLayout.type]
+    type = (known == nil ? nil : FrameType(rawValue: rawType)) ?? .other
     if codec.isOfRecords, type != .records { type = .other }
     payloadSize = Int(bytes.load(FrameLayout.payloadSize, as: UInt32.self))
     rawSize = Int(bytes.load(FrameLayout.rawSize, as: UInt32.self))

@@ -1,14 +1,15 @@
 /// What an index says of one frame.
 package struct IndexEntry: Equatable, Sendable {
   package var offset: Int
-  package var type: FrameType
+  /// Of a later version, too.
+  package var rawType: UInt8
   package var summary: RecordSummary
   package var rawSize: Int
   package var frameSize: Int
 
   package init(offset: Int, header: FrameHeader) {
     self.offset = offset
-    type = header.type
+    rawType = header.rawType
     summary = header.summary
     rawSize = header.rawSize
     frameSize = header.frameSize
@@ -28,7 +29,7 @@ package struct IndexEntry: Equatable, Sendable {
   private func encode(into out: UnsafeMutableRawBufferPointer, at start: Int) {
     out.store(UInt64(offset), start + IndexEntryLayout.offset)
     out.store(summary.count, start + IndexEntryLayout.count)
-    out.store(type.rawValue, start + IndexEntryLayout.type)
+    out.store(rawType, start + IndexEntryLayout.type)
     out.store(summary.levels, start + IndexEntryLayout.levels)
     out.store(summary.firstTicks, start + IndexEntryLayout.firstTicks)
     out.store(summary.lastTicks, start + IndexEntryLayout.lastTicks)

@@ -50,4 +50,13 @@ package struct Trailer: Equatable, Sendable {
     frameCount = bytes.load(TrailerLayout.frameCount, as: UInt32.self)
     archive = ArchiveID(bytes, at: TrailerLayout.archive)
   }
+
+  /// Where the index may stand: from its offset to the trailer, counted from the archive's file
+  /// header; nil if that is not between the two.
+  package var indexSpace: Range<Int>? {
+    guard let size = Int(exactly: fileSize), let index = Int(exactly: indexOffset),
+      index >= FileHeaderLayout.size, index < size - TrailerLayout.size
+    else { return nil }
+    return index..<size - TrailerLayout.size
+  }
 }

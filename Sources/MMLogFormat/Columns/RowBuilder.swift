@@ -24,11 +24,18 @@ package struct RowBuilder: ~Copyable {
   /// its price once a frame, and all of it still fits into a processor's cache.
   package static let targetSize = 1 << 20
 
+  /// How large they may become: as columns, they may take somewhat more.
+  package static let largestSize = FrameLayout.largestPayload - (1 << 20)
+
   package init() { forgetTallies() }
 
   package var isEmpty: Bool { rows.count == 0 }
   /// The size that the payload would have now, in bytes.
   package var size: Int { tableSize + rows.count }
+  /// Whether a frame of them can be read.
+  package var isReadable: Bool {
+    size <= Self.largestSize && threads.count <= FrameLayout.maximumThreads
+  }
   private var tableSize: Int { wordSize + threads.count * FrameLayout.threadSize }
 
   /// How many records there are of a level: of a fragmented one, only the first fragment counts.

@@ -17,18 +17,22 @@ package enum DictionaryEntry: Equatable, Sendable {
     case RecordLayout.labelKind: self = .label(id: id, try reader.text())
     case RecordLayout.callSiteKind:
       let second = try reader.word()
+      let partCount = second >> 32 & 0xFFFF
+      guard partCount <= CallSite.maximumParts else { throw .invalid("number of parts") }
       let file = try reader.text()
       let function = try reader.text()
       var parts: [CallSite.Part] = []
-      for _ in 0..<(second >> 32 & 0xFFFF) { parts.append(try CallSite.Part(&reader)) }
+      for _ in 0..<partCount { parts.append(try CallSite.Part(&reader)) }
       self = .callSite(
         id: id,
         CallSite(
           file: file, function: function, line: UInt32(truncatingIfNeeded: first >> 32),
           column: UInt32(truncatingIfNeeded: second), parts: parts))
     case RecordLayout.keySetKind:
+      let keyCount = first >> 32 & 0xFFFF
+      guard keyCount <= KeySet.maximumKeys else { throw .invalid("number of keys") }
       var keys: [KeySet.Key] = []
-      for _ in 0..<(first >> 32 & 0xFFFF) {
+      for _ in 0..<keyCount {
         let type = UInt8(truncatingIfNeeded: try reader.word())
         keys.append(KeySet.Key(try reader.text(), type))
       }

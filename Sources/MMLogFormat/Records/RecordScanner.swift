@@ -283,7 +283,7 @@ package struct RowReader {
   package init(_ payload: UnsafeRawBufferPointer) throws(FormatError) {
     var reader = WordReader(payload)
     let count = UInt32(truncatingIfNeeded: try reader.word())
-    guard Int(count) <= reader.remaining / FrameLayout.threadSize else { throw .truncated }
+    guard count <= FrameLayout.maximumThreads else { throw .invalid("number of threads") }
     table = try reader.take(Int(count) * FrameLayout.threadSize)
     rows = try reader.take(reader.remaining)
   }

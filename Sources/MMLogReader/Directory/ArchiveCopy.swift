@@ -47,7 +47,7 @@ struct ArchiveCopy {
         if header.type == .records { trailer.recordCount += UInt64(header.summary.count) }
         try append(archive.bytes(frame.offset..<frame.offset + header.frameSize), copy)
       }
-      if header.type != .dictionary { index.append(IndexEntry(offset: place, header: header)) }
+      if header.isInIndex { index.append(IndexEntry(offset: place, header: header)) }
     }
     trailer.fileSize = UInt64(end - start + TrailerLayout.size)
     try append(trailer.encoded, copy)

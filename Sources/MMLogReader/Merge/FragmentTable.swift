@@ -3,13 +3,17 @@ import MMLogFormat
 /// The records of a session that are being put together, one for each thread.
 struct FragmentTable {
   private let session: LogReader.Session
-  private var assemblers: [UInt32: FragmentAssembler] = [:]
-  private var starts: [UInt32: Start] = [:]
+  private var pending: [UInt32: Pending] = [:]
   private var pendingBytes = 0
 
-  /// What all threads together may have in pieces: more than any process has, and no burden if it
-  /// is a lie.
-  private static let maximumPending = 256 << 20
+  private struct Pending {
+    var assembler = FragmentAssembler()
+    let start: Start
+  }
+
+  /// What all threads together may have in pieces, in bytes and in records: more than any process
+  /// has, and no burden if it is a lie.
+  private static let (maximumBytes, maximumRecords) = (256 << 20, 1 << 16)
 
   /// When a record was logged, as its first fragment says (FORMAT.md, 4), and whether it is a
   /// flight record.
@@ -32,48 +36,48 @@ struct FragmentTable {
   init(of session: LogReader.Session) { self.session = session }
 
   /// Whether no record is in pieces.
-  var isEmpty: Bool { assemblers.isEmpty }
+  var isEmpty: Bool { pending.isEmpty }
 
   /// Adds a thread's next fragment, logged at `start` if it is the first of a record.
   mutating func add(_ fragment: RecordView, thread: UInt32, start: Start) -> Result {
     let isFirst = fragment.callSite == 0
     let before = isFirst ? end(thread) : nil
-    guard isFirst || assemblers[thread] != nil else { return .incomplete }
-    if isFirst { starts[thread] = start }
-    if pendingBytes > Self.maximumPending {
-      return .unfinished(end(thread) ?? unfinished(thread, size: 0))
+    guard isFirst || pending[thread] != nil else { return .incomplete }
+    let isFull = isFirst && pending.count >= Self.maximumRecords
+    if isFull || pendingBytes > Self.maximumBytes {
+      return .unfinished(before ?? end(thread) ?? unfinished(thread, size: 0, start))
     }
-    var assembler = assemblers[thread] ?? FragmentAssembler()
-    let had = assembler.pendingBytes
-    let body = assembler.add(fragment)
-    pendingBytes += assembler.pendingBytes - had
-    assemblers[thread] = assembler.isUnfinished ? assembler : nil
-    if let body { return .whole(body, starts[thread] ?? start) }
+    // Taken out: what is in two places is copied with each fragment.
+    var record = pending.removeValue(forKey: thread) ?? Pending(start: start)
+    let had = record.assembler.pendingBytes
+    let body = record.assembler.add(fragment)
+    pendingBytes += record.assembler.pendingBytes - had
+    if record.assembler.isUnfinished { pending[thread] = record }
+    if let body { return .whole(body, record.start) }
     if let before { return .unfinished(before) }
-    return assembler.isUnfinished ? .incomplete : .unfinished(unfinished(thread, size: had))
+    return record.assembler.isUnfinished
+      ? .incomplete : .unfinished(unfinished(thread, size: had, record.start))
   }
 
   /// A whole record of the thread has come.
   ///
   /// - Returns: The one before it, if that was never finished.
   mutating func end(_ thread: UInt32) -> LogReader.UnfinishedRecord? {
-    guard !assemblers.isEmpty, let assembler = assemblers.removeValue(forKey: thread) else {
-      return nil
-    }
-    pendingBytes -= assembler.pendingBytes
-    return unfinished(thread, size: assembler.pendingBytes)
+    guard !pending.isEmpty, let record = pending.removeValue(forKey: thread) else { return nil }
+    pendingBytes -= record.assembler.pendingBytes
+    return unfinished(thread, size: record.assembler.pendingBytes, record.start)
   }
 
   /// What is unfinished at the end, by thread.
   var unfinished: [LogReader.UnfinishedRecord] {
-    assemblers.map { unfinished($0.key, size: $0.value.pendingBytes) }.sorted {
-      $0.threadOrdinal < $1.threadOrdinal
-    }
+    pending.map { unfinished($0.key, size: $0.value.assembler.pendingBytes, $0.value.start) }
+      .sorted { $0.threadOrdinal < $1.threadOrdinal }
   }
 
-  private func unfinished(_ thread: UInt32, size: Int) -> LogReader.UnfinishedRecord {
+  private func unfinished(
+    _ thread: UInt32, size: Int, _ start: Start
+  ) -> LogReader.UnfinishedRecord {
     LogReader.UnfinishedRecord(
-      session: session, threadOrdinal: thread, size: size,
-      isFlight: starts[thread]?.isFlight ?? false)
+      session: session, threadOrdinal: thread, size: size, isFlight: start.isFlight)
   }
 }

@@ -75,13 +75,17 @@ extension ArchiveFile {
     }
   }
 
-  /// Opens the first slot that one of the identities opens. A slot stands at the beginning of an
-  /// archive, and again at its end. Without one, nobody can read what is encrypted.
+  /// More slots of a type are not tried: each takes long. One stands at the beginning of an archive
+  /// and again at its end, and each repair adds one.
+  private static let mostSlots = 16
+
+  /// Opens the first slot that one of the identities opens. Without one, nobody can read what is
+  /// encrypted.
   ///
   /// - Parameter type: Of the slots.
   func openKey(_ type: FrameType) -> Result<SlottedKey, any Error> {
     var failure: any Error = FormatError.missingKey
-    for slot in frames where slot.header.type == type {
+    for slot in frames.lazy.filter({ $0.header.type == type }).prefix(Self.mostSlots) {
       do {
         return .success(try SlottedKey(opening: payload(of: slot), with: identities.all))
       } catch let error as CryptoError {

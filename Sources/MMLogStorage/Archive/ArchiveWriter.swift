@@ -191,7 +191,7 @@ package final class ArchiveWriter {
     self.lock = lock
     for frame in archive.frames {
       frameCount += 1
-      if frame.header.type == .dictionary { continue }
+      if !frame.header.isInIndex { continue }
       index.append(IndexEntry(offset: frame.offset - start, header: frame.header))
       if frame.header.type == .records {
         count(frame.header.summary)
@@ -284,11 +284,22 @@ package final class ArchiveWriter {
       } else {
         archiveCounts.add(unknown: header.summary.count)
       }
-    case .sessionEnd:
-      let end = try archive.payload(of: frame).withUnsafeBytes { SessionEnd($0) }
-      if let end { archiveCounts.add(end) }
+    case .sessionEnd: try countEnd(archive.payload(of: frame))
     default: break
     }
+  }
+
+  private func countEnd(_ payload: [UInt8]) {
+    if let end = payload.withUnsafeBytes({ SessionEnd($0) }) { archiveCounts.add(end) }
+  }
+
+  /// Appends what a frame of that archive has which is no records, under the next ordinal: another
+  /// frame has its own.
+  package func append(displaced type: FrameType, _ payload: [UInt8]) throws(SystemError) {
+    var header = FrameHeader(type)
+    header.isSubstitute = true
+    try append(header, payload)
+    if type == .sessionEnd { countEnd(payload) }
   }
 
   /// Leaves ordinals out, those of frames that are lost.
@@ -556,7 +567,7 @@ package final class ArchiveWriter {
           try chain?.append(header.type, frame)
         }
       }
-      if header.type != .dictionary {
+      if header.isInIndex {
         index.append(IndexEntry(offset: start + place, header: header))
       }
       ordinal += 1

@@ -97,16 +97,14 @@ extension ArchiveInfo {
     let place = end - TrailerLayout.size
     guard place >= FileHeaderLayout.size else { return nil }
     let last = try file.bytes(at: place, count: TrailerLayout.size)
-    guard let trailer = last.withUnsafeBytes({ Trailer($0) }),
-      let size = Int(exactly: trailer.fileSize), (FileHeaderLayout.size...end).contains(size),
-      let offset = Int(exactly: trailer.indexOffset),
-      (FileHeaderLayout.size..<size).contains(offset)
+    guard let trailer = last.withUnsafeBytes({ Trailer($0) }), let space = trailer.indexSpace,
+      space.upperBound <= place
     else { return nil }
-    let start = end - size
+    let start = place - space.upperBound
     // An index has no ranges, but it may have a hash.
     let bytes = try file.bytes(
-      at: start + offset,
-      count: min(FrameLayout.size + FrameHashLayout.size, place - start - offset))
+      at: start + space.lowerBound,
+      count: min(FrameLayout.size + FrameHashLayout.size, space.count))
     let index = bytes.withUnsafeBytes { bytes in
       FrameHeader.size(bytes).flatMap { $0 <= bytes.count ? FrameHeader(bytes.slice(0, $0)) : nil }
     }

@@ -167,6 +167,35 @@ import Testing
     #expect(messages(out).count == 3)
   }
 
+  /// Its ordinal is that of the frame before it.
+  @Test("losses and the session's end are there after a repair, though others have their ordinals")
+  func displacedFrames() throws {
+    let log = TestLog.archived(["a", "b"])
+    var ledger = LossLedger()
+    ledger[.ringFull, .info] = 3
+    let losses = log.addFrame(.losses, ledger.encoded)
+    let end = log.addFrame(.sessionEnd, SessionEnd(.exited, time: TestLog.epoch + 9).encoded)
+    var archive = log.archives[0]
+    for place in [losses.lowerBound, end.lowerBound] {
+      archive.withUnsafeMutableBytes { $0.store(UInt64(3), place + FrameLayout.ordinal) }
+    }
+    log.archives[0] = ChecksumFix.archive(archive)
+    let out = try repair(log)
+    #expect(said(log.folder.path) == ["exited", "losses 3"] && said(out) == said(log.folder.path))
+    #expect(read(out).corruption.isEmpty && verified(out).isEmpty)
+  }
+
+  /// How the session ended, and what it lost.
+  private func said(_ path: String) -> [String] {
+    LogReader(paths: [path]).compactMap { item in
+      switch item {
+      case .losses(_, let ledger): "losses \(ledger[.ringFull, .info])"
+      case .sessionEnded(_, .ended(let end), _): "\(end.how)"
+      default: nil
+      }
+    }.sorted()
+  }
+
   @Test("records of a ring get into a further archive, and those of the archives keep their ids")
   func ringBehindArchives() throws {
     let log = TestLog(session: 7)

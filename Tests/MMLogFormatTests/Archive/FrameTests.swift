@@ -85,6 +85,23 @@ import Testing
     }
   }
 
+  @Test("an index entry keeps the type of a frame that is not known")
+  func anIndexEntryKeepsTheTypeOfAFrameThatIsNotKnown() throws {
+    for type in [0, 9, 255] as [UInt8] {
+      let found = try #require(decoded(resigned(header) { $0[FrameLayout.type] = type }))
+      let entry = IndexEntry.encode([IndexEntry(offset: 512, header: found)])
+      #expect(found.isInIndex && entry[IndexEntryLayout.type] == type, "type \(type)")
+      #expect(encoded(found)[FrameLayout.type] == type, "type \(type)")
+    }
+    let dictionary = try #require(
+      decoded(
+        resigned(header) {
+          $0[FrameLayout.type] = FrameType.dictionary.rawValue
+          $0[FrameLayout.codec] = 0xF0
+        }))
+    #expect(dictionary.type == .other && !dictionary.isInIndex)
+  }
+
   @Test("an index entry says what the header says") func anIndexEntrySaysWhatTheHeaderSays() {
     let bytes = IndexEntry.encode([IndexEntry(offset: 1 << 40, header: header)])
     #expect(bytes.count == 64)
@@ -108,6 +125,24 @@ import Testing
     }
     for count in 0..<80 { #expect(Array(bytes.prefix(count)).read { Trailer($0) } == nil) }
     #expect((bytes + [0]).read { Trailer($0) } == nil)
+  }
+
+  @Test("a trailer names an index only between file header and trailer")
+  func aTrailerNamesAnIndexOnlyBetweenFileHeaderAndTrailer() {
+    func space(index: UInt64, size: UInt64) -> Range<Int>? {
+      let trailer = Trailer(
+        of: header.archive, dictionaryOffset: 0, indexOffset: index, recordCount: 0,
+        fileSize: size, frameCount: 0)
+      return trailer.indexSpace
+    }
+    #expect(space(index: 512, size: 1000) == 512..<920)
+    #expect(space(index: 919, size: 1000) == 919..<920)
+    for index in [0, 511, 920, 921, 999, 1000, UInt64.max] {
+      #expect(space(index: index, size: 1000) == nil, "index at \(index)")
+    }
+    for size in [0, 79, 592, UInt64.max] {
+      #expect(space(index: 512, size: size) == nil, "\(size) bytes")
+    }
   }
 
   @Test("a sessions end is read as it was written") func aSessionsEndIsReadAsItWasWritten() {
@@ -169,6 +204,19 @@ import Testing
     #expect(Set(found) == Set(threads))
     let empty = try read(RowBuilder().payload())
     #expect(empty.rows.isEmpty && empty.threads.isEmpty)
+  }
+
+  @Test("rows of more threads than a frame can have are none")
+  func rowsOfMoreThreadsThanAFrameCanHaveAreNone() throws {
+    func payload(threads count: Int) -> [UInt8] {
+      var bytes = [UInt8](repeating: 0, count: 8 + count * FrameLayout.threadSize)
+      bytes.withUnsafeMutableBytes { $0.store(UInt64(count), 0) }
+      return bytes
+    }
+    let most = FrameLayout.maximumThreads
+    #expect(try read(payload(threads: most)).threads.count == most)
+    #expect(throws: FormatError.self) { _ = try read(payload(threads: most + 1)) }
+    #expect(throws: FormatError.self) { _ = try read(Array(payload(threads: 9).dropLast())) }
   }
 
   @Test("parts are whole rows one after the other")

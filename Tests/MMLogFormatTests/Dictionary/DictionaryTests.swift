@@ -103,6 +103,25 @@ import Testing
     }
   }
 
+  @Test("an entry with more parts or keys than any log statement has is corruption")
+  func anEntryWithMorePartsOrKeysThanAnyLogStatementHasIsCorruption() {
+    func site(_ count: Int) -> DictionaryEntry {
+      let parts = [CallSite.Part](repeating: .argument(type: .redacted), count: count)
+      return .callSite(
+        id: 1, CallSite(file: "", function: "", line: 0, column: 0, parts: parts))
+    }
+    func keys(_ count: Int) -> DictionaryEntry {
+      let key = KeySet.Key("", ValueType.redacted.rawValue)
+      return .keySet(id: 1, KeySet([KeySet.Key](repeating: key, count: count)))
+    }
+    let (parts, names) = (CallSite.maximumParts, KeySet.maximumKeys)
+    for entry in [site(parts), keys(names)] { #expect(scan(bytes(entry)).entries == [entry]) }
+    for entry in [site(parts + 1), site(0xFFFF), keys(names + 1), keys(0xFFFF)] {
+      let found = scan(bytes(entry) + bytes(.label(id: 2, "next")))
+      #expect(found.entries == [.label(id: 2, "next")] && found.corruption.count == 1)
+    }
+  }
+
   /// Every second word announces an entry that reaches to the end, and valid ones stand between.
   @Test("hostile entries do not take for ever") func hostileEntriesDoNotTakeForEver() {
     var words: [UInt64] = []

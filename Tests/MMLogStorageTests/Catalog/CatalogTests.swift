@@ -55,6 +55,20 @@ import Testing
     }
   }
 
+  @Test("a trailer that names an index within itself is not taken for one")
+  func aTrailerThatNamesAnIndexWithinItselfIsNotTakenForOne() throws {
+    let name = try archive(1, created: 10)
+    let bytes = try fixture.contents(fixture.folder(name))
+    var trailer = try #require(
+      Array(bytes.suffix(TrailerLayout.size)).withUnsafeBytes { Trailer($0) })
+    for distance in [1, 8, TrailerLayout.size - 1, TrailerLayout.size] {
+      trailer.indexOffset = UInt64(bytes.count - distance)
+      fixture.folder.put(name, bytes.dropLast(TrailerLayout.size) + trailer.encoded)
+      let found = try #require(try catalog().scan().first)
+      #expect(!found.isSealed && found.contents == nil, "\(distance) bytes before the end")
+    }
+  }
+
   @Test("an archive that is continued after a crash counts what it cannot distinguish")
   func anArchiveThatIsContinuedAfterACrashCountsWhatItCannotDistinguish() throws {
     let name = try archive(1, created: 10, closes: false)

@@ -1,5 +1,6 @@
 import Foundation
 import MMLog
+import MMLogFormat
 import MMLogReader
 import MMLogSystem
 import Testing
@@ -216,6 +217,25 @@ struct LiteralTests {
     #expect(test.store.losses[.corrupted, .error] == 1)
     let contents = try test.closeAndRead()
     #expect(contents.messages == ["kept 1", "between", "after"])
+    #expect(contents.isWhole)
+  }
+
+  @Test("a message with more arguments than a call site may have is a loss, and counted")
+  func tooManyArguments() throws {
+    func message(_ count: Int) -> LogMessage {
+      var message = LogMessage.StringInterpolation(
+        literalCapacity: 0, interpolationCount: count)
+      for _ in 0..<count { message.appendInterpolation(7) }
+      return LogMessage(stringInterpolation: message)
+    }
+    let test = try TestStore()
+    test.log.info(message(CallSite.maximumParts))
+    test.log.info(message(CallSite.maximumParts + 1))
+    test.log.info("after")
+    #expect(test.store.losses[.tooLarge, .info] == 1)
+    let contents = try test.closeAndRead()
+    #expect(
+      contents.messages == [String(repeating: "7", count: CallSite.maximumParts), "after"])
     #expect(contents.isWhole)
   }
 
