@@ -195,7 +195,7 @@ typedef struct mmlog_thread {
   const void *_Nullable session;                     // what it writes for; null: nothing any more
   struct mmlog_thread *_Nullable next_of_session;
   struct mmlog_thread *_Nullable next_of_thread;     // or of those that no thread has
-  uint32_t in_use;  // 1 unless a thread has left it to others of its session
+  uint32_t in_use;  // 0: left to others of its session; 2: its thread takes it for another session
   uint32_t ordinal;                                  // 1, 2, 3 … in the session
   uint32_t thread_id;
   uint64_t name[2];                                  // 16 bytes, zero-padded
@@ -412,6 +412,14 @@ static inline mmlog_builder mmlog_builder_of_literal(void) {
 static inline mmlog_thread *_Nullable mmlog_threads(void) { return mmlog_tls_threads; }
 static inline void mmlog_set_threads(mmlog_thread *_Nullable threads) {
   mmlog_tls_threads = threads;
+}
+// Puts one before them. A signal handler of this thread may do so at the same time.
+static inline void mmlog_add_thread(mmlog_thread *thread) {
+  mmlog_thread *first = mmlog_tls_threads;
+  do {
+    thread->next_of_thread = first;
+  } while (!__atomic_compare_exchange_n(
+      &mmlog_tls_threads, &first, thread, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }
 
 static inline const void *_Nullable mmlog_load_gate(const mmlog_label *label) {
