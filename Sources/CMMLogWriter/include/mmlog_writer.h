@@ -270,8 +270,9 @@ typedef uint64_t __attribute__((may_alias)) mmlog_levels;
 static inline uint32_t mmlog_level_of_word(uint32_t own) {
   return own & MMLOG_OVERRIDDEN ? own >> MMLOG_OVER_SHIFT & 0xFF : own & MMLOG_OWN_LEVEL;
 }
+// What was stored before it is seen too: which switches are of the label.
 static inline uint32_t mmlog_level_word(const mmlog_label *label) {
-  return __atomic_load_n(&label->own_level, __ATOMIC_RELAXED);
+  return __atomic_load_n(&label->own_level, __ATOMIC_ACQUIRE);
 }
 
 static inline void mmlog_change_levels(mmlog_label *label, uint32_t mask, uint32_t bits) {
@@ -362,6 +363,9 @@ bool mmlog_is_within_limit(const mmlog_label *label, uint64_t key, uint64_t now)
 
 // Whether a statement of a label is turned on. Counts it then. Async-signal-safe.
 bool mmlog_passes_switch(
+    const mmlog_label *label, const uint8_t *file, size_t size, uint32_t line);
+// The same without counting it.
+bool mmlog_would_pass_switch(
     const mmlog_label *label, const uint8_t *file, size_t size, uint32_t line);
 
 // initial-exec, so that the address is one instruction away also in a dynamic library.
