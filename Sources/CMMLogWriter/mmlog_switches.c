@@ -32,29 +32,42 @@ static bool is_file(const mmlog_switch *a_switch, const uint8_t *file, size_t si
   return true;
 }
 
-static bool take(mmlog_switch *a_switch) {
+static bool is_within(const mmlog_switch *a_switch, uint64_t passed) {
   uint64_t limit = __atomic_load_n(&a_switch->limit, __ATOMIC_RELAXED);
-  uint64_t passed = __atomic_fetch_add(&a_switch->passed, 1, __ATOMIC_RELAXED);
   return limit == 0 || passed < limit;
 }
 
-bool mmlog_passes_switch(
+static mmlog_switch *find(
     const mmlog_label *label, const uint8_t *file, size_t size, uint32_t line) {
   uint32_t bits = __atomic_load_n(&label->switch_bits, __ATOMIC_RELAXED);
   for (; bits != 0; bits &= bits - 1) {
     mmlog_switch *a_switch = &label->switches[__builtin_ctz(bits)];
     if (__atomic_load_n(&a_switch->line, __ATOMIC_ACQUIRE) == line && line != 0 &&
         is_file(a_switch, file, size))
-      return take(a_switch);
+      return a_switch;
   }
-  return false;
+  return NULL;
+}
+
+bool mmlog_passes_switch(
+    const mmlog_label *label, const uint8_t *file, size_t size, uint32_t line) {
+  mmlog_switch *found = find(label, file, size, line);
+  return found != NULL &&
+         is_within(found, __atomic_fetch_add(&found->passed, 1, __ATOMIC_RELAXED));
+}
+
+bool mmlog_would_pass_switch(
+    const mmlog_label *label, const uint8_t *file, size_t size, uint32_t line) {
+  mmlog_switch *found = find(label, file, size, line);
+  return found != NULL && is_within(found, mmlog_switch_passed(found));
 }
 
 // Has the outlined part ask for more from now on, or not any more.
 static void control(mmlog_label *label, uint32_t bit, uintptr_t gate_bit, bool is_on) {
   uintptr_t gate = (uintptr_t)mmlog_load_gate(label);
   bool is_open = gate >= 16;
-  // In this order: no record below the level finds the gate of its writer.
+  // In this order, and log calls acquire the level before they load the gate: no record below the
+  // level finds the gate of its writer.
   if (is_on) {
     if (is_open) mmlog_store_gate(label, (const void *)(gate | gate_bit));
     mmlog_change_levels(label, bit, bit);

@@ -1,5 +1,6 @@
 import CMMLogCore
 import CMMLogWriter
+public import MMLogFormat
 import MMLogSystem
 
 extension Logger {
@@ -127,7 +128,7 @@ extension Logger {
     metadata: @autoclosure () -> Metadata? = nil, file: StaticString = #fileID,
     function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
   ) {
-    guard isEnabled(level),
+    guard isEnabled(level), isRecorded(level, at: StatementPlace(file, line)),
       let limited = rateLimited(every: interval, file: file, line: line, column: column)
     else { return }
     if limited.suppressed == 0 {
@@ -139,6 +140,14 @@ extension Logger {
       return counted
     }
     log(level, message, counted, file, function, line, column)
+  }
+
+  /// Whether a statement that is enabled would be recorded: while single statements of its label are
+  /// turned on, all of them are enabled. Counts nothing.
+  @usableFromInline @inline(never)
+  func isRecorded(_ level: Level, at place: StatementPlace) -> Bool {
+    let label = shared
+    return !mmlog_is_switched(label) || level >= self.level || place.isTurnedOn(of: label)
   }
 
   /// The statement's rate limit; nil if there is no room.

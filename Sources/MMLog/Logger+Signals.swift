@@ -42,7 +42,7 @@ extension Logger {
   ///   - function: The function; leave the default.
   ///   - line: The line; leave the default.
   /// - Returns: Whether it is recorded. If not, though the level is, it is counted in
-  ///   ``LogStore/losses``.
+  ///   ``LogStore/losses``, unless a rate limit of the label has suppressed it.
   @discardableResult
   public func recordInSignalHandler(
     _ level: Level, _ text: StaticString, number: Int64? = nil, file: StaticString = #fileID,

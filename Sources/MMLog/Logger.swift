@@ -90,7 +90,8 @@ public struct Logger: @unchecked Sendable {
 
   @inlinable @inline(__always)
   static func isEnabled(_ level: Level, _ label: UnsafeMutablePointer<mmlog_label>) -> Bool {
-    // The first is known where the level is.
-    level < .off && UInt32(level.rawValue) >= mmlog_load_relaxed_u32(&label.pointee.level)
+    // The first is known where the level is. Whoever sees a level that lets all pass sees the gate, too,
+    // that was stored before it and no writer has: see `control` in mmlog_switches.c.
+    level < .off && UInt32(level.rawValue) >= mmlog_load_acquire_u32(&label.pointee.level)
   }
 }

@@ -24,7 +24,8 @@
   /// - A span's name should be one of a few, such as `GET /orders/{id}`: each is entered into the
   ///   ring's dictionary once.
   /// - A span begins and ends when that is recorded, whatever instants are given.
-  /// - A span whose level is not recorded hands its trace on all the same.
+  /// - A span whose level is not recorded hands the span above it on, or its caller's. Without one,
+  ///   its trace goes on in the process, and no header is sent.
   /// - From the first tracer on in a process, each log call looks for the context of its task.
   public struct MMLogTracer: Tracer {
     private let logger: Logger
@@ -72,11 +73,12 @@
       context[SpanPlace.Key.self] = SpanPlace(span: nil, trace: trace, log: nil)
     }
 
-    /// Hands the trace on in the header `traceparent`.
+    /// Hands the trace on in the header `traceparent`, if a span of it is known: a header without one
+    /// is not valid.
     public func inject<Carrier, Inject: Injector>(
       _ context: ServiceContext, into carrier: inout Carrier, using injector: Inject
     ) where Inject.Carrier == Carrier {
-      guard let place = context[SpanPlace.Key.self] else { return }
+      guard let place = context[SpanPlace.Key.self], place.trace.spanID != 0 else { return }
       injector.inject(place.trace.description, forKey: "traceparent", into: &carrier)
     }
   }

@@ -80,7 +80,7 @@ extension TestPoint {
   package var maximumTimes: Int {
     switch self {
     case .ringCreated, .ringLocked, .ringMapped, .ringHeaderWritten, .ringNamed, .sessionStarted: 1
-    case .blockReusing: 1
+    case .blockReusing, .blockTaken: 1
     case .closeBegun, .closeSealed, .closeMarked, .closeArchived, .closeFinished, .closeRingRemoved:
       1
     case .recoveryLocked, .recoveryUnfinishedRemoved, .recoveryCutOff, .recoveryLossesWritten,

@@ -51,6 +51,59 @@ import Testing
     #expect(redactor.redacted(url: url) == redacted)
   }
 
+  @Test(
+    "a rule counts for a part of a name between other signs, and not for what only begins so",
+    arguments: [
+      ("card[cvc]=S&card[exp]=1", "card[cvc]=REDACTED&card[exp]=1"),
+      ("card%5Bcvc%5D=S&x=1", "card%5Bcvc%5D=REDACTED&x=1"),
+      ("user[pwd]=S&user[name]=ann", "user[pwd]=REDACTED&user[name]=ann"),
+      ("db_pass=S&pass-phrase=S&my.pin=S", "db_pass=REDACTED&pass-phrase=REDACTED&my.pin=REDACTED"),
+      ("connect.sid=S&PHPSESSID=S&a=1", "connect.sid=REDACTED&PHPSESSID=REDACTED&a=1"),
+      ("pass%255Fdb=S&a=1", "pass%255Fdb=REDACTED&a=1"),
+      ("compass=1&passenger=2&by_pass_es=3", "compass=1&passenger=2&by_pass_es=REDACTED"),
+      ("compass[x]=1&a_passenger=2&pin_s=3", "compass[x]=1&a_passenger=2&pin_s=REDACTED"),
+      ("side=1&a-side=2&inside_out=3&keys[]=4", "side=1&a-side=2&inside_out=3&keys[]=4"),
+      ("_=1&[]=2&__=3", "_=1&[]=2&__=3"),
+    ])
+  func parts(form: String, redacted: String) {
+    #expect(redactor.redacted(form: form) == redacted)
+    #expect(redactor.redacted(url: "/p?" + form) == "/p?" + redacted)
+  }
+
+  @Test("parts of names count in header fields and JSON, and not before a colon in a message")
+  func partsElsewhere() {
+    #expect(redactor.redacted(header: "S", named: "X-Db-Pass") == "REDACTED")
+    #expect(redactor.redacted(header: "1", named: "X-Passenger") == "1")
+    let json = Array(#"{"db_pass":"S","card\u005bcvc]":"S","compass":"1"}"#.utf8)
+    #expect(
+      String(decoding: redactor.redacted(json: json), as: UTF8.self)
+        == #"{"db_pass":"REDACTED","card\u005bcvc]":"REDACTED","compass":"1"}"#)
+    #expect(redactor.redacted(text: "auth-service: refused") == "auth-service: refused")
+    #expect(redactor.redacted(text: "db_pass=S") == "db_pass=REDACTED")
+  }
+
+  @Test("a rule that keeps counts for whole names, and for no name with a part that is so")
+  func keptParts() {
+    let redactor = Redactor(rules: [.keep("key"), .keep("sort_key"), .keep("db_pass")])
+    let form = redactor.redacted(form: "key=1&sort_key=2&api_key=S&db_pass=3&my_pass=S")
+    #expect(form == "key=1&sort_key=2&api_key=REDACTED&db_pass=3&my_pass=REDACTED")
+    let listing = Redactor(rules: [.keep("page")], unlistedValues: .redact)
+    #expect(listing.redacted(form: "page=1&page[size]=2") == "page=1&page[size]=REDACTED")
+  }
+
+  @Test("no two of the standard rules are for the same names")
+  func standardRules() {
+    let names = Redactor.standardRules.map(\.name)
+    #expect(Set(names).count == names.count)
+    for rule in Redactor.standardRules {
+      let others = Redactor.standardRules.filter { $0.name != rule.name }
+      let name = rule.name.filter { $0 != "*" }
+      // What another rule redacts needs no rule of its own.
+      let redactor = Redactor(base: others)
+      #expect(redactor.redacted(form: "\(name)=1") == "\(name)=1", "\(rule.name)")
+    }
+  }
+
   @Test("header fields are redacted by their names, and URLs in others")
   func headers() {
     #expect(redactor.redacted(header: "Bearer abc", named: "Authorization") == "REDACTED")

@@ -111,5 +111,28 @@
       }
       #expect(found == ids && Set(ids).count == 2 && ids.allSatisfy { $0.count == 32 })
     }
+
+    @Test("a span that is off sends what its caller sent, and nothing if there is none")
+    func offSpans() throws {
+      let folder = TemporaryDirectory()
+      let store = try LogStore(directory: folder.path, name: "test")
+      let quiet = MMLogTracer(store: store, label: "quiet", level: .trace)
+      func sent(in context: ServiceContext) -> [String: String] {
+        quiet.withSpan("quiet", context: context) { outer in
+          #expect(!outer.isRecording)
+          return quiet.withSpan("within", context: outer.context) { span in
+            var sent: [String: String] = [:]
+            quiet.inject(span.context, into: &sent, using: Headers())
+            return sent
+          }
+        }
+      }
+      let headers = ["traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"]
+      var context = ServiceContext.topLevel
+      quiet.extract(headers, into: &context, using: Headers())
+      #expect(sent(in: context) == headers)
+      #expect(sent(in: .topLevel).isEmpty)
+      try store.close()
+    }
   }
 #endif

@@ -408,7 +408,7 @@ void mmlog_set_rate_limit(mmlog_store *store, const char *pattern, uint32_t firs
 // Whether a record of this level may be made: any, while somebody outside has turned on a single
 // statement (mmlogctl enable). Async-signal-safe.
 static inline bool mmlog_is_enabled(const mmlog_logger *logger, mmlog_level level) {
-  return level < MMLOG_OFF && (uint32_t)level > __atomic_load_n(&logger->level, __ATOMIC_RELAXED);
+  return level < MMLOG_OFF && (uint32_t)level > __atomic_load_n(&logger->level, __ATOMIC_ACQUIRE);
 }
 
 // ---- State slots

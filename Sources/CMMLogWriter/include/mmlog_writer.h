@@ -195,7 +195,7 @@ typedef struct mmlog_thread {
   const void *_Nullable session;                     // what it writes for; null: nothing any more
   struct mmlog_thread *_Nullable next_of_session;
   struct mmlog_thread *_Nullable next_of_thread;     // or of those that no thread has
-  uint32_t in_use;  // 1 unless a thread has left it to others of its session
+  uint32_t in_use;  // 0: left to others of its session; 2: its thread takes it for another session
   uint32_t ordinal;                                  // 1, 2, 3 … in the session
   uint32_t thread_id;
   uint64_t name[2];                                  // 16 bytes, zero-padded
@@ -270,8 +270,9 @@ typedef uint64_t __attribute__((may_alias)) mmlog_levels;
 static inline uint32_t mmlog_level_of_word(uint32_t own) {
   return own & MMLOG_OVERRIDDEN ? own >> MMLOG_OVER_SHIFT & 0xFF : own & MMLOG_OWN_LEVEL;
 }
+// What was stored before it is seen too: which switches are of the label.
 static inline uint32_t mmlog_level_word(const mmlog_label *label) {
-  return __atomic_load_n(&label->own_level, __ATOMIC_RELAXED);
+  return __atomic_load_n(&label->own_level, __ATOMIC_ACQUIRE);
 }
 
 static inline void mmlog_change_levels(mmlog_label *label, uint32_t mask, uint32_t bits) {
@@ -363,6 +364,9 @@ bool mmlog_is_within_limit(const mmlog_label *label, uint64_t key, uint64_t now)
 // Whether a statement of a label is turned on. Counts it then. Async-signal-safe.
 bool mmlog_passes_switch(
     const mmlog_label *label, const uint8_t *file, size_t size, uint32_t line);
+// The same without counting it.
+bool mmlog_would_pass_switch(
+    const mmlog_label *label, const uint8_t *file, size_t size, uint32_t line);
 
 // initial-exec, so that the address is one instruction away also in a dynamic library.
 #define MMLOG_TLS __attribute__((tls_model("initial-exec")))
@@ -412,6 +416,14 @@ static inline mmlog_builder mmlog_builder_of_literal(void) {
 static inline mmlog_thread *_Nullable mmlog_threads(void) { return mmlog_tls_threads; }
 static inline void mmlog_set_threads(mmlog_thread *_Nullable threads) {
   mmlog_tls_threads = threads;
+}
+// Puts one before them. A signal handler of this thread may do so at the same time.
+static inline void mmlog_add_thread(mmlog_thread *thread) {
+  mmlog_thread *first = mmlog_tls_threads;
+  do {
+    thread->next_of_thread = first;
+  } while (!__atomic_compare_exchange_n(
+      &mmlog_tls_threads, &first, thread, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }
 
 static inline const void *_Nullable mmlog_load_gate(const mmlog_label *label) {

@@ -31,6 +31,8 @@ extension LogCall {
     record.appendContext()
     if let cause = WriterSpace.loss(of: writer) {
       lose(cause, level, writer, session)
+      // A flight record's writer goes on in its segment.
+      eraseAbandoned(writer)
       return nil
     }
     let isNested = writer.pointee.outer != nil
@@ -40,6 +42,7 @@ extension LogCall {
       if !isNested { remember(writer, site.hash, number) }
     } else if !record.appendCallSite(site, of: session.ring.identity.session) {
       lose(.tooLarge, level, writer, session)
+      eraseAbandoned(writer)
       return nil
     }
     let allFlags = UInt8(truncatingIfNeeded: record.identity >> RecordLayout.flagsShift)

@@ -42,6 +42,11 @@ struct StatementPlace {
     return mmlog_is_within_limit(label, Self.key(key, detail, label), Clock.monotonic())
   }
 
+  /// Whether the statement is turned on where its level is off. Counts nothing.
+  func isTurnedOn(of label: UnsafeMutablePointer<mmlog_label>) -> Bool {
+    mmlog_would_pass_switch(label, file, Int(detail >> 32), UInt32(truncatingIfNeeded: detail))
+  }
+
   /// The key of a statement of a label. The statement's own limits have others.
   private static func key(
     _ file: UInt64, _ detail: UInt64, _ label: UnsafeMutablePointer<mmlog_label>

@@ -50,7 +50,7 @@ extension LogCall {
     _ writer: UnsafeMutablePointer<mmlog_writer>
   ) -> (RecordCursor, MoreParts) {
     let cursor = RecordCursor(asked, start, next, checksum: 0, flags: flags)
-    let loss = isOpen(cursor, around: writer) ? nil : LossLedger.Cause.corrupted
+    let loss = isOpen(cursor, around: writer) ? WriterSpace.loss(of: asked) : .corrupted
     return copy(cursor, parts, unless: loss, to: writer)
   }
 
@@ -86,9 +86,9 @@ extension LogCall {
     return false
   }
 
-  /// Zeros what a literal has left that was built for the call and is not its message: readers
-  /// expect zeros behind the last record.
-  private static func eraseAbandoned(_ writer: UnsafeMutablePointer<mmlog_writer>) {
+  /// Zeros what is left in the writer's segment of a literal that was built for the call and is not
+  /// its message, or of a record that is lost: readers expect zeros behind the last record.
+  static func eraseAbandoned(_ writer: UnsafeMutablePointer<mmlog_writer>) {
     if writer.pointee.in_scratch != 0 { return }
     let count = writer.pointee.limit - writer.pointee.cursor
     UnsafeMutableRawPointer(writer.pointee.cursor)

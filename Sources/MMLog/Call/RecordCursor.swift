@@ -70,7 +70,7 @@ public struct RecordCursor {
   @inlinable @inline(__always)
   mutating func reserve(_ count: Int) {
     if UnsafeMutableRawPointer(next) + count > UnsafeMutableRawPointer(writer.pointee.limit) {
-      self = WriterSpace.reserveValue(writer, start, next, flags, value: 0, beside: count).cursor
+      self = WriterSpace.reserveWords(writer, start, next, flags, count)
     }
   }
 

@@ -57,8 +57,27 @@ enum WriterSpace {
     // Cut to nothing, a value is only its length. For that there is room in what was reserved for
     // it when the record began in this memory.
     if room >= beside || wasInScratch && room >= 2 * wordSize { return place(cursor, used, beside) }
-    // As large as a record gets, or no memory.
-    lose(writer, .tooLarge)
+    return loseRest(cursor, beside)
+  }
+
+  /// Reserves so many bytes in the middle of a record, of which none can be cut. See
+  /// ``reserveValue(_:_:_:_:value:beside:)``.
+  @usableFromInline @inline(never) @_effects(releasenone)
+  static func reserveWords(
+    _ writer: UnsafeMutablePointer<mmlog_writer>, _ start: UnsafeMutablePointer<UInt64>,
+    _ next: UnsafeMutablePointer<UInt64>, _ flags: UInt8, _ count: Int
+  ) -> RecordCursor {
+    let cursor = reserveValue(writer, start, next, flags, value: 0, beside: count).cursor
+    let isRoom =
+      UnsafeMutableRawPointer(cursor.next) + count <= UnsafeMutableRawPointer(writer.pointee.limit)
+    // There may be room for a value that is cut, and for no more.
+    return isRoom || writer.pointee.lost != 0 ? cursor : loseRest(cursor, count).cursor
+  }
+
+  /// Has a record be lost which is as large as a record gets, or for which there is no memory.
+  private static func loseRest(_ cursor: RecordCursor, _ beside: Int) -> Place {
+    // What is reserved for its arguments may be more than there is room for in what is built in.
+    useDump(cursor.writer)
     return place(cursor, RecordLayout.bodyWord * wordSize, beside)
   }
 

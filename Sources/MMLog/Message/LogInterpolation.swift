@@ -315,10 +315,14 @@ extension LogInterpolation {
   mutating func begin<T: Hashable>(
     optional type: UInt8, _ width: Int, _ name: StaticString?, _ style: ArgumentStyle, _ value: T?
   ) -> Bool {
-    if begin(type | ValueType.optionalBit, width, name, style, value) {
+    if style.privacy == .public {
+      append(
+        MessagePart(argument: type | ValueType.optionalBit, width: width, name: name, style: style))
       append(word: value == nil ? 0 : 1)
       return true
     }
+    // What it has counts: its hash is that of a value which is not optional.
+    if let value { beginPrivate(name, style, value) } else { beginPrivate(name, style, value) }
     return false
   }
 

@@ -40,11 +40,27 @@ extension Logger.MetadataValue {
   public static func value<Value: LogValue>(
     _ value: @autoclosure () -> Value, privacy: Logger.Privacy = .public
   ) -> Logger.MetadataValue {
-    if privacy == .private { return .redacted }
+    recorded(value(), privacy, auto: .private).value
+  }
+
+  /// What is recorded of a value, and how private that is.
+  ///
+  /// - Parameter auto: What ``Logger/Privacy/auto`` means for whatever is no number.
+  fileprivate static func recorded<Value: LogValue>(
+    _ value: @autoclosure () -> Value, _ privacy: Logger.Privacy,
+    auto: @autoclosure () -> Logger.Privacy
+  ) -> (value: Logger.MetadataValue, privacy: Logger.Privacy) {
+    let resolved = privacy.resolved(auto())
+    if privacy == .private { return (.redacted, resolved) }
     let value = value()
-    if privacy == .sealed { return SealedText.seal(value).map { .sealed($0) } ?? .redacted }
-    if privacy == .public || privacy != .hash && value.logValue.isNumber { return value.logValue }
-    return privacy.resolved(.private) == .hash ? .hash(privateHash(of: value)) : .redacted
+    if resolved == .public { return (value.logValue, resolved) }
+    // It is auto that has been resolved.
+    if resolved != privacy, value.logValue.isNumber { return (value.logValue, .public) }
+    if resolved == .hash { return (.hash(privateHash(of: value)), resolved) }
+    guard resolved == .sealed, let sealed = SealedText.seal(value) else {
+      return (.redacted, resolved)
+    }
+    return (.sealed(sealed), resolved)
   }
 
   /// Bytes as text: two lower-case hexadecimal digits for each.
@@ -119,10 +135,8 @@ extension LogInterpolation {
     logValue value: some LogValue, _ name: StaticString?, _ align: Logger.Alignment,
     _ privacy: Logger.Privacy
   ) {
-    let resolved = privacy.resolved(autoPrivacy)
-    let recorded = Logger.MetadataValue.value(
-      value, privacy: resolved == .public ? .public : privacy)
-    let style = ArgumentStyle(privacy: resolved, format: 0, align: align)
+    let (recorded, privacy) = Logger.MetadataValue.recorded(value, privacy, auto: autoPrivacy)
+    let style = ArgumentStyle(privacy: privacy, format: 0, align: align)
     append(MessagePart(argument: recorded.type.rawValue, width: 0, name: name, style: style))
     append(value: recorded)
   }
@@ -144,9 +158,21 @@ extension LogInterpolation {
 }
 
 /// As an argument's would be.
-private func privateHash(of value: some LogValue) -> UInt64 {
+private func privateHash(of value: some Any) -> UInt64 {
   func hash(_ value: some Hashable) -> UInt64 { PrivateHash.of(value) }
+  if let wrapper = value as? any HashedWrapper { return wrapper.contentHash }
   return (value as? any Hashable).map { hash($0) } ?? hash(String(describing: value))
+}
+
+/// Of an optional, the hash is that of what it has.
+private protocol HashedWrapper {
+  var contentHash: UInt64 { get }
+}
+
+extension Optional: HashedWrapper {
+  fileprivate var contentHash: UInt64 {
+    map { privateHash(of: $0) } ?? PrivateHash.of(Never?.none)
+  }
 }
 
 // MARK: - Types of the standard library

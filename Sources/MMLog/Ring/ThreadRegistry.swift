@@ -49,6 +49,7 @@ final class ThreadRegistry: @unchecked Sendable {
   /// and it becomes free when the thread ends.
   func attach(to session: UnsafeRawPointer) -> ThreadBlock? {
     guard let block = reuse(for: session) ?? link(BlockPool.take()) else { return nil }
+    TestPoint.reach(.blockTaken)
     block.pointee.ordinal = nextOrdinal()
     block.pointee.thread_id = UInt32(bitPattern: CurrentProcess.threadID())
     var name: (UInt64, UInt64) = (0, 0)
@@ -58,6 +59,8 @@ final class ThreadRegistry: @unchecked Sendable {
     CrashArea.guardThread()
     mmlog_store_session(block, session)
     BlockPool.linkToThread(block)
+    // Until here, it was not to be taken by a signal handler of this thread.
+    mmlog_store_release_u32(&block.pointee.in_use, BlockPool.inUse)
     return block
   }
 
@@ -133,7 +136,7 @@ final class ThreadRegistry: @unchecked Sendable {
   /// Takes a block that a thread has left; false if it has another owner by now.
   private static func acquire(_ block: ThreadBlock) -> Bool {
     var free: UInt32 = 0
-    return mmlog_compare_exchange_u32(&block.pointee.in_use, &free, 1)
+    return mmlog_compare_exchange_u32(&block.pointee.in_use, &free, BlockPool.inUse)
   }
 
   /// Not again for a later thread: its spans and entries come after those of the one before.
@@ -170,6 +173,11 @@ enum BlockPool {
   static let lock = ForkSafeMutex()
   nonisolated(unsafe) private static var free: ThreadBlock?
 
+  /// What a block's `in_use` is while it has an owner, and while its thread takes it for another
+  /// session.
+  fileprivate static var inUse: UInt32 { 1 }
+  private static var isTaken: UInt32 { 2 }
+
   private static let exitHook: ThreadExit? = try? ThreadExit { _ in BlockPool.threadExits() }
 
   /// Makes what would else be made by the first log call.
@@ -186,10 +194,20 @@ enum BlockPool {
   private static func leftOver() -> ThreadBlock? {
     var own = mmlog_threads()
     while let block = own {
-      if mmlog_load_session(block) == nil, !isBusy(block) { return block }
+      if mmlog_load_session(block) == nil, claim(block) { return block }
       own = block.pointee.next_of_thread
     }
     return nil
+  }
+
+  /// Keeps a block that this thread has left over from its signal handlers, until it is attached.
+  /// One of them may have attached it just before: so it is looked at when it is claimed.
+  private static func claim(_ block: ThreadBlock) -> Bool {
+    var state = inUse
+    guard mmlog_compare_exchange_u32(&block.pointee.in_use, &state, isTaken) else { return false }
+    if mmlog_load_session(block) == nil, !isBusy(block) { return true }
+    mmlog_store_release_u32(&block.pointee.in_use, inUse)
+    return false
   }
 
   /// Whether a log call is still open in it that began before the end of its session.
@@ -217,8 +235,7 @@ enum BlockPool {
       if other == block { return }
       own = other.pointee.next_of_thread
     }
-    block.pointee.next_of_thread = mmlog_threads()
-    mmlog_set_threads(block)
+    mmlog_add_thread(block)
     exitHook?.set(UnsafeMutableRawPointer(block))
   }
 
@@ -232,7 +249,7 @@ enum BlockPool {
 
   private static func make() -> ThreadBlock? {
     guard let block = allocate() else { return nil }
-    block.pointee.in_use = 1
+    block.pointee.in_use = inUse
     return block
   }
 

@@ -3,16 +3,24 @@
 ///
 /// All patterns are one automaton (Aho and Corasick, 1975), whose letters are those of names: the
 /// case of letters and everything that is neither a letter nor a digit do not count. So `api_key`,
-/// `Api-Key` and `user[apiKey]` all have `apikey` in them.
+/// `Api-Key` and `user[apiKey]` all have `apikey` in them. What stands between two of the signs that do
+/// not count is a part of a name, and is read as a name of its own beside it: `user[pwd]` has the part
+/// `pwd`. Rules that keep do not count for parts: they are of the whole name.
 ///
 /// Proof of `@unchecked Sendable`: its memory is written in `init` only.
 final class NameMatcher: @unchecked Sendable {
   /// Where a name stands in the automaton.
   struct State {
+    fileprivate var whole, part: Place
+    /// The newest rule that a part falls under which is complete, counted from 1.
+    fileprivate var ruleOfParts: UInt32 = 0
+  }
+
+  fileprivate struct Place {
     /// Where the row of the next letter is.
-    fileprivate var row: UInt32
-    /// The newest rule so far that the name falls under, counted from 1.
-    fileprivate var rule: UInt32 = 0
+    var row: UInt32
+    /// The newest rule so far, counted from 1.
+    var rule: UInt32
   }
 
   // Letters: 26, 10 digits, begin and end of a name, what is no part of a name, and what does not
@@ -33,52 +41,75 @@ final class NameMatcher: @unchecked Sendable {
   /// the name falls under there.
   private let table: UnsafeMutablePointer<UInt32>
   private let letters: UnsafeMutablePointer<UInt8>
-  private let initial: State
+  /// For each rule, counted from 1, whether it counts for parts of names.
+  private let countsForParts: UnsafeMutablePointer<Bool>
+  private let initial: Place
 
-  /// - Parameter patterns: The pattern of each rule.
-  init(_ patterns: [String]) {
+  init(_ rules: [Redactor.Rule]) {
+    countsForParts = .allocate(capacity: rules.count + 1)
+    countsForParts[0] = false
     letters = .allocate(capacity: 256)
     for byte in 0..<256 { letters[byte] = UInt8(Self.letter(UInt8(byte))) }
     var trie = Trie()
-    for (index, pattern) in patterns.enumerated() {
-      trie.add(Self.letters(of: pattern), rule: UInt32(index + 1))
+    for (index, rule) in rules.enumerated() {
+      trie.add(Self.letters(of: rule.name), rule: UInt32(index + 1))
+      countsForParts[index + 1] = rule.action != .keep
     }
     let rows = trie.rows()
     table = .allocate(capacity: rows.count)
     table.initialize(from: rows, count: rows.count)
     let entry = rows[Self.begin]
-    initial = State(row: entry >> Self.ruleBits, rule: entry & Self.ruleMask)
+    initial = Place(row: entry >> Self.ruleBits, rule: entry & Self.ruleMask)
   }
 
   deinit {
     table.deallocate()
+    countsForParts.deallocate()
     letters.deallocate()
   }
 
   /// Where each name begins.
   @inline(__always)
-  func started() -> State { initial }
+  func started() -> State { State(whole: initial, part: initial) }
 
   /// Takes a byte of a name. Nothing is checked: rows are those of the table, and so are letters.
   @inline(__always)
   func take(_ byte: UInt8, _ state: inout State) {
-    step(Int(letters[Int(byte)]), &state)
+    let letter = Int(letters[Int(byte)])
+    if letter == Self.skipped { return endPart(of: &state) }
+    step(letter, &state.whole)
+    step(letter, &state.part)
   }
 
   @inline(__always)
-  private func step(_ letter: Int, _ state: inout State) {
-    let entry = table[Int(state.row) &+ letter]
-    state.row = entry &>> Self.ruleBits
-    state.rule = max(state.rule, entry & Self.ruleMask)
+  private func step(_ letter: Int, _ place: inout Place) {
+    let entry = table[Int(place.row) &+ letter]
+    place.row = entry &>> Self.ruleBits
+    place.rule = max(place.rule, entry & Self.ruleMask)
   }
 
-  /// The rule that a whole name falls under, from 1; 0: none.
-  @inline(__always)
+  private func endPart(of state: inout State) {
+    let rule = self.rule(of: state.part)
+    if countsForParts[Int(rule)] { state.ruleOfParts = max(state.ruleOfParts, rule) }
+    state.part = initial
+  }
+
+  /// The rule of what ends at a place.
+  private func rule(of place: Place) -> UInt32 {
+    var place = place
+    step(Self.end, &place)
+    return place.rule
+  }
+
+  /// The rule that a name falls under, from 1; 0: none.
   func rule(of state: State) -> Int {
     var state = state
-    step(Self.end, &state)
-    return Int(state.rule)
+    endPart(of: &state)
+    return max(rule(ofWhole: state), Int(state.ruleOfParts))
   }
+
+  /// The same if its parts do not count.
+  func rule(ofWhole state: State) -> Int { Int(rule(of: state.whole)) }
 
   /// The rule that a name falls under, from 1; 0: none. Per cent signs stand for themselves.
   func rule(of name: String) -> Int {

@@ -371,7 +371,7 @@ struct PairRedaction {
 
   /// Whether the value behind a name and a colon is not kept. What no rule names is no name.
   private mutating func beginMessageValue() -> Bool {
-    let action = redactor.action(of: name, unlisted: .keep)
+    let action = redactor.action(inMessage: name)
     if action == .keep { return false }
     beginValue(.redactingMessageValue, action)
     (messageValue, heldSpaces) = (MessageValue(), 0)

@@ -4,7 +4,9 @@
 /// Values are found by their names: those of header fields, of a URL's query, of forms, of cookies
 /// and of JSON. A ``Rule`` says for names what becomes of their values; the newest one counts.
 /// Names are compared as their readers decode them: percent-encoded, with escapes of JSON, in any
-/// case, and with or without signs between words. The user information of URLs is always redacted.
+/// case, and with or without signs between words. What stands between such signs is compared, too:
+/// `cvc` counts for `card[cvc]`, and `pass` for `db_pass`, but for rules that keep. The user
+/// information of URLs is always redacted.
 ///
 /// ```swift
 /// var options = HTTPLog.Options()
@@ -33,7 +35,8 @@ public struct Redactor: Sendable {
 
   /// What becomes of the values of some names.
   public struct Rule: Sendable {
-    /// The names: letters and digits, with a `*` at the beginning or end for anything.
+    /// The names: letters and digits, with a `*` at the beginning or end for anything. If the rule
+    /// does not keep, also names of which a part between other signs is so.
     public var name: String
     /// What becomes of their values.
     public var action: Action
@@ -117,7 +120,7 @@ public struct Redactor: Sendable {
     private let actions: [Action]
 
     init(_ rules: [Rule], _ unlistedHeaders: Action, _ unlistedValues: Action) {
-      names = NameMatcher(rules.map(\.name))
+      names = NameMatcher(rules)
       actions = rules.map(\.action)
       self.unlistedHeaders = unlistedHeaders
       self.unlistedValues = unlistedValues
@@ -127,6 +130,13 @@ public struct Redactor: Sendable {
     func action(of name: NameMatcher.State, unlisted: Action) -> Action {
       let rule = names.rule(of: name)
       return rule == 0 ? unlisted : actions[rule - 1]
+    }
+
+    /// What becomes of what stands behind a colon in a message. Parts of the name do not count:
+    /// `auth-service: refused` is prose.
+    func action(inMessage name: NameMatcher.State) -> Action {
+      let rule = names.rule(ofWhole: name)
+      return rule == 0 ? .keep : actions[rule - 1]
     }
 
     /// What becomes of a header field.

@@ -87,6 +87,60 @@ import Testing
     }
   }
 
+  @Test("what auto means in a store counts for arrays and own types, and not for numbers")
+  func autoPrivacy() throws {
+    let order = Order(id: 7, tags: ["a"], parent: nil)
+    for privacy in [Logger.Privacy.public, .private, .hash] {
+      let test = try TestStore { $0.autoPrivacy = privacy }
+      test.log.info(
+        "\(["ann"], name: "a", privacy: .auto) \(order, name: "b", privacy: .auto) \(3)")
+      func log(_ value: some LogValue) { test.log.info("\(value, name: "n", privacy: .auto)") }
+      log(3)
+      let contents = try test.closeAndRead()
+      #expect(contents.isClean && contents.records.count == 2)
+      #expect(contents.messages.last == "3")
+      let fields = contents.records[0].fields
+      #expect(fields.map(\.name) == ["a", "b"])
+      for value in fields.map(\.value) {
+        let found: Logger.Privacy =
+          switch value {
+          case .hash: .hash
+          case .redacted: .private
+          default: .public
+          }
+        #expect(found == privacy)
+      }
+    }
+  }
+
+  @Test("an optional has the hash of its value, also in metadata, and nil has one hash")
+  func hashesOfOptionals() throws {
+    let test = try TestStore()
+    let (name, tags): (String?, [String]?) = ("ann", ["a"])
+    let (noName, noTags): (String?, [String]?) = (nil, nil)
+    test.log.info(
+      "\("ann", name: "a", privacy: .hash) \(name, name: "b", privacy: .hash)",
+      metadata: ["c": .value("ann", privacy: .hash), "d": .value(name, privacy: .hash)])
+    test.log.info(
+      "\(["a"], name: "a", privacy: .hash) \(tags, name: "b", privacy: .hash)",
+      metadata: ["c": .value(tags, privacy: .hash)])
+    test.log.info(
+      "\(noName, name: "a", privacy: .hash) \(noTags, name: "b", privacy: .hash)",
+      metadata: ["c": .value(noName, privacy: .hash)])
+    let records = try test.closeAndRead().records
+    #expect(records.map(\.fields.count) == [4, 3, 3])
+    var found: [UInt64] = []
+    for record in records {
+      guard case .hash(let first) = record.fields[0].value else {
+        Issue.record("no hash: \(record.fields[0].value)")
+        continue
+      }
+      found.append(first)
+      #expect(record.fields.allSatisfy { $0.value == .hash(first) })
+    }
+    #expect(Set(found).count == 3)
+  }
+
   @Test("arguments of a message have their structure, and those behind them are whole")
   func arguments() throws {
     let test = try TestStore()

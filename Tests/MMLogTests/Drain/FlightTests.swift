@@ -278,6 +278,26 @@ struct FlightTests {
   }
 
   #if DEBUG
+    @Test("a flight record that is lost in its segment leaves nothing there")
+    func lostInItsSegment() async {
+      await #expect(processExitsWith: .success) {
+        let test = try TestStore { $0.archiveLevel = .info }
+        let log = test.log.with(["of the logger": 1])
+        test.log.debug("before")
+        ForcedFault.force(.mmap, errno: ENOMEM, times: .max, under: "")
+        // Two contexts are put together in memory, and there is none.
+        withLogFields(["of the task": 2]) { log.debug("lost \(-1) \(-2) \(-3)") }
+        ForcedFault.clear(under: "")
+        // A shorter one.
+        test.log.debug("after")
+        let losses = test.store.losses
+        require(losses[.tooLarge, .debug] == 1 && losses.total == 1, "\(losses)")
+        let contents = Contents(test.folder.path)
+        require(contents.messages == ["before", "after"], "\(contents.messages)")
+        require(contents.isWhole, "\(contents.corruption)")
+      }
+    }
+
     @Test(
       "of a record in fragments the first is evicted first, though the drainer stands still in between"
     )

@@ -54,6 +54,15 @@ struct LimitTests {
     #expect(literals.map(\.message) == ["literal 0", "literal 3", "literal 6"])
   }
 
+  @Test("what tells whether a record is kept says no of one that is suppressed, which is no loss")
+  func appended() throws {
+    let test = try TestStore { $0.rateLimits = ["*": .init(first: 2, per: Self.long)] }
+    let kept = (0..<4).map { test.log.append(level: .info, "\($0)", line: 66) }
+    #expect(kept == [true, true, false, false])
+    #expect(test.store.losses.isEmpty && test.store.statistics.suppressed == ["test": 2])
+    #expect(try test.closeAndRead().messages == ["0", "1"])
+  }
+
   @Test("what is suppressed is not evaluated, in all threads together")
   func threads() throws {
     let test = try TestStore()

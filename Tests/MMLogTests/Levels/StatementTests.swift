@@ -128,6 +128,29 @@ struct StatementTests {
     #expect(try test.closeAndRead().messages == ["on", "error", "on", "info"])
   }
 
+  @Test("a statement's rate limit does not count while another one of its label is on")
+  func rateLimits() throws {
+    let test = try TestStore()
+    test.log.level = .info
+    let ring = try ring(test.folder)
+    func limited(_ text: String) {
+      test.log.rateLimited(.debug, every: .seconds(86400 * 30), "\(text)", line: 6001)
+    }
+    try turnOn(ring, ["StatementTests.swift:6002"])
+    limited("off")
+    try turnOn(ring, ["StatementTests.swift:6001"])
+    limited("on")
+    limited("suppressed")
+    // Told once a second.
+    var count: UInt64 = 0
+    while count == 0 {
+      count = try ring.overridesWithCounts().first?.count ?? 0
+      usleep(1000)
+    }
+    #expect(count == 1)
+    #expect(try test.closeAndRead().messages == ["on"])
+  }
+
   @Test("a limit turns a statement off, and the same rule counts anew when it is given again")
   func limit() throws {
     let test = try TestStore()

@@ -116,6 +116,26 @@ struct SegmentTests {
     #expect(contents.corruption.isEmpty)
   }
 
+  @Test("names of metadata that a record has no room for drop it, counted, and the next is kept")
+  func tooLongNames() throws {
+    let test = try TestStore()
+    let text = String(repeating: "t", count: 16 << 20)
+    // The names come last: ten words are left for them, of 17 MiB.
+    let value = String(repeating: "v", count: (1 << 20) - 128)
+    test.log.error(
+      "\(text)",
+      metadata: [
+        "a name that takes more words than are left of the record, which are ten, with its type":
+          .string(value)
+      ])
+    test.log.info("next")
+    let losses = test.store.losses
+    #expect(losses.total(.tooLarge) == 1 && losses.total == 1, "\(losses)")
+    let contents = try test.closeAndRead()
+    #expect(contents.records.count == 1 && contents.records.last?.message == "next")
+    #expect(contents.isWhole, "\(contents.corruption)")
+  }
+
   @Test("a dropped large record leaves nothing that looks like corruption")
   func droppedInPlace() throws {
     let test = try TestStore {
@@ -236,6 +256,39 @@ struct SegmentTests {
         let kept = contents.messages.filter { !$0.allSatisfy { $0 == "t" } }
         require(kept == ["one", "two 1", "three \(text)"], "\(kept.map { $0.prefix(20) })")
         require(contents.corruption.isEmpty && contents.unfinished.isEmpty)
+      #endif
+    }
+  }
+
+  @Test("without memory for the names of metadata, their record is dropped, and no other harmed")
+  func noMemoryForNames() async {
+    await #expect(processExitsWith: .success) {
+      #if DEBUG
+        let test = try TestStore { $0.makeTiny() }
+        let text = String(repeating: "t", count: 9000)
+        test.log.info("before")
+        ForcedFault.force(.mmap, errno: ENOMEM, times: .max, under: "")
+        ForcedFault.force(.mremap, errno: ENOMEM, times: .max, under: "")
+        // The text is cut to what is built in, and the names come last.
+        test.log.error(
+          "\(text)",
+          metadata: [
+            "the first name of metadata, which is long": 1,
+            "the second name of metadata, which is long": 2,
+            "the third name of metadata, which is long": 3,
+          ])
+        ForcedFault.clear(under: "")
+        // Behind that memory is what calls inside others write with.
+        func inner() -> Int {
+          test.log.info("inner")
+          return 1
+        }
+        test.log.info("outer \(inner())")
+        let losses = test.store.losses
+        require(losses.total(.tooLarge) == 1 && losses.total == 1, "\(losses)")
+        let contents = try test.closeAndRead()
+        require(contents.messages == ["before", "inner", "outer 1"], "\(contents.messages)")
+        require(contents.isWhole, "\(contents.corruption)")
       #endif
     }
   }

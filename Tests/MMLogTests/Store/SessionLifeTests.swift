@@ -98,6 +98,32 @@ struct SessionLifeTests {
       }
     }
 
+    @Test("a signal handler that logs within the first call after a reopening has its own block")
+    func handlerInTheFirstCall() async {
+      await #expect(processExitsWith: .success) {
+        let folder = TemporaryDirectory()
+        let first = try Self.store(folder)
+        first.logger(label: "l").info("before")
+        try first.blockingClose()
+        let store = try Self.store(folder)
+        let log = store.logger(label: "l")
+        // As a handler would, at the worst moment.
+        let (thread, isNested) = (CurrentProcess.threadID(), SharedCount())
+        TestPoint.handler = { point in
+          guard point == .blockTaken, CurrentProcess.threadID() == thread, isNested.value == 0
+          else { return }
+          isNested.value = 1
+          log.info("nested")
+        }
+        log.info("outer")
+        // Where the session's list of blocks has a cycle, these never end.
+        try Thread(name: "other") { log.info("other") }.join()
+        try store.blockingClose()
+        let messages = Contents(folder.path).messages.filter { $0 != "before" }
+        require(messages.sorted() == ["nested", "other", "outer"], "\(messages)")
+      }
+    }
+
     @Test("no two threads write with one block, also if one looks for it as its session ends")
     func blockOfAnEndedSession() async {
       await #expect(processExitsWith: .success) {
