@@ -5,7 +5,8 @@ import MMLogReader
 /// What is said on standard error about what is not a record: a line for each loss and each place
 /// that is corrupted, as far as there are not too many, and one line for sessions that ended badly.
 struct Attention {
-  /// Of what is missing, so many lines are printed; then only how many there are.
+  /// Of what is missing, so many lines are printed; then only how many there are. While a log is
+  /// followed, all are printed, and what was said is remembered for so many lines.
   private static let maximumLines = 50
 
   private let query: Query
@@ -16,7 +17,7 @@ struct Attention {
   private var left = 0
   private var crashes: [SessionID: SessionEnd.How] = [:]
   private var unknownEnds: Set<SessionID> = []
-  /// Whether a crash is reported as it is met, because there is no end at which all are counted.
+  /// Whether all is reported as it is met, because there is no end at which it is counted.
   var isEndless = false
   /// Whether reading goes on behind a cursor: then something is missing that was there.
   var isResumed = false
@@ -56,6 +57,7 @@ struct Attention {
 
   private mutating func bounded(_ sentence: String) -> String? {
     if said.contains(sentence) { return nil }
+    if isEndless, said.count == Self.maximumLines { said = [] }
     guard said.count < Self.maximumLines else {
       left += 1
       return nil

@@ -140,8 +140,9 @@ struct Decoder {
   consuming func follow(_ output: StandardOutput) throws -> Program.Status {
     let follower = LogFollower(
       query.inputs, filter: readFilter, last: part.last, identities: query.identities)
-    try report(follower.unreadable)
     attention.isEndless = true
+    var unreadable: Set<String> = []
+    try report(follower.unreadable, besides: &unreadable)
     var pause = Self.pauses.lowerBound
     while isWanting {
       // Asked before the scan, which finds what was logged until then.
@@ -153,6 +154,7 @@ struct Decoder {
         break
       } else {
         try sink.flush()
+        try report(follower.unreadable, besides: &unreadable)
         try output.pause(milliseconds: pause)
         pause = min(2 * pause, Self.pauses.upperBound)
       }
@@ -168,6 +170,14 @@ struct Decoder {
       try sink.take(unreadable: error)
       attention.add(error)
     }
+  }
+
+  /// Reports what cannot be read now.
+  ///
+  /// - Parameter known: What could not be read the last time, and was reported then.
+  private mutating func report(_ errors: [LogError], besides known: inout Set<String>) throws {
+    try report(errors.filter { !known.contains($0.message) })
+    known = Set(errors.map(\.message))
   }
 
   /// What the reader leaves out; of records around those that are found, that is decided here.
