@@ -17,12 +17,7 @@ package struct Arguments: Sendable {
 
   /// True if the option was given.
   package func isSet(_ option: Option) -> Bool {
-    count(of: option) > 0
-  }
-
-  /// How often the option was given.
-  package func count(of option: Option) -> Int {
-    values(given: option).count
+    !values(given: option).isEmpty
   }
 
   /// The values of a repeatable option, in order; its default if it was not given.

@@ -48,7 +48,7 @@ package struct Option: Sendable {
 
   /// A flag: given or not.
   ///
-  /// A flag may be repeated; ``Arguments/count(of:)`` says how often.
+  /// A flag may be repeated.
   package init(_ long: String, short: Character? = nil, _ help: String) {
     self.init(long, short, nil, [], nil, nil, false, true, help)
   }

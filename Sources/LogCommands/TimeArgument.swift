@@ -47,8 +47,10 @@ private func isOutOfRange(_ text: String, _ zone: LogTimeZone, _ now: Timestamp)
   if text.hasPrefix("@"), text.count > 1, !isTime(text) {
     return text.dropFirst().allSatisfy { $0.isASCII && $0.isNumber }
   }
-  let year = text.prefix { $0.isASCII && $0.isNumber }
-  return year.count == 4 && !isTime(text) && isTime("2000" + text.dropFirst(4))
+  let digits = text.prefix { $0.isASCII && $0.isNumber }
+  guard digits.count == 4, let year = Int(digits), !isTime(text) else { return false }
+  // A year with the same days: they repeat after 400 years.
+  return isTime("\(1700 + (year + 300) % 400)" + text.dropFirst(4))
 }
 
 extension Option {

@@ -62,7 +62,7 @@ struct LineSplitter: ~Copyable {
       }
     }
     searched = filled
-    takePieces(before: filled + 1, body)
+    takePieces(before: filled, body)
   }
 
   /// Takes pieces of a line that is too long.
@@ -71,7 +71,8 @@ struct LineSplitter: ~Copyable {
   private mutating func takePieces(
     before end: Int, _ body: (UnsafeRawBufferPointer, _ isTerminated: Bool) -> Void
   ) {
-    if end - lineStart > longest { endPending(body) }
+    // No line joins a record that is this long. So the buffer always has room for a longest line.
+    if end - taken > LineJoiner.largest { endPending(body) }
     while end - lineStart > longest {
       body(slice(taken, taken + longest), false)
       taken += longest

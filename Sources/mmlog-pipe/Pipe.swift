@@ -113,13 +113,21 @@ struct Pipe {
 
   private func record(_ line: UnsafeRawBufferPointer, isTerminated: Bool) {
     if isPlain { return log.record(line: line, level, isTerminated: isTerminated) }
+    let takesApart = takesFields && isTerminated
+    // A line that is taken apart is read once: that finds its level, too.
+    if takesApart, let jsonLevels, let object = JSONLine(line, levels: jsonLevels) {
+      return record(object, level)
+    }
     let (found, message) = levels?.read(line) ?? (nil, line)
-    if takesFields, isTerminated, let object = JSONLine(message, levels: jsonLevels) {
-      return log.log(
-        level: object.level ?? found ?? level, text: object.message, metadata: object.fields,
-        at: .none)
+    if takesApart, jsonLevels == nil, let object = JSONLine(message, levels: nil) {
+      return record(object, found ?? level)
     }
     log.record(line: message, found ?? level, isTerminated: isTerminated)
+  }
+
+  private func record(_ object: JSONLine, _ level: Level) {
+    log.log(
+      level: object.level ?? level, text: object.message, metadata: object.fields, at: .none)
   }
 
   private var jsonLevels: LevelRule? {

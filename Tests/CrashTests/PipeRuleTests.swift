@@ -64,6 +64,21 @@ struct PipeRuleTests {
     ["--level-from", "regex:(ERROR|\\w+)", "--join", "regex:^[{<]"],
   ]
 
+  @Test("two of the longest lines follow one another, and what comes after them is kept")
+  func longestLines() throws {
+    let longest = Array(repeating: UInt8(ascii: "a"), count: RecordLayout.longestValue) + [10]
+    let input = longest + longest + Array("after\n indented\n".utf8)
+    let pipe = PipeRun()
+    try Folder.write(input, to: pipe.folder("in"))
+    let ending = try pipe.start(input: pipe.folder("in"), ["--join", "indent", "--tee"]).wait()
+    #expect(ending == .exited(0))
+    let passedOn = isEqual(try Folder.read(pipe.folder("out")), input)
+    #expect(passedOn)
+    try pipe.expectDecoded(input)
+    let sizes = Self.records(in: pipe).map(\.message.utf8.count)
+    #expect(sizes == [RecordLayout.longestValue, RecordLayout.longestValue, 15])
+  }
+
   @Test("fields of JSON keep their types and their order")
   func fields() throws {
     let line =

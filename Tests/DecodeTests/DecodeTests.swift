@@ -192,6 +192,26 @@ import Testing
     #expect(reports.last == "mmlog-decode: \(end) has each")
   }
 
+  @Test("what is missing is counted once, though files are read more than once to read backwards")
+  func whatIsMissingIsCountedOnce() throws {
+    let folder = TemporaryDirectory()
+    for number in 0..<60 { folder.put("\(number).mmlog", Array("garbage".utf8)) }
+    let log = TestLog(
+      geometry: RingGeometry(dictionarySize: 8192, segmentSize: 1 << 16, segmentCount: 16))
+    log.writesRing = false
+    var secondFrame = 0
+    for number in 0..<1200 as Range<UInt64> {
+      log.write("\(number)", ticks: number)
+      if number % 300 == 299 { log.archive() }
+      if number == 299 { secondFrame = log.archives[0].count }
+    }
+    log.corruptArchive(at: secondFrame)
+    log.save()
+    let paths = ["-q", "--format", "message", log.folder.path, folder.path]
+    let (forward, backward) = (try decode(paths), try decode(["-r"] + paths))
+    #expect(forward.errors.contains("more such lines") && forward.errors == backward.errors)
+  }
+
   @Test("what cannot be read has a reason") func whatCannotBeReadHasAReason() throws {
     let folder = TemporaryDirectory()
     folder.put("a\u{1b}.mmlog", Array("garbage".utf8))
@@ -216,6 +236,8 @@ import Testing
       (["--since", "@99999999999", "x"], "is no time of a record"),
       (["--until", "9999-12-31T00:00Z", "x"], "is no time of a record"),
       (["--since", "2300-02-30", "x"], "is not a value of '--since'"),
+      (["--since", "2025-02-29", "x"], "is not a value of '--since'"),
+      (["--since", "2304-02-29", "x"], "is no time of a record"),
       (["--since", "2025-02-30", "x"], "2025-02-30"), (["--until", "-15x", "x"], "-15x"),
       (["--since", "2025-11-21T25:00", "x"], "25:00"), (["--tz", "Mars/Base", "x"], "'Mars/Base'"),
       (["--tz", "../../etc/passwd", "x"], "passwd"),

@@ -399,4 +399,24 @@ import Testing
     log.save()
     #expect(read("two\n") == "two\n")
   }
+
+  @Test("each file that appears while a log is followed and cannot be read is reported")
+  func unreadableFilesWhileFollowing() throws {
+    let (log, folder) = (TestLog(), TemporaryDirectory())
+    log.writesRing = false
+    log.write("one", ticks: 1)
+    log.archive()
+    log.save()
+    let child = try ChildProcess(
+      tool, ["--follow", log.folder.path], output: folder("out"), errors: folder("errors"))
+    try child.wait { !Folder.text(folder("out")).isEmpty }
+    let paths = (0..<60).map { log.folder.put("\($0).mmlog", "no log") }
+    for path in paths {
+      var longAgo = utimbuf(actime: 1, modtime: 1)
+      #expect(utime(path, &longAgo) == 0)
+    }
+    try child.wait { paths.allSatisfy(child.complaints.contains) }
+    child.kill()
+    #expect(child.wait() == .killed(SIGKILL))
+  }
 }

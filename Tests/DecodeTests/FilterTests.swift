@@ -1,4 +1,5 @@
 import Foundation
+import MMLog
 import MMLogFormat
 import TestSupport
 import Testing
@@ -109,6 +110,23 @@ import Testing
       run.errors == "mmlog-decode: nothing matched; there are 6 records from "
         + "2025-11-21T09:00:00.000000000Z to 2025-11-21T09:00:05.000000000Z\(end)\n")
     #expect(try decode(arguments + ["--quiet", log.folder.path]).errors.isEmpty)
+  }
+
+  @Test("that no record has something is said only if all were inspected")
+  func manyRecords() throws {
+    let folder = TemporaryDirectory()
+    var configuration = LogStore.Configuration()
+    configuration.fullRing = .wait(upTo: .seconds(600))
+    let store = try LogStore(directory: folder.path, name: "many", configuration: configuration)
+    let many = store.logger(label: "many")
+    for _ in 0..<300_000 { many.info("early") }
+    many.error("late", metadata: ["k": 1])
+    try store.close()
+    let fields = try decode(["--where", "k == 2", folder.path])
+    #expect(fields.errors.hasPrefix("mmlog-decode: nothing matched; there are 300001 records "))
+    #expect(fields.errors.hasSuffix("; there are no fields (of the first records)\n"))
+    let levels = try decode(["--level", "critical", folder.path])
+    #expect(levels.errors.contains("nothing matched") && !levels.errors.contains("none is above"))
   }
 
   @Test("what there is most of is grouped and measured") func whatThereIsMostOf() throws {

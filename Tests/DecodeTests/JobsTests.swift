@@ -1,3 +1,4 @@
+import Glibc
 import MMLog
 import TestSupport
 import Testing
@@ -50,10 +51,48 @@ import Testing
 
   @Test(
     "what brings nothing is refused",
-    arguments: [("--format otlp", "puts them together"), ("-g x -C 1", "--jobs brings nothing")])
+    arguments: [
+      ("--format otlp", "puts them together"), ("-g x -C 1", "--jobs brings nothing"),
+      ("--split-by label -o x", "--jobs has no meaning with --split-by"),
+    ])
   func refused(options: String, reason: String) throws {
     let folder = TemporaryDirectory()
     let run = try shell("'\(tool)' -j 2 \(options) '\(Self.folder.path)'", folder: folder)
     #expect(run.status == 2 && run.errors.contains(reason), "\(run.errors)")
   }
+
+  @Test(
+    "few of many large records are in memory at once", .enabled(if: !isSanitized),
+    arguments: [["--jobs", "3"], ["--reverse"]])
+  func largeRecords(options: [String]) throws {
+    let folder = TemporaryDirectory()
+    let fifo = folder("fifo")
+    #expect(mkfifo(fifo, 0o600) == 0)
+    let reader = open(fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+    defer { close(reader) }
+    let arguments = options + ["--format", "message", Self.largeRecords.path]
+    let child = try ChildProcess(tool, arguments, output: fifo, errors: folder("errors"))
+    // Nobody reads what it prints. So it stands still at the beginning of that.
+    try child.wait {
+      var request = pollfd(fd: reader, events: Int16(POLLIN), revents: 0)
+      return poll(&request, 1, 0) == 1 && request.revents & Int16(POLLIN) != 0
+    }
+    let status = try kernelText("/proc/\(child.id)/status").split(separator: "\n")
+    let peak = status.first { $0.hasPrefix("VmHWM:") }?.split(separator: " ").dropFirst().first
+    #expect(try #require(peak.flatMap { Int($0) }) < 400 << 10, "\(status)")
+    child.kill()
+    #expect(child.wait() == .killed(SIGKILL))
+  }
+
+  /// 384 MiB of records.
+  private static let largeRecords: TemporaryDirectory = {
+    let folder = TemporaryDirectory()
+    var configuration = LogStore.Configuration()
+    configuration.fullRing = .wait(upTo: .seconds(600))
+    let store = try? LogStore(directory: folder.path, name: "large", configuration: configuration)
+    let text = String(repeating: "x", count: 16 << 20)
+    for _ in 0..<24 { store?.logger(label: "large").info("\(text)") }
+    try? store?.close()
+    return folder
+  }()
 }

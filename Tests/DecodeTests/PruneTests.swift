@@ -41,6 +41,17 @@ import Testing
     #expect(try left().contains("orders.txt"))
   }
 
+  @Test("control characters of names do not reach the terminal") func hostileNames() throws {
+    let hostile = folder("a\u{1b}[31m")
+    try Folder.make(hostile)
+    for name in archives(2) {
+      try FileManager.default.moveItem(atPath: folder(name), toPath: "\(hostile)/\(name)")
+    }
+    let run = try control(["prune", "--count", "1", "--explain", hostile])
+    #expect(run.status == 0 && !run.output.contains("\u{1b}"), "\(run)")
+    #expect(run.output.contains("deleted  ") && run.output.contains("stays  "), "\(run)")
+  }
+
   @Test(
     "what stands for no limit, or is none, deletes nothing",
     arguments: ["--crashes=2", "--age=0s", "--age=0"])

@@ -4,8 +4,9 @@ package import MMLogReader
 /// What there is most of: records in groups, with counts, rates, and if asked for percentiles of a
 /// field or of how long spans took.
 ///
-/// Memory is bounded: by 20,000 groups; records of others are counted together. For one thread at a
-/// time.
+/// Memory is bounded: by 20,000 groups, and by what their names take. A group that is met when there
+/// is no more room has no count of its own: the records of all such groups are counted together.
+/// Each other count is exact. For one thread at a time.
 package struct LogTop {
   /// What records of a group have in common.
   package enum Key: Sendable {
@@ -49,10 +50,13 @@ package struct LogTop {
   private static let maximumGroups = 20_000
 
   private let key: Key
+  /// How many bytes the names of the groups may take, and take.
+  private let maximumBytes: Int
+  private var nameBytes = 0
   let measure: Measure?
   private let order: Order
   private var groups: [String: Group] = [:]
-  /// Records of groups beyond the maximum.
+  /// Records of groups that there was no room for.
   private(set) var others: UInt64 = 0
   /// All records; where it is measured how long spans took, those that end one.
   private(set) var total: UInt64 = 0
@@ -63,8 +67,13 @@ package struct LogTop {
   private var names: [ObjectIdentifier: (site: CallSiteInfo, name: String)] = [:]
 
   /// Makes an empty one.
-  package init(by key: Key, of measure: Measure? = nil, order: Order = .count) {
+  ///
+  /// - Parameter maximumBytes: How many bytes the names of groups may take in memory.
+  package init(
+    by key: Key, of measure: Measure? = nil, order: Order = .count, maximumBytes: Int = 32 << 20
+  ) {
     (self.key, self.measure, self.order) = (key, measure, order)
+    self.maximumBytes = maximumBytes
   }
 
   /// Adds what a reader gave.
@@ -78,7 +87,11 @@ package struct LogTop {
     total += 1
     if case .some(.none) = value { return without += 1 }
     guard let name = name(of: record) else { return without += 1 }
-    if groups[name] == nil, groups.count >= Self.maximumGroups { return others += 1 }
+    if groups[name] == nil {
+      let size = nameBytes + name.utf8.count
+      if groups.count >= Self.maximumGroups || size > maximumBytes { return others += 1 }
+      nameBytes = size
+    }
     groups[name, default: Group()].add(record, value ?? nil)
   }
 
@@ -185,7 +198,7 @@ extension Value {
     case .uint128(let value): "\(value)"
     case .null: "nil"
     case .redacted: "<private>"
-    case .hash(let value): "<hash:\(String(value, radix: 16))>"
+    case .hash(let value): "<hash:\(value.allHexDigits)>"
     case .sealed: "<sealed>"
     case .bytes(let bytes): String(decoding: bytes, as: UTF8.self)
     case .array, .dictionary: "(several)"

@@ -12,8 +12,10 @@ struct FollowedPaths {
   private var files: [String: FileStatus.Identity?] = [:]
   /// Files that could not be read yet, and how large they were then.
   private var pending: [String: Int] = [:]
-  /// What could not be read when it was first inspected, one entry each.
-  private(set) var problems: [LogError] = []
+  /// What cannot be read now, and why, by path.
+  private(set) var unreadable: [String: LogError] = [:]
+  /// Whether this is the first scan.
+  private var isFirstScan = true
 
   private struct Place {
     /// When it was last changed, as the file system says.
@@ -24,6 +26,9 @@ struct FollowedPaths {
   /// The finest that file systems and kernels distinguish two changes by, generously, in
   /// nanoseconds.
   private static let coarsestClock: Int64 = 100_000_000
+  /// What appears and is no log may become one: it is being made or copied. After so many
+  /// nanoseconds without a change, it is reported.
+  private static let growingTime: Int64 = 1_000_000_000
 
   init(_ inputs: [LogReader.Input], _ identities: LogIdentities) {
     self.identities = identities
@@ -44,7 +49,7 @@ struct FollowedPaths {
 
   /// A file that was not there, or not readable, before.
   enum NewFile: ~Copyable {
-    case ring(File)
+    case ring(File, of: SessionIdentity)
     case archive(ArchiveFile)
   }
 
@@ -61,6 +66,7 @@ struct FollowedPaths {
     for (path, size) in pending.sorted(by: { $0.key < $1.key }) {
       open(path, knownSize: size, body)
     }
+    isFirstScan = false
   }
 
   private mutating func list(_ path: String) {
@@ -86,12 +92,14 @@ struct FollowedPaths {
   private mutating func open(
     _ path: String, knownSize: Int, _ body: (consuming NewFile) -> Void
   ) {
+    var mayGrow = false
     do {
       let file = try File.openFollowingLinks(path)
       let status = try file.status()
       if status.isDirectory {
         pending[path] = nil
         files[path] = nil
+        unreadable[path] = nil
         directories[path] = Place()
         list(path)
         // What is in it is inspected at once, in the order of names.
@@ -99,12 +107,15 @@ struct FollowedPaths {
         where size == -1 && !directories.keys.contains(path) { open(path, knownSize: size, body) }
         return
       }
-      // What was no log may become one by growing: it is being copied, say.
-      guard status.isRegularFile, status.size != knownSize else { return }
+      mayGrow = !isFirstScan && Clock.realtime() &- status.modified < Self.growingTime
+      let isToReport = unreadable[path] == nil && !mayGrow
+      guard status.isRegularFile, status.size != knownSize || isToReport else { return }
       pending[path] = status.size
       let start = try file.bytes(at: 0, count: FileHeaderLayout.size)
       switch start.withUnsafeBytes({ FileKind($0, named: path) }) {
-      case .ring: body(.ring(file))
+      case .ring:
+        let identity = try RingImage(file) { _ in 0 }.fileHeader.identity
+        body(.ring(file, of: identity))
       case .archive:
         for archive in try ArchiveFile.all(in: file, identities: identities) {
           body(.archive(archive))
@@ -112,14 +123,20 @@ struct FollowedPaths {
       case nil: throw LogError(FormatError.foreign, path: path)
       }
       pending[path] = nil
+      unreadable[path] = nil
       if files[path] != nil { files[path] = status.identity }
     } catch let error as SystemError {
-      if knownSize == -1 {
-        problems.append(LogError(error, while: "Opening failed, and is tried again"))
-      }
       pending[path] = -2
+      let isAwaited = files[path] != nil || trees.contains(path)
+      if error.isNotFound && !isAwaited {
+        // It was deleted since its name was listed, or inspected.
+        pending[path] = nil
+        unreadable[path] = nil
+      } else if unreadable[path] == nil {
+        unreadable[path] = LogError(error, while: "Opening failed, and is tried again")
+      }
     } catch let error as LogError {
-      problems.append(error)
+      if !mayGrow { unreadable[path] = error }
     } catch {}
   }
 }

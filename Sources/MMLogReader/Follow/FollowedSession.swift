@@ -19,7 +19,10 @@ final class FollowedSession {
   private var scanTicks: UInt64 = 0
   /// Whether that counter and ours are one.
   private var hasOurTicks = true
+  /// Archives of which more may come, by rising number.
   private var archives: [Archive] = []
+  /// The numbers of all archives that there were.
+  private var numbers: Set<UInt32> = []
   private var hasEnded = false
   private let emitted = EmittedSegments()
   private let memory: FrameMemory
@@ -30,6 +33,8 @@ final class FollowedSession {
     /// The first frame, and the first corruption, that has not been read.
     var nextFrame = 0
     var nextCorruption = 0
+    /// Whether it had been deleted when the last scan began to read it.
+    var isDeleted = false
   }
 
   /// - Parameters:
@@ -47,9 +52,9 @@ final class FollowedSession {
 
   func add(_ archive: ArchiveFile) {
     let number = archive.fileHeader.number
-    let index = archives.firstIndex { $0.file.fileHeader.number >= number } ?? archives.count
-    // A copy of one that is known.
-    if index < archives.count, archives[index].file.fileHeader.number == number { return }
+    // Not a copy of one that is known.
+    guard numbers.insert(number).inserted else { return }
+    let index = archives.firstIndex { $0.file.fileHeader.number > number } ?? archives.count
     archives.insert(Archive(file: archive), at: index)
   }
 
@@ -87,10 +92,15 @@ final class FollowedSession {
 
   /// Searches for frames that were appended.
   func readArchives() {
-    for archive in archives where !archive.file.isClosed { _ = try? archive.file.refresh() }
+    for index in archives.indices {
+      let file = archives[index].file
+      // Before it is read: what was appended until then is read, too.
+      archives[index].isDeleted = file.isDeleted
+      if !file.isClosed { _ = try? file.refresh() }
+    }
   }
 
-  /// What there is of the session's files at this moment, if nothing of it has been read.
+  /// What there is of the session's files at this moment, if nothing of it has been loaded.
   var files: SessionFiles {
     var files = SessionFiles(identity: identity)
     if let image { files.add(RingView(image: image, isRunning: isRunning)) }
@@ -135,6 +145,8 @@ final class FollowedSession {
       batch.frames.append(
         SessionBatch.Frames(archive: file, range: next..<file.frames.count, corruption: Array(new)))
     }
+    // Nothing more comes of these. They are open until what is in the batch has been read.
+    archives.removeAll { $0.file.isClosed || $0.isDeleted }
     return batch
   }
 }

@@ -30,9 +30,12 @@ import MMLogSystem
 ///
 /// For one thread at a time.
 public final class LogFollower {
-  /// Files and directories that could not be read when they were first inspected, and why. One that
-  /// is not there yet is waited for.
-  public private(set) var unreadable: [LogError] = []
+  /// Files and directories that could not be read when they were last inspected, and why, in the
+  /// order of their paths. They are inspected again; one that is not there yet is waited for.
+  public var unreadable: [LogError] {
+    places.unreadable.sorted { $0.key < $1.key }.map(\.value)
+  }
+
   private var filter: LogReader.Filter
   private var places: FollowedPaths
   /// The last archive of each file: a store may go on behind it.
@@ -59,7 +62,6 @@ public final class LogFollower {
     self.identities = identities
     self.filter = filter
     scan()
-    unreadable = places.problems
     if let last {
       let files = LogFiles(sessions: sessions.map(\.files))
       (self.filter, skipping) = files.narrowed(toLast: last, filter)
@@ -100,15 +102,15 @@ public final class LogFollower {
     let ticks = Clock.ticks()
     for session in sessions { session.readRing(at: ticks) }
     find()
+    // No store goes on with a file that was deleted. While it is open, its space is not free.
+    tails.removeAll(where: \.isDeleted)
     for session in sessions { session.readArchives() }
   }
 
   private func find() {
     places.scan { found in
       switch consume found {
-      case .ring(let file):
-        guard let identity = (try? RingImage(file) { _ in 0 })?.fileHeader.identity else { return }
-        session(identity)?.add(ring: file)
+      case .ring(let file, of: let identity): session(identity)?.add(ring: file)
       case .archive(let archive):
         add(archive)
         if archive.isLast { tails.append(archive) }

@@ -53,7 +53,7 @@ package struct FieldsFormatter: LogFormatter {
     "timestamp": .time, "time_unix_nano": .unix, "severity_text": .level, "scope_name": .label,
     "body": .message, "code_file_path": .file, "code_line_number": .line,
     "code_function_name": .function, "trace_id": .trace, "span_id": .span,
-    "parent_span_id": .parent_span, "duration_nano": .duration_ns, "thread_name": .thread,
+    "parent_span_id": .parent_span, "duration_nano": .duration_ns,
     "service_name": .service, "process_name": .process, "process_pid": .pid, "host_name": .host,
     "session_id": .session, "log_record_uid": .id,
   ]

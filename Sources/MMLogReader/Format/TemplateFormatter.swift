@@ -74,6 +74,7 @@ public struct TemplateFormatter: LogFormatter {
     case .place: record.content.appendPlace(form, to: &output)
     case .fields: appendFields(of: record, to: &output)
     case .thread where !record.thread.name.isEmpty: output.append(record.thread.name, form)
+    case .thread_name: output.append(record.thread.name, form)
     case .thread, .thread_id: output.append(decimal: UInt64(record.thread.id))
     case .thread_ordinal: output.append(decimal: UInt64(record.thread.ordinal))
     case .service: output.append(identity.storeName, form)

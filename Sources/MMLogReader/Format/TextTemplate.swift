@@ -30,7 +30,8 @@ import MMLogFormat
 public struct TextTemplate: Sendable {
   enum Name: String, CaseIterable {
     case time, date, clock, unix, level, LEVEL, label, message, file, line, function, place, fields
-    case thread, thread_id, thread_ordinal, service, process, pid, host, session, flight
+    case thread, thread_name, thread_id, thread_ordinal, service, process, pid, host, session
+    case flight
     case id, span, trace, span_event, span_name, span_failed, parent_span, duration, duration_ns
     // As JSON calls them.
     case severity_number, body_base64, trace_flags, start_time_unix_nano, cut, unterminated

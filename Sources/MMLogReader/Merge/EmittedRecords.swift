@@ -13,8 +13,8 @@ struct EmittedRecords {
   }
 
   /// Whether a record was given; each that was is taken once.
-  mutating func take(_ view: RecordView, ticks: UInt64, thread: UInt32) -> Bool {
-    let key = recordKey(view, ticks: ticks, thread: thread)
+  mutating func take(_ view: RecordView, thread: UInt32) -> Bool {
+    let key = recordKey(view, thread: thread)
     guard let equal = counts[key] else { return false }
     counts[key] = equal == 1 ? nil : equal - 1
     count -= 1
@@ -22,9 +22,10 @@ struct EmittedRecords {
   }
 }
 
-/// A number that stands for everything of a record but its checksum.
-func recordKey(_ view: RecordView, ticks: UInt64, thread: UInt32) -> UInt64 {
-  var key = ticks &+ UInt64(thread) << 40
+/// A number that stands for everything of a record but its checksum and its ticks: where these go
+/// back, its frame may have others than the ring, which depend on what was archived together.
+func recordKey(_ view: RecordView, thread: UInt32) -> UInt64 {
+  var key = UInt64(thread) << 40
   let words = view.bytes.count / wordSize
   for index in RecordLayout.identityWord..<words {
     key = (key ^ view.word(index)) &* 0x9E37_79B9_7F4A_7C15

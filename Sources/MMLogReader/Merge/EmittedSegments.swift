@@ -5,7 +5,7 @@ import MMLogFormat
 ///
 /// A frame says which part of which segment it holds, but not of a row where in the segment it
 /// stood. So each record given leaves a key behind; records with equal keys are equal in all that
-/// is shown.
+/// is shown but their times, and of a thread's equal ones the first was given first.
 final class EmittedSegments {
   private var segments: [UInt64: Segment] = [:]
 
@@ -23,11 +23,10 @@ final class EmittedSegments {
 
   /// Notes that a record has been given, or passed over for good.
   func add(
-    _ view: RecordView, ticks: UInt64, thread: UInt32, isFlight: Bool, generation: UInt64,
-    offset: Int
+    _ view: RecordView, thread: UInt32, isFlight: Bool, generation: UInt64, offset: Int
   ) {
     let kind = isFlight ? \Segment.flight : \Segment.records
-    let key = recordKey(view, ticks: ticks, thread: thread)
+    let key = recordKey(view, thread: thread)
     segments[generation, default: Segment()][keyPath: kind].append(
       (UInt32(truncatingIfNeeded: offset), key))
   }

@@ -148,11 +148,7 @@ final class FrameRun: Run {
         move(to: row.ticks)
         rowCount &+= 1
         if rowCount <= passedRows { continue }
-        if emitted != nil,
-          emitted?.take(row, ticks: row.ticks, thread: row.threadOrdinalOfRow) == true
-        {
-          continue
-        }
+        if emitted != nil, emitted?.take(row, thread: row.threadOrdinalOfRow) == true { continue }
         guard filter.mayPass(row) else { continue }
         return view = row
       }

@@ -30,7 +30,7 @@ final class RecordOwner: @unchecked Sendable {
   let clock: TickClock
   /// The frame that its records are in; nil for a ring.
   let frame: FrameName?
-  private let kept: [AnyObject]
+  fileprivate let kept: [AnyObject]
 
   init(
     _ session: LogReader.Session, _ clock: TickClock, of frame: FrameName? = nil,
@@ -40,5 +40,34 @@ final class RecordOwner: @unchecked Sendable {
     self.session = session
     self.clock = clock
     self.kept = kept
+  }
+}
+
+/// Counts what records that somebody keeps hold in memory of their archives: a record of a few bytes
+/// may keep a frame.
+package struct KeptBytes {
+  private struct Last {
+    weak var payload: Payload?
+  }
+
+  /// What was counted last of each session: the records beside it share it.
+  private var last: [SessionID: Last] = [:]
+
+  package init() {}
+
+  /// How many bytes more are kept together with a record.
+  package mutating func add(_ record: LogReader.Record) -> Int { add(record.owner) }
+
+  /// How many bytes more are kept together with records.
+  package mutating func add(_ records: LogReader.Records) -> Int { add(records.owner) }
+
+  private mutating func add(_ owner: RecordOwner) -> Int {
+    let session = owner.session.id
+    var bytes = 0
+    for case let payload as Payload in owner.kept where last[session]?.payload !== payload {
+      last[session] = Last(payload: payload)
+      bytes += payload.bytes.count
+    }
+    return bytes
   }
 }

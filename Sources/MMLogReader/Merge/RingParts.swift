@@ -9,12 +9,16 @@ struct RingParts {
   }
 
   private struct Holder {
-    let archive: ArchiveFile
-    let index: Int
+    let frame: ArchiveFile.Frame
+    /// Weak, so that an archive that has been read can be closed.
+    private(set) weak var archive: ArchiveFile?
     /// Whether it can be read; nil if that was not needed yet.
     var isIntact: Bool?
 
-    var frame: ArchiveFile.Frame { archive.frames[index] }
+    init(_ frame: ArchiveFile.Frame, of archive: ArchiveFile) {
+      self.frame = frame
+      self.archive = archive
+    }
   }
 
   private var holders: [Key: Holder] = [:]
@@ -24,11 +28,12 @@ struct RingParts {
   /// - Parameter index: Which of the archive's frames it is.
   /// - Returns: Which frame has the same and can be read, in words; nil if none does.
   mutating func add(_ index: Int, of archive: ArchiveFile) -> String? {
-    let header = archive.frames[index].header
+    let frame = archive.frames[index]
+    let header = frame.header
     guard let range = header.ranges.first else { return nil }
     let key = Key(range: range, isFlight: header.isFlight)
     guard let holder = holders[key] else {
-      holders[key] = Holder(archive: archive, index: index)
+      holders[key] = Holder(frame, of: archive)
       return nil
     }
     let known = holder.frame.header
@@ -36,10 +41,12 @@ struct RingParts {
     guard known.ranges == header.ranges, known.summary.count == header.summary.count else {
       return nil
     }
-    let isIntact = holder.isIntact ?? (holder.archive.problem(of: holder.frame) == nil)
+    // What could be read of an archive that is closed again has been given.
+    let isIntact =
+      holder.isIntact ?? holder.archive.map { $0.problem(of: holder.frame) == nil } ?? true
     holders[key]?.isIntact = isIntact
-    if isIntact { return "frame \(known.ordinal) of archive \(holder.archive.fileHeader.number)" }
-    holders[key] = Holder(archive: archive, index: index)
+    if isIntact { return "frame \(known.ordinal) of archive \(known.archive.number)" }
+    holders[key] = Holder(frame, of: archive)
     return nil
   }
 }

@@ -44,7 +44,7 @@ final class SegmentRun: Run {
   override func step() -> RunStep {
     guard let item else { return .end }
     let ticks = ticks
-    note(item, ticks: ticks, end: itemEnd)
+    note(item, end: itemEnd)
     advance()
     switch item {
     case .corruption(let range):
@@ -87,7 +87,7 @@ final class SegmentRun: Run {
       if case .record(let view, _) = next,
         isSealed ? !givesSealed : !filter.mayPass(view, isFlight: isFlight(view))
       {
-        note(next, ticks: ticks, end: scanner.offset)
+        note(next, end: scanner.offset)
         continue
       }
       (item, itemEnd) = (next, scanner.offset)
@@ -97,15 +97,14 @@ final class SegmentRun: Run {
   }
 
   /// Notes that an item has been given, or passed over for good.
-  private func note(_ item: RecordScanner.Item, ticks: UInt64, end: Int) {
+  private func note(_ item: RecordScanner.Item, end: Int) {
     guard let emitted else { return }
     let generation = segment.header.generation
     emitted.move(generation, to: end)
     guard case .record(let view, let offset) = item else { return }
     let thread = view.sharedThread?.ordinal ?? segment.header.thread.ordinal
     emitted.add(
-      view, ticks: ticks, thread: thread, isFlight: isFlight(view), generation: generation,
-      offset: offset)
+      view, thread: thread, isFlight: isFlight(view), generation: generation, offset: offset)
   }
 
   private func isDone(_ item: RecordScanner.Item) -> Bool {

@@ -23,7 +23,7 @@ import MMLogFormat
 ///   `'15:00'`, `15m` (ago) or `2026-11-21T09:00:00Z`. `@duration` with a duration. `@thread` and
 ///   `@process` are the name, and the id where they are compared with a number (`@threadID` and
 ///   `@processID` always are). `@session` is how the session's id begins.
-/// - A duration is a number with `ns`, `us`, `ms`, `s`, `min`, `h` or `d`; a size one with `B`,
+/// - A duration is a number with `ns`, `us`, `ms`, `s`, `min`, `h`, `d` or `w`; a size one with `B`,
 ///   `kB`, `MB`, `GB` (powers of 1000) or `KiB`, `MiB`, `GiB` (of 1024). A field's name says at its
 ///   end which unit its values have: `elapsed_ms > 1.5s`, `waited_seconds`; without, a size is in
 ///   bytes, and a duration is refused.

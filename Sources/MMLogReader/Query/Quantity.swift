@@ -29,7 +29,7 @@ package struct Quantity {
 
   private static let times: [String: Double] = [
     "ns": 1, "us": 1e3, "µs": 1e3, "μs": 1e3, "ms": 1e6, "s": 1e9, "m": 6e10, "min": 6e10,
-    "h": 3.6e12, "d": 8.64e13,
+    "h": 3.6e12, "d": 8.64e13, "w": 6.048e14,
   ]
   private static let sizes: [String: Double] = [
     "B": 1, "kB": 1e3, "KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12, "KiB": 1024,

@@ -95,7 +95,9 @@ final class RequiredText {
     return words.contains { ByteSearch.contains(Array($0.utf8)[...], text[...]) }
   }
 
-  private static let words = ["true", "false", "nil", "private", "hash", "inf", "snan(", "e"]
+  private static let words = [
+    "true", "false", "nil", "private", "hash", "sealed", "inf", "snan(", "e",
+  ]
 }
 
 extension ValueStyle {

@@ -45,6 +45,8 @@ package final class ArchiveFile {
   /// True if the trailer is there and right: the archive was closed, and nothing of its end is
   /// missing.
   package var isClosed: Bool { closedEnd != nil }
+  /// Whether its file has no name any more.
+  package var isDeleted: Bool { (try? scanner.file.status().linkCount) == 0 }
   /// Whether everything of it can be read, so that more may be put behind it.
   package var isSound: Bool { !isFileHeaderLost && corruption.isEmpty && tail.corruption == nil }
 

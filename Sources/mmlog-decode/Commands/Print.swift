@@ -93,6 +93,7 @@ extension Arguments {
       guard let path = value(of: .output), path != "-" else {
         throw UsageError("--split-by needs a directory for its files; add --output DIRECTORY")
       }
+      try check(.splitBy, isAloneAmong: [.jobs])
       let sink = try SplitOutput(
         path, by: SplitKey(split, query.zone), suffix: format.suffix, besides: query.places,
         { format.makeFormatter() })

@@ -109,10 +109,8 @@ extension Arguments {
   }
 
   fileprivate func span(_ option: Option) throws(UsageError) -> Duration? {
-    try value(of: option, expected: "a duration such as 250us, 10ms or 1.5s") { text in
-      guard let nanoseconds = Quantity(text)?.nanoseconds, nanoseconds >= 0 else { return nil }
-      return .nanoseconds(Int64(min(nanoseconds, 9e18)))
-    }
+    try value(
+      of: option, expected: "a duration such as 250us, 10ms or 1.5s", durationArgument)
   }
 }
 

@@ -207,9 +207,9 @@ extension Option {
     "template", value: "TEMPLATE",
     """
     Print lines such as '{time} {level} {message}'. Names: time, date, clock, unix, level, LEVEL, \
-    label, message, place, file, line, function, fields, fields.NAME, thread, thread_id, \
-    thread_ordinal, service, process, pid, host, session, flight, id, span, trace, span_event, \
-    span_name, span_failed, parent_span, duration, duration_ns, start_time_unix_nano, \
+    label, message, place, file, line, function, fields, fields.NAME, thread, thread_name, \
+    thread_id, thread_ordinal, service, process, pid, host, session, flight, id, span, trace, \
+    span_event, span_name, span_failed, parent_span, duration, duration_ns, start_time_unix_nano, \
     severity_number, body_base64, trace_flags, cut, unterminated. {level:8} puts spaces before it, \
     {level:-8} behind it; \\n, \\t, {{ \
     and }} are line end, tab and braces.

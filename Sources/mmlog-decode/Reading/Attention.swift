@@ -5,18 +5,19 @@ import MMLogReader
 /// What is said on standard error about what is not a record: a line for each loss and each place
 /// that is corrupted, as far as there are not too many, and one line for sessions that ended badly.
 struct Attention {
-  /// Of what is missing, so many lines are printed; then only how many there are.
+  /// Of what is missing, so many lines are printed; then only how many there are. While a log is
+  /// followed, all are printed, and what was said is remembered for so many lines.
   private static let maximumLines = 50
 
   private let query: Query
   private var time: TimeFormatter
   private(set) var status = Program.Status.success
-  /// What was said already: files that are read more than once have the same to say again.
-  private var said: Set<String> = []
-  private var left = 0
+  /// The hashes of what there was to say: files that are read more than once have the same to say
+  /// again.
+  private var said: Set<Int> = []
   private var crashes: [SessionID: SessionEnd.How] = [:]
   private var unknownEnds: Set<SessionID> = []
-  /// Whether a crash is reported as it is met, because there is no end at which all are counted.
+  /// Whether all is reported as it is met, because there is no end at which it is counted.
   var isEndless = false
   /// Whether reading goes on behind a cursor: then something is missing that was there.
   var isResumed = false
@@ -55,13 +56,9 @@ struct Attention {
   }
 
   private mutating func bounded(_ sentence: String) -> String? {
-    if said.contains(sentence) { return nil }
-    guard said.count < Self.maximumLines else {
-      left += 1
-      return nil
-    }
-    said.insert(sentence)
-    return sentence
+    if isEndless, said.count == Self.maximumLines { said = [] }
+    guard said.insert(sentence.hashValue).inserted else { return nil }
+    return said.count <= Self.maximumLines ? sentence : nil
   }
 
   private mutating func count(_ session: LogReader.Session, _ ending: SessionEnding) -> String? {
@@ -75,9 +72,10 @@ struct Attention {
 
   /// Says what was counted.
   func end() {
+    let left = said.count - Self.maximumLines
     if left > 0 {
       Command.complain(
-        "\(left) more such lines, \(left + said.count) in all; \(command("verify")) has each")
+        "\(left) more such lines, \(said.count) in all; \(command("verify")) has each")
     }
     if query.isQuiet { return }
     if let sentence = crashSentence { Command.complain(sentence) }

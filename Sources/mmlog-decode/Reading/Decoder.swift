@@ -97,6 +97,8 @@ struct Decoder {
   /// About so many records are in memory while they are turned round: few at first, so that the
   /// first are printed soon.
   private static let pages = 500...50_000
+  /// They keep so many bytes there at most, if they are more than one.
+  private static let pageBytes = 64 << 20
 
   /// Reads slices of time, the last one first, that do not overlap: so each record comes once, also
   /// where a clock was set back.
@@ -105,25 +107,82 @@ struct Decoder {
     var left = part.last ?? .max
     var page = Self.pages.lowerBound
     while isWanting, left > 0 {
-      let count = min(page, left)
-      let newest = try records(of: files.lastRecords(count, filter: filter))
-      let start = newest.map(\.time).min()
-      let isLast = newest.count < count
       var slice = filter
-      if !isLast { slice.since = start }
-      let records = try records(of: LogReader(files, filter: slice)).suffix(left)
-      for record in records.reversed() where isWanting { try print(record) }
-      if isLast { return }
+      let start = start(ofLast: min(page, left), files, filter)
+      if let start { slice.since = start }
+      let count = try printBackwards(files, slice, last: left)
+      guard let start else { return }
       filter.until = start
-      left -= records.count
-      page = min(2 * page, Self.pages.upperBound)
+      left -= count
+      page = min(max(2 * count, 1), Self.pages.upperBound)
     }
   }
 
-  private mutating func records(of reader: LogReader) throws -> [LogReader.Record] {
-    var records: [LogReader.Record] = []
-    for item in reader {
-      if case .record(let record) = item { records.append(record) } else { try take(item) }
+  /// When the first was logged of the last records, of so many that may be in memory together; nil if
+  /// these are all.
+  private func start(
+    ofLast count: Int, _ files: LogFiles, _ filter: LogReader.Filter
+  ) -> Timestamp? {
+    var kept = KeptBytes()
+    var newest: [(time: Timestamp, size: Int)] = []
+    for case .record(let record) in files.lastRecords(count, filter: filter) {
+      newest.append((record.time, kept.add(record)))
+    }
+    newest.sort { $0.time > $1.time }
+    var size = 0
+    let fitting = newest.prefix { record in
+      size += record.size
+      return size <= Self.pageBytes
+    }
+    if newest.count < count && fitting.count == newest.count { return nil }
+    return (fitting.last ?? newest.first)?.time
+  }
+
+  /// Prints the last records of a slice, the newest first.
+  ///
+  /// - Returns: How many.
+  private mutating func printBackwards(
+    _ files: LogFiles, _ slice: LogReader.Filter, last count: Int
+  ) throws -> Int {
+    var kept = KeptBytes()
+    var (records, sizes, size) = ([LogReader.Record](), [Int](), 0)
+    for item in LogReader(files, filter: slice) {
+      guard case .record(let record) = item else {
+        try take(item)
+        continue
+      }
+      sizes.append(kept.add(record))
+      size += sizes[sizes.count - 1]
+      records.append(record)
+      if size > Self.pageBytes { records = [] }
+    }
+    if size <= Self.pageBytes {
+      for record in records.suffix(count).reversed() where isWanting { try print(record) }
+      return min(count, records.count)
+    }
+    // Many were logged at one time, or a clock was set back: the slice is read for each part of it.
+    let first = max(0, sizes.count - count)
+    var end = sizes.count
+    while end > first, isWanting {
+      var (start, size) = (end - 1, sizes[end - 1])
+      while start > first, size + sizes[start - 1] <= Self.pageBytes {
+        start -= 1
+        size += sizes[start]
+      }
+      let part = Self.records(start..<end, of: LogReader(files, filter: slice))
+      for record in part.reversed() where isWanting { try print(record) }
+      end = start
+    }
+    return sizes.count - first
+  }
+
+  /// Records by their places among those that a reader gives.
+  private static func records(_ places: Range<Int>, of reader: LogReader) -> [LogReader.Record] {
+    var (records, place) = ([LogReader.Record](), 0)
+    for case .record(let record) in reader {
+      if places.contains(place) { records.append(record) }
+      place += 1
+      if place == places.upperBound { break }
     }
     return records
   }
@@ -140,8 +199,9 @@ struct Decoder {
   consuming func follow(_ output: StandardOutput) throws -> Program.Status {
     let follower = LogFollower(
       query.inputs, filter: readFilter, last: part.last, identities: query.identities)
-    try report(follower.unreadable)
     attention.isEndless = true
+    var unreadable: Set<String> = []
+    try report(follower.unreadable, besides: &unreadable)
     var pause = Self.pauses.lowerBound
     while isWanting {
       // Asked before the scan, which finds what was logged until then.
@@ -153,6 +213,7 @@ struct Decoder {
         break
       } else {
         try sink.flush()
+        try report(follower.unreadable, besides: &unreadable)
         try output.pause(milliseconds: pause)
         pause = min(2 * pause, Self.pauses.upperBound)
       }
@@ -168,6 +229,14 @@ struct Decoder {
       try sink.take(unreadable: error)
       attention.add(error)
     }
+  }
+
+  /// Reports what cannot be read now.
+  ///
+  /// - Parameter known: What could not be read the last time, and was reported then.
+  private mutating func report(_ errors: [LogError], besides known: inout Set<String>) throws {
+    try report(errors.filter { !known.contains($0.message) })
+    known = Set(errors.map(\.message))
   }
 
   /// What the reader leaves out; of records around those that are found, that is decided here.

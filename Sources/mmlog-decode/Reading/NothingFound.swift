@@ -80,7 +80,7 @@ struct NothingFound {
         list("log statements", statements, asked: filter.callSites.map(\.description)))
     }
     parts += fieldParts
-    if let highest = levels.max(), highest < filter.minimumLevel {
+    if isComplete, let highest = levels.max(), highest < filter.minimumLevel {
       parts.append("none is above \(highest)")
     }
     if filter.spansOnly { parts.append(spans.sentence + (isComplete ? "" : Self.ofTheFirst)) }
@@ -90,6 +90,8 @@ struct NothingFound {
   private var fieldParts: [String] {
     let wanted = filter.conditions.flatMap(\.fieldNames).filter { !fields.contains($0) }
     if wanted.isEmpty { return [] }
+    // A record that was not inspected may have it.
+    if !isComplete { return [list("fields", fields, asked: wanted)] }
     let own = FieldCondition.RecordField.allCases.filter { wanted.contains($0.rawValue) }
     // Commands other than --where take whole fields.
     let isInside = wanted.contains { name in
@@ -115,7 +117,7 @@ struct NothingFound {
     _ nouns: String, _ names: Set<String>, asked: [String], remark: String = ""
   ) -> String {
     let all = names.filter { !$0.isEmpty }.sorted()
-    if all.isEmpty { return "there are no \(nouns)" }
+    if all.isEmpty { return "there are no \(nouns)\(remark)" }
     let rest = all.count - maximumNames
     var text = "\(nouns) are " + all.prefix(maximumNames).joined(separator: ", ")
     if rest > 0 { text += " and \(rest) more" }

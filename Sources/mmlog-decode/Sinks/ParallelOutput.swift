@@ -9,6 +9,10 @@ final class ParallelOutput: ItemSink {
   private static let batchSize = 1024
   /// So many batches may be under way for each thread: what they hold of files is in memory.
   private static let batchesPerThread = 16
+  /// So do records that keep so many bytes in memory.
+  private static let batchBytes = 8 << 20
+  /// And they may keep so many for each thread.
+  private static let bytesPerThread = 16 << 20
 
   private let target: any OutputTarget
   private let makeFormatter: @Sendable () -> any LogFormatter
@@ -21,6 +25,9 @@ final class ParallelOutput: ItemSink {
   private var underWay: [Batch] = []
   private var records: [LogReader.Records] = []
   private var recordCount = 0
+  /// What ``records`` keep in memory, and what those do that are under way.
+  private var (size, sizeUnderWay) = (0, 0)
+  private var kept = KeptBytes()
   private var hasBegun = false
 
   /// - Parameters:
@@ -49,7 +56,8 @@ final class ParallelOutput: ItemSink {
     try begin()
     records.append(new)
     recordCount += new.count
-    if recordCount >= Self.batchSize { try handOver() }
+    size += kept.add(new)
+    if recordCount >= Self.batchSize || size >= Self.batchBytes { try handOver() }
   }
 
   func flush() throws {
@@ -89,20 +97,24 @@ final class ParallelOutput: ItemSink {
 
   private func handOver() throws {
     if records.isEmpty { return }
-    let batch = Batch(records)
-    (records, recordCount) = ([], 0)
+    let batch = Batch(records, size: size)
+    sizeUnderWay += size
+    (records, recordCount, size) = ([], 0, 0)
     underWay.append(batch)
     queue.append(batch)
-    try write(until: threadCount * Self.batchesPerThread)
+    try write(
+      until: threadCount * Self.batchesPerThread, size: threadCount * Self.bytesPerThread)
   }
 
-  /// Writes the oldest batches until so many are left, and further ones that are ready.
-  private func write(until count: Int) throws {
+  /// Writes the oldest batches until so many are left, which keep so many bytes at most, and further
+  /// ones that are ready.
+  private func write(until count: Int, size: Int = .max) throws {
     while let batch = underWay.first {
       if let bytes = batch.bytes {
         underWay.removeFirst()
+        sizeUnderWay -= batch.size
         try target.append(bytes.span.bytes)
-      } else if underWay.count <= count {
+      } else if underWay.count <= count && sizeUnderWay <= size {
         return
       } else if let other = queue.newest() {
         other.format(&formatter)
@@ -115,10 +127,14 @@ final class ParallelOutput: ItemSink {
 
 /// Records that are printed together.
 private final class Batch: Sendable {
+  /// What they keep in memory until they are printed.
+  let size: Int
   private let records: LockedValue<[LogReader.Records]>
   private let result = Promise<[UInt8]>()
 
-  init(_ records: [LogReader.Records]) { self.records = LockedValue(records) }
+  init(_ records: [LogReader.Records], size: Int) {
+    (self.records, self.size) = (LockedValue(records), size)
+  }
 
   /// Prints them; for one thread, once.
   func format(_ formatter: inout any LogFormatter) {

@@ -96,7 +96,7 @@ private struct Prune {
   /// Says what is deleted, and by which limit.
   private func report(_ what: String, _ verdict: Pruning.Verdict) throws {
     guard let rule = verdict.rule, !isSilent else { return }
-    try output.append("\(what)  \(verdict.archive.line): \(rule.sentence)\n")
+    try output.append("\(what)  \(verdict.archive.line): \(rule.sentence)\n".escapedControls)
   }
 
   /// Says what stays, and why: everything if asked for; where a limit is not reached, what keeps it
@@ -106,7 +106,8 @@ private struct Prune {
     for verdict in judgment.verdicts where verdict.rule == nil {
       let isToBlame = verdict.obstacle != nil && short.contains(verdict.archive.storeName)
       if (explains && !isSilent) || isToBlame {
-        try output.append("stays     \(verdict.archive.line): \(verdict.whyItStays)\n")
+        try output.append(
+          "stays     \(verdict.archive.line): \(verdict.whyItStays)\n".escapedControls)
       }
     }
   }

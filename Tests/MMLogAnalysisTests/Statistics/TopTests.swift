@@ -63,6 +63,29 @@ import Testing
     #expect(text.contains(" 1 <0.001 "), "\(text)")
   }
 
+  @Test("a value that is shown by its hash has the group of that") func hashes() {
+    let log = TestLog()
+    let site = log.site(.argument(type: .hash, name: "user"))
+    log.write(TestRecord(ticks: 1, site: site, words: ValueWords.argument(.hash(0xAB))))
+    var top = LogTop(by: .field("user"))
+    for item in LogReader(paths: log.save()) { top.add(item) }
+    #expect(top.sorted.map(\.name) == ["<hash:00000000000000ab>"])
+  }
+
+  @Test("groups whose names take too much memory are counted together") func longNames() {
+    let log = TestLog()
+    let site = log.site(.argument(type: .string, name: "n"))
+    for (index, text) in ["aaaa", "bbbb", "cccc", "aaaa", "d", "cccc"].enumerated() {
+      log.write(
+        TestRecord(
+          ticks: UInt64(index), site: site, words: ValueWords.argument(.text(text))))
+    }
+    var top = LogTop(by: .field("n"), maximumBytes: 9)
+    for item in LogReader(paths: log.save()) { top.add(item) }
+    #expect(top.sorted.map(\.name) == ["aaaa", "bbbb", "d"] && top.others == 2)
+    #expect(top.sorted.map(\.group.count) == [2, 1, 1])
+  }
+
   @Test("spans that are said to be parts of each other are each listed once")
   func spansThatAreSaidToBePartsOfEachOther() {
     let log = TestLog()

@@ -157,6 +157,77 @@ import Testing
     #expect(trace(follower) == [] && trace(follower) == [">"])
   }
 
+  @Test("a record whose ticks are before those of the one before it is given once")
+  func ticksThatGoBack() throws {
+    let log = TestLog(bootID: Host.bootID())
+    let path = log.save()[0]
+    // As a process does that lives.
+    let ring = try File.open(path, [.read, .write])
+    #expect(try ring.tryLock())
+    log.write("before", ticks: 100)
+    log.write("after", ticks: 50)
+    log.save()
+    let follower = LogFollower(paths: [log.folder.path])
+    #expect(trace(follower) == ["<", "before", "after"])
+    log.write("new", ticks: 110)
+    log.archive()
+    log.save()
+    #expect(trace(follower) == ["new"])
+  }
+
+  @Test("what appears and cannot be read is known, until it can be read or is gone")
+  func unreadableFilesThatAppear() throws {
+    let (log, follower) = followedArchive()
+    let other = TestLog(session: 2)
+    other.writesRing = false
+    other.write("b", ticks: 2)
+    other.archive()
+    let name = "other-20251121T090000Z-\(other.identity.session)-000001.mmlog"
+    let (noLog, noRing) = (log.folder.put(name, "no log"), log.folder.put("x.ring", "no ring"))
+    // They may be being made: only what has not changed for a while is no log.
+    #expect(trace(follower) == [] && follower.unreadable.isEmpty)
+    var longAgo = utimbuf(actime: 1, modtime: 1)
+    #expect(utime(noLog, &longAgo) == 0 && utime(noRing, &longAgo) == 0)
+    #expect(trace(follower) == [])
+    #expect(follower.unreadable.map(\.path) == [noLog, noRing])
+    #expect(unlink(noRing) == 0)
+    log.folder.put(name, other.archives[0])
+    #expect(trace(follower) == ["<", "b"] && follower.unreadable.isEmpty)
+  }
+
+  @Test("archives that were deleted are closed, once they have been read")
+  func deletedArchivesAreClosed() throws {
+    let (log, follower) = followedArchive()
+    log.close(nil)
+    log.beginArchive()
+    log.write("b", ticks: 2)
+    log.archive()
+    let paths = log.save()
+    #expect(trace(follower) == ["b"])
+    #expect(try openArchives(in: log.folder) == paths)
+    // What is appended before it is deleted is given.
+    log.write("c", ticks: 3)
+    log.archive()
+    log.save()
+    for path in paths { #expect(unlink(path) == 0) }
+    #expect(trace(follower) == ["c"] && trace(follower) == [])
+    #expect(try openArchives(in: log.folder) == [])
+    #expect(trace(follower) == [])
+  }
+
+  /// What this process has open there.
+  private func openArchives(in folder: TemporaryDirectory) throws -> [String] {
+    var paths: Set<String> = []
+    for name in try Folder.names("/proc/self/fd") {
+      var buffer = [CChar](repeating: 0, count: 4096)
+      let count = readlink("/proc/self/fd/\(name)", &buffer, buffer.count)
+      guard count > 0 else { continue }
+      let path = buffer.withUnsafeBytes { String(decoding: $0[..<count], as: UTF8.self) }
+      if path.hasPrefix(folder.path) { paths.insert(path) }
+    }
+    return paths.sorted()
+  }
+
   @Test("the last records come first") func theLastRecordsComeFirst() {
     let log = TestLog()
     log.writesRing = false

@@ -111,6 +111,15 @@ import Testing
         == #"{"fields":" venue=X,Y","message":"a \"b\"\t"}"# + "\n")
   }
 
+  @Test("a thread without a name has none, and its id in place of it where that is asked for")
+  func unnamedThread() {
+    log.namesThreads = false
+    log.write("m", ticks: 1, thread: 3)
+    #expect(
+      log.format(FieldsFormatter(["thread_name", "thread"], .json))
+        == #"{"thread_name":null,"thread":"1003"}"# + "\n")
+  }
+
   @Test("what is so or not is true or null in JSON, and keys of logfmt are clean")
   func flagsAndKeys() {
     log.write(

@@ -57,6 +57,19 @@ private func log() -> TestLog {
     }
   }
 
+  @Test("what nobody here opens is found as it is shown", arguments: [false, true])
+  func sealedText(isArchived: Bool) {
+    let log = TestLog()
+    let site = log.site(.literal("user "), .argument(type: .sealed))
+    log.write(
+      TestRecord(ticks: 1, site: site, words: ValueWords.argument(.sealed([1, 2, 3]))))
+    log.write("another", ticks: 2)
+    if isArchived { log.archive() }
+    var filter = LogReader.Filter()
+    filter.text = [TextPattern(literal: "<sealed>")]
+    #expect(log.read(filter).records.map(\.message) == ["user <sealed>"])
+  }
+
   @Test("processes and sessions select whole sessions")
   func processesAndSessionsSelectWholeSessions() {
     let all = names { _ in }

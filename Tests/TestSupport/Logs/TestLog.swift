@@ -13,6 +13,8 @@ package final class TestLog {
   package let geometry: RingGeometry
   package let areas: RingAreas
   package var writesRing = true
+  /// Whether the threads whose segments are opened from now on have names.
+  package var namesThreads = true
   var entries: [DictionaryEntry] = []
   private var dictionaryEnd: Int
   private var open: [UInt32: OpenSegment] = [:]
@@ -218,7 +220,7 @@ package final class TestLog {
     store(UInt32(SegmentLayout.size), at: start + SegmentLayout.archived)
     store(thread, at: start + SegmentLayout.threadOrdinal)
     store(thread + 1000, at: start + SegmentLayout.threadID)
-    put("worker\(thread)".utf8, at: start + SegmentLayout.threadName)
+    if namesThreads { put("worker\(thread)".utf8, at: start + SegmentLayout.threadName) }
     store(thread * 4, at: start + SegmentLayout.writer)
     put([numbers[thread] ?? 0], at: start + SegmentLayout.firstNumber)
     let checksum = ring[start..<start + geometry.segmentSize].withUnsafeBytes {
