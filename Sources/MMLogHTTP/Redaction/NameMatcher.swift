@@ -5,7 +5,7 @@
 /// case of letters and everything that is neither a letter nor a digit do not count. So `api_key`,
 /// `Api-Key` and `user[apiKey]` all have `apikey` in them. What stands between two of the signs that do
 /// not count is a part of a name, and is read as a name of its own beside it: `user[pwd]` has the part
-/// `pwd`. Rules that keep do not count for parts: they are of the whole name.
+/// `pwd`. Some rules do not count for parts: those that keep, for instance.
 ///
 /// Proof of `@unchecked Sendable`: its memory is written in `init` only.
 final class NameMatcher: @unchecked Sendable {
@@ -53,7 +53,7 @@ final class NameMatcher: @unchecked Sendable {
     var trie = Trie()
     for (index, rule) in rules.enumerated() {
       trie.add(Self.letters(of: rule.name), rule: UInt32(index + 1))
-      countsForParts[index + 1] = rule.action != .keep
+      countsForParts[index + 1] = rule.action != .keep && !rule.isOfWholeNames
     }
     let rows = trie.rows()
     table = .allocate(capacity: rows.count)

@@ -5,8 +5,8 @@
 /// and of JSON. A ``Rule`` says for names what becomes of their values; the newest one counts.
 /// Names are compared as their readers decode them: percent-encoded, with escapes of JSON, in any
 /// case, and with or without signs between words. What stands between such signs is compared, too:
-/// `cvc` counts for `card[cvc]`, and `pass` for `db_pass`, but for rules that keep. The user
-/// information of URLs is always redacted.
+/// `cvc` counts for `card[cvc]`, and `pass` for `db_pass`; not so rules that keep, and not `key`,
+/// `auth` and `session` of the standard rules. The user information of URLs is always redacted.
 ///
 /// ```swift
 /// var options = HTTPLog.Options()
@@ -40,6 +40,8 @@ public struct Redactor: Sendable {
     public var name: String
     /// What becomes of their values.
     public var action: Action
+    /// Whether the rule is of whole names only, though it does not keep.
+    var isOfWholeNames = false
 
     /// A rule.
     ///
@@ -67,15 +69,22 @@ public struct Redactor: Sendable {
 
   /// The names that are redacted by default: of passwords, tokens, keys, signatures, sessions,
   /// cookies, cards.
-  public static let standardRules: [Rule] = [
-    "*authorization*", "*cookie*", "*password*", "*passwd*", "*passphrase*", "*passcode*", "pwd",
-    "pass", "*secret*", "*token*", "*jwt*", "*apikey*", "*accesskey*", "*privatekey*",
-    "*signingkey*", "*encryptionkey*", "key", "auth", "*authkey*", "*authcode*", "*credential*",
-    "*signature*", "sig", "*sessionid*", "*sessionkey*", "session", "sid", "phpsessid", "*csrf*",
-    "*xsrf*", "*codeverifier*", "devicecode", "*otp", "pin", "*assertion*", "samlresponse",
-    "*bearer*", "*cardnumber*",
-    "*creditcard*", "cvv", "cvv2", "cvc", "cvc2", "ssn",
-  ].map { .redact($0) }
+  public static let standardRules: [Rule] =
+    [
+      "*authorization*", "*cookie*", "*password*", "*passwd*", "*passphrase*", "*passcode*", "pwd",
+      "pass", "*secret*", "*token*", "*jwt*", "*apikey*", "*accesskey*", "*privatekey*",
+      "*signingkey*", "*encryptionkey*", "*authkey*", "*authcode*", "*credential*",
+      "*signature*", "sig", "*sessionid*", "*sessionkey*", "sid", "phpsessid", "*csrf*",
+      "*xsrf*", "*codeverifier*", "devicecode", "*otp", "pin", "*assertion*", "samlresponse",
+      "*bearer*", "*cardnumber*", "*creditcard*", "cvv", "cvv2", "cvc", "cvc2", "ssn",
+    ].map { .redact($0) } + ofWholeNames
+
+  /// Parts of many names that are no secret's: `sort_key`, `auth_type`, `session_count`.
+  private static let ofWholeNames: [Rule] = ["key", "auth", "session"].map {
+    var rule = Rule.redact($0)
+    rule.isOfWholeNames = true
+    return rule
+  }
 
   /// The standard rules alone.
   public static let standard = Redactor()
