@@ -427,7 +427,7 @@ extension Session {
   func number(of site: NewCallSite, isNested: Bool) -> UInt64? {
     guard site.isReadable else { return nil }
     // A quarter of the area is for labels, which cannot travel in a record.
-    number(
+    return number(
       ofKind: RecordLayout.callSiteKind, site.hash, isNested: isNested, leaving: { $0 / 4 }
     ) { site.write(into: &$0, id: $1) }
   }
