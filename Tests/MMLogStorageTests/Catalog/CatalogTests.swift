@@ -497,6 +497,17 @@ import Testing
     }
   }
 
+  @Test("any text is the owner of a lease", arguments: ["", " ", " a", "a b ", "\n"])
+  func anyTextIsTheOwnerOfALease(owner: String) throws {
+    let name = try archive(1, created: 10)
+    let archive = try #require(try catalog().inspect(at: name))
+    let lease = try catalog().acquireLease(on: archive, by: owner, for: .seconds(60))
+    #expect(lease != nil)
+    #expect(try catalog().inspect(at: name)?.state.lease == lease)
+    #expect(try catalog().acquireLease(on: archive, by: "other", for: .seconds(60)) == nil)
+    #expect(try catalog().acquireLease(on: archive, by: owner, for: .seconds(60)) != nil)
+  }
+
   @Test("leases lapse also when the clock was set back")
   func leasesLapseAlsoWhenTheClockWasSetBack() {
     let end = Timestamp(seconds: 10 * 86400)
