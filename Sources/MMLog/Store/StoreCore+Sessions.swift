@@ -80,8 +80,8 @@ extension StoreCore {
       session.collectSurvivedSignal()
       noteSurvivedSignals(of: session, waits: true)
     }
-    let (open, isFirst) = beginClosing()
-    if !isFirst { return }
+    let begun = beginClosing()
+    if !begun.isFirst { return }
     defer {
       let maintenance = lock.withLock {
         defer { openMaintenance = nil }
@@ -93,7 +93,8 @@ extension StoreCore {
       catalog.forget()
       events.finish()
     }
-    if let open { try configuration.maintaining { () throws(LogError) in try end(open) } }
+    guard let ending = begun.open else { return }
+    try configuration.maintaining { () throws(LogError) in try end(ending) }
   }
 
   /// Ends a session that log calls do not find any more.
