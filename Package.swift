@@ -261,7 +261,7 @@ let package = Package(
       name: "MMLogStorageTests",
       dependencies: [
         "MMLogAnalysis", "MMLogStorage", "MMLogFormat", "MMLogCrypto", "MMLogSystem", "MMLog",
-        "MMLogReader", "TestSupport",
+        "MMLogReader", "TestSupport", "mmlog-decode", "mmlogctl",
       ]),
     .testTarget(
       name: "MMLogReaderTests",

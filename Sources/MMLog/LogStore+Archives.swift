@@ -75,17 +75,17 @@ extension LogStore {
   /// code has a form that it awaits.
   ///
   /// - Parameter limit: How long to wait at most. Default: 30 seconds.
-  /// - Throws: ``LogError``: what kept archives from being inspected, or `timedOut`. One that
-  ///   cannot be deleted is reported by an event.
+  /// - Throws: ``LogError``: what kept archives from being inspected, `timedOut`, or that the store
+  ///   is closed. An archive that cannot be deleted is reported by an event.
   public func applyRetention(within limit: Duration = .seconds(30)) throws(LogError) {
-    try core.maintenance.apply(within: limit.nanoseconds)
+    try core.begunMaintenance()?.apply(within: limit.nanoseconds)
   }
 
   /// Applies the limits of ``StoreSettings/retention`` now. Another thread is blocked meanwhile.
   ///
   /// - Parameter limit: How long to wait at most. Default: 30 seconds.
-  /// - Throws: ``LogError``: what kept archives from being inspected, or `timedOut`. One that
-  ///   cannot be deleted is reported by an event.
+  /// - Throws: ``LogError``: what kept archives from being inspected, `timedOut`, or that the store
+  ///   is closed. An archive that cannot be deleted is reported by an event.
   public func applyRetention(within limit: Duration = .seconds(30)) async throws(LogError) {
     try await onOwnThread { [self] () throws(LogError) in try applyRetention(within: limit) }
   }

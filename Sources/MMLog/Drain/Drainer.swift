@@ -115,6 +115,7 @@ final class Drainer: @unchecked Sendable {
         newlySealed.append(path)
       case .takenAway(let path): events.send(.takenAway(path: path))
       case .synced(let failed): counters.endSync(failed: failed)
+      case .refused(let error): events.send(.failed(error: error))
       }
     }
   }

@@ -9,7 +9,7 @@ final class EventHub: Sendable {
   private let missedByStreams = Atomic<Int>(0)
   private let observer: ObserverQueue?
   /// Not events: of these, only that there were some is of interest.
-  let sizeSignals = SizeSignals()
+  let sizeSignals: SizeSignals
 
   private struct State {
     /// What happened at the start: for all who will ever listen.
@@ -31,11 +31,17 @@ final class EventHub: Sendable {
   ///   - name: The store's.
   ///   - startup: What happened before anyone could listen.
   ///   - observer: Is notified of these, too.
-  init(of name: String, startup: [LogStore.Event], observer: (any LogStore.Observer)?) {
+  ///   - isOver: Whether the store is closed already.
+  init(
+    of name: String, startup: [LogStore.Event], observer: (any LogStore.Observer)?,
+    isOver: Bool = false
+  ) {
     var reports = observer == nil ? TroubleReports(of: name) : nil
     for event in startup { reports?.add(event, at: Clock.monotonic()) }
-    state = LockedValue(State(startup: startup, reports: reports))
-    self.observer = observer.map { ObserverQueue($0) }
+    state = LockedValue(
+      State(startup: startup, listeners: isOver ? nil : [:], reports: reports))
+    sizeSignals = SizeSignals(isOver: isOver)
+    self.observer = isOver ? nil : observer.map { ObserverQueue($0) }
     for event in startup { self.observer?.send(event) }
   }
 

@@ -106,7 +106,10 @@ final class SizeSignals: Sendable {
     var nextKey = 0
   }
 
-  private let state = LockedValue(State())
+  private let state: LockedValue<State>
+
+  /// - Parameter isOver: Whether the store is closed already.
+  init(isOver: Bool) { state = LockedValue(State(listeners: isOver ? nil : [:])) }
 
   /// Whether the store is closed.
   var isFinished: Bool { state.withLock { $0.listeners == nil } }

@@ -258,15 +258,22 @@ final class Maintenance: @unchecked Sendable {
     let plan = try RetentionPlan(
       retention, archives, ringDirectories: [ringDirectory], space: space,
       strange: { report(strange: $0) })
+    var due: [(archive: ArchiveInfo, rule: Retention.Rule)] = []
     var vetoed: [Retention.Rule: Int] = [:]
     for (index, rule) in plan.deletions.map({ ($0.index, $0.rule) }) where goesOn {
-      if !isAsked, let retry = retries[archives[index].fileName], !retry.isDue { continue }
-      if !events.mayDelete(archives[index], rule) {
+      let archive = archives[index]
+      if !isAsked, let retry = retries[archive.fileName], !retry.isDue { continue }
+      if events.mayDelete(archive, rule) {
+        due.append((archive, rule))
+      } else {
         vetoed[rule, default: 0] += 1
-        continue
       }
-      try delete(archives[index], rule)
+      if due.count == Self.mostAtOnce {
+        try delete(due)
+        due = []
+      }
     }
+    try delete(due)
     for rule in Retention.Rule.allCases {
       let isExceeded = plan.unmet.contains(rule) || vetoed[rule] != nil
       if !isExceeded {
@@ -299,9 +306,20 @@ final class Maintenance: @unchecked Sendable {
     }
   }
 
-  private func delete(_ archive: ArchiveInfo, _ rule: Retention.Rule) throws(LogError) {
-    events.send(.willDelete(archive: archive, rule: rule))
-    try catalog.delete([archive.fileName], if: { !$0.state.isPinned }) { name, outcome in
+  /// So many archives are deleted at once: others wait for the directory's lock meanwhile.
+  private static let mostAtOnce = 32
+
+  private func delete(_ due: [(archive: ArchiveInfo, rule: Retention.Rule)]) throws(LogError) {
+    let known = Dictionary(due.map { ($0.archive.fileName, $0) }) { first, _ in first }
+    let mayGo = { [self] (archive: ArchiveInfo) in
+      guard goesOn, !archive.state.isPinned, let rule = known[archive.fileName]?.rule else {
+        return false
+      }
+      events.send(.willDelete(archive: archive, rule: rule))
+      return true
+    }
+    try catalog.delete(due.map(\.archive.fileName), if: mayGo) { name, outcome in
+      guard let (archive, rule) = known[name] else { return }
       switch outcome {
       case .deleted(let archive):
         retries[name] = nil

@@ -24,18 +24,18 @@ extension StoreCore {
     settings.lock.reinitialize()
     recovery.detachInChild()
     childOpening.reinitialize()
-    let wasOpen = open != nil
     forgetSessions()
-    if !wasOpen { return }
     labels.setGatesLocked(nil)
     states.detachInChild()
-    // Their threads are gone, too.
+    // Of a closed store, and of one whose ring is still to come, too: another thread may have had
+    // their locks. Their threads are gone.
     if let openMaintenance { _ = Unmanaged.passRetained(openMaintenance) }
     openMaintenance = nil
     _ = Unmanaged.passRetained(events)
     _ = Unmanaged.passRetained(counters)
     _ = Unmanaged.passRetained(catalog)
-    events = EventHub(of: location.name, startup: [], observer: configuration.observer)
+    events = EventHub(
+      of: location.name, startup: [], observer: configuration.observer, isOver: isClosed)
     counters = DrainCounters()
     catalog = location.makeCatalog(events)
     if !isClosed { childOpening.request() }

@@ -80,7 +80,8 @@ extension StoreCore {
       session.collectSurvivedSignal()
       noteSurvivedSignals(of: session, waits: true)
     }
-    guard let open = beginClosing() else { return }
+    let begun = beginClosing()
+    if !begun.isFirst { return }
     defer {
       let maintenance = lock.withLock {
         defer { openMaintenance = nil }
@@ -92,7 +93,8 @@ extension StoreCore {
       catalog.forget()
       events.finish()
     }
-    try configuration.maintaining { () throws(LogError) in try end(open) }
+    guard let ending = begun.open else { return }
+    try configuration.maintaining { () throws(LogError) in try end(ending) }
   }
 
   /// Ends a session that log calls do not find any more.
@@ -142,14 +144,17 @@ extension StoreCore {
     } catch {}
   }
 
-  private func beginClosing() -> Open? {
+  /// - Returns: The session that is to be ended, which a fork's child does not have that has never
+  ///   logged; and whether nobody has closed the store before.
+  private func beginClosing() -> (open: Open?, isFirst: Bool) {
     lock.lock()
     defer { lock.unlock() }
+    let isFirst = !isClosed
     isClosed = true
     childOpening.end()
     labels.setGates(nil)
     defer { publish(nil) }
-    return open
+    return (open, isFirst)
   }
 
   // MARK: - A ring that is lost

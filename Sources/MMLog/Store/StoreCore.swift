@@ -136,6 +136,14 @@ final class StoreCore: @unchecked Sendable {
     }
   }
 
+  /// What maintains the archives on a thread of its own; nil in a fork's child that has not logged
+  /// yet, and so has no such thread.
+  func begunMaintenance() throws(LogError) -> Maintenance? {
+    let begun: Maintenance? = lock.withLock { open == nil ? nil : lockedMaintenance() }
+    if begun == nil, !childOpening.isNeeded { throw Self.closedError }
+    return begun
+  }
+
   // MARK: - Log calls
 
   /// The store that a label belongs to; nil if there is none yet.

@@ -80,18 +80,23 @@ struct StoreLocation: Sendable {
   func openRingDirectory() throws(LogError) -> Directory { try open(ringDirectory) }
 
   private func open(_ path: String) throws(LogError) -> Directory {
-    let problem: String?
     do {
       let directory = try Directory.open(path, newFiles: newFiles)
-      problem = allowsUntrusted ? nil : try directory.whyNotToTrust()
-      if problem == nil { return directory }
+      if let problem = try problem(of: directory) { throw problem }
+      return directory
     } catch {
-      throw LogError(error, while: "Opening the store's directory failed")
+      throw LogError(error, while: "Opening the store's directory failed", path: path)
     }
-    throw LogError(
+  }
+
+  /// Why a directory may not hold the store's files; nil: it may.
+  private func problem(of directory: borrowing Directory) throws(SystemError) -> LogError? {
+    if allowsUntrusted { return nil }
+    guard let problem = try directory.whyNotToTrust() else { return nil }
+    return LogError(
       .untrustedDirectory,
-      "The store's directory \(path) \(problem ?? ""), "
-        + "or allow it with the setting allowsUntrustedDirectory.", path: path)
+      "The store's directory \(directory.path) \(problem), "
+        + "or allow it with the setting allowsUntrustedDirectory.", path: directory.path)
   }
 
   /// The catalog of the archives.
@@ -105,7 +110,9 @@ struct StoreLocation: Sendable {
 
   /// The archives of a session, of which there are none yet.
   func makeArchives(_ identity: SessionIdentity) throws(LogError) -> ArchiveSeries {
-    ArchiveSeries(in: try openDirectory(), identity, archiveSettings)
+    let series = ArchiveSeries(in: try openDirectory(), identity, archiveSettings)
+    series.whyNotToMove = { (directory) throws(SystemError) in try problem(of: directory) }
+    return series
   }
 
   /// Recovers what dead processes left.

@@ -1,11 +1,3 @@
-/// Whether a value may be read by whoever reads the log. Raw values stand on disk.
-package enum PrivacyCode: UInt8, Sendable {
-  case `public`
-  case `private`
-  case hash
-  case sealed
-}
-
 /// The static part of a log statement: written once, then referred to by number.
 package struct CallSite: Equatable, Sendable {
   package enum Part: Equatable, Sendable {

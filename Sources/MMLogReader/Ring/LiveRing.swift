@@ -97,12 +97,6 @@ package final class LiveRing {
     return page.labels(try RingImage(file) { _ in RingLayout.largestSegment }.dictionary)
   }
 
-  /// What is in the process's state slots now.
-  package func state() throws(LogError) -> StateSlots {
-    // Nothing of its segments: all that could be in them is known.
-    try RingImage(file) { _ in RingLayout.largestSegment }.state
-  }
-
   /// What somebody outside has set, and is not over.
   package func overrides() throws(LogError) -> [LevelOverride] { try controlPage().overrides }
 

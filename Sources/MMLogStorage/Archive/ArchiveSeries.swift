@@ -42,11 +42,19 @@ package final class ArchiveSeries {
     case takenAway(path: String)
     /// It was made safe from a power cut, or that failed.
     case synced(failed: Bool)
+    /// Archives are not begun where they were to be; they are elsewhere.
+    case refused(LogError)
   }
 
   /// How the session's first archive is begun behind the last one that is there; nil: it has a file
   /// of its own.
   package var resumption: Resumption?
+  /// Why archives may not go into a directory that has come in place of theirs; nil: they may.
+  package var whyNotToMove: (borrowing Directory) throws(SystemError) -> LogError? = {
+    (_) throws(SystemError) in nil
+  }
+  /// Whether it has been reported that archives may not.
+  private var isMoveRefused = false
   /// Receives which archive that is before it is changed, to be noted in the ring.
   package var noteResumed: (ArchiveID) throws(SystemError) -> Void = {
     (_) throws(SystemError) in
@@ -295,7 +303,16 @@ package final class ArchiveSeries {
 
   private func resumed(_ fileHeader: ArchiveHeader) throws(SystemError) -> ArchiveWriter? {
     guard number == 0, let resumption else { return nil }
-    return try resumption.begin(fileHeader, in: directory, settings, note: noteResumed)
+    do throws(SystemError) {
+      return try resumption.begin(fileHeader, in: directory, settings, note: noteResumed)
+    } catch  where error.isRefusal {
+      // The file is another user's. That is said once, though the new archive may fail, too.
+      self.resumption = nil
+      report(
+        .refused(
+          LogError(error, while: "Going on with the last archive failed, so a new one is begun")))
+      return nil
+    }
   }
 
   // MARK: - Outside hands
@@ -311,7 +328,7 @@ package final class ArchiveSeries {
     let now = Clock.monotonic()
     if now &- lastCheck >= Self.checkInterval {
       lastCheck = now
-      if try !isDirectoryInPlace() { return try moveToNewDirectory(dictionary: dictionary) }
+      if try !isDirectoryInPlace(), try moveToNewDirectory(dictionary: dictionary) { return }
     }
     guard let current else { return }
     switch try current.place(in: directory) {
@@ -343,14 +360,27 @@ package final class ArchiveSeries {
       return try there?.identity == directory.status(of: ".")?.identity
     } catch  where error.isNotFound {
       return false
+    } catch  where error.isOutOfDescriptors {
+      // Nothing is known. It is asked again the next time.
+      return true
     }
   }
 
-  private func moveToNewDirectory(dictionary: UnsafeRawBufferPointer) throws(SystemError) {
+  /// - Returns: False if the new one is not to be used. What is written then goes into the old one,
+  ///   wherever that is.
+  private func moveToNewDirectory(
+    dictionary: UnsafeRawBufferPointer
+  ) throws(SystemError) -> Bool {
     willWrite()
     let newFiles = directory.newFiles
     try Directory.create(directory.path, newFiles: newFiles)
     let new = try Directory.open(directory.path, newFiles: newFiles)
+    if let problem = try whyNotToMove(new) {
+      if !isMoveRefused { report(.refused(problem)) }
+      isMoveRefused = true
+      return false
+    }
+    isMoveRefused = false
     if let current {
       let isWhole = (try? current.place(in: directory)) == .unchanged
       leave(current, isWhole: isWhole, dictionary)
@@ -361,5 +391,6 @@ package final class ArchiveSeries {
     if hasUnsyncedNames { try? directory.sync() }
     directory = new
     hasUnsyncedNames = false
+    return true
   }
 }

@@ -70,9 +70,10 @@ extension ArchiveInfo.State {
       receipt = text
     }
     pinned = fields["pinned"].map { Self.line($0) }
-    if let parts = fields["lease"]?.split(separator: " ", maxSplits: 2), parts.count == 3,
-      let expiry = Timestamp(digits: parts[0])
-    {
+    // Any text is an owner, an empty one too.
+    let parts =
+      fields["lease"]?.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false) ?? []
+    if parts.count == 3, let expiry = Timestamp(digits: parts[0]) {
       lease = UploadLease(
         owner: Self.line(String(parts[2])), expiry: expiry, process: ProcessMark(String(parts[1])))
     }

@@ -6,8 +6,8 @@ package import MMLogSystem
 /// What was found out about an archive is remembered as long as the file system says that the file
 /// did not change, so that checking again costs one system call for each.
 ///
-/// Proof of `@unchecked Sendable`: `entries`, `currentTotals` and `hasStraySidecars` are touched
-/// under `lock` only, and the rest is a lock or never changes.
+/// Proof of `@unchecked Sendable`: `entries`, `currentTotals`, `isForgotten` and `hasStraySidecars`
+/// are touched under `lock` only, and the rest is a lock or never changes.
 package final class Catalog: @unchecked Sendable {
   /// Sizes of all archives, in bytes on the disk.
   package struct Totals: Equatable, Sendable {
@@ -45,6 +45,8 @@ package final class Catalog: @unchecked Sendable {
   private let lock = ForkSafeMutex()
   private var entries: [String: Entry] = [:]
   private var currentTotals = Totals()
+  /// Whether what was known is forgotten: until the next scan, `currentTotals` lack archives.
+  private var isForgotten = false
   /// As of the last operation's end, for those who must not wait.
   private let knownTotals = LockedValue(Totals())
   /// Whether the last scan found sidecars without an archive, or unfinished.
@@ -69,9 +71,10 @@ package final class Catalog: @unchecked Sendable {
   /// who works with files.
   package var totals: Totals { knownTotals.withLock { $0 } }
 
-  /// Gives back the memory that what is known of archives takes. ``totals`` stay.
+  /// Gives back the memory that what is known of archives takes. ``totals`` stay until the next
+  /// scan, whatever is changed meanwhile.
   package func forget() {
-    lock.withLock { (entries, currentTotals) = ([:], Totals()) }
+    lock.withLock { (entries, currentTotals, isForgotten) = ([:], Totals(), true) }
   }
 
   /// Runs `body` with what is known of archives.
@@ -80,11 +83,11 @@ package final class Catalog: @unchecked Sendable {
   ) throws(LogError) -> Answer {
     lock.lock()
     defer {
-      let totals = currentTotals
+      let totals = isForgotten ? nil : currentTotals
       lock.unlock()
       let isNews = knownTotals.withLock { known in
-        defer { known = totals }
-        return known != totals
+        defer { known = totals ?? known }
+        return totals != nil && known != totals
       }
       if isNews { totalsChanged() }
     }
@@ -156,6 +159,7 @@ package final class Catalog: @unchecked Sendable {
         problem(error)
       }
     }
+    isForgotten = false
     return true
   }
 
@@ -327,19 +331,22 @@ package final class Catalog: @unchecked Sendable {
   ) throws(LogError) {
     if fileNames.isEmpty { return }
     try withDirectory { (directory) throws(LogError) in
-      for name in fileNames { outcome(name, delete(name, directory, mayGo)) }
+      // Once for all of them: it takes a listing of the directory.
+      let unsent = try? UnsentArchives(in: directory)
+      for name in fileNames { outcome(name, delete(name, directory, unsent, mayGo)) }
     }
   }
 
   private func delete(
-    _ fileName: String, _ directory: borrowing Directory, _ mayGo: (ArchiveInfo) -> Bool
+    _ fileName: String, _ directory: borrowing Directory, _ unsent: UnsentArchives?,
+    _ mayGo: (ArchiveInfo) -> Bool
   ) -> Outcome {
     do throws(SystemError) {
       guard let info = try refresh(fileName, directory) else { return .spared(nil) }
       if info.isActive || !mayGo(info) { return .spared(info) }
       TestPoint.reach(.retentionBeforeDelete)
       // A full disk is no reason to keep what would give back space.
-      try? DeletedArchives.note(info, in: directory)
+      if let unsent { try? DeletedArchives.note(info, unsent, in: directory) }
       try Trash.take(fileName, from: directory)
       remove(fileName)
       let sidecar = ArchiveInfo.State.sidecar(of: fileName)

@@ -55,10 +55,11 @@ package struct DeletedArchives: Sendable {
 
   /// Notes that an archive is deleted, if a consumer has not acknowledged it. The directory is
   /// locked.
-  static func note(_ archive: ArchiveInfo, in directory: borrowing Directory) throws(SystemError) {
+  static func note(
+    _ archive: ArchiveInfo, _ unsent: UnsentArchives, in directory: borrowing Directory
+  ) throws(SystemError) {
     guard let contents = archive.contents, contents.count > 0 else { return }
-    let consumers = try UnsentArchives(in: directory)
-      .consumers(lacking: archive.session, archive.number)
+    let consumers = unsent.consumers(lacking: archive.session, archive.number)
     if consumers.isEmpty { return }
     var all = try DeletedArchives(in: directory)
     let counts = Level.allCases.map { UInt64(contents.count($0)) }

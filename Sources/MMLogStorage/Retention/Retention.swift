@@ -55,7 +55,8 @@ public struct Retention: Equatable, Sendable {
     package func bytes(ofTotal total: Int) -> Int {
       switch self {
       case .bytes(let bytes): bytes
-      case .fraction(let part): Int(Double(total) * part)
+      // The largest total is as a Double larger than any integer.
+      case .fraction(let part): Int(exactly: (Double(total) * part).rounded(.down)) ?? .max
       }
     }
   }

@@ -128,7 +128,8 @@ package struct RetentionPlan: Sendable {
     guard let wanted = retention.freeSpace?.bytes(ofTotal: space.total) else { return }
     // What the other rules delete becomes free, too.
     let before = size + deletions.reduce(0) { $0 + archives[$1.index].allocated }
-    let isShort = { (plan: Self) in space.free + (before - plan.size) < wanted }
+    // Nothing is added to what is free: that is the largest integer where nothing limits it.
+    let isShort = { (plan: Self) in before - plan.size < wanted - space.free }
     guard isShort(self) else { return }
     // A full disk costs more than records that were not shipped.
     let unsent = kept.filter { $0.value == .unsent }.keys.inOrder()

@@ -41,7 +41,10 @@ enum Trash {
     in directory: borrowing Directory, while goesOn: () -> Bool
   ) throws(SystemError) -> Int {
     let trash: Directory
-    if try isForeign(directory) { return 0 }
+    // Where something else has the name, files are removed at once.
+    guard try directory.status(of: folder)?.isDirectory == true, try !isForeign(directory) else {
+      return 0
+    }
     do throws(SystemError) {
       trash = try directory.openDirectory(folder)
     } catch  where error.isNotFound || error.isRefusal {

@@ -73,6 +73,9 @@ extension SystemError {
   /// True where the process has no permission.
   package var isRefusal: Bool { errno == EACCES || errno == EPERM }
 
+  /// True where the process, or the system, has as many files open as it may.
+  package var isOutOfDescriptors: Bool { errno == EMFILE || errno == ENFILE }
+
   /// True where the disk, or the owner's share of it, is full.
   package var isOutOfSpace: Bool { errno == ENOSPC || errno == EDQUOT }
 

@@ -56,11 +56,6 @@ package struct Mapping: ~Copyable, @unchecked Sendable {
     if end < count { munmap(base + end, count - end) }
     owned = false
   }
-
-  /// Forgets the mapping without unmapping it: the memory stays until the process ends.
-  package consuming func leak() {
-    owned = false
-  }
 }
 
 extension Mapping {

@@ -68,7 +68,64 @@ import Testing
     #expect(try archives()[0].frames.map(\.header.type) == [.losses, .losses])
   }
 
+  @Test("a directory that may not be used is not, though it came in place of the old one")
+  func aDirectoryThatMayNotBeUsedIsNot() throws {
+    let series = try series()
+    var (reports, mayMove) = (0, false)
+    series.report = { if case .refused = $0 { reports += 1 } }
+    series.whyNotToMove = { (_) throws(SystemError) in
+      mayMove ? nil : LogError(.untrustedDirectory, "not this one")
+    }
+    try append([1], to: series)
+    let old = TemporaryDirectory()
+    rename(fixture.folder.path, old("moved"))
+    mkdir(fixture.folder.path, 0o700)
+
+    for ticks in [2, 3] as [UInt64] {
+      series.expectMove()
+      try append([ticks], to: series)
+    }
+    #expect(reports == 1 && fixture.names.isEmpty)
+    mayMove = true
+    series.expectMove()
+    try append([4], to: series)
+
+    #expect(try archives().map { try $0.ticks() } == [[[4]]])
+    let names = try Directory.open(old("moved")).names()
+    #expect(try names.map { try fixture.read(old("moved/\($0)")).ticks() } == [[[1], [2], [3]]])
+  }
+
   #if DEBUG
+    /// The call that is refused, by its number: reading about the archive, its sidecar, locking it,
+    /// reading all of it.
+    @Test("where the last archive may not be opened, a new one is begun", arguments: 1...4)
+    func whereTheLastArchiveMayNotBeOpenedANewOneIsBegun(call: Int) throws {
+      let first = try series()
+      try append([1], to: first)
+      try first.end(SessionEnd(.closed, time: 1), dictionary: fixture.dictionary.bytes)
+      let next = ArchiveSeries(
+        in: try fixture.directory(), Fixture(session: 2).identity,
+        ArchiveSeries.Settings(rotationSize: nil, compressionLevel: 0))
+      next.resumption = Resumption { _ in false }
+      var refused: [LogError] = []
+      next.report = { if case .refused(let error) = $0 { refused.append(error) } }
+      let path = fixture.folder(fixture.names[0])
+      ForcedFault.force(.openat, errno: EACCES, onCall: call, under: path)
+      try append([2], to: next)
+      #expect(refused.map(\.systemErrorNumber) == [EACCES])
+      #expect(fixture.names.filter { $0.hasSuffix(".mmlog") }.count == 2)
+    }
+
+    @Test("a process without a free descriptor writes where it wrote before")
+    func aProcessWithoutAFreeDescriptorWritesWhereItWroteBefore() throws {
+      let series = try series()
+      try append([1], to: series)
+      series.expectMove()
+      ForcedFault.force(.open, errno: EMFILE, under: fixture.folder.path)
+      try append([2], to: series)
+      #expect(try archives().map { try $0.ticks() } == [[[1], [2]]])
+    }
+
     /// The call that fails, by its number, and how much of a write came before.
     @Test("a failed write leaves the archive as it was", arguments: [0, 1, 100, 200])
     func aFailedWriteLeavesTheArchiveAsItWas(written: Int) throws {

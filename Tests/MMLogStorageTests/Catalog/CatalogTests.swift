@@ -301,6 +301,20 @@ import Testing
     #expect(catalog.totals == before)
   }
 
+  @Test("what is forgotten still counts, whatever is changed before the next scan")
+  func whatIsForgottenStillCounts() throws {
+    let names = try (1...3 as ClosedRange<UInt32>).map { try archive($0, created: Int64($0)) }
+    let catalog = catalog()
+    _ = try catalog.scan()
+    let before = catalog.totals
+    catalog.forget()
+    try catalog.change(names[0]) { $0.pinned = "" }
+    #expect(catalog.totals == before && before.count == 3)
+    try catalog.delete([names[1]], if: { _ in true }) { _, _ in }
+    _ = try catalog.scan()
+    #expect(catalog.totals.count == 2)
+  }
+
   @Test("archives that a recovery still needs are spared")
   func archivesThatARecoveryStillNeedsAreSpared() throws {
     for session in 1...3 as ClosedRange<UInt64> {
@@ -433,11 +447,27 @@ import Testing
     #expect(access(fixture.folder(".mmlog-trash/mine.txt"), F_OK) == 0)
   }
 
+  #if DEBUG
+    @Test("the directory is listed once for all archives that are deleted together")
+    func theDirectoryIsListedOnce() throws {
+      let names = try (1...3 as ClosedRange<UInt32>).map { try archive($0, created: Int64($0)) }
+      let catalog = catalog()
+      try catalog.change(names[0]) { $0.pinned = "" }
+      // Those and `.`, `..` and the end.
+      let entries = fixture.names.count + 3
+      ForcedFault.force(.readdir, errno: EIO, onCall: .max, under: fixture.folder.path)
+      try catalog.delete(names, if: { _ in true }) { _, _ in }
+      #expect(ForcedFault.passed(.readdir, under: fixture.folder.path) == entries)
+      ForcedFault.clear(under: fixture.folder.path)
+    }
+  #endif
+
   @Test("without a folder for trash the file is removed at once")
   func withoutAFolderForTrashTheFileIsRemovedAtOnce() throws {
     let name = try archive(1, created: 10)
     fixture.folder.put(".mmlog-trash", [1])
     try catalog().delete([name], if: { _ in true }) { _, _ in }
+    try catalog().emptyTrash()
     #expect(fixture.names == [".mmlog-lock", ".mmlog-trash"])
   }
 
@@ -509,6 +539,17 @@ import Testing
       let lease = try catalog().acquireLease(on: archive, by: "d", for: .seconds(60))
       #expect((lease != nil) == isTaken, "\(process)")
     }
+  }
+
+  @Test("any text is the owner of a lease", arguments: ["", " ", " a", "a b ", "\n"])
+  func anyTextIsTheOwnerOfALease(owner: String) throws {
+    let name = try archive(1, created: 10)
+    let archive = try #require(try catalog().inspect(at: name))
+    let lease = try catalog().acquireLease(on: archive, by: owner, for: .seconds(60))
+    #expect(lease != nil)
+    #expect(try catalog().inspect(at: name)?.state.lease == lease)
+    #expect(try catalog().acquireLease(on: archive, by: "other", for: .seconds(60)) == nil)
+    #expect(try catalog().acquireLease(on: archive, by: owner, for: .seconds(60)) != nil)
   }
 
   @Test("leases lapse also when the clock was set back")

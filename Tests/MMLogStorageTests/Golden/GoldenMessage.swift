@@ -130,3 +130,11 @@ extension GoldenMessage {
 
   static let text = GoldenMessage(Part(.text("text"), name: "text"))
 }
+
+/// Whether a value may be read by whoever reads the log. Raw values stand on disk.
+enum PrivacyCode: UInt8 {
+  case `public`
+  case `private`
+  case hash
+  case sealed
+}

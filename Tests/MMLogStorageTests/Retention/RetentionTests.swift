@@ -119,6 +119,16 @@ import Testing
     #expect(plan.deletions.map(\.rule) == [.count, .count, .freeSpace])
   }
 
+  @Test("a file system that nothing limits has enough space", arguments: [0, 0.05, 1])
+  func aFileSystemThatNothingLimitsHasEnoughSpace(part: Double) {
+    let limits = limits {
+      ($0.totalSize, $0.freeSpace, $0.minimumSize) = (500, .fraction(part), 0)
+    }
+    let plan = plan(limits, archives(), space: (free: .max, total: .max))
+    #expect(plan.deletions.map(\.rule) == Array(repeating: .totalSize, count: 5))
+    #expect(plan.unmet.isEmpty)
+  }
+
   @Test("archives from the future are not too old") func archivesFromTheFutureAreNotTooOld() {
     let archives = archives { $0[3].lastTime = .distantFuture }
     #expect(

@@ -13,7 +13,8 @@ import Testing
 struct StateSlotTests {
   /// What is in the ring of the store in a folder, as another process sees it.
   private static func state(_ path: String) throws -> [String] {
-    try LiveRing.all(in: path) { Issue.record("\($0)") }.flatMap { try $0.state().fields.texts }
+    try RingStatus.all(in: path) { Issue.record("\($0)") }.filter(\.isRunning)
+      .flatMap { $0.image.state.fields.texts }
   }
 
   /// What is known of dead sessions in a folder.
@@ -250,7 +251,7 @@ struct StateSlotTests {
         store.logger(label: "l").info("record")
         number.store(2)
         let states = Set(
-          try LiveRing.all(in: folder.path) { _ in }.map { try $0.state().fields.texts })
+          try RingStatus.all(in: folder.path) { _ in }.map { $0.image.state.fields.texts })
         require(
           states == [["number=1", "text=parent"], ["number=2", "text=child", "new=true"]])
         try store.close()

@@ -45,7 +45,7 @@ struct ClosingTests {
     #expect(Contents(test.folder.path).messages == ["one", "two", "captured: a look"])
   }
 
-  @Test("a closed store refuses to flush, closes again in silence, and counts what is logged")
+  @Test("a closed store refuses to flush and to apply limits, and counts what is logged")
   func afterClosing() async throws {
     let test = try TestStore()
     test.log.info("in time")
@@ -53,6 +53,7 @@ struct ClosingTests {
     try test.store.blockingClose()
     #expect(logError { try test.store.flush(.archive) }?.code == .closed)
     #expect(logError { try test.store.flush(.disk) }?.code == .closed)
+    #expect(logError { try test.store.applyRetention() }?.code == .closed)
     for _ in 0..<3 { test.log.error("too late \(1)") }
     test.store.logger(label: "new").critical("too late")
     #expect(test.store.losses[.noRing, .error] == 3)

@@ -56,6 +56,41 @@
       }
     }
 
+    /// The parent is a store's that is closed, or a child that has not logged yet.
+    @Test(
+      "a child forked while its parent inspects archives can inspect them",
+      arguments: [true, false])
+    func catalog(isClosed: Bool) async {
+      await #expect(processExitsWith: .success) { [isClosed = isClosed as Bool] in
+        let folder = TemporaryDirectory()
+        let store = try LogStore(directory: folder.path, name: "fork")
+        store.logger(label: "l").info("x")
+        let archive = try store.blockingRotate(within: .seconds(60))
+        require(archive != nil)
+        func pinAndFork() throws {
+          TestPoint.handler = { [store] in
+            guard $0 == .stateNoted else { return }
+            let child = forkProcess()
+            if child == 0 { _exit((try? store.archives().count) == nil ? 1 : 0) }
+            require(waitFor(child) == 0)
+          }
+          if let archive { try store.pin(archive) }
+          TestPoint.handler = nil
+        }
+        if isClosed {
+          try store.blockingClose()
+          return try pinAndFork()
+        }
+        let silent = forkProcess()
+        if silent == 0 {
+          try pinAndFork()
+          _exit(0)
+        }
+        require(waitFor(silent) == 0)
+        try store.blockingClose()
+      }
+    }
+
     @Test(
       "a session goes on with the last archive whoever else has it open", arguments: [true, false])
     func resumption(hasHandlers: Bool) async {

@@ -1,6 +1,6 @@
 import Foundation
 import Glibc
-import MMLog
+@testable import MMLog
 import MMLogReader
 import MMLogStorage
 import MMLogSystem
@@ -55,6 +55,28 @@ struct ForkTests {
     let found = Set(sessions(contents))
     #expect(found == [(0..<100).map { "parent \($0)" }, (0...100).map { "child \($0)" }])
     #expect(contents.records.last { $0.message == "child 100" }?.label == "new")
+  }
+
+  @Test("a child that has never logged closes its store as others do, and so do its children")
+  func silentChild() async {
+    await #expect(processExitsWith: .success) {
+      let folder = TemporaryDirectory()
+      let store = try LogStore(directory: folder.path, name: "fork")
+      store.logger(label: "l").info("of the parent")
+      let child = forkProcess()
+      if child == 0 {
+        try store.blockingApplyRetention()
+        require(!store.core.events.sizeSignals.isFinished)
+        try store.blockingClose()
+        require(store.core.events.sizeSignals.isFinished)
+        let grandchild = forkProcess()
+        if grandchild == 0 { _exit(store.core.events.sizeSignals.isFinished ? 0 : 1) }
+        _exit(waitFor(grandchild))
+      }
+      require(waitFor(child) == 0)
+      try store.blockingClose()
+      require(Contents(folder.path).messages == ["of the parent"])
+    }
   }
 
   @Test("a signal that comes while the process forks is logged into the child's own ring")

@@ -53,6 +53,30 @@ import TestSupport
     #expect(open { $0.allowsUntrustedDirectory = true } == nil)
   }
 
+  @Test("a running store does not follow its path into a directory that it would not open")
+  func aRunningStoreDoesNotFollowItsPathIntoAnUntrustedDirectory() async throws {
+    var configuration = LogStore.Configuration()
+    configuration.makeTiny()
+    // The ring stays where it is: its directory is checked by itself.
+    configuration.ringDirectory = folder("rings")
+    let store = try LogStore(directory: folder("log"), name: "n", configuration: configuration)
+    rename(folder("log"), folder("old"))
+    mkdir(folder("log"), 0o700)
+    chmod(folder("log"), 0o777)
+
+    store.logger(label: "l").info("kept")
+    try store.blockingFlush(.archive)
+
+    for await event in store.events {
+      guard case .failed(let error) = event else { continue }
+      #expect(error.code == .untrustedDirectory && error.path == folder("log"))
+      break
+    }
+    try store.blockingClose()
+    #expect(try folder.names("log").isEmpty)
+    #expect(Contents(folder("old")).messages == ["kept"])
+  }
+
   @Test("files are for their user alone") func permissions() throws {
     let store = try TestStore { $0.makeTiny() }
     store.log.info("a record")
