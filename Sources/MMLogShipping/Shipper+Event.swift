@@ -72,24 +72,44 @@ extension Shipper {
     ///
     /// - Parameter consumer: The value of the label `consumer`.
     public func prometheusText(consumer: String) -> String {
+      Self.prometheusText(of: [(consumer, self)])
+    }
+
+    /// The numbers of several shippers, each with its value of the label `consumer`. A reader wants
+    /// all samples of a name together.
+    package static func prometheusText(
+      of all: [(consumer: String, statistics: Shipper.Statistics)]
+    ) -> String {
+      if all.isEmpty { return "" }
       var text = ""
-      let label = "{consumer=\"\(consumer.filter { $0 != "\"" && $0 != "\\" && $0 != "\n" })\"}"
-      func add(_ name: String, _ type: String, _ help: String, _ value: String) {
+      func add(
+        _ name: String, _ type: String, _ help: String, _ value: (Shipper.Statistics) -> String
+      ) {
         text += "# HELP mmlog_ship_\(name) \(help)\n# TYPE mmlog_ship_\(name) \(type)\n"
-        text += "mmlog_ship_\(name)\(label) \(value)\n"
+        for (consumer, statistics) in all {
+          let label = consumer.filter { $0 != "\"" && $0 != "\\" && $0 != "\n" }
+          text += "mmlog_ship_\(name){consumer=\"\(label)\"} \(value(statistics))\n"
+        }
       }
-      add("batches_total", "counter", "Batches that were acknowledged.", "\(batches)")
-      add("records_total", "counter", "Records that were acknowledged.", "\(records)")
-      add("bytes_total", "counter", "Bytes of the records that were acknowledged.", "\(bytes)")
-      add("refused_total", "counter", "Records that were refused and put aside.", "\(refused)")
-      add("retries_total", "counter", "Tries that failed and were repeated.", "\(retried)")
-      add("dropped_total", "counter", "Records that were dropped on the way.", "\(dropped)")
-      add("gaps_total", "counter", "Gaps: what was gone or corrupted before.", "\(gaps)")
-      add("missed_total", "counter", "Records that were gone before.", "\(missed)")
-      add("waiting_rows", "gauge", "Archived rows that are to be shipped.", "\(waiting)")
-      let seconds = Double(lag.nanoseconds) / 1e9
-      add("lag_seconds", "gauge", "How long the oldest of these has waited.", "\(seconds)")
-      add("blocked", "gauge", "Whether somebody has to act.", isBlocked ? "1" : "0")
+      add("batches_total", "counter", "Batches that were acknowledged.") { "\($0.batches)" }
+      add("records_total", "counter", "Records that were acknowledged.") { "\($0.records)" }
+      add("bytes_total", "counter", "Bytes of the records that were acknowledged.") {
+        "\($0.bytes)"
+      }
+      add("refused_total", "counter", "Records that were refused and put aside.") {
+        "\($0.refused)"
+      }
+      add("retries_total", "counter", "Tries that failed and were repeated.") { "\($0.retried)" }
+      add("dropped_total", "counter", "Records that were dropped on the way.") {
+        "\($0.dropped)"
+      }
+      add("gaps_total", "counter", "Gaps: what was gone or corrupted before.") { "\($0.gaps)" }
+      add("missed_total", "counter", "Records that were gone before.") { "\($0.missed)" }
+      add("waiting_rows", "gauge", "Archived rows that are to be shipped.") { "\($0.waiting)" }
+      add("lag_seconds", "gauge", "How long the oldest of these has waited.") {
+        "\(Double($0.lag.nanoseconds) / 1e9)"
+      }
+      add("blocked", "gauge", "Whether somebody has to act.") { $0.isBlocked ? "1" : "0" }
       return text
     }
   }

@@ -237,9 +237,12 @@ final class ShipperControl: Sendable {
   /// How many events there were; see ``EventCount/current``.
   var wakeupCount: UInt32 { wakeups.current }
 
-  /// Waits until something is ordered, for so many nanoseconds at most.
+  /// Waits until something is ordered or the time of a flush is over, for so many nanoseconds at
+  /// most.
   func wait(since seen: UInt32, atMost nanoseconds: Int64) {
-    if nanoseconds > 0 { wakeups.wait(since: seen, atMost: nanoseconds) }
+    let limit = min(nanoseconds, timeUntilDeadline)
+    if limit > 0 { wakeups.wait(since: seen, atMost: limit) }
+    answerLateFlushes()
   }
 
   func wake() { wakeups.advance() }
@@ -257,6 +260,19 @@ final class ShipperControl: Sendable {
       }
       if isRunning { wakeups.advance() } else { answer.resume(returning: false) }
     }
+  }
+
+  /// How long the first flush waits whose time ends, in nanoseconds.
+  var timeUntilDeadline: Int64 {
+    guard let first = orders.withLock({ $0.flushes.map(\.deadline).min() }) else { return .max }
+    let now = Clock.monotonic()
+    return first > now ? Int64(clamping: first - now) : 0
+  }
+
+  /// Answers flushes whose time is over.
+  func answerLateFlushes() {
+    let now = Clock.monotonic()
+    answerFlushes(false) { $0.deadline <= now }
   }
 
   /// Notes that the thread ends: nobody waits for it any longer.

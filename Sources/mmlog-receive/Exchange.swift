@@ -25,6 +25,9 @@ final class Exchange {
     (self.server, self.connection) = (server, connection)
   }
 
+  /// Whether nothing more is taken from the client.
+  var isAnswered: Bool { if case .answered = state { true } else { false } }
+
   // MARK: - The header
 
   /// Takes the header of the request.
@@ -32,6 +35,9 @@ final class Exchange {
   /// - Returns: What the callback of libmicrohttpd returns.
   func begin(method: String, path: String?) -> MHD_Result {
     let answer: Answer
+    // Reading what is stored may take longer than a client may be silent.
+    defer { mmlog_http_restart_timeout(connection, UInt32(server.timeout)) }
+    mmlog_http_restart_timeout(connection, 0)
     do throws(Refusal) {
       guard let path else { throw Refusal(.badRequest, "The request's target is no UTF-8.") }
       guard count(ofField: "content-length") <= 1 else {

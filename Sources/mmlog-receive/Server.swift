@@ -123,9 +123,12 @@ private func handle(
   guard let known = exchange.pointee else {
     let new = Exchange(server, connection)
     exchange.pointee = Unmanaged.passRetained(new).toOpaque()
-    server.enter(.body, connection)
-    return new.begin(
+    // What is stored may have to be read before the client's turn comes.
+    server.enter(.answer, connection)
+    let result = new.begin(
       method: String(cString: method), path: String(validatingCString: url))
+    if !new.isAnswered { server.enter(.body, connection) }
+    return result
   }
   let current = Unmanaged<Exchange>.fromOpaque(known).takeUnretainedValue()
   if size.pointee == 0 {

@@ -64,6 +64,45 @@ import Testing
     #expect(error?.remedy == .halve)
   }
 
+  @Test("PUT sends an archive again that was damaged on its way, and not for ever")
+  func damaged() async throws {
+    let sealed = try Sealed()
+    for status in [400, 422] {
+      let server = try TestReceiver([
+        PlannedAnswer(status: status), PlannedAnswer(status: status), PlannedAnswer(status: 201),
+        PlannedAnswer(status: status),
+      ])
+      let destination = PutDestination(url: server.url)
+      #expect(try await destination.send(sealed.archive)?.hasPrefix("crc32c=") == true)
+      #expect(try server.requests.map(\.body) == [Data](repeating: sealed.bytes, count: 3))
+      let error = await #expect(throws: DeliveryError.self) {
+        _ = try await destination.send(sealed.archive)
+      }
+      #expect(try error?.remedy == .halve && server.requests.count == 6)
+    }
+  }
+
+  @Test(
+    "S3's credentials that have expired are waited for",
+    arguments: ["ExpiredToken", "InvalidToken", "TokenRefreshRequired", "RequestTimeTooSkewed"])
+  func expiredCredentials(code: String) async throws {
+    let sealed = try Sealed()
+    let body = "<Error><Code>\(code)</Code><Message>not now</Message></Error>"
+    // The second one is to HEAD.
+    let server = try TestReceiver([
+      PlannedAnswer(status: 400, body: Data(body.utf8)), PlannedAnswer(status: 412),
+      PlannedAnswer(status: 400),
+    ])
+    let destination = S3Destination(bucket: server.url, settings: HTTPSettings())
+    for _ in 1...2 {
+      let error = await #expect(throws: DeliveryError.self) {
+        _ = try await destination.send(sealed.archive)
+      }
+      #expect(error?.remedy == .waitForAction, "\(error as Any)")
+    }
+    #expect(try server.requests.map(\.method) == ["PUT", "PUT", "HEAD"])
+  }
+
   @Test("PUT has the head of an archive whose frames are chained, to be kept by the receiver")
   func head() async throws {
     let folder = TemporaryDirectory()

@@ -203,6 +203,11 @@ import Testing
     let made = try TestBatch()
     let answers: [(Int, String, DeliveryError.Remedy?)] = [
       (200, "", nil), (500, "Code: 252. DB::Exception: Too many parts", .tryAgain(after: nil)),
+      (
+        500,
+        "Code: 252. DB::Exception: Too many partitions for single INSERT block (more than 100)",
+        .halve
+      ),
       (500, "Code: 27, e.displayText() = DB::Exception: Cannot parse", .halve),
       (404, "Code: 60. DB::Exception: Table does not exist", .waitForAction),
       (200, "Code: 241. DB::Exception: Memory limit exceeded", .tryAgain(after: nil)),

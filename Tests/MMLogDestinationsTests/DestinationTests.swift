@@ -32,6 +32,24 @@ import Testing
     #expect(received.map(\.body) == (0..<100).map { "line \($0)" })
   }
 
+  @Test("an answer that is too large waits for somebody, or for a smaller batch if that helps")
+  func largeAnswer() async throws {
+    let made = try TestBatch()
+    let server = try TestReceiver([PlannedAnswer(fault: "large")])
+    var settings = HTTPSettings()
+    settings.maximumResponse = 1 << 20
+    let all: [(any LogDestination, DeliveryError.Remedy)] = [
+      (LinesDestination(url: server.url, settings: settings), .waitForAction),
+      (ElasticsearchDestination(url: server.url, settings: settings), .makeSmaller),
+    ]
+    for (destination, remedy) in all {
+      let error = await #expect(throws: DeliveryError.self) {
+        _ = try await destination.send(made.batch)
+      }
+      #expect(error?.remedy == remedy && error?.message.contains("is larger than") == true)
+    }
+  }
+
   @Test("each status has its remedy")
   func statuses() async throws {
     let made = try TestBatch()

@@ -133,6 +133,22 @@ import Testing
         == "Basic \(Data("me:hunter3".utf8).base64EncodedString())")
   }
 
+  @Test("what the header of Basic authentication has is in no error")
+  func basicCredentials() async throws {
+    let encoded = Data("me:hunter2".utf8).base64EncodedString()
+    let server = try TestReceiver([
+      PlannedAnswer(
+        status: 401, headers: ["X-Refused": "Basic \(encoded)"],
+        body: Data("'Basic \(encoded)' is wrong, as hunter2 is".utf8))
+    ])
+    var settings = HTTPSettings()
+    let password = Secret(path: try server.file("password", "hunter2\n"))
+    settings.credentials = .basic(user: "me", password: password)
+    let answer = try await HTTPClient(settings).send(HTTPRequest("GET", server.url))
+    #expect(answer.text == "'Basic ***' is wrong, as *** is")
+    #expect(answer.header("x-refused") == "Basic ***")
+  }
+
   @Test("a secret that is not there, is empty, or would add a header is an error that names it")
   func badSecrets() async throws {
     let server = try TestReceiver()

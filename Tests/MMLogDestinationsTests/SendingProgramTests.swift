@@ -62,6 +62,56 @@ import Testing
     #expect(result.status == .exited(1) && result.complaints.contains(path))
   }
 
+  @Test("two destinations of one name are refused, for they would share a cursor")
+  func sameName() throws {
+    let result = try send(
+      "--once", "--to", "\(server.url)/a", "--to", "\(server.url)/b", folder("logs"))
+    #expect(result.status == .exited(2) && result.complaints.contains("is sent twice"))
+    #expect(try server.requests.isEmpty)
+  }
+
+  @Test("a signal before all archives are sent is no success")
+  func signalAmongArchives() throws {
+    let server = try TestReceiver([PlannedAnswer(fault: "never")])
+    let program = try ChildProcess(
+      ChildProcess.path(of: "mmlog-ship"), ["--once", "--to", "put+\(server.url)", folder("logs")],
+      output: folder("said"))
+    try program.wait { try !server.requests.isEmpty }
+    program.signal(SIGTERM)
+    #expect(program.wait() == .exited(1))
+    #expect(program.complaints.contains("archives are left"), "\(program.complaints)")
+  }
+
+  @Test("metrics of several destinations have each name's help and samples together")
+  func metrics() throws {
+    let configuration = folder.put(
+      "ship.conf",
+      """
+      [destination one]
+      url = \(server.url)
+      [destination two]
+      url = \(server.url)
+      [directory \(folder("logs"))]
+      to = one, two
+      """)
+    let program = try ChildProcess(
+      ChildProcess.path(of: "mmlog-ship"),
+      ["--config", configuration, "--metrics", folder("metrics")], output: folder("said"))
+    try program.wait { try server.requests.count == 4 }
+    program.signal(SIGTERM)
+    #expect(program.wait() == .success, "\(program.complaints)")
+    let lines = Folder.text(folder("metrics")).split(separator: "\n")
+    // Of each name: HELP, TYPE, and a sample of each destination.
+    let names = stride(from: 0, to: lines.count, by: 4).map { first in
+      lines[first..<min(first + 4, lines.count)].map { line in
+        line.split(whereSeparator: { $0 == " " || $0 == "{" })
+          .first { $0.hasPrefix("mmlog_ship_") }
+      }
+    }
+    #expect(lines.count == 44 && names.allSatisfy { Set($0).count == 1 })
+    #expect(Set(names.map(\.first)).count == 11)
+  }
+
   @Test("files whose lines end as on Windows are read like others")
   func otherLineEnds() throws {
     let token = folder.put("token", "secret\r\n")

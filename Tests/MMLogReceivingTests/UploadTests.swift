@@ -114,6 +114,39 @@ import Testing
     }
   }
 
+  @Test("a refused request leaves what is there of an upload")
+  func partStays() throws {
+    let sending = try Sending { $0.client = archive.count }
+    let (size, garbage) = (archive.count, [UInt8](repeating: 65, count: 999))
+    let large = TestLog.sealed(session: 7, frames: 9)
+    #expect(large.count > size)
+    try sending.sendBeginning(of: archive, count: 900, as: "x")
+    let refused: [(Refusal.Status, () throws -> Receipt)] = [
+      (.unprocessableContent, { try sending.send(garbage[...], as: "x") }),
+      (.insufficientStorage, { try sending.send(large[...], as: "x") }),
+      (
+        .badRequest,
+        { [archive] in
+          try sending.send(
+            archive[900...], as: "x", ["content-range": "bytes 900-999/\(size)"])
+        }
+      ),
+    ]
+    for (status, send) in refused {
+      #expect(refusal { try send() }?.status == status)
+      #expect(try sending.archives.holding(of: "x", client: "anyone") == .unfinished(900))
+      #expect(sending.files.count == 1)
+    }
+    // A client that is gone leaves the longer one.
+    try sending.sendBeginning(of: archive, count: 100, as: "x")
+    #expect(try sending.archives.holding(of: "x", client: "anyone") == .unfinished(900))
+    try sending.sendBeginning(of: archive, count: 1000, as: "x")
+    #expect(try sending.archives.holding(of: "x", client: "anyone") == .unfinished(1000))
+    #expect(try sending.sendRest(of: archive, from: 1000, as: "x").outcome == .stored)
+    #expect(try sending.folder.bytes("received/orders/tokyo/\(name)") == archive)
+    #expect(sending.files == ["orders/tokyo/\(name)"])
+  }
+
   @Test("an upload may come in parts, may repeat bytes, and leaves out none")
   func parts() throws {
     let sending = try Sending()

@@ -83,6 +83,67 @@ import Testing
     #expect(receiver.gaps.map(\.archives) == [2...2] && receiver.gaps[0].count == nil)
   }
 
+  @Test("last archives that somebody removes unsent are a gap, and other sessions go on")
+  func lastRemoved() async throws {
+    let test = try ShippedStore()
+    try await logArchives(1...30, test)
+    try await test.store.close()
+    let other = try LogStore(directory: test.folder.path, name: "other")
+    other.logger(label: "other").info("another session")
+    try await other.close()
+    let receiver = Receiver()
+    let shipper = try test.shipper(to: receiver)
+    shipper.suspend()
+    try shipper.start()
+    try await wait { shipper.statistics.waiting == 31 }
+    for archive in try Catalog(of: test.folder.path, store: nil).scan()
+    where archive.storeName == "test" && archive.number > 1 {
+      try FileManager.default.removeItem(atPath: archive.path)
+    }
+    shipper.resume()
+    try await wait { receiver.gaps.count == 1 && receiver.messages.count == 11 }
+    await shipper.stop()
+    #expect(Set(receiver.messages) == Set(records(1...10) + ["another session"]))
+    #expect(receiver.gaps.map(\.archives) == [2...3] && receiver.gaps[0].count == nil)
+  }
+
+  @Test("archives that somebody removes while the one before is on its way are a gap")
+  func removedMeanwhile() async throws {
+    let test = try ShippedStore()
+    try await logArchives(1...30, test)
+    try await test.store.close()
+    let path = test.folder.path
+    let receiver = Receiver { delivery, _ in
+      if delivery.messages.first == "record 1" {
+        for archive in try Catalog(of: path, store: nil).scan() where archive.number > 1 {
+          try FileManager.default.removeItem(atPath: archive.path)
+        }
+      }
+      return .accepted
+    }
+    try await test.ship(to: receiver) { $0.maximumRecords = 10 }
+    #expect(receiver.messages == records(1...10))
+    #expect(receiver.gaps.map(\.archives) == [2...3])
+  }
+
+  @Test("a session that had not ended, and of which no file is left, is a gap")
+  func allRemoved() async throws {
+    let test = try ShippedStore()
+    let receiver = Receiver()
+    try test.log(1...10)
+    try await test.ship(to: receiver)
+    try test.log(11...20)
+    try await test.store.close()
+    for name in try test.folder.names(ending: ".mmlog") {
+      try FileManager.default.removeItem(atPath: test.folder(name))
+    }
+    for _ in 1...2 {
+      try await test.ship(to: receiver)
+      #expect(receiver.messages == records(1...10))
+      #expect(receiver.gaps.map(\.archives) == [1...1] && receiver.gaps.first?.count == nil)
+    }
+  }
+
   @Test("what was deleted before the consumer began is none of its gaps")
   func beforeTheConsumer() async throws {
     let test = try ShippedStore()

@@ -16,8 +16,11 @@ package final class PutDestination: ArchiveDestination {
   /// Larger archives are asked for before they are sent.
   private let resumeSize: Int
 
-  /// How often an archive is sent again that was damaged on its way.
+  /// How often an archive is sent that is damaged on its way.
   private static let tries = 3
+
+  /// What a server answers to bytes that do not have their checksum.
+  private static let damaged = [400, 422]
 
   /// Names a server by the URL that names of archives are put behind.
   ///
@@ -43,12 +46,14 @@ package final class PutDestination: ArchiveDestination {
     if let begun, !begun.isComplete, 1..<upload.size ~= begun.size {
       response = try await put(upload, from: begun.size, target, headers)
       // What is there is of another file, or is gone.
-      if let status = response?.status, [400, 409, 416].contains(status) { response = nil }
+      if let status = response?.status, (Self.damaged + [409, 416]).contains(status) {
+        response = nil
+      }
     }
     let answer =
-      if let response { response } else { try await put(upload, from: 0, target, headers) }
+      if let response { response } else { try await putWhole(upload, target, headers) }
     if answer.status == 412 { return try await settle(upload, target, headers) }
-    try check(answer, target, attempt: archive.attempt)
+    try check(answer, target)
     return Self.receipt(answer, upload)
   }
 
@@ -58,6 +63,19 @@ package final class PutDestination: ArchiveDestination {
     if [401, 403, 407].contains(response.status) || response.status >= 500 {
       throw response.error(from: url)
     }
+  }
+
+  /// Sends all of an archive, and again if it was damaged on its way. If it is damaged each time,
+  /// it is so here, or the server means something else.
+  private func putWhole(
+    _ upload: ArchiveUpload, isNew: Bool = true, _ target: String,
+    _ headers: [(name: String, value: String)]
+  ) async throws -> HTTPResponse {
+    var answer = try await put(upload, from: 0, isNew: isNew, target, headers)
+    for _ in 1..<Self.tries where Self.damaged.contains(answer.status) {
+      answer = try await put(upload, from: 0, isNew: isNew, target, headers)
+    }
+    return answer
   }
 
   private func put(
@@ -105,8 +123,8 @@ package final class PutDestination: ArchiveDestination {
     // Another session may have gone on with the archive. Who knows archives takes it if it begins
     // with what is stored.
     if present.isArchive {
-      let answer = try await put(upload, from: 0, isNew: false, target, headers)
-      try check(answer, target, attempt: Self.tries)
+      let answer = try await putWhole(upload, isNew: false, target, headers)
+      try check(answer, target)
       return Self.receipt(answer, upload)
     }
     guard present.size == upload.size else {
@@ -115,15 +133,13 @@ package final class PutDestination: ArchiveDestination {
     return Self.receipt(present.answer, upload)
   }
 
-  private func check(_ response: HTTPResponse, _ target: String, attempt: Int) throws {
+  private func check(_ response: HTTPResponse, _ target: String) throws {
     if response.isSuccess { return }
     let error = response.error(from: target)
-    switch response.status {
-    case 400 where attempt < Self.tries: throw DeliveryError.unavailable(error.message)
-    case 409 where response.header("retry-after") == nil:
+    if response.status == 409, response.header("retry-after") == nil {
       throw DeliveryError.refused(error.message)
-    default: throw error
     }
+    throw error
   }
 
   private static func receipt(_ response: HTTPResponse, _ upload: ArchiveUpload) -> String {

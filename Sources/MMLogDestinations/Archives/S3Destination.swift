@@ -206,6 +206,12 @@ package final class S3Destination: ArchiveDestination {
       throw .blocked("\(url.withoutQuery): \(words ?? ""); set this machine's clock")
     case "NotImplemented":
       throw .blocked("\(url.withoutQuery): \(words ?? "")")
+    // Keys that are valid for some hours: others will be in their file.
+    case "ExpiredToken", "InvalidToken", "TokenRefreshRequired", "RequestExpired":
+      throw .blocked("\(url.withoutQuery): \(words ?? ""); renew the keys and their token")
+    // To HEAD, S3 says so of credentials, and gives no reason.
+    case "" where response.status == 400 && response.body.isEmpty:
+      throw .blocked("\(url.withoutQuery) answers 400 without a reason; check keys and token")
     case "InvalidAccessKeyId", "SignatureDoesNotMatch", "AuthorizationHeaderMalformed",
       "InvalidBucketName", "IllegalLocationConstraintException":
       throw .blocked("\(url.withoutQuery): \(words ?? ""); check keys, region and bucket")

@@ -84,6 +84,9 @@ package final class ClickHouseDestination: LogDestination {
     // TYPE_MISMATCH, VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE, violated constraints.
     case 6, 26, 27, 32, 33, 38, 41, 53, 69, 72, 117, 128, 131, 321, 349, 469:
       throw .refused(sentence)
+    // TOO_MANY_PARTS of a batch whose times are in too many partitions: half of it is in fewer.
+    case 252 where response.text.contains("partitions for single INSERT block"):
+      throw .refused(sentence)
     // The table, its columns, the settings, the user.
     case 10, 16, 20, 36, 47, 48, 50, 60, 62, 81, 115, 164, 192, 193, 194, 291, 497, 516:
       throw .blocked("\(sentence); 'mmlog-ship schema' prints the statement that makes the table")

@@ -29,7 +29,9 @@ package final class ElasticsearchDestination: LogDestination {
   package func send(_ batch: LogBatch) async throws -> LogBatch.Answer {
     let headers = [(name: "Content-Type", value: "application/x-ndjson")]
     let gaps = GapRecord.all(of: batch)
-    let response = try await receiver.post(encode(batch, gaps), to: url, headers: headers)
+    // It answers for each document that it refuses: to fewer of them, less.
+    let response = try await receiver.post(
+      encode(batch, gaps), to: url, headers: headers, tooLarge: DeliveryError.tooLarge)
     guard response.isSuccess else { throw response.error(from: url) }
     guard let tree = JSONTree(response.body) else {
       throw DeliveryError.unavailable("\(url.withoutQuery) answers something else than JSON")

@@ -1,5 +1,6 @@
 import CCurl
 import MMLogFormat
+import MMLogReader
 import MMLogSystem
 
 /// One easy handle of libcurl, which keeps a connection from one request to the next. All of it
@@ -129,7 +130,7 @@ final class CurlHandle {
     if let proxy = settings.proxy { request.set(CURLOPT_PROXY, proxy) }
     if let (user, password) = settings.proxyCredentials {
       request.set(CURLOPT_PROXYUSERNAME, user)
-      request.set(CURLOPT_PROXYPASSWORD, try password.read(into: &secrets))
+      request.set(CURLOPT_PROXYPASSWORD, try password.read(of: user, into: &secrets))
     }
     if let path = settings.unixSocket { request.set(CURLOPT_UNIX_SOCKET_PATH, path) }
   }
@@ -144,7 +145,7 @@ final class CurlHandle {
     case .basic(let user, let password):
       request.set(CURLOPT_HTTPAUTH, Int(CURLAUTH_BASIC_))
       request.set(CURLOPT_USERNAME, user)
-      request.set(CURLOPT_PASSWORD, try password.read(into: &secrets))
+      request.set(CURLOPT_PASSWORD, try password.read(of: user, into: &secrets))
     case .header(let name, let value): try request.add(name, try value.read(into: &secrets))
     case .aws(let keys, let region, let service):
       let parts = try keys.read().split(separator: ":", maxSplits: 2).map(String.init)
@@ -363,6 +364,18 @@ extension Secret {
     secrets.append(secret)
     return secret
   }
+
+  /// The same of a user's password, and notes also what the header of Basic authentication has.
+  fileprivate func read(
+    of user: String, into secrets: inout [String]
+  ) throws(SettingError) -> String {
+    let password = try read()
+    var encoded = TextBuffer()
+    Array("\(user):\(password)".utf8).withUnsafeBytes { encoded.append(base64: $0) }
+    // First the longer one, of which the other may be a part.
+    secrets += [encoded.text(), password]
+    return password
+  }
 }
 
 extension HTTPResponse {
@@ -370,6 +383,7 @@ extension HTTPResponse {
   fileprivate func hiding(_ secrets: [String]) -> HTTPResponse {
     guard !isSuccess, !secrets.isEmpty else { return self }
     var response = self
+    response.headers = headers.map { ($0.name, $0.value.hiding(secrets)) }
     response.body = Array(text.hiding(secrets).utf8)
     return response
   }

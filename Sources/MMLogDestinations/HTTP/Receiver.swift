@@ -16,14 +16,20 @@ final class Receiver: Sendable {
 
   /// Sends a request.
   ///
+  /// - Parameter tooLarge: What it means that the answer is larger than allowed. Default: the URL is
+  ///   not one that takes logs, and the next answer would be as large.
   /// - Throws: what kept an answer from coming.
-  func send(_ request: HTTPRequest) async throws -> HTTPResponse {
+  func send(
+    _ request: HTTPRequest,
+    tooLarge: (String) -> DeliveryError = { .blocked("\($0); check the URL's path") }
+  ) async throws -> HTTPResponse {
     do throws(HTTPFailure) {
       return try await client.send(request)
     } catch {
       let sentence = "\(request.url.withoutQuery): \(error)"
       switch error.kind {
-      case .unreachable, .tooLarge: throw DeliveryError.unavailable(sentence)
+      case .unreachable: throw DeliveryError.unavailable(sentence)
+      case .tooLarge: throw tooLarge(sentence)
       case .configuration: throw DeliveryError.blocked(sentence)
       case .canceled: throw CancellationError()
       }
@@ -31,8 +37,11 @@ final class Receiver: Sendable {
   }
 
   /// Posts a body, which is compressed unless the settings say otherwise.
+  ///
+  /// - Parameter tooLarge: As of ``send(_:tooLarge:)``.
   func post(
-    _ body: consuming TextBuffer, to url: String, headers: [(name: String, value: String)]
+    _ body: consuming TextBuffer, to url: String, headers: [(name: String, value: String)],
+    tooLarge: (String) -> DeliveryError = { .blocked("\($0); check the URL's path") }
   ) async throws -> HTTPResponse {
     var request = HTTPRequest("POST", url, headers: headers)
     let zipped = settings.compresses ? body.withUnsafeBytes { Gzip().compress($0) } : nil
@@ -42,7 +51,7 @@ final class Receiver: Sendable {
     } else {
       request.body = .bytes(body.withUnsafeBytes { Array($0) })
     }
-    return try await send(request)
+    return try await send(request, tooLarge: tooLarge)
   }
 }
 

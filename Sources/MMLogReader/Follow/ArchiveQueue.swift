@@ -16,6 +16,8 @@ package final class ArchiveQueue {
   package private(set) var sessions: [SessionID: QueuedSession] = [:]
   /// The sessions that have a ring in the directory: they live, or wait for recovery.
   package private(set) var sessionsWithRing: Set<SessionID> = []
+  /// The sessions that do not pass the filter.
+  package private(set) var filteredOut: Set<SessionID> = []
   /// Files that could not be read when they were last inspected, and why.
   package private(set) var unreadable: [String: LogError] = [:]
   private let path: String
@@ -77,7 +79,10 @@ package final class ArchiveQueue {
       else { return }
       for archive in try file.refresh(status, in: directory) {
         let identity = archive.identity
-        guard filter.passes(identity) else { continue }
+        guard filter.passes(identity) else {
+          filteredOut.insert(identity.session)
+          continue
+        }
         if sessions[identity.session] == nil {
           sessions[identity.session] = QueuedSession(
             identity, filter, memory, after: cursor.sessions[identity.session])
@@ -136,7 +141,7 @@ final class QueuedFile {
       opened = nil
     }
     if opened == nil { opened = try ArchiveFile.all(in: directory.openFile(name, .toRead)) }
-    (size, identity) = (status.size, status.identity)
+    (size, identity, isGone) = (status.size, status.identity, false)
     return take(in: directory.path)
   }
 
@@ -164,7 +169,14 @@ final class QueuedFile {
   func archive(_ index: Int, in folder: String) throws -> ArchiveFile? {
     if opened == nil {
       if isGone { return nil }
-      opened = try ArchiveFile.all(in: Directory.open(folder).openFile(name, .toRead))
+      let directory = try Directory.open(folder)
+      do {
+        opened = try ArchiveFile.all(in: directory.openFile(name, .toRead))
+      } catch let error as SystemError where error.isNotFound {
+        // It was deleted since the last scan.
+        isGone = true
+        return nil
+      }
       for (index, file) in (opened ?? []).enumerated() where index < archives.count {
         archives[index].learn(file)
       }

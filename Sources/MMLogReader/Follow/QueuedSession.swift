@@ -69,12 +69,29 @@ package final class QueuedSession {
 
   // MARK: - What there is
 
+  /// The archives up to the last one that can be read. What is gone behind that one nobody reads.
+  private var readable: ArraySlice<QueuedArchive> {
+    archives[..<(archives.lastIndex(where: \.isReadable).map { $0 + 1 } ?? 0)]
+  }
+
+  /// The archives that are gone with records that have not been given, and that no archive follows
+  /// which can be read; nil if there are none.
+  package var goneAtEnd: ClosedRange<UInt32>? {
+    let place = given?.next ?? Place(archive: 0)
+    let gone = archives[readable.endIndex...].filter { archive in
+      let all = archive.frames.reduce(0) { $0 + Int($1.rows) }
+      return archive.rows(before: place) < all
+    }
+    guard let first = gone.first, let last = gone.last else { return nil }
+    return first.number...last.number
+  }
+
   /// How many rows there are behind what has been given, how many bytes these take, and whether an
-  /// archive is among them that is complete.
+  /// archive is among them that is complete. Those of ``goneAtEnd`` do not count.
   package var unread: (rows: Int, bytes: Int, hasClosed: Bool) {
     var (rows, bytes, hasClosed) = (0, 0, false)
     let place = given?.next ?? Place(archive: 0)
-    for archive in archives.reversed() {
+    for archive in readable.reversed() {
       if archive.number < place.archive { break }
       for frame in archive.frames.reversed() {
         if archive.number == place.archive {
@@ -92,10 +109,10 @@ package final class QueuedSession {
     return (rows, bytes, hasClosed)
   }
 
-  /// When the last record of the first frame was logged that has not been given whole.
+  /// When the last record of the first frame was logged that has not been given whole, and can be.
   package var firstUnread: Timestamp? {
     let place = given?.next ?? Place(archive: 0)
-    for archive in archives where archive.number >= place.archive {
+    for archive in readable where archive.number >= place.archive {
       for frame in archive.frames {
         let next = Place(archive: archive.number, frame: frame.ordinal, row: frame.rows)
         if next > place { return frame.last }

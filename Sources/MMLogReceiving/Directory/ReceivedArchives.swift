@@ -285,6 +285,8 @@ package final class ReceivedArchives: @unchecked Sendable {
   /// Takes in what an earlier process left.
   private func takeInUnfinished() throws(SystemError) {
     for name in try uploads.names() {
+      // The one that it was to take the place of is there.
+      if name.hasSuffix(Upload.apartSuffix) { try uploads.remove(name) }
       guard let upload = UploadName(fileName: name), let status = try uploads.status(of: name),
         status.isRegularFile
       else { continue }

@@ -20,6 +20,9 @@ package final class Upload {
   private let request: ReceiverRequest
   /// How much of the archive is there.
   private var size: Int
+  /// How much was there before of an upload that this request does not go on with: that stays, in a
+  /// file of its own, until this one is known to be better.
+  private var spared: Int?
   /// How much has come with this request.
   private var received = 0
   private var walk: ArchiveWalk
@@ -30,20 +33,41 @@ package final class Upload {
   init(
     _ name: String, of client: String, _ request: ReceiverRequest, in archives: ReceivedArchives
   ) throws {
-    (self.archives, self.name, self.client, self.request) = (archives, name, client, request)
-    walk = ArchiveWalk(name)
-    file = try archives.openFile(of: name)
-    size = request.range?.first ?? 0
-    let found = try file.status().size
-    guard size <= found else {
+    let start = request.range?.first ?? 0
+    let found = try archives.uploads.status(of: name)?.size ?? 0
+    guard start <= found else {
       throw Refusal(
         .conflict,
-        "\(found) bytes of the archive are here, and the request goes on at \(size). Go on at "
+        "\(found) bytes of the archive are here, and the request goes on at \(start). Go on at "
           + "\(found).", offset: found)
     }
-    try file.truncate(to: size)
-    noteSize()
-    try archives.claim(request.archiveSize ?? size, for: name, of: client)
+    // Before anything of what is there is changed.
+    _ = archives.withUsage { $0.unfinished[name]?.written = start }
+    try archives.claim(request.archiveSize ?? start, for: name, of: client)
+    (self.archives, self.name, self.client, self.request) = (archives, name, client, request)
+    (size, walk) = (start, ArchiveWalk(name))
+    spared = start == 0 && found > 0 ? found : nil
+    file = try archives.openFile(of: spared == nil ? name : Self.apartName(name))
+    try file.truncate(to: start)
+  }
+
+  /// What the files of uploads end with that do not go on with what is there.
+  static let apartSuffix = ".new"
+
+  private static func apartName(_ name: String) -> String { name + apartSuffix }
+
+  /// Takes this upload in place of the one that was there before.
+  private func replaceSpared() throws(SystemError) {
+    if spared == nil { return }
+    try archives.uploads.rename(Self.apartName(name), to: name)
+    spared = nil
+  }
+
+  /// Removes what is there of this upload, and keeps the one that was there before.
+  private func removeApart() {
+    if spared == nil { return }
+    try? archives.uploads.remove(Self.apartName(name))
+    spared = nil
   }
 
   private func noteSize() {
@@ -67,7 +91,12 @@ package final class Upload {
 
   private func take(_ bytes: UnsafeRawBufferPointer) throws {
     if let end = request.end, size + bytes.count > end {
-      throw Refusal(.badRequest, "More bytes came than the request says.")
+      // What was there before this request may be right.
+      let start = request.range?.first ?? 0
+      try file.truncate(to: start)
+      size = start
+      throw Refusal(
+        .badRequest, "More bytes came than the request says.", offset: start > 0 ? start : nil)
     }
     try archives.checkSize(size + bytes.count)
     // A client that does not say how much will come gets space piece by piece.
@@ -105,7 +134,15 @@ package final class Upload {
   package func suspend() {
     if isEnded { return }
     isEnded = true
-    if refusal?.isFinal == true { archives.discard(name) } else { archives.release(name) }
+    let isWrong = refusal?.isFinal == true
+    if let spared {
+      if isWrong || size < spared { removeApart() } else { try? replaceSpared() }
+      archives.release(name)
+    } else if isWrong {
+      archives.discard(name)
+    } else {
+      archives.release(name)
+    }
   }
 
   /// Checks what came, and stores it if it is the whole archive.
@@ -116,7 +153,10 @@ package final class Upload {
       if let range = request.range, size != range.first + range.count {
         throw Refusal(.badRequest, "Fewer bytes came than the request says.", offset: size)
       }
-      if request.range?.isLast == false { return Receipt(outcome: .incomplete, size: size) }
+      if request.range?.isLast == false {
+        try replaceSpared()
+        return Receipt(outcome: .incomplete, size: size)
+      }
       return try archives.checking.withLock { try store() }
     } catch {
       refusal = Self.refusal(error)
@@ -150,6 +190,7 @@ package final class Upload {
             + "as \(place.path), and they differ. The stored one stays.")
       }
       if outcome == .unchanged {
+        removeApart()
         archives.discard(name)
         isEnded = true
         return Receipt(
@@ -196,6 +237,7 @@ package final class Upload {
     _ = state.set(client, for: ReceivedArchives.clientAttribute)
     try state.store(of: file, name: place.fileName, in: folder)
     try file.sync()
+    try replaceSpared()
     try archives.uploads.rename(name, to: place.fileName, in: folder)
     isEnded = true
     archives.withUsage { usage in

@@ -85,7 +85,9 @@ final class Delivery {
       control.wake()
     }
     while true {
-      if let result = promise.wait(atMost: 100_000_000) { return try result.get() }
+      let limit = max(1_000_000, min(100_000_000, control.timeUntilDeadline))
+      if let result = promise.wait(atMost: limit) { return try result.get() }
+      control.answerLateFlushes()
       // The destination is waited for all the same: two batches are never on their way at once.
       if control.isStopping { task.cancel() }
     }
@@ -169,7 +171,6 @@ final class Delivery {
         return (orders.isStopping, orders.isHurried, orders.isSuspended)
       }
       if isStopping { return false }
-      control.answerFlushes(false) { $0.deadline <= Clock.monotonic() }
       let now = Clock.monotonic()
       let isOver = !deadline.overflow && now >= deadline.partialValue
       if isHurried || isOver && !isSuspended { return true }

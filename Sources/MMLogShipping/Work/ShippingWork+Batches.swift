@@ -225,7 +225,11 @@ extension ShippingWork {
     if deletedNotes.isEmpty { return }
     let directory = try openDirectory()
     for (session, keys) in Dictionary(grouping: deletedNotes.keys, by: \.session) {
-      try takeIn(keys, of: session)
+      let given = state.cursor.sessions[session]?.next.archive ?? 0
+      let numbers = keys.map(\.number).filter { $0 >= given }
+      if let first = numbers.min(), let last = numbers.max() {
+        try takeIn(first...last, of: session)
+      }
     }
     let settled = deletedNotes.keys.filter { key in
       state.cursor.sessions[key.session].map { $0.next.archive > key.number } ?? false
@@ -234,22 +238,54 @@ extension ShippingWork {
     for key in settled { deletedNotes[key] = nil }
   }
 
-  private func takeIn(_ keys: [DeletedArchives.Key], of session: SessionID) throws(LogError) {
+  /// Ships a gap for each session whose last archives are gone without a note: somebody has removed
+  /// them.
+  func takeInRemoved() throws(LogError) {
+    for (id, session) in queue.sessions where session.unread.rows == 0 {
+      if mayNotSend { return }
+      if let gone = session.goneAtEnd { try takeIn(gone, of: id) }
+    }
+    // Of a session that had not ended, no file may be left at all. What cannot be read may be of it.
+    guard queue.unreadable.isEmpty else { return }
+    for (id, given) in state.cursor.sessions
+    where !given.isEnded && queue.sessions[id] == nil && !queue.filteredOut.contains(id) {
+      if mayNotSend { return }
+      try takeIn(given.next.archive...given.next.archive, of: id)
+    }
+  }
+
+  private var mayNotSend: Bool {
+    control.orders.withLock { $0.isStopping || $0.isSuspended }
+  }
+
+  /// Whether a session has a ring, in which more of it may be.
+  private func hasRing(_ session: SessionID) -> Bool {
+    if queue.sessionsWithRing.contains(session) { return true }
+    guard let rings = configuration.ringDirectory else { return false }
+    let names = (try? Directory.open(rings).names()) ?? []
+    return names.contains { FileNames.Ring(fileName: $0)?.session == session }
+  }
+
+  /// Ships the gap of archives that are gone and not before the cursor, if nothing of their session
+  /// follows them.
+  private func takeIn(_ gone: ClosedRange<UInt32>, of session: SessionID) throws(LogError) {
     let queued = queue.sessions[session]
     let from = state.cursor.sessions[session]
-    let numbers = keys.map(\.number).filter { $0 >= from?.next.archive ?? 0 }
-    guard let first = numbers.min(), let last = numbers.max() else { return }
     // What can be read still is read; what is followed by more is found when that is read.
-    if queued?.archives.contains(where: { $0.isReadable && $0.number >= first }) == true { return }
-    if queue.sessionsWithRing.contains(session) || queue.error(of: session) != nil { return }
-    let to = FormedBatch.Progress(next: .init(archive: last &+ 1), isEnded: true)
-    let note = deletedNotes[.init(session, last)]
+    let isFollowed = queued?.archives.contains {
+      $0.isReadable && $0.number >= gone.lowerBound
+    }
+    if isFollowed == true { return }
+    if hasRing(session) || queue.error(of: session) != nil { return }
+    let to = FormedBatch.Progress(next: .init(archive: gone.upperBound &+ 1), isEnded: true)
+    let note = deletedNotes[.init(session, gone.upperBound)]
     let identity = queued?.identity ?? SessionIdentity(unknown: session, note)
     var batch = FormedBatch(session: LogReader.Session(identity), from: from, to: to)
-    let range = Int(max(first, from?.next.archive ?? first))...Int(last)
-    if let gap = gap(of: range, in: session, at: from) { add(gap, to: &batch) }
-    _ = try deliver(batch, of: queued)
+    let numbers = Int(gone.lowerBound)...Int(gone.upperBound)
+    if let gap = gap(of: numbers, in: session, at: from) { add(gap, to: &batch) }
+    // Before it is delivered: then what is gone is forgotten with it.
     queued?.goOn(at: to)
+    _ = try deliver(batch, of: queued)
   }
 
   // MARK: - Sending

@@ -61,7 +61,7 @@ final class ShippingWork: @unchecked Sendable {
     while !control.isStopping {
       let seen = control.wakeupCount
       do throws(LogError) {
-        try pass()
+        try pass(since: seen)
         if lastFailure != nil { control.send(.started) }
         lastFailure = nil
         control.wait(since: seen, atMost: pause)
@@ -70,7 +70,6 @@ final class ShippingWork: @unchecked Sendable {
         close()
         control.wait(since: seen, atMost: Self.pauseAfterFailure)
       }
-      control.answerFlushes(false) { $0.deadline <= Clock.monotonic() }
     }
     close()
   }
@@ -82,7 +81,7 @@ final class ShippingWork: @unchecked Sendable {
     while !control.isStopping {
       let seen = control.wakeupCount
       do throws(LogError) {
-        try pass()
+        try pass(since: seen)
         if isWaitingForAnother { throw isAtWork }
         if unread.isEmpty, !control.orders.withLock({ $0.isSuspended }) {
           return .success(queue.unreadable.isEmpty)
@@ -118,10 +117,13 @@ final class ShippingWork: @unchecked Sendable {
 
   // MARK: - One pass
 
-  private func pass() throws(LogError) {
+  /// - Parameter seen: How many wakeups there were before it.
+  private func pass(since seen: UInt32) throws(LogError) {
     guard try open() else { return }
+    // What is flushed from now on waits for the next pass: this one may have archived before.
+    let flushes = control.orders.withLock { $0.flushes.map(\.number) }
     recoverRings()
-    askForArchiving()
+    let isArchived = askForArchiving(for: flushes)
     try scan()
     try readDeleted()
     if let session = state.batch?.session {
@@ -129,15 +131,16 @@ final class ShippingWork: @unchecked Sendable {
       try resend()
     }
     try takeInDeleted()
-    noteFlushes()
+    noteFlushes(isArchived ? flushes : [])
     while !control.isStopping, !control.orders.withLock({ $0.isSuspended }), let session = next() {
       if let wait = policyWait() {
-        control.wait(since: control.wakeupCount, atMost: wait)
+        control.wait(since: seen, atMost: wait)
         break
       }
       guard try ship(session) else { break }
       if Clock.monotonic() >= nextScan { break }
     }
+    try takeInRemoved()
     try endSessions()
     answerFlushes()
     noteStatistics()
@@ -318,32 +321,47 @@ final class ShippingWork: @unchecked Sendable {
     control.send(.recovered(sessions: sessions))
   }
 
-  private func askForArchiving() {
+  private static let archivingTimeout: Int64 = 2_000_000_000
+
+  /// Has what is in rings archived, if it is time for that or a flush is new.
+  ///
+  /// - Parameter flushes: Their numbers.
+  /// - Returns: Whether all is archived that was logged before.
+  private func askForArchiving(for flushes: [Int]) -> Bool {
     let now = Clock.monotonic()
-    let isFlushing = control.orders.withLock { orders in
-      orders.flushes.contains { flushing[$0.number] == nil }
-    }
+    let isFlushing = flushes.contains { flushing[$0] == nil }
     if let interval = configuration.archiveInterval, now >= nextArchiving {
       nextArchiving = now + UInt64(interval.nanoseconds)
     } else if !isFlushing {
-      return
+      return true
     }
-    if let archive = configuration.archive { return archive() }
+    if let archive = configuration.archive {
+      archive()
+      return true
+    }
     let rings = (try? LiveRing.all(in: configuration.ringDirectory ?? path) { _ in }) ?? []
     let requests = rings.compactMap { ring in (try? ring.ask(for: [])).map { (ring, $0) } }
     // A flush is of what was logged before it.
-    guard isFlushing else { return }
+    guard isFlushing else { return true }
+    var isArchived = requests.count == rings.count
     for (ring, number) in requests {
-      try? ring.waitForAnswer(to: number, within: 2_000_000_000)
+      do throws(LogError) {
+        let limit = min(Self.archivingTimeout, control.timeUntilDeadline)
+        try ring.waitForAnswer(to: number, within: limit)
+      } catch {
+        isArchived = false
+      }
     }
+    return isArchived
   }
 
   // MARK: - Flushing
 
-  private func noteFlushes() {
+  /// - Parameter archived: The flushes before which all is archived that they are of.
+  private func noteFlushes(_ archived: [Int]) {
     let numbers = control.orders.withLock { $0.flushes.map(\.number) }
     flushing = flushing.filter { numbers.contains($0.key) }
-    for number in numbers where flushing[number] == nil {
+    for number in archived where flushing[number] == nil {
       flushing[number] = queue.sessions.compactMapValues(\.end)
     }
   }
@@ -351,8 +369,9 @@ final class ShippingWork: @unchecked Sendable {
   private func answerFlushes() {
     let done = flushing.filter {
       $0.value.allSatisfy { session, target in
-        guard let given = state.cursor.sessions[session] else { return false }
-        return given.next >= target.next || queue.sessions[session]?.unread.rows == 0
+        let queued = queue.sessions[session]
+        if queued?.unread.rows ?? 0 == 0, queued?.goneAtEnd == nil { return true }
+        return state.cursor.sessions[session].map { $0.next >= target.next } ?? false
       }
     }
     if done.isEmpty { return }
@@ -366,7 +385,8 @@ final class ShippingWork: @unchecked Sendable {
   /// which have ended are shipped whole.
   private func endSessions() throws(LogError) {
     var isNews = false
-    for (id, session) in queue.sessions where session.unread.rows == 0 {
+    for (id, session) in queue.sessions
+    where session.unread.rows == 0 && session.goneAtEnd == nil {
       if session.hasEnded, state.batch == nil, state.cursor.sessions[id]?.isEnded != true,
         queue.error(of: id) == nil
       {

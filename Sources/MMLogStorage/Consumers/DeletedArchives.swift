@@ -53,12 +53,12 @@ package struct DeletedArchives: Sendable {
     }
   }
 
-  /// Notes that an archive is deleted, if a consumer has not acknowledged it. The directory is
-  /// locked.
+  /// Notes that an archive is deleted, if a consumer has not acknowledged it; also one without
+  /// records, which may say that its session has ended. The directory is locked.
   static func note(
     _ archive: ArchiveInfo, _ unsent: UnsentArchives, in directory: borrowing Directory
   ) throws(SystemError) {
-    guard let contents = archive.contents, contents.count > 0 else { return }
+    guard let contents = archive.contents else { return }
     let consumers = unsent.consumers(lacking: archive.session, archive.number)
     if consumers.isEmpty { return }
     var all = try DeletedArchives(in: directory)

@@ -190,7 +190,10 @@ private struct Send {
 
   private func writeMetrics(_ routes: [AnyRoute]) {
     guard let path = arguments.value(of: .metrics) else { return }
-    let text = routes.map(\.prometheusText).joined()
+    let text = Shipper.Statistics.prometheusText(
+      of: routes.compactMap { route in
+        route.statistics.map { (consumer: route.name, statistics: $0) }
+      })
     let (parent, name) = path.splitAtLastSlash
     do throws(SystemError) {
       let directory = try Directory.open(parent)

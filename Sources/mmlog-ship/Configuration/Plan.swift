@@ -21,6 +21,7 @@ struct Plan {
         throw UsageError("--config has destinations of its own; leave --to, --set and --as away")
       }
       try add(ConfigurationFile(path: path), only: arguments.operands)
+      try checkNames()
       try checkArchiveTargets()
       return
     }
@@ -30,7 +31,24 @@ struct Plan {
         Route(directory: $0, rings: arguments.value(of: .ringDirectory), target: target)
       }
     }
-    do throws(SettingError) { try checkArchiveTargets() } catch { throw UsageError("\(error)") }
+    do throws(SettingError) {
+      try checkNames()
+      try checkArchiveTargets()
+    } catch {
+      throw UsageError("\(error)")
+    }
+  }
+
+  /// A cursor has the name of its destination: of two with one name, each would pass over what the
+  /// other was sent.
+  private func checkNames() throws(SettingError) {
+    var seen: Set<[String]> = []
+    for route in routes where !seen.insert([route.directory, route.target.name]).inserted {
+      throw SettingError(
+        "'\(route.directory)' is sent twice to a destination '\(route.target.name)', whose name "
+          + "its cursor has: name each directory and destination once, and use --config to give "
+          + "names to destinations of one host")
+    }
   }
 
   /// An archive is marked as uploaded once, for whatever destination has it: of two, each would get

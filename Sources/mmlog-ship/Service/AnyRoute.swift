@@ -65,7 +65,12 @@ struct AnyRoute: Sendable {
       case .archives(let shipper, _):
         _ = try await shipper.shipAll()
         // Also who was killed within an upload has a lease, for a while.
-        let leases = try shipper.waiting().compactMap(\.state.lease)
+        let waiting = try shipper.waiting()
+        let leases = waiting.compactMap(\.state.lease)
+        if Task.isCancelled, waiting.count > (isShared ? leases.count : 0) {
+          Command.complain("\(name): \(waiting.count) archives are left, and are sent next time")
+          return false
+        }
         guard !isShared, let lease = leases.first else { return true }
         Command.complain(
           "\(name): \(leases.count) archives are leased to others, the first to '\(lease.owner)' "
@@ -150,8 +155,6 @@ struct AnyRoute: Sendable {
   var statistics: Shipper.Statistics? {
     if case .records(let shipper) = kind { shipper.statistics } else { nil }
   }
-
-  var prometheusText: String { statistics?.prometheusText(consumer: name) ?? "" }
 }
 
 extension Shipper.Event {
