@@ -52,7 +52,8 @@ func send(order number: Int) async {
 }
 
 for number in 1...20 { await send(order: number) }
-// Sooner than the drainer would do it by itself: what belongs to exchanges that ended well is erased.
+// Sooner than the drainer would do it by itself: what belongs to exchanges that ended well is
+// erased.
 try store.flush(.archive)
 print("ready")
 fflush(nil)

@@ -2,8 +2,8 @@
 
 import PackageDescription
 
-// A package of its own, because it needs Vapor. Its folder cannot be called Vapor: SwiftPM would take
-// it for that package.
+// A package of its own, because it needs Vapor. Its folder cannot be called Vapor: SwiftPM would
+// take it for that package.
 let package = Package(
   name: "mmlog-vapor-example",
   dependencies: [

@@ -220,7 +220,8 @@ public final class LogStore: Sendable {
   /// keep up.
   public var missedEvents: Int { core.events.missedCount }
 
-  /// Waits until the observer has had all events, unless it is who calls. For a store that is closed.
+  /// Waits until the observer has had all events, unless it is who calls. For a store that is
+  /// closed.
   package func waitForObserver() { core.events.waitForObserver() }
 
   /// Who is notified of events.

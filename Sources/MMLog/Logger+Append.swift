@@ -39,9 +39,9 @@ extension Logger {
   ///   - line: The line; leave the default.
   ///   - column: The column; leave the default.
   /// - Returns: Whether it was kept. False: the level is off; or a rate limit of the label
-  ///   (``LogStore/setRateLimit(_:for:)``) has suppressed the record, which is no loss; or the record
-  ///   is counted in ``LogStore/losses``, because the ring is full, the store is closed, a value is
-  ///   longer than 16 MiB or all together than 17 MiB, or there is no memory for it.
+  ///   (``LogStore/setRateLimit(_:for:)``) has suppressed the record, which is no loss; or the
+  ///   record is counted in ``LogStore/losses``, because the ring is full, the store is closed, a
+  ///   value is longer than 16 MiB or all together than 17 MiB, or there is no memory for it.
   /// - Complexity: O(bytes of the record).
   public func append(
     level: Level, _ message: @autoclosure () -> LogLiteral,

@@ -142,8 +142,8 @@ extension Logger {
     log(level, message, counted, file, function, line, column)
   }
 
-  /// Whether a statement that is enabled would be recorded: while single statements of its label are
-  /// turned on, all of them are enabled. Counts nothing.
+  /// Whether a statement that is enabled would be recorded: while single statements of its label
+  /// are turned on, all of them are enabled. Counts nothing.
   @usableFromInline @inline(never)
   func isRecorded(_ level: Level, at place: StatementPlace) -> Bool {
     let label = shared

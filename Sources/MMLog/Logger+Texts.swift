@@ -216,8 +216,8 @@ extension RecordCursor {
 }
 
 extension SiteHash {
-  /// Mixes a text in: by its address only if it is a literal. Others' address may be that of another
-  /// text tomorrow.
+  /// Mixes a text in: by its address only if it is a literal. Others' address may be that of
+  /// another text tomorrow.
   @inline(__always)
   fileprivate mutating func mix(_ text: String) {
     let words = TextWords(text).constant ?? (Self.hash(of: text), 0)

@@ -78,8 +78,8 @@ public struct Logger: @unchecked Sendable {
     return word & MMLOG_OVERRIDDEN != 0 ? Self.level(of: word) : own
   }
 
-  /// Whether a record of this level may be made. True of all levels while somebody outside has turned
-  /// on a single statement (`mmlogctl enable`): only its log call knows which it is.
+  /// Whether a record of this level may be made. True of all levels while somebody outside has
+  /// turned on a single statement (`mmlogctl enable`): only its log call knows which it is.
   @inlinable @inline(__always)
   public func isEnabled(_ level: Level) -> Bool { Self.isEnabled(level, shared) }
 
@@ -90,8 +90,8 @@ public struct Logger: @unchecked Sendable {
 
   @inlinable @inline(__always)
   static func isEnabled(_ level: Level, _ label: UnsafeMutablePointer<mmlog_label>) -> Bool {
-    // The first is known where the level is. Whoever sees a level that lets all pass sees the gate, too,
-    // that was stored before it and no writer has: see `control` in mmlog_switches.c.
+    // The first is known where the level is. Whoever sees a level that lets all pass sees the gate,
+    // too, that was stored before it and no writer has: see `control` in mmlog_switches.c.
     level < .off && UInt32(level.rawValue) >= mmlog_load_acquire_u32(&label.pointee.level)
   }
 }

@@ -1,5 +1,5 @@
-/// The parts of a file of [age](https://age-encryption.org/v1) whose content is short. Recipients of
-/// other types than X25519 are passed over.
+/// The parts of a file of [age](https://age-encryption.org/v1) whose content is short. Recipients
+/// of other types than X25519 are passed over.
 struct AgeFile {
   struct Stanza {
     /// The public key that was made for this recipient.

@@ -78,8 +78,8 @@ extension Cryptography {
     static let shared = Algorithms()
 
     init?() {
-      // Its exit handler would only free what the system frees, too, and end the drainer's work. The
-      // program may have set it already, before it came here, or set it yet.
+      // Its exit handler would only free what the system frees, too, and end the drainer's work.
+      // The program may have set it already, before it came here, or set it yet.
       guard OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil) == 1,
         OPENSSL_atexit({ LibraryUses.endAll() }) == 1,
         let cipher = EVP_CIPHER_fetch(nil, "ChaCha20-Poly1305", nil),
@@ -326,7 +326,8 @@ extension Cryptography {
 
     /// The secret that the owners of a secret and of a public key have in common: X25519.
     ///
-    /// - Throws: ``CryptoError/malformed(_:)`` for a public key that gives everybody the same secret.
+    /// - Throws: ``CryptoError/malformed(_:)`` for a public key that gives everybody the same
+    ///   secret.
     package static func sharedSecret(
       of key: SecretKey, with publicKey: [UInt8]
     ) throws(CryptoError) -> SecretKey {

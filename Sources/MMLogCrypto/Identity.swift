@@ -23,8 +23,8 @@ package struct Identity: Sendable {
     recipient = Recipient(publicKey: try Cryptography.publicKey(of: key))
   }
 
-  /// Reads a file's text: one identity a line; empty lines, and such that begin with `#`, are passed
-  /// over.
+  /// Reads a file's text: one identity a line; empty lines, and such that begin with `#`, are
+  /// passed over.
   package static func all(in text: String) throws(CryptoError) -> [Identity] {
     var identities: [Identity] = []
     let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)

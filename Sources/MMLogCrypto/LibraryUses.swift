@@ -1,16 +1,16 @@
 import MMLogSystem
 import Synchronization
 
-/// How many threads are using libcrypto. Its exit handler frees what it works with, also what threads
-/// are using, and they would die of that: so it waits for them, and nobody begins anew.
+/// How many threads are using libcrypto. Its exit handler frees what it works with, also what
+/// threads are using, and they would die of that: so it waits for them, and nobody begins anew.
 enum LibraryUses {
-  /// Bits 0–30 are how many there are, bit 31 is set from the exit handler on, and bits 32–63 are the
-  /// process: a child of fork has none of its parent's threads. One word, so that it needs no lock,
-  /// which the child might find locked.
+  /// Bits 0–30 are how many there are, bit 31 is set from the exit handler on, and bits 32–63 are
+  /// the process: a child of fork has none of its parent's threads. One word, so that it needs no
+  /// lock, which the child might find locked.
   private static let state = Atomic<UInt64>(0)
   private static let ended: UInt64 = 1 << 31
-  /// How long the exit handler waits at most, in milliseconds. A signal handler may exit the process
-  /// on a thread that it has interrupted in such a use.
+  /// How long the exit handler waits at most, in milliseconds. A signal handler may exit the
+  /// process on a thread that it has interrupted in such a use.
   private static let longestWait = 5000
 
   /// - Returns: False from the exit handler on.

@@ -44,7 +44,8 @@ package final class ValueSealer: @unchecked Sendable {
   private let head: [UInt8]
   private let uses = Atomic<UInt64>(0)
 
-  /// Nonces are random. So many of them are all different for certain enough (NIST SP 800-38D, 8.3).
+  /// Nonces are random. So many of them are all different for certain enough (NIST SP 800-38D,
+  /// 8.3).
   private static let mostUses = 1 << 28 as UInt64
   private static let current = LockedValue<ValueSealer?>(nil)
 

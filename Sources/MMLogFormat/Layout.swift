@@ -4,14 +4,12 @@ import CMMLogCore
 // that C declares, because handlers of signals write them. Offsets are chained as previous + size,
 // and a test pins them to literals. `docs/FORMAT.md` says the same in prose; change both together.
 //
-//   ring     [ header 512 | area table 512 ] [ areas ] [ dictionary ] [ segment uses ] [ segment ] …
-//   areas    [ session state | clock pairs | switch counts ] [ ledger ] [ control page ] [ report of a crash ]
-//            [ state slot 64 ] [ state slot 64 ] …
-//   segment  [ header 128 ] [ record ] [ record ] … zeros
-//   record   [ length kind checksum ] [ ticks ] [ site label level flags ] [ arguments ] [ metadata ]
-//            [ span ] [ context ]
-//   archive  [ header 512 ] [ frame ] [ frame ] … [ dictionary ] [ index ] [ trailer 80 ]
-//   frame    [ header 160 | ranges 40 each ] [ payload ] padding to 8
+//   ring     [ header 512 | area table 512 ] [ areas ] [ dictionary ] [ segment uses ] [ segment ]
+//   … areas    [ session state | clock pairs | switch counts ] [ ledger ] [ control page ] [ report
+//   of a crash ] [ state slot 64 ] [ state slot 64 ] … segment  [ header 128 ] [ record ] [ record
+//   ] … zeros record   [ length kind checksum ] [ ticks ] [ site label level flags ] [ arguments ]
+//   [ metadata ] [ span ] [ context ] archive  [ header 512 ] [ frame ] [ frame ] … [ dictionary ]
+//   [ index ] [ trailer 80 ] frame    [ header 160 | ranges 40 each ] [ payload ] padding to 8
 
 /// The unit of everything that is mapped: 8 bytes, little-endian.
 @inlinable public var wordSize: Int { 8 }
@@ -199,8 +197,8 @@ package enum ControlLayout {
   /// How many statements may be turned on at a time: a request has no room for more.
   package static let switchCount = 16
 
-  /// A request for levels, in one of the slots. In a rule's second word, behind the level: whether it
-  /// is about a statement, and that one's line. In such a rule's last word: its limit, and the
+  /// A request for levels, in one of the slots. In a rule's second word, behind the level: whether
+  /// it is about a statement, and that one's line. In such a rule's last word: its limit, and the
   /// ordinal of the request that it came with.
   package static let requestOrdinal = 0
   package static let requestChecksum = requestOrdinal + 4
@@ -213,7 +211,8 @@ package enum ControlLayout {
   package static let ruleOrdinalShift: UInt64 = 32
 }
 
-/// A state slot, in the area of a ring that has them: a named place for a value that is overwritten.
+/// A state slot, in the area of a ring that has them: a named place for a value that is
+/// overwritten.
 package enum StateSlotLayout {
   /// A ``ValueType``; 0: the slot is free.
   package static let type = 0
@@ -369,9 +368,9 @@ public struct RecordFlags: OptionSet, Sendable {
   @inlinable package static var context: Self { Self(rawValue: 64) }
 }
 
-/// The words of a record that begins or ends a span. Two where it begins: its number, and the number
-/// of what it is a part of. Three where it ends: its number, the ticks at which it began, and the
-/// call site at which it began.
+/// The words of a record that begins or ends a span. Two where it begins: its number, and the
+/// number of what it is a part of. Three where it ends: its number, the ticks at which it began,
+/// and the call site at which it began.
 public enum SpanLayout {
   /// Set in the first word where the span ends.
   @inlinable public static var endBit: UInt64 { 1 << 63 }

@@ -12,10 +12,11 @@
   /// router.add(middleware: HTTPLogRouterMiddleware(http))
   /// ```
   ///
-  /// What the route's handler logs, by any logger of mmlog or of swift-log, belongs to the exchange's
-  /// span. An exchange ends when its response's body has been written. An error that Hummingbird
-  /// answers with a status of its own ends it with that status, any other one is its failure. Bodies
-  /// are recorded while they pass by: they are never collected, and a stream stays a stream.
+  /// What the route's handler logs, by any logger of mmlog or of swift-log, belongs to the
+  /// exchange's span. An exchange ends when its response's body has been written. An error that
+  /// Hummingbird answers with a status of its own ends it with that status, any other one is its
+  /// failure. Bodies are recorded while they pass by: they are never collected, and a stream stays
+  /// a stream.
   ///
   /// Add it before other middlewares: it records what those behind it make of a request.
   public struct HTTPLogRouterMiddleware<Context: RequestContext>: RouterMiddleware {

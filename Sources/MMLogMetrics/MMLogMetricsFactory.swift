@@ -10,10 +10,10 @@
   /// Counter(label: "orders.accepted").increment()
   /// ```
   ///
-  /// - **A counter, a meter or a gauge** is a state slot of the store (`LogStore.slot(_:of:)`), named
-  ///   by its label and dimensions, as in `orders{shop=12}`. `mmlogctl status` shows its value while
-  ///   the process runs, and `mmlog-decode crash` what it was when the process died. A store has 128
-  ///   slots, whose names have 48 bytes at most; what has no place goes nowhere, and
+  /// - **A counter, a meter or a gauge** is a state slot of the store (`LogStore.slot(_:of:)`),
+  ///   named by its label and dimensions, as in `orders{shop=12}`. `mmlogctl status` shows its
+  ///   value while the process runs, and `mmlog-decode crash` what it was when the process died. A
+  ///   store has 128 slots, whose names have 48 bytes at most; what has no place goes nowhere, and
   ///   `LogStore.events` says so.
   /// - **A value of a recorder or of a timer** is a record, with the fields `metric`, `value` or
   ///   `duration_ns`, and its dimensions: `mmlog-decode top --by metric` and the like count them.
@@ -24,8 +24,8 @@
     private let store: LogStore
     private let log: Logger
     private let level: Logger.Level
-    // Who asks for a metric again is given the same one. One without a place is not remembered: names
-    // may be anybody's, and there is no end of them.
+    // Who asks for a metric again is given the same one. One without a place is not remembered:
+    // names may be anybody's, and there is no end of them.
     private let counters = Mutex<[String: Count]>([:])
     private let gauges = Mutex<[String: Gauge]>([:])
 

@@ -12,8 +12,8 @@
   /// ```
   ///
   /// An exchange ends when its response's body has been read, or was dropped. Bodies are recorded
-  /// while they pass by: they are never collected, and a stream stays a stream. The operation's id is what an exchange is
-  /// for: `HTTPLog.Elements.taskDescription`.
+  /// while they pass by: they are never collected, and a stream stays a stream. The operation's id
+  /// is what an exchange is for: `HTTPLog.Elements.taskDescription`.
   public struct HTTPLogMiddleware: ClientMiddleware, ServerMiddleware {
     private let log: HTTPLog
 

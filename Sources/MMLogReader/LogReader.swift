@@ -78,8 +78,8 @@ public final class LogReader: Sequence, IteratorProtocol {
     self.init(LogFiles(paths.map(LogReader.Input.path)), filter: filter, after: cursor)
   }
 
-  /// The position behind what ``next()`` and ``nextChunk()`` have given, for the next reader. It moves only in a reader
-  /// that began at a cursor.
+  /// The position behind what ``next()`` and ``nextChunk()`` have given, for the next reader. It
+  /// moves only in a reader that began at a cursor.
   ///
   /// - Complexity: O(sessions).
   public var cursor: LogReader.Cursor {

@@ -29,8 +29,8 @@
     /// Waits until the group shuts down, or is canceled, and closes the store: moves all records to
     /// archives, makes these safe from a power cut, and removes the ring. Called by the group.
     ///
-    /// - Throws: `LogError` if the archive cannot be written. What is not in it is left in the ring,
-    ///   and recovered at the next start.
+    /// - Throws: `LogError` if the archive cannot be written. What is not in it is left in the
+    ///   ring, and recovered at the next start.
     public func run() async throws {
       // Throws if it is canceled, which is no less an end.
       try? await gracefulShutdown()

@@ -6,9 +6,9 @@ import MMLogSystem
 /// Ships the sealed archives of a directory as they are: those of crashed sessions first, then the
 /// oldest.
 ///
-/// An archive that is shipped is marked as uploaded, with the destination's receipt, and is then the
-/// first to be deleted when a limit asks for it. Shippers on any machines may share a directory:
-/// each archive is leased to one of them.
+/// An archive that is shipped is marked as uploaded, with the destination's receipt, and is then
+/// the first to be deleted when a limit asks for it. Shippers on any machines may share a
+/// directory: each archive is leased to one of them.
 ///
 /// Any thread.
 public final class ArchiveShipper: Sendable {
@@ -104,11 +104,12 @@ public final class ArchiveShipper: Sendable {
     }
   }
 
-  /// Ships all archives that are sealed now, and returns when each is shipped, refused, or leased to
-  /// another. Not beside ``start()``.
+  /// Ships all archives that are sealed now, and returns when each is shipped, refused, or leased
+  /// to another. Not beside ``start()``.
   ///
   /// - Returns: How many were shipped.
-  /// - Throws: What keeps the directory from being read; or an archive, after all others are shipped.
+  /// - Throws: What keeps the directory from being read; or an archive, after all others are
+  ///   shipped.
   public func shipAll() async throws(LogError) -> Int {
     let result: Result<Int, LogError> = await withTaskCancellationHandler {
       await withCheckedContinuation { answer in

@@ -33,8 +33,8 @@ extension Shipper {
     /// When to try again what failed. Default: for ever, with growing pauses.
     public var retry = RetryRule.forever()
 
-    /// How long to wait after ``DeliveryError/blocked(_:)`` until it is tried again: from 10 ms to a
-    /// day. Default a minute.
+    /// How long to wait after ``DeliveryError/blocked(_:)`` until it is tried again: from 10 ms to
+    /// a day. Default a minute.
     public var blockedPause = Duration.seconds(60)
 
     /// How many records are shipped in a second at most, on average over some seconds. Nil, the
@@ -57,8 +57,8 @@ extension Shipper {
     public var archiveInterval: Duration?
 
     /// Has the store archive what is in its ring, in place of asking its process by way of its
-    /// ring: such as `{ try? store.flush(.archive) }` for a store of the same process. Called by the
-    /// shipper's thread, as often as ``archiveInterval`` says.
+    /// ring: such as `{ try? store.flush(.archive) }` for a store of the same process. Called by
+    /// the shipper's thread, as often as ``archiveInterval`` says.
     public var archive: (@Sendable () -> Void)?
 
     /// Whether the rings of dead processes are recovered, so that their last records are shipped

@@ -23,9 +23,9 @@ import MMLogSystem
 /// Nothing is done on a thread that logs.
 ///
 /// **Promise.** The cursor moves when the destination has returned, and never before. Before a
-/// batch is sent for the first time, what is in it is noted on the disk, so that after a crash, also
-/// of the machine, the same records are sent again under the same id. `docs/SHIPPING.md` has the
-/// whole of it.
+/// batch is sent for the first time, what is in it is noted on the disk, so that after a crash,
+/// also of the machine, the same records are sent again under the same id. `docs/SHIPPING.md` has
+/// the whole of it.
 ///
 /// Any thread.
 public final class Shipper: Sendable {
@@ -92,8 +92,8 @@ public final class Shipper: Sendable {
   ///
   /// - Returns: Whether everything is acknowledged; false: the task was canceled, or ``cancel()``
   ///   was called, or an archive cannot be read, see ``Event/failed(error:)``.
-  /// - Throws: What keeps it from working, such as a directory that is not there, or another shipper
-  ///   for the same consumer.
+  /// - Throws: What keeps it from working, such as a directory that is not there, or another
+  ///   shipper for the same consumer.
   public func shipAll() async throws(LogError) -> Bool { try await run { $0.runOnce() } }
 
   /// Sends again what was put aside since the receiver had refused it, and returns when that is
@@ -145,8 +145,8 @@ public final class Shipper: Sendable {
     await control.flush(within: limit)
   }
 
-  /// Ends the thread, and waits for it. The task of a destination that sends is canceled, and waited
-  /// for; its batch is sent again by the next shipper. It does not begin again.
+  /// Ends the thread, and waits for it. The task of a destination that sends is canceled, and
+  /// waited for; its batch is sent again by the next shipper. It does not begin again.
   public func stop() async {
     cancel()
     if thread.withLock({ $0 != nil }) { await ending.wait() }

@@ -5,7 +5,8 @@
 package enum TestPoint: UInt8, CaseIterable, Sendable {
   // A ring is made, and its drainer is started.
   case ringCreated, ringLocked, ringMapped, ringHeaderWritten, ringNamed, sessionStarted
-  // A thread that has not logged before looks at what one has left that ended, and has taken a block.
+  // A thread that has not logged before looks at what one has left that ended, and has taken a
+  // block.
   case blockReusing, blockTaken
 
   // A segment is taken, written, sealed.

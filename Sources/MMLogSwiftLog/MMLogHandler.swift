@@ -23,10 +23,9 @@
   /// `LogStore.close()` they are dropped and counted. Loggers that were made before the
   /// bootstrap keep the handler that swift-log gave them, which prints.
   ///
-  /// A call neither locks nor enters the kernel, and allocates nothing itself. swift-log's message is
-  /// a `String`, which is made before, and texts of other types in the metadata are made during the
-  /// call. To record typed arguments, use
-  /// ``/MMLog/LogStore``'s own loggers.
+  /// A call neither locks nor enters the kernel, and allocates nothing itself. swift-log's message
+  /// is a `String`, which is made before, and texts of other types in the metadata are made during
+  /// the call. To record typed arguments, use ``/MMLog/LogStore``'s own loggers.
   public struct MMLogHandler: LogHandler {
     private let logger: MMLog.Logger
     private var ownLevel: Logging.Logger.Level?
@@ -47,8 +46,8 @@
     /// Whether the source that a call gives, as in `logger.info("…", source: "Matching")`, is
     /// recorded as `source`. Default: it is.
     ///
-    /// It takes some 30 ns to find out whether a call gives one, which swift-log does not say. Where
-    /// no call does, `false` saves that.
+    /// It takes some 30 ns to find out whether a call gives one, which swift-log does not say.
+    /// Where no call does, `false` saves that.
     public var recordsSource = true
 
     /// Makes a handler for one label.

@@ -28,8 +28,8 @@ import MMLogSystem
 /// `FIELD_` stands before one that begins with a digit or `_`, or that is a name of the table.
 ///
 /// Entries that are too large for a datagram go as a sealed file in memory: memfd_create(2). A
-/// journal that is not there is tried again, see ``LogTap``; it is waited for for a second at a time.
-/// The protocol: https://systemd.io/JOURNAL_NATIVE_PROTOCOL
+/// journal that is not there is tried again, see ``LogTap``; it is waited for for a second at a
+/// time. The protocol: https://systemd.io/JOURNAL_NATIVE_PROTOCOL
 public struct Journal: LogTap.Output {
   private let identifier: String?
   /// The store whose records were written last.

@@ -15,13 +15,13 @@ import MMLogFormat
 /// ]
 /// ```
 ///
-/// No log call does anything for a tap: it is given what was moved to the archive, so within about a
-/// second, or not before the archive can be written. Records of a thread come in their order.
+/// No log call does anything for a tap: it is given what was moved to the archive, so within about
+/// a second, or not before the archive can be written. Records of a thread come in their order.
 ///
-/// A tap keeps nobody waiting, neither a log call nor the archive: records wait for it in memory, up
-/// to ``capacity``. What finds no room there the tap does not get, and what its output cannot write,
-/// it tries again ten times in some seconds. How many records were missed is said where they are
-/// missing, by ``/MMLog/LogStore/Event/tapFailed(tap:error:)`` and
+/// A tap keeps nobody waiting, neither a log call nor the archive: records wait for it in memory,
+/// up to ``capacity``. What finds no room there the tap does not get, and what its output cannot
+/// write, it tries again ten times in some seconds. How many records were missed is said where they
+/// are missing, by ``/MMLog/LogStore/Event/tapFailed(tap:error:)`` and
 /// ``/MMLog/LogStore/Event/tapResumed(tap:missed:)``, and by
 /// ``/MMLog/LogStore/Statistics/missedByTaps``. The log has them in any case. A store's closing
 /// waits for a second for what is still to be written.

@@ -16,8 +16,9 @@ import MMLogSystem
 /// data. What could move a terminal's cursor or end the line is escaped in the message.
 ///
 /// A datagram that is too large is sent with a message that is cut, to 8 KiB and then to 1 KiB. A
-/// stream that breaks is connected anew, and the message that could not be sent whole is sent again;
-/// what the other end had not read is lost, which syslog's protocol does not let a sender see.
+/// stream that breaks is connected anew, and the message that could not be sent whole is sent
+/// again; what the other end had not read is lost, which syslog's protocol does not let a sender
+/// see.
 public struct Syslog: LogTap.Output {
   /// Where messages go to.
   public enum Address: Sendable {

@@ -73,8 +73,8 @@
       context[SpanPlace.Key.self] = SpanPlace(span: nil, trace: trace, log: nil)
     }
 
-    /// Hands the trace on in the header `traceparent`, if a span of it is known: a header without one
-    /// is not valid.
+    /// Hands the trace on in the header `traceparent`, if a span of it is known: a header without
+    /// one is not valid.
     public func inject<Carrier, Inject: Injector>(
       _ context: ServiceContext, into carrier: inout Carrier, using injector: Inject
     ) where Inject.Carrier == Carrier {

@@ -3,8 +3,8 @@ import MMLogFormat
 package import MMLogReader
 
 extension LaneContext {
-  /// Whether a record has these fields, behind those of its statement, this trace, and the fields of
-  /// its session.
+  /// Whether a record has these fields, behind those of its statement, this trace, and the fields
+  /// of its session.
   package func isThat(of record: LogReader.Record) -> Bool {
     let found = record.fields.drop { !Self.isName($0.name) }
     return record.trace == trace && Self.areThere(of: record.session)

@@ -6,8 +6,8 @@ import MMLogStorage
 import MMLogSystem
 import TestSupport
 
-/// Inspects whether encrypted archives have anything in clear, and whether what was known of chained
-/// ones still holds.
+/// Inspects whether encrypted archives have anything in clear, and whether what was known of
+/// chained ones still holds.
 struct SealCheck {
   private(set) var problems: [String] = []
   /// What is known of chained archives now, and was known before.
@@ -75,7 +75,8 @@ struct SealCheck {
     }
   }
 
-  /// - Parameter areDeleted: Whether archives may be gone, since limits or others have deleted them.
+  /// - Parameter areDeleted: Whether archives may be gone, since limits or others have deleted
+  ///   them.
   private mutating func checkChains(_ files: LogFiles, isRecovered: Bool, areDeleted: Bool) {
     do throws(LogError) {
       // That of an archive that goes on is known at several times.

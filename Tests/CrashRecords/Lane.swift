@@ -58,8 +58,8 @@ package struct Lane: Sendable {
     return beginsSpan(sequence - 1) ? .ends : nil
   }
 
-  /// Whether a record is a flight record in a span, which the record before begins and the one behind
-  /// it ends.
+  /// Whether a record is a flight record in a span, which the record before begins and the one
+  /// behind it ends.
   package func isInSpan(_ sequence: Int) -> Bool { spansDecide && sequence % 4 == 2 }
 
   /// Whether the span fails that a record is in, or ends.

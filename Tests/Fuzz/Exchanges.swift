@@ -53,8 +53,8 @@ nonisolated(unsafe) private let exchanges: FuzzedExchanges = {
   do { return try FuzzedExchanges() } catch { fatalError("\(error)") }
 }()
 
-/// Puts a secret behind an encoded name into each place of an exchange that is redacted, with made-up
-/// bytes before and behind it, and in pieces. It must not come to the ring.
+/// Puts a secret behind an encoded name into each place of an exchange that is redacted, with
+/// made-up bytes before and behind it, and in pieces. It must not come to the ring.
 func logExchange(_ bytes: UnsafeRawBufferPointer) {
   guard bytes.count > 4 else { return }
   let noise = bytes.dropFirst(4).prefix { $0 != 0 }
@@ -93,8 +93,8 @@ private func redact(_ pairs: String, _ json: String) {
   for text in texts { precondition(!hasSecret(text), "a secret comes out: \(text)") }
 }
 
-/// Whether the secret's bytes stand in a text, also before a mark that makes another character of the
-/// last one.
+/// Whether the secret's bytes stand in a text, also before a mark that makes another character of
+/// the last one.
 private func hasSecret(_ text: String) -> Bool { text.utf8.contains(secret.utf8) }
 
 private func send(_ body: String, cut: UInt8, in exchange: HTTPLog.Exchange, _ type: String) {

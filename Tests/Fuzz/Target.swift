@@ -57,8 +57,8 @@ enum Target: String, CaseIterable {
   case keys
   /// The text of a consumer's state.
   case consumer
-  /// Four bytes that choose how a secret is encoded and where it is cut, what stands before it, a zero,
-  /// and what stands behind it in an HTTP exchange.
+  /// Four bytes that choose how a secret is encoded and where it is cut, what stands before it, a
+  /// zero, and what stands behind it in an HTTP exchange.
   case http
 
   /// libFuzzer's callback has no place for it; it is set before that begins, and there is one

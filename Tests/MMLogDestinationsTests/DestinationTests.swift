@@ -137,7 +137,8 @@ import Testing
 
   @Test("what a receiver of OTLP refuses of a request is counted with its reason")
   func partialSuccess() async throws {
-    // ExportLogsServiceResponse { partial_success { rejected_log_records: 300, error_message: "old" } }
+    // ExportLogsServiceResponse { partial_success { rejected_log_records: 300, error_message: "old"
+    // } }
     let inner: [UInt8] = [0x08, 0xAC, 0x02, 0x12, 3] + Array("old".utf8)
     let partial = Data([0x0A, UInt8(inner.count)] + inner)
     let bodies = [partial, partial.prefix(4), Data([0xFF, 0xFF, 0xFF]), Data("{}".utf8), Data()]

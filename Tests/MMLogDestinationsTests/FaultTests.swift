@@ -229,7 +229,8 @@ import Testing
 
 /// The ids of records in requests of OTLP.
 enum OTLPIDs {
-  /// An attribute is its name, the field and length of a value, and the field and length of its text.
+  /// An attribute is its name, the field and length of a value, and the field and length of its
+  /// text.
   static func all(in body: Data) -> [String] {
     let name = Data("log.record.uid".utf8)
     var (ids, rest) = ([String](), body[...])

@@ -74,7 +74,8 @@ import Testing
 
   @Test("spans that are refused are found by halving, and logs are sent once")
   func refusedSpans() async throws {
-    // Logs; all spans, those of the first two records have none; both of the others, one, the other.
+    // Logs; all spans, those of the first two records have none; both of the others, one, the
+    // other.
     let answers = [200, 400, 400, 413, 200].map { PlannedAnswer(status: $0) }
     let server = try TestReceiver(answers)
     let answer = try await OTLPDestination(url: server.url).send(twoSpans().batch)

@@ -90,8 +90,8 @@ enum Program {
 /// A port of loopback that nobody had a moment ago, for programs that cannot say which they took.
 func unusedPort() throws -> UInt16 { try HeldPort().number }
 
-/// A port of loopback that nobody else gets for as long as this is there, but whoever asks for it by
-/// number to listen there.
+/// A port of loopback that nobody else gets for as long as this is there, but whoever asks for it
+/// by number to listen there.
 final class HeldPort {
   let number: UInt16
   private let descriptor: CInt

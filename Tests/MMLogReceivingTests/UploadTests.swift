@@ -164,8 +164,8 @@ import Testing
     #expect(sending.files == ["orders/tokyo/\(name)"])
   }
 
-  /// Opens a directory that was open before: a child of `fork()` in another test may have its lock for
-  /// a moment longer.
+  /// Opens a directory that was open before: a child of `fork()` in another test may have its lock
+  /// for a moment longer.
   private func opened(_ path: String, _ limits: ReceiverLimits) throws -> ReceivedArchives {
     for _ in 0..<1000 {
       if let archives = try? ReceivedArchives(at: path, limits) { return archives }

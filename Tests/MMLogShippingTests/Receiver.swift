@@ -136,8 +136,8 @@ func records(_ numbers: ClosedRange<Int>) -> [String] { numbers.map { "record \(
 
 /// Waits until something is so.
 ///
-/// What ends a wait is the number of looks and no clock: where other tests keep all threads of the pool for minutes, the
-/// shipper has no more turns than this function.
+/// What ends a wait is the number of looks and no clock: where other tests keep all threads of the
+/// pool for minutes, the shipper has no more turns than this function.
 func wait(until isSo: () throws -> Bool) async throws {
   for _ in 0..<60_000 {
     if try isSo() { return }

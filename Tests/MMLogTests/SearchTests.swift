@@ -92,7 +92,8 @@ import TestSupport
     #expect(found == ["a facade of 150", "tail"])
   }
 
-  /// Hexadecimal numbers are taken out of strings, so that a frame's text does not have their letters.
+  /// Hexadecimal numbers are taken out of strings, so that a frame's text does not have their
+  /// letters.
   @Test("letters among hexadecimal digits are found wherever they stand")
   func lettersAmongHexadecimalDigitsAreFound() throws {
     let made = try TestStore()

@@ -31,7 +31,8 @@ public struct HTTPCalls: Sendable {
     exchange.end(status: order.id & 0xFF, size: order.quantity)
   }
 
-  /// So many of them, with nothing else between: each is less than what it takes to call a function.
+  /// So many of them, with nothing else between: each is less than what it takes to call a
+  /// function.
   @inline(never)
   public func unrecorded(times count: Int) {
     for id in 0..<count {

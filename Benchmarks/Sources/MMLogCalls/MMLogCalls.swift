@@ -33,8 +33,9 @@ public struct MMLogCalls: Sendable {
       ])
   }
 
-  /// A constant message and five pairs of strings that are known at run time only, two of them of more
-  /// bytes than a string's own words hold. None is made or chosen in the call: that is not mmlog's.
+  /// A constant message and five pairs of strings that are known at run time only, two of them of
+  /// more bytes than a string's own words hold. None is made or chosen in the call: that is not
+  /// mmlog's.
   @inline(never)
   public func strings(_ order: Order, _ text: Text) {
     log.info(

@@ -221,7 +221,8 @@ extension LogCall {
   }
 }
 
-// Functions of a pointer, unlike those of a type, need no second one that passes their arguments on.
+// Functions of a pointer, unlike those of a type, need no second one that passes their arguments
+// on.
 extension UnsafeMutablePointer<mmlog_writer> {
   /// Commits a record that is not as others only for its context, or because its call site is not
   /// in the thread's cache.
@@ -426,7 +427,8 @@ extension Session {
   /// - Parameter isNested: Whether the thread may itself hold the lock, which is then not waited
   ///   for. It may in other cases too, as when a signal handler runs while a label is added: hence
   ///   never for long.
-  /// - Returns: nil if there is no room for it, it has too many parts, or the lock is not to be had.
+  /// - Returns: nil if there is no room for it, it has too many parts, or the lock is not to be
+  ///   had.
   func number(of site: NewCallSite, isNested: Bool) -> UInt64? {
     guard site.isReadable else { return nil }
     // A quarter of the area is for labels, which cannot travel in a record.

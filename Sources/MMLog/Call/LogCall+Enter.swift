@@ -58,8 +58,8 @@ struct StatementPlace {
 }
 
 extension Logger {
-  /// Finds a writer for a log call that does not have the usual one at hand, unless its statement is
-  /// off.
+  /// Finds a writer for a log call that does not have the usual one at hand, unless its statement
+  /// is off.
   ///
   /// - Returns: False if there is to be no record; it is then counted, unless it is off.
   @inlinable @inline(__always)
@@ -115,8 +115,9 @@ extension UnsafeMutablePointer<mmlog_label> {
   /// Finds a writer for a call of a logger with that label and a context, if it has one.
   @usableFromInline @inline(never)
   func enter(_ level: Level, _ context: LogContext?, _ place: StatementPlace) -> Bool {
-    // The usual call of a logger with a context. Where its label's gate is that of the writer, there
-    // is nothing else to be looked for. Both are read at once: else it would be retained meanwhile.
+    // The usual call of a logger with a context. Where its label's gate is that of the writer,
+    // there is nothing else to be looked for. Both are read at once: else it would be retained
+    // meanwhile.
     if let label = context?.label, let encoded = context?.encoded,
       Logger.isEnabled(level, label), Logger(label).acquireWriter()
     {

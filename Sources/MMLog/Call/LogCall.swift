@@ -158,7 +158,8 @@ struct LeadingWords {
   func store(
     at start: UnsafeMutablePointer<UInt64>, to end: UnsafeMutablePointer<UInt64>, checksum: UInt64
   ) {
-    // Not the difference of the pointers, which might be negative, and takes four instructions more.
+    // Not the difference of the pointers, which might be negative, and takes four instructions
+    // more.
     let words = UInt64(UInt(bitPattern: end) &- UInt(bitPattern: start)) / UInt64(wordSize)
     start[RecordLayout.ticksWord] = ticks
     start[RecordLayout.identityWord] = identity

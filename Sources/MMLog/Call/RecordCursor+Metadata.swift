@@ -54,8 +54,8 @@ extension RecordCursor {
     return cursor
   }
 
-  /// Adds a key that is there as bytes, and the type of its value. The bytes have to stay where they
-  /// are until the metadata ends.
+  /// Adds a key that is there as bytes, and the type of its value. The bytes have to stay where
+  /// they are until the metadata ends.
   package mutating func append(key: UnsafeRawBufferPointer, _ type: ValueType) {
     if !writer.keep(bytes: key, type) { appendPair(key: key, type) }
   }
@@ -267,7 +267,8 @@ extension UnsafeMutablePointer<mmlog_writer> {
 
   /// Completes the metadata of the record that was put down.
   ///
-  /// - Parameter check: What the values come to from 0, if all who have added one have passed it on.
+  /// - Parameter check: What the values come to from 0, if all who have added one have passed it
+  ///   on.
   /// - Returns: The record's checksum.
   @usableFromInline @inline(never) @_effects(releasenone)
   func endMetadata(_ check: UInt64) -> UInt64 {

@@ -56,7 +56,8 @@ package struct TextWords {
       return (first, second)
     }
 
-    /// Whether it is known at compile time, so that its bytes stay where they are, and is not small.
+    /// Whether it is known at compile time, so that its bytes stay where they are, and is not
+    /// small.
     var isLiteral: Bool { words.1 >> 60 == 0b1000 }
 
     /// The words, if they are what the text says, and remain so: of a small one, or a literal.
@@ -64,8 +65,8 @@ package struct TextWords {
       words.1 & SmallText.isSmall != 0 || isLiteral ? words : nil
     }
 
-    /// The bytes of a literal, or of a string in memory of its own: they live as long as it does. Nil
-    /// for a small one, or one of another kind.
+    /// The bytes of a literal, or of a string in memory of its own: they live as long as it does.
+    /// Nil for a small one, or one of another kind.
     var bytes: UnsafeRawBufferPointer? {
       guard isInMemory, words.0 & Self.isTailAllocated != 0 else { return nil }
       return UnsafeRawBufferPointer(start: address, count: Int(words.0 & Self.countMask))

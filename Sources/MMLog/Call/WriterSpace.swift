@@ -81,8 +81,8 @@ enum WriterSpace {
     return place(cursor, RecordLayout.bodyWord * wordSize, beside)
   }
 
-  /// Has a writer go on in another segment; false if none can be had, or the record is too large for
-  /// one, or is built elsewhere.
+  /// Has a writer go on in another segment; false if none can be had, or the record is too large
+  /// for one, or is built elsewhere.
   @inline(__always)
   private static func changeSegment(
     _ writer: UnsafeMutablePointer<mmlog_writer>, _ size: Int,
@@ -362,8 +362,8 @@ enum WriterSpace {
 }
 
 extension TestPoint {
-  /// The same as ``reach(_:)`` within a log call: nothing at all in release builds, where a function
-  /// of another module is a call although it is empty.
+  /// The same as ``reach(_:)`` within a log call: nothing at all in release builds, where a
+  /// function of another module is a call although it is empty.
   @inline(__always)
   static func reachInCall(_ point: TestPoint) {
     #if DEBUG

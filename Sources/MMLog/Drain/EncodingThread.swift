@@ -33,7 +33,8 @@ final class EncodingThread: Sendable {
   /// Ends the thread. From then on, ``begin(_:_:)`` encodes on its caller's thread.
   func stop() { worker.stop() }
 
-  /// Has a frame encoded, which belongs to the thread until ``wait()`` returns. After the one before.
+  /// Has a frame encoded, which belongs to the thread until ``wait()`` returns. After the one
+  /// before.
   func begin(_ frame: PendingFrame, _ encoder: FrameEncoder) {
     job.withLock { $0 = Job(frame: frame, encoder: encoder) }
     worker.wake()

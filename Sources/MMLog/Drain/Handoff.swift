@@ -56,8 +56,8 @@ struct Handoff: ~Copyable {
   ///
   /// - Parameters:
   ///   - pass: Whether all of them are moved.
-  ///   - cutoff: Later ones are left, so that frames overlap as little as possible, and no record is
-  ///     taken whose thread has an earlier one that was committed just after its segment was
+  ///   - cutoff: Later ones are left, so that frames overlap as little as possible, and no record
+  ///     is taken whose thread has an earlier one that was committed just after its segment was
   ///     inspected.
   mutating func move(_ pass: DrainSchedule.Pass, until cutoff: UInt64) throws(SystemError) {
     // Segments are inspected one after the other, and meanwhile a thread may go on in one that was

@@ -3,8 +3,8 @@ import MMLogStorage
 
 /// A frame from its collection until the ring says that it is archived.
 ///
-/// Proof of `@unchecked Sendable`: it belongs to the drainer, or, from ``EncodingThread/begin(_:_:)``
-/// to the end of ``EncodingThread/wait()``, to that thread.
+/// Proof of `@unchecked Sendable`: it belongs to the drainer, or, from
+/// ``EncodingThread/begin(_:_:)`` to the end of ``EncodingThread/wait()``, to that thread.
 final class PendingFrame: @unchecked Sendable {
   /// What it has of a segment.
   struct Part {

@@ -42,8 +42,8 @@ extension LogStore {
     /// system that is frozen for a snapshot, or on a disk that hangs, or gets no time. Reported
     /// once, until it goes on.
     case stalled(duration: Duration)
-    /// A tap cannot write what was logged, and tries again by itself; the tap's name. Reported once,
-    /// until ``tapResumed(tap:missed:)``.
+    /// A tap cannot write what was logged, and tries again by itself; the tap's name. Reported
+    /// once, until ``tapResumed(tap:missed:)``.
     case tapFailed(tap: String, error: any Error)
     /// A tap writes again. `missed` is how many records it has not written since the session began:
     /// they found no room, or could not be written. The archives have them.

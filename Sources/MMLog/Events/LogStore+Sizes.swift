@@ -32,11 +32,11 @@ extension LogStore {
   /// The space that the archives of one store or of several take, whenever it has changed: see
   /// ``LogStore/sizeChanges`` and ``LogStores/sizeChanges``.
   ///
-  /// What changes while nobody asks is one change: who asks is given the sizes of that moment. So at
-  /// most one change is outstanding for each iterator, however many archives come and go; and none
-  /// comes from a log call. Changes are noticed as ``LogStore/sizes`` says. The sequence ends when
-  /// all stores are closed, with what closing has changed as its last element. Any number of iterators
-  /// may be in use, on any threads.
+  /// What changes while nobody asks is one change: who asks is given the sizes of that moment. So
+  /// at most one change is outstanding for each iterator, however many archives come and go; and
+  /// none comes from a log call. Changes are noticed as ``LogStore/sizes`` says. The sequence ends
+  /// when all stores are closed, with what closing has changed as its last element. Any number of
+  /// iterators may be in use, on any threads.
   public struct SizeChanges: AsyncSequence, Sendable {
     /// Sizes that differ from the ones before.
     public typealias Element = Sizes

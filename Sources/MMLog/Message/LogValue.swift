@@ -18,7 +18,8 @@ import MMLogSystem
 /// ```
 ///
 /// A decoder shows it as `price=[currency: EUR, cents: 1250]`, and `--where 'price.cents > 1000'`
-/// finds it. In a message it is an argument like others: `log.info("quoted \(price, name: "price")")`.
+/// finds it. In a message it is an argument like others: `log.info("quoted \(price, name:
+/// "price")")`.
 public protocol LogValue {
   /// What is recorded. May be called on any thread, in the middle of a log call.
   var logValue: Logger.MetadataValue { get }
@@ -33,9 +34,10 @@ extension Logger.MetadataValue {
   ///
   /// - Parameters:
   ///   - value: The value. Of a private one nothing is evaluated.
-  ///   - privacy: Whether it is written to disk, as for arguments; default: it is. A hash is that of
-  ///     the value if it is `Hashable`, else that of its description. With `auto`, numbers and
-  ///     Booleans are written and all else is private, since it is not known to which store it goes.
+  ///   - privacy: Whether it is written to disk, as for arguments; default: it is. A hash is that
+  ///     of the value if it is `Hashable`, else that of its description. With `auto`, numbers and
+  ///     Booleans are written and all else is private, since it is not known to which store it
+  ///     goes.
   /// - Returns: What is recorded.
   public static func value<Value: LogValue>(
     _ value: @autoclosure () -> Value, privacy: Logger.Privacy = .public
@@ -105,8 +107,8 @@ extension LogInterpolation {
 extension LogInterpolation {
   /// Adds a value of a type that says how it is recorded: with its structure, where it has one.
   ///
-  /// Such as a collection of such values. An `Error` and a `Duration` are added as text all the same.
-  /// Allocates what ``LogValue/logValue`` allocates; nothing is evaluated of a private value.
+  /// Such as a collection of such values. An `Error` and a `Duration` are added as text all the
+  /// same. Allocates what ``LogValue/logValue`` allocates; nothing is evaluated of a private value.
   ///
   /// - Parameters:
   ///   - value: The value.
@@ -121,8 +123,8 @@ extension LogInterpolation {
     append(logValue: value, name, align, privacy)
   }
 
-  /// Adds a value of a type that says how it is recorded, or `nil`. See the form for values that are
-  /// not optional.
+  /// Adds a value of a type that says how it is recorded, or `nil`. See the form for values that
+  /// are not optional.
   @_disfavoredOverload
   public mutating func appendInterpolation<Value: LogValue>(
     _ value: Value?, name: StaticString? = nil, align: Logger.Alignment = .none,

@@ -33,13 +33,14 @@ extension Logger {
   /// log.info("paid with \(card, privacy: .sealed)")
   /// ```
   ///
-  /// All else is as readable as before: ``LogStore/Configuration/recipients`` encrypt a whole store.
-  /// The key of the values is made here, and is in no core dump; a child of fork makes another one.
+  /// All else is as readable as before: ``LogStore/Configuration/recipients`` encrypt a whole
+  /// store. The key of the values is made here, and is in no core dump; a child of fork makes
+  /// another one.
   ///
   /// - Parameter recipients: At most 64. Each adds 98 bytes to each value. Nobody: values are then
   ///   `private`, as they are without this call.
-  /// - Throws: ``LogError``: this build has no libcrypto, or there are no random numbers. Nothing is
-  ///   changed then.
+  /// - Throws: ``LogError``: this build has no libcrypto, or there are no random numbers. Nothing
+  ///   is changed then.
   public static func sealValues(for recipients: [Recipient]) throws(LogError) {
     guard recipients.count <= KeySlot.mostRecipients else {
       throw LogError(

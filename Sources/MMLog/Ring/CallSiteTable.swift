@@ -16,8 +16,8 @@ final class CallSiteTable: @unchecked Sendable {
   private let capacity: Int
   /// Under the dictionary's lock.
   private var count = 0
-  /// Whether a call site or a key set found no room. From then on, new ones of its kind are not even
-  /// tried: each log call that comes by would take the lock, and write an entry in vain.
+  /// Whether a call site or a key set found no room. From then on, new ones of its kind are not
+  /// even tried: each log call that comes by would take the lock, and write an entry in vain.
   private let callSitesAreClosed = Atomic<Bool>(false)
   private let keySetsAreClosed = Atomic<Bool>(false)
 

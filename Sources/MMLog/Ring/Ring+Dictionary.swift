@@ -24,8 +24,8 @@ extension Ring {
       && !dictionaryIsRefused
   }
 
-  /// Doubles the dictionary if half of it is used. For the drainer: who logs does not wait for space
-  /// on the disk.
+  /// Doubles the dictionary if half of it is used. For the drainer: who logs does not wait for
+  /// space on the disk.
   ///
   /// Nobody stores to what has no space yet: where there is none to be had, that would be a SIGBUS.
   func growDictionary() {

@@ -241,8 +241,8 @@ extension Ring {
     mmlog_store_release_u64(use(ofSegment: index), 0)
     // A reader elsewhere that sees zeros in the place of records is to see that, too.
     mmlog_release_fence()
-    // Zeros take the page faults that a write-back has made due, in place of the next caller. To the
-    // very end: a record that was begun and then moved elsewhere reaches past the last one.
+    // Zeros take the page faults that a write-back has made due, in place of the next caller. To
+    // the very end: a record that was begun and then moved elsewhere reaches past the last one.
     (UnsafeMutableRawPointer(segment) + SegmentLayout.size).initializeMemory(
       as: UInt8.self, repeating: 0, count: geometry.segmentSize - SegmentLayout.size)
     TestPoint.reach(.segmentFreed)

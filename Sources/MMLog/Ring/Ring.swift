@@ -68,8 +68,8 @@ final class Ring: @unchecked Sendable {
   /// has no such files, what a crash leaves is swept, see ``UnfinishedRings``.
   ///
   /// - Parameters:
-  ///   - dictionarySize: How much of the dictionary has space at once; nil: all of it. The rest is a
-  ///     hole in the file until it is needed.
+  ///   - dictionarySize: How much of the dictionary has space at once; nil: all of it. The rest is
+  ///     a hole in the file until it is needed.
   ///   - archiveLevel: See ``archiveLevel``.
   ///   - recipients: For whom the records are encrypted; none: they are not.
   ///   - isChained: Whether the frames of its archives are chained, for whoever recovers it.

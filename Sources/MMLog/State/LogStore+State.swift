@@ -58,9 +58,10 @@ extension LogStore {
 
     /// Overwrites the value. When it returns, the value survives the process.
     ///
-    /// A number or a Boolean is stored by one aligned store of the processor, and costs a nanosecond.
-    /// A text has two copies with checksums, so that whenever the process dies, one is whole: this
-    /// one or the one before it. Of a text, 56 bytes of UTF-8 are kept, cut at a character's edge.
+    /// A number or a Boolean is stored by one aligned store of the processor, and costs a
+    /// nanosecond. A text has two copies with checksums, so that whenever the process dies, one is
+    /// whole: this one or the one before it. Of a text, 56 bytes of UTF-8 are kept, cut at a
+    /// character's edge.
     ///
     /// Any thread; what is stored last counts. A number may be stored in a signal handler, too. A
     /// text waits for another thread that is just storing there, some milliseconds at most; then it

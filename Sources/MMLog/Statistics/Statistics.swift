@@ -74,8 +74,8 @@ extension LogStore {
     public internal(set) var reducedFrames: UInt64 = 0
     /// Of how many it was not compressed at all, for the same reason.
     public internal(set) var storedFrames: UInt64 = 0
-    /// How many frames were compressed with more effort than ``Configuration/compressionLevel`` asks
-    /// for, since their records came slowly, or were the last before the store was closed.
+    /// How many frames were compressed with more effort than ``Configuration/compressionLevel``
+    /// asks for, since their records came slowly, or were the last before the store was closed.
     public internal(set) var thoroughFrames: UInt64 = 0
     /// How often the drainer has searched for records, and moved them.
     public internal(set) var passes: UInt64 = 0

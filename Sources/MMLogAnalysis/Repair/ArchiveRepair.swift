@@ -7,9 +7,9 @@ import MMLogSystem
 /// Writes a clean copy of an archive.
 ///
 /// What can be read keeps its place: a frame its ordinal, a record its row. Ordinals of frames that
-/// cannot be read are left out but for the last one of each hole, in which a *substitute* frame says
-/// what was there. What is corrupted without a frame missing has its notes at the next such place,
-/// or behind all frames.
+/// cannot be read are left out but for the last one of each hole, in which a *substitute* frame
+/// says what was there. What is corrupted without a frame missing has its notes at the next such
+/// place, or behind all frames.
 struct ArchiveRepair {
   private let archive: ArchiveFile
   private let session: RepairedSession
@@ -251,8 +251,8 @@ struct ArchiveRepair {
   }
 
   /// Writes what can be read of a frame, each record in its row, and a note in the row of one that
-  /// cannot be read. Notes are longer than such records may be: one for which a frame has no room is
-  /// left out, and the record stays as it is.
+  /// cannot be read. Notes are longer than such records may be: one for which a frame has no room
+  /// is left out, and the record stays as it is.
   private mutating func rewrite(
     _ payload: [UInt8], _ frame: ArchiveFile.Frame, _ writer: ArchiveWriter
   ) throws {

@@ -8,8 +8,8 @@ import MMLogSystem
 /// Frames are copied as they stand, so that records keep their ids, and cursors stay right. What
 /// cannot be read leaves a hole, in which is a record of level `error` with the label
 /// `mmlog.repair`. A frame of which only some records can be read is written anew: they keep their
-/// rows, but the checksum in their ids is another one. Records of a ring get into a further archive.
-/// What is encrypted stays so, and needs no key.
+/// rows, but the checksum in their ids is another one. Records of a ring get into a further
+/// archive. What is encrypted stays so, and needs no key.
 public struct LogRepair {
   /// What was written.
   public struct Result: Sendable {

@@ -4,9 +4,9 @@ package import MMLogReader
 /// What there is most of: records in groups, with counts, rates, and if asked for percentiles of a
 /// field or of how long spans took.
 ///
-/// Memory is bounded: by 20,000 groups, and by what their names take. A group that is met when there
-/// is no more room has no count of its own: the records of all such groups are counted together.
-/// Each other count is exact. For one thread at a time.
+/// Memory is bounded: by 20,000 groups, and by what their names take. A group that is met when
+/// there is no more room has no count of its own: the records of all such groups are counted
+/// together. Each other count is exact. For one thread at a time.
 package struct LogTop {
   /// What records of a group have in common.
   package enum Key: Sendable {

@@ -185,8 +185,8 @@ package final class S3Destination: ArchiveDestination {
     _ method: String, _ url: String, headers: [(name: String, value: String)] = [],
     body: HTTPRequest.Body = .none
   ) async throws -> HTTPResponse {
-    // Amazon wants it with each request, and not every libcurl adds it. The connection or the checksum
-    // protects a body; its hash would be known too late.
+    // Amazon wants it with each request, and not every libcurl adds it. The connection or the
+    // checksum protects a body; its hash would be known too late.
     let digest = if case .none = body { Self.digestOfNothing } else { "UNSIGNED-PAYLOAD" }
     let headers = headers + [("x-amz-content-sha256", digest)]
     return try await receiver.send(HTTPRequest(method, url, headers: headers, body: body))

@@ -16,8 +16,8 @@ final class Receiver: Sendable {
 
   /// Sends a request.
   ///
-  /// - Parameter tooLarge: What it means that the answer is larger than allowed. Default: the URL is
-  ///   not one that takes logs, and the next answer would be as large.
+  /// - Parameter tooLarge: What it means that the answer is larger than allowed. Default: the URL
+  ///   is not one that takes logs, and the next answer would be as large.
   /// - Throws: what kept an answer from coming.
   func send(
     _ request: HTTPRequest,

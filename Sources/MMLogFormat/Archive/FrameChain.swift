@@ -53,8 +53,8 @@ package struct FrameHash: Hashable, Sendable, CustomStringConvertible {
 /// a hash that is known can be changed, left out or put in.
 ///
 /// The first frame has the hash of the file header, and that the head of the session's archive
-/// before. Key slots and indexes have a hash, but nothing has theirs: `mmlogctl rewrap` makes others,
-/// and what an index says is what the frames say.
+/// before. Key slots and indexes have a hash, but nothing has theirs: `mmlogctl rewrap` makes
+/// others, and what an index says is what the frames say.
 package struct FrameChain: Sendable {
   /// The hash that the next frame has.
   package private(set) var head: FrameHash

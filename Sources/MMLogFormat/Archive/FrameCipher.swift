@@ -78,8 +78,8 @@ package struct FrameCipher: Sendable {
 }
 
 extension FrameType {
-  /// Whether its payload is encrypted in an archive that has recipients. What a reader needs who has
-  /// no key stays readable: how a session ended, what it lost, and where its frames are.
+  /// Whether its payload is encrypted in an archive that has recipients. What a reader needs who
+  /// has no key stays readable: how a session ended, what it lost, and where its frames are.
   package var isSecret: Bool {
     switch self {
     case .dictionary, .records, .crash: true

@@ -77,7 +77,8 @@ package struct ColumnDecoder: ~Copyable {
   ///
   /// - Parameter mayPass: Asked of a payload that has only whole records which are as their call
   ///   sites say: first of the text without numbers, which takes little, and then of the whole one
-  ///   with the call sites. Takes, too, whether a record may have metadata with a value that is no string.
+  ///   with the call sites. Takes, too, whether a record may have metadata with a value that is no
+  ///   string.
   package static func rows(
     _ payload: UnsafeRawBufferPointer, size: Int, count: Int, _ decompressor: Decompressor,
     ifWanted mayPass: (ColumnText, Bool) -> Bool

@@ -61,8 +61,8 @@ final class DistinctTable {
     }
   }
 
-  /// Sorts the entries of strings by their hashes, so that the same strings are the same dictionary,
-  /// whichever occurs first.
+  /// Sorts the entries of strings by their hashes, so that the same strings are the same
+  /// dictionary, whichever occurs first.
   ///
   /// - Parameter indexes: What ``index(_:count:limit:_:)`` wrote; corrected.
   func sort(_ indexes: UnsafeMutablePointer<UInt64>, count total: Int) {

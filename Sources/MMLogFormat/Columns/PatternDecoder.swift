@@ -69,8 +69,8 @@ final class PatternDecoder {
     next.base.update(from: columns.starts.base, count: columns.count)
   }
 
-  /// Whether letters may be shown where a number was taken out of a string: in one of the values, or
-  /// where one stands beside letters or another number.
+  /// Whether letters may be shown where a number was taken out of a string: in one of the values,
+  /// or where one stands beside letters or another number.
   ///
   /// - Parameter bytes: Where the patterns are.
   func mayShow(_ letters: HexadecimalLetters, _ bytes: UnsafeRawBufferPointer) -> Bool {

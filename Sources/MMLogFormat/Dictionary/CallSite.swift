@@ -36,8 +36,8 @@ package struct CallSite: Equatable, Sendable {
   package var column: UInt32
   package var parts: [Part]
 
-  /// The maximum number of parts that one is written and read with: more than any log statement has.
-  /// Each may take no byte of a record and 64 KiB of its message.
+  /// The maximum number of parts that one is written and read with: more than any log statement
+  /// has. Each may take no byte of a record and 64 KiB of its message.
   package static let maximumParts = 1024
 
   package init(file: String, function: String, line: UInt32, column: UInt32, parts: [Part]) {

@@ -13,7 +13,8 @@ package struct KeySet: Equatable, Sendable {
   /// In the order of the values. A name may occur twice.
   package var keys: [Key]
 
-  /// The maximum number of keys that one is written and read with. Each may take no byte of a record.
+  /// The maximum number of keys that one is written and read with. Each may take no byte of a
+  /// record.
   package static let maximumKeys = 1024
 
   package init(_ keys: [Key]) { self.keys = keys }

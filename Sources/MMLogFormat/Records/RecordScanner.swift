@@ -129,8 +129,8 @@ package struct RecordScanner {
   ///   - session: Whose it is.
   ///   - offset: Where to begin.
   ///   - end: Where the records end at the latest; before `offset`, there are none.
-  ///   - isWhole: Whether there are records up to the end: zeros before it are a loss then, and what
-  ///     stands behind them counts. Else nothing is behind the first zero word.
+  ///   - isWhole: Whether there are records up to the end: zeros before it are a loss then, and
+  ///     what stands behind them counts. Else nothing is behind the first zero word.
   package init(
     _ segment: UnsafeRawBufferPointer, _ header: SegmentHeader, of session: SessionID,
     from offset: Int, to end: Int, isWhole: Bool = false
@@ -242,8 +242,8 @@ package struct RecordScanner {
   }
 }
 
-/// Walks over valid records that are whole, in registers. What else comes is for the scanner that it
-/// is of: a cursor then stays before it.
+/// Walks over valid records that are whole, in registers. What else comes is for the scanner that
+/// it is of: a cursor then stays before it.
 struct RecordCursor {
   /// Where the next record begins, or would.
   fileprivate(set) var next: UnsafeRawPointer

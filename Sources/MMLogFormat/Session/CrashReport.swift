@@ -47,9 +47,9 @@ public struct CrashReport: Equatable, Sendable {
   public let isGuessed: Bool
   /// What the frames are in.
   public let modules: [Module]
-  /// What the runtime of the language said before it ended the process, such as `Orders/Book.swift:42:
-  /// Fatal error: Index out of range`, or the type of a C++ exception; at most 424 bytes, empty if
-  /// nothing is known. Not escaped.
+  /// What the runtime of the language said before it ended the process, such as
+  /// `Orders/Book.swift:42: Fatal error: Index out of range`, or the type of a C++ exception; at
+  /// most 424 bytes, empty if nothing is known. Not escaped.
   public let message: String
   /// As they stand on disk.
   package let encoded: [UInt8]

@@ -3,9 +3,9 @@
 ///
 /// All patterns are one automaton (Aho and Corasick, 1975), whose letters are those of names: the
 /// case of letters and everything that is neither a letter nor a digit do not count. So `api_key`,
-/// `Api-Key` and `user[apiKey]` all have `apikey` in them. What stands between two of the signs that do
-/// not count is a part of a name, and is read as a name of its own beside it: `user[pwd]` has the part
-/// `pwd`. Some rules do not count for parts: those that keep, for instance.
+/// `Api-Key` and `user[apiKey]` all have `apikey` in them. What stands between two of the signs
+/// that do not count is a part of a name, and is read as a name of its own beside it: `user[pwd]`
+/// has the part `pwd`. Some rules do not count for parts: those that keep, for instance.
 ///
 /// Proof of `@unchecked Sendable`: its memory is written in `init` only.
 final class NameMatcher: @unchecked Sendable {

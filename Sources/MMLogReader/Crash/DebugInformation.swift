@@ -1,7 +1,7 @@
 import MMLogFormat
 
-/// What debug information says of a program's source (DWARF, 4 and 5): where there is code of a line,
-/// and which functions were made a part of their callers there.
+/// What debug information says of a program's source (DWARF, 4 and 5): where there is code of a
+/// line, and which functions were made a part of their callers there.
 ///
 /// What stands in it may be anything: each byte is read through a cursor that knows where it ends.
 package struct DebugInformation {

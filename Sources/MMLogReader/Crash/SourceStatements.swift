@@ -29,8 +29,8 @@ package struct SourceStatements: ~Copyable {
 
   /// How many there are at a line.
   ///
-  /// - Parameter file: The end of the file's path. Where no file's path ends so, as where a folder is
-  ///   not called like its module, the last part of it counts.
+  /// - Parameter file: The end of the file's path. Where no file's path ends so, as where a folder
+  ///   is not called like its module, the last part of it counts.
   /// - Returns: nil if such a file is not a part of the program, or its debug information cannot be
   ///   read.
   package func count(file: String, line: UInt32) -> Int? {
@@ -103,7 +103,8 @@ package struct SourceStatements: ~Copyable {
 
   private static let x86: UInt16 = 62
 
-  /// Where calls lead, as far as what begins anywhere may be one: counted from the code's beginning.
+  /// Where calls lead, as far as what begins anywhere may be one: counted from the code's
+  /// beginning.
   private static func callsOnX86(_ code: UnsafeRawBufferPointer) -> [UInt64] {
     (0..<max(0, code.count - 4)).compactMap { at in
       guard code[at] == 0xE8 else { return nil }

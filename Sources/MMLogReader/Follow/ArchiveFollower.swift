@@ -13,10 +13,10 @@ import MMLogSystem
 /// let cursor = follower.cursor
 /// ```
 ///
-/// As ``LogReader/init(_:filter:after:)`` reads, it gives what only a ring has when that is archived.
-/// Each session's records come in the order in which they were archived; of several sessions, that
-/// whose next frame is the oldest comes first. Archives that are deleted before they are read are a
-/// gap.
+/// As ``LogReader/init(_:filter:after:)`` reads, it gives what only a ring has when that is
+/// archived. Each session's records come in the order in which they were archived; of several
+/// sessions, that whose next frame is the oldest comes first. Archives that are deleted before they
+/// are read are a gap.
 ///
 /// For one thread at a time.
 public final class ArchiveFollower {
@@ -101,7 +101,8 @@ public final class ArchiveFollower {
 }
 
 extension LogReader {
-  /// Follows a directory behind a cursor: see ``ArchiveFollower``. It ends when its task is canceled.
+  /// Follows a directory behind a cursor: see ``ArchiveFollower``. It ends when its task is
+  /// canceled.
   ///
   /// - Parameters:
   ///   - directory: A directory of archives.

@@ -43,8 +43,8 @@ final class RecordOwner: @unchecked Sendable {
   }
 }
 
-/// Counts what records that somebody keeps hold in memory of their archives: a record of a few bytes
-/// may keep a frame.
+/// Counts what records that somebody keeps hold in memory of their archives: a record of a few
+/// bytes may keep a frame.
 package struct KeptBytes {
   private struct Last {
     weak var payload: Payload?

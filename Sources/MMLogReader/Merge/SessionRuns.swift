@@ -44,8 +44,8 @@ package struct SessionRuns {
   private static let maximumOpenBytes = 256 << 20
 
   /// - Parameter memory: What is shared with other sessions that are read at the same time.
-  ///   - isInOrder: Whether to read frames one after the other, as they were written, and not merged
-  ///     by time.
+  ///   - isInOrder: Whether to read frames one after the other, as they were written, and not
+  ///     merged by time.
   ///   - givesSealed: Whether to give records of a ring that nobody here can decrypt, as they stand
   ///     there.
   init(

@@ -15,18 +15,18 @@ import MMLogFormat
 ///   digits, `_`, `-` and `.`, it stands in quotes. `request.path` is the field of that name, or
 ///   `path` in the dictionary `request`.
 /// - `@level`, `@label`, `@message`, `@time`, `@thread`, `@file`, `@line`, `@function`, `@process`
-///   and `@session` stand for the record's own; `@span` for the span that it begins, ends or belongs
-///   to, `@trace` for its trace; `@span_name` for the name of the span that it begins or ends, and
-///   `@duration` for how long the one took that it ends. Other records have none of these four. Texts
-///   of these need no quotes where they are one word.
+///   and `@session` stand for the record's own; `@span` for the span that it begins, ends or
+///   belongs to, `@trace` for its trace; `@span_name` for the name of the span that it begins or
+///   ends, and `@duration` for how long the one took that it ends. Other records have none of these
+///   four. Texts of these need no quotes where they are one word.
 /// - `@level` is compared with a level as people call it: `@level >= warn`. `@time` with a time, as
 ///   `'15:00'`, `15m` (ago) or `2026-11-21T09:00:00Z`. `@duration` with a duration. `@thread` and
 ///   `@process` are the name, and the id where they are compared with a number (`@threadID` and
 ///   `@processID` always are). `@session` is how the session's id begins.
-/// - A duration is a number with `ns`, `us`, `ms`, `s`, `min`, `h`, `d` or `w`; a size one with `B`,
-///   `kB`, `MB`, `GB` (powers of 1000) or `KiB`, `MiB`, `GiB` (of 1024). A field's name says at its
-///   end which unit its values have: `elapsed_ms > 1.5s`, `waited_seconds`; without, a size is in
-///   bytes, and a duration is refused.
+/// - A duration is a number with `ns`, `us`, `ms`, `s`, `min`, `h`, `d` or `w`; a size one with
+///   `B`, `kB`, `MB`, `GB` (powers of 1000) or `KiB`, `MiB`, `GiB` (of 1024). A field's name says
+///   at its end which unit its values have: `elapsed_ms > 1.5s`, `waited_seconds`; without, a size
+///   is in bytes, and a duration is refused.
 /// - Alone, a name is true if the record has the field, and it is neither `false` nor nil.
 /// - A comparison with a field that the record does not have is false, `!=` too. Of fields with the
 ///   same name, one has to fit.

@@ -101,8 +101,8 @@ final class RequiredText {
 }
 
 extension ValueStyle {
-  /// Whether a number of this style may be shown with a text in it that has no digit and is no word:
-  /// a floating-point number is not, and an integer only with another base than ten.
+  /// Whether a number of this style may be shown with a text in it that has no digit and is no
+  /// word: a floating-point number is not, and an integer only with another base than ten.
   fileprivate func mayShow(_ text: ArraySlice<UInt8>) -> Bool {
     !isPlain && float == nil && text.allSatisfy { "abcdefox".utf8.contains($0 | 0x20) }
   }

@@ -6,9 +6,9 @@ package import MMLogSystem
 /// What a receiver has refused: a line each in a file beside the consumer's (FORMAT.md, 9).
 ///
 /// A line has, with tabs between them: its checksum, when the record was refused, the batch's id,
-/// the record's id (with `#2`, `#3` … for further ones that came of one record), the reason, and the record
-/// as JSON. Of records that the receiver has not named,
-/// there is one line for all: with `SESSION.*` in place of the id, and their number as the record.
+/// the record's id (with `#2`, `#3` … for further ones that came of one record), the reason, and
+/// the record as JSON. Of records that the receiver has not named, there is one line for all: with
+/// `SESSION.*` in place of the id, and their number as the record.
 package enum RefusedRecords {
   package struct Entry: Equatable, Sendable {
     package var time: Timestamp

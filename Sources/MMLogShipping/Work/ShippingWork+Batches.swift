@@ -168,7 +168,8 @@ extension ShippingWork {
     if missed.gap.mayBeSent { batch.maybeSent += missed.rows }
   }
 
-  /// The gap of archives that are gone, and how many rows that are; nil if all of them had been acknowledged.
+  /// The gap of archives that are gone, and how many rows that are; nil if all of them had been
+  /// acknowledged.
   private func gap(
     of numbers: ClosedRange<Int>, in session: SessionID, at from: FormedBatch.Progress?
   ) -> (gap: LogBatch.Gap, rows: Int)? {
@@ -245,7 +246,8 @@ extension ShippingWork {
       if mayNotSend { return }
       if let gone = session.goneAtEnd { try takeIn(gone, of: id) }
     }
-    // Of a session that had not ended, no file may be left at all. What cannot be read may be of it.
+    // Of a session that had not ended, no file may be left at all. What cannot be read may be of
+    // it.
     guard queue.unreadable.isEmpty else { return }
     for (id, given) in state.cursor.sessions
     where !given.isEnded && queue.sessions[id] == nil && !queue.filteredOut.contains(id) {
@@ -381,8 +383,8 @@ extension ShippingWork {
     }
   }
 
-  /// Two batches of about half the records each, or of the gaps and a single record; nil if there is
-  /// no more to divide.
+  /// Two batches of about half the records each, or of the gaps and a single record; nil if there
+  /// is no more to divide.
   private func halves(of batch: FormedBatch) -> (FormedBatch, FormedBatch)? {
     var (first, second) = (batch, batch)
     (first.records, second.records, first.count) = ([], [], 0)

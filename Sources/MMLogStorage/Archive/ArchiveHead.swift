@@ -6,8 +6,8 @@ package import MMLogSystem
 /// elsewhere: a hash of the first frames of an archive, and through them of all archives of the
 /// session before it.
 ///
-/// Only of archives whose frames are chained: `LogStore.Configuration.hashChain`. Its text, one line,
-/// is what `mmlogctl head` prints, and what `mmlog-decode verify --anchor FILE` reads.
+/// Only of archives whose frames are chained: `LogStore.Configuration.hashChain`. Its text, one
+/// line, is what `mmlogctl head` prints, and what `mmlog-decode verify --anchor FILE` reads.
 public struct ArchiveHead: Hashable, Sendable, LosslessStringConvertible {
   /// Whose archive it is.
   public let session: SessionID

@@ -63,8 +63,8 @@ package final class ArchiveSeries {
   private let identity: SessionIdentity
   /// When archives are closed may be changed between any two calls.
   package var settings: Settings
-  /// What makes frames of the session's records. For one thread at a time, as the series; but it may
-  /// be another thread.
+  /// What makes frames of the session's records. For one thread at a time, as the series; but it
+  /// may be another thread.
   package let encoder: FrameEncoder
   private var current: ArchiveWriter?
   /// The ring's key slot, if records are appended as they stood in an encrypted ring.
@@ -126,10 +126,11 @@ package final class ArchiveSeries {
   }
 
   /// Appends a frame of records to the current archive. To be followed by
-  /// ``rotateIfDue(dictionary:)``, once it is noted that they are in it: were both one, a failure to
-  /// close the archive would have them appended again.
+  /// ``rotateIfDue(dictionary:)``, once it is noted that they are in it: were both one, a failure
+  /// to close the archive would have them appended again.
   ///
-  /// - Parameter dictionary: All entries of the session so far: at least those that ``encoder`` got.
+  /// - Parameter dictionary: All entries of the session so far: at least those that ``encoder``
+  ///   got.
   /// - Returns: How many bytes the archive grew by.
   @discardableResult
   package func append(

@@ -200,8 +200,8 @@ package final class ArchiveWriter {
     }
   }
 
-  /// Appends a frame of records, and before it the dictionary entries that this archive does not have
-  /// yet.
+  /// Appends a frame of records, and before it the dictionary entries that this archive does not
+  /// have yet.
   ///
   /// - Parameters:
   ///   - dictionary: All entries of the session so far.

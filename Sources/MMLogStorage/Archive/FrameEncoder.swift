@@ -10,8 +10,8 @@ package struct EncodedFrame: Sendable {
 
 /// Encodes the frames of a session's records.
 ///
-/// Proof of `@unchecked Sendable`: whoever has it uses it on one thread at a time, and hands it from
-/// one to another by a lock.
+/// Proof of `@unchecked Sendable`: whoever has it uses it on one thread at a time, and hands it
+/// from one to another by a lock.
 package final class FrameEncoder: @unchecked Sendable {
   /// Nil if records stay in rows.
   private let compressor: Compressor?

@@ -12,8 +12,8 @@ import MMLogSystem
 /// for item in LogReader(files) { print(item) }
 /// ```
 ///
-/// Single values of any store (`privacy: .sealed`) are opened for as long as the process lives, once
-/// it has identities for them.
+/// Single values of any store (`privacy: .sealed`) are opened for as long as the process lives,
+/// once it has identities for them.
 ///
 /// The memory of the keys is in no core dump, and not swapped out where the system allows that. Of
 /// the text that they were read from, a copy may remain in memory. Any thread.

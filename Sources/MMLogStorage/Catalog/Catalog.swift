@@ -58,7 +58,8 @@ package final class Catalog: @unchecked Sendable {
   ///   - store: Whose archives; nil for all.
   ///   - newFiles: What access the files are made with that have what is noted; nil: as of the
   ///     directory's user.
-  ///   - totalsChanged: Called after each change of ``totals``, by whoever made it; no lock is held.
+  ///   - totalsChanged: Called after each change of ``totals``, by whoever made it; no lock is
+  ///     held.
   package init(
     of path: String, store: String?, newFiles: FileAccess? = nil,
     totalsChanged: @escaping @Sendable () -> Void = {}

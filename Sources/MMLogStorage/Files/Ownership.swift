@@ -4,8 +4,8 @@ package import MMLogSystem
 ///
 /// Where every user can make files (a sticky directory such as /tmp), what belongs to another may
 /// have been planted: a ring to be read and deleted with this process's rights, an archive that
-/// claims to hold what is in a ring, a lock that is never given back. It is left alone. So is an own
-/// file that others may write: they may have put into it what they could not plant. Elsewhere,
+/// claims to hold what is in a ring, a lock that is never given back. It is left alone. So is an
+/// own file that others may write: they may have put into it what they could not plant. Elsewhere,
 /// whoever can make a file could as well change the others'. That others may read a file is nothing
 /// to anybody.
 package struct Ownership {

@@ -445,8 +445,8 @@ package struct Recovery: ~Copyable {
     return series
   }
 
-  /// Has the next archive be chained to the newest one, or, if a limit has deleted that, to what the
-  /// ring says of it.
+  /// Has the next archive be chained to the newest one, or, if a limit has deleted that, to what
+  /// the ring says of it.
   private func chain(_ series: ArchiveSeries, behind last: ArchiveFile?) throws {
     series.noteHead = { [ring] (head) throws(SystemError) in try ring.note(head) }
     guard let last, last.fileHeader.number == series.number else {

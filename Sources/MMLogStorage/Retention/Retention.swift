@@ -40,8 +40,8 @@ public struct Retention: Equatable, Sendable {
   /// after all others.
   public var unsentSize: Int?
 
-  /// How old an archive may be that ``unsentSize`` spares, counted as for ``age``. Nil, the default:
-  /// any age.
+  /// How old an archive may be that ``unsentSize`` spares, counted as for ``age``. Nil, the
+  /// default: any age.
   public var unsentAge: Duration?
 
   /// Space on a file system.

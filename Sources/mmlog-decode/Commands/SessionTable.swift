@@ -2,8 +2,8 @@ import CommandLineTool
 import MMLogFormat
 import MMLogReader
 
-/// The table of sessions. Where a terminal is too narrow for a row, what stands at its end goes below
-/// it.
+/// The table of sessions. Where a terminal is too narrow for a row, what stands at its end goes
+/// below it.
 struct SessionTable {
   private static let titles = ["SESSION", "PROCESS", "STARTED", "LAST RECORD", "RECORDS", "ENDED"]
   private static let (started, lastRecord, records) = (2, 3, 4)

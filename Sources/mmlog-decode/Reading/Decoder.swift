@@ -118,8 +118,8 @@ struct Decoder {
     }
   }
 
-  /// When the first was logged of the last records, of so many that may be in memory together; nil if
-  /// these are all.
+  /// When the first was logged of the last records, of so many that may be in memory together; nil
+  /// if these are all.
   private func start(
     ofLast count: Int, _ files: LogFiles, _ filter: LogReader.Filter
   ) -> Timestamp? {

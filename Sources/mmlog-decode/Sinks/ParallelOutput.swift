@@ -106,8 +106,8 @@ final class ParallelOutput: ItemSink {
       until: threadCount * Self.batchesPerThread, size: threadCount * Self.bytesPerThread)
   }
 
-  /// Writes the oldest batches until so many are left, which keep so many bytes at most, and further
-  /// ones that are ready.
+  /// Writes the oldest batches until so many are left, which keep so many bytes at most, and
+  /// further ones that are ready.
   private func write(until count: Int, size: Int = .max) throws {
     while let batch = underWay.first {
       if let bytes = batch.bytes {

@@ -523,7 +523,8 @@ import Testing
     #expect(try catalog().acquireLease(on: archive, by: "b", for: .seconds(60)) == nil)
     let mark = try #require(ProcessMark.current)
     #expect(ProcessMark(mark.description) == mark && !mark.isGone)
-    // Numbers of boot, namespace, process, start: the process is killed, or its number is another's.
+    // Numbers of boot, namespace, process, start: the process is killed, or its number is
+    // another's.
     let parts = mark.description.split(separator: ":").map(String.init)
     let child = try ChildProcess("/bin/sleep", ["1000"], output: fixture.folder("said"))
     child.kill()

@@ -1,8 +1,9 @@
 import MMLogFormat
 import TestSupport
 
-/// Contexts, key sets, fields of the session, state slots, and what a later writer may add and a reader passes over; and two records
-/// that cannot be read: with a key set that is not in the dictionary, and with too many blocks.
+/// Contexts, key sets, fields of the session, state slots, and what a later writer may add and a
+/// reader passes over; and two records that cannot be read: with a key set that is not in the
+/// dictionary, and with too many blocks.
 enum GoldenLater {
   static let session = log().identity.session
   static var ring: [UInt8] { log().ring }

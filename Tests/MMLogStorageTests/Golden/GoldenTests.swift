@@ -7,8 +7,9 @@ import Testing
 
 /// Files of format version 2 under `Tests/Golden/v2`, as release 1.0 wrote them.
 ///
-/// `MMLOG_WRITE_GOLDEN=1 swift test --filter GoldenTests` makes new ones. Those of a release stay as
-/// they are: `Tests/Golden/released.sha256` has their hashes, and `check_versions.sh` compares them.
+/// `MMLOG_WRITE_GOLDEN=1 swift test --filter GoldenTests` makes new ones. Those of a release stay
+/// as they are: `Tests/Golden/released.sha256` has their hashes, and `check_versions.sh` compares
+/// them.
 @Suite struct GoldenTests {
   private static let session = GoldenFiles.identity(10).session
   private static let files: [(name: String, make: @Sendable () -> [UInt8])] = [

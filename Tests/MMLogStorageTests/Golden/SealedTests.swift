@@ -6,8 +6,8 @@ import MMLogStorage
 import TestSupport
 import Testing
 
-/// An encrypted ring under `Tests/Golden/sealed`, and what a recovery without its key has made of it.
-/// Builds with libcrypto read both.
+/// An encrypted ring under `Tests/Golden/sealed`, and what a recovery without its key has made of
+/// it. Builds with libcrypto read both.
 ///
 /// Their keys are random: they were made once, and nobody makes them again but who deletes them
 /// before: `MMLOG_WRITE_GOLDEN=1 swift test --traits Encryption --filter SealedTests`.

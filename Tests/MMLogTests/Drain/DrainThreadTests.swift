@@ -4,7 +4,8 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// Another thread encodes a frame while the drainer collects the next one and writes the one before.
+/// Another thread encodes a frame while the drainer collects the next one and writes the one
+/// before.
 @Suite struct DrainThreadTests {
   private static let threads = 3
   private static let records = 4000

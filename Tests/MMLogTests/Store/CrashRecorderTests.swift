@@ -422,8 +422,8 @@ import Testing
 }
 
 @inline(never) private func dieOfStackOverflow(_ depth: Int) -> Int {
-  // More than that comes from malloc(3), which has no frame pointers: where the stack ended in it, the
-  // crash had no further frames.
+  // More than that comes from malloc(3), which has no frame pointers: where the stack ended in it,
+  // the crash had no further frames.
   withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 1024) { bytes in
     bytes[depth & 1023] = 1
     return dieOfStackOverflow(depth + 1) + Int(bytes[0])

@@ -90,8 +90,8 @@ extension TestLog {
     (frameCount, recordCount, builtFrames) = (0, 0, [])
   }
 
-  /// An archive that is not closed, with these texts in a frame of records each, behind the one that
-  /// has their entries.
+  /// An archive that is not closed, with these texts in a frame of records each, behind the one
+  /// that has their entries.
   package static func archived(_ texts: [String]) -> TestLog {
     let log = TestLog(session: 7)
     log.writesRing = false

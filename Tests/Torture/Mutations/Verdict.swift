@@ -224,8 +224,8 @@ struct Verdict {
     return isOlder && !isClosed ? .asBefore : .silent
   }
 
-  /// Whether a record may have been in an archive that a limit deleted, before anything was mutated:
-  /// it is in a ring that has changed there.
+  /// Whether a record may have been in an archive that a limit deleted, before anything was
+  /// mutated: it is in a ring that has changed there.
   private func isOfDeletedArchive(_ record: Scene.Record) -> Bool {
     guard let lane = Scene.key(of: record.record)?.lane, scene.limitedLanes.contains(lane) else {
       return false

@@ -39,9 +39,9 @@ struct Check {
     return findings
   }
 
-  /// Where nothing else is wrong, no hash may be, but those of file headers: images have another boot
-  /// id there. A cut may take the ring's dictionary: what the archive that the ring became then lacks,
-  /// readers find in the session's others.
+  /// Where nothing else is wrong, no hash may be, but those of file headers: images have another
+  /// boot id there. A cut may take the ring's dictionary: what the archive that the ring became
+  /// then lacks, readers find in the session's others.
   private mutating func checkChains() {
     for report in CampaignIdentity.files([folder]).verify() where !report.isRing {
       if let problem = report.unchecked { problems.append("chain: \(problem)") }

@@ -40,8 +40,8 @@ final class Disk {
     try mount()
   }
 
-  /// Changes how it is mounted, such as `remount,ro`. A thread that has a file open for a moment keeps
-  /// the kernel from that: it is tried again.
+  /// Changes how it is mounted, such as `remount,ro`. A thread that has a file open for a moment
+  /// keeps the kernel from that: it is tried again.
   func change(_ options: String) throws {
     let arguments = ["-o", options, folder]
     for _ in 0..<50 {
