@@ -1,31 +1,74 @@
 /// Finds which rule of a ``Redactor`` a name falls under, byte by byte, so that a name needs no
 /// memory and may come in pieces.
 ///
-/// All patterns are one automaton (Aho and Corasick, 1975), whose letters are those of names: the
+/// The patterns are an automaton (Aho and Corasick, 1975), whose letters are those of names: the
 /// case of letters and everything that is neither a letter nor a digit do not count. So `api_key`,
 /// `Api-Key` and `user[apiKey]` all have `apikey` in them. What stands between two of the signs
-/// that do not count is a part of a name, and is read as a name of its own beside it: `user[pwd]`
-/// has the part `pwd`. Some rules do not count for parts: those that keep, for instance.
-///
-/// Proof of `@unchecked Sendable`: its memory is written in `init` only.
-final class NameMatcher: @unchecked Sendable {
-  /// Where a name stands in the automaton.
+/// that do not count is a part of a name: `user[pwd]` has the part `pwd`. Parts have an automaton
+/// of their own, with the rules that count for parts.
+final class NameMatcher: Sendable {
+  /// Where a name stands in the automata.
   struct State {
-    fileprivate var whole, part: Place
+    fileprivate var whole, part: NameAutomaton.Place
     /// The newest rule that a part falls under which is complete, counted from 1.
     fileprivate var ruleOfParts: UInt32 = 0
   }
 
-  fileprivate struct Place {
-    /// Where the row of the next letter is.
-    var row: UInt32
-    /// The newest rule so far, counted from 1.
-    var rule: UInt32
+  private let names, parts: NameAutomaton
+
+  init(_ rules: [Redactor.Rule]) {
+    names = NameAutomaton(rules.map(\.name))
+    parts = NameAutomaton(rules.map { $0.countsForParts ? $0.name : "" })
   }
 
-  // Letters: 26, 10 digits, begin and end of a name, what is no part of a name, and what does not
-  // count.
-  private static let letterCount = 40
+  /// Where each name begins.
+  @inline(__always)
+  func started() -> State { State(whole: names.initial, part: parts.initial) }
+
+  /// Takes a byte of a name.
+  @inline(__always)
+  func take(_ byte: UInt8, _ state: inout State) {
+    guard names.take(byte, &state.whole) else { return endPart(of: &state) }
+    _ = parts.take(byte, &state.part)
+  }
+
+  private func endPart(of state: inout State) {
+    state.ruleOfParts = max(state.ruleOfParts, parts.rule(of: state.part))
+    state.part = parts.initial
+  }
+
+  /// The rule that a name falls under, from 1; 0: none.
+  func rule(of state: State) -> Int {
+    var state = state
+    endPart(of: &state)
+    return max(rule(ofWhole: state), Int(state.ruleOfParts))
+  }
+
+  /// The same if its parts do not count.
+  func rule(ofWhole state: State) -> Int { Int(names.rule(of: state.whole)) }
+
+  /// The rule that a name falls under, from 1; 0: none. Per cent signs stand for themselves.
+  func rule(of name: String) -> Int {
+    var state = started()
+    for byte in name.utf8 { take(byte, &state) }
+    return rule(of: state)
+  }
+}
+
+/// The automaton of the patterns of some rules.
+///
+/// Proof of `@unchecked Sendable`: its memory is written in `init` only.
+final class NameAutomaton: @unchecked Sendable {
+  struct Place {
+    /// Where the row of the next letter is.
+    fileprivate var row: UInt32
+    /// The newest rule so far, counted from 1.
+    fileprivate var rule: UInt32
+  }
+
+  // Letters: 26, 10 digits, begin and end of a name, and what is no part of a name. Behind them what
+  // does not count.
+  private static let letterCount = 39
   private static let begin = 36
   private static let end = 37
   private static let other = 38
@@ -41,19 +84,17 @@ final class NameMatcher: @unchecked Sendable {
   /// the name falls under there.
   private let table: UnsafeMutablePointer<UInt32>
   private let letters: UnsafeMutablePointer<UInt8>
-  /// For each rule, counted from 1, whether it counts for parts of names.
-  private let countsForParts: UnsafeMutablePointer<Bool>
-  private let initial: Place
+  /// Where each name begins.
+  let initial: Place
 
-  init(_ rules: [Redactor.Rule]) {
-    countsForParts = .allocate(capacity: rules.count + 1)
-    countsForParts[0] = false
+  /// - Parameter patterns: One for each rule, the newest last; empty for one that is not of this
+  ///   automaton.
+  init(_ patterns: [String]) {
     letters = .allocate(capacity: 256)
     for byte in 0..<256 { letters[byte] = UInt8(Self.letter(UInt8(byte))) }
     var trie = Trie()
-    for (index, rule) in rules.enumerated() {
-      trie.add(Self.letters(of: rule.name), rule: UInt32(index + 1))
-      countsForParts[index + 1] = rule.action != .keep && !rule.isOfWholeNames
+    for (index, pattern) in patterns.enumerated() {
+      trie.add(Self.letters(of: pattern), rule: UInt32(index + 1))
     }
     let rows = trie.rows()
     table = .allocate(capacity: rows.count)
@@ -64,21 +105,18 @@ final class NameMatcher: @unchecked Sendable {
 
   deinit {
     table.deallocate()
-    countsForParts.deallocate()
     letters.deallocate()
   }
 
-  /// Where each name begins.
-  @inline(__always)
-  func started() -> State { State(whole: initial, part: initial) }
-
   /// Takes a byte of a name. Nothing is checked: rows are those of the table, and so are letters.
+  ///
+  /// - Returns: Whether it counts.
   @inline(__always)
-  func take(_ byte: UInt8, _ state: inout State) {
+  func take(_ byte: UInt8, _ place: inout Place) -> Bool {
     let letter = Int(letters[Int(byte)])
-    if letter == Self.skipped { return endPart(of: &state) }
-    step(letter, &state.whole)
-    step(letter, &state.part)
+    guard letter != Self.skipped else { return false }
+    step(letter, &place)
+    return true
   }
 
   @inline(__always)
@@ -88,34 +126,11 @@ final class NameMatcher: @unchecked Sendable {
     place.rule = max(place.rule, entry & Self.ruleMask)
   }
 
-  private func endPart(of state: inout State) {
-    let rule = self.rule(of: state.part)
-    if countsForParts[Int(rule)] { state.ruleOfParts = max(state.ruleOfParts, rule) }
-    state.part = initial
-  }
-
-  /// The rule of what ends at a place.
-  private func rule(of place: Place) -> UInt32 {
+  /// The rule of what ends at a place, from 1; 0: none.
+  func rule(of place: Place) -> UInt32 {
     var place = place
     step(Self.end, &place)
     return place.rule
-  }
-
-  /// The rule that a name falls under, from 1; 0: none.
-  func rule(of state: State) -> Int {
-    var state = state
-    endPart(of: &state)
-    return max(rule(ofWhole: state), Int(state.ruleOfParts))
-  }
-
-  /// The same if its parts do not count.
-  func rule(ofWhole state: State) -> Int { Int(rule(of: state.whole)) }
-
-  /// The rule that a name falls under, from 1; 0: none. Per cent signs stand for themselves.
-  func rule(of name: String) -> Int {
-    var state = started()
-    for byte in name.utf8 { take(byte, &state) }
-    return rule(of: state)
   }
 
   // MARK: - Patterns
@@ -181,11 +196,8 @@ final class NameMatcher: @unchecked Sendable {
           }
         }
       }
-      return children.enumerated().flatMap { node, next in
-        next.enumerated().map { letter, child in
-          let child = letter == skipped ? node : child
-          return UInt32(child * letterCount) << ruleBits | rules[child]
-        }
+      return children.flatMap { next in
+        next.map { child in UInt32(child * letterCount) << ruleBits | rules[child] }
       }
     }
   }

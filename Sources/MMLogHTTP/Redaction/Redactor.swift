@@ -41,7 +41,9 @@ public struct Redactor: Sendable {
     /// What becomes of their values.
     public var action: Action
     /// Whether the rule is of whole names only, though it does not keep.
-    var isOfWholeNames = false
+    fileprivate var isOfWholeNames = false
+
+    var countsForParts: Bool { action != .keep && !isOfWholeNames }
 
     /// A rule.
     ///
@@ -115,9 +117,9 @@ public struct Redactor: Sendable {
     self.rules = base + rules
     self.unlistedHeaders = unlistedHeaders
     self.unlistedValues = unlistedValues
-    precondition(self.rules.count <= NameMatcher.maximumRules, "a redactor has too many rules")
-    let letters = self.rules.reduce(0) { $0 + NameMatcher.letterCount(of: $1.name) }
-    precondition(letters <= NameMatcher.maximumLetters, "the rules of a redactor are too long")
+    precondition(self.rules.count <= NameAutomaton.maximumRules, "a redactor has too many rules")
+    let letters = self.rules.reduce(0) { $0 + NameAutomaton.letterCount(of: $1.name) }
+    precondition(letters <= NameAutomaton.maximumLetters, "the rules of a redactor are too long")
     compiled = Compiled(self.rules, unlistedHeaders, unlistedValues)
   }
 
