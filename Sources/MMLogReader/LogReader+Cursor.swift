@@ -55,6 +55,9 @@ extension LogReader.Cursor {
       (self.archive, self.frame, self.row) = (archive, frame, row)
     }
 
+    /// Whether it is the start of an archive: nothing says that there is one.
+    package var isAtStart: Bool { frame == 0 && row == 0 }
+
     package static func < (a: Place, b: Place) -> Bool {
       (a.archive, a.frame, a.row) < (b.archive, b.frame, b.row)
     }

@@ -27,7 +27,8 @@ extension Shipper {
       ConsumerFile.state(of: name, in: try Directory.open(directory)).flatMap { ConsumerState($0) }
     }
     let queue = ArchiveQueue(
-      of: directory, filter: configuration.filter, after: state?.cursor ?? LogReader.Cursor())
+      of: directory, ringDirectory: configuration.ringDirectory, filter: configuration.filter,
+      after: state?.cursor ?? LogReader.Cursor())
     try explaining("Searching for archives failed") { () throws(SystemError) in
       try queue.scan(everything: true)
     }

@@ -82,6 +82,17 @@ import Testing
     }
   }
 
+  @Test("PUT sends nothing again where somebody has to act")
+  func notDamaged() async throws {
+    let sealed = try Sealed()
+    let words = "The plain HTTP request was sent to HTTPS port"
+    let server = try TestReceiver([PlannedAnswer(status: 400, body: Data(words.utf8))])
+    let error = await #expect(throws: DeliveryError.self) {
+      _ = try await PutDestination(url: server.url).send(sealed.archive)
+    }
+    #expect(try error?.remedy == .waitForAction && server.requests.count == 1)
+  }
+
   @Test(
     "S3's credentials that have expired are waited for",
     arguments: ["ExpiredToken", "InvalidToken", "TokenRefreshRequired", "RequestTimeTooSkewed"])

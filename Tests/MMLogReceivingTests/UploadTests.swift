@@ -116,7 +116,7 @@ import Testing
 
   @Test("a refused request leaves what is there of an upload")
   func partStays() throws {
-    let sending = try Sending { $0.client = archive.count }
+    let sending = try Sending { $0.client = archive.count + 900 }
     let (size, garbage) = (archive.count, [UInt8](repeating: 65, count: 999))
     let large = TestLog.sealed(session: 7, frames: 9)
     #expect(large.count > size)
@@ -180,6 +180,7 @@ import Testing
     var limits = ReceiverLimits()
     limits.freeSpace = .bytes(0)
     let path = folder("received")
+    let uploads = "\(path)/\(ReceivedArchives.uploadsFolder)"
     let request = try ReceiverRequest(method: "PUT", path: "/archives/x") {
       $0 == "content-length" ? "\(archive.count)" : nil
     }
@@ -195,13 +196,23 @@ import Testing
     do {
       let archives = try opened(path, limits)
       #expect(try archives.holding(of: "x", client: "c") == .unfinished(1000))
+      guard case .upload(let upload) = try archives.begin(request, of: "x", client: "c") else {
+        throw Failure("nothing begins")
+      }
+      archive[..<500].withUnsafeBytes { _ = upload.append($0) }
+      #expect(try Folder.names(uploads).count == 2)
+    }
+    do {
+      let archives = try opened(path, limits)
+      #expect(try archives.holding(of: "x", client: "c") == .unfinished(1000))
+      #expect(try Folder.names(uploads).count == 1)
     }
     limits.unfinishedAge = .zero
     do {
       let archives = try opened(path, limits)
       #expect(try archives.holding(of: "x", client: "c") == .nothing)
     }
-    #expect(try Folder.names(folder("received/\(ReceivedArchives.uploadsFolder)")) == [])
+    #expect(try Folder.names(uploads) == [])
   }
 
   // MARK: - Corruption
@@ -404,6 +415,33 @@ import Testing
     let again = try sending.send(archive[700...], as: "u", client: "b", ["content-range": rest])
     #expect(again.outcome == .unchanged)
     #expect(try send(3, "b").outcome == .stored)
+  }
+
+  @Test("uploads that are going on count against a client's limit, with what they spare")
+  func limitsOfUploads() throws {
+    let size = archive.count
+    let sending = try Sending { ($0.client, $0.total) = (2 * size, 4 * size) }
+    let other = TestLog.sealed(session: 2)
+    func begin(_ name: String, _ length: Int) throws -> Upload? {
+      let request = try ReceiverRequest(method: "PUT", path: "/archives/\(name)") {
+        $0 == "content-length" ? "\(length)" : nil
+      }
+      let beginning = try sending.archives.begin(request, of: name, client: "anyone")
+      guard case .upload(let upload) = beginning else { return nil }
+      return upload
+    }
+    let first = try #require(try begin("1", size))
+    let second = try #require(try begin("2", size))
+    #expect(refusal { try sending.send(other[...], as: "3") }?.status == .insufficientStorage)
+    archive[..<(size - 1)].withUnsafeBytes { _ = first.append($0) }
+    first.suspend()
+    second.suspend()
+    // One byte, in place of a part that stays meanwhile.
+    let small = try #require(try begin("1", 1))
+    #expect(throws: Refusal.self) { _ = try begin("2", size + 1) }
+    try #require(try begin("2", size)).suspend()
+    small.suspend()
+    try #require(try begin("2", size + 1)).suspend()
   }
 
   @Test("what is stored counts after a restart")

@@ -45,7 +45,7 @@ import Testing
     let test = try ShippedStore()
     let receiver = Receiver()
     let shipper = try test.shipper(to: receiver) {
-      $0.policy = { _ in .wait(.seconds(3600)) }
+      $0.policy = { _ in .wait(.seconds(60)) }
       $0.scanInterval = .seconds(60)
     }
     try test.log(1...10)
@@ -59,7 +59,7 @@ import Testing
   func noAnswer() async throws {
     let test = try ShippedStore()
     let receiver = Receiver { _, _ in
-      try await Task.sleep(nanoseconds: 3_600_000_000_000)
+      try await Task.sleep(nanoseconds: 60_000_000_000)
       return .accepted
     }
     let shipper = try test.shipper(to: receiver)
@@ -68,5 +68,21 @@ import Testing
     try await wait { receiver.tryCount == 1 }
     #expect(await shipper.flush(within: .milliseconds(50)) == false)
     await shipper.stop()
+  }
+
+  @Test("a flush is not done when a shipper is stopped while its batch is on its way")
+  func stopped() async throws {
+    let test = try ShippedStore()
+    let receiver = Receiver { _, _ in
+      try await Task.sleep(nanoseconds: 60_000_000_000)
+      return .accepted
+    }
+    let shipper = try test.shipper(to: receiver)
+    try test.log(1...10)
+    try shipper.start()
+    async let isDone = shipper.flush(within: .seconds(60))
+    try await wait { receiver.tryCount == 1 }
+    await shipper.stop()
+    #expect(await isDone == false)
   }
 }

@@ -10,12 +10,20 @@ import Testing
 
 /// What is deleted before it is shipped.
 @Suite struct GapTests {
-  private func delete(_ count: Int, in folder: TemporaryDirectory) throws {
+  private func delete(_ count: Int, from first: UInt32 = 1, in folder: TemporaryDirectory) throws {
     let catalog = Catalog(of: folder.path, store: nil)
-    let names = try catalog.scan().filter(\.isSealed).prefix(count).map(\.fileName)
-    try catalog.delete(Array(names), if: { _ in true }) { _, outcome in
+    let archives = try catalog.scan().filter { $0.isSealed && $0.number >= first }
+    try catalog.delete(archives.prefix(count).map(\.fileName), if: { _ in true }) { _, outcome in
       if case .deleted = outcome { return }
       Issue.record("\(outcome)")
+    }
+  }
+
+  /// Removes the archives from a number on, as somebody does who knows nothing of consumers.
+  private func remove(from first: UInt32 = 1, in path: String) throws {
+    for archive in try Catalog(of: path, store: nil).scan()
+    where archive.isSealed && archive.number >= first {
+      try FileManager.default.removeItem(atPath: archive.path)
     }
   }
 
@@ -114,16 +122,131 @@ import Testing
     try await test.store.close()
     let path = test.folder.path
     let receiver = Receiver { delivery, _ in
-      if delivery.messages.first == "record 1" {
-        for archive in try Catalog(of: path, store: nil).scan() where archive.number > 1 {
-          try FileManager.default.removeItem(atPath: archive.path)
-        }
-      }
+      if delivery.messages.first == "record 1" { try remove(from: 2, in: path) }
       return .accepted
     }
     try await test.ship(to: receiver) { $0.maximumRecords = 10 }
     #expect(receiver.messages == records(1...10))
     #expect(receiver.gaps.map(\.archives) == [2...3])
+  }
+
+  @Test("last archives that retention deletes meanwhile are counted")
+  func deletedMeanwhile() async throws {
+    let test = try ShippedStore()
+    let (folder, receiver) = (test.folder, Receiver())
+    try await test.ship(to: receiver)
+    try await logArchives(1...30, test)
+    try await test.store.close()
+    receiver.change { delivery, _ in
+      if delivery.messages.first == "record 1" { try delete(.max, from: 2, in: folder) }
+      return .accepted
+    }
+    try await test.ship(to: receiver) { $0.maximumRecords = 10 }
+    #expect(receiver.messages == records(1...10))
+    #expect(receiver.gaps.map(\.count) == [20] && receiver.gaps[0].levels[.error] == 4)
+  }
+
+  @Test("what is left before last archives that were deleted is shipped, and then their gap")
+  func unreadBeforeDeleted() async throws {
+    let test = try ShippedStore()
+    let receiver = Receiver()
+    try await test.ship(to: receiver)
+    try await logArchives(1...30, test)
+    try await test.store.close()
+    try delete(.max, from: 3, in: test.folder)
+    for _ in 1...2 {
+      try await test.ship(to: receiver)
+      #expect(receiver.messages == records(1...20) && receiver.gaps.map(\.count) == [10])
+      #expect(receiver.gaps.first?.archives?.lowerBound == 3)
+    }
+  }
+
+  @Test("a gap that is on its way when a shipper ends is sent again")
+  func gapWithoutAnswer() async throws {
+    let test = try ShippedStore()
+    try await logArchives(1...30, test)
+    try await test.store.close()
+    let path = test.folder.path
+    let receiver = Receiver { _, number in
+      if number == 1 {
+        try remove(from: 2, in: path)
+      } else {
+        try await Task.sleep(nanoseconds: 3_600_000_000_000)
+      }
+      return .accepted
+    }
+    let shipper = try test.shipper(to: receiver) { $0.maximumRecords = 10 }
+    try shipper.start()
+    try await wait { receiver.tryCount == 2 }
+    await shipper.stop()
+    #expect(receiver.messages == records(1...10) && receiver.gaps.isEmpty)
+    receiver.change { _, _ in .accepted }
+    for _ in 1...2 {
+      try await test.ship(to: receiver)
+      #expect(receiver.messages == records(1...10))
+      #expect(receiver.gaps.map(\.archives) == [2...3])
+    }
+    #expect(receiver.deliveries.last?.mayBeRepeat == true)
+  }
+
+  @Test("a gap waits while a shipper is suspended")
+  func suspended() async throws {
+    let test = try ShippedStore()
+    let receiver = Receiver()
+    try await test.ship(to: receiver)
+    try await logArchives(1...30, test)
+    try await test.store.close()
+    try delete(.max, in: test.folder)
+    let shipper = try test.shipper(to: receiver)
+    shipper.suspend()
+    try shipper.start()
+    try await wait { shipper.statistics.isSuspended }
+    #expect(receiver.tryCount == 0)
+    shipper.resume()
+    try await wait { receiver.gaps.count == 1 }
+    await shipper.stop()
+    #expect(receiver.gaps.map(\.count) == [30])
+  }
+
+  @Test("shipped archives that are gone of a session that goes on are no gap")
+  func shippedAndGone() async throws {
+    for isRingKnown in [true, false] {
+      let rings = TemporaryDirectory()
+      let test = try ShippedStore { $0.ringDirectory = rings.path }
+      let receiver = Receiver()
+      let ship = {
+        try await test.ship(to: receiver) { $0.ringDirectory = isRingKnown ? rings.path : nil }
+      }
+      try await logArchives(1...20, test)
+      _ = try await ship()
+      try remove(in: test.folder.path)
+      _ = try await ship()
+      try await logArchives(21...30, test)
+      _ = try await ship()
+      #expect(receiver.messages == records(1...30) && receiver.gaps.isEmpty, "\(isRingKnown)")
+    }
+  }
+
+  @Test("of a session that has a ring elsewhere, removed archives are no gap yet")
+  func ringElsewhere() async throws {
+    let rings = TemporaryDirectory()
+    let test = try ShippedStore { $0.ringDirectory = rings.path }
+    let receiver = Receiver()
+    let ship = {
+      try await test.ship(to: receiver) { $0.ringDirectory = rings.path }
+    }
+    try test.log(1...10)
+    _ = try await ship()
+    _ = try await test.store.rotate()
+    try remove(in: test.folder.path)
+    _ = try await ship()
+    #expect(receiver.messages == records(1...10) && receiver.gaps.isEmpty)
+    try await test.store.close()
+    try remove(in: test.folder.path)
+    for _ in 1...2 {
+      _ = try await ship()
+      #expect(receiver.gaps.map(\.archives) == [1...1])
+    }
   }
 
   @Test("a session that had not ended, and of which no file is left, is a gap")

@@ -260,15 +260,18 @@ final class Maintenance: @unchecked Sendable {
       strange: { report(strange: $0) })
     var due: [(archive: ArchiveInfo, rule: Retention.Rule)] = []
     var vetoed: [Retention.Rule: Int] = [:]
+    var firstAnswer: UInt64 = 0
     for (index, rule) in plan.deletions.map({ ($0.index, $0.rule) }) where goesOn {
       let archive = archives[index]
       if !isAsked, let retry = retries[archive.fileName], !retry.isDue { continue }
       if events.mayDelete(archive, rule) {
+        if due.isEmpty { firstAnswer = Clock.monotonic() }
         due.append((archive, rule))
       } else {
         vetoed[rule, default: 0] += 1
       }
-      if due.count == Self.mostAtOnce {
+      let age = Clock.monotonic() &- firstAnswer
+      if due.count == Self.mostAtOnce || !due.isEmpty && age > Self.longestWait {
         try delete(due)
         due = []
       }
@@ -308,6 +311,9 @@ final class Maintenance: @unchecked Sendable {
 
   /// So many archives are deleted at once: others wait for the directory's lock meanwhile.
   private static let mostAtOnce = 32
+  /// What the observer lets go waits no longer than this for more, in nanoseconds, and for the
+  /// observer's next answer.
+  private static let longestWait: UInt64 = 100_000_000
 
   private func delete(_ due: [(archive: ArchiveInfo, rule: Retention.Rule)]) throws(LogError) {
     let known = Dictionary(due.map { ($0.archive.fileName, $0) }) { first, _ in first }

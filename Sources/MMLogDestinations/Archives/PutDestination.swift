@@ -73,6 +73,8 @@ package final class PutDestination: ArchiveDestination {
   ) async throws -> HTTPResponse {
     var answer = try await put(upload, from: 0, isNew: isNew, target, headers)
     for _ in 1..<Self.tries where Self.damaged.contains(answer.status) {
+      // What somebody has to change is not about the bytes.
+      if case .waitForAction = answer.error(from: target).remedy { break }
       answer = try await put(upload, from: 0, isNew: isNew, target, headers)
     }
     return answer

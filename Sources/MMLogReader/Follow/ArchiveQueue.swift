@@ -14,13 +14,16 @@ package final class ArchiveQueue {
   private var files: [String: QueuedFile] = [:]
   /// By session.
   package private(set) var sessions: [SessionID: QueuedSession] = [:]
-  /// The sessions that have a ring in the directory: they live, or wait for recovery.
+  /// The sessions that have a ring, as of the last listing: they live, or wait for recovery.
   package private(set) var sessionsWithRing: Set<SessionID> = []
+  /// Whether the directory of rings could be listed.
+  private var areRingsKnown = false
   /// The sessions that do not pass the filter.
   package private(set) var filteredOut: Set<SessionID> = []
   /// Files that could not be read when they were last inspected, and why.
   package private(set) var unreadable: [String: LogError] = [:]
   private let path: String
+  private let ringDirectory: String
   private let filter: LogReader.Filter
   private let cursor: LogReader.Cursor
   private let memory = FrameMemory()
@@ -33,10 +36,15 @@ package final class ArchiveQueue {
 
   /// - Parameters:
   ///   - path: The directory. It is opened anew for each scan.
+  ///   - ringDirectory: Where the rings are; nil: in the same directory.
   ///   - filter: Which records are wanted. Others are passed over.
   ///   - cursor: What was given before.
-  package init(of path: String, filter: LogReader.Filter, after cursor: LogReader.Cursor) {
+  package init(
+    of path: String, ringDirectory: String? = nil, filter: LogReader.Filter,
+    after cursor: LogReader.Cursor
+  ) {
     (self.path, self.filter, self.cursor) = (path, filter, cursor)
+    self.ringDirectory = ringDirectory ?? path
   }
 
   /// Searches for archives and frames that are new.
@@ -61,8 +69,9 @@ package final class ArchiveQueue {
   }
 
   private func list(_ directory: borrowing Directory) throws(SystemError) {
+    // Before the archives: all that a ring had is archived when the ring goes, and so is found.
+    listRings()
     let names = try directory.names()
-    sessionsWithRing = Set(names.compactMap { FileNames.Ring(fileName: $0)?.session })
     let archives = Set(names.filter { $0.hasSuffix(FileNames.archiveSuffix) })
     for (name, file) in files where !archives.contains(name) {
       file.takeLast()
@@ -70,6 +79,24 @@ package final class ArchiveQueue {
       unreadable[name] = nil
     }
     for name in archives where files[name] == nil { files[name] = QueuedFile(name) }
+    if !filteredOut.isEmpty { filteredOut.formIntersection(files.values.flatMap(\.sessions)) }
+  }
+
+  private func listRings() {
+    do {
+      let names = try Directory.open(ringDirectory).names()
+      sessionsWithRing = Set(names.compactMap { FileNames.Ring(fileName: $0)?.session })
+      areRingsKnown = true
+    } catch {
+      // A directory of rings that is not there yet has none.
+      areRingsKnown = error.isNotFound
+      if areRingsKnown { sessionsWithRing = [] }
+    }
+  }
+
+  /// Whether a session may have a ring, in which more of it may be.
+  package func mayHaveRing(_ session: SessionID) -> Bool {
+    !areRingsKnown || sessionsWithRing.contains(session)
   }
 
   private func inspect(_ file: QueuedFile, _ directory: borrowing Directory) {
@@ -122,6 +149,9 @@ final class QueuedFile {
   private var opened: [ArchiveFile]?
 
   init(_ name: String) { self.name = name }
+
+  /// Of whom its archives are.
+  var sessions: [SessionID] { archives.map(\.identity.session) }
 
   /// Whether it is not expected to grow.
   var isSettled: Bool { archives.last?.isClosed ?? false }

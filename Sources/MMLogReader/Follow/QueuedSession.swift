@@ -77,13 +77,22 @@ package final class QueuedSession {
   /// The archives that are gone with records that have not been given, and that no archive follows
   /// which can be read; nil if there are none.
   package var goneAtEnd: ClosedRange<UInt32>? {
-    let place = given?.next ?? Place(archive: 0)
-    let gone = archives[readable.endIndex...].filter { archive in
-      let all = archive.frames.reduce(0) { $0 + Int($1.rows) }
-      return archive.rows(before: place) < all
-    }
+    let gone = archives[readable.endIndex...].filter(isLost)
     guard let first = gone.first, let last = gone.last else { return nil }
     return first.number...last.number
+  }
+
+  /// The number behind the last archive that is known, and of which nothing is lost, nor of
+  /// those before it; 0 if there is none.
+  package var firstMissing: UInt32 {
+    archives.prefix { !isLost($0) }.last.map { $0.number &+ 1 } ?? 0
+  }
+
+  /// Whether an archive is gone with records that have not been given.
+  private func isLost(_ archive: QueuedArchive) -> Bool {
+    if archive.isReadable { return false }
+    let all = archive.frames.reduce(0) { $0 + Int($1.rows) }
+    return archive.rows(before: given?.next ?? Place(archive: 0)) < all
   }
 
   /// How many rows there are behind what has been given, how many bytes these take, and whether an
@@ -158,8 +167,7 @@ package final class QueuedSession {
   /// its frame is not the one any more that is noted.
   package func goneArchives(from first: Progress?, to last: Progress) -> Int? {
     let begin = first?.next.archive ?? archives.first?.number ?? 1
-    let end =
-      last.next.frame == 0 && last.next.row == 0 ? last.next.archive &- 1 : last.next.archive
+    let end = last.next.isAtStart ? last.next.archive &- 1 : last.next.archive
     guard begin <= end else { return first == nil ? nil : 0 }
     var gone = 0
     for number in begin...end {

@@ -196,6 +196,7 @@ package final class ReceivedArchives: @unchecked Sendable {
         usage.unfinished[upload]?.isActive = false
         usage.unfinished[upload]?.claimed = size
         usage.unfinished[upload]?.written = size
+        usage.unfinished[upload]?.spared = 0
       }
     }
   }

@@ -10,6 +10,8 @@ struct Usage {
     var claimed: Int
     /// How much of it is there.
     var written: Int
+    /// How large the part is that was there before, and stays until this one is known to be better.
+    var spared = 0
     /// Whether a request has it.
     var isActive = true
   }
@@ -37,13 +39,14 @@ struct Usage {
   /// Takes in an archive that is stored.
   mutating func add(_ size: Int, of client: String) { stored[client, default: 0] += size }
 
-  /// What is taken and promised of one client, or of all, without one upload.
+  /// What is taken and promised of one client, or of all, without what is promised to one upload.
   func taken(client: String?, without name: String) -> Int {
     let own = { (other: String) in client == nil || client == other }
     let stored = stored.reduce(0) { $0 + (own($1.key) ? $1.value : 0) }
     return unfinished.reduce(stored) { sum, upload in
-      let counts = upload.key != name && own(upload.value.client)
-      return sum + (counts ? max(upload.value.claimed, upload.value.written) : 0)
+      guard own(upload.value.client) else { return sum }
+      let promised = upload.key == name ? 0 : max(upload.value.claimed, upload.value.written)
+      return sum + upload.value.spared + promised
     }
   }
 

@@ -42,11 +42,15 @@ package final class Upload {
           + "\(found).", offset: found)
     }
     // Before anything of what is there is changed.
-    _ = archives.withUsage { $0.unfinished[name]?.written = start }
+    let spared = start == 0 && found > 0 ? found : nil
+    archives.withUsage {
+      $0.unfinished[name]?.written = start
+      $0.unfinished[name]?.spared = spared ?? 0
+    }
     try archives.claim(request.archiveSize ?? start, for: name, of: client)
     (self.archives, self.name, self.client, self.request) = (archives, name, client, request)
     (size, walk) = (start, ArchiveWalk(name))
-    spared = start == 0 && found > 0 ? found : nil
+    self.spared = spared
     file = try archives.openFile(of: spared == nil ? name : Self.apartName(name))
     try file.truncate(to: start)
   }
@@ -237,9 +241,10 @@ package final class Upload {
     _ = state.set(client, for: ReceivedArchives.clientAttribute)
     try state.store(of: file, name: place.fileName, in: folder)
     try file.sync()
-    try replaceSpared()
-    try archives.uploads.rename(name, to: place.fileName, in: folder)
-    isEnded = true
+    let source = spared == nil ? name : Self.apartName(name)
+    try archives.uploads.rename(source, to: place.fileName, in: folder)
+    if spared != nil { try? archives.uploads.remove(name) }
+    (spared, isEnded) = (nil, true)
     archives.withUsage { usage in
       usage.unfinished[name] = nil
       usage.add(size, of: client)

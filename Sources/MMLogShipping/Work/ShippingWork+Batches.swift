@@ -57,12 +57,12 @@ extension ShippingWork {
     guard let note = state.batch else { return }
     guard let session = queue.sessions[note.session],
       session.goneArchives(from: note.from, to: note.to) == note.goneArchives
-    else { return giveUp(note) }
+    else { return try giveUp(note) }
     if note.mayBeSent { doubtful = note }
     session.goOn(at: note.from)
-    guard var batch = try form(session, from: note.from, until: note.to.next) else {
-      return giveUp(note)
-    }
+    guard var batch = try form(session, from: note.from, until: note.to.next),
+      note.count > 0 || !batch.isEmpty
+    else { return try giveUp(note) }
     if batch.count < note.count, doubtful == nil {
       // It begins with the session, and the first archives are gone since.
       doubtful = note
@@ -76,12 +76,17 @@ extension ShippingWork {
     _ = try deliver(batch, of: session)
   }
 
-  /// Notes that a batch cannot be made again.
-  private func giveUp(_ note: ConsumerState.Note) {
+  /// Notes that a batch cannot be made again. A gap alone, which nothing follows that can be read,
+  /// is sent again.
+  private func giveUp(_ note: ConsumerState.Note) throws(LogError) {
     change { $0.batch = nil }
-    // A gap alone is made again as it was.
+    queue.sessions[note.session]?.goOn(at: note.from)
     if note.count > 0 || note.mayBeSent { doubtful = note }
-    if note.count > 0 { control.send(.changedBatch(note.id)) }
+    if note.count > 0 { return control.send(.changedBatch(note.id)) }
+    let last = note.to.next.isAtStart ? note.to.next.archive &- 1 : note.to.next.archive
+    let missing = queue.sessions[note.session]?.firstMissing ?? 0
+    let first = max(note.from?.next.archive ?? last, missing)
+    if first <= last { try takeIn(first...last, of: note.session, isRepeat: true) }
   }
 
   /// - Parameter last: Where a batch ends that was made before; nil: at a limit.
@@ -226,6 +231,7 @@ extension ShippingWork {
     if deletedNotes.isEmpty { return }
     let directory = try openDirectory()
     for (session, keys) in Dictionary(grouping: deletedNotes.keys, by: \.session) {
+      if mayNotSend { break }
       let given = state.cursor.sessions[session]?.next.archive ?? 0
       let numbers = keys.map(\.number).filter { $0 >= given }
       if let first = numbers.min(), let last = numbers.max() {
@@ -242,48 +248,53 @@ extension ShippingWork {
   /// Ships a gap for each session whose last archives are gone without a note: somebody has removed
   /// them.
   func takeInRemoved() throws(LogError) {
-    for (id, session) in queue.sessions where session.unread.rows == 0 {
+    if !deletedNotes.isEmpty || queue.sessions.values.contains(where: { $0.goneAtEnd != nil }) {
+      // What was before them is shipped now; and retention may have deleted more since.
+      try readDeleted()
+      try takeInDeleted()
+    }
+    for (id, session) in queue.sessions {
       if mayNotSend { return }
       if let gone = session.goneAtEnd { try takeIn(gone, of: id) }
     }
     // Of a session that had not ended, no file may be left at all. What cannot be read may be of
-    // it.
+    // it. Before the start of an archive all was there: whether that one was ever made, nobody
+    // knows.
     guard queue.unreadable.isEmpty else { return }
     for (id, given) in state.cursor.sessions
-    where !given.isEnded && queue.sessions[id] == nil && !queue.filteredOut.contains(id) {
+    where !given.isEnded && !given.next.isAtStart && queue.sessions[id] == nil
+      && !queue.filteredOut.contains(id)
+    {
       if mayNotSend { return }
       try takeIn(given.next.archive...given.next.archive, of: id)
     }
   }
 
-  private var mayNotSend: Bool {
+  /// Whether the shipper is stopping or suspended.
+  var mayNotSend: Bool {
     control.orders.withLock { $0.isStopping || $0.isSuspended }
   }
 
-  /// Whether a session has a ring, in which more of it may be.
-  private func hasRing(_ session: SessionID) -> Bool {
-    if queue.sessionsWithRing.contains(session) { return true }
-    guard let rings = configuration.ringDirectory else { return false }
-    let names = (try? Directory.open(rings).names()) ?? []
-    return names.contains { FileNames.Ring(fileName: $0)?.session == session }
-  }
-
-  /// Ships the gap of archives that are gone and not before the cursor, if nothing of their session
-  /// follows them.
-  private func takeIn(_ gone: ClosedRange<UInt32>, of session: SessionID) throws(LogError) {
+  /// Ships the gap of archives that are gone, and of all before them up to the cursor, if nothing
+  /// of their session is left to be read.
+  ///
+  /// - Parameter isRepeat: Whether it was on its way before.
+  private func takeIn(
+    _ gone: ClosedRange<UInt32>, of session: SessionID, isRepeat: Bool = false
+  ) throws(LogError) {
     let queued = queue.sessions[session]
     let from = state.cursor.sessions[session]
     // What can be read still is read; what is followed by more is found when that is read.
-    let isFollowed = queued?.archives.contains {
-      $0.isReadable && $0.number >= gone.lowerBound
-    }
-    if isFollowed == true { return }
-    if hasRing(session) || queue.error(of: session) != nil { return }
+    let last = queued?.archives.last(where: \.isReadable)?.number ?? 0
+    guard queued?.unread.rows ?? 0 == 0, last < gone.lowerBound else { return }
+    if queue.mayHaveRing(session) || queue.error(of: session) != nil { return }
     let to = FormedBatch.Progress(next: .init(archive: gone.upperBound &+ 1), isEnded: true)
     let note = deletedNotes[.init(session, gone.upperBound)]
     let identity = queued?.identity ?? SessionIdentity(unknown: session, note)
     var batch = FormedBatch(session: LogReader.Session(identity), from: from, to: to)
-    let numbers = Int(gone.lowerBound)...Int(gone.upperBound)
+    batch.mayBeRepeat = isRepeat
+    let first = from.map { max($0.next.archive, queued?.firstMissing ?? 0) } ?? gone.lowerBound
+    let numbers = Int(min(first, gone.lowerBound))...Int(gone.upperBound)
     if let gap = gap(of: numbers, in: session, at: from) { add(gap, to: &batch) }
     // Before it is delivered: then what is gone is forgotten with it.
     queued?.goOn(at: to)

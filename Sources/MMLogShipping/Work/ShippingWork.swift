@@ -23,6 +23,8 @@ final class ShippingWork: @unchecked Sendable {
   private var waitingSince: [SessionID: UInt64] = [:]
   /// The batch that was on its way when the process before this one died, and cannot be made again.
   var doubtful: ConsumerState.Note?
+  /// Flushes whose rings have not all answered yet: which rings, and which request of each.
+  private var asked: [Int: [(ring: LiveRing, number: UInt32)]] = [:]
   /// What flushes wait for: how far each session is to be acknowledged.
   private var flushing: [Int: [SessionID: ConsumerState.Progress]] = [:]
   private var lastFailure: String?
@@ -40,7 +42,9 @@ final class ShippingWork: @unchecked Sendable {
     (self.path, self.consumer, self.configuration) = (path, consumer, configuration)
     (self.control, self.isOnce) = (control, isOnce)
     delivery = Delivery(destination, configuration, control)
-    queue = ArchiveQueue(of: path, filter: configuration.filter, after: LogReader.Cursor())
+    queue = ArchiveQueue(
+      of: path, ringDirectory: configuration.ringDirectory, filter: configuration.filter,
+      after: LogReader.Cursor())
   }
 
   /// Why a shipper cannot be as it is asked to be; nil if it can.
@@ -111,8 +115,8 @@ final class ShippingWork: @unchecked Sendable {
   /// Gives up the consumer's file. What was being read is read again.
   func close() {
     file = nil
-    queue = ArchiveQueue(of: path, filter: configuration.filter, after: LogReader.Cursor())
-    (waitingSince, flushing, unreadable) = ([:], [:], [:])
+    queue = newQueue(after: LogReader.Cursor())
+    (waitingSince, asked, flushing, unreadable) = ([:], [:], [:], [:])
   }
 
   // MARK: - One pass
@@ -123,16 +127,16 @@ final class ShippingWork: @unchecked Sendable {
     // What is flushed from now on waits for the next pass: this one may have archived before.
     let flushes = control.orders.withLock { $0.flushes.map(\.number) }
     recoverRings()
-    let isArchived = askForArchiving(for: flushes)
+    let archived = askForArchiving(for: flushes)
     try scan()
     try readDeleted()
-    if let session = state.batch?.session {
+    if let session = state.batch?.session, !mayNotSend {
       if let error = queue.error(of: session) { throw error }
       try resend()
     }
     try takeInDeleted()
-    noteFlushes(isArchived ? flushes : [])
-    while !control.isStopping, !control.orders.withLock({ $0.isSuspended }), let session = next() {
+    noteFlushes(archived)
+    while !mayNotSend, let session = next() {
       if let wait = policyWait() {
         control.wait(since: seen, atMost: wait)
         break
@@ -189,9 +193,15 @@ final class ShippingWork: @unchecked Sendable {
       try file.write(state.text, isSafe: true, in: directory)
     }
     self.file = consume file
-    queue = ArchiveQueue(of: path, filter: configuration.filter, after: state.cursor)
+    queue = newQueue(after: state.cursor)
     (nextFullScan, nextRecovery, nextArchiving) = (0, 0, 0)
     return true
+  }
+
+  private func newQueue(after cursor: LogReader.Cursor) -> ArchiveQueue {
+    ArchiveQueue(
+      of: path, ringDirectory: configuration.ringDirectory, filter: configuration.filter,
+      after: cursor)
   }
 
   /// Nil if no file is open.
@@ -285,10 +295,10 @@ final class ShippingWork: @unchecked Sendable {
   /// Whether what is unread of a session is to be shipped now.
   private func isDue(_ session: QueuedSession, _ now: UInt64) -> Bool {
     let unread = session.unread
-    if isOnce || unread.hasClosed || !flushing.isEmpty { return true }
+    if isOnce || unread.hasClosed || !flushing.isEmpty || !asked.isEmpty { return true }
     let id = session.identity.session
     if unread.rows >= configuration.maximumRecords || unread.bytes >= configuration.maximumBytes
-      || !queue.sessionsWithRing.contains(id) && configuration.ringDirectory == nil
+      || !queue.mayHaveRing(id)
     {
       return true
     }
@@ -326,33 +336,61 @@ final class ShippingWork: @unchecked Sendable {
   /// Has what is in rings archived, if it is time for that or a flush is new.
   ///
   /// - Parameter flushes: Their numbers.
-  /// - Returns: Whether all is archived that was logged before.
-  private func askForArchiving(for flushes: [Int]) -> Bool {
+  /// - Returns: The flushes before which all is archived that was logged before them.
+  private func askForArchiving(for flushes: [Int]) -> [Int] {
     let now = Clock.monotonic()
-    let isFlushing = flushes.contains { flushing[$0] == nil }
+    asked = asked.filter { flushes.contains($0.key) }
+    let new = flushes.filter { flushing[$0] == nil && asked[$0] == nil }
     if let interval = configuration.archiveInterval, now >= nextArchiving {
       nextArchiving = now + UInt64(interval.nanoseconds)
-    } else if !isFlushing {
-      return true
+    } else if new.isEmpty {
+      return answeredFlushes(within: 0)
     }
     if let archive = configuration.archive {
       archive()
-      return true
+      return new
     }
-    let rings = (try? LiveRing.all(in: configuration.ringDirectory ?? path) { _ in }) ?? []
-    let requests = rings.compactMap { ring in (try? ring.ask(for: [])).map { (ring, $0) } }
-    // A flush is of what was logged before it.
-    guard isFlushing else { return true }
-    var isArchived = requests.count == rings.count
-    for (ring, number) in requests {
+    let requests = askRings()
+    // A flush is of what was logged before it. Without all requests, it is tried in the next pass.
+    if let requests { for flush in new { asked[flush] = requests } }
+    return answeredFlushes(within: new.isEmpty ? 0 : Self.archivingTimeout)
+  }
+
+  /// Asks all rings.
+  ///
+  /// - Returns: The requests; nil if not all could be asked.
+  private func askRings() -> [(ring: LiveRing, number: UInt32)]? {
+    let rings: [LiveRing]
+    do throws(LogError) {
+      rings = try LiveRing.all(in: configuration.ringDirectory ?? path) { _ in }
+    } catch {
+      // A directory of rings that is not there yet has none.
+      return (error.cause as? SystemError)?.isNotFound == true ? [] : nil
+    }
+    let requests = rings.compactMap { ring in
+      (try? ring.ask(for: [])).map { (ring: ring, number: $0) }
+    }
+    return requests.count == rings.count ? requests : nil
+  }
+
+  /// The flushes whose rings have all answered. Where one does not, later passes look again.
+  private func answeredFlushes(within limit: Int64) -> [Int] {
+    let deadline = Clock.monotonic() + UInt64(limit)
+    for (flush, requests) in asked {
       do throws(LogError) {
-        let limit = min(Self.archivingTimeout, control.timeUntilDeadline)
-        try ring.waitForAnswer(to: number, within: limit)
+        for request in requests {
+          let now = Clock.monotonic()
+          let left = deadline > now ? Int64(deadline - now) : 0
+          try request.ring.waitForAnswer(
+            to: request.number, within: min(left, control.timeUntilDeadline))
+        }
+        asked[flush] = []
       } catch {
-        isArchived = false
+        // Whoever has ended, or could not archive, is asked again if its ring is still there.
+        if error.code != .timedOut { asked[flush] = nil }
       }
     }
-    return isArchived
+    return asked.filter(\.value.isEmpty).map(\.key)
   }
 
   // MARK: - Flushing
@@ -362,11 +400,14 @@ final class ShippingWork: @unchecked Sendable {
     let numbers = control.orders.withLock { $0.flushes.map(\.number) }
     flushing = flushing.filter { numbers.contains($0.key) }
     for number in archived where flushing[number] == nil {
+      asked[number] = nil
       flushing[number] = queue.sessions.compactMapValues(\.end)
     }
   }
 
   private func answerFlushes() {
+    // What is on its way counts as read, and is not acknowledged.
+    if state.batch != nil || control.isStopping { return }
     let done = flushing.filter {
       $0.value.allSatisfy { session, target in
         let queued = queue.sessions[session]
@@ -397,11 +438,12 @@ final class ShippingWork: @unchecked Sendable {
       if session.archives.isEmpty { queue.forget(id) }
     }
     if isNews { try note(isSafe: false) }
-    // A session of which nothing is left need not be known any longer.
-    let gone = state.cursor.sessions.keys.filter {
-      queue.sessions[$0] == nil && !queue.sessionsWithRing.contains($0)
-        && state.batch?.session != $0 && doubtful?.session != $0 && queue.error(of: $0) == nil
-    }
+    // A session that has ended, and of which nothing is left, need not be known any longer.
+    let gone = state.cursor.sessions.filter { id, given in
+      (given.isEnded || queue.filteredOut.contains(id))
+        && queue.sessions[id] == nil && !queue.mayHaveRing(id)
+        && state.batch?.session != id && doubtful?.session != id && queue.error(of: id) == nil
+    }.keys
     if gone.isEmpty || !deletedNotes.isEmpty { return }
     for session in gone {
       state.cursor.sessions[session] = nil

@@ -334,20 +334,32 @@ package final class Catalog: @unchecked Sendable {
     try withDirectory { (directory) throws(LogError) in
       // Once for all of them: it takes a listing of the directory.
       let unsent = try? UnsentArchives(in: directory)
-      for name in fileNames { outcome(name, delete(name, directory, unsent, mayGo)) }
+      var free: [ArchiveInfo] = []
+      for name in fileNames {
+        do throws(SystemError) {
+          let info = try refresh(name, directory)
+          if let info, !info.isActive, mayGo(info) {
+            free.append(info)
+          } else {
+            outcome(name, .spared(info))
+          }
+        } catch {
+          outcome(name, .failed(LogError(error, while: Self.deleting)))
+        }
+      }
+      // A full disk is no reason to keep what would give back space.
+      if let unsent { try? DeletedArchives.note(free, unsent, in: directory) }
+      for info in free { outcome(info.fileName, delete(info.fileName, info, directory)) }
     }
   }
 
+  private static let deleting = "Deleting an archive failed"
+
   private func delete(
-    _ fileName: String, _ directory: borrowing Directory, _ unsent: UnsentArchives?,
-    _ mayGo: (ArchiveInfo) -> Bool
+    _ fileName: String, _ info: ArchiveInfo, _ directory: borrowing Directory
   ) -> Outcome {
     do throws(SystemError) {
-      guard let info = try refresh(fileName, directory) else { return .spared(nil) }
-      if info.isActive || !mayGo(info) { return .spared(info) }
       TestPoint.reach(.retentionBeforeDelete)
-      // A full disk is no reason to keep what would give back space.
-      if let unsent { try? DeletedArchives.note(info, unsent, in: directory) }
       try Trash.take(fileName, from: directory)
       remove(fileName)
       let sidecar = ArchiveInfo.State.sidecar(of: fileName)
@@ -359,7 +371,7 @@ package final class Catalog: @unchecked Sendable {
       TestPoint.reach(.retentionDeleted)
       return .deleted(info)
     } catch {
-      return .failed(LogError(error, while: "Deleting an archive failed"))
+      return .failed(LogError(error, while: Self.deleting))
     }
   }
 

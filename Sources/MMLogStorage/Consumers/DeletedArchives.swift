@@ -53,20 +53,25 @@ package struct DeletedArchives: Sendable {
     }
   }
 
-  /// Notes that an archive is deleted, if a consumer has not acknowledged it; also one without
+  /// Notes that archives are deleted, those that a consumer has not acknowledged; also one without
   /// records, which may say that its session has ended. The directory is locked.
   static func note(
-    _ archive: ArchiveInfo, _ unsent: UnsentArchives, in directory: borrowing Directory
+    _ archives: [ArchiveInfo], _ unsent: UnsentArchives, in directory: borrowing Directory
   ) throws(SystemError) {
-    guard let contents = archive.contents else { return }
-    let consumers = unsent.consumers(lacking: archive.session, archive.number)
-    if consumers.isEmpty { return }
+    var new: [Key: Note] = [:]
+    for archive in archives {
+      guard let contents = archive.contents else { continue }
+      let consumers = unsent.consumers(lacking: archive.session, archive.number)
+      if consumers.isEmpty { continue }
+      let counts = Level.allCases.map { UInt64(contents.count($0)) }
+      new[Key(archive.session, archive.number)] = Note(
+        storeName: archive.storeName, consumers: consumers, time: .now,
+        counts: counts + [UInt64(contents.countOfUnknownLevel)], rows: contents.rowCount,
+        times: contents.times)
+    }
+    if new.isEmpty { return }
     var all = try DeletedArchives(in: directory)
-    let counts = Level.allCases.map { UInt64(contents.count($0)) }
-    all.notes[Key(archive.session, archive.number)] = Note(
-      storeName: archive.storeName, consumers: consumers, time: .now,
-      counts: counts + [UInt64(contents.countOfUnknownLevel)], rows: contents.rowCount,
-      times: contents.times)
+    all.notes.merge(new) { $1 }
     try all.store(in: directory)
   }
 

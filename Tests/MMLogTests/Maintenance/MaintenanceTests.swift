@@ -497,6 +497,38 @@ import TestSupport
     try test.store.blockingClose()
   }
 
+  /// Takes its time over the second archive, and looks for the first one when it is asked about the
+  /// third.
+  private final class SlowObserver: LogStore.Observer {
+    private let first = LockedValue("")
+    let isFirstGone = LockedValue<Bool?>(nil)
+
+    func handle(_ event: LogStore.Event) {}
+
+    func mayDelete(_ archive: ArchiveInfo, for rule: Retention.Rule) -> Bool {
+      switch archive.number {
+      case 1: first.withLock { $0 = archive.path }
+      case 2: Sleep.nanoseconds(200_000_000)
+      default:
+        let path = first.withLock { $0 }
+        isFirstGone.withLock { $0 = !FileManager.default.fileExists(atPath: path) }
+      }
+      return true
+    }
+  }
+
+  @Test("what an observer lets go is deleted before its slow answers about more")
+  func slowObserver() async throws {
+    let observer = SlowObserver()
+    let test = try TestStore { ($0.observer, $0.retention) = (observer, .unlimited) }
+    for _ in 0..<4 { try await roll(test) }
+    try test.store.update { $0.retention.count = 1 }
+    try test.store.blockingApplyRetention()
+    #expect(try test.store.archives().map(\.number) == [4])
+    #expect(observer.isFirstGone.withLock { $0 } == true)
+    try test.store.blockingClose()
+  }
+
   @Test("nothing is deleted unasked when a store is closed")
   func nothingIsDeletedUnaskedWhenAStoreIsClosed() async throws {
     let observer = Observer(keeping: [1, 2, 3])
