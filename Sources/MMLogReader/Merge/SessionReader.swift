@@ -408,7 +408,9 @@ final class SessionReader {
         itemTime = record.time
         size &+= view.bytes.count
         continue
-      case .corruption: if let corruption = run.corruption { queue.append(.corruption(corruption)) }
+      case .corruption:
+        if let frame { summary.note(unreadable: frame) }
+        if let corruption = run.corruption { queue.append(.corruption(corruption)) }
       case .nothing where found.isEmpty:
         owner = run.owner
         continue
