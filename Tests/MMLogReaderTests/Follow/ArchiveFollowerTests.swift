@@ -41,6 +41,23 @@ import Testing
     #expect(try trace(follower) == ["<", "!", "a", ">"])
   }
 
+  @Test("what was archived again is given also behind a cursor that is in the archive before")
+  func archivedAgainBehindACursor() throws {
+    log.write("a", ticks: 1)
+    log.archive(isPublished: false)
+    let frame = try ArchiveFileFrame.all(log.archives[0])[1]
+    log.addLong(8, site: log.textSite)
+    log.close(nil)
+    log.beginArchive()
+    log.archive()
+    log.close()
+    log.corruptArchive(at: frame.offset + FrameLayout.size + FrameLayout.rangeSize + 6)
+    log.save()
+    let first = ArchiveFollower(log.folder.path, after: LogReader.Cursor())
+    while let item = try first.next() { if case .record = item { break } }
+    #expect(try trace(ArchiveFollower(log.folder.path, after: first.cursor)) == ["a", ">"])
+  }
+
   @Test("what was archived again though a frame can be read is given once")
   func archivedTwice() throws {
     log.write("a", ticks: 1)
