@@ -114,19 +114,51 @@ import Testing
 
   @Test("that no record has something is said only if all were inspected")
   func manyRecords() throws {
-    let folder = TemporaryDirectory()
-    var configuration = LogStore.Configuration()
-    configuration.fullRing = .wait(upTo: .seconds(600))
-    let store = try LogStore(directory: folder.path, name: "many", configuration: configuration)
-    let many = store.logger(label: "many")
-    for _ in 0..<300_000 { many.info("early") }
-    many.error("late", metadata: ["k": 1])
-    try store.close()
-    let fields = try decode(["--where", "k == 2", folder.path])
-    #expect(fields.errors.hasPrefix("mmlog-decode: nothing matched; there are 300001 records "))
+    let log = TestLog()
+    log.writesRing = false
+    let site = log.site(.literal("early"))
+    let late = log.site(.literal("late "), .argument(type: .int, name: "k"))
+    log.addFrame(.dictionary, log.dictionaryPayload)
+    // As many as are inspected, in a frame without threads.
+    let row = [RecordLayout.recordKind | 3, 1, UInt64(site)]
+    let rows = repeatElement(row.withUnsafeBytes { Array($0) }, count: 300_000)
+    var summary = RecordSummary()
+    summary.add(ticks: 1, level: .trace)
+    summary.count = 300_000
+    log.addFrame(.records, [UInt8](repeating: 0, count: 8) + Array(rows.joined()), summary)
+    log.save()
+    let all = try decode(["--where", "k == 2", log.folder.path])
+    #expect(all.errors.hasSuffix("; no record has k; there are no fields\n"))
+    log.write(
+      TestRecord(ticks: 2, site: late, level: .error, words: ValueWords.argument(.int(1))))
+    log.archive()
+    log.save()
+    let own = try decode(["--where", "level == 'x'", log.folder.path])
+    #expect(own.errors.contains("nothing matched; there are 300001 records "))
+    #expect(own.errors.hasSuffix("; the record's own is @level\n"))
+    #expect(!own.errors.contains("no record has"))
+    let fields = try decode(["--level", "critical", "--where", "k == 2", log.folder.path])
     #expect(fields.errors.hasSuffix("; there are no fields (of the first records)\n"))
-    let levels = try decode(["--level", "critical", folder.path])
-    #expect(levels.errors.contains("nothing matched") && !levels.errors.contains("none is above"))
+    #expect(!fields.errors.contains("none is above"))
+  }
+
+  @Test("records of one time that are large together are all printed with --reverse")
+  func manyLargeOfOneTime() throws {
+    let log = TestLog()
+    log.writesRing = false
+    log.write("small", ticks: 1)
+    log.archive()
+    for _ in 0..<3 { log.addLong(30 << 20, site: log.textSite) }
+    log.write("late", ticks: 3)
+    log.archive()
+    log.save()
+    func times(_ options: [String]) throws -> [String] {
+      let arguments = ["--reverse", "--utc", "--fields", "time"] + options
+      let run = try decode(arguments + [log.folder.path])
+      return run.output.split(separator: "\n").map { String($0.suffix(2)) }
+    }
+    #expect(try times([]) == ["3Z", "2Z", "2Z", "2Z", "1Z"])
+    #expect(try times(["--tail", "3"]) == ["3Z", "2Z", "2Z"])
   }
 
   @Test("what there is most of is grouped and measured") func whatThereIsMostOf() throws {

@@ -166,6 +166,27 @@ struct BombTests {
     }
   }
 
+  @Test("what can be read of a frame is repaired where it has no room for a note")
+  func whatCanBeReadIsRepairedWhereThereIsNoRoomForANote() async {
+    await #expect(processExitsWith: .success) {
+      let log = TestLog()
+      log.writesRing = false
+      log.write("small", ticks: 1)
+      log.archive()
+      // Behind its table and its head; 48 bytes are left.
+      let size = RowBuilder.largestSize - 8 - FrameLayout.threadSize - 32 - 48
+      log.addLong(size & ~7, site: log.textSite, behind: [1])
+      log.save()
+      let out = log.folder("out")
+      _ = try LogRepair.write(LogFiles([.path(log.folder.path)]), to: out)
+      var (kinds, notes) = ([String](), 0)
+      for case .record(let record) in LogReader(paths: [out]) {
+        if record.label == "mmlog.repair" { notes += 1 } else { kinds.append(record.kind) }
+      }
+      precondition(kinds == ["small", "long"] && notes == 1, "\(kinds), \(notes) notes")
+    }
+  }
+
   /// A quarter of a gigabyte, of which two pages in each segment are there.
   @Test("a ring of holes takes what it holds") func aRingOfHolesTakesWhatItHolds() async {
     await #expect(processExitsWith: .success) {
@@ -275,25 +296,6 @@ struct BombTests {
     let another = dictionary.insert(.callSite(id: maximum + 1, site))
     let again = dictionary.insert(.callSite(id: maximum, site))
     #expect(!another && again)
-  }
-}
-
-extension TestLog {
-  /// Adds a frame with a record of so many bytes of text, and other rows behind it.
-  @discardableResult
-  fileprivate func addLong(_ size: Int, site: UInt32, behind rows: [UInt64]) -> Range<Int> {
-    let end = 8 + 32 + size
-    var payload = [UInt8](repeating: 0, count: end + rows.count * 8)
-    payload.withUnsafeMutableBytes { bytes in
-      bytes.store(RecordLayout.recordKind | UInt64(4 + size / 8), 8)
-      bytes.store(UInt64(2), 16)
-      bytes.store(UInt64(site), 24)
-      bytes.store(UInt64(size), 32)
-      for (index, word) in rows.enumerated() { bytes.store(word, end + index * 8) }
-    }
-    var summary = RecordSummary()
-    summary.add(ticks: 2, level: .trace)
-    return addFrame(.records, payload, summary)
   }
 }
 

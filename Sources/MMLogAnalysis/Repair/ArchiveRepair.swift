@@ -280,7 +280,9 @@ struct ArchiveRepair {
         }
       } catch let error as FormatError {
         let note = found(frame.problem("the rest of a frame", error, in: archive))
-        try rows.add(note, ticks: place, of: session)
+        let room = RowBuilder.largestSize
+        let isAdded = try rows.add(note, ticks: place, of: session, room: room)
+        if !isAdded { notes.append((note, place)) }
       }
     }
     if rows.isEmpty || !rows.isReadable {
@@ -312,7 +314,10 @@ struct ArchiveRepair {
     for note in known.reversed() { notes.append((note, ticks)) }
     known = []
     while !notes.isEmpty { try writeNotes(FrameHeader(.records), writer) }
-    for frame in displaced { try append(displaced: frame, writer) }
+    for frame in displaced {
+      try append(displaced: frame, writer)
+      while !notes.isEmpty { try writeNotes(FrameHeader(.records), writer) }
+    }
     let dictionary = isLocked ? session.notesDictionary : session.dictionary
     try dictionary.withUnsafeBytes { try writer.close(dictionary: $0) }
   }

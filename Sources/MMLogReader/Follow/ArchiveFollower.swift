@@ -63,10 +63,7 @@ public final class ArchiveFollower {
 
   private func take() throws(LogError) -> LogReader.Item? {
     while let session = oldest {
-      let id = session.identity.session
-      if started.insert(id).inserted {
-        return .sessionStarted(LogReader.Session(session.identity))
-      }
+      if let item = start(of: session) { return item }
       switch try session.nextChunk(atMost: 1) {
       case .records(let records):
         guard let record = records.first else { continue }
@@ -75,7 +72,23 @@ public final class ArchiveFollower {
       case nil: if session.unread.rows > 0 { return nil }
       }
     }
-    return endedSession
+    guard let session = sessionGoneAtEnd else { return endedSession }
+    return start(of: session) ?? session.passGone().map { .gap($0) }
+  }
+
+  /// A session whose last archives are gone before they were read, and of which no more is to come.
+  /// Where more comes, that is read, and the gap is found before it.
+  private var sessionGoneAtEnd: QueuedSession? {
+    queue.sessions.first { id, session in
+      session.goneAtEnd != nil && !queue.sessionsWithRing.contains(id)
+        && queue.error(of: id) == nil
+    }?.value
+  }
+
+  /// The start of a session that has not been given.
+  private func start(of session: QueuedSession) -> LogReader.Item? {
+    guard started.insert(session.identity.session).inserted else { return nil }
+    return .sessionStarted(LogReader.Session(session.identity))
   }
 
   private var oldest: QueuedSession? {

@@ -102,7 +102,7 @@ package final class ArchiveQueue {
   private func inspect(_ file: QueuedFile, _ directory: borrowing Directory) {
     do {
       guard let status = try directory.status(of: file.name), status.isRegularFile,
-        status.size != file.size || status.identity != file.identity
+        status.size != file.size || status.identity != file.identity || file.isGone
       else { return }
       for archive in try file.refresh(status, in: directory) {
         let identity = archive.identity

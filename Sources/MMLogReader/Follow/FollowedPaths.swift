@@ -128,7 +128,7 @@ struct FollowedPaths {
     } catch let error as SystemError {
       pending[path] = -2
       let isAwaited = files[path] != nil || trees.contains(path)
-      if error.isNotFound && !isAwaited {
+      if error.isNotFound && !isAwaited && !isListed(path) {
         // It was deleted since its name was listed, or inspected.
         pending[path] = nil
         unreadable[path] = nil
@@ -138,5 +138,16 @@ struct FollowedPaths {
     } catch let error as LogError {
       if !mayGrow { unreadable[path] = error }
     } catch {}
+  }
+
+  /// Whether the name is still there of a path that a directory has given: then it is a symbolic
+  /// link to what is not there yet. A name that is gone is new when it comes back.
+  private mutating func isListed(_ path: String) -> Bool {
+    guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return false }
+    let (folder, name) = (String(path[..<slash]), String(path[path.utf8.index(after: slash)...]))
+    let status = try? Directory.open(folder).status(of: name)
+    if status != nil { return true }
+    directories[folder]?.names.remove(name)
+    return false
   }
 }

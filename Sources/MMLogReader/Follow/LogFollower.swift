@@ -102,9 +102,13 @@ public final class LogFollower {
     let ticks = Clock.ticks()
     for session in sessions { session.readRing(at: ticks) }
     find()
-    // No store goes on with a file that was deleted. While it is open, its space is not free.
-    tails.removeAll(where: \.isDeleted)
+    // Before they are read: what was appended until then is read, too.
+    let areDeleted = tails.map(\.isDeleted)
     for session in sessions { session.readArchives() }
+    if !areDeleted.contains(true) { return }
+    goOnBehindTails()
+    // No store goes on with a file that was deleted. While it is open, its space is not free.
+    tails = zip(tails, areDeleted).compactMap { $1 ? nil : $0 }
   }
 
   private func find() {
@@ -116,6 +120,11 @@ public final class LogFollower {
         if archive.isLast { tails.append(archive) }
       }
     }
+    goOnBehindTails()
+  }
+
+  /// Finds the archives that follow in the same files. Each tail keeps its index.
+  private func goOnBehindTails() {
     for index in tails.indices where tails[index].isClosed {
       guard let more = try? tails[index].following(), let last = more.last else { continue }
       for archive in more { add(archive) }

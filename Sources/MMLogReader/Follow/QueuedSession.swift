@@ -67,6 +67,22 @@ package final class QueuedSession {
     for archive in archives { archive.close() }
   }
 
+  /// Goes on behind ``goneAtEnd``.
+  ///
+  /// - Returns: What is passed over; nil if there is nothing.
+  func passGone() -> LogReader.Gap? {
+    guard let gone = goneAtEnd else { return nil }
+    let numbers = Int(gone.lowerBound)...Int(gone.upperBound)
+    let owner = session ?? LogReader.Session(identity)
+    // There is no number behind the greatest one.
+    let isLast = gone.upperBound == .max
+    goOn(
+      at: Progress(
+        next: isLast
+          ? Place(archive: .max, frame: .max, row: .max) : Place(archive: gone.upperBound + 1)))
+    return LogReader.Gap(session: owner, cause: .archivesNotHere(numbers))
+  }
+
   // MARK: - What there is
 
   /// The archives up to the last one that can be read. What is gone behind that one nobody reads.

@@ -1,7 +1,7 @@
 import MMLogFormat
 
 /// What names a frame within its session.
-struct FrameName: Equatable {
+struct FrameName: Hashable {
   let archive: UInt32
   let ordinal: UInt64
   /// Of the payload.
@@ -46,12 +46,14 @@ final class RecordOwner: @unchecked Sendable {
 /// Counts what records that somebody keeps hold in memory of their archives: a record of a few
 /// bytes may keep a frame.
 package struct KeptBytes {
-  private struct Last {
+  private struct Counted {
     weak var payload: Payload?
   }
 
-  /// What was counted last of each session: the records beside it share it.
-  private var last: [SessionID: Last] = [:]
+  /// What was counted and is still there: frames that are merged take turns.
+  private var counted: [ObjectIdentifier: Counted] = [:]
+  /// With so many, those are forgotten that are gone.
+  private var maximumCount = 1024
 
   package init() {}
 
@@ -62,12 +64,19 @@ package struct KeptBytes {
   package mutating func add(_ records: LogReader.Records) -> Int { add(records.owner) }
 
   private mutating func add(_ owner: RecordOwner) -> Int {
-    let session = owner.session.id
     var bytes = 0
-    for case let payload as Payload in owner.kept where last[session]?.payload !== payload {
-      last[session] = Last(payload: payload)
+    for case let payload as Payload in owner.kept
+    where counted[ObjectIdentifier(payload)]?.payload !== payload {
+      forgetGone()
+      counted[ObjectIdentifier(payload)] = Counted(payload: payload)
       bytes += payload.bytes.count
     }
     return bytes
+  }
+
+  private mutating func forgetGone() {
+    if counted.count < maximumCount { return }
+    counted = counted.filter { $0.value.payload != nil }
+    maximumCount = max(1024, 2 * counted.count)
   }
 }

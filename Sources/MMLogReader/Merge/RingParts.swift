@@ -22,6 +22,10 @@ struct RingParts {
   }
 
   private var holders: [Key: Holder] = [:]
+  private var unreadable: Set<FrameName> = []
+
+  /// Notes that reading a frame failed: another that has the same is to be read.
+  mutating func note(unreadable frame: FrameName) { unreadable.insert(frame) }
 
   /// Takes in a frame of records.
   ///
@@ -41,12 +45,16 @@ struct RingParts {
     guard known.ranges == header.ranges, known.summary.count == header.summary.count else {
       return nil
     }
-    // What could be read of an archive that is closed again has been given.
-    let isIntact =
-      holder.isIntact ?? holder.archive.map { $0.problem(of: holder.frame) == nil } ?? true
+    let isIntact = holder.isIntact ?? isIntact(holder)
     holders[key]?.isIntact = isIntact
     if isIntact { return "frame \(known.ordinal) of archive \(known.archive.number)" }
     holders[key] = Holder(frame, of: archive)
     return nil
+  }
+
+  private func isIntact(_ holder: Holder) -> Bool {
+    if let archive = holder.archive { return archive.problem(of: holder.frame) == nil }
+    // An archive is closed when all of it has been read.
+    return !unreadable.contains(FrameName(holder.frame.header))
   }
 }

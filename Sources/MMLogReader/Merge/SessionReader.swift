@@ -283,6 +283,10 @@ final class SessionReader {
     learn(summary.dictionary)
     var runs = SessionRuns(threads, filter, memory, isInOrder: true)
     let isStart = archive.fileHeader.number == start.archive
+    // Of what an earlier reader passed, it is not known here whether it could be read.
+    for frame in archive.frames[range] where isStart && frame.header.ordinal < start.frame {
+      summary.note(unreadable: FrameName(frame.header))
+    }
     runs.add(
       archive, archive.frames[range], notes.corruption, besides: notes.repeats,
       from: isStart ? (start.frame, start.row) : (0, 0))
@@ -408,7 +412,9 @@ final class SessionReader {
         itemTime = record.time
         size &+= view.bytes.count
         continue
-      case .corruption: if let corruption = run.corruption { queue.append(.corruption(corruption)) }
+      case .corruption:
+        if let frame { summary.note(unreadable: frame) }
+        if let corruption = run.corruption { queue.append(.corruption(corruption)) }
       case .nothing where found.isEmpty:
         owner = run.owner
         continue

@@ -140,6 +140,9 @@ package struct SessionSummary {
     return (notes, repeats)
   }
 
+  /// Notes that reading a frame of records failed.
+  mutating func note(unreadable frame: FrameName) { parts.note(unreadable: frame) }
+
   /// Takes in what a frame has that is not records.
   ///
   /// - Throws: ``FormatError`` if it is not what its type says.

@@ -108,13 +108,15 @@ struct Decoder {
     var page = Self.pages.lowerBound
     while isWanting, left > 0 {
       var slice = filter
-      let start = start(ofLast: min(page, left), files, filter)
+      let asked = min(page, left)
+      let start = start(ofLast: asked, files, filter)
       if let start { slice.since = start }
       let count = try printBackwards(files, slice, last: left)
       guard let start else { return }
       filter.until = start
       left -= count
-      page = min(max(2 * count, 1), Self.pages.upperBound)
+      // Of a page that its bytes have made shorter, a longer one would be read in vain.
+      page = count < asked ? max(count, 1) : min(2 * count, Self.pages.upperBound)
     }
   }
 
@@ -130,9 +132,10 @@ struct Decoder {
     }
     newest.sort { $0.time > $1.time }
     var size = 0
+    // A frame counts with its first record here. Whoever takes only its last ones keeps it, too.
     let fitting = newest.prefix { record in
       size += record.size
-      return size <= Self.pageBytes
+      return size <= Self.pageBytes / 2
     }
     if newest.count < count && fitting.count == newest.count { return nil }
     return (fitting.last ?? newest.first)?.time
@@ -146,13 +149,20 @@ struct Decoder {
   ) throws -> Int {
     var kept = KeptBytes()
     var (records, sizes, size) = ([LogReader.Record](), [Int](), 0)
+    // Of the first records, as many as are of one time.
+    var equal = (time: Timestamp.distantPast, count: 0, size: 0)
     for item in LogReader(files, filter: slice) {
       guard case .record(let record) = item else {
         try take(item)
         continue
       }
-      sizes.append(kept.add(record))
-      size += sizes[sizes.count - 1]
+      let added = kept.add(record)
+      if sizes.isEmpty { equal.time = record.time }
+      if equal.count == sizes.count, equal.time == record.time {
+        equal = (record.time, equal.count + 1, equal.size + added)
+      }
+      sizes.append(added)
+      size += added
       records.append(record)
       if size > Self.pageBytes { records = [] }
     }
@@ -161,25 +171,41 @@ struct Decoder {
       return min(count, records.count)
     }
     // Many were logged at one time, or a clock was set back: the slice is read for each part of it.
-    let first = max(0, sizes.count - count)
+    let start = max(0, sizes.count - count)
+    let forwards = start..<max(start, equal.size > Self.pageBytes ? equal.count : 0)
     var end = sizes.count
-    while end > first, isWanting {
-      var (start, size) = (end - 1, sizes[end - 1])
-      while start > first, size + sizes[start - 1] <= Self.pageBytes {
-        start -= 1
-        size += sizes[start]
+    while end > forwards.upperBound, isWanting {
+      var (begin, size) = (end - 1, sizes[end - 1])
+      while begin > forwards.upperBound, size + sizes[begin - 1] <= Self.pageBytes {
+        begin -= 1
+        size += sizes[begin]
       }
-      let part = Self.records(start..<end, of: LogReader(files, filter: slice))
+      let part = Self.records(begin..<end, of: LogReader(files, filter: slice))
       for record in part.reversed() where isWanting { try print(record) }
-      end = start
+      end = begin
     }
-    return sizes.count - first
+    try printForwards(forwards, of: LogReader(files, filter: slice))
+    return sizes.count - start
+  }
+
+  /// Prints records that are all of one time, by their places, as they come: none is newer than
+  /// another, and to find each part of them would take as long as to find all.
+  private mutating func printForwards(_ places: Range<Int>, of reader: LogReader) throws {
+    if places.isEmpty { return }
+    var place = 0
+    for case .record(let record) in reader {
+      if !isWanting { return }
+      if places.contains(place) { try print(record) }
+      place += 1
+      if place == places.upperBound { return }
+    }
   }
 
   /// Records by their places among those that a reader gives.
   private static func records(_ places: Range<Int>, of reader: LogReader) -> [LogReader.Record] {
     var (records, place) = ([LogReader.Record](), 0)
     for case .record(let record) in reader {
+      if Interruption.isRequested { return [] }
       if places.contains(place) { records.append(record) }
       place += 1
       if place == places.upperBound { break }

@@ -33,12 +33,12 @@ struct NothingFound {
       || !filter.conditions.isEmpty || !filter.threads.isEmpty || !filter.callSites.isEmpty
     var left = isListing ? Self.maximumRecords : 1
     for case .record(let record) in LogReader(files) {
-      note(record)
-      left -= 1
       guard left > 0 else {
         isComplete = false
         break
       }
+      note(record)
+      left -= 1
     }
   }
 
@@ -90,20 +90,19 @@ struct NothingFound {
   private var fieldParts: [String] {
     let wanted = filter.conditions.flatMap(\.fieldNames).filter { !fields.contains($0) }
     if wanted.isEmpty { return [] }
-    // A record that was not inspected may have it.
-    if !isComplete { return [list("fields", fields, asked: wanted)] }
     let own = FieldCondition.RecordField.allCases.filter { wanted.contains($0.rawValue) }
+    let hint =
+      own.isEmpty
+      ? list("fields", fields, asked: wanted)
+      : "the record's own is \(own.map(\.name).joined(separator: ", "))"
+    // A record that was not inspected may have it.
+    if !isComplete { return [hint] }
     // Commands other than --where take whole fields.
     let isInside = wanted.contains { name in
       name.firstIndex(of: ".").map { fields.contains(String(name[..<$0])) } ?? false
     }
     let remark = isInside ? " as a field of its own (--where alone looks into fields)" : ""
-    return [
-      "no record has \(wanted.joined(separator: ", "))\(remark)",
-      own.isEmpty
-        ? list("fields", fields, asked: wanted)
-        : "the record's own is \(own.map(\.name).joined(separator: ", "))",
-    ]
+    return ["no record has \(wanted.joined(separator: ", "))\(remark)", hint]
   }
 
   private func list(_ nouns: String, _ names: Set<String>, asked: [String]) -> String {

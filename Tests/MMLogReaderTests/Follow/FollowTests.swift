@@ -185,6 +185,8 @@ import Testing
     let name = "other-20251121T090000Z-\(other.identity.session)-000001.mmlog"
     let (noLog, noRing) = (log.folder.put(name, "no log"), log.folder.put("x.ring", "no ring"))
     // They may be being made: only what has not changed for a while is no log.
+    var later = utimbuf(actime: time(nil) + 3600, modtime: time(nil) + 3600)
+    #expect(utime(noLog, &later) == 0 && utime(noRing, &later) == 0)
     #expect(trace(follower) == [] && follower.unreadable.isEmpty)
     var longAgo = utimbuf(actime: 1, modtime: 1)
     #expect(utime(noLog, &longAgo) == 0 && utime(noRing, &longAgo) == 0)
@@ -193,6 +195,39 @@ import Testing
     #expect(unlink(noRing) == 0)
     log.folder.put(name, other.archives[0])
     #expect(trace(follower) == ["<", "b"] && follower.unreadable.isEmpty)
+  }
+
+  @Test("a symbolic link is followed when what it names appears")
+  func aSymbolicLinkIsFollowedWhenWhatItNamesAppears() {
+    let (log, follower) = followedArchive()
+    let other = TestLog(session: 2)
+    other.writesRing = false
+    other.write("b", ticks: 2)
+    other.archive()
+    let name = "other-20251121T090000Z-\(other.identity.session)-000001.mmlog"
+    let folder = TemporaryDirectory()
+    #expect(symlink(folder(name), log.folder(name)) == 0)
+    #expect(trace(follower) == [])
+    #expect(follower.unreadable.map(\.systemErrorNumber) == [ENOENT])
+    folder.put(name, other.archives[0])
+    #expect(trace(follower) == ["<", "b"] && follower.unreadable.isEmpty)
+  }
+
+  @Test("a session that went on in a file before that was deleted is followed")
+  func sessionsOfADeletedFile() throws {
+    let (log, follower) = followedArchive()
+    let path = log.save()[0]
+    log.close()
+    let next = TestLog(session: 2)
+    next.writesRing = false
+    next.write("b", ticks: 2)
+    next.archive()
+    log.archives[0] += next.archives[0]
+    log.save()
+    #expect(unlink(path) == 0)
+    #expect(trace(follower).sorted() == ["<", ">", "b"])
+    #expect(trace(follower) == [])
+    #expect(try openArchives(in: log.folder) == [])
   }
 
   @Test("archives that were deleted are closed, once they have been read")

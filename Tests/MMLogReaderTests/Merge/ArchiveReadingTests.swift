@@ -43,6 +43,20 @@ import Testing
     #expect(log.read().messages == ["a", "b", "c", "d"])
   }
 
+  @Test("what records of frames that take turns keep in memory is counted once")
+  func whatRecordsOfFramesThatTakeTurnsKeepIsCountedOnce() {
+    for thread in 1...2 as ClosedRange<UInt32> {
+      for index in 0..<5 as Range<UInt64> {
+        log.write("record \(index)", ticks: index * 100 + UInt64(thread), thread: thread)
+      }
+      log.archive()
+    }
+    var kept = KeptBytes()
+    let records = log.read().records
+    let sizes = records.map { kept.add($0) }
+    #expect(sizes.count == 10 && sizes.count { $0 > 0 } == 2, "\(sizes)")
+  }
+
   @Test("a corrupted payload costs its frame") func aCorruptedPayloadCostsItsFrame() throws {
     writeThree()
     let frame = try frames()[3]

@@ -152,6 +152,28 @@ extension TestLog {
     return start..<archive.count
   }
 
+  /// Adds a frame with a record of so many bytes of text, and other rows behind it.
+  @discardableResult
+  package func addLong(
+    _ size: Int, site: UInt32, ticks: UInt64 = 2, behind rows: [UInt64] = []
+  ) -> Range<Int> {
+    let end = 8 + 32 + size
+    var payload = [UInt8](repeating: UInt8(ascii: "x"), count: end + rows.count * 8)
+    payload.withUnsafeMutableBytes { bytes in
+      bytes.store(UInt64(0), 0)
+      bytes.store(RecordLayout.recordKind | UInt64(4 + size / 8), 8)
+      bytes.store(ticks, 16)
+      bytes.store(UInt64(site), 24)
+      bytes.store(UInt64(size), 32)
+      for (index, word) in rows.enumerated() { bytes.store(word, end + index * 8) }
+    }
+    var summary = RecordSummary()
+    summary.add(ticks: ticks, level: .trace)
+    summary.firstWall = Self.epoch + Int64(ticks)
+    summary.lastWall = summary.firstWall
+    return addFrame(.records, payload, summary)
+  }
+
   /// Ends the session, or only its last archive, as closing does.
   package func close(_ how: SessionEnd.How? = .closed) {
     if let how { addFrame(.sessionEnd, SessionEnd(how, time: Self.epoch + 999).encoded) }
