@@ -176,8 +176,9 @@ struct SegmentTests {
     log.info(keep("kept \(1)"))
     try onThreads(1) { _ in log.info("neighbor") }
     for _ in 0..<fillers { log.info("filler") }
+    let literal = try #require(kept)
     // It has outlived its call.
-    log.error(try #require(kept), metadata: ["number": 7, "text": "more than fits into a word"])
+    log.error(literal, metadata: ["number": 7, "text": "more than fits into a word"])
     log.info("after")
     let losses = test.store.losses
     #expect(losses[.corrupted, .error] == 1 && losses.total == 1, "\(losses)")
