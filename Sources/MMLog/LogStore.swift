@@ -150,9 +150,9 @@ public final class LogStore: Sendable {
   ///
   /// What is set last counts. Before that, the configuration
   /// (``Configuration/rateLimits``) or the environment may have set limits:
-  /// `MMLOG_LEVEL='db.*=100/1s/1000'`. As long as somebody outside has set one (`mmlogctl set-level
-  /// 'db.*=100/1s'`), it is that one. A label without a limit pays nothing for this; a call of one
-  /// with a limit takes the outlined path, and reads the clock.
+  /// `MMLOG_LEVEL='db.*=100/1s/1000'`. As long as somebody outside has set one
+  /// (`mmlogctl set-level 'db.*=100/1s'`), it is that one. A label without a limit pays nothing for
+  /// this; a call of one with a limit takes the outlined path, and reads the clock.
   ///
   /// - Parameters:
   ///   - limit: How often a statement is recorded; `.none`: always.

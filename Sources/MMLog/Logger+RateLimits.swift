@@ -1,5 +1,5 @@
-import CMMLogCore
-import CMMLogWriter
+public import CMMLogCore
+public import CMMLogWriter
 public import MMLogFormat
 import MMLogSystem
 
@@ -144,8 +144,15 @@ extension Logger {
 
   /// Whether a statement that is enabled would be recorded: while single statements of its label
   /// are turned on, all of them are enabled. Counts nothing.
-  @usableFromInline @inline(never)
+  @inlinable @inline(__always)
   func isRecorded(_ level: Level, at place: StatementPlace) -> Bool {
+    // While some are turned on, the label's level lets all pass.
+    mmlog_load_acquire_u32(&shared.pointee.level) > 0 || passesSwitches(level, at: place)
+  }
+
+  /// The same where the label's level lets all pass.
+  @usableFromInline @inline(never)
+  func passesSwitches(_ level: Level, at place: StatementPlace) -> Bool {
     let label = shared
     return !mmlog_is_switched(label) || level >= self.level || place.isTurnedOn(of: label)
   }

@@ -87,17 +87,18 @@ package final class ValueSealer: @unchecked Sendable {
 package enum OpenedSlots {
   private struct State {
     var identities: [Identity] = []
-    /// Nil for a slot that none of them opens.
-    var keys: [[UInt8]: SecretKey?] = [:]
-    /// How many slots none of them opened.
-    var refused = 0
+    var keys: [[UInt8]: SecretKey] = [:]
+    /// Hashes of the slots that none of them opens. Never emptied for room, so that a slot that
+    /// comes again is not tried again.
+    var refused: Set<Int> = []
   }
 
   private static let state = LockedValue(State())
   private static let hasIdentities = Atomic<Bool>(false)
   /// Slots are as many as processes that have sealed something. More come from somebody hostile.
   private static let most = 4096
-  /// So many slots that are for others are tried, and then no new ones: each takes long.
+  /// So many slots that are for others are tried, and then no new ones, as each takes long: values
+  /// of further slots stay sealed.
   private static let mostRefused = 1 << 16
 
   static var isEmpty: Bool { !hasIdentities.load(ordering: .acquiring) }
@@ -110,7 +111,7 @@ package enum OpenedSlots {
       }
       if new.isEmpty { return }
       state.identities += new
-      (state.keys, state.refused) = ([:], 0)
+      (state.keys, state.refused) = ([:], [])
       hasIdentities.store(true, ordering: .releasing)
     }
   }
@@ -118,11 +119,14 @@ package enum OpenedSlots {
   static func key(of slot: [UInt8]) -> SecretKey? {
     state.withLock { state in
       if let known = state.keys[slot] { return known }
-      if state.refused >= mostRefused { return nil }
+      let hash = slot.hashValue
+      if state.refused.count >= mostRefused || state.refused.contains(hash) { return nil }
+      guard let key = try? KeySlot.decrypt(slot, with: state.identities) else {
+        state.refused.insert(hash)
+        return nil
+      }
       if state.keys.count >= most { state.keys = [:] }
-      let key = try? KeySlot.decrypt(slot, with: state.identities)
-      if key == nil { state.refused += 1 }
-      state.keys.updateValue(key, forKey: slot)
+      state.keys[slot] = key
       return key
     }
   }

@@ -4,12 +4,15 @@ import CMMLogCore
 // that C declares, because handlers of signals write them. Offsets are chained as previous + size,
 // and a test pins them to literals. `docs/FORMAT.md` says the same in prose; change both together.
 //
-//   ring     [ header 512 | area table 512 ] [ areas ] [ dictionary ] [ segment uses ] [ segment ]
-//   … areas    [ session state | clock pairs | switch counts ] [ ledger ] [ control page ] [ report
-//   of a crash ] [ state slot 64 ] [ state slot 64 ] … segment  [ header 128 ] [ record ] [ record
-//   ] … zeros record   [ length kind checksum ] [ ticks ] [ site label level flags ] [ arguments ]
-//   [ metadata ] [ span ] [ context ] archive  [ header 512 ] [ frame ] [ frame ] … [ dictionary ]
-//   [ index ] [ trailer 80 ] frame    [ header 160 | ranges 40 each ] [ payload ] padding to 8
+//   ring     [ header 512 | area table 512 ] [ areas ] [ dictionary ] [ segment uses ]
+//            [ segment ] [ segment ] …
+//   areas    [ session state | clock pairs | switch counts ] [ ledger ] [ control page ]
+//            [ report of a crash ] [ state slot 64 ] [ state slot 64 ] …
+//   segment  [ header 128 ] [ record ] [ record ] … zeros
+//   record   [ length kind checksum ] [ ticks ] [ site label level flags ] [ arguments ]
+//            [ metadata ] [ span ] [ context ]
+//   archive  [ header 512 ] [ frame ] [ frame ] … [ dictionary ] [ index ] [ trailer 80 ]
+//   frame    [ header 160 | ranges 40 each ] [ payload ] padding to 8
 
 /// The unit of everything that is mapped: 8 bytes, little-endian.
 @inlinable public var wordSize: Int { 8 }

@@ -42,8 +42,7 @@ enum WriterSpace {
     _ next: UnsafeMutablePointer<UInt64>, _ flags: UInt8, value: Int, beside: Int
   ) -> Place {
     let cursor = RecordCursor(writer, start, next, checksum: 0, flags: flags)
-    // The rest goes over its beginning.
-    if writer.pointee.lost != 0 { return place(cursor, RecordLayout.bodyWord * wordSize, beside) }
+    if writer.pointee.lost != 0 { return loseRest(cursor, beside) }
     let used = cursor.size
     let size = min(used + min(value, RecordLayout.longestValue) + beside, RecordLayout.longestBody)
     if changeSegment(writer, size, moving: cursor.start, used) {
@@ -74,11 +73,21 @@ enum WriterSpace {
     return isRoom || writer.pointee.lost != 0 ? cursor : loseRest(cursor, count).cursor
   }
 
-  /// Has a record be lost which is as large as a record gets, or for which there is no memory.
+  /// Has a record be lost which is as large as a record gets, or for which there is no memory; or
+  /// that is lost already. The rest goes over its beginning, where there is room for it.
   private static func loseRest(_ cursor: RecordCursor, _ beside: Int) -> Place {
-    // What is reserved for its arguments may be more than there is room for in what is built in.
-    useDump(cursor.writer)
-    return place(cursor, RecordLayout.bodyWord * wordSize, beside)
+    let writer = cursor.writer
+    let used = RecordLayout.bodyWord * wordSize
+    if writer.pointee.lost == 0 || writer.pointee.limit - writer.pointee.cursor < used + beside {
+      let errorNumber = CurrentProcess.errorNumber
+      defer { CurrentProcess.errorNumber = errorNumber }
+      // What stands in the segment is erased now: at the commit, the writer is elsewhere.
+      LogCall.eraseAbandoned(writer)
+      if writer.pointee.in_scratch == 0 { useScratch(writer, 0) }
+      // What is reserved for its arguments may be more than there is room for in what is built in.
+      useDump(writer)
+    }
+    return place(cursor, used, beside)
   }
 
   /// Has a writer go on in another segment; false if none can be had, or the record is too large
@@ -286,7 +295,8 @@ enum WriterSpace {
   private static func useDump(_ writer: UnsafeMutablePointer<mmlog_writer>) {
     writer.pointee.cursor = mmlog_dump()
     writer.pointee.limit = writer.pointee.cursor + Int(MMLOG_DUMP_SIZE)
-    lose(writer, .tooLarge)
+    // It may be lost already, for another cause.
+    if writer.pointee.lost == 0 { lose(writer, .tooLarge) }
   }
 
   /// Goes back to where the writer was before ``useScratch(_:_:)``.

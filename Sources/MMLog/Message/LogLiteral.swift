@@ -26,7 +26,8 @@ import MMLogFormat
 /// does the same, and is `Sendable`.
 ///
 /// A literal must not outlive the log call in whose message it was evaluated: a later call that
-/// logs it finds its memory in use by others; its record is lost, and counted as corrupted.
+/// logs it finds its memory in use by others; its record is lost, and counted as corrupted. One of
+/// more than 1024 parts (texts and values) is lost, and counted as too large.
 @frozen
 public struct LogLiteral: ExpressibleByStringInterpolation {
   /// Where its record is.

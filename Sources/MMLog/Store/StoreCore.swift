@@ -139,9 +139,9 @@ final class StoreCore: @unchecked Sendable {
   /// What maintains the archives on a thread of its own; nil in a fork's child that has not logged
   /// yet, and so has no such thread.
   func begunMaintenance() throws(LogError) -> Maintenance? {
-    let begun: Maintenance? = lock.withLock { open == nil ? nil : lockedMaintenance() }
-    if begun == nil, !childOpening.isNeeded { throw Self.closedError }
-    return begun
+    try lock.withLock { () throws(LogError) in
+      try lockedBegun() == nil ? nil : lockedMaintenance()
+    }
   }
 
   // MARK: - Log calls
@@ -227,9 +227,13 @@ final class StoreCore: @unchecked Sendable {
   /// The open session; nil in a fork's child that has not logged yet, and so has nothing to flush,
   /// to capture or to rotate.
   func begunSession() throws(LogError) -> Open? {
-    if let open = lock.withLock({ open }) { return open }
-    if childOpening.isNeeded { return nil }
-    throw Self.closedError
+    try lock.withLock { () throws(LogError) in try lockedBegun() }
+  }
+
+  /// The same; the caller has the lock, so that no first log call comes in between.
+  private func lockedBegun() throws(LogError) -> Open? {
+    if isClosed { throw Self.closedError }
+    return open
   }
 
   static let closedError = LogError(

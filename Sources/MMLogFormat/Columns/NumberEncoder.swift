@@ -31,8 +31,11 @@ final class NumberEncoder {
     if mayNest {
       if encodeRuns(values, count, depth, profile, into: &sections) { return }
       let cost = min(profile.packed, profile.patched, profile.differences)
+      // Smaller numbers are read faster as they are.
+      lazy var factor = cost > count ? commonFactor(values, count: count) : nil
       if encodeDictionary(
-        values, count, depth, below: cost, costOfMultiples(values, count, cost), into: &sections)
+        values, count, depth, below: cost, costOfMultiples(values, count, cost, of: factor),
+        into: &sections)
       {
         return
       }
@@ -40,7 +43,10 @@ final class NumberEncoder {
         encodeDifferences(values, count, depth, into: &sections)
         return
       }
-      if encodeMultiples(values, count, depth, below: cost, into: &sections) { return }
+      if let factor {
+        encodeMultiples(values, count, depth, of: factor, into: &sections)
+        return
+      }
     }
     let bits = min(profile.packed, profile.patched)
     if usesPlanes, encodePlanes(values, count, below: bits, into: &sections) { return }
@@ -146,21 +152,19 @@ final class NumberEncoder {
   /// About what numbers cost as multiples of a factor, where what is left over is always the same:
   /// an estimate from what they cost as they are.
   private func costOfMultiples(
-    _ values: UnsafePointer<UInt64>, _ count: Int, _ cost: Int
+    _ values: UnsafePointer<UInt64>, _ count: Int, _ cost: Int, of factor: Int64?
   ) -> Int {
-    guard cost > count, let factor = commonFactor(values, count: count),
-      hasOneRemainder(values, count: count, by: factor.magnitude)
-    else { return cost }
+    guard let factor, hasOneRemainder(values, count: count, by: factor.magnitude) else {
+      return cost
+    }
     return cost - count * (bitWidth(factor.magnitude) - 1) / 8
   }
 
   /// Where numbers are mostly multiples of a factor, and something that is always the same.
   private func encodeMultiples(
-    _ values: UnsafePointer<UInt64>, _ count: Int, _ depth: Int, below cost: Int,
+    _ values: UnsafePointer<UInt64>, _ count: Int, _ depth: Int, of factor: Int64,
     into sections: inout ColumnSections
-  ) -> Bool {
-    // Smaller numbers are read faster as they are.
-    guard cost > count, let factor = commonFactor(values, count: count) else { return false }
+  ) {
     let (quotients, remainders) = (buffer(0, depth, count), buffer(1, depth, count))
     for index in 0..<count {
       var (quotient, remainder) = Int64(bitPattern: values[index])
@@ -174,7 +178,6 @@ final class NumberEncoder {
     sections.numbers.append(varint: factor.magnitude)
     encode(quotients, count: count, depth: depth + 1, into: &sections)
     encode(remainders, count: count, depth: depth + 1, into: &sections)
-    return true
   }
 
   /// Where numbers mostly stay what they are.

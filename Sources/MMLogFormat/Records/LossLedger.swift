@@ -16,7 +16,8 @@ extension LossLedger {
     case noRing
     /// Its bytes in memory were corrupted before they could be archived.
     case corrupted
-    /// It was too large even when its values were cut, or there was no memory to build it in.
+    /// It was too large even when its values were cut, its message had more than 1024 parts, or
+    /// there was no memory to build it in.
     case tooLarge
 
     /// What happened, as the decoder prints it.

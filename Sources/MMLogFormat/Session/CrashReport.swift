@@ -181,8 +181,8 @@ extension CrashReport {
     MMLogFormat.signalName(signal)
   }
 
-  /// What happened, in a line: `SIGSEGV (no memory at this address) at 0x10 in thread 4711
-  /// (worker)`.
+  /// What happened, in a line:
+  /// `SIGSEGV (no memory at this address) at 0x10 in thread 4711 (worker)`.
   public var summary: String {
     let why = reason.isEmpty ? "" : " (\(reason))"
     let place = code > 0 ? " at 0x\(String(address, radix: 16))" : ""
@@ -190,9 +190,9 @@ extension CrashReport {
     return "\(signalName)\(why)\(place) in thread \(threadID)\(name)"
   }
 
-  /// Where it happened and what called that, in a line: `/usr/bin/orders+0x1e10
-  /// /lib/libc.so.6+0x3c050`, as `addr2line(1)` takes it; an address alone where nothing is known
-  /// of it.
+  /// Where it happened and what called that, in a line:
+  /// `/usr/bin/orders+0x1e10 /lib/libc.so.6+0x3c050`, as `addr2line(1)` takes it; an address alone
+  /// where nothing is known of it.
   ///
   /// - Parameter size: The last ones are left out that make it longer, in bytes.
   package func places(atMost size: Int) -> String {

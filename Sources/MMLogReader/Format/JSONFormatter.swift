@@ -16,21 +16,22 @@ import MMLogSystem
 /// | `scope_name` | the logger's label |
 /// | `body` | the message with its arguments in it; U+FFFD for what is not UTF-8 |
 /// | `body_base64` | its bytes, only if they are not UTF-8 |
-/// | `attributes` | named arguments, then metadata, by name; a name that is there again gets `#2`,
-/// `#3` … | | `code_file_path`, `code_line_number`, `code_function_name` | the log statement; left
-/// out if there is none | | `trace_id`, `trace_flags` | the trace that it belongs to, in 32
-/// hexadecimal digits, and the trace's flags | | `span_id` | the span that it begins, ends or
-/// belongs to: its number, in 16 hexadecimal digits; left out if it began in another session | |
-/// `span_event` | `begin` or `end` | | `span_name` | where it begins or ends: the message of its
-/// beginning with `{}` or `{name}` for each argument; left out if it is not known | |
-/// `parent_span_id` | where it begins: what it is a part of, if that is known | |
-/// `start_time_unix_nano`, `duration_nano` | where it ends: when it began, and how long it took, in
-/// nanoseconds | | `span_failed` | where it ends: `true`, only if what it stands for failed | |
-/// `thread_ordinal`, `thread_id`, `thread_name` | the thread; no name if it had none | |
-/// `service_name` | the store's name | | `process_name`, `process_pid`, `host_name` | the process
-/// and its machine | | `session_id` | whose record it is | | `resource` | the session's fields, by
-/// name; left out if it has none | | `log_record_uid` | the record's name, which no other has; left
-/// out if it is in no archive yet | | `cut`, `flight`, `unterminated` | `true`, only if so |
+/// | `attributes` | named arguments, then metadata, by name; a name that is there again gets `#2`, `#3` … |
+/// | `code_file_path`, `code_line_number`, `code_function_name` | the log statement; left out if there is none |
+/// | `trace_id`, `trace_flags` | the trace that it belongs to, in 32 hexadecimal digits, and the trace's flags |
+/// | `span_id` | the span that it begins, ends or belongs to: its number, in 16 hexadecimal digits; left out if it began in another session |
+/// | `span_event` | `begin` or `end` |
+/// | `span_name` | where it begins or ends: the message of its beginning with `{}` or `{name}` for each argument; left out if it is not known |
+/// | `parent_span_id` | where it begins: what it is a part of, if that is known |
+/// | `start_time_unix_nano`, `duration_nano` | where it ends: when it began, and how long it took, in nanoseconds |
+/// | `span_failed` | where it ends: `true`, only if what it stands for failed |
+/// | `thread_ordinal`, `thread_id`, `thread_name` | the thread; no name if it had none |
+/// | `service_name` | the store's name |
+/// | `process_name`, `process_pid`, `host_name` | the process and its machine |
+/// | `session_id` | whose record it is |
+/// | `resource` | the session's fields, by name; left out if it has none |
+/// | `log_record_uid` | the record's name, which no other has; left out if it is in no archive yet |
+/// | `cut`, `flight`, `unterminated` | `true`, only if so |
 ///
 /// Values of attributes: integers are numbers if 64 signed bits hold them and strings otherwise,
 /// since other programs refuse larger ones; floating point is a number, or `"NaN"`, `"Infinity"`,

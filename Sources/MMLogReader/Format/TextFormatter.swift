@@ -2,16 +2,14 @@ import MMLogFormat
 
 /// One line for each record, for people:
 ///
-///     2026-11-21T09:00:00.123456789+01:00 INFO     orders: order 7 accepted venue=XETR
-///     (Orders/Book.swift:42)
+///     2026-11-21T09:00:00.123456789+01:00 INFO     orders: order 7 accepted venue=XETR (Orders/Book.swift:42)
 ///
 /// Time, level, label, message, metadata, place. Named arguments stand in the message and are not
 /// repeated. What begins or ends a span says so. An end has the duration, and the name of the span:
 /// what it began with, without arguments. Of what failed, `failed` stands for `end`:
 ///
-///     2026-11-21T09:00:00.123456789+01:00 INFO     orders: begin order 7 span=0000000000400004
-///     (Orders/Book.swift:40) 2026-11-21T09:00:00.124690789+01:00 INFO     orders: end 1.234 ms
-///     order {}: matched span=0000000000400004 (Orders/Book.swift:44)
+///     2026-11-21T09:00:00.123456789+01:00 INFO     orders: begin order 7 span=0000000000400004 (Orders/Book.swift:40)
+///     2026-11-21T09:00:00.124690789+01:00 INFO     orders: end 1.234 ms order {}: matched span=0000000000400004 (Orders/Book.swift:44)
 ///
 /// A record that belongs to a span or a trace has `span=` or `trace=`, too.
 ///

@@ -17,12 +17,12 @@ import MMLogFormat
 /// | `thread_id`, `thread_ordinal` | |
 /// | `flight` | `flight` for a flight record; nothing for others |
 /// | `span`, `trace` | the number of the span, and the id of the trace, that it belongs to |
-/// | `span_event`, `parent_span` | of what begins or ends a span: `begin` or `end`; what it is a
-/// part of | | `span_name` | of what begins or ends a span: the message of its beginning, without
-/// its arguments | | `span_failed` | `failed` for the end of a span that failed; nothing for others
-/// | | `duration`, `duration_ns` | of what ends a span: how long it took, as `1.234 ms`; in
-/// nanoseconds | | `id` | the record's name, which no other has; nothing if it is in no archive yet
-/// | | `service`, `process`, `pid`, `host`, `session` | |
+/// | `span_event`, `parent_span` | of what begins or ends a span: `begin` or `end`; what it is a part of |
+/// | `span_name` | of what begins or ends a span: the message of its beginning, without its arguments |
+/// | `span_failed` | `failed` for the end of a span that failed; nothing for others |
+/// | `duration`, `duration_ns` | of what ends a span: how long it took, as `1.234 ms`; in nanoseconds |
+/// | `id` | the record's name, which no other has; nothing if it is in no archive yet |
+/// | `service`, `process`, `pid`, `host`, `session` | |
 ///
 /// `{name:N}` puts spaces before it, up to N characters; `{name:-N}` behind it. `{{` and `}}` are
 /// braces, `\n`, `\t` and `\\` a line end, a tab and a backslash. A line end follows each record.

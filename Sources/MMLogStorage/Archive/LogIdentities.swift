@@ -13,7 +13,8 @@ import MMLogSystem
 /// ```
 ///
 /// Single values of any store (`privacy: .sealed`) are opened for as long as the process lives,
-/// once it has identities for them.
+/// once it has identities for them. After those of 65,536 processes that have sealed for others,
+/// values of further processes stay `<sealed>`.
 ///
 /// The memory of the keys is in no core dump, and not swapped out where the system allows that. Of
 /// the text that they were read from, a copy may remain in memory. Any thread.

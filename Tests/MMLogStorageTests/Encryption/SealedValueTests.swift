@@ -152,6 +152,26 @@
       #expect(opened(try #require("x".utf8Bytes { ValueSealer.seal($0) })) == nil)
     }
 
+    @Test("a slot that is for others counts once, however often it comes again")
+    func aSlotForOthersCountsOnce() async {
+      // What has been tried is the process's.
+      await #expect(processExitsWith: .success) { [identity = folder("identity") as String] in
+        let identities = try LogIdentities(files: [identity])
+        // No slots at all are refused at once. More than are kept open, and so often that a count of
+        // the times would have reached the limit.
+        for _ in 0..<20 {
+          for number in 0..<5000 as Range<UInt32> {
+            let head = [4, 0, 0, 0] + withUnsafeBytes(of: number) { Array($0) }
+            let sealed = head + [UInt8](repeating: 0, count: Cryptography.nonceSize)
+            require(sealed.withUnsafeBytes { SealedValue.open($0) } == nil)
+          }
+        }
+        try Logger.sealValues(for: identities.all.map(\.recipient))
+        let sealed = try #require("MARKED".utf8Bytes { ValueSealer.seal($0) })
+        require(sealed.withUnsafeBytes { SealedValue.open($0) } == Array("MARKED".utf8))
+      }
+    }
+
     @Test("without recipients, nothing of a value is kept")
     func withoutRecipients() throws {
       try Logger.sealValues(for: [])

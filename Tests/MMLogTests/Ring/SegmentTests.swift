@@ -157,6 +157,37 @@ struct SegmentTests {
     #expect(big < 200)
   }
 
+  // One of these numbers leaves 24 bytes in the segment, which a lost record takes.
+  @Test(
+    "a record that is lost at its segment's end leaves the next segment alone",
+    arguments: 160...165)
+  func lostAtTheEnd(fillers: Int) throws {
+    // The next segment stays as it is until the store is closed.
+    let test = try TestStore {
+      $0.makeTiny()
+      $0.drainInterval = .seconds(3600)
+    }
+    let log = test.log
+    var kept: LogLiteral?
+    func keep(_ literal: LogLiteral) -> LogLiteral {
+      kept = literal
+      return literal
+    }
+    log.info(keep("kept \(1)"))
+    try onThreads(1) { _ in log.info("neighbor") }
+    for _ in 0..<fillers { log.info("filler") }
+    let literal = try #require(kept)
+    // It has outlived its call.
+    log.error(literal, metadata: ["number": 7, "text": "more than fits into a word"])
+    log.info("after")
+    let losses = test.store.losses
+    #expect(losses[.corrupted, .error] == 1 && losses.total == 1, "\(losses)")
+    let contents = try test.closeAndRead()
+    #expect(contents.isWhole, "\(contents.corruption)")
+    #expect(Set(contents.messages) == ["kept 1", "neighbor", "filler", "after"])
+    #expect(contents.records.count == fillers + 3)
+  }
+
   @Test("a thread's segment is sealed when it ends, for others to have")
   func threadExit() throws {
     let test = try TestStore { $0.makeTiny() }
