@@ -41,8 +41,8 @@ extension Logger {
   /// - Returns: Whether it was kept. False: the level is off; or a rate limit of the label
   ///   (``LogStore/setRateLimit(_:for:)``) has suppressed the record, which is no loss; or the
   ///   record is counted in ``LogStore/losses``, because the ring is full, the store is closed, a
-  ///   value is longer than 16 MiB or all together than 17 MiB, the message has more than 1024 parts
-  ///   (texts and values), or there is no memory for it.
+  ///   value is longer than 16 MiB or all together than 17 MiB, the message has more than 1024
+  ///   parts (texts and values), or there is no memory for it.
   /// - Complexity: O(bytes of the record).
   public func append(
     level: Level, _ message: @autoclosure () -> LogLiteral,

@@ -1,8 +1,8 @@
 /// A message that is made in one place and logged in another.
 ///
 /// A literal in a log call is written straight into the ring; a `LogMessage` keeps its arguments on
-/// the heap until it is logged, any number of times, from any thread. The record of one of more than
-/// 1024 parts (texts and values) is lost, and counted as too large.
+/// the heap until it is logged, any number of times, from any thread. The record of one of more
+/// than 1024 parts (texts and values) is lost, and counted as too large.
 ///
 /// ```swift
 /// let message: LogMessage = "retry \(attempt) of \(limit)"

@@ -66,8 +66,8 @@ final class NameAutomaton: @unchecked Sendable {
     fileprivate var rule: UInt32
   }
 
-  // Letters: 26, 10 digits, begin and end of a name, and what is no part of a name. Behind them what
-  // does not count.
+  // Letters: 26, 10 digits, begin and end of a name, and what is no part of a name. Behind them
+  // what does not count.
   private static let letterCount = 39
   private static let begin = 36
   private static let end = 37

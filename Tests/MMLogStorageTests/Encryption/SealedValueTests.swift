@@ -157,8 +157,8 @@
       // What has been tried is the process's.
       await #expect(processExitsWith: .success) { [identity = folder("identity") as String] in
         let identities = try LogIdentities(files: [identity])
-        // No slots at all are refused at once. More than are kept open, and so often that a count of
-        // the times would have reached the limit.
+        // No slots at all are refused at once. More than are kept open, and so often that a count
+        // of the times would have reached the limit.
         for _ in 0..<20 {
           for number in 0..<5000 as Range<UInt32> {
             let head = [4, 0, 0, 0] + withUnsafeBytes(of: number) { Array($0) }
