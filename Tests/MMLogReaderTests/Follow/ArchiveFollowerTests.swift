@@ -58,19 +58,6 @@ import Testing
     #expect(try trace(ArchiveFollower(log.folder.path, after: first.cursor)) == ["a", ">"])
   }
 
-  @Test("what was archived again though a frame can be read is given once")
-  func archivedTwice() throws {
-    log.write("a", ticks: 1)
-    log.archive(isPublished: false)
-    log.close(nil)
-    log.beginArchive()
-    log.archive()
-    log.close()
-    log.save()
-    let follower = ArchiveFollower(log.folder.path, after: LogReader.Cursor())
-    #expect(try trace(follower) == ["<", "a", "!", ">"])
-  }
-
   @Test("a last archive that is deleted before it is read is a gap, and the cursor is behind it")
   func lastArchiveIsDeleted() throws {
     log.write("a", ticks: 1)
