@@ -189,6 +189,31 @@ import Testing
     #expect(receiver.deliveries.last?.mayBeRepeat == true)
   }
 
+  @Test("a gap of a session of which nothing was sent is whole when it is sent again")
+  func wholeGapWithoutAnswer() async throws {
+    let test = try ShippedStore()
+    let receiver = Receiver()
+    try await test.ship(to: receiver)
+    try await logArchives(1...30, test)
+    try await test.store.close()
+    try delete(.max, in: test.folder)
+    receiver.change { _, _ in
+      try await Task.sleep(nanoseconds: 3_600_000_000_000)
+      return .accepted
+    }
+    let shipper = try test.shipper(to: receiver)
+    try shipper.start()
+    try await wait { receiver.tryCount == 1 }
+    await shipper.stop()
+    receiver.change { _, _ in .accepted }
+    for _ in 1...2 {
+      try await test.ship(to: receiver)
+      let (archives, counts) = (receiver.gaps.map(\.archives), receiver.gaps.map(\.count))
+      #expect(archives == [1...4])
+      #expect(counts == [30])
+    }
+  }
+
   @Test("a gap waits while a shipper is suspended")
   func suspended() async throws {
     let test = try ShippedStore()

@@ -14,15 +14,13 @@ import MMLogSystem
 ///   }
 /// }
 ///
-/// log.info("quoted", metadata: ["price": .value(Price(currency: "EUR", cents: 1250))])
+/// let price = Price(currency: "EUR", cents: 1250)
+/// log.info("quoted", metadata: ["price": .value(price)])
+/// log.info("quoted \(price, name: "price")")
 /// ```
 ///
 /// A decoder shows it as `price=[currency: EUR, cents: 1250]`, and `--where 'price.cents > 1000'`
-/// finds it. In a message it is an argument like others:
-///
-/// ```swift
-/// log.info("quoted \(price, name: "price")")
-/// ```
+/// finds it. In a message it is an argument like others.
 public protocol LogValue {
   /// What is recorded. May be called on any thread, in the middle of a log call.
   var logValue: Logger.MetadataValue { get }

@@ -266,9 +266,10 @@ package final class QueuedSession {
       // A record in pieces may go on in the next archive: then its reader does, too.
       goOn(at: given)
     }
-    loaded?.archive.close()
     if reader == nil { reader = SessionReader(archivesOf: identity, filter, memory, after: start) }
     reader?.load(file, from: (0, 0))
+    // Not before: frames that repeat those of the archive before are compared with these.
+    loaded?.archive.close()
     note(next, file)
     return gap
   }

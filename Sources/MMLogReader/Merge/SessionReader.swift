@@ -283,11 +283,6 @@ final class SessionReader {
     learn(summary.dictionary)
     var runs = SessionRuns(threads, filter, memory, isInOrder: true)
     let isStart = archive.fileHeader.number == start.archive
-    // Of what an earlier reader passed, nobody but this loop knows whether it could be read.
-    for frame in archive.frames[range]
-    where isStart && frame.header.ordinal < start.frame && archive.problem(of: frame) != nil {
-      summary.note(unreadable: FrameName(frame.header))
-    }
     runs.add(
       archive, archive.frames[range], notes.corruption, besides: notes.repeats,
       from: isStart ? (start.frame, start.row) : (0, 0))

@@ -85,7 +85,9 @@ extension ShippingWork {
     if note.count > 0 { return control.send(.changedBatch(note.id)) }
     let last = note.to.next.isAtStart ? note.to.next.archive &- 1 : note.to.next.archive
     let missing = queue.sessions[note.session]?.firstMissing ?? 0
-    let first = max(note.from?.next.archive ?? last, missing)
+    let deleted = deletedNotes.keys.filter { $0.session == note.session && $0.number <= last }
+    let begin = note.from?.next.archive ?? deleted.map(\.number).min() ?? last
+    let first = max(begin, missing)
     if first <= last { try takeIn(first...last, of: note.session, isRepeat: true) }
   }
 
@@ -282,6 +284,8 @@ extension ShippingWork {
   private func takeIn(
     _ gone: ClosedRange<UInt32>, of session: SessionID, isRepeat: Bool = false
   ) throws(LogError) {
+    // What is on its way is sent again first.
+    guard state.batch == nil else { return }
     let queued = queue.sessions[session]
     let from = state.cursor.sessions[session]
     // What can be read still is read; what is followed by more is found when that is read.

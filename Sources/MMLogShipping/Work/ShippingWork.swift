@@ -136,7 +136,8 @@ final class ShippingWork: @unchecked Sendable {
     }
     try takeInDeleted()
     noteFlushes(archived)
-    while !mayNotSend, let session = next() {
+    // A shipper may be resumed in the middle of a pass, which has not sent again what is on its way.
+    while state.batch == nil, !mayNotSend, let session = next() {
       if let wait = policyWait() {
         control.wait(since: seen, atMost: wait)
         break
