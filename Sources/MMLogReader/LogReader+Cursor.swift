@@ -58,6 +58,9 @@ extension LogReader.Cursor {
     /// Whether it is the start of an archive: nothing says that there is one.
     package var isAtStart: Bool { frame == 0 && row == 0 }
 
+    /// The last archive of which anything is before it.
+    package var lastArchive: UInt32 { isAtStart ? archive &- 1 : archive }
+
     package static func < (a: Place, b: Place) -> Bool {
       (a.archive, a.frame, a.row) < (b.archive, b.frame, b.row)
     }

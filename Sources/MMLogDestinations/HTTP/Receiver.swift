@@ -21,7 +21,7 @@ final class Receiver: Sendable {
   /// - Throws: what kept an answer from coming.
   func send(
     _ request: HTTPRequest,
-    tooLarge: (String) -> DeliveryError = { .blocked("\($0); check the URL's path") }
+    tooLarge: (String) -> DeliveryError = DeliveryError.wrongPath
   ) async throws -> HTTPResponse {
     do throws(HTTPFailure) {
       return try await client.send(request)
@@ -41,7 +41,7 @@ final class Receiver: Sendable {
   /// - Parameter tooLarge: As of ``send(_:tooLarge:)``.
   func post(
     _ body: consuming TextBuffer, to url: String, headers: [(name: String, value: String)],
-    tooLarge: (String) -> DeliveryError = { .blocked("\($0); check the URL's path") }
+    tooLarge: (String) -> DeliveryError = DeliveryError.wrongPath
   ) async throws -> HTTPResponse {
     var request = HTTPRequest("POST", url, headers: headers)
     let zipped = settings.compresses ? body.withUnsafeBytes { Gzip().compress($0) } : nil
@@ -52,6 +52,13 @@ final class Receiver: Sendable {
       request.body = .bytes(body.withUnsafeBytes { Array($0) })
     }
     return try await send(request, tooLarge: tooLarge)
+  }
+}
+
+extension DeliveryError {
+  /// The URL is not one that takes logs.
+  static func wrongPath(_ sentence: String) -> DeliveryError {
+    .blocked("\(sentence); check the URL's path")
   }
 }
 
@@ -80,7 +87,7 @@ extension HTTPResponse {
         "\(url.withoutQuery) answers \(status)\(place): redirects are not followed, "
           + "so configure the URL that takes the logs")
     case 401, 403, 407: return .blocked("\(sentence); check the credentials")
-    case 404, 405: return .blocked("\(sentence); check the URL's path")
+    case 404, 405: return .wrongPath(sentence)
     default: return .blocked(sentence)
     }
   }

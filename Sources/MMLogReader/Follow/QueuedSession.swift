@@ -183,7 +183,7 @@ package final class QueuedSession {
   /// its frame is not the one any more that is noted.
   package func goneArchives(from first: Progress?, to last: Progress) -> Int? {
     let begin = first?.next.archive ?? archives.first?.number ?? 1
-    let end = last.next.isAtStart ? last.next.archive &- 1 : last.next.archive
+    let end = last.next.lastArchive
     guard begin <= end else { return first == nil ? nil : 0 }
     var gone = 0
     for number in begin...end {

@@ -83,7 +83,7 @@ extension ShippingWork {
     queue.sessions[note.session]?.goOn(at: note.from)
     if note.count > 0 || note.mayBeSent { doubtful = note }
     if note.count > 0 { return control.send(.changedBatch(note.id)) }
-    let last = note.to.next.isAtStart ? note.to.next.archive &- 1 : note.to.next.archive
+    let last = note.to.next.lastArchive
     let missing = queue.sessions[note.session]?.firstMissing ?? 0
     let deleted = deletedNotes.keys.filter { $0.session == note.session && $0.number <= last }
     let begin = note.from?.next.archive ?? deleted.map(\.number).min() ?? last

@@ -25,34 +25,32 @@ import Testing
     return trace
   }
 
-  /// As recovery does, when it finds that a frame cannot be read.
-  @Test("what was archived again because a frame could not be read is given")
-  func archivedAgain() throws {
+  /// Archives a record again whose frame cannot be read, as recovery does.
+  ///
+  /// - Parameter addMore: Adds more to the archive with that frame.
+  private func archiveAgain(_ addMore: () -> Void = {}) throws {
     log.write("a", ticks: 1)
     log.archive(isPublished: false)
     let frame = try ArchiveFileFrame.all(log.archives[0])[1]
+    addMore()
     log.close(nil)
     log.beginArchive()
     log.archive()
     log.close()
     log.corruptArchive(at: frame.offset + FrameLayout.size + FrameLayout.rangeSize + 6)
     log.save()
+  }
+
+  @Test("what was archived again because a frame could not be read is given")
+  func archivedAgain() throws {
+    try archiveAgain()
     let follower = ArchiveFollower(log.folder.path, after: LogReader.Cursor())
     #expect(try trace(follower) == ["<", "!", "a", ">"])
   }
 
   @Test("what was archived again is given also behind a cursor that is in the archive before")
   func archivedAgainBehindACursor() throws {
-    log.write("a", ticks: 1)
-    log.archive(isPublished: false)
-    let frame = try ArchiveFileFrame.all(log.archives[0])[1]
-    log.addLong(8, site: log.textSite)
-    log.close(nil)
-    log.beginArchive()
-    log.archive()
-    log.close()
-    log.corruptArchive(at: frame.offset + FrameLayout.size + FrameLayout.rangeSize + 6)
-    log.save()
+    try archiveAgain { log.addLong(8, site: log.textSite) }
     let first = ArchiveFollower(log.folder.path, after: LogReader.Cursor())
     while let item = try first.next() { if case .record = item { break } }
     #expect(try trace(ArchiveFollower(log.folder.path, after: first.cursor)) == ["a", ">"])
