@@ -81,15 +81,13 @@ extension LiteralRecord {
   ) -> Bool {
     mix(file, line, column)
     defer { parts.further.free() }
-    if RecordFlags(rawValue: cursor.flags).contains(.cut)
-      || WriterSpace.hasCutContext(cursor.writer)
-    {
+    if cursor.writer.has(.cut) || WriterSpace.hasCutContext(cursor.writer) {
       WriterSpace.lose(cursor.writer, .tooLarge)
     }
     let site = NewCallSite(
       hash: parts.hash.value, parts: parts, file, function, line: line, column: column)
     let tail = cursor.identity(label, level, [])
     return LogCall.commit(
-      cursor.writer, cursor.start, cursor.next, cursor.checksum, tail, site) != nil
+      cursor.writer, cursor.next, cursor.checksum, tail, site) != nil
   }
 }

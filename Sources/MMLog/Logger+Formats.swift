@@ -112,7 +112,9 @@ extension RecordCursor {
     _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level,
     _ statement: UnsafePointer<mmlog_statement>, _ flags: RecordFlags = []
   ) -> UInt64 {
-    commit(label, level, flags, hash: statement.pointee.hash) { NewCallSite(statement.pointee) }
+    commit(label, level, flags, hash: statement.pointee.hash) { tail in
+      LogCall.commit(writer, next, checksum, tail, NewCallSite(statement.pointee)) ?? 0
+    }
   }
 
   /// How many bytes values need at most, the texts' own apart, beside the leading words.
@@ -152,11 +154,11 @@ extension RecordCursor {
         continue
       }
       let count = Int(min(value.word, UInt64(left)))
-      if UInt64(count) < value.word { flags |= RecordFlags.cut.rawValue }
+      if UInt64(count) < value.word { writer.add(.cut) }
       left -= count
       append(UnsafeRawBufferPointer(start: bytes, count: count), reserving: 0)
     }
-    return flags & RecordFlags.cut.rawValue != 0
+    return writer.has(.cut)
   }
 }
 
@@ -199,13 +201,11 @@ extension MessagePart {
   fileprivate init(_ directive: mmlog_directive) {
     guard directive.kind != MMLOG_LITERAL else {
       self.init(
-        text: UInt(bitPattern: directive.text), detail: UInt64(directive.length), appearance: 0)
+        literal: UnsafeRawBufferPointer(start: directive.text, count: Int(directive.length)))
       return
     }
     self.init(
-      text: 0,
-      detail: Self.argumentBit | UInt64(directive.type) << Self.typeShift
-        | UInt64(directive.width) << Self.widthShift,
+      argument: directive.type, width: Int(directive.width), privacy: 0,
       appearance: UInt64(directive.format) | UInt64(directive.alignment) << 32)
   }
 }

@@ -193,7 +193,7 @@ extension RecordCursor {
     _ tail: UInt64, _ hash: UInt64, _ message: LateMessage, _ file: String, _ function: String,
     _ line: UInt32
   ) -> UInt64 {
-    let known = writer.commitKnown(start, next, checksum, tail, hash)
+    let known = writer.commitKnown(next, checksum, tail, hash)
     if known != 0 { return known }
     var (file, function, literal) = (file, function, "")
     if case .literal(let text) = message { literal = text }
@@ -208,7 +208,7 @@ extension RecordCursor {
           let site = NewCallSite(
             hash: hash, parts: parts, file: UnsafeRawBufferPointer(file),
             function: UnsafeRawBufferPointer(function), line: line, column: 0)
-          return LogCall.commit(writer, start, next, checksum, tail, site) ?? 0
+          return LogCall.commit(writer, next, checksum, tail, site) ?? 0
         }
       }
     }

@@ -12,7 +12,8 @@ extern bool mmlog_ticks_from_cpu;
 // Has `mmlog_ticks` advance in steps of 2,048 of the counter (half a microsecond to one, at two to
 // four gigahertz) or of 512 ns from here on: for what is not known more exactly. Steps of a power
 // of two are multiples, which archives store in fewer bits. Not on arm64, whose counter is slower.
-// Call it before any other thread runs.
+// Call it before any other thread runs, and before a store is opened: log calls of others read the
+// counter as it is.
 void mmlog_coarsen_ticks(void);
 
 // CLOCK_MONOTONIC in nanoseconds; after `mmlog_coarsen_ticks`, the counter's steps where there is

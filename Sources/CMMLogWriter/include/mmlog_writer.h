@@ -56,37 +56,44 @@ static inline void mmlog_copy_context(uint64_t *target, const mmlog_context *con
   } while (word < end);
 }
 
+// The words of a call site's parts that a writer has room for; see MessageParts.
+#define MMLOG_SITE_WORDS 48u
+
 #define MMLOG_KEYS 32u
 #define MMLOG_NO_KEYS UINT32_MAX
 
 // Where a thread writes its records for a store. A thread has a few for each store, one for each
 // depth of log calls inside log calls. What every log call needs is in one cache line.
 typedef struct mmlog_writer {
-  uint64_t busy;                // 1 from a log call's first step to its last
+  uint32_t busy;                // 1 from a log call's first step to its last
+  uint32_t archive_level;       // entries below it are flight records, and have no number
   const void *_Nullable gate;   // equal to the gate of its store's labels; null: none
   uint8_t *cursor;              // the next free byte; a multiple of 8
   uint8_t *limit;               // the end of the memory that it may write to
   uint64_t seed;                // where a record's checksum starts
   mmlog_site_slot *sites;       // MMLOG_SITE_SLOTS places, or as many empty ones
   uint64_t number;              // the number of its next entry: what was committed or lost so far
-  uint32_t is_asked;            // 1 while the next literal is to be built here: mmlog_ask
-  uint32_t archive_level;       // entries below it are flight records, and have no number
+  uint64_t record_flags;        // the record's so far, where they stand in its identity word; and
+                                // MMLOG_ASKED
 
   // Not for every log call.
   uint64_t last_span;           // the number of the last span that was begun here
   uint32_t id;                  // says in the ring who numbered; unique in the session, never 0
-  uint64_t *_Nullable record_start;  // the record whose metadata is being written, and
-  uint64_t *_Nullable record_next;   // where its next word goes; see RecordCursor
+  uint64_t *_Nullable record_next;  // where the next word goes of the record whose metadata is
+                                    // being written; see RecordCursor
   uint64_t *_Nullable block_start;  // where the record was when its metadata began
   uint64_t block_checksum;      // its checksum then
   uint64_t key_hash;            // of the keys so far and their types
   uint64_t block;               // where in the record that is, in words
-  uint32_t record_flags;
   uint32_t values_are_checked;  // 1: whoever has added a value so far has passed a check over it,
                                 // and the record is where it was, and is to be kept
   uint32_t keys_size;           // of the keys that are kept, in bytes; MMLOG_NO_KEYS: they are in
                                 // the record
   mmlog_key keys[MMLOG_KEYS];   // of the metadata so far
+  uint64_t record_checksum;     // what else is known of a record that was all but committed, and
+  uint64_t record_tail;         // waits for what its call site is: its checksum so far, its
+  uint64_t site_hash;           // identity word without the call site, and the call site's hash
+  uint64_t site_words[MMLOG_SITE_WORDS];  // the parts of its message
 
   // From here on, for the outlined parts only.
   struct mmlog_thread *thread;
@@ -108,7 +115,8 @@ typedef struct mmlog_writer {
   uint64_t context_label;           // the label, and whether something is missing, as in an identity word
   mmlog_context *_Nullable merged;  // memory for a context that is made for one record
   uint64_t merged_capacity;         // for how many words there is room in it
-  uint64_t padding[7];              // to the cache line's end
+  uint64_t unusual_calls;           // how many calls the outlined commit has ended
+  uint64_t padding[5];              // to the cache line's end
   // What is built in when there is no memory for anything else.
   uint8_t emergency[MMLOG_EMERGENCY_SIZE];
 } mmlog_writer;
@@ -132,7 +140,7 @@ static inline void mmlog_begin_busy(mmlog_writer *writer) {
 }
 // For a writer that any thread may take: true if it was free, and is the caller's now.
 static inline bool mmlog_acquire(mmlog_writer *writer) {
-  uint64_t free = 0;
+  uint32_t free = 0;
   return __atomic_compare_exchange_n(
       &writer->busy, &free, 1, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
 }
@@ -389,10 +397,11 @@ static inline void mmlog_forget_current_writer(void) { mmlog_tls_writer = mmlog_
 //
 // Plain accesses, so that the compiler sees through both where a message is inlined into its call.
 // A signal handler's log call has a writer of its own, and asks that.
-static inline void mmlog_ask(mmlog_writer *writer) { writer->is_asked = 1; }
+#define MMLOG_ASKED ((uint64_t)1)
+static inline void mmlog_ask(mmlog_writer *writer) { writer->record_flags = MMLOG_ASKED; }
 static inline bool mmlog_take_asked(mmlog_writer *writer) {
-  bool is_asked = writer->is_asked;
-  writer->is_asked = 0;
+  bool is_asked = writer->record_flags & MMLOG_ASKED;
+  writer->record_flags = 0;
   return is_asked;
 }
 
@@ -459,6 +468,7 @@ static inline mmlog_writer *mmlog_writer_at(mmlog_thread *thread, uint32_t depth
   return &thread->writers[depth];
 }
 static inline mmlog_key *mmlog_keys_of(mmlog_writer *writer) { return writer->keys; }
+static inline uint64_t *mmlog_site_words_of(mmlog_writer *writer) { return writer->site_words; }
 static inline uint8_t *mmlog_emergency_of(mmlog_writer *writer) { return writer->emergency; }
 
 // As many empty places as a cache has, for writers that must not have one. Never written to: what it

@@ -8,20 +8,18 @@ extension LogCall {
   /// Commits a record whose call site is not in the writer's cache, or that is not yet in the ring.
   ///
   /// - Parameters:
-  ///   - writer, start, next, checksum: The ``RecordCursor`` of a record of which all but the
-  ///     leading words are written.
+  ///   - writer, next, checksum: Of the ``RecordCursor`` of a record of which all but the leading
+  ///     words are written.
   ///   - tail: Its identity word without the call site.
   ///   - site: The log statement.
   /// - Returns: The number of the call site, 0 if it is in the record itself; nil if the record is
   ///   not kept, but counted.
-  @usableFromInline @inline(never)
+  @inline(never)
   static func commit(
-    _ writer: UnsafeMutablePointer<mmlog_writer>, _ start: UnsafeMutablePointer<UInt64>,
-    _ next: UnsafeMutablePointer<UInt64>, _ checksum: UInt64, _ tail: UInt64,
-    _ site: NewCallSite
+    _ writer: UnsafeMutablePointer<mmlog_writer>, _ next: UnsafeMutablePointer<UInt64>,
+    _ checksum: UInt64, _ tail: UInt64, _ site: NewCallSite
   ) -> UInt64? {
-    let flags = UInt8(truncatingIfNeeded: tail >> RecordLayout.flagsShift)
-    let cursor = RecordCursor(writer, start, next, checksum: checksum, flags: flags)
+    let cursor = RecordCursor(writer, next, checksum: checksum)
     defer { leave(writer) }
     let errorNumber = CurrentProcess.errorNumber
     defer { CurrentProcess.errorNumber = errorNumber }
@@ -101,24 +99,29 @@ extension LogCall {
     let identity = tail | slot.pointee.site | writer.pointee.context_label | contextFlag
     UnfinishedRecord(cursor: cursor, identity: identity).finishInPlace()
     writer.pointee.context = nil
-    writer.pointee.sites = sites
+    writer.useSites()
     mmlog_end_busy(writer)
     return LeadingWords.callSite(ofIdentity: identity)
   }
 
-  /// Commits a record whose call site is in the session's table, and not in the thread's cache.
+  /// Commits a record whose call site is in the session's table, and perhaps not in the thread's
+  /// cache.
   @inline(__always)
   fileprivate static func commitFound(
     _ cursor: RecordCursor, _ tail: UInt64, _ hash: UInt64
   ) -> UInt64 {
     let writer = cursor.writer
     let cut = UInt64(RecordFlags.cut.rawValue) << RecordLayout.flagsShift
+    let slot =
+      mmlog_sites_of(writer.pointee.thread)
+      + Int(truncatingIfNeeded: hash >> UInt64(MMLOG_SITE_SHIFT))
+    let known = slot.pointee.hash == hash ? slot.pointee.site : nil
     guard writer.pointee.has_waited == 0, tail & cut == 0,
-      let number = Session.of(writer.pointee.thread)?.sites.find(hash)
+      let number = known ?? Session.of(writer.pointee.thread)?.sites.find(hash)
     else { return 0 }
-    remember(writer, hash, number)
+    if known == nil { slot.pointee = mmlog_site_slot(hash: hash, site: number) }
     UnfinishedRecord(cursor: cursor, identity: tail | number).finishInPlace()
-    writer.pointee.sites = mmlog_sites_of(writer.pointee.thread)
+    writer.useSites()
     mmlog_end_busy(writer)
     return number
   }
@@ -159,6 +162,7 @@ extension LogCall {
     writer.pointee.segment_cursor =
       UnsafeMutableRawPointer(copy.next).assumingMemoryBound(to: UInt8.self)
     mmlog_number_entry(writer, LeadingWords.level(ofIdentity: identity))
+    writer.pointee.unusual_calls &+= 1
     writer.pointee.context = nil
     mmlog_end_busy(writer)
     return LeadingWords.callSite(ofIdentity: identity)
@@ -169,6 +173,7 @@ extension LogCall {
     WriterSpace.leaveScratch(writer)
     WriterSpace.trimScratch(writer)
     if writer.pointee.merged_capacity > WriterSpace.keptContext { WriterSpace.freeContext(writer) }
+    writer.pointee.unusual_calls &+= 1
     writer.pointee.has_waited = 0
     writer.pointee.lost = 0
     writer.pointee.context = nil
@@ -177,7 +182,7 @@ extension LogCall {
     if let outer {
       mmlog_set_current_writer(outer)
     } else {
-      writer.pointee.sites = mmlog_sites_of(writer.pointee.thread)
+      writer.useSites()
     }
     if writer.pointee.builds_beside != 0 { WriterSpace.useScratch(writer, 0) }
     mmlog_end_busy(writer)
@@ -228,26 +233,24 @@ extension UnsafeMutablePointer<mmlog_writer> {
   /// in the thread's cache.
   ///
   /// - Parameters:
-  ///   - start, next, checksum, tail: As for the outlined commit.
+  ///   - next, checksum, tail: As for the outlined commit.
   ///   - hash: The call site's.
   /// - Returns: The number of the call site; 0 if nothing was done, for there is more to do.
   @usableFromInline @inline(never)
   func commitKnown(
-    _ start: UnsafeMutablePointer<UInt64>, _ next: UnsafeMutablePointer<UInt64>,
-    _ checksum: UInt64, _ tail: UInt64, _ hash: UInt64
+    _ next: UnsafeMutablePointer<UInt64>, _ checksum: UInt64, _ tail: UInt64, _ hash: UInt64
   ) -> UInt64 {
     let sites = mmlog_sites_of(pointee.thread)
     let slot = sites + Int(truncatingIfNeeded: hash >> UInt64(MMLOG_SITE_SHIFT))
     // The usual call with a context. It calls nothing, so that it needs no place on the stack.
     guard mmlog_is_usual(self), let context = pointee.context, context.pointee.skip != 0,
       slot.pointee.hash == hash, LogCall.hasRoom(for: context, next, self), mmlog_has_counter()
-    else { return commitUnusual(start, next, checksum, tail, hash) }
+    else { return commitUnusual(next, checksum, tail, hash) }
     // The counter takes as long as all of the rest, which need not wait for it.
     let ticks = mmlog_counter()
     mmlog_copy_context(next, context)
     let check = mmlog_crc32c_skip(checksum, context.pointee.skip) ^ context.pointee.check
-    let cursor = RecordCursor(
-      self, start, next + Int(context.pointee.count), checksum: check, flags: 0)
+    let cursor = RecordCursor(self, next + Int(context.pointee.count), checksum: check)
     let identity = tail | slot.pointee.site | pointee.context_label | LogCall.contextFlag
     UnfinishedRecord(cursor: cursor, identity: identity).finishInPlace(at: ticks)
     pointee.context = nil
@@ -259,15 +262,55 @@ extension UnsafeMutablePointer<mmlog_writer> {
   /// Commits records that `commitKnown` leaves. It takes the same, in the same registers.
   @inline(never)
   private func commitUnusual(
-    _ start: UnsafeMutablePointer<UInt64>, _ next: UnsafeMutablePointer<UInt64>,
-    _ checksum: UInt64, _ tail: UInt64, _ hash: UInt64
+    _ next: UnsafeMutablePointer<UInt64>, _ checksum: UInt64, _ tail: UInt64, _ hash: UInt64
   ) -> UInt64 {
-    let cursor = RecordCursor(self, start, next, checksum: checksum, flags: 0)
-    guard mmlog_is_usual(self) else {
-      return pointee.builds_beside != 0 ? LogCall.commitEncrypted(cursor, tail, hash) : 0
+    let cursor = RecordCursor(self, next, checksum: checksum)
+    let number =
+      if !mmlog_is_usual(self) {
+        pointee.builds_beside != 0 ? LogCall.commitEncrypted(cursor, tail, hash) : 0
+      } else if let context = pointee.context {
+        LogCall.commitBound(cursor, context, tail, hash)
+      } else {
+        LogCall.commitFound(cursor, tail, hash)
+      }
+    if number == 0 {
+      (pointee.record_next, pointee.record_checksum) = (next, checksum)
+      (pointee.record_tail, pointee.site_hash) = (tail, hash)
     }
-    guard let context = pointee.context else { return LogCall.commitFound(cursor, tail, hash) }
-    return LogCall.commitBound(cursor, context, tail, hash)
+    return number
+  }
+
+  /// Commits the record that ``commitKnown(_:_:_:_:)`` has left, of a log statement whose parts are
+  /// stored here.
+  ///
+  /// - Parameters:
+  ///   - further: The parts for which there was no room.
+  ///   - file, function: Where it is.
+  ///   - sizes: Of these texts, and of the parts. See ``SiteSizes``.
+  ///   - place: The line, above the column.
+  /// - Returns: The number of the call site; 0 if it has none.
+  @usableFromInline @inline(never)
+  func commitNew(
+    _ further: UnsafeMutablePointer<MessagePart>?, _ file: UnsafePointer<UInt8>,
+    _ function: UnsafePointer<UInt8>, _ sizes: UInt64, _ place: UInt64
+  ) -> UInt64 {
+    guard let next = pointee.record_next else { return 0 }
+    let sizes = SiteSizes(word: sizes)
+    let parts = MessageParts(
+      storedIn: self, count: sizes.words, FurtherParts(base: further, count: sizes.further))
+    let site = NewCallSite(
+      hash: pointee.site_hash, parts: parts,
+      file: UnsafeRawBufferPointer(start: file, count: sizes.file),
+      function: UnsafeRawBufferPointer(start: function, count: sizes.function),
+      line: UInt32(truncatingIfNeeded: place >> 32), column: UInt32(truncatingIfNeeded: place))
+    return LogCall.commit(self, next, pointee.record_checksum, pointee.record_tail, site) ?? 0
+  }
+
+  /// Has records find their call sites in the thread's cache; where there is no counter, in none,
+  /// so that the commit comes to the outlined part, which asks the clock.
+  @inline(__always)
+  func useSites() {
+    pointee.sites = mmlog_has_counter() ? mmlog_sites_of(pointee.thread) : mmlog_no_sites()
   }
 }
 
@@ -341,10 +384,9 @@ struct UnfinishedRecord {
     if UnsafeMutableRawPointer(cursor.next) + maximum
       > UnsafeMutableRawPointer(writer.pointee.limit)
     {
-      let place = WriterSpace.reserveValue(
-        writer, cursor.start, cursor.next, cursor.flags, value: maximum, beside: wordSize)
-      guard writer.pointee.lost == 0, place.longest >= maximum else { return false }
-      cursor = place.cursor
+      cursor = WriterSpace.reserveValue(writer, cursor.next, value: maximum, beside: wordSize)
+      let kept = WriterSpace.cut(maximum, writer, cursor.next, beside: wordSize)
+      guard writer.pointee.lost == 0, kept == maximum else { return false }
     }
     let target = cursor.next
     var entry = EntryWriter(into: UnsafeMutableRawBufferPointer(start: target, count: maximum))
@@ -391,33 +433,37 @@ struct UnfinishedRecord {
 
 extension NewCallSite {
   /// Whether readers take it.
-  var isReadable: Bool { parts.count <= CallSite.maximumParts }
+  var isReadable: Bool { partCount <= CallSite.maximumParts }
+
+  private var partCount: Int {
+    var count = 0
+    parts.forEach { _ in count += 1 }
+    return count
+  }
 
   /// At least as many bytes as the entry takes.
   var largestEntry: Int {
     var size = 5 * wordSize + paddedSize(file.count) + paddedSize(function.count)
-    parts.forEach { size += 4 * wordSize + paddedSize(Int($0.detail & 0xFFFF_FFFF)) }
+    parts.forEach { size += 4 * wordSize + paddedSize($0.bytes.count) }
     return size
   }
 
   /// Writes the entry. Allocates nothing.
   func write(into writer: inout EntryWriter, id: UInt32) {
     writer.callSite(
-      id: id, line: line, column: column, parts: parts.count, file: file, function: function)
+      id: id, line: line, column: column, parts: partCount, file: file, function: function)
     parts.forEach { $0.write(into: &writer) }
   }
 }
 
 extension MessagePart {
   fileprivate func write(into writer: inout EntryWriter) {
-    let text = UnsafeRawBufferPointer(
-      start: UnsafeRawPointer(bitPattern: text), count: Int(detail & 0xFFFF_FFFF))
-    guard detail & Self.argumentBit != 0 else { return writer.literal(text) }
+    guard isArgument else { return writer.literal(bytes) }
     writer.argument(
-      type: UInt8(truncatingIfNeeded: detail >> Self.typeShift),
-      privacy: UInt8(truncatingIfNeeded: detail >> Self.privacyShift),
-      width: UInt8(truncatingIfNeeded: detail >> Self.widthShift),
-      format: appearance & 0xFFFF_FFFF, alignment: appearance >> 32, name: text)
+      type: UInt8(truncatingIfNeeded: head >> Self.typeShift),
+      privacy: UInt8(truncatingIfNeeded: head >> Self.privacyShift & 0xF),
+      width: UInt8(truncatingIfNeeded: head >> Self.widthShift),
+      format: appearance & 0xFFFF_FFFF, alignment: appearance >> 32, name: bytes)
   }
 }
 

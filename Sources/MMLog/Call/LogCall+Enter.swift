@@ -226,14 +226,13 @@ enum LogCall {
     }
     let interrupted = openWriter(otherThan: writer)
     writer.pointee.outer = interrupted
-    writer.pointee.is_asked = 0
+    writer.pointee.record_flags = 0
     writer.pointee.lost = 0
     writer.pointee.context = nil
     writer.pointee.gate = session.gate
     // A call inside another always comes to the outlined commit, which goes back to the outer
     // writer; and it must not change the outer one's cache between two of its loads.
-    writer.pointee.sites =
-      interrupted == nil ? mmlog_sites_of(writer.pointee.thread) : mmlog_no_sites()
+    if interrupted == nil { writer.useSites() } else { writer.pointee.sites = mmlog_no_sites() }
     if session.ring.streams != nil {
       WriterSpace.buildBeside(writer)
     } else if writer.pointee.has_segment == 0 && !WriterSpace.nextSegment(writer, session) {

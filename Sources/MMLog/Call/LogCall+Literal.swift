@@ -11,14 +11,16 @@ extension LogCall {
   @inlinable @inline(__always)
   static func record(of message: () -> LogLiteral) -> LiteralRecord {
     let writer = mmlog_current_writer()
+    let origin = LiteralRecord.origin(of: writer)
     mmlog_ask(writer)
     switch message().place {
     case .ring(var record):
-      if !record.cursor.stands(at: writer) {
+      // Known to the compiler of a literal that it has inlined here.
+      if record.origin != origin {
         // Not all of it: its parts are constants here.
         let cursor = record.cursor
-        (record.cursor, record.parts.more) = adopt(
-          cursor.writer, cursor.start, cursor.next, cursor.flags, record.parts.further, writer)
+        record.cursor = adopt(cursor.writer, cursor.start, cursor.next, writer)
+        record.parts.further = record.parts.further.copy(for: writer)
       }
       return record
     case .beside(let memory): return adopt(memory, writer)
@@ -32,8 +34,8 @@ extension LogCall {
   ) -> LiteralRecord {
     var record = memory.record
     let loss = WriterSpace.loss(of: record.cursor.writer)
-    (record.cursor, record.parts.more) = copy(
-      record.cursor, record.parts.further, unless: loss, to: writer)
+    record.cursor = copy(record.cursor, unless: loss, to: writer)
+    record.parts.further = record.parts.further.copy(for: writer)
     return record
   }
 
@@ -41,23 +43,23 @@ extension LogCall {
   /// nothing to copy.
   ///
   /// - Parameters:
-  ///   - asked, start, next, flags: The literal's ``RecordCursor``, of the other call's writer.
+  ///   - asked, start, next: Of the literal's ``RecordCursor``, of the other call's writer.
   ///   - writer: Where the record goes.
   @usableFromInline @inline(never)
   static func adopt(
     _ asked: UnsafeMutablePointer<mmlog_writer>, _ start: UnsafeMutablePointer<UInt64>,
-    _ next: UnsafeMutablePointer<UInt64>, _ flags: UInt8, _ parts: FurtherParts,
-    _ writer: UnsafeMutablePointer<mmlog_writer>
-  ) -> (RecordCursor, MoreParts) {
-    let cursor = RecordCursor(asked, start, next, checksum: 0, flags: flags)
+    _ next: UnsafeMutablePointer<UInt64>, _ writer: UnsafeMutablePointer<mmlog_writer>
+  ) -> RecordCursor {
+    var cursor = RecordCursor(asked, next, checksum: 0)
+    cursor.start = start
     let loss = isOpen(cursor, around: writer) ? WriterSpace.loss(of: asked) : .corrupted
-    return copy(cursor, parts, unless: loss, to: writer)
+    return copy(cursor, unless: loss, to: writer)
   }
 
   private static func copy(
-    _ cursor: RecordCursor, _ parts: FurtherParts, unless loss: LossLedger.Cause?,
+    _ cursor: RecordCursor, unless loss: LossLedger.Cause?,
     to writer: UnsafeMutablePointer<mmlog_writer>
-  ) -> (RecordCursor, MoreParts) {
+  ) -> RecordCursor {
     let errorNumber = CurrentProcess.errorNumber
     defer { CurrentProcess.errorNumber = errorNumber }
     if !mmlog_take_asked(writer) { eraseAbandoned(writer) }
@@ -67,11 +69,11 @@ extension LogCall {
     var copy = RecordCursor(writer, reserving: RecordLayout.bodyWord * wordSize)
     if let loss {
       WriterSpace.lose(writer, loss)
-      return (copy, MoreParts())
+      return copy
     }
-    copy.flags = cursor.flags
+    if cursor.writer.has(.cut) { writer.add(.cut) }
     copy.append(wordsOf: cursor)
-    return (copy, parts.copy())
+    return copy
   }
 
   /// Whether a record is that of a call around this one, in whose message both are evaluated.

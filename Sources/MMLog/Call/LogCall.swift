@@ -54,34 +54,26 @@ extension LiteralRecord {
     _ function: StaticString, _ line: UInt32, _ column: UInt32, _ flags: RecordFlags
   ) -> UInt64 {
     mix(file, line, column)
-    return commit(label, level, flags) { hash, parts in
-      NewCallSite(hash: hash, parts: parts, file, function, line: line, column: column)
+    let number = cursor.commit(label, level, flags, hash: parts.hash.value) { _ in
+      // In few instructions, and no place on the stack of the usual path.
+      parts.store(in: cursor.writer)
+      return cursor.writer.commitNew(
+        parts.further.base, file.utf8Start, function.utf8Start,
+        SiteSizes(
+          file.utf8CodeUnitCount, function.utf8CodeUnitCount, parts.count, parts.further.count
+        ).word, UInt64(line) << 32 | UInt64(column))
     }
+    parts.further.free()
+    return number
   }
 
   /// Mixes what distinguishes a log statement from others into the hash of its call site.
   @inlinable @inline(__always)
   mutating func mix(_ file: StaticString, _ line: UInt32, _ column: UInt32) {
-    parts.hash.mix(UInt64(UInt(bitPattern: file.utf8Start)))
+    parts.hash.mix(address: UInt(bitPattern: file.utf8Start))
     parts.hash.mix(UInt64(line) << 32 | UInt64(column))
   }
 
-  /// Completes a record, after everything that distinguishes its call site from others is mixed
-  /// into the hash.
-  ///
-  /// - Parameter site: Makes the call site, if it is not in the writer's cache.
-  /// - Returns: The number of the call site; 0 if it has none.
-  @inlinable @inline(__always)
-  @discardableResult
-  func commit(
-    _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, _ extraFlags: RecordFlags,
-    _ site: (UInt64, MessageParts) -> NewCallSite
-  ) -> UInt64 {
-    let hash = parts.hash.value
-    let number = cursor.commit(label, level, extraFlags, hash: hash) { site(hash, parts) }
-    parts.further.free()
-    return number
-  }
 }
 
 extension RecordCursor {
@@ -90,32 +82,34 @@ extension RecordCursor {
   func identity(
     _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, _ extraFlags: RecordFlags
   ) -> UInt64 {
-    label.pointee.identity | UInt64(level.rawValue) << RecordLayout.levelShift
-      | UInt64(flags | extraFlags.rawValue) << RecordLayout.flagsShift
+    let constant =
+      UInt64(level.rawValue) << RecordLayout.levelShift
+      | UInt64(extraFlags.rawValue) << RecordLayout.flagsShift
+    return constant | label.pointee.identity | writer.pointee.record_flags
   }
 
   /// Completes a record, of which all but the leading words is written.
   ///
   /// - Parameters:
   ///   - hash: The call site's.
-  ///   - site: Makes the call site, if it is not in the writer's cache.
+  ///   - unknown: Completes the record, with that identity word but for the call site, where the
+  ///     call site may be new.
   /// - Returns: The number of the call site; 0 if it has none.
   @inlinable @inline(__always)
   @discardableResult
   func commit(
     _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, _ extraFlags: RecordFlags,
-    hash: UInt64, _ site: () -> NewCallSite
+    hash: UInt64, unknown: (UInt64) -> UInt64
   ) -> UInt64 {
     let tail = identity(label, level, extraFlags)
     let slot = writer.pointee.sites + Int(truncatingIfNeeded: hash >> UInt64(MMLOG_SITE_SHIFT))
     guard slot.pointee.hash == hash else {
-      let known = writer.commitKnown(start, next, checksum, tail, hash)
-      if known != 0 { return known }
-      // Not by a pointer: who takes one has the compiler guard the stack, on the usual path, too.
-      return LogCall.commit(writer, start, next, checksum, tail, site()) ?? 0
+      let known = writer.commitKnown(next, checksum, tail, hash)
+      return known != 0 ? known : unknown(tail)
     }
+    // Without a counter, no call site is found there: see `useSites`.
     let words = LeadingWords(
-      kind: RecordLayout.recordKind, ticks: mmlog_ticks(), identity: tail | slot.pointee.site)
+      kind: RecordLayout.recordKind, ticks: mmlog_counter(), identity: tail | slot.pointee.site)
     words.store(at: start, to: next, checksum: checksum)
     writer.pointee.cursor = UnsafeMutableRawPointer(next).assumingMemoryBound(to: UInt8.self)
     mmlog_number_entry(writer, UInt32(level.rawValue))
@@ -171,33 +165,45 @@ struct LeadingWords {
   }
 }
 
-/// A log statement as the outlined commit gets it, which may see it for the first time. Its texts
-/// live at least as long as the call.
+/// How long the texts of a log statement are, and how many words and further parts its message has:
+/// a constant.
 @frozen
-public struct NewCallSite {
-  @usableFromInline let hash: UInt64
-  @usableFromInline let parts: MessageParts
-  @usableFromInline let file: UnsafeRawBufferPointer
-  @usableFromInline let function: UnsafeRawBufferPointer
-  @usableFromInline let line: UInt32
-  @usableFromInline let column: UInt32
+@usableFromInline
+struct SiteSizes {
+  @usableFromInline let word: UInt64
 
+  /// Texts of less than 64 KiB. More parts than there are bits for are as many as are too many.
   @inlinable @inline(__always)
-  init(
-    hash: UInt64, parts: MessageParts, file: UnsafeRawBufferPointer,
-    function: UnsafeRawBufferPointer,
-    line: UInt32, column: UInt32
-  ) {
-    self.hash = hash
-    self.parts = parts
-    self.file = file
-    self.function = function
-    self.line = line
-    self.column = column
+  init(_ file: Int, _ function: Int, _ words: Int, _ further: Int) {
+    let counted = further < 0xFFFF ? further : 0xFFFF
+    word =
+      UInt64(UInt16(truncatingIfNeeded: file))
+      | UInt64(UInt16(truncatingIfNeeded: function)) << 16
+      | UInt64(UInt16(truncatingIfNeeded: words)) << 32
+      | UInt64(UInt16(truncatingIfNeeded: counted)) << 48
   }
 
+  init(word: UInt64) { self.word = word }
+
+  var file: Int { Int(word & 0xFFFF) }
+  var function: Int { Int(word >> 16 & 0xFFFF) }
+  var words: Int { Int(word >> 32 & 0xFFFF) }
+  var further: Int { Int(word >> 48) }
+}
+
+/// A log statement as the outlined commit gets it, which may see it for the first time. Its texts
+/// live at least as long as the call.
+struct NewCallSite {
+  let hash: UInt64
+  let parts: MessageParts
+  let file: UnsafeRawBufferPointer
+  let function: UnsafeRawBufferPointer
+  let line: UInt32
+  let column: UInt32
+}
+
+extension NewCallSite {
   /// Of a log statement whose place is known at compile time.
-  @inlinable @inline(__always)
   init(
     hash: UInt64, parts: MessageParts, _ file: StaticString, _ function: StaticString,
     line: UInt32, column: UInt32

@@ -11,7 +11,7 @@ extension RecordCursor {
   /// Begins a record's metadata: pairs have to follow, each by ``append(key:_:)`` and what follows
   /// a type, and then ``endingMetadata()``.
   package mutating func beginMetadata() {
-    writer.beginMetadata(start, next, checksum, flags)
+    writer.beginMetadata(next, checksum)
     self = pickedUp
   }
 
@@ -19,9 +19,7 @@ extension RecordCursor {
   /// into registers, that is the shorter way. The checksum is left out.
   @inline(__always)
   package func putDown() {
-    writer.pointee.record_start = start
     writer.pointee.record_next = next
-    writer.pointee.record_flags = UInt32(flags)
     writer.pointee.values_are_checked = 0
   }
 
@@ -34,10 +32,9 @@ extension RecordCursor {
   @inlinable @inline(__always)
   init(putDownIn writer: UnsafeMutablePointer<mmlog_writer>, checksum: UInt64 = 0) {
     self.writer = writer
-    start = writer.pointee.record_start.unsafelyUnwrapped
+    start = writer.place
     next = writer.pointee.record_next.unsafelyUnwrapped
     self.checksum = checksum
-    flags = UInt8(truncatingIfNeeded: writer.pointee.record_flags)
   }
 
   /// Adds a key and the type of its value.
@@ -236,31 +233,25 @@ extension UnsafeMutablePointer<mmlog_writer> {
 
   /// Begins the metadata of a record, and leaves the record here: see ``RecordCursor/putDown()``.
   @usableFromInline @inline(never) @_effects(releasenone)
-  func beginMetadata(
-    _ start: UnsafeMutablePointer<UInt64>, _ next: UnsafeMutablePointer<UInt64>,
-    _ checksum: UInt64, _ flags: UInt8
-  ) {
-    pointee.block = UInt64(truncatingIfNeeded: Self.words(from: start, to: next))
-    pointee.block_start = start
+  func beginMetadata(_ next: UnsafeMutablePointer<UInt64>, _ checksum: UInt64) {
+    pointee.block = UInt64(truncatingIfNeeded: Self.words(from: place, to: next))
+    pointee.block_start = place
     pointee.block_checksum = checksum
     mmlog_begin_keys(self)
-    let flags = flags | RecordFlags.metadata.rawValue
+    add(.metadata)
     // The end looks into the cache of the thread, which a call that this one has interrupted may be
     // changing.
     guard mmlog_is_usual(self),
       UnsafeMutableRawPointer(next + 2) <= UnsafeMutableRawPointer(pointee.limit)
-    else { return beginUnusualMetadata(start, next, checksum, flags) }
+    else { return beginUnusualMetadata(next, checksum) }
     next.pointee = 0
-    RecordCursor(self, start, next + 1, checksum: checksum, flags: flags).putDown()
+    RecordCursor(self, next + 1, checksum: checksum).putDown()
     pointee.values_are_checked = 1
   }
 
   @inline(never)
-  private func beginUnusualMetadata(
-    _ start: UnsafeMutablePointer<UInt64>, _ next: UnsafeMutablePointer<UInt64>,
-    _ checksum: UInt64, _ flags: UInt8
-  ) {
-    var record = RecordCursor(self, start, next, checksum: checksum, flags: flags)
+  private func beginUnusualMetadata(_ next: UnsafeMutablePointer<UInt64>, _ checksum: UInt64) {
+    var record = RecordCursor(self, next, checksum: checksum)
     record.append(checked: 0)
     record.putDown()
   }

@@ -4,48 +4,44 @@ public import MMLogFormat
 
 /// Where a record is being built: in its thread's segment, past the last committed record.
 ///
-/// The optimizer keeps it in registers. Five words are one too many for Swift to pass it to a
-/// function there, so the outlined functions that a hot path may call take its fields, each by
-/// itself: else every log call would store them.
+/// The optimizer keeps it in registers, and its four words are what Swift returns there. The
+/// outlined functions that a hot path may call take only those of its fields that its writer does
+/// not have, so that there are registers for all that they take.
 @frozen
 public struct RecordCursor {
   /// The thread's writer, which the log call has made busy.
   @usableFromInline let writer: UnsafeMutablePointer<mmlog_writer>
-  /// The record's first word. Zero until the record is committed.
+  /// The record's first word, where its writer stands. Zero until the record is committed.
   @usableFromInline var start: UnsafeMutablePointer<UInt64>
   /// The next word to be written.
   @usableFromInline var next: UnsafeMutablePointer<UInt64>
   /// The check of the words behind the three leading ones, so far.
   @usableFromInline var checksum: UInt64
-  @usableFromInline var flags: UInt8
 
   /// Begins a record with room for so many bytes.
   @inlinable @inline(__always)
   init(_ writer: UnsafeMutablePointer<mmlog_writer>, reserving reserve: Int) {
     self.writer = writer
+    writer.pointee.record_flags = 0
     if writer.pointee.cursor + reserve > writer.pointee.limit {
       WriterSpace.reserveRecord(writer, reserve)
     }
-    start = UnsafeMutableRawPointer(writer.pointee.cursor).assumingMemoryBound(to: UInt64.self)
+    start = writer.place
     next = start + RecordLayout.bodyWord
     checksum = writer.pointee.seed
-    flags = 0
   }
 
-  /// Puts together what a function was passed by fields.
+  /// The record that a writer builds, of which a function was passed the rest.
   init(
-    _ writer: UnsafeMutablePointer<mmlog_writer>, _ start: UnsafeMutablePointer<UInt64>,
-    _ next: UnsafeMutablePointer<UInt64>, checksum: UInt64, flags: UInt8
+    _ writer: UnsafeMutablePointer<mmlog_writer>, _ next: UnsafeMutablePointer<UInt64>,
+    checksum: UInt64
   ) {
-    (self.writer, self.start, self.next) = (writer, start, next)
-    (self.checksum, self.flags) = (checksum, flags)
+    (self.writer, start, self.next, self.checksum) = (writer, writer.place, next, checksum)
   }
 
   /// Whether it is what a writer would commit next.
   @inlinable @inline(__always)
-  func stands(at writer: UnsafeMutablePointer<mmlog_writer>) -> Bool {
-    start == UnsafeMutableRawPointer(writer.pointee.cursor).assumingMemoryBound(to: UInt64.self)
-  }
+  func stands(at writer: UnsafeMutablePointer<mmlog_writer>) -> Bool { start == writer.place }
 
   /// The record's size so far in bytes, the three leading words included.
   @inlinable @inline(__always)
@@ -70,8 +66,15 @@ public struct RecordCursor {
   @inlinable @inline(__always)
   mutating func reserve(_ count: Int) {
     if UnsafeMutableRawPointer(next) + count > UnsafeMutableRawPointer(writer.pointee.limit) {
-      self = WriterSpace.reserveWords(writer, start, next, flags, count)
+      move(to: WriterSpace.reserveWords(writer, next, count))
     }
+  }
+
+  /// Goes on as an outlined function has left it. Its writer is the same, and so it is to the
+  /// compiler.
+  @inlinable @inline(__always)
+  mutating func move(to moved: RecordCursor) {
+    (start, next, checksum) = (moved.start, moved.next, moved.checksum)
   }
 
   /// The words of another record, behind its leading ones.
@@ -104,16 +107,18 @@ public struct RecordCursor {
     if UnsafeMutableRawPointer(next) + (count &+ 16 &+ reserve)
       > UnsafeMutableRawPointer(writer.pointee.limit)
     {
-      let room = WriterSpace.reserveValue(
-        writer, start, next, flags, value: count, beside: 16 &+ reserve)
-      self = room.cursor
-      if count > room.longest {
-        count = room.longest
-        flags |= RecordFlags.cut.rawValue
-      }
+      let beside = 16 &+ reserve
+      move(to: WriterSpace.reserveValue(writer, next, value: count, beside: beside))
+      count = WriterSpace.cut(count, writer, next, beside: beside)
     }
     append(UInt64(truncatingIfNeeded: count))
     append(padded: bytes.baseAddress, count)
+  }
+
+  /// The same, outlined: it would be the largest part of a log statement.
+  @inlinable @inline(__always)
+  mutating func append(outlined bytes: UnsafeRawBufferPointer, reserving reserve: Int) {
+    move(to: writer.append(bytes, reserve, next, checksum))
   }
 
   /// Text: as its bytes in UTF-8.
@@ -124,7 +129,7 @@ public struct RecordCursor {
     // Decided by the compiler, which knows the type.
     if let text = text as? String {
       if let small = SmallText(text), hasRoom(forSmallTextAnd: reserve) { return append(small) }
-      (start, next, checksum, flags) = writer.append(text, reserve, start, next, checksum, flags)
+      move(to: writer.append(text, reserve, next, checksum))
     } else {
       append(partOf: text, reserving: reserve)
     }
@@ -195,19 +200,46 @@ extension UnsafeMutablePointer<mmlog_writer> {
   ///
   /// - Parameters:
   ///   - reserve: How many bytes must be left behind the text.
-  ///   - start, next, checksum, flags: The record's ``RecordCursor``.
-  /// - Returns: The same again, in as many registers as there are.
+  ///   - next, checksum: Of the record's ``RecordCursor``.
+  /// - Returns: The record with the text.
   @usableFromInline @inline(never)
   func append(
-    _ text: String, _ reserve: Int, _ start: UnsafeMutablePointer<UInt64>,
-    _ next: UnsafeMutablePointer<UInt64>, _ checksum: UInt64, _ flags: UInt8
-  ) -> (UnsafeMutablePointer<UInt64>, UnsafeMutablePointer<UInt64>, UInt64, UInt8) {
-    var cursor = RecordCursor(self, start, next, checksum: checksum, flags: flags)
+    _ text: String, _ reserve: Int, _ next: UnsafeMutablePointer<UInt64>, _ checksum: UInt64
+  ) -> RecordCursor {
+    var cursor = RecordCursor(self, next, checksum: checksum)
     if let small = SmallText(text) {
       cursor = cursor.appending(small, reserving: reserve)
     } else {
       cursor.append(partOf: text, reserving: reserve)
     }
-    return (cursor.start, cursor.next, cursor.checksum, cursor.flags)
+    return cursor
+  }
+
+  /// Adds a length and so many bytes. See the form for text.
+  @usableFromInline @inline(never)
+  func append(
+    _ bytes: UnsafeRawBufferPointer, _ reserve: Int, _ next: UnsafeMutablePointer<UInt64>,
+    _ checksum: UInt64
+  ) -> RecordCursor {
+    var cursor = RecordCursor(self, next, checksum: checksum)
+    cursor.append(bytes, reserving: reserve)
+    return cursor
+  }
+
+  /// Where the writer stands: where its next record begins.
+  @inlinable @inline(__always)
+  var place: UnsafeMutablePointer<UInt64> {
+    UnsafeMutableRawPointer(pointee.cursor).assumingMemoryBound(to: UInt64.self)
+  }
+
+  /// Adds flags to those that its record has.
+  @inlinable @inline(__always)
+  func add(_ flags: RecordFlags) {
+    pointee.record_flags |= UInt64(flags.rawValue) << RecordLayout.flagsShift
+  }
+
+  /// Whether its record has these flags.
+  func has(_ flags: RecordFlags) -> Bool {
+    pointee.record_flags & UInt64(flags.rawValue) << RecordLayout.flagsShift != 0
   }
 }

@@ -121,14 +121,12 @@ extension RecordCursor {
   /// The same where there is no room for it, or not for so many bytes behind it.
   @inline(never)
   func appending(_ text: SmallText, reserving reserve: Int) -> RecordCursor {
-    let room = WriterSpace.reserveValue(
-      writer, start, next, flags, value: 2 * wordSize, beside: 16 &+ reserve)
-    var cursor = room.cursor
-    if text.count <= room.longest {
+    let beside = 16 &+ reserve
+    var cursor = WriterSpace.reserveValue(writer, next, value: 2 * wordSize, beside: beside)
+    if WriterSpace.cut(text.count, writer, cursor.next, beside: beside) == text.count {
       cursor.append(text)
     } else {
       cursor.append(UInt64(0))
-      cursor.flags |= RecordFlags.cut.rawValue
     }
     return cursor
   }

@@ -11,15 +11,6 @@ import MMLogSystem
 /// one function, calls nothing of another module, and counts no references.
 @usableFromInline
 enum WriterSpace {
-  /// Where a record goes on.
-  @usableFromInline
-  struct Place {
-    /// The record's place, its checksum recomputed for there.
-    @usableFromInline let cursor: RecordCursor
-    /// How many bytes of a value there is room for.
-    @usableFromInline let longest: Int
-  }
-
   /// Reserves memory for a record of which nothing is written yet.
   @usableFromInline @inline(never)
   static func reserveRecord(_ writer: UnsafeMutablePointer<mmlog_writer>, _ size: Int) {
@@ -33,20 +24,22 @@ enum WriterSpace {
   /// Reserves memory in the middle of a record: moves it to a fresh segment, or to private memory.
   ///
   /// - Parameters:
-  ///   - writer, start, next, flags: The record's ``RecordCursor``. Its checksum is made anew.
+  ///   - writer, next: Of the record's ``RecordCursor``. Its checksum is made anew.
   ///   - value: How many bytes the next value has.
   ///   - beside: How many bytes are needed beside it.
+  /// - Returns: The record in its new place. There may be less room than for the value: see
+  ///   ``cut(_:_:_:beside:)``.
   @usableFromInline @inline(never) @_effects(releasenone)
   static func reserveValue(
-    _ writer: UnsafeMutablePointer<mmlog_writer>, _ start: UnsafeMutablePointer<UInt64>,
-    _ next: UnsafeMutablePointer<UInt64>, _ flags: UInt8, value: Int, beside: Int
-  ) -> Place {
-    let cursor = RecordCursor(writer, start, next, checksum: 0, flags: flags)
+    _ writer: UnsafeMutablePointer<mmlog_writer>, _ next: UnsafeMutablePointer<UInt64>, value: Int,
+    beside: Int
+  ) -> RecordCursor {
+    let cursor = RecordCursor(writer, next, checksum: 0)
     if writer.pointee.lost != 0 { return loseRest(cursor, beside) }
     let used = cursor.size
     let size = min(used + min(value, RecordLayout.longestValue) + beside, RecordLayout.longestBody)
     if changeSegment(writer, size, moving: cursor.start, used) {
-      return place(cursor, used, beside)
+      return moved(writer, used)
     }
     let errorNumber = CurrentProcess.errorNumber
     defer { CurrentProcess.errorNumber = errorNumber }
@@ -55,27 +48,41 @@ enum WriterSpace {
     let room = writer.pointee.limit - writer.pointee.cursor - used
     // Cut to nothing, a value is only its length. For that there is room in what was reserved for
     // it when the record began in this memory.
-    if room >= beside || wasInScratch && room >= 2 * wordSize { return place(cursor, used, beside) }
+    if room >= beside || wasInScratch && room >= 2 * wordSize { return moved(writer, used) }
     return loseRest(cursor, beside)
   }
 
+  /// How many bytes of a value are kept, for which room was reserved. If it is not all of them, the
+  /// record says that it is cut.
+  @usableFromInline @inline(never)
+  static func cut(
+    _ value: Int, _ writer: UnsafeMutablePointer<mmlog_writer>,
+    _ next: UnsafeMutablePointer<UInt64>, beside: Int
+  ) -> Int {
+    let room = UnsafeMutableRawPointer(writer.pointee.limit) - UnsafeMutableRawPointer(next)
+    let longest = max(0, min(room - beside, RecordLayout.longestValue))
+    if value <= longest { return value }
+    writer.add(.cut)
+    return longest
+  }
+
   /// Reserves so many bytes in the middle of a record, of which none can be cut. See
-  /// ``reserveValue(_:_:_:_:value:beside:)``.
+  /// ``reserveValue(_:_:value:beside:)``.
   @usableFromInline @inline(never) @_effects(releasenone)
   static func reserveWords(
-    _ writer: UnsafeMutablePointer<mmlog_writer>, _ start: UnsafeMutablePointer<UInt64>,
-    _ next: UnsafeMutablePointer<UInt64>, _ flags: UInt8, _ count: Int
+    _ writer: UnsafeMutablePointer<mmlog_writer>, _ next: UnsafeMutablePointer<UInt64>,
+    _ count: Int
   ) -> RecordCursor {
-    let cursor = reserveValue(writer, start, next, flags, value: 0, beside: count).cursor
+    let cursor = reserveValue(writer, next, value: 0, beside: count)
     let isRoom =
       UnsafeMutableRawPointer(cursor.next) + count <= UnsafeMutableRawPointer(writer.pointee.limit)
     // There may be room for a value that is cut, and for no more.
-    return isRoom || writer.pointee.lost != 0 ? cursor : loseRest(cursor, count).cursor
+    return isRoom || writer.pointee.lost != 0 ? cursor : loseRest(cursor, count)
   }
 
   /// Has a record be lost which is as large as a record gets, or for which there is no memory; or
   /// that is lost already. The rest goes over its beginning, where there is room for it.
-  private static func loseRest(_ cursor: RecordCursor, _ beside: Int) -> Place {
+  private static func loseRest(_ cursor: RecordCursor, _ beside: Int) -> RecordCursor {
     let writer = cursor.writer
     let used = RecordLayout.bodyWord * wordSize
     if writer.pointee.lost == 0 || writer.pointee.limit - writer.pointee.cursor < used + beside {
@@ -87,7 +94,7 @@ enum WriterSpace {
       // What is reserved for its arguments may be more than there is room for in what is built in.
       useDump(writer)
     }
-    return place(cursor, used, beside)
+    return moved(writer, used)
   }
 
   /// Has a writer go on in another segment; false if none can be had, or the record is too large
@@ -116,19 +123,15 @@ enum WriterSpace {
       ? nil : LossLedger.Cause(rawValue: UInt8(truncatingIfNeeded: writer.pointee.lost - 1))
   }
 
-  /// A record's place after it has been moved to where its writer stands now.
-  private static func place(_ old: RecordCursor, _ used: Int, _ beside: Int) -> Place {
-    let writer = old.writer
-    let start = UnsafeMutableRawPointer(writer.pointee.cursor)
-    let body = RecordLayout.bodyWord * wordSize
-    var cursor = old
-    cursor.start = start.assumingMemoryBound(to: UInt64.self)
-    cursor.next = (start + used).assumingMemoryBound(to: UInt64.self)
-    cursor.checksum = UInt64(
-      mmlog_crc32c_words(
-        UInt32(truncatingIfNeeded: writer.pointee.seed), start + body, (used - body) / wordSize))
-    let room = writer.pointee.limit - writer.pointee.cursor - used - beside
-    return Place(cursor: cursor, longest: max(0, min(room, RecordLayout.longestValue)))
+  /// A record of so many bytes that has been moved to where its writer stands now.
+  private static func moved(
+    _ writer: UnsafeMutablePointer<mmlog_writer>, _ used: Int
+  ) -> RecordCursor {
+    let words = used / wordSize
+    let checksum = mmlog_crc32c_words(
+      UInt32(truncatingIfNeeded: writer.pointee.seed), writer.place + RecordLayout.bodyWord,
+      words - RecordLayout.bodyWord)
+    return RecordCursor(writer, writer.place + words, checksum: UInt64(checksum))
   }
 
   /// Copies what is written of a record: a few words mostly, for which a call costs more.

@@ -117,8 +117,7 @@ struct EncodedContext: ~Copyable {
       names += name
       names.append(type)
     }
-    let isCut = RecordFlags(rawValue: cursor.flags).contains(.cut)
-    return (copy(words), values, PrivateHash.of(names) | 1, isCut)
+    return (copy(words), values, PrivateHash.of(names) | 1, writer.has(.cut))
   }
 
   private static func copy(_ words: some Collection<UInt64>) -> UnsafeBufferPointer<UInt64> {

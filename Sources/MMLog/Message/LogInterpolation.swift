@@ -187,16 +187,6 @@ extension LogInterpolation {
     }
   }
 
-  /// Adds text that is there as bytes of UTF-8, and may be written to disk.
-  @inlinable @inline(__always)
-  package mutating func appendInterpolation(
-    utf8 value: UnsafeRawBufferPointer, name: StaticString? = nil
-  ) {
-    let style = ArgumentStyle(privacy: .public, format: 0, align: .none)
-    append(MessagePart(argument: ValueType.string.rawValue, width: 0, name: name, style: style))
-    append(bytes: value)
-  }
-
   /// Adds bytes of no known meaning, kept as they are.
   ///
   /// - Parameters:

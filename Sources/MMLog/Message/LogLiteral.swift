@@ -77,7 +77,7 @@ public struct LogLiteral: ExpressibleByStringInterpolation {
       reserve = interpolationCount * 24 + 24
       let builder = mmlog_builder_of_literal()
       isLone = builder.is_lone
-      record = LiteralRecord(cursor: RecordCursor(builder.writer, reserving: reserve))
+      record = LiteralRecord(builder.writer, reserving: reserve)
     }
 
     /// As the store is configured.
@@ -95,13 +95,23 @@ public struct LogLiteral: ExpressibleByStringInterpolation {
     /// Adds a length and so many bytes.
     @inlinable @inline(__always)
     public mutating func append(bytes: UnsafeRawBufferPointer) {
-      record.cursor.append(bytes, reserving: reserve)
+      record.cursor.append(outlined: bytes, reserving: reserve)
     }
 
     /// Adds text.
     @inlinable @inline(__always)
     public mutating func append(text: some StringProtocol) {
       record.cursor.append(text, reserving: reserve)
+    }
+
+    /// Adds text that is there as bytes of UTF-8, and may be written to disk.
+    @inlinable @inline(__always)
+    package mutating func appendInterpolation(
+      utf8 value: UnsafeRawBufferPointer, name: StaticString? = nil
+    ) {
+      let style = ArgumentStyle(privacy: .public, format: 0, align: .none)
+      append(MessagePart(argument: ValueType.string.rawValue, width: 0, name: name, style: style))
+      append(bytes: value)
     }
 
     /// Adds a value with structure.
@@ -115,13 +125,23 @@ public struct LogLiteral: ExpressibleByStringInterpolation {
 /// in registers.
 @frozen
 public struct LiteralRecord {
+  /// What distinguishes it from those that its writer has built for other calls.
+  @usableFromInline let origin: UInt64
   @usableFromInline var cursor: RecordCursor
   @usableFromInline var parts: MessageParts
 
   @inlinable @inline(__always)
-  init(cursor: RecordCursor) {
-    self.cursor = cursor
+  init(_ writer: UnsafeMutablePointer<mmlog_writer>, reserving reserve: Int) {
+    origin = Self.origin(of: writer)
+    cursor = RecordCursor(writer, reserving: reserve)
     parts = MessageParts()
+  }
+
+  /// Of the literal that a writer builds next: with each call, it goes on to another place, or, where
+  /// it builds all records in the same memory, there is one unusual call more.
+  @inlinable @inline(__always)
+  static func origin(of writer: UnsafeMutablePointer<mmlog_writer>) -> UInt64 {
+    UInt64(UInt(bitPattern: writer.pointee.cursor)) ^ writer.pointee.unusual_calls << 48
   }
 }
 

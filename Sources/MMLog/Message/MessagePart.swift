@@ -1,3 +1,6 @@
+public import CMMLogWriter
+public import MMLogFormat
+
 /// A part of a message's static text: a literal, or what is known of an argument at compile time.
 ///
 /// Three words, so that the optimizer keeps the parts of a log statement as constants: they are
@@ -6,51 +9,91 @@
 public struct MessagePart: BitwiseCopyable, Sendable {
   /// Address of the literal's text, or of the argument's name; 0 for none.
   @usableFromInline let text: UInt
-  /// Length of the text, and for an argument its kind, as ``argumentBit`` and the shifts say.
-  @usableFromInline let detail: UInt64
+  /// All else but the appearance. A literal's has other bits than an argument's, so that one word
+  /// can be both: see ``MessageParts``.
+  @usableFromInline let head: UInt64
   /// An argument's format (low half) and alignment (high half), as on disk.
   @usableFromInline let appearance: UInt64
 
-  @inlinable static var argumentBit: UInt64 { 1 << 32 }
-  @inlinable static var typeShift: UInt64 { 40 }
-  @inlinable static var privacyShift: UInt64 { 48 }
-  @inlinable static var widthShift: UInt64 { 56 }
+  /// The bits of a head: the length of a literal's text; and of an argument its type, width and
+  /// privacy, whether there is an argument, a name, an appearance, and the length of the name.
+  @inlinable static var literalMask: UInt64 { 1 << 24 - 1 }
+  @inlinable static var typeShift: UInt64 { 24 }
+  @inlinable static var widthShift: UInt64 { 32 }
+  @inlinable static var privacyShift: UInt64 { 40 }
+  @inlinable static var argumentBit: UInt64 { 1 << 44 }
+  @inlinable static var nameBit: UInt64 { 1 << 45 }
+  @inlinable static var appearanceBit: UInt64 { 1 << 46 }
+  @inlinable static var nameShift: UInt64 { 47 }
 
   @inlinable @inline(__always)
-  init(text: UInt, detail: UInt64, appearance: UInt64) {
+  init(text: UInt, head: UInt64, appearance: UInt64) {
     self.text = text
-    self.detail = detail
+    self.head = head
     self.appearance = appearance
+  }
+
+  /// A literal, of fewer than 16 MiB.
+  @inlinable @inline(__always)
+  init(literal: UnsafePointer<UInt8>?, count: Int) {
+    self.init(
+      text: UInt(bitPattern: literal), head: UInt64(truncatingIfNeeded: count) & Self.literalMask,
+      appearance: 0)
   }
 
   @inlinable @inline(__always)
   init(literal: StaticString) {
-    self.init(
-      text: UInt(bitPattern: literal.utf8Start), detail: UInt64(literal.utf8CodeUnitCount),
-      appearance: 0)
+    self.init(literal: literal.utf8Start, count: literal.utf8CodeUnitCount)
   }
 
   /// A literal that is there as bytes, which have to stay where they are while the part is used.
   init(literal: UnsafeRawBufferPointer) {
     self.init(
-      text: UInt(bitPattern: literal.baseAddress), detail: UInt64(literal.count), appearance: 0)
+      literal: literal.baseAddress?.assumingMemoryBound(to: UInt8.self),
+      count: min(literal.count, Int(Self.literalMask)))
   }
 
   @inlinable @inline(__always)
   init(argument type: UInt8, width: Int, name: StaticString?, style: ArgumentStyle) {
-    let length = name.map { UInt64($0.utf8CodeUnitCount) } ?? 0
+    let part = MessagePart(
+      argument: type, width: width, privacy: style.privacy.code, appearance: style.appearance)
+    // Not `map`: where nothing is optimized, a generic type is looked up under a lock.
+    var (text, head) = (0 as UInt, part.head)
+    if let name, name.utf8CodeUnitCount > 0 {
+      text = UInt(bitPattern: name.utf8Start)
+      head |= Self.nameBit
+      head |= UInt64(truncatingIfNeeded: name.utf8CodeUnitCount) << Self.nameShift
+    }
+    self.init(text: text, head: head, appearance: style.appearance)
+  }
+
+  /// An argument without a name.
+  @inlinable @inline(__always)
+  init(argument type: UInt8, width: Int, privacy: UInt8, appearance: UInt64) {
+    let bits =
+      UInt64(type) << Self.typeShift | UInt64(UInt8(truncatingIfNeeded: width)) << Self.widthShift
+      | UInt64(privacy) << Self.privacyShift
     self.init(
-      text: name.map { UInt(bitPattern: $0.utf8Start) } ?? 0,
-      detail: length | Self.argumentBit | UInt64(type) << Self.typeShift
-        | UInt64(style.privacy.code) << Self.privacyShift | UInt64(width & 0xFF) << Self.widthShift,
-      appearance: style.appearance)
+      text: 0,
+      head: bits | Self.argumentBit | (appearance == 0 ? 0 : Self.appearanceBit),
+      appearance: appearance)
+  }
+
+  @inlinable var isArgument: Bool { head & Self.argumentBit != 0 }
+
+  /// The bytes of the literal, or of the argument's name.
+  var bytes: UnsafeRawBufferPointer {
+    let length = isArgument ? head >> Self.nameShift : head & Self.literalMask
+    return UnsafeRawBufferPointer(
+      start: UnsafeRawPointer(bitPattern: text), count: Int(truncatingIfNeeded: length))
   }
 }
 
 /// What the hash of a call site is made of so far.
 ///
 /// It is Σ xᵢ·kⁱ over words, modulo 2⁶⁴: the addresses of literals are the only words of a log
-/// statement that the compiler does not know, so all others melt into one constant.
+/// statement that the compiler does not know, so all others melt into one constant. The factors of
+/// addresses have 31 bits, so that they are part of an instruction.
 @frozen
 @usableFromInline
 struct SiteHash: Sendable {
@@ -71,116 +114,210 @@ struct SiteHash: Sendable {
   }
 
   @inlinable @inline(__always)
+  mutating func mix(address: UInt) {
+    sum &+= UInt64(address) &* (power >> 33 | 1)
+    power &*= 0xD6E8_FEB8_6659_FD93
+  }
+
+  @inlinable @inline(__always)
   mutating func mix(_ part: MessagePart) {
-    mix(UInt64(part.text))
-    mix(part.detail)
+    mix(address: part.text)
+    mix(part.head)
     mix(part.appearance)
   }
 }
 
-/// The parts of one message and a hash of them.
+/// The parts of one message as words, and a hash of them.
+///
+/// A part is its head, then the address of its text or name if it has one, and its appearance if it
+/// has one. An argument behind a literal shares the literal's head, and has only the rest: so what
+/// a log statement says of itself takes few instructions, most of which store constants.
 @frozen
 public struct MessageParts: Sendable {
-  /// More parts than this are kept on the heap: a message with more than eleven arguments.
-  @inlinable static var capacity: Int { 23 }
+  /// Parts for which there is no room here are kept on the heap, each with three words. There is
+  /// room for any 23 parts without names.
+  @inlinable static var capacity: Int { 48 }
 
-  @usableFromInline var first: InlineArray<23, MessagePart>
+  /// Zeros behind the last part.
+  @usableFromInline var first: InlineArray<48, UInt64>
+  /// How many words there are in `first`.
   @usableFromInline var count: Int
+  /// How many words the last part takes, if it is a literal; else 0.
+  @usableFromInline var literal: Int
   @usableFromInline var hash: SiteHash
-  /// The parts from ``capacity`` on. Whoever commits the record frees them.
-  @usableFromInline var more: MoreParts
+  /// The parts for which there was no room. Whoever commits the record frees them.
+  @usableFromInline var further: FurtherParts
 
   @inlinable @inline(__always)
   init() {
     // A literal, because `init(repeating:)` becomes a call, and everything a call gets the address
     // of stays in memory: with it a log call took twice as long wherever a module had several.
-    let none = MessagePart(text: 0, detail: 0, appearance: 0)
     first = [
-      none, none, none, none, none, none, none, none, none, none, none, none, none, none, none,
-      none,
-      none, none, none, none, none, none, none,
+      0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+      0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
     ]
     count = 0
+    literal = 0
     hash = SiteHash()
-    more = MoreParts()
+    further = FurtherParts()
   }
 
+  /// Adds a part, in one branch for the compiler to find out.
   @inlinable @inline(__always)
   mutating func append(_ part: MessagePart) {
     hash.mix(part)
-    if count < Self.capacity {
-      first[unchecked: count] = part
-    } else {
-      more = more.appending(part, at: count - Self.capacity)
+    if count > Self.capacity - 3 {
+      further = further.appending(part)
+      return
     }
-    count &+= 1
+    // Of an argument that shares the head of the literal before it, that is behind where it stands.
+    let shared = part.isArgument ? literal : 0
+    self[count &- shared] |= part.head
+    count &+= shared == 0 ? 1 : 0
+    // Zero, and not counted, where there is none.
+    self[count] = UInt64(part.text)
+    let hasText = part.head & (MessagePart.literalMask | MessagePart.nameBit) != 0
+    count &+= hasText ? 1 : 0
+    self[count] = part.appearance
+    count &+= part.head & MessagePart.appearanceBit != 0 ? 1 : 0
+    literal = part.isArgument ? 0 : 2
   }
 
-  /// The parts from ``capacity`` on.
+  /// A word for which there is room.
+  ///
+  /// Not by a subscript of `first`, nor by a typed pointer: each log call would guard its stack
+  /// against what is written beyond its elements.
+  @inlinable
+  subscript(index: Int) -> UInt64 {
+    @inline(__always)
+    get {
+      _withUnprotectedUnsafePointer(to: first) {
+        (UnsafeRawPointer($0) + index &* wordSize).load(as: UInt64.self)
+      }
+    }
+    @inline(__always)
+    set {
+      _withUnprotectedUnsafeMutablePointer(to: &first) {
+        (UnsafeMutableRawPointer($0) + index &* wordSize)
+          .assumingMemoryBound(to: UInt64.self).pointee = newValue
+      }
+    }
+  }
+
+  /// Leaves the words with the writer whose record they are of.
   @inlinable @inline(__always)
-  var further: FurtherParts { FurtherParts(memory: more, count: count &- Self.capacity) }
+  func store(in writer: UnsafeMutablePointer<mmlog_writer>) {
+    let words = mmlog_site_words_of(writer)
+    // A constant number of them in each log statement.
+    var index = 0
+    while index < count {
+      words[index] = self[index]
+      index &+= 1
+    }
+  }
+
+  /// What ``store(in:)`` has left.
+  ///
+  /// - Parameters:
+  ///   - count: How many words there are.
+  ///   - further: The parts for which there was no room.
+  init(
+    storedIn writer: UnsafeMutablePointer<mmlog_writer>, count: Int, _ further: FurtherParts
+  ) {
+    self.init()
+    (self.count, self.further) = (count, further)
+    // Not `for in`: see LogCall.freeWriter.
+    var index = 0
+    while index < count {
+      first[index] = mmlog_site_words_of(writer)[index]
+      index += 1
+    }
+  }
 
   /// Calls `body` with all parts one after the other.
   func forEach(_ body: (MessagePart) -> Void) {
-    for index in 0..<min(count, Self.capacity) { body(first[index]) }
-    for index in 0..<max(0, count - Self.capacity) { body(more[index]) }
+    var index = 0
+    while index < count {
+      let head = first[index]
+      index += 1
+      let length = head & MessagePart.literalMask
+      if length > 0 {
+        body(MessagePart(text: UInt(first[index]), head: length, appearance: 0))
+        index += 1
+      }
+      if head & MessagePart.argumentBit == 0 { continue }
+      var (name, appearance) = (0 as UInt64, 0 as UInt64)
+      if head & MessagePart.nameBit != 0 {
+        name = first[index]
+        index += 1
+      }
+      if head & MessagePart.appearanceBit != 0 {
+        appearance = first[index]
+        index += 1
+      }
+      let ofArgument = head & ~MessagePart.literalMask
+      body(MessagePart(text: UInt(name), head: ofArgument, appearance: appearance))
+    }
+    for index in 0..<further.count { body(further[index]) }
   }
 }
 
 /// Memory for the parts of unusually long messages, without reference counting.
 @frozen
-public struct MoreParts: @unchecked Sendable {
+public struct FurtherParts: @unchecked Sendable {
   // Sendable: written only while its message is built, by one thread, and then read by the same.
   @usableFromInline var base: UnsafeMutablePointer<MessagePart>?
+  @usableFromInline var count: Int
 
-  @inlinable @inline(__always) init() { base = nil }
+  @inlinable @inline(__always)
+  init() { (base, count) = (nil, 0) }
+
+  init(base: UnsafeMutablePointer<MessagePart>?, count: Int) {
+    (self.base, self.count) = (base, count)
+  }
 
   subscript(index: Int) -> MessagePart {
-    guard let base else { return MessagePart(text: 0, detail: 0, appearance: 0) }
-    return base[index]
+    base?[index] ?? MessagePart(text: 0, head: 0, appearance: 0)
   }
 
   /// Adds a part, in new memory each time that a power of two is reached.
   @usableFromInline @inline(never)
-  func appending(_ part: MessagePart, at index: Int) -> MoreParts {
+  func appending(_ part: MessagePart) -> FurtherParts {
     var copy = self
-    if index & (index - 1) == 0 {
-      let larger = UnsafeMutablePointer<MessagePart>.allocate(capacity: max(1, index * 2))
-      if let base { larger.update(from: base, count: index) }
+    if count & (count - 1) == 0 {
+      let larger = UnsafeMutablePointer<MessagePart>.allocate(capacity: max(1, count * 2))
+      if let base { larger.update(from: base, count: count) }
       base?.deallocate()
       copy.base = larger
     }
-    copy.base?[index] = part
+    copy.base?[count] = part
+    copy.count += 1
     return copy
-  }
-
-  @usableFromInline @inline(never)
-  func free() { base?.deallocate() }
-}
-
-/// So many parts in memory.
-@frozen
-@usableFromInline
-struct FurtherParts {
-  @usableFromInline let memory: MoreParts
-  @usableFromInline let count: Int
-
-  @inlinable @inline(__always)
-  init(memory: MoreParts, count: Int) {
-    self.memory = memory
-    self.count = count
   }
 
   /// Frees the memory, if there is any.
   @inlinable @inline(__always)
   func free() {
     // A constant in each log statement.
-    if count > 0 { memory.free() }
+    if count > 0 { freeMemory() }
   }
 
-  func copy() -> MoreParts {
-    var copy = MoreParts()
-    for index in 0..<max(0, count) { copy = copy.appending(memory[index], at: index) }
+  @usableFromInline @inline(never)
+  func freeMemory() { base?.deallocate() }
+
+  /// The same in memory of its own, for a call whose record is not lost. Where it is, this memory
+  /// may be gone.
+  @inlinable @inline(__always)
+  func copy(for writer: UnsafeMutablePointer<mmlog_writer>) -> FurtherParts {
+    // A constant in each log statement.
+    count == 0 ? self : outlinedCopy(for: writer)
+  }
+
+  @usableFromInline @inline(never)
+  func outlinedCopy(for writer: UnsafeMutablePointer<mmlog_writer>) -> FurtherParts {
+    var copy = FurtherParts()
+    if writer.pointee.lost != 0 { return copy }
+    for index in 0..<count { copy = copy.appending(self[index]) }
     return copy
   }
 }

@@ -93,7 +93,7 @@ extension RecordCursor {
   /// stack.
   @inlinable @inline(__always)
   mutating func append(_ metadata: Logger.Metadata) {
-    writer.beginMetadata(start, next, checksum, flags)
+    writer.beginMetadata(next, checksum)
     // Of the values so far, from 0. In a register: through memory, each pair would wait for the one
     // before.
     var check: UInt64 = 0

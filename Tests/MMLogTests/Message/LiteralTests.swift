@@ -220,6 +220,50 @@ struct LiteralTests {
     #expect(contents.isWhole)
   }
 
+  @Test("the same of a thread without a segment of its own, which builds all in the same memory")
+  func outlivedInScratchMemory() throws {
+    let test = try TestStore {
+      $0.makeTiny()
+      $0.fullRing = .wait(upTo: .seconds(60))
+    }
+    let log = test.log
+    let barrier = Barrier(80)
+    try onThreads(80) { thread in
+      var kept: LogLiteral?
+      func keep(_ literal: LogLiteral) -> LogLiteral {
+        kept = literal
+        return literal
+      }
+      // Each thread that can have one has a segment then.
+      log.info("first")
+      barrier.wait()
+      log.info(keep("kept \(thread)"))
+      if let kept { log.error(kept) }
+    }
+    #expect(test.store.losses[.corrupted, .error] == 80)
+    let contents = try test.closeAndRead()
+    #expect(contents.records.count == 160)
+    #expect(contents.isWhole)
+  }
+
+  @Test("names and formats of many arguments are kept, in a call and outside of one")
+  func manyNames() throws {
+    let test = try TestStore()
+    let outside: LogLiteral =
+      "a\(1, name: "n1", format: .hex)b\(2, name: "n2", format: .hex)c\(3, name: "n3", format: .hex)d\(4, name: "n4", format: .hex)e\(5, name: "n5", format: .hex)f\(6, name: "n6", format: .hex)g\(7, name: "n7", format: .hex)h\(8, name: "n8", format: .hex)i\(9, name: "n9", format: .hex)j\(10, name: "n10", format: .hex)k\(11, name: "n11", format: .hex)l\(12, name: "n12", format: .hex)m\(13, name: "n13", format: .hex)n\(14, name: "n14", format: .hex)o"
+    test.log.info(outside)
+    test.log.info(
+      "a\(1, name: "n1", format: .hex)b\(2, name: "n2", format: .hex)c\(3, name: "n3", format: .hex)d\(4, name: "n4", format: .hex)e\(5, name: "n5", format: .hex)f\(6, name: "n6", format: .hex)g\(7, name: "n7", format: .hex)h\(8, name: "n8", format: .hex)i\(9, name: "n9", format: .hex)j\(10, name: "n10", format: .hex)k\(11, name: "n11", format: .hex)l\(12, name: "n12", format: .hex)m\(13, name: "n13", format: .hex)n\(14, name: "n14", format: .hex)o"
+    )
+    let contents = try test.closeAndRead()
+    let text = "a1b2c3d4e5f6g7h8i9jakblcmdneo"
+    #expect(contents.messages == [text, text])
+    for record in contents.records {
+      #expect(record.fields.map(\.name) == (1...14).map { "n\($0)" })
+      #expect(record.fields.map(\.value) == (1...14).map { .int($0) })
+    }
+  }
+
   @Test("a message with more arguments than a call site may have is a loss, and counted")
   func tooManyArguments() throws {
     func message(_ count: Int) -> LogMessage {
