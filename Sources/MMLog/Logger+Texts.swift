@@ -177,8 +177,7 @@ extension RecordCursor {
     hash.mix(function)
     hash.mix(UInt64(line))
     let tail = identity(label, level, extraFlags)
-    let slot =
-      writer.pointee.sites + Int(truncatingIfNeeded: hash.value >> UInt64(MMLOG_SITE_SHIFT))
+    let slot = mmlog_site_slot_of(writer.pointee.sites, hash.value)
     guard slot.pointee.hash == hash.value else {
       return commit(tail, hash.value, message, file, function, line)
     }

@@ -64,6 +64,9 @@ import Testing
       ("compass[x]=1&a_passenger=2&pin_s=3", "compass[x]=1&a_passenger=2&pin_s=REDACTED"),
       ("side=1&a-side=2&inside_out=3&keys[]=4", "side=1&a-side=2&inside_out=3&keys[]=4"),
       ("_=1&[]=2&__=3", "_=1&[]=2&__=3"),
+      ("dbPass=S&cardPIN=S&user2Pwd=S", "dbPass=REDACTED&cardPIN=REDACTED&user2Pwd=REDACTED"),
+      ("db%50ass=S&passCount=S&PinCode=S", "db%50ass=REDACTED&passCount=REDACTED&PinCode=REDACTED"),
+      ("ByPassenger=1&outSide=2&COMPASS=3", "ByPassenger=1&outSide=2&COMPASS=3"),
     ])
   func parts(form: String, redacted: String) {
     #expect(redactor.redacted(form: form) == redacted)

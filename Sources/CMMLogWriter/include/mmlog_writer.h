@@ -11,14 +11,18 @@
 
 #pragma clang assume_nonnull begin
 
-// One place of a writer's cache of call sites: direct mapped by the highest bits of the hash.
+// One place of a writer's cache of call sites: direct mapped by bits of the hash which the addresses
+// of literals differ in, too.
 typedef struct mmlog_site_slot {
   uint64_t hash;  // 0: empty
   uint64_t site;  // the call site's number in the ring's dictionary
 } mmlog_site_slot;
 
 #define MMLOG_SITE_SLOTS 4096u
-#define MMLOG_SITE_SHIFT 52u
+#define MMLOG_SITE_SHIFT 32u
+static inline mmlog_site_slot *mmlog_site_slot_of(mmlog_site_slot *sites, uint64_t hash) {
+  return sites + (hash >> MMLOG_SITE_SHIFT & (MMLOG_SITE_SLOTS - 1));
+}
 #define MMLOG_EMERGENCY_SIZE 4096
 
 // A key of metadata whose value is already in the record: its text, if that is small, with its length
@@ -79,8 +83,8 @@ typedef struct mmlog_writer {
   // Not for every log call.
   uint64_t last_span;           // the number of the last span that was begun here
   uint32_t id;                  // says in the ring who numbered; unique in the session, never 0
-  uint64_t *_Nullable record_next;  // where the next word goes of the record whose metadata is
-                                    // being written; see RecordCursor
+  uint64_t *_Nullable record_next;  // where the next word goes of the record that a function has
+                                    // left here; see RecordCursor
   uint64_t *_Nullable block_start;  // where the record was when its metadata began
   uint64_t block_checksum;      // its checksum then
   uint64_t key_hash;            // of the keys so far and their types
@@ -115,7 +119,8 @@ typedef struct mmlog_writer {
   uint64_t context_label;           // the label, and whether something is missing, as in an identity word
   mmlog_context *_Nullable merged;  // memory for a context that is made for one record
   uint64_t merged_capacity;         // for how many words there is room in it
-  uint64_t unusual_calls;           // how many calls the outlined commit has ended
+  uint64_t unusual_calls;           // how many calls there were after which it may stand where it
+                                    // stood before them
   uint64_t padding[5];              // to the cache line's end
   // What is built in when there is no memory for anything else.
   uint8_t emergency[MMLOG_EMERGENCY_SIZE];
@@ -401,7 +406,8 @@ static inline void mmlog_forget_current_writer(void) { mmlog_tls_writer = mmlog_
 static inline void mmlog_ask(mmlog_writer *writer) { writer->record_flags = MMLOG_ASKED; }
 static inline bool mmlog_take_asked(mmlog_writer *writer) {
   bool is_asked = writer->record_flags & MMLOG_ASKED;
-  writer->record_flags = 0;
+  // Else there are others' flags, or those of the record around the literal.
+  if (is_asked) writer->record_flags = 0;
   return is_asked;
 }
 

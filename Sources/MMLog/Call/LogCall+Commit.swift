@@ -88,7 +88,7 @@ extension LogCall {
     var cursor = record
     let writer = cursor.writer
     let sites = mmlog_sites_of(writer.pointee.thread)
-    let slot = sites + Int(truncatingIfNeeded: hash >> UInt64(MMLOG_SITE_SHIFT))
+    let slot = mmlog_site_slot_of(sites, hash)
     guard slot.pointee.hash == hash, canAppend(context, cursor.next, writer) else { return 0 }
     let end = cursor.next + Int(context.pointee.count)
     var word = mmlog_context_words(context)
@@ -112,9 +112,7 @@ extension LogCall {
   ) -> UInt64 {
     let writer = cursor.writer
     let cut = UInt64(RecordFlags.cut.rawValue) << RecordLayout.flagsShift
-    let slot =
-      mmlog_sites_of(writer.pointee.thread)
-      + Int(truncatingIfNeeded: hash >> UInt64(MMLOG_SITE_SHIFT))
+    let slot = mmlog_site_slot_of(mmlog_sites_of(writer.pointee.thread), hash)
     let known = slot.pointee.hash == hash ? slot.pointee.site : nil
     guard writer.pointee.has_waited == 0, tail & cut == 0,
       let number = known ?? Session.of(writer.pointee.thread)?.sites.find(hash)
@@ -134,9 +132,7 @@ extension LogCall {
   ) -> UInt64 {
     var cursor = record
     let writer = cursor.writer
-    let slot =
-      mmlog_sites_of(writer.pointee.thread)
-      + Int(truncatingIfNeeded: hash >> UInt64(MMLOG_SITE_SHIFT))
+    let slot = mmlog_site_slot_of(mmlog_sites_of(writer.pointee.thread), hash)
     let cut = UInt64(RecordFlags.cut.rawValue) << RecordLayout.flagsShift
     guard slot.pointee.hash == hash, tail & cut == 0, writer.pointee.outer == nil,
       writer.pointee.has_segment != 0, writer.pointee.lost | writer.pointee.has_waited == 0
@@ -191,9 +187,8 @@ extension LogCall {
   private static func remember(
     _ writer: UnsafeMutablePointer<mmlog_writer>, _ hash: UInt64, _ site: UInt64
   ) {
-    let sites = mmlog_sites_of(writer.pointee.thread)
-    let index = Int(truncatingIfNeeded: hash >> UInt64(MMLOG_SITE_SHIFT))
-    sites[index] = mmlog_site_slot(hash: hash, site: site)
+    let slot = mmlog_site_slot_of(mmlog_sites_of(writer.pointee.thread), hash)
+    slot.pointee = mmlog_site_slot(hash: hash, site: site)
   }
 
   /// Puts a record that was built in private memory into the ring: into the thread's own segment or
@@ -241,7 +236,7 @@ extension UnsafeMutablePointer<mmlog_writer> {
     _ next: UnsafeMutablePointer<UInt64>, _ checksum: UInt64, _ tail: UInt64, _ hash: UInt64
   ) -> UInt64 {
     let sites = mmlog_sites_of(pointee.thread)
-    let slot = sites + Int(truncatingIfNeeded: hash >> UInt64(MMLOG_SITE_SHIFT))
+    let slot = mmlog_site_slot_of(sites, hash)
     // The usual call with a context. It calls nothing, so that it needs no place on the stack.
     guard mmlog_is_usual(self), let context = pointee.context, context.pointee.skip != 0,
       slot.pointee.hash == hash, LogCall.hasRoom(for: context, next, self), mmlog_has_counter()
@@ -476,6 +471,8 @@ extension Session {
   /// - Returns: nil if there is no room for it, it has too many parts, or the lock is not to be
   ///   had.
   func number(of site: NewCallSite, isNested: Bool) -> UInt64? {
+    // What is there was readable when it was added.
+    if let number = sites.find(site.hash) { return number }
     guard site.isReadable else { return nil }
     // A quarter of the area is for labels, which cannot travel in a record.
     return number(

@@ -11,7 +11,7 @@ extension LogCall {
   @inlinable @inline(__always)
   static func record(of message: () -> LogLiteral) -> LiteralRecord {
     let writer = mmlog_current_writer()
-    let origin = LiteralRecord.origin(of: writer)
+    let origin = LiteralRecord.Origin(writer)
     mmlog_ask(writer)
     switch message().place {
     case .ring(var record):
@@ -19,7 +19,8 @@ extension LogCall {
       if record.origin != origin {
         // Not all of it: its parts are constants here.
         let cursor = record.cursor
-        record.cursor = adopt(cursor.writer, cursor.start, cursor.next, writer)
+        record.cursor = adopt(
+          cursor.writer, cursor.start, cursor.next, record.origin.calls, writer)
         record.parts.further = record.parts.further.copy(for: writer)
       }
       return record
@@ -44,15 +45,17 @@ extension LogCall {
   ///
   /// - Parameters:
   ///   - asked, start, next: Of the literal's ``RecordCursor``, of the other call's writer.
+  ///   - calls: Of the literal's origin.
   ///   - writer: Where the record goes.
   @usableFromInline @inline(never)
   static func adopt(
     _ asked: UnsafeMutablePointer<mmlog_writer>, _ start: UnsafeMutablePointer<UInt64>,
-    _ next: UnsafeMutablePointer<UInt64>, _ writer: UnsafeMutablePointer<mmlog_writer>
+    _ next: UnsafeMutablePointer<UInt64>, _ calls: UInt64,
+    _ writer: UnsafeMutablePointer<mmlog_writer>
   ) -> RecordCursor {
-    var cursor = RecordCursor(asked, next, checksum: 0)
-    cursor.start = start
-    let loss = isOpen(cursor, around: writer) ? WriterSpace.loss(of: asked) : .corrupted
+    let cursor = RecordCursor(asked, start: start, next, checksum: 0)
+    let isOpen = isOpen(cursor, calls, around: writer)
+    let loss = isOpen ? WriterSpace.loss(of: asked) : .corrupted
     return copy(cursor, unless: loss, to: writer)
   }
 
@@ -62,7 +65,10 @@ extension LogCall {
   ) -> RecordCursor {
     let errorNumber = CurrentProcess.errorNumber
     defer { CurrentProcess.errorNumber = errorNumber }
-    if !mmlog_take_asked(writer) { eraseAbandoned(writer) }
+    if !mmlog_take_asked(writer) {
+      eraseAbandoned(writer)
+      writer.pointee.unusual_calls &+= 1
+    }
     // No call site is found in its cache, so that the commit comes to the outlined part, and checks
     // whether the record is lost.
     writer.pointee.sites = mmlog_no_sites()
@@ -78,11 +84,13 @@ extension LogCall {
 
   /// Whether a record is that of a call around this one, in whose message both are evaluated.
   private static func isOpen(
-    _ cursor: RecordCursor, around writer: UnsafeMutablePointer<mmlog_writer>
+    _ cursor: RecordCursor, _ calls: UInt64, around writer: UnsafeMutablePointer<mmlog_writer>
   ) -> Bool {
     var open = writer.pointee.outer
     while let outer = open {
-      if outer == cursor.writer, cursor.stands(at: outer) { return true }
+      if outer == cursor.writer {
+        return cursor.start == outer.place && calls == outer.pointee.unusual_calls
+      }
       open = outer.pointee.outer
     }
     return false

@@ -73,7 +73,6 @@ extension LiteralRecord {
     parts.hash.mix(address: UInt(bitPattern: file.utf8Start))
     parts.hash.mix(UInt64(line) << 32 | UInt64(column))
   }
-
 }
 
 extension RecordCursor {
@@ -102,7 +101,7 @@ extension RecordCursor {
     hash: UInt64, unknown: (UInt64) -> UInt64
   ) -> UInt64 {
     let tail = identity(label, level, extraFlags)
-    let slot = writer.pointee.sites + Int(truncatingIfNeeded: hash >> UInt64(MMLOG_SITE_SHIFT))
+    let slot = mmlog_site_slot_of(writer.pointee.sites, hash)
     guard slot.pointee.hash == hash else {
       let known = writer.commitKnown(next, checksum, tail, hash)
       return known != 0 ? known : unknown(tail)

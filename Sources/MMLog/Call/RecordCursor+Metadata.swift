@@ -15,8 +15,8 @@ extension RecordCursor {
     self = pickedUp
   }
 
-  /// Leaves the record with its writer, while its metadata is written: where a cursor does not fit
-  /// into registers, that is the shorter way. The checksum is left out.
+  /// Leaves the record with its writer, while its metadata is written: the functions that add pairs
+  /// need their registers for other things. The checksum is left out.
   @inline(__always)
   package func putDown() {
     writer.pointee.record_next = next
@@ -319,8 +319,7 @@ enum KeySets {
   private static func slot(
     _ writer: UnsafeMutablePointer<mmlog_writer>
   ) -> UnsafeMutablePointer<mmlog_site_slot> {
-    mmlog_sites_of(writer.pointee.thread)
-      + Int(truncatingIfNeeded: hash(writer) >> UInt64(MMLOG_SITE_SHIFT))
+    mmlog_site_slot_of(mmlog_sites_of(writer.pointee.thread), hash(writer))
   }
 
   /// The number of the key set of the keys that are kept, if the session has one.

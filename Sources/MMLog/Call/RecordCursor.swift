@@ -36,12 +36,15 @@ public struct RecordCursor {
     _ writer: UnsafeMutablePointer<mmlog_writer>, _ next: UnsafeMutablePointer<UInt64>,
     checksum: UInt64
   ) {
-    (self.writer, start, self.next, self.checksum) = (writer, writer.place, next, checksum)
+    self.init(writer, start: writer.place, next, checksum: checksum)
   }
 
-  /// Whether it is what a writer would commit next.
-  @inlinable @inline(__always)
-  func stands(at writer: UnsafeMutablePointer<mmlog_writer>) -> Bool { start == writer.place }
+  init(
+    _ writer: UnsafeMutablePointer<mmlog_writer>, start: UnsafeMutablePointer<UInt64>,
+    _ next: UnsafeMutablePointer<UInt64>, checksum: UInt64
+  ) {
+    (self.writer, self.start, self.next, self.checksum) = (writer, start, next, checksum)
+  }
 
   /// The record's size so far in bytes, the three leading words included.
   @inlinable @inline(__always)

@@ -21,7 +21,7 @@ import MMLogFormat
 /// A literal that is evaluated outside a log call, such as a variable or a parameter that is no
 /// closure, is kept in memory of its own, on the heap, and copied into the ring by each call that
 /// logs it; ``Logger/Privacy/auto`` is private in it. It may be logged any number of times. If one
-/// of its arguments throws, that memory, 4.2 KiB or what a longer message needs, is never freed:
+/// of its arguments throws, that memory, 5.2 KiB or what a longer message needs, is never freed:
 /// evaluate what may throw before the literal. For messages that are made elsewhere, ``LogMessage``
 /// does the same, and is `Sendable`.
 ///
@@ -125,23 +125,37 @@ public struct LogLiteral: ExpressibleByStringInterpolation {
 /// in registers.
 @frozen
 public struct LiteralRecord {
-  /// What distinguishes it from those that its writer has built for other calls.
-  @usableFromInline let origin: UInt64
+  /// What distinguishes it from those that are built in other calls.
+  @usableFromInline let origin: Origin
   @usableFromInline var cursor: RecordCursor
   @usableFromInline var parts: MessageParts
 
   @inlinable @inline(__always)
   init(_ writer: UnsafeMutablePointer<mmlog_writer>, reserving reserve: Int) {
-    origin = Self.origin(of: writer)
+    origin = Origin(writer)
     cursor = RecordCursor(writer, reserving: reserve)
     parts = MessageParts()
   }
 
-  /// Of the literal that a writer builds next: with each call, it goes on to another place, or, where
-  /// it builds all records in the same memory, there is one unusual call more.
-  @inlinable @inline(__always)
-  static func origin(of writer: UnsafeMutablePointer<mmlog_writer>) -> UInt64 {
-    UInt64(UInt(bitPattern: writer.pointee.cursor)) ^ writer.pointee.unusual_calls << 48
+  /// Where a literal began. With each call, a writer goes on to another place, or, where it builds
+  /// all records in the same memory, there is one unusual call more. It comes to the same place in
+  /// a segment that is used again.
+  @frozen
+  @usableFromInline
+  struct Origin: Equatable {
+    @usableFromInline let writer: UnsafeMutablePointer<mmlog_writer>
+    @usableFromInline let place: UnsafeMutablePointer<UInt64>
+    @usableFromInline let calls: UInt64
+
+    @inlinable @inline(__always)
+    init(_ writer: UnsafeMutablePointer<mmlog_writer>) {
+      (self.writer, place, calls) = (writer, writer.place, writer.pointee.unusual_calls)
+    }
+
+    @inlinable @inline(__always)
+    static func == (first: Origin, second: Origin) -> Bool {
+      first.writer == second.writer && first.place == second.place && first.calls == second.calls
+    }
   }
 }
 

@@ -3,8 +3,8 @@ public import MMLogFormat
 
 /// A part of a message's static text: a literal, or what is known of an argument at compile time.
 ///
-/// Three words, so that the optimizer keeps the parts of a log statement as constants: they are
-/// only put into memory when a call site is seen for the first time.
+/// Three words, so that the optimizer keeps the parts of a log statement as constants:
+/// ``MessageParts`` puts them into memory when a call site is seen for the first time.
 @frozen
 public struct MessagePart: BitwiseCopyable, Sendable {
   /// Address of the literal's text, or of the argument's name; 0 for none.
@@ -93,7 +93,8 @@ public struct MessagePart: BitwiseCopyable, Sendable {
 ///
 /// It is Σ xᵢ·kⁱ over words, modulo 2⁶⁴: the addresses of literals are the only words of a log
 /// statement that the compiler does not know, so all others melt into one constant. The factors of
-/// addresses have 31 bits, so that they are part of an instruction.
+/// addresses have 31 bits, so that they are part of an instruction. That is enough: addresses of one
+/// program are close to each other, and only those of one place in the source are told by them alone.
 @frozen
 @usableFromInline
 struct SiteHash: Sendable {
@@ -134,8 +135,8 @@ struct SiteHash: Sendable {
 /// a log statement says of itself takes few instructions, most of which store constants.
 @frozen
 public struct MessageParts: Sendable {
-  /// Parts for which there is no room here are kept on the heap, each with three words. There is
-  /// room for any 23 parts without names.
+  /// Parts for which there is no room here are kept on the heap. There is room for any 23 parts
+  /// without names, and for eleven arguments with names and formats.
   @inlinable static var capacity: Int { 48 }
 
   /// Zeros behind the last part.
@@ -180,7 +181,7 @@ public struct MessageParts: Sendable {
     count &+= hasText ? 1 : 0
     self[count] = part.appearance
     count &+= part.head & MessagePart.appearanceBit != 0 ? 1 : 0
-    literal = part.isArgument ? 0 : 2
+    literal = part.isArgument ? 0 : hasText ? 2 : 1
   }
 
   /// A word for which there is room.
@@ -258,7 +259,11 @@ public struct MessageParts: Sendable {
       let ofArgument = head & ~MessagePart.literalMask
       body(MessagePart(text: UInt(name), head: ofArgument, appearance: appearance))
     }
-    for index in 0..<further.count { body(further[index]) }
+    index = 0
+    while index < further.count {
+      body(further[index])
+      index += 1
+    }
   }
 }
 

@@ -4,14 +4,17 @@
 /// The patterns are an automaton (Aho and Corasick, 1975), whose letters are those of names: the
 /// case of letters and everything that is neither a letter nor a digit do not count. So `api_key`,
 /// `Api-Key` and `user[apiKey]` all have `apikey` in them. What stands between two of the signs
-/// that do not count is a part of a name: `user[pwd]` has the part `pwd`. Parts have an automaton
-/// of their own, with the rules that count for parts.
+/// that do not count is a part of a name: `user[pwd]` has the part `pwd`. A capital behind a small
+/// letter or a digit begins one, too: `dbPass` has the part `pass`. Parts have an automaton of
+/// their own, with the rules that count for parts.
 final class NameMatcher: Sendable {
   /// Where a name stands in the automata.
   struct State {
     fileprivate var whole, part: NameAutomaton.Place
     /// The newest rule that a part falls under which is complete, counted from 1.
     fileprivate var ruleOfParts: UInt32 = 0
+    /// Whether a capital would begin a part: the last byte was a small letter or a digit.
+    fileprivate var endsWord = false
   }
 
   private let names, parts: NameAutomaton
@@ -28,8 +31,18 @@ final class NameMatcher: Sendable {
   /// Takes a byte of a name.
   @inline(__always)
   func take(_ byte: UInt8, _ state: inout State) {
+    if state.endsWord && Self.isCapital(byte) { endPart(of: &state) }
+    state.endsWord = Self.isSmallOrDigit(byte)
     guard names.take(byte, &state.whole) else { return endPart(of: &state) }
     _ = parts.take(byte, &state.part)
+  }
+
+  @inline(__always)
+  private static func isCapital(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "A") < 26 }
+
+  @inline(__always)
+  private static func isSmallOrDigit(_ byte: UInt8) -> Bool {
+    byte &- UInt8(ascii: "a") < 26 || byte &- UInt8(ascii: "0") < 10
   }
 
   private func endPart(of state: inout State) {

@@ -4,9 +4,10 @@
 /// Values are found by their names: those of header fields, of a URL's query, of forms, of cookies
 /// and of JSON. A ``Rule`` says for names what becomes of their values; the newest one counts.
 /// Names are compared as their readers decode them: percent-encoded, with escapes of JSON, in any
-/// case, and with or without signs between words. What stands between such signs is compared, too:
-/// `cvc` counts for `card[cvc]`, and `pass` for `db_pass`; not so rules that keep, and not `key`,
-/// `auth` and `session` of the standard rules. The user information of URLs is always redacted.
+/// case, and with or without signs between words. Each word is compared, too, as signs or capitals
+/// part them: `cvc` counts for `card[cvc]`, and `pass` for `db_pass` and `dbPass`; not so rules that
+/// keep, and not `key`, `auth` and `session` of the standard rules. The user information of URLs is
+/// always redacted.
 ///
 /// ```swift
 /// var options = HTTPLog.Options()
@@ -36,7 +37,7 @@ public struct Redactor: Sendable {
   /// What becomes of the values of some names.
   public struct Rule: Sendable {
     /// The names: letters and digits, with a `*` at the beginning or end for anything. If the rule
-    /// does not keep, also names of which a part between other signs is so.
+    /// does not keep, also names of which a word is so.
     public var name: String
     /// What becomes of their values.
     public var action: Action

@@ -12,6 +12,14 @@ private final class Parcel: @unchecked Sendable {
   init(_ literal: LogLiteral) { self.literal = literal }
 }
 
+/// Something whose description evaluates a literal that no call asks for.
+private struct Describer: CustomStringConvertible {
+  var description: String {
+    let literal: LogLiteral = "while describing \(1)"
+    return withExtendedLifetime(literal) { "described" }
+  }
+}
+
 @Suite("Literals that are evaluated before their log call, or beside it")
 struct LiteralTests {
   /// The mistake that wrappers make: the literal is evaluated before the function begins.
@@ -244,6 +252,60 @@ struct LiteralTests {
     let contents = try test.closeAndRead()
     #expect(contents.records.count == 160)
     #expect(contents.isWhole)
+  }
+
+  @Test("within a message in scratch memory, one that outlived its call is a loss, too")
+  func outlivedWithinScratchMemory() throws {
+    let test = try TestStore {
+      $0.makeTiny()
+      $0.fullRing = .wait(upTo: .seconds(60))
+    }
+    let log = test.log
+    let barrier = Barrier(80)
+    try onThreads(80) { thread in
+      var kept: LogLiteral?
+      func keep(_ literal: LogLiteral) -> LogLiteral {
+        kept = literal
+        return literal
+      }
+      func inner() -> Int {
+        if let kept { log.error(kept) }
+        return thread
+      }
+      log.info("first")
+      barrier.wait()
+      log.info(keep("kept \(thread)"))
+      log.info("outer \(inner())")
+    }
+    #expect(test.store.losses[.corrupted, .error] == 80)
+    let contents = try test.closeAndRead()
+    #expect(contents.records.count == 240)
+    #expect(contents.isWhole)
+  }
+
+  @Test("one that is evaluated within a call's metadata leaves the metadata alone")
+  func withinMetadata() throws {
+    let test = try TestStore()
+    let metadata: Logger.Metadata = ["a": .stringConvertible(Describer()), "b": 1]
+    test.log.info("plain", metadata: metadata)
+    test.log.with(["bound": 2]).info("bound", metadata: metadata)
+    test.log.begin("span", metadata: metadata).end("end \(2)", metadata: metadata)
+    let contents = try test.closeAndRead()
+    #expect(contents.messages == ["plain", "bound", "span", "end 2"])
+    #expect(contents.isClean)
+    for record in contents.records {
+      #expect(record.fields.map(\.name).filter { $0 != "bound" } == ["a", "b"], "\(record)")
+    }
+  }
+
+  @Test("one that is evaluated behind a value that is cut leaves the record known as cut")
+  func behindCutValue() throws {
+    let test = try TestStore { $0.ringSize = 64 << 20 }
+    let long = [UInt8](repeating: 7, count: 16 << 20 + 1)
+    #expect(!test.log.append(level: .info, "\(long) \(Describer())"))
+    test.log.info("\(long) \(Describer())")
+    #expect(test.store.losses[.tooLarge, .info] == 1 && test.store.losses[.cut, .info] == 1)
+    #expect(try test.closeAndRead().records.map(\.isCut) == [true])
   }
 
   @Test("names and formats of many arguments are kept, in a call and outside of one")
