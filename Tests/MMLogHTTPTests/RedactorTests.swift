@@ -67,6 +67,8 @@ import Testing
       ("dbPass=S&cardPIN=S&user2Pwd=S", "dbPass=REDACTED&cardPIN=REDACTED&user2Pwd=REDACTED"),
       ("db%50ass=S&passCount=S&PinCode=S", "db%50ass=REDACTED&passCount=REDACTED&PinCode=REDACTED"),
       ("ByPassenger=1&outSide=2&COMPASS=3", "ByPassenger=1&outSide=2&COMPASS=3"),
+      ("auth[deviceCode]=S&f.samlResponse=S", "auth[deviceCode]=REDACTED&f.samlResponse=REDACTED"),
+      ("messageSid=1&connect.sid=S&a[Sid]=S", "messageSid=1&connect.sid=REDACTED&a[Sid]=REDACTED"),
     ])
   func parts(form: String, redacted: String) {
     #expect(redactor.redacted(form: form) == redacted)
@@ -77,10 +79,16 @@ import Testing
   func partsElsewhere() {
     #expect(redactor.redacted(header: "S", named: "X-Db-Pass") == "REDACTED")
     #expect(redactor.redacted(header: "1", named: "X-Passenger") == "1")
-    let json = Array(#"{"db_pass":"S","card\u005bcvc]":"S","compass":"1"}"#.utf8)
+    let json = Array(
+      #"{"db_pass":"S","card\u005bcvc]":"S","compass":"1","user\/pwd":"S","dbPass":"S"}"#.utf8)
     #expect(
       String(decoding: redactor.redacted(json: json), as: UTF8.self)
-        == #"{"db_pass":"REDACTED","card\u005bcvc]":"REDACTED","compass":"1"}"#)
+        == #"{"db_pass":"REDACTED","card\u005bcvc]":"REDACTED","compass":"1","#
+        + #""user\/pwd":"REDACTED","dbPass":"REDACTED"}"#)
+    let own = Redactor(rules: [.redact("taxId"), .drop("accountNumber*")])
+    #expect(
+      own.redacted(form: "user[taxId]=S&a.accountNumberOf=S&tax=1")
+        == "user[taxId]=REDACTED&a.accountNumberOf=&tax=1")
     #expect(redactor.redacted(text: "auth-service: refused") == "auth-service: refused")
     #expect(redactor.redacted(text: "db_pass=S") == "db_pass=REDACTED")
   }

@@ -119,8 +119,8 @@ typedef struct mmlog_writer {
   uint64_t context_label;           // the label, and whether something is missing, as in an identity word
   mmlog_context *_Nullable merged;  // memory for a context that is made for one record
   uint64_t merged_capacity;         // for how many words there is room in it
-  uint64_t unusual_calls;           // how many calls there were after which it may stand where it
-                                    // stood before them
+  uint64_t unusual_calls;           // counted up when what was built where it stands is no call's
+                                    // any more, though it may still stand there
   uint64_t padding[5];              // to the cache line's end
   // What is built in when there is no memory for anything else.
   uint8_t emergency[MMLOG_EMERGENCY_SIZE];

@@ -54,6 +54,8 @@ extension LogCall {
     // The context of the task, in memory of the writer's, or of all.
     let old = writer.pointee.context
     var count = old.map { Int($0.pointee.count) } ?? 1
+    // So that the commit comes to the outlined part, which also counts what is lost.
+    writer.pointee.sites = mmlog_no_sites()
     // What is there stays where it is: see `merge`.
     guard let merged = WriterSpace.reserveContext(writer, count + 1) else {
       return WriterSpace.lose(writer, .tooLarge)
@@ -62,7 +64,6 @@ extension LogCall {
     if old == nil {
       words[0] = 0
       writer.pointee.context_label = label.pointee.identity
-      writer.pointee.sites = mmlog_no_sites()
     } else if let old, old != UnsafePointer(merged) {
       words.update(from: mmlog_context_words(old), count: count)
     }

@@ -26,8 +26,8 @@ import MMLogFormat
 /// does the same, and is `Sendable`.
 ///
 /// A literal must not outlive the log call in whose message it was evaluated: a later call that
-/// logs it finds its memory in use by others; its record is lost, and counted as corrupted. One of
-/// more than 1024 parts (texts and values) is lost, and counted as too large.
+/// logs it finds its memory in use by others; its record is lost, and mostly counted as corrupted.
+/// One of more than 1024 parts (texts and values) is lost, and counted as too large.
 @frozen
 public struct LogLiteral: ExpressibleByStringInterpolation {
   /// Where its record is.
@@ -138,8 +138,8 @@ public struct LiteralRecord {
   }
 
   /// Where a literal began. With each call, a writer goes on to another place, or, where it builds
-  /// all records in the same memory, there is one unusual call more. It comes to the same place in
-  /// a segment that is used again.
+  /// all records in the same memory, there is one unusual call more. Where it comes to the same
+  /// place in a segment that is used again, an old literal is not told from a new one.
   @frozen
   @usableFromInline
   struct Origin: Equatable {

@@ -263,8 +263,9 @@ private struct NameReader {
       // Several are one: that of JSON in a text.
       escape = 1
     } else if escape == 1 {
-      // Those of one letter stand for what does not count in a name.
       (escape, unit) = (byte == UInt8(ascii: "u") ? 5 : 0, 0)
+      // Those of one letter stand for what does not count in a name, as this does not.
+      if escape == 0 { names.take(UInt8(ascii: "/"), &state) }
     } else {
       unit = unit << 4 | UInt32(hexDigit(byte) ?? 0)
       escape -= 1

@@ -5,36 +5,45 @@
 /// case of letters and everything that is neither a letter nor a digit do not count. So `api_key`,
 /// `Api-Key` and `user[apiKey]` all have `apikey` in them. What stands between two of the signs
 /// that do not count is a part of a name: `user[pwd]` has the part `pwd`. A capital behind a small
-/// letter or a digit begins one, too: `dbPass` has the part `pass`. Parts have an automaton of
-/// their own, with the rules that count for parts.
+/// letter or a digit begins a word within a part: `dbPass` has the word `pass`. Parts and words
+/// have an automaton of their own, with the rules that count for parts.
 final class NameMatcher: Sendable {
   /// Where a name stands in the automata.
   struct State {
     fileprivate var whole, part: NameAutomaton.Place
-    /// The newest rule that a part falls under which is complete, counted from 1.
-    fileprivate var ruleOfParts: UInt32 = 0
-    /// Whether a capital would begin a part: the last byte was a small letter or a digit.
+    /// The last word of a part that has several.
+    fileprivate var word: NameAutomaton.Place
+    fileprivate var hasWords = false
+    /// Whether a capital would begin a word: the last byte was a small letter or a digit.
     fileprivate var endsWord = false
+    /// The newest rule that a part or a word falls under which is complete, counted from 1.
+    fileprivate var ruleOfParts: UInt32 = 0
   }
 
   private let names, parts: NameAutomaton
+  /// Whether each rule counts for words, too.
+  private let countForWords: [Bool]
 
   init(_ rules: [Redactor.Rule]) {
     names = NameAutomaton(rules.map(\.name))
     parts = NameAutomaton(rules.map { $0.countsForParts ? $0.name : "" })
+    countForWords = rules.map(\.countsForWords)
   }
 
   /// Where each name begins.
   @inline(__always)
-  func started() -> State { State(whole: names.initial, part: parts.initial) }
+  func started() -> State {
+    State(whole: names.initial, part: parts.initial, word: parts.initial)
+  }
 
   /// Takes a byte of a name.
   @inline(__always)
   func take(_ byte: UInt8, _ state: inout State) {
-    if state.endsWord && Self.isCapital(byte) { endPart(of: &state) }
+    if state.endsWord && Self.isCapital(byte) { beginWord(of: &state) }
     state.endsWord = Self.isSmallOrDigit(byte)
     guard names.take(byte, &state.whole) else { return endPart(of: &state) }
     _ = parts.take(byte, &state.part)
+    if state.hasWords { _ = parts.take(byte, &state.word) }
   }
 
   @inline(__always)
@@ -45,9 +54,21 @@ final class NameMatcher: Sendable {
     byte &- UInt8(ascii: "a") < 26 || byte &- UInt8(ascii: "0") < 10
   }
 
+  private func beginWord(of state: inout State) {
+    // A part is its first word so far.
+    endWord(state.hasWords ? state.word : state.part, of: &state)
+    (state.hasWords, state.word) = (true, parts.initial)
+  }
+
+  private func endWord(_ word: NameAutomaton.Place, of state: inout State) {
+    let rule = parts.rule(of: word)
+    if rule > 0, countForWords[Int(rule) - 1] { state.ruleOfParts = max(state.ruleOfParts, rule) }
+  }
+
   private func endPart(of state: inout State) {
+    if state.hasWords { endWord(state.word, of: &state) }
     state.ruleOfParts = max(state.ruleOfParts, parts.rule(of: state.part))
-    state.part = parts.initial
+    (state.hasWords, state.part) = (false, parts.initial)
   }
 
   /// The rule that a name falls under, from 1; 0: none.

@@ -4,10 +4,11 @@
 /// Values are found by their names: those of header fields, of a URL's query, of forms, of cookies
 /// and of JSON. A ``Rule`` says for names what becomes of their values; the newest one counts.
 /// Names are compared as their readers decode them: percent-encoded, with escapes of JSON, in any
-/// case, and with or without signs between words. Each word is compared, too, as signs or capitals
-/// part them: `cvc` counts for `card[cvc]`, and `pass` for `db_pass` and `dbPass`; not so rules that
-/// keep, and not `key`, `auth` and `session` of the standard rules. The user information of URLs is
-/// always redacted.
+/// case, and with or without signs between words. What stands between such signs is compared, too,
+/// and each word that begins with a capital behind a small letter or a digit: `cvc` counts for
+/// `card[cvc]`, and `pass` for `db_pass` and `dbPass`. Not so rules that keep, and not `key`,
+/// `auth` and `session` of the standard rules; their `sid` does not count for words: `messageSid`
+/// is kept. The user information of URLs is always redacted.
 ///
 /// ```swift
 /// var options = HTTPLog.Options()
@@ -41,16 +42,20 @@ public struct Redactor: Sendable {
     public var name: String
     /// What becomes of their values.
     public var action: Action
-    /// Whether the rule is of whole names only, though it does not keep.
-    fileprivate var isOfWholeNames = false
+    /// What of a name the rule counts for, if it does not keep.
+    fileprivate var scope = Scope.words
 
-    var countsForParts: Bool { action != .keep && !isOfWholeNames }
+    /// Each also what is before it.
+    fileprivate enum Scope { case wholeNames, parts, words }
+
+    var countsForParts: Bool { action != .keep && scope != .wholeNames }
+    var countsForWords: Bool { action != .keep && scope == .words }
 
     /// A rule.
     ///
     /// - Parameters:
     ///   - name: The names: letters and digits, with a `*` at the beginning or end for anything.
-    ///     Case and other signs do not count.
+    ///     Case and other signs do not count in it.
     ///   - action: What becomes of their values.
     public init(_ name: String, _ action: Action) {
       self.name = name
@@ -77,15 +82,18 @@ public struct Redactor: Sendable {
       "*authorization*", "*cookie*", "*password*", "*passwd*", "*passphrase*", "*passcode*", "pwd",
       "pass", "*secret*", "*token*", "*jwt*", "*apikey*", "*accesskey*", "*privatekey*",
       "*signingkey*", "*encryptionkey*", "*authkey*", "*authcode*", "*credential*",
-      "*signature*", "sig", "*sessionid*", "*sessionkey*", "sid", "phpsessid", "*csrf*",
-      "*xsrf*", "*codeverifier*", "devicecode", "*otp", "pin", "*assertion*", "samlresponse",
-      "*bearer*", "*cardnumber*", "*creditcard*", "cvv", "cvv2", "cvc", "cvc2", "ssn",
-    ].map { .redact($0) } + ofWholeNames
+      "*signature*", "sig", "*sessionid*", "*sessionkey*", "phpsessid", "*csrf*", "*xsrf*",
+      "*codeverifier*", "devicecode", "*otp", "pin", "*assertion*", "samlresponse", "*bearer*",
+      "*cardnumber*", "*creditcard*", "cvv", "cvv2", "cvc", "cvc2", "ssn",
+    ].map { .redact($0) }
+    // Parts of many names that are no secret's: `sort_key`, `auth_type`, `session_count`.
+    + ["key", "auth", "session"].map { redact($0, only: .wholeNames) }
+    // Of identifiers that are none: `messageSid`. `connect.sid` is a session's.
+    + [redact("sid", only: .parts)]
 
-  /// Parts of many names that are no secret's: `sort_key`, `auth_type`, `session_count`.
-  private static let ofWholeNames: [Rule] = ["key", "auth", "session"].map {
-    var rule = Rule.redact($0)
-    rule.isOfWholeNames = true
+  private static func redact(_ name: String, only scope: Rule.Scope) -> Rule {
+    var rule = Rule.redact(name)
+    rule.scope = scope
     return rule
   }
 
