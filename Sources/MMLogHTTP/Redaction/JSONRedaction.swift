@@ -230,16 +230,30 @@ private struct NameReader {
   init(_ names: NameMatcher) { state = names.started() }
 
   mutating func read(_ start: UnsafePointer<UInt8>, _ count: Int, _ names: NameMatcher) {
-    var state = self.state
-    for index in 0..<count {
-      let byte = start[index]
-      if escape == 0 && byte != UInt8(ascii: "\\") {
-        names.take(byte, &state)
-      } else {
-        readEscape(byte, names, &state)
-      }
+    var index = 0
+    while index < count {
+      if escape == 0 { index += readLetters(start + index, count - index, names) }
+      if index == count { return }
+      var state = self.state
+      readEscape(start[index], names, &state)
+      self.state = state
+      index += 1
+    }
+  }
+
+  /// Reads up to a backslash, and gives how many bytes that are.
+  @inline(__always)
+  private mutating func readLetters(
+    _ start: UnsafePointer<UInt8>, _ count: Int, _ names: NameMatcher
+  ) -> Int {
+    // A copy that nobody else gets, so that it stays in registers.
+    var (state, index) = (self.state, 0)
+    while index < count, start[index] != UInt8(ascii: "\\") {
+      names.take(start[index], &state)
+      index += 1
     }
     self.state = state
+    return index
   }
 
   /// Reads a byte of what may be no name at all: a quote begins another one.

@@ -7,20 +7,28 @@
 /// that do not count is a part of a name: `user[pwd]` has the part `pwd`. A capital behind a small
 /// letter or a digit begins a word within a part: `dbPass` has the word `pass`. Parts and words
 /// have an automaton of their own, with the rules that count for parts.
-final class NameMatcher: Sendable {
+///
+/// Proof of `@unchecked Sendable`: its memory is written in `init` only.
+final class NameMatcher: @unchecked Sendable {
   /// Where a name stands in the automata.
   struct State {
     fileprivate var whole, part: NameAutomaton.Place
     /// The last word of a part that has several.
     fileprivate var word: NameAutomaton.Place
     fileprivate var hasWords = false
-    /// Whether a capital would begin a word: the last byte was a small letter or a digit.
-    fileprivate var endsWord = false
+    /// The bit of a capital, if one would begin a word here: behind a small letter or a digit.
+    fileprivate var beginsWord: UInt8 = 0
     /// The newest rule that a part or a word falls under which is complete, counted from 1.
     fileprivate var ruleOfParts: UInt32 = 0
   }
 
   private let names, parts: NameAutomaton
+  /// Of each byte its letter in the automata, and whether it is a capital, or a small letter or a
+  /// digit.
+  private let kinds: UnsafeMutablePointer<UInt8>
+  private static let letterMask: UInt8 = 0x3F
+  private static let capital: UInt8 = 0x40
+  private static let smallOrDigit: UInt8 = 0x80
   /// Whether each rule counts for words, too.
   private let countForWords: [Bool]
 
@@ -28,6 +36,20 @@ final class NameMatcher: Sendable {
     names = NameAutomaton(rules.map(\.name))
     parts = NameAutomaton(rules.map { $0.countsForParts ? $0.name : "" })
     countForWords = rules.map(\.countsForWords)
+    kinds = .allocate(capacity: 256)
+    for byte in 0...UInt8.max { kinds[Int(byte)] = Self.kind(of: byte) }
+  }
+
+  deinit { kinds.deallocate() }
+
+  private static func kind(of byte: UInt8) -> UInt8 {
+    let letter = UInt8(NameAutomaton.letter(byte))
+    return switch byte {
+    case UInt8(ascii: "A")...UInt8(ascii: "Z"): letter | capital
+    case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"):
+      letter | smallOrDigit
+    default: letter
+    }
   }
 
   /// Where each name begins.
@@ -39,32 +61,31 @@ final class NameMatcher: Sendable {
   /// Takes a byte of a name.
   @inline(__always)
   func take(_ byte: UInt8, _ state: inout State) {
-    if state.endsWord && Self.isCapital(byte) { beginWord(of: &state) }
-    state.endsWord = Self.isSmallOrDigit(byte)
-    guard names.take(byte, &state.whole) else { return endPart(of: &state) }
-    _ = parts.take(byte, &state.part)
-    if state.hasWords { _ = parts.take(byte, &state.word) }
+    let kind = kinds[Int(byte)]
+    let letter = Int(kind & Self.letterMask)
+    if kind & state.beginsWord != 0 { beginWord(of: &state) }
+    // The bit of a small letter or a digit comes to be that of a capital.
+    state.beginsWord = kind >> 1 & Self.capital
+    if letter == NameAutomaton.skipped { return endPart(of: &state) }
+    names.step(letter, &state.whole)
+    parts.step(letter, &state.part)
+    if state.hasWords { parts.step(letter, &state.word) }
   }
 
   @inline(__always)
-  private static func isCapital(_ byte: UInt8) -> Bool { byte &- UInt8(ascii: "A") < 26 }
-
-  @inline(__always)
-  private static func isSmallOrDigit(_ byte: UInt8) -> Bool {
-    byte &- UInt8(ascii: "a") < 26 || byte &- UInt8(ascii: "0") < 10
-  }
-
   private func beginWord(of state: inout State) {
     // A part is its first word so far.
     endWord(state.hasWords ? state.word : state.part, of: &state)
     (state.hasWords, state.word) = (true, parts.initial)
   }
 
+  @inline(__always)
   private func endWord(_ word: NameAutomaton.Place, of state: inout State) {
     let rule = parts.rule(of: word)
     if rule > 0, countForWords[Int(rule) - 1] { state.ruleOfParts = max(state.ruleOfParts, rule) }
   }
 
+  @inline(__always)
   private func endPart(of state: inout State) {
     if state.hasWords { endWord(state.word, of: &state) }
     state.ruleOfParts = max(state.ruleOfParts, parts.rule(of: state.part))
@@ -106,7 +127,7 @@ final class NameAutomaton: @unchecked Sendable {
   private static let begin = 36
   private static let end = 37
   private static let other = 38
-  private static let skipped = 39
+  fileprivate static let skipped = 39
   /// The lowest bits of an entry: a rule.
   private static let ruleBits: UInt32 = 12
   private static let ruleMask: UInt32 = 1 << ruleBits - 1
@@ -117,15 +138,12 @@ final class NameAutomaton: @unchecked Sendable {
   /// For each state a row, and in it for each letter the row of the next state, and the rule that
   /// the name falls under there.
   private let table: UnsafeMutablePointer<UInt32>
-  private let letters: UnsafeMutablePointer<UInt8>
   /// Where each name begins.
   let initial: Place
 
   /// - Parameter patterns: One for each rule, the newest last; empty for one that is not of this
   ///   automaton.
   init(_ patterns: [String]) {
-    letters = .allocate(capacity: 256)
-    for byte in 0..<256 { letters[byte] = UInt8(Self.letter(UInt8(byte))) }
     var trie = Trie()
     for (index, pattern) in patterns.enumerated() {
       trie.add(Self.letters(of: pattern), rule: UInt32(index + 1))
@@ -137,24 +155,11 @@ final class NameAutomaton: @unchecked Sendable {
     initial = Place(row: entry >> Self.ruleBits, rule: entry & Self.ruleMask)
   }
 
-  deinit {
-    table.deallocate()
-    letters.deallocate()
-  }
+  deinit { table.deallocate() }
 
-  /// Takes a byte of a name. Nothing is checked: rows are those of the table, and so are letters.
-  ///
-  /// - Returns: Whether it counts.
+  /// Takes a letter of a name. Nothing is checked: rows are those of the table, and so are letters.
   @inline(__always)
-  func take(_ byte: UInt8, _ place: inout Place) -> Bool {
-    let letter = Int(letters[Int(byte)])
-    guard letter != Self.skipped else { return false }
-    step(letter, &place)
-    return true
-  }
-
-  @inline(__always)
-  private func step(_ letter: Int, _ place: inout Place) {
+  fileprivate func step(_ letter: Int, _ place: inout Place) {
     let entry = table[Int(place.row) &+ letter]
     place.row = entry &>> Self.ruleBits
     place.rule = max(place.rule, entry & Self.ruleMask)
@@ -169,7 +174,7 @@ final class NameAutomaton: @unchecked Sendable {
 
   // MARK: - Patterns
 
-  private static func letter(_ byte: UInt8) -> Int {
+  fileprivate static func letter(_ byte: UInt8) -> Int {
     switch byte {
     case UInt8(ascii: "a")...UInt8(ascii: "z"): Int(byte - UInt8(ascii: "a"))
     case UInt8(ascii: "A")...UInt8(ascii: "Z"): Int(byte - UInt8(ascii: "A"))
