@@ -11,8 +11,8 @@
 
 #pragma clang assume_nonnull begin
 
-// One place of a writer's cache of call sites: direct mapped by bits of the hash which the addresses
-// of literals differ in, too.
+// One place of a writer's cache of call sites: direct mapped by bits of the hash which the
+// addresses of literals differ in, too.
 typedef struct mmlog_site_slot {
   uint64_t hash;  // 0: empty
   uint64_t site;  // the call site's number in the ring's dictionary

@@ -87,8 +87,7 @@ extension LogCall {
   ) -> UInt64 {
     var cursor = record
     let writer = cursor.writer
-    let sites = mmlog_sites_of(writer.pointee.thread)
-    let slot = mmlog_site_slot_of(sites, hash)
+    let slot = mmlog_site_slot_of(mmlog_sites_of(writer.pointee.thread), hash)
     guard slot.pointee.hash == hash, canAppend(context, cursor.next, writer) else { return 0 }
     let end = cursor.next + Int(context.pointee.count)
     var word = mmlog_context_words(context)
@@ -117,7 +116,7 @@ extension LogCall {
     guard writer.pointee.has_waited == 0, tail & cut == 0,
       let number = known ?? Session.of(writer.pointee.thread)?.sites.find(hash)
     else { return 0 }
-    if known == nil { slot.pointee = mmlog_site_slot(hash: hash, site: number) }
+    if known == nil { remember(writer, hash, number) }
     UnfinishedRecord(cursor: cursor, identity: tail | number).finishInPlace()
     writer.useSites()
     mmlog_end_busy(writer)

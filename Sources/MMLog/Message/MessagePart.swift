@@ -93,8 +93,9 @@ public struct MessagePart: BitwiseCopyable, Sendable {
 ///
 /// It is Σ xᵢ·kⁱ over words, modulo 2⁶⁴: the addresses of literals are the only words of a log
 /// statement that the compiler does not know, so all others melt into one constant. The factors of
-/// addresses have 31 bits, so that they are part of an instruction. That is enough: addresses of one
-/// program are close to each other, and only those of one place in the source are told by them alone.
+/// addresses have 31 bits, so that they are part of an instruction. That is enough: addresses of
+/// one program are close to each other, and only those of one place in the source are told by them
+/// alone.
 @frozen
 @usableFromInline
 struct SiteHash: Sendable {

@@ -228,8 +228,13 @@ struct LiteralTests {
     #expect(contents.isWhole)
   }
 
-  @Test("the same of a thread without a segment of its own, which builds all in the same memory")
-  func outlivedInScratchMemory() throws {
+  /// On many threads, of which some have no segment and build all their records in the same memory,
+  /// has `body` log a literal that has outlived its call: a loss on each.
+  ///
+  /// - Parameter records: How many each thread's other calls are.
+  private func outliveOnThreads(
+    _ records: Int, _ body: @escaping @Sendable (Logger, LogLiteral, Int) -> Void
+  ) throws {
     let test = try TestStore {
       $0.makeTiny()
       $0.fullRing = .wait(upTo: .seconds(60))
@@ -246,41 +251,28 @@ struct LiteralTests {
       log.info("first")
       barrier.wait()
       log.info(keep("kept \(thread)"))
-      if let kept { log.error(kept) }
+      if let kept { body(log, kept, thread) }
     }
     #expect(test.store.losses[.corrupted, .error] == 80)
     let contents = try test.closeAndRead()
-    #expect(contents.records.count == 160)
+    #expect(contents.records.count == 80 * records)
     #expect(contents.isWhole)
+  }
+
+  @Test("the same of a thread without a segment of its own, which builds all in the same memory")
+  func outlivedInScratchMemory() throws {
+    try outliveOnThreads(2) { log, literal, _ in log.error(literal) }
   }
 
   @Test("within a message in scratch memory, one that outlived its call is a loss, too")
   func outlivedWithinScratchMemory() throws {
-    let test = try TestStore {
-      $0.makeTiny()
-      $0.fullRing = .wait(upTo: .seconds(60))
-    }
-    let log = test.log
-    let barrier = Barrier(80)
-    try onThreads(80) { thread in
-      var kept: LogLiteral?
-      func keep(_ literal: LogLiteral) -> LogLiteral {
-        kept = literal
-        return literal
-      }
+    try outliveOnThreads(3) { log, literal, thread in
       func inner() -> Int {
-        if let kept { log.error(kept) }
+        log.error(literal)
         return thread
       }
-      log.info("first")
-      barrier.wait()
-      log.info(keep("kept \(thread)"))
       log.info("outer \(inner())")
     }
-    #expect(test.store.losses[.corrupted, .error] == 80)
-    let contents = try test.closeAndRead()
-    #expect(contents.records.count == 240)
-    #expect(contents.isWhole)
   }
 
   @Test("one that is evaluated within a call's metadata leaves the metadata alone")
