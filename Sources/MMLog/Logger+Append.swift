@@ -49,7 +49,7 @@ extension Logger {
     metadata: @autoclosure () -> Metadata? = nil, file: StaticString = #fileID,
     function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
   ) -> Bool {
-    guard mayRecord(level), acquireWriter() || enter(level, at: StatementPlace(file, line)) else {
+    guard mayRecord(level), acquireWriter() || enter(at: StatementPlace(level, file, line)) else {
       return false
     }
     var record = LogCall.record(of: message)

@@ -19,7 +19,7 @@ extension Logger {
     _ values: UnsafeBufferPointer<mmlog_value>, in span: Span? = nil,
     metadata: ((inout RecordCursor) -> Void)?
   ) {
-    guard acquireWriter() || enter(level, at: StatementPlace(statement.pointee)) else { return }
+    guard acquireWriter() || enter(at: StatementPlace(level, statement.pointee)) else { return }
     if let span { LogCall.bind(mmlog_current_writer(), label, to: span) }
     var cursor = RecordCursor(values)
     if let metadata {
@@ -38,7 +38,7 @@ extension Logger {
     _ level: Level, _ statement: UnsafePointer<mmlog_statement>,
     _ values: UnsafeBufferPointer<mmlog_value>, in parent: Span?
   ) -> Span {
-    guard acquireWriter() || enter(level, at: StatementPlace(statement.pointee)) else {
+    guard acquireWriter() || enter(at: StatementPlace(level, statement.pointee)) else {
       return Span(self, nil, 0, 0, level, 0)
     }
     var cursor = RecordCursor(values)
@@ -62,12 +62,12 @@ extension Logger {
     let errorNumber = CurrentProcess.errorNumber
     defer { CurrentProcess.errorNumber = errorNumber }
     if mmlog_is_controlled(shared),
-      !StatementPlace(statement.pointee).passes(level, above: self.level, of: shared)
+      !StatementPlace(level, statement.pointee).passes(above: self.level, of: shared)
     {
       return false
     }
     guard let store = StoreCore.of(shared) else {
-      DefaultStore.countLoss(level)
+      DefaultStore.countLoss(level, of: shared)
       return false
     }
     // Not in a fork's child that has no ring yet: to open one is no work for a signal handler.
@@ -163,10 +163,10 @@ extension RecordCursor {
 }
 
 extension StatementPlace {
-  fileprivate init(_ statement: mmlog_statement) {
+  fileprivate init(_ level: Level, _ statement: mmlog_statement) {
     let count = mmlog_text_length(statement.file)
     self = statement.file.withMemoryRebound(to: UInt8.self, capacity: count) {
-      Self($0, count: count, line: statement.line)
+      Self(level, $0, count: count, line: statement.line)
     }
   }
 }

@@ -128,7 +128,7 @@ extension Logger {
     metadata: @autoclosure () -> Metadata? = nil, file: StaticString = #fileID,
     function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
   ) {
-    guard isEnabled(level), isRecorded(level, at: StatementPlace(file, line)),
+    guard isEnabled(level), isRecorded(StatementPlace(level, file, line)),
       let limited = rateLimited(every: interval, file: file, line: line, column: column)
     else { return }
     if limited.suppressed == 0 {
@@ -145,16 +145,16 @@ extension Logger {
   /// Whether a statement that is enabled would be recorded: while single statements of its label
   /// are turned on, all of them are enabled. Counts nothing.
   @inlinable @inline(__always)
-  func isRecorded(_ level: Level, at place: StatementPlace) -> Bool {
+  func isRecorded(_ place: StatementPlace) -> Bool {
     // While some are turned on, the label's level lets all pass.
-    mmlog_load_acquire_u32(&shared.pointee.level) > 0 || passesSwitches(level, at: place)
+    mmlog_load_acquire_u32(&shared.pointee.level) > 0 || passesSwitches(place)
   }
 
   /// The same where the label's level lets all pass.
   @usableFromInline @inline(never)
-  func passesSwitches(_ level: Level, at place: StatementPlace) -> Bool {
+  func passesSwitches(_ place: StatementPlace) -> Bool {
     let label = shared
-    return !mmlog_is_switched(label) || level >= self.level || place.isTurnedOn(of: label)
+    return !mmlog_is_switched(label) || place.level >= level || place.isTurnedOn(of: label)
   }
 
   /// The statement's rate limit; nil if there is no room.

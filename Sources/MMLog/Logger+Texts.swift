@@ -112,14 +112,9 @@ extension Logger {
     guard mayRecord(level), acquireWriter(level, file: place.file, place.line) else {
       return Span(self, nil, 0, 0, level, 0)
     }
-    let writer = mmlog_current_writer()
-    var record = RecordCursor(writer, reserving: RecordLayout.bodyWord * wordSize)
+    var record = RecordCursor(mmlog_current_writer(), reserving: RecordLayout.bodyWord * wordSize)
     if !metadata.pairs.isEmpty { record.append(metadata) }
-    writer.pointee.last_span &+= SpanNumber.step
-    let (gate, number) = (writer.pointee.gate, writer.pointee.last_span)
-    let ticks = mmlog_ticks()
-    record.append(checked: number)
-    record.append(checked: parent?.number(in: gate) ?? 0)
+    let (gate, number, ticks) = record.appendBeginning(in: parent)
     let callSite = record.commit(
       label, level, .literal(name), place.file, place.function, place.line, .span)
     return Span(self, gate, number, ticks, level, UInt32(truncatingIfNeeded: callSite))

@@ -140,7 +140,7 @@ extension Logger {
     level: Level = .info, in parent: Span? = nil, file: StaticString = #fileID,
     function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
   ) -> Span {
-    guard mayRecord(level), acquireWriter() || enter(level, at: StatementPlace(file, line)) else {
+    guard mayRecord(level), acquireWriter() || enter(at: StatementPlace(level, file, line)) else {
       return Span(self, nil, 0, 0, level, 0)
     }
     var record = LogCall.record(of: message)

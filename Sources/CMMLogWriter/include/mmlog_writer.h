@@ -11,17 +11,18 @@
 
 #pragma clang assume_nonnull begin
 
-// One place of a writer's cache of call sites: direct mapped by bits of the hash which the
-// addresses of literals differ in, too.
+// One place of a writer's cache of call sites: direct mapped by the bits of the hash that stand
+// where those of its distance do.
 typedef struct mmlog_site_slot {
   uint64_t hash;  // 0: empty
   uint64_t site;  // the call site's number in the ring's dictionary
 } mmlog_site_slot;
 
 #define MMLOG_SITE_SLOTS 4096u
-#define MMLOG_SITE_SHIFT 32u
+#define MMLOG_SITES_SIZE (MMLOG_SITE_SLOTS * sizeof(mmlog_site_slot))
 static inline mmlog_site_slot *mmlog_site_slot_of(mmlog_site_slot *sites, uint64_t hash) {
-  return sites + (hash >> MMLOG_SITE_SHIFT & (MMLOG_SITE_SLOTS - 1));
+  uint64_t distance = hash & (MMLOG_SITES_SIZE - sizeof(mmlog_site_slot));
+  return (mmlog_site_slot *)((char *)sites + distance);
 }
 #define MMLOG_EMERGENCY_SIZE 4096
 
@@ -79,6 +80,8 @@ typedef struct mmlog_writer {
   uint64_t number;              // the number of its next entry: what was committed or lost so far
   uint64_t record_flags;        // the record's so far, where they stand in its identity word; and
                                 // MMLOG_ASKED
+  // The parts of its message, where its call site may be new: near, where instructions are short.
+  uint64_t site_words[MMLOG_SITE_WORDS];
 
   // Not for every log call.
   uint64_t last_span;           // the number of the last span that was begun here
@@ -97,7 +100,6 @@ typedef struct mmlog_writer {
   uint64_t record_checksum;     // what else is known of a record that was all but committed, and
   uint64_t record_tail;         // waits for what its call site is: its checksum so far, its
   uint64_t site_hash;           // identity word without the call site, and the call site's hash
-  uint64_t site_words[MMLOG_SITE_WORDS];  // the parts of its message
 
   // From here on, for the outlined parts only.
   struct mmlog_thread *thread;
@@ -127,7 +129,7 @@ typedef struct mmlog_writer {
 } mmlog_writer;
 
 #define MMLOG_CACHE_LINE 64u
-_Static_assert(offsetof(mmlog_writer, last_span) == MMLOG_CACHE_LINE &&
+_Static_assert(offsetof(mmlog_writer, site_words) == MMLOG_CACHE_LINE &&
                    sizeof(mmlog_writer) % MMLOG_CACHE_LINE == 0,
                "what log calls need is in one cache line");
 
@@ -217,7 +219,6 @@ typedef struct mmlog_thread {
 // Its cache of call sites follows in pages of its own: those that are never used take no memory.
 #define MMLOG_PAGE 4096u
 #define MMLOG_THREAD_SIZE ((sizeof(mmlog_thread) + MMLOG_PAGE - 1) / MMLOG_PAGE * MMLOG_PAGE)
-#define MMLOG_SITES_SIZE (MMLOG_SITE_SLOTS * sizeof(mmlog_site_slot))
 static inline size_t mmlog_thread_size(void) { return MMLOG_THREAD_SIZE + MMLOG_SITES_SIZE; }
 static inline size_t mmlog_sites_size(void) { return MMLOG_SITES_SIZE; }
 static inline mmlog_site_slot *mmlog_sites_of(mmlog_thread *thread) {

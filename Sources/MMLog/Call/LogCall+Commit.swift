@@ -280,23 +280,23 @@ extension UnsafeMutablePointer<mmlog_writer> {
   /// - Parameters:
   ///   - further: The parts for which there was no room.
   ///   - file, function: Where it is.
-  ///   - sizes: Of these texts, and of the parts. See ``SiteSizes``.
-  ///   - place: The line, above the column.
+  ///   - sizes: A ``TextSizes``, of these.
+  ///   - detail: A ``SiteDetail``.
   /// - Returns: The number of the call site; 0 if it has none.
   @usableFromInline @inline(never)
   func commitNew(
     _ further: UnsafeMutablePointer<MessagePart>?, _ file: UnsafePointer<UInt8>,
-    _ function: UnsafePointer<UInt8>, _ sizes: UInt64, _ place: UInt64
+    _ function: UnsafePointer<UInt8>, _ sizes: UInt64, _ detail: UInt64
   ) -> UInt64 {
     guard let next = pointee.record_next else { return 0 }
-    let sizes = SiteSizes(word: sizes)
+    let (sizes, detail) = (TextSizes(word: sizes), SiteDetail(word: detail))
     let parts = MessageParts(
-      storedIn: self, count: sizes.words, FurtherParts(base: further, count: sizes.further))
+      storedIn: self, count: detail.words, FurtherParts(base: further, count: detail.further))
     let site = NewCallSite(
       hash: pointee.site_hash, parts: parts,
       file: UnsafeRawBufferPointer(start: file, count: sizes.file),
       function: UnsafeRawBufferPointer(start: function, count: sizes.function),
-      line: UInt32(truncatingIfNeeded: place >> 32), column: UInt32(truncatingIfNeeded: place))
+      line: detail.line, column: detail.column)
     return LogCall.commit(self, next, pointee.record_checksum, pointee.record_tail, site) ?? 0
   }
 

@@ -3,25 +3,33 @@ public import MMLogFormat
 import MMLogSystem
 import Synchronization
 
-/// Where a log statement is, to find out whether it is turned on.
+/// Of which level a log statement is, and where, to find out whether it is turned on.
 @frozen
 @usableFromInline
 struct StatementPlace {
   @usableFromInline let file: UnsafePointer<UInt8>
-  /// The size of the file's name, and below that the line: one constant of the statement. In this
-  /// order it is far from others, which the compiler would make it of before it is needed.
+  /// The level, the size of the file's name in 24 bits, and the line: one constant of the
+  /// statement. In this order it is far from others, which the compiler would make it of before it
+  /// is needed.
   @usableFromInline let detail: UInt64
 
   @inlinable @inline(__always)
-  init(_ file: UnsafePointer<UInt8>, count: Int, line: UInt32) {
+  init(_ level: Level, _ file: UnsafePointer<UInt8>, count: Int, line: UInt32) {
     self.file = file
-    detail = UInt64(UInt32(truncatingIfNeeded: count)) << 32 | UInt64(line)
+    detail =
+      UInt64(level.rawValue) << 56 | UInt64(truncatingIfNeeded: count & 0xFF_FFFF) << 32
+      | UInt64(line)
   }
 
   @inlinable @inline(__always)
-  init(_ file: StaticString, _ line: UInt32) {
-    self.init(file.utf8Start, count: file.utf8CodeUnitCount, line: line)
+  init(_ level: Level, _ file: StaticString, _ line: UInt32) {
+    self.init(level, file.utf8Start, count: file.utf8CodeUnitCount, line: line)
   }
+
+  /// As it was put in: nothing is to be checked.
+  var level: Level { unsafeBitCast(UInt8(detail >> 56), to: Level.self) }
+  private var fileSize: Int { Int(detail >> 32 & 0xFF_FFFF) }
+  private var line: UInt32 { UInt32(truncatingIfNeeded: detail) }
 
   /// Whether a record is to be made, of a label of which single statements are turned on, or are
   /// recorded only so often.
@@ -30,13 +38,9 @@ struct StatementPlace {
   ///   - lowest: From which level on records are made, as often as the label's limit says.
   ///   - key: Of the statement, if that is not where its file's name is.
   func passes(
-    _ level: Level, above lowest: Level, of label: UnsafeMutablePointer<mmlog_label>,
-    key: UInt64? = nil
+    above lowest: Level, of label: UnsafeMutablePointer<mmlog_label>, key: UInt64? = nil
   ) -> Bool {
-    if level < lowest {
-      return mmlog_passes_switch(
-        label, file, Int(detail >> 32), UInt32(truncatingIfNeeded: detail))
-    }
+    if level < lowest { return mmlog_passes_switch(label, file, fileSize, line) }
     if !mmlog_is_limited(label) { return true }
     let key = key ?? UInt64(UInt(bitPattern: file))
     return mmlog_is_within_limit(label, Self.key(key, detail, label), Clock.monotonic())
@@ -44,7 +48,7 @@ struct StatementPlace {
 
   /// Whether the statement is turned on where its level is off. Counts nothing.
   func isTurnedOn(of label: UnsafeMutablePointer<mmlog_label>) -> Bool {
-    mmlog_would_pass_switch(label, file, Int(detail >> 32), UInt32(truncatingIfNeeded: detail))
+    mmlog_would_pass_switch(label, file, fileSize, line)
   }
 
   /// The key of a statement of a label. The statement's own limits have others.
@@ -63,9 +67,7 @@ extension Logger {
   ///
   /// - Returns: False if there is to be no record; it is then counted, unless it is off.
   @inlinable @inline(__always)
-  func enter(_ level: Level, at place: StatementPlace) -> Bool {
-    label.enter(level, context, place)
-  }
+  func enter(at place: StatementPlace) -> Bool { label.enter(context, place) }
 
   /// The same of a place that is known at run time only.
   @inline(never)
@@ -78,8 +80,8 @@ extension Logger {
     let passes = file.withUTF8 { file in
       // An empty text may have no address.
       guard let start = file.baseAddress else { return level >= lowest }
-      return StatementPlace(start, count: file.count, line: line)
-        .passes(level, above: lowest, of: label, key: key)
+      return StatementPlace(level, start, count: file.count, line: line)
+        .passes(above: lowest, of: label, key: key)
     }
     return passes && enter(level)
   }
@@ -114,27 +116,25 @@ extension Logger {
 extension UnsafeMutablePointer<mmlog_label> {
   /// Finds a writer for a call of a logger with that label and a context, if it has one.
   @usableFromInline @inline(never)
-  func enter(_ level: Level, _ context: LogContext?, _ place: StatementPlace) -> Bool {
+  func enter(_ context: LogContext?, _ place: StatementPlace) -> Bool {
     // The usual call of a logger with a context. Where its label's gate is that of the writer,
     // there is nothing else to be looked for. Both are read at once: else it would be retained
     // meanwhile.
     if let label = context?.label, let encoded = context?.encoded,
-      Logger.isEnabled(level, label), Logger(label).acquireWriter()
+      Logger.isEnabled(place.level, label), Logger(label).acquireWriter()
     {
       return LogCall.bind(mmlog_current_writer(), label, encoded, nil)
     }
-    return findWriter(level, context, place)
+    return findWriter(context, place)
   }
 
-  /// The same for calls that ``enter(_:_:_:)`` leaves. It takes the same, in the same registers.
+  /// The same for calls that ``enter(_:_:)`` leaves. It takes the same, in the same registers.
   @inline(never)
-  private func findWriter(_ level: Level, _ context: LogContext?, _ place: StatementPlace) -> Bool {
+  private func findWriter(_ context: LogContext?, _ place: StatementPlace) -> Bool {
     let logger = Logger(self, context)
     let label = logger.shared
-    if mmlog_is_controlled(label), !place.passes(level, above: logger.level, of: label) {
-      return false
-    }
-    return logger.findWriter(level, label)
+    if mmlog_is_controlled(label), !place.passes(above: logger.level, of: label) { return false }
+    return logger.findWriter(place.level, label)
   }
 }
 
@@ -170,7 +170,7 @@ enum LogCall {
     let errorNumber = CurrentProcess.errorNumber
     defer { CurrentProcess.errorNumber = errorNumber }
     guard let store = StoreCore.of(label) else {
-      DefaultStore.countLoss(level)
+      DefaultStore.countLoss(level, of: label)
       return nil
     }
     guard let session = store.currentSession() else {

@@ -17,7 +17,7 @@ extension Logger {
   ) {
     guard mayRecord(level) else { return }
     if !acquireWriter() {
-      guard enter(level, at: StatementPlace(file, line)) else { return }
+      guard enter(at: StatementPlace(level, file, line)) else { return }
     }
     var record = LogCall.record(of: message)
     if let metadata = metadata() { record.cursor.append(metadata) }
@@ -59,9 +59,8 @@ extension LiteralRecord {
       parts.store(in: cursor.writer)
       return cursor.writer.commitNew(
         parts.further.base, file.utf8Start, function.utf8Start,
-        SiteSizes(
-          file.utf8CodeUnitCount, function.utf8CodeUnitCount, parts.count, parts.further.count
-        ).word, UInt64(line) << 32 | UInt64(column))
+        TextSizes(file: file.utf8CodeUnitCount, function: function.utf8CodeUnitCount).word,
+        SiteDetail(line, column, words: parts.count, further: parts.further.count).word)
     }
     parts.further.free()
     return number
@@ -71,7 +70,8 @@ extension LiteralRecord {
   @inlinable @inline(__always)
   mutating func mix(_ file: StaticString, _ line: UInt32, _ column: UInt32) {
     parts.hash.mix(address: UInt(bitPattern: file.utf8Start))
-    parts.hash.mix(UInt64(line) << 32 | UInt64(column))
+    // The line below: caches are mapped by low bits.
+    parts.hash.mix(UInt64(column) << 32 | UInt64(line))
   }
 }
 
@@ -164,30 +164,49 @@ struct LeadingWords {
   }
 }
 
-/// How long the texts of a log statement are, and how many words and further parts its message has:
-/// a constant.
+/// How long the texts of a log statement are, below 64 KiB each: half of a word, so that a short
+/// instruction has it.
 @frozen
 @usableFromInline
-struct SiteSizes {
+struct TextSizes {
   @usableFromInline let word: UInt64
 
-  /// Texts of less than 64 KiB. More parts than there are bits for are as many as are too many.
   @inlinable @inline(__always)
-  init(_ file: Int, _ function: Int, _ words: Int, _ further: Int) {
-    let counted = further < 0xFFFF ? further : 0xFFFF
+  init(file: Int, function: Int) {
     word =
       UInt64(UInt16(truncatingIfNeeded: file))
       | UInt64(UInt16(truncatingIfNeeded: function)) << 16
-      | UInt64(UInt16(truncatingIfNeeded: words)) << 32
-      | UInt64(UInt16(truncatingIfNeeded: counted)) << 48
   }
 
   init(word: UInt64) { self.word = word }
 
   var file: Int { Int(word & 0xFFFF) }
-  var function: Int { Int(word >> 16 & 0xFFFF) }
-  var words: Int { Int(word >> 32 & 0xFFFF) }
-  var further: Int { Int(word >> 48) }
+  var function: Int { Int(word >> 16) }
+}
+
+/// Where a log statement is in its file, and how many words and further parts its message has: a
+/// constant.
+@frozen
+@usableFromInline
+struct SiteDetail {
+  @usableFromInline let word: UInt64
+
+  /// A column's lower 16 bits. More parts than there are bits for are as many as are too many.
+  @inlinable @inline(__always)
+  init(_ line: UInt32, _ column: UInt32, words: Int, further: Int) {
+    let counted = further < 0x3FF ? further : 0x3FF
+    word =
+      UInt64(line) << 32 | UInt64(UInt16(truncatingIfNeeded: column)) << 16
+      | UInt64(UInt16(truncatingIfNeeded: counted)) << 6
+      | UInt64(UInt16(truncatingIfNeeded: words))
+  }
+
+  init(word: UInt64) { self.word = word }
+
+  var line: UInt32 { UInt32(word >> 32) }
+  var column: UInt32 { UInt32(word >> 16 & 0xFFFF) }
+  var words: Int { Int(word & 0x3F) }
+  var further: Int { Int(word >> 6 & 0x3FF) }
 }
 
 /// A log statement as the outlined commit gets it, which may see it for the first time. Its texts

@@ -126,12 +126,18 @@ public struct RecordCursor {
 
   /// Text: as its bytes in UTF-8.
   ///
-  /// - Parameter reserve: How many bytes must be left behind them.
+  /// - Parameters:
+  ///   - reserve: How many bytes must be left behind them.
+  ///   - hasRoomForSmall: Whether there is room for a small one, and for these.
   @inlinable @inline(__always)
-  package mutating func append(_ text: some StringProtocol, reserving reserve: Int) {
+  package mutating func append(
+    _ text: some StringProtocol, reserving reserve: Int, hasRoomForSmall: Bool = false
+  ) {
     // Decided by the compiler, which knows the type.
     if let text = text as? String {
-      if let small = SmallText(text), hasRoom(forSmallTextAnd: reserve) { return append(small) }
+      if let small = SmallText(text), hasRoomForSmall || hasRoom(forSmallTextAnd: reserve) {
+        return append(small)
+      }
       move(to: writer.append(text, reserve, next, checksum))
     } else {
       append(partOf: text, reserving: reserve)

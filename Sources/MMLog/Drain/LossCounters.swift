@@ -22,8 +22,11 @@ final class LossCounters: @unchecked Sendable {
 
   /// Adds what others count, of which nothing is left there.
   func take(_ others: LossCounters) {
-    for index in 0..<Self.count {
+    // Not `for in`: see LogCall.freeWriter.
+    var index = 0
+    while index < Self.count {
       _ = mmlog_fetch_add_u64(words + index, mmlog_exchange_u64(others.words + index, 0))
+      index += 1
     }
   }
 

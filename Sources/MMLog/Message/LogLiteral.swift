@@ -61,8 +61,10 @@ public struct LogLiteral: ExpressibleByStringInterpolation {
   @frozen
   public struct StringInterpolation: LogInterpolation {
     @usableFromInline var record: LiteralRecord
-    /// Bytes that the arguments which are not yet written may need at most, strings apart.
-    @usableFromInline let reserve: Int
+    /// For how many more arguments there is room: known to the compiler in a log statement. Below
+    /// zero where an interpolation has added more arguments than one, or in a message that was kept
+    /// on the heap. Then there may be room for none, and each value makes its own.
+    @usableFromInline var expected: Int
     /// Whether no log call has asked for it.
     @usableFromInline let isLone: Bool
 
@@ -73,12 +75,21 @@ public struct LogLiteral: ExpressibleByStringInterpolation {
     ///   - interpolationCount: The number of arguments.
     @inlinable @inline(__always)
     public init(literalCapacity: Int, interpolationCount: Int) {
-      // A presence word and two words of value for each, and the three leading words.
-      reserve = interpolationCount * 24 + 24
+      expected = interpolationCount
       let builder = mmlog_builder_of_literal()
       isLone = builder.is_lone
-      record = LiteralRecord(builder.writer, reserving: reserve)
+      record = LiteralRecord(
+        builder.writer,
+        reserving: RecordLayout.bodyWord * wordSize + interpolationCount * Self.argumentRoom)
     }
+
+    /// What is reserved for an argument, in bytes: for its presence, and two words of a value, or
+    /// the length and two words of a small text.
+    @inlinable static var argumentRoom: Int { 32 }
+
+    /// How many bytes must be left behind a value for the arguments that come.
+    @inlinable @inline(__always)
+    var reserve: Int { expected > 0 ? expected * Self.argumentRoom : 0 }
 
     /// As the store is configured.
     @inlinable
@@ -86,11 +97,16 @@ public struct LogLiteral: ExpressibleByStringInterpolation {
 
     /// Adds a part of the message.
     @inlinable @inline(__always)
-    public mutating func append(_ part: MessagePart) { record.parts.append(part) }
+    public mutating func append(_ part: MessagePart) {
+      record.parts.append(part)
+      expected &-= part.isArgument ? 1 : 0
+    }
 
     /// Adds a word of a value.
     @inlinable @inline(__always)
-    public mutating func append(word: UInt64) { record.cursor.append(word) }
+    public mutating func append(word: UInt64) {
+      if expected >= 0 { record.cursor.append(word) } else { record.cursor.append(checked: word) }
+    }
 
     /// Adds a length and so many bytes.
     @inlinable @inline(__always)
@@ -101,7 +117,7 @@ public struct LogLiteral: ExpressibleByStringInterpolation {
     /// Adds text.
     @inlinable @inline(__always)
     public mutating func append(text: some StringProtocol) {
-      record.cursor.append(text, reserving: reserve)
+      record.cursor.append(text, reserving: reserve, hasRoomForSmall: expected >= 0)
     }
 
     /// Adds text that is there as bytes of UTF-8, and may be written to disk.

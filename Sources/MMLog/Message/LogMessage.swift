@@ -74,7 +74,7 @@ extension LogLiteral {
     for part in message.record.parts { interpolation.append(part) }
     for part in message.record.valueParts {
       switch part {
-      case .word(let word): interpolation.record.cursor.append(checked: word)
+      case .word(let word): interpolation.append(word: word)
       case .bytes(let bytes): bytes.withUnsafeBytes { interpolation.append(bytes: $0) }
       case .value(let value): interpolation.append(value: value)
       }

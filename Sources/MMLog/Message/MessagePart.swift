@@ -91,34 +91,36 @@ public struct MessagePart: BitwiseCopyable, Sendable {
 
 /// What the hash of a call site is made of so far.
 ///
-/// It is Σ xᵢ·kⁱ over words, modulo 2⁶⁴: the addresses of literals are the only words of a log
+/// It is 1 + Σ xᵢ·kᵢ over words, modulo 2⁶⁴: the addresses of literals are the only words of a log
 /// statement that the compiler does not know, so all others melt into one constant. The factors of
 /// addresses have 31 bits, so that they are part of an instruction. That is enough: addresses of
 /// one program are close to each other, and only those of one place in the source are told by them
-/// alone.
+/// alone. All factors are even, and so the hash is odd.
 @frozen
 @usableFromInline
 struct SiteHash: Sendable {
-  @usableFromInline var sum: UInt64 = 0
-  @usableFromInline var power: UInt64 = 0x9E37_79B9_7F4A_7C15
+  // Two sums: of constants that are added to one sum before and after a branch, two remain.
+  @usableFromInline var known: UInt64 = 1
+  @usableFromInline var addresses: UInt64 = 0
+  @usableFromInline var factor: UInt64 = 2 &* 0x9E37_79B9_7F4A_7C15
 
   @inlinable @inline(__always)
   init() {}
 
   /// The hash. Never 0, which marks an empty place of the cache.
   @inlinable @inline(__always)
-  var value: UInt64 { sum | 1 }
+  var value: UInt64 { known &+ addresses }
 
   @inlinable @inline(__always)
   mutating func mix(_ word: UInt64) {
-    sum &+= word &* power
-    power &*= 0xD6E8_FEB8_6659_FD93
+    known &+= word &* factor
+    factor &*= 0xD6E8_FEB8_6659_FD93
   }
 
   @inlinable @inline(__always)
   mutating func mix(address: UInt) {
-    sum &+= UInt64(address) &* (power >> 33 | 1)
-    power &*= 0xD6E8_FEB8_6659_FD93
+    addresses &+= UInt64(address) &* ((factor >> 34) << 1 | 2)
+    factor &*= 0xD6E8_FEB8_6659_FD93
   }
 
   @inlinable @inline(__always)

@@ -79,8 +79,8 @@ final class CallSiteTable: @unchecked Sendable {
     return true
   }
 
-  /// Where the search for a hash begins. In the hashes of one file's call sites only the upper half
-  /// differs, since it is lines and columns that do: so it is mixed once more.
+  /// Where the search for a hash begins. Call sites of one line may differ only in the upper half
+  /// of their hashes: so it is mixed once more.
   private func place(of hash: UInt64) -> Int {
     Int(truncatingIfNeeded: (hash ^ hash >> 32) &* 0x9E37_79B9_7F4A_7C15 >> 32) & (capacity - 1)
   }

@@ -38,6 +38,10 @@ enum DefaultStore {
     }
   }
 
-  /// Counts a record for which there is no store yet. Lock-free and async-signal-safe.
-  static func countLoss(_ level: Level) { losses.add(.noRing, level) }
+  /// Counts a record of a label for which there is no store yet. Lock-free and async-signal-safe.
+  static func countLoss(_ level: Level, of label: LabelTable.Pointer) {
+    losses.add(.noRing, level)
+    // A store that has got the label meanwhile may have taken what was counted before.
+    if let store = StoreCore.of(label) { store.take(losses) }
+  }
 }

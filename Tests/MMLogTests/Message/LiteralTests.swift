@@ -20,6 +20,23 @@ private struct Describer: CustomStringConvertible {
   }
 }
 
+extension LogInterpolation {
+  /// An interpolation of a program, which adds any number of arguments for one of its own.
+  fileprivate mutating func appendInterpolation(list numbers: [Int]) {
+    for number in numbers {
+      appendInterpolation(number)
+      appendLiteral(" ")
+    }
+  }
+
+  fileprivate mutating func appendInterpolation(list texts: [String?]) {
+    for text in texts {
+      appendInterpolation(text)
+      appendLiteral(" ")
+    }
+  }
+}
+
 @Suite("Literals that are evaluated before their log call, or beside it")
 struct LiteralTests {
   /// The mistake that wrappers make: the literal is evaluated before the function begins.
@@ -357,6 +374,25 @@ struct LiteralTests {
       }
     }
   #endif
+
+  @Test("an interpolation that a program has added may add more arguments than it is one")
+  func manyForOne() throws {
+    let test = try TestStore { $0.makeTiny() }
+    var messages: [String] = []
+    for start in 0..<500 {
+      // Records begin at any distance from the end of their segment.
+      let numbers = Array(start..<start + start % 120)
+      let texts = numbers.map { $0 % 3 == 0 ? nil : String(repeating: "x", count: $0 % 16) }
+      test.log.info("\(list: numbers)\(start)\("text")")
+      test.log.info("\(list: texts)\(start)\("text")")
+      let literal: LogLiteral = "\(list: numbers)\(list: texts)\(start)"
+      test.log.info(literal)
+      let first = numbers.map { "\($0) " }.joined()
+      let second = texts.map { "\($0 ?? "nil") " }.joined()
+      messages += ["\(first)\(start)text", "\(second)\(start)text", "\(first)\(second)\(start)"]
+    }
+    try expect(messages, test)
+  }
 
   @Test("literals with many arguments, logged or not, leave no memory behind")
   func memory() async {
