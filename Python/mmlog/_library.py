@@ -94,7 +94,7 @@ NAME = "libmmlog.so.1"
 
 
 def _load():
-    """The library beside this file, as in a wheel; else $MMLOG_LIBRARY, or one that is installed."""
+    """That of $MMLOG_LIBRARY, if it is set; else the one beside this file, as in a wheel, or one that is installed."""
     here = os.path.dirname(os.path.abspath(__file__))
     places = [os.environ.get("MMLOG_LIBRARY"), *sorted(glob.glob(os.path.join(here, "libmmlog.so.*"))), NAME]
     problems = []

@@ -43,15 +43,14 @@ mkdir -p /tmp/log
 i=0
 while :; do i=$((i + 1)); echo "line $i" 2>/dev/null || exit 0; done |
   mmlog-pipe --tee -d /tmp/log -n sample >/tmp/seen 2>/dev/null &
+pipe=$!
 tries=0
 until [ "$(wc -l </tmp/seen 2>/dev/null || echo 0)" -gt 2000 ]; do
   tries=$((tries + 1))
   [ $tries -lt 600 ] || exit 1
   sleep 0.05
 done
-for process in /proc/[0-9]*; do
-  if [ "$(readlink $process/exe)" = "$(command -v mmlog-pipe)" ]; then kill -KILL ${process#/proc/}; fi
-done
+kill -KILL $pipe
 wait
 mmlog-decode --format message /tmp/log >/tmp/found 2>/tmp/errors || [ $? = 1 ]
 head -n "$(wc -l </tmp/seen)" /tmp/found | cmp - /tmp/seen

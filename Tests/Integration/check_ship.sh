@@ -77,6 +77,20 @@ result "--since sends what was logged from then on, once" "$(ids --since "$time"
   "$(sort "$work/some/ids" | sha256sum)"
 "$ship" --once --to "$url" "$work/logs"
 result "what was sent so is noted apart" "$expected" "$(sort -u "$work/some/ids" | sha256sum)"
+# As its unit runs it: as root with few capabilities, beside a service of another user.
+if ((EUID == 0)) && command -v setpriv >/dev/null; then
+  capabilities=$(sed -n 's/^CapabilityBoundingSet=//p' "$project/docs/systemd/mmlog-ship.service" | tr 'A-Z ' 'a-z,' | sed 's/cap_/+/g')
+  log "$work/others" 1000
+  chown -R 12345:12345 "$work/others"
+  receive confined lines
+  setpriv --bounding-set "-all,$capabilities" "$ship" --once --to "$url" "$work/others"
+  result "with the capabilities of its unit, it sends the log of another user's service" \
+    "$(ids "$work/others" | sha256sum)" "$(sort "$work/confined/ids" | sha256sum)"
+  result "what it notes there is that user's" 12345 "$(stat -c %u "$work/others"/*.consumer)"
+else
+  echo "SKIPPED  the capabilities of its unit: this needs root, and setpriv"
+fi
+
 what=$("$ship" --check --to "$url" "$work/logs")
 result "then nothing would be sent" 1 "$(grep -c '^  nothing would be sent$' <<<"$what")"
 

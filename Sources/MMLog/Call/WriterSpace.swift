@@ -293,7 +293,7 @@ enum WriterSpace {
   }
 
   /// Lets the writer build its next record where it is lost: there is no memory for its arguments,
-  /// more than the 169 without strings for which there is room in what is built in. The dump has
+  /// more than the 127 without strings for which there is room in what is built in. The dump has
   /// room for more than a compiler takes in one statement.
   private static func useDump(_ writer: UnsafeMutablePointer<mmlog_writer>) {
     writer.pointee.cursor = mmlog_dump()

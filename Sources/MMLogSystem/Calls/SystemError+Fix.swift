@@ -7,7 +7,8 @@ extension SystemError {
     case EINVAL where call == .fcntlLock, EOPNOTSUPP where call == .fcntlLock, ENOLCK:
       "The file system has no locks: choose a directory on a local one."
     case EPERM where call == .fchown:
-      "Make the service's user a member of the group, or choose one of its groups."
+      "Make the service's user a member of the group, or choose one of its groups; root needs the "
+        + "capability CAP_CHOWN."
     case EACCES, EPERM: "Give the service's user permission, or choose another directory."
     case EAGAIN where call == .fcntlLock:
       "Another process works with it: see with lslocks(8) which one, and try again."
