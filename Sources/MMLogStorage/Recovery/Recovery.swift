@@ -293,12 +293,17 @@ package struct Recovery: ~Copyable {
   }
 
   /// The highest number that an archive of the session has, whether or not it can be read, or had.
-  private func newestNumber(_ directory: borrowing Directory) throws -> UInt32 {
+  ///
+  /// - Parameter last: The newest that can be read. Another session's file may have it, and then it
+  ///   is in no name.
+  private func newestNumber(_ last: ArchiveFile?, _ directory: borrowing Directory) throws -> UInt32
+  {
     let session = image.fileHeader.identity.session
     let archives = try directory.names().lazy.compactMap { FileNames.Archive(fileName: $0) }
-    let newest = archives.filter { $0.session == session }.map(\.number).max() ?? 0
-    // A name or a ring may say any number, and there has to be a next one.
-    return min(max(newest, image.newestArchive), UInt32.max - (1 << 20))
+    let named = archives.filter { $0.session == session }.map(\.number).max() ?? 0
+    let newest = max(named, image.newestArchive, last?.fileHeader.number ?? 0)
+    // A file may say any number, and there has to be a next one.
+    return min(newest, UInt32.max - (1 << 20))
   }
 
   /// The session's archives, copies too, and whether one is corrupted so far that nothing of
@@ -436,9 +441,7 @@ package struct Recovery: ~Copyable {
     }
     let series = ArchiveSeries(
       in: try Directory.open(directory.path, newFiles: newFiles ?? directory.newFiles),
-      image.fileHeader.identity, settings,
-      // Another session's file may have one that is in no name.
-      number: max(try newestNumber(directory), archives.last?.fileHeader.number ?? 0),
+      image.fileHeader.identity, settings, number: try newestNumber(archives.last, directory),
       current: current)
     series.ringKeySlot = image.keySlots.first?.slot ?? []
     if settings.isChained { try chain(series, behind: archives.last) }

@@ -354,6 +354,22 @@ import Testing
     #expect(messages() == ["a"])
   }
 
+  @Test("there is an archive after one that says the greatest number, whatever its name says")
+  func thereIsAnArchiveAfterOneThatSaysTheGreatestNumber() throws {
+    log.write("a", ticks: 1)
+    log.save()
+    let writer = try ArchiveWriter(
+      in: Directory.open(log.folder.path),
+      ArchiveHeader(
+        identity: log.identity, number: .max,
+        created: 0), compressionLevel: 0)
+    try writer.append(LossLedger())
+    try writer.close(dictionary: UnsafeRawBufferPointer(start: nil, count: 0))
+    rename(log.folder(writer.fileName), log.folder("other.mmlog"))
+    #expect(try recover().sessions.map(\.recordCount) == [1])
+    #expect(names.count == 2 && messages() == ["a"])
+  }
+
   @Test("records that cannot be read are reported")
   func recordsThatCannotBeReadAreReported() throws {
     log.write("a", ticks: 1)
