@@ -28,14 +28,17 @@
     ) -> Int? {
       let strategy = effort == .reduced ? Z_HUFFMAN_ONLY : Z_DEFAULT_STRATEGY
       let level = effort == .thorough ? Self.thoroughLevel : level
+      stream.pointee.next_out = output.baseAddress
+      stream.pointee.avail_out = UInt32(output.count)
+      // Of other settings, zlib 1.2.11 writes the stream's beginning at once, though it was reset:
+      // it needs the place for that, and no bytes yet that it would compress as before.
+      stream.pointee.avail_in = 0
       guard deflateReset(stream) == Z_OK, deflateParams(stream, level, strategy) == Z_OK else {
         return nil
       }
       stream.pointee.next_in = UnsafeMutablePointer(
         mutating: bytes.bindMemory(to: UInt8.self).baseAddress)
       stream.pointee.avail_in = UInt32(bytes.count)
-      stream.pointee.next_out = output.baseAddress
-      stream.pointee.avail_out = UInt32(output.count)
       guard deflate(stream, Z_FINISH) == Z_STREAM_END else { return nil }
       return output.count - Int(stream.pointee.avail_out)
     }

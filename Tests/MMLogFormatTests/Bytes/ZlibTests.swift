@@ -28,6 +28,23 @@ import Testing
     }
   }
 
+  /// Each effort has settings of its own, and what was compressed before may have filled its room.
+  @Test("what is compressed comes back, whatever effort went before", arguments: [1, 6, 9])
+  func whateverEffortWentBefore(level: Int) throws {
+    let (compressor, decompressor) = (try compressor(level), try decompressor())
+    var generator = SeededGenerator(seed: UInt64(level))
+    for round in 0..<300 {
+      let effort = [TextEffort.full, .reduced, .thorough].randomElement(using: &generator) ?? .full
+      let size = Int.random(in: 100...60_000, using: &generator)
+      let isText = Int.random(in: 0..<4, using: &generator) > 0
+      let bytes = isText ? text(size) : generator.bytes(size)
+      let packed = bytes.read { compressor.compress($0, effort: effort) }
+      #expect(!isText || packed != nil, "round \(round)")
+      guard let packed else { continue }
+      #expect(inflate(packed, size, decompressor) == bytes, "round \(round), \(effort)")
+    }
+  }
+
   @Test("what does not get smaller stays as it is")
   func whatDoesNotGetSmallerStaysAsItIs() throws {
     let compressor = try compressor()
