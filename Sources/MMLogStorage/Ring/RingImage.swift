@@ -138,7 +138,7 @@ package final class RingImage {
 
   private func findEndedSpans(_ capture: SpanCapture) {
     for segment in segments {
-      var scanner = scanner(of: segment, scansBehindZeros: isOfThisBoot)
+      var scanner = scanner(of: segment, scansBehindZeros: true)
       while let item = scanner.next() {
         guard case .record(let record, _) = item, SpanTie.mayEnd(record),
           let tie = dictionary.tie(of: record), let end = tie.end, tie.span != 0,

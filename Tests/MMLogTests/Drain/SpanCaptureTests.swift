@@ -199,6 +199,38 @@ struct SpanCaptureTests {
     try test.store.close()
   }
 
+  @Test("after a power cut, a span has ended whose end stands behind a lost page")
+  func lostPage() throws {
+    let test = try recorder { $0.drainInterval = .seconds(3600) }
+    let good = test.log.begin("good")
+    for number in 0..<3 { test.log.with(span: good).debug("of the good one \(number)") }
+    good.end()
+    let dead = try copy(of: test)
+    try test.store.close()
+    let name = try #require(dead.names(ending: ".ring").first)
+    var ring = try dead.bytes(name)
+    let image = try RingImage(File.open(dead(name), .read))
+    for segment in image.segments {
+      var scanner = image.scanner(of: segment, scansBehindZeros: false)
+      while case .record(let record, let offset) = scanner.next() {
+        guard image.isFlight(record) else { continue }
+        // The first one of the span: all else stands behind what is lost.
+        let place = image.fileHeader.geometry.offset(ofSegment: segment.index) + offset
+        ring.replaceSubrange(
+          place..<place + record.bytes.count, with: repeatElement(0, count: record.bytes.count))
+        break
+      }
+    }
+    var header = image.fileHeader
+    header.identity.bootID = [UInt8](repeating: 9, count: 16)
+    let bytes = header.encoded(pageSize: UInt32(Host.pageSize))
+    ring.replaceSubrange(0..<bytes.count, with: bytes)
+    dead.put(name, ring)
+    _ = try LogRecovery.recover(dead.path) { Issue.record("\($0)") }
+    let contents = Contents(dead.path)
+    #expect(contents.records.map(\.message).contains("good") && flight(contents) == [])
+  }
+
   @Test("without a rule for spans, flight records stay as they were")
   func undecided() throws {
     let test = try recorder(nil)
