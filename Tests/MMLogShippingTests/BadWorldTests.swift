@@ -104,6 +104,17 @@ import Testing
     #expect(error?.code == .corruptedFile && receiver.messages.count == 10)
   }
 
+  @Test("a file with larger slots than any state has is reported, and not taken for none")
+  func tooLargeState() throws {
+    let folder = TemporaryDirectory()
+    let file = try File.open(folder("test.consumer"), [.write, .create])
+    try file.truncate(to: 3 * ((16 << 20) + 8))
+    let directory = try Directory.open(folder.path)
+    var consumer = try consumerFile(in: directory)
+    let error = #expect(throws: LogError.self) { _ = try consumer.read() }
+    #expect(error?.code == .corruptedFile)
+  }
+
   @Test("a state that is torn is the one before it, whatever bytes are wrong", arguments: 0..<40)
   func tornState(seed: UInt64) async throws {
     var random = SeededGenerator(seed: seed)
@@ -186,6 +197,69 @@ import Testing
   }
 
   #if DEBUG
+    @Test(
+      "a state that is on the disk outlives others that fail to get there",
+      arguments: [SystemCall.pwrite, .fdatasync])
+    func failedWrites(call: SystemCall) throws {
+      let folder = TemporaryDirectory()
+      let directory = try Directory.open(folder.path)
+      let path = folder("test.consumer")
+      var file = try consumerFile(in: directory)
+      for number in 1...3 {
+        try file.write("state \(number), and more", isSafe: true, in: directory)
+      }
+      for number in 4...7 {
+        // In the middle of the state.
+        if call == .pwrite { ForcedFault.forceShort(.pwrite, count: 40, under: path) }
+        ForcedFault.force(call, errno: EIO, onCall: call == .pwrite ? 2 : 1, under: path)
+        #expect(throws: LogError.self) {
+          try file.write("state \(number), and more", isSafe: true, in: directory)
+        }
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+        #expect(bytes.range(of: Data("state 3, and more".utf8)) != nil, "\(number)")
+      }
+      try file.write("state 8", isSafe: false, in: directory)
+      #expect(try file.read() == "state 8")
+    }
+
+    @Test("a state that moves to larger slots outlives the one behind it that fails")
+    func failedGrowth() throws {
+      let folder = TemporaryDirectory()
+      let directory = try Directory.open(folder.path)
+      let path = folder("test.consumer")
+      var file = try consumerFile(in: directory)
+      try file.write("state 1", isSafe: true, in: directory)
+      ForcedFault.force(.fdatasync, errno: EIO, under: path)
+      #expect(throws: LogError.self) {
+        try file.write("state 2", isSafe: true, in: directory)
+      }
+      // The first of these writes moves the state.
+      ForcedFault.forceShort(.pwrite, count: 40, onCall: 2, under: path)
+      ForcedFault.force(.pwrite, errno: EIO, onCall: 3, under: path)
+      #expect(throws: LogError.self) {
+        try file.write(String(repeating: "x", count: 20_000), isSafe: true, in: directory)
+      }
+      #expect(try file.read() == "state 2")
+    }
+
+    @Test("a state of which nobody knows whether it is on the disk does not count as there")
+    func unsyncedState() throws {
+      let folder = TemporaryDirectory()
+      let directory = try Directory.open(folder.path)
+      let path = folder("test.consumer")
+      func write(_ texts: [(text: String, isSafe: Bool)]) throws {
+        var file = try consumerFile(in: directory)
+        _ = try file.read()
+        for (text, isSafe) in texts { try file.write(text, isSafe: isSafe, in: directory) }
+      }
+      try write([("a", true), ("b", false)])
+      ForcedFault.force(.fdatasync, errno: EIO, onCall: .max, under: path)
+      defer { ForcedFault.clear(under: path) }
+      // Else the one behind it would take the place of "a".
+      try write([("c", false)])
+      #expect(ForcedFault.passed(.fdatasync, under: path) == 1)
+    }
+
     @Test("a disk that is full under the cursor stops shipping, and it goes on by itself")
     func fullDisk() async throws {
       let test = try ShippedStore()

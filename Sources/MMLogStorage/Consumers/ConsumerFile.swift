@@ -14,8 +14,9 @@ package struct ConsumerFile: ~Copyable, Sendable {
   package let name: String
   private var lock: LockedFile
   private var sequence: UInt64 = 0
+  /// Whether the state of that sequence is known to be on the disk.
+  private var isSynced = false
   private var slotSize: Int
-  private var isSynced = true
 
   private static let suffix = ".consumer"
   private static let magic: UInt64 = 0x3150_4948_534C_4D4D
@@ -89,11 +90,12 @@ package struct ConsumerFile: ~Copyable, Sendable {
   /// - Throws: `corruptedFile` if there are only some that cannot be read.
   package mutating func read() throws(LogError) -> String? {
     guard let found = try Self.newest(in: lock.file) else { return nil }
-    sequence = found.sequence
+    (sequence, isSynced) = (found.sequence, false)
     return found.text
   }
 
-  /// Writes a state.
+  /// Writes a state. If that fails, the next one goes into the same slot, and the two before it
+  /// stay.
   ///
   /// - Parameter isSafe: Whether it is to be safe from a power cut when this returns.
   package mutating func write(
@@ -109,13 +111,14 @@ package struct ConsumerFile: ~Copyable, Sendable {
     }
     do throws(SystemError) {
       try makeRoom(for: bytes.count + Self.headSize, in: directory)
-      sequence &+= 1
-      let slot = Int(sequence % UInt64(Self.slots)) * slotSize
-      try lock.file.write(all: Self.slot(bytes, sequence), at: slot)
+      let next = sequence &+ 1
+      let slot = Int(next % UInt64(Self.slots)) * slotSize
+      try lock.file.write(all: Self.slot(bytes, next), at: slot)
       TestPoint.reach(.consumerStateWritten)
       // One of the last two is on the disk in any case.
-      if isSafe || !isSynced { try lock.file.syncData() }
-      isSynced = isSafe || !isSynced
+      let syncs = isSafe || !isSynced
+      if syncs { try lock.file.syncData() }
+      (sequence, isSynced) = (next, syncs)
     } catch {
       throw LogError(error, while: "Noting what was shipped failed", path: file)
     }
@@ -154,9 +157,14 @@ package struct ConsumerFile: ~Copyable, Sendable {
     }
     let slotSize = size / slots
     if size == 0 { return nil }
+    let corrupted = LogError(
+      .corruptedFile,
+      "\(path) is corrupted: what was shipped is not known. Bring it back from a copy, or remove "
+        + "it and have everything shipped again", path: path)
+    guard slotSize <= largestSlot else { throw corrupted }
     var newest: (sequence: UInt64, text: String)?
     var isEmpty = true
-    for index in 0..<slots where slotSize <= largestSlot {
+    for index in 0..<slots {
       let bytes: [UInt8]
       do throws(SystemError) {
         bytes = try file.bytes(at: index * slotSize, count: slotSize)
@@ -167,10 +175,7 @@ package struct ConsumerFile: ~Copyable, Sendable {
       if let found = text(bytes), found.sequence > newest?.sequence ?? 0 { newest = found }
     }
     if newest != nil || isEmpty { return newest }
-    throw LogError(
-      .corruptedFile,
-      "\(path) is corrupted: what was shipped is not known. Bring it back from a copy, or remove it "
-        + "and have everything shipped again", path: path)
+    throw corrupted
   }
 
   private static func text(_ slot: [UInt8]) -> (sequence: UInt64, text: String)? {
@@ -213,6 +218,8 @@ package struct ConsumerFile: ~Copyable, Sendable {
     }
     lock = other
     slotSize = wanted
+    // It is the only one there: what is written next must not take its place.
+    if let newest { (sequence, isSynced) = (newest.sequence, true) }
   }
 
   // MARK: - Others' states
