@@ -252,6 +252,8 @@ def parse_entry(data):
             keys.append((cursor.text(), kind))
         return KeySet(first & 0xFFFFFFFF, keys)
     if data[3] == LABEL:
+        if not 1 <= first & 0xFFFFFFFF <= 0xFFFF:
+            raise Malformed("a label's number")
         return first & 0xFFFFFFFF, cursor.text()
     count = cursor.word() >> 32 & 0xFFFF
     if count > MAX_PARTS:

@@ -14,7 +14,9 @@ package enum DictionaryEntry: Equatable, Sendable {
     let first = try reader.word()
     let id = UInt32(truncatingIfNeeded: first)
     switch header & 0xFF00_0000 {
-    case RecordLayout.labelKind: self = .label(id: id, try reader.text())
+    case RecordLayout.labelKind:
+      guard (1...0xFFFF).contains(id) else { throw .invalid("number of a label") }
+      self = .label(id: id, try reader.text())
     case RecordLayout.callSiteKind:
       let second = try reader.word()
       let partCount = second >> 32 & 0xFFFF

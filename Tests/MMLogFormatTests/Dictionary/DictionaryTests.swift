@@ -103,6 +103,13 @@ import Testing
     }
   }
 
+  @Test("a label with a number that no record can name is corruption", arguments: [0, 65536, .max])
+  func aLabelThatNoRecordCanNameIsCorruption(id: UInt32) {
+    let label = bytes(.label(id: id, "label"))
+    let found = scan(label + bytes(.label(id: 2, "next")))
+    #expect(found.entries == [.label(id: 2, "next")] && found.corruption == [0..<label.count])
+  }
+
   @Test("an entry with more parts or keys than any log statement has is corruption")
   func anEntryWithMorePartsOrKeysThanAnyLogStatementHasIsCorruption() {
     func site(_ count: Int) -> DictionaryEntry {
