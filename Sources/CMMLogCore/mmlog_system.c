@@ -339,6 +339,8 @@ int mmlog_above_standard(int descriptor) {
   return moved;
 }
 
+int mmlog_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }
+
 int mmlog_open_unnamed(int directory, unsigned mode) {
   return mmlog_above_standard(openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode));
 }

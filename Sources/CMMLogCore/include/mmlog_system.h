@@ -39,6 +39,9 @@ void mmlog_write_standard_error(const void *bytes, size_t count);
 // if there is none; then it is closed. What is no descriptor stays as it is.
 int mmlog_above_standard(int descriptor);
 
+// pipe2(2) with O_CLOEXEC: the end to read from, and the one to write to.
+int mmlog_pipe(int ends[2]);
+
 // openat(2) with O_TMPFILE, for writing.
 int mmlog_open_unnamed(int directory, unsigned mode);
 

@@ -21,7 +21,8 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case pthreadAtFork = "pthread_atfork"
   case socket, connect, send, getaddrinfo
   case memfdCreate = "memfd_create"
-  case pipe
+  case pipe = "pipe2"
   case spawn = "posix_spawn"
+  case waitpid
   case clockNanosleep = "clock_nanosleep"
 }

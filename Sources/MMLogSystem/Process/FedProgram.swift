@@ -34,13 +34,17 @@ package enum FedProgram {
   ///   - input: What it reads.
   ///   - timeout: So many nanoseconds it may run; then it is killed with all of its group.
   ///   - isCanceled: Asked ten times a second; where it is true, the same is done.
+  /// - Throws: ECHILD, if it has ended and nobody knows how: this process ignores SIGCHLD.
   package static func run(
     _ command: String, environment: [(name: String, value: String)], input: [UInt8],
     timeout: Int64, isCanceled: () -> Bool
   ) throws(SystemError) -> Result {
     var toChild = try Pipe()
     var fromChild = try Pipe()
-    let id = try spawn(command, environment, toChild.reading, fromChild.writing)
+    let output = Spawn.Stream.descriptor(fromChild.writing)
+    let id = try Spawn.start(
+      "/bin/sh", ["sh", "-c", command], environment: environment,
+      input: .descriptor(toChild.reading), output: output, errors: output, isLeader: true)
     toChild.closeReading()
     fromChild.closeWriting()
     for end in [toChild.writing, fromChild.reading] {
@@ -63,8 +67,7 @@ package enum FedProgram {
         }
       }
       if !read(fromChild.reading, &said) { fromChild.closeReading() }
-      var status: CInt = 0
-      if waitpid(id, &status, WNOHANG) == id {
+      if let status = try Spawn.status(of: id, waits: false) {
         _ = read(fromChild.reading, &said)
         return Result(
           ending: stopped ?? ending(status),
@@ -113,56 +116,6 @@ package enum FedProgram {
       said.removeFirst(max(0, said.count - maximumSaid))
     }
   }
-
-  private static func spawn(
-    _ command: String, _ environment: [(name: String, value: String)], _ input: CInt,
-    _ output: CInt
-  ) throws(SystemError) -> pid_t {
-    var actions = posix_spawn_file_actions_t()
-    var attributes = posix_spawnattr_t()
-    posix_spawn_file_actions_init(&actions)
-    posix_spawnattr_init(&attributes)
-    defer {
-      posix_spawn_file_actions_destroy(&actions)
-      posix_spawnattr_destroy(&attributes)
-    }
-    posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
-    posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
-    posix_spawn_file_actions_adddup2(&actions, output, STDERR_FILENO)
-    var signals = sigset_t()
-    sigemptyset(&signals)
-    // A thread of this package blocks all of them.
-    posix_spawnattr_setsigmask(&attributes, &signals)
-    for number in [SIGPIPE, SIGINT, SIGTERM, SIGHUP] { sigaddset(&signals, number) }
-    posix_spawnattr_setsigdefault(&attributes, &signals)
-    posix_spawnattr_setpgroup(&attributes, 0)
-    posix_spawnattr_setflags(
-      &attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP))
-    var arguments = copies(of: ["sh", "-c", command])
-    var variables = copies(of: inherited(without: environment.map(\.name)))
-    variables.insert(contentsOf: copies(of: environment.map { "\($0)=\($1)" }).dropLast(), at: 0)
-    defer { for text in arguments + variables { free(text) } }
-    var id: pid_t = 0
-    let error = posix_spawn(&id, "/bin/sh", &actions, &attributes, &arguments, &variables)
-    guard error == 0 else { throw SystemError(call: .spawn, errno: error, path: "/bin/sh") }
-    return id
-  }
-
-  private static func inherited(without names: [String]) -> [String] {
-    var all: [String] = []
-    var next = environ
-    while let variable = next.pointee {
-      let text = String(cString: variable)
-      if !names.contains(where: { text.hasPrefix("\($0)=") }) { all.append(text) }
-      next = next.advanced(by: 1)
-    }
-    return all
-  }
-
-  /// What C takes: the last one is nil.
-  private static func copies(of texts: [String]) -> [UnsafeMutablePointer<CChar>?] {
-    texts.map { (text: String) -> UnsafeMutablePointer<CChar>? in strdup(text) } + [nil]
-  }
 }
 
 /// What stands in a pipe that nobody has read.
@@ -184,31 +137,4 @@ private struct Unread: ~Copyable {
   }
 
   deinit { if descriptor >= 0 { _ = close(descriptor) } }
-}
-
-/// A pipe whose ends no program inherits.
-private struct Pipe: ~Copyable {
-  private(set) var reading: CInt = -1
-  private(set) var writing: CInt = -1
-
-  init() throws(SystemError) {
-    var ends: [CInt] = [-1, -1]
-    guard pipe(&ends) == 0 else { throw SystemError(call: .pipe, errno: errno) }
-    (reading, writing) = (ends[0], ends[1])
-    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-  }
-
-  deinit {
-    for end in [reading, writing] where end >= 0 { _ = close(end) }
-  }
-
-  mutating func closeReading() {
-    if reading >= 0 { _ = close(reading) }
-    reading = -1
-  }
-
-  mutating func closeWriting() {
-    if writing >= 0 { _ = close(writing) }
-    writing = -1
-  }
 }

@@ -68,6 +68,7 @@ extension SystemCall {
     case .pthreadAtFork: [ENOMEM]
     case .pipe: [EMFILE, ENFILE]
     case .spawn: [EAGAIN, ENOENT, ENOMEM]
+    case .waitpid: [ECHILD, EINTR]
     case .clockNanosleep: [EINTR, EINVAL]
     }
   }

@@ -1,0 +1,121 @@
+import CMMLogCore
+import Glibc
+
+/// Starts programs, and waits for them: what ``FedProgram`` and ``PipedProgram`` have in common.
+enum Spawn {
+  /// What a program has as one of its standard streams.
+  enum Stream {
+    /// That of this process.
+    case inherited
+    /// `/dev/null`.
+    case nothing
+    case descriptor(CInt)
+  }
+
+  /// Starts a program, which has the signals' default actions, and blocks none: posix_spawnp(3).
+  ///
+  /// - Parameters:
+  ///   - path: Is searched for in `PATH`, if it has no slash.
+  ///   - words: Its name, and what follows that.
+  ///   - environment: Variables beside those of this process.
+  ///   - isLeader: Whether it has a process group of its own.
+  static func start(
+    _ path: String, _ words: [String], environment: [(name: String, value: String)] = [],
+    input: Stream, output: Stream, errors: Stream, isLeader: Bool = false
+  ) throws(SystemError) -> pid_t {
+    var actions = posix_spawn_file_actions_t()
+    var attributes = posix_spawnattr_t()
+    posix_spawn_file_actions_init(&actions)
+    posix_spawnattr_init(&attributes)
+    defer {
+      posix_spawn_file_actions_destroy(&actions)
+      posix_spawnattr_destroy(&attributes)
+    }
+    for (stream, number) in [
+      (input, STDIN_FILENO), (output, STDOUT_FILENO), (errors, STDERR_FILENO),
+    ] {
+      switch stream {
+      case .inherited: break
+      case .nothing: posix_spawn_file_actions_addopen(&actions, number, "/dev/null", O_RDWR, 0)
+      case .descriptor(let end): posix_spawn_file_actions_adddup2(&actions, end, number)
+      }
+    }
+    var signals = sigset_t()
+    sigemptyset(&signals)
+    // A thread of this package blocks all of them.
+    posix_spawnattr_setsigmask(&attributes, &signals)
+    for number in [SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD] { sigaddset(&signals, number) }
+    posix_spawnattr_setsigdefault(&attributes, &signals)
+    posix_spawnattr_setpgroup(&attributes, 0)
+    let group = isLeader ? POSIX_SPAWN_SETPGROUP : 0
+    posix_spawnattr_setflags(
+      &attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | group))
+    var arguments = copies(of: words)
+    var variables = copies(
+      of: environment.map { "\($0)=\($1)" } + inherited(without: environment.map(\.name)))
+    defer { for text in arguments + variables { free(text) } }
+    var id: pid_t = 0
+    let error = posix_spawnp(&id, path, &actions, &attributes, &arguments, &variables)
+    guard error == 0 else { throw SystemError(call: .spawn, errno: error, path: path) }
+    return id
+  }
+
+  /// How a program has ended, as waitpid(2) says it; nil if it has not.
+  ///
+  /// - Parameter waits: Whether to wait until it has.
+  /// - Throws: ECHILD, if it has ended and nobody knows how: this process ignores SIGCHLD.
+  static func status(of id: pid_t, waits: Bool) throws(SystemError) -> CInt? {
+    var status: CInt = 0
+    let found = try retrying(.waitpid, "") { waitpid(id, &status, waits ? 0 : WNOHANG) }
+    return found == id ? status : nil
+  }
+
+  private static func inherited(without names: [String]) -> [String] {
+    var all: [String] = []
+    var next = environ
+    while let variable = next.pointee {
+      let text = String(cString: variable)
+      if !names.contains(where: { text.hasPrefix("\($0)=") }) { all.append(text) }
+      next = next.advanced(by: 1)
+    }
+    return all
+  }
+
+  /// What C takes: the last one is nil.
+  private static func copies(of texts: [String]) -> [UnsafeMutablePointer<CChar>?] {
+    texts.map { (text: String) -> UnsafeMutablePointer<CChar>? in strdup(text) } + [nil]
+  }
+}
+
+/// A pipe whose ends no program inherits that another thread starts.
+struct Pipe: ~Copyable {
+  private(set) var reading: CInt
+  private(set) var writing: CInt
+
+  /// Makes one: pipe2(2).
+  init() throws(SystemError) {
+    var ends: [CInt] = [-1, -1]
+    _ = try retrying(.pipe, "") { mmlog_pipe(&ends) }
+    (reading, writing) = (ends[0], ends[1])
+  }
+
+  deinit {
+    for end in [reading, writing] where end >= 0 { _ = close(end) }
+  }
+
+  mutating func closeReading() { if reading >= 0 { _ = close(takeReading()) } }
+
+  mutating func closeWriting() { if writing >= 0 { _ = close(takeWriting()) } }
+
+  /// Gives an end away, for somebody else to close.
+  mutating func takeReading() -> CInt {
+    defer { reading = -1 }
+    return reading
+  }
+
+  /// Gives an end away, for somebody else to close.
+  mutating func takeWriting() -> CInt {
+    defer { writing = -1 }
+    return writing
+  }
+}
