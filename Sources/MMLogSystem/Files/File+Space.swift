@@ -22,6 +22,17 @@ extension File {
   /// there has to be open for reading too.
   /// - Throws: ENOSPC, EDQUOT: a part of the space may have been taken.
   package func allocate(offset: Int, count: Int) throws(SystemError) {
+    // In parts: on tmpfs, a call that a signal interrupts is undone. A signal that comes again and
+    // again would undo the whole each time.
+    for start in stride(from: offset, to: offset + count, by: Self.allocatedAtOnce) {
+      try allocatePart(offset: start, count: min(Self.allocatedAtOnce, offset + count - start))
+    }
+  }
+
+  /// So few bytes that they take less time than a signal needs to come again.
+  private static let allocatedAtOnce = 4 << 20
+
+  private func allocatePart(offset: Int, count: Int) throws(SystemError) {
     do throws(SystemError) {
       _ = try retrying(.fallocate, path) {
         mmlog_fallocate(descriptor, Int64(offset), Int64(count))

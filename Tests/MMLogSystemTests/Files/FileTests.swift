@@ -115,6 +115,20 @@ struct FileTests {
     #expect(folder.contents("file") == Array("abc\0\0\0\0\0\0\0".utf8))
   }
 
+  #if DEBUG
+    /// A kernel that a signal interrupts may undo all that the call has done, each time.
+    @Test("space is allocated in parts, so that a signal costs one of them")
+    func allocateInParts() throws {
+      let file = try File.open(folder("file"), [.write, .create])
+      ForcedFault.force(.fallocate, errno: EINTR, onCall: 3, under: folder.path)
+      ForcedFault.force(.fallocate, errno: EIO, onCall: .max, under: folder.path)
+      defer { ForcedFault.clear(under: folder.path) }
+      try file.allocate(offset: 100, count: 10 << 20)
+      #expect(ForcedFault.passed(.fallocate, under: folder.path) == 4)
+      #expect(try file.status().size == (10 << 20) + 100)
+    }
+  #endif
+
   @Test("closing reports that the descriptor was bad")
   func close() throws {
     let error = failure(closing: File(adopting: CInt.max, path: "nowhere"))
