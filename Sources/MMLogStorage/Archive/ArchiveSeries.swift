@@ -182,9 +182,14 @@ package final class ArchiveSeries {
 
   // MARK: - Rotation
 
+  /// How many frames an archive has before it is closed, whatever its size: the index of twice as
+  /// many would be a larger payload than is read.
+  private static let maximumFrames = FrameLayout.largestPayload / IndexEntryLayout.size / 2
+
   /// Why the current archive is due to be closed, or nil if it is not.
   package func dueRotation() -> Rotation.Reason? {
     guard let current, !current.isEmpty else { return nil }
+    if current.frameCount >= Self.maximumFrames { return .size }
     return timer?.reason(settings.rotation, size: current.end, now: .now)
   }
 

@@ -10,6 +10,8 @@ public struct Rotation: Equatable, Sendable {
   /// The size in bytes at which an archive is closed, exceeded by one frame and the archive's index
   /// at most. Nil: never. Else from 4 KiB; default 64 MiB: some millions of records, which a tool
   /// reads and an uploader sends in one go.
+  ///
+  /// One of half a million frames is closed in any case, or its index would be too large to read.
   public var size: Int? = 64 << 20
 
   /// How old an archive may become, counted from when it was begun, across restarts. Nil: any age.

@@ -55,6 +55,22 @@ import Testing
     #expect(fixture.names.count == 1)
   }
 
+  @Test("an archive is closed before its index is too large to be read, whatever its size")
+  func anArchiveIsClosedBeforeItsIndexIsTooLarge() throws {
+    let writer = try fixture.writer()
+    let series = ArchiveSeries(
+      in: try fixture.directory(), fixture.identity,
+      ArchiveSeries.Settings(rotationSize: nil, compressionLevel: 0), number: 1, current: writer)
+    try append([1], to: series)
+    #expect(series.dueRotation() == nil)
+    // As many frames as half of the largest index has place for.
+    writer.skip(to: UInt64(FrameLayout.largestPayload / IndexEntryLayout.size / 2))
+    try append([2], to: series)
+    #expect(writer.isComplete)
+    try append([3], to: series)
+    #expect(fixture.names.count == 2)
+  }
+
   @Test("losses are written when they have grown")
   func lossesAreWrittenWhenTheyHaveGrown() throws {
     let series = try series()
