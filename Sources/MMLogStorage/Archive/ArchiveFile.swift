@@ -47,6 +47,11 @@ package final class ArchiveFile {
   package var isClosed: Bool { closedEnd != nil }
   /// Whether its file has no name any more.
   package var isDeleted: Bool { (try? scanner.file.status().linkCount) == 0 }
+  /// Whether a file is the one that it was read from.
+  func isIn(_ file: borrowing File) throws(SystemError) -> Bool {
+    try scanner.file.status().identity == file.status().identity
+  }
+
   /// Whether everything of it can be read, so that more may be put behind it.
   package var isSound: Bool { !isFileHeaderLost && corruption.isEmpty && tail.corruption == nil }
 

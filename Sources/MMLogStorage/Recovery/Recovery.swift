@@ -350,7 +350,7 @@ package struct Recovery: ~Copyable {
   ) throws -> [ArchiveFile]? {
     guard let found = try Self.open(name, in: directory) else { return nil }
     if let last = found.last, found.first?.fileHeader.id == image.resumed {
-      try cutTornFileHeader(behind: last, name, directory)
+      try cutTornFileHeader(behind: last, directory)
     }
     return found.filter { $0.fileHeader.identity.session == image.fileHeader.identity.session }
   }
@@ -365,15 +365,25 @@ package struct Recovery: ~Copyable {
   /// Cuts off what there is of a file header that the process was writing when it died: without it,
   /// the file is closed as it was before.
   private func cutTornFileHeader(
-    behind last: ArchiveFile, _ name: String, _ directory: borrowing Directory
+    behind last: ArchiveFile, _ directory: borrowing Directory
   ) throws {
     guard let end = last.closedEnd, case .fileHeader = last.tail else { return }
-    // Unless another goes on with it just now.
-    let torn = try LockedFile { () throws(SystemError) in
-      try directory.openFile(name, [.read, .write])
+    guard let torn = try Self.lock(last, in: directory), try last.following().isEmpty else {
+      return
     }
-    guard let torn, try last.following().isEmpty else { return }
     try torn.file.truncate(to: end)
+  }
+
+  /// Locks the file that an archive was read from; nil if another goes on with it just now, or
+  /// another file has its name.
+  private static func lock(
+    _ archive: ArchiveFile, in directory: borrowing Directory
+  ) throws(SystemError) -> LockedFile? {
+    let lock = try LockedFile { () throws(SystemError) in
+      try directory.openFile(archive.path.splitAtLastSlash.name, [.read, .write])
+    }
+    guard let lock, try archive.isIn(lock.file) else { return nil }
+    return lock
   }
 
   /// The archives in a file; none if it is gone, nil if nothing of it can be read.
@@ -425,10 +435,9 @@ package struct Recovery: ~Copyable {
   ) throws -> ArchiveSeries {
     var current: ArchiveWriter?
     if goesOn, let last = archives.last, !last.isClosed, last.isLast, last.isSound {
-      let file = try LockedFile { () throws(SystemError) in
-        try directory.openFile(last.path.splitAtLastSlash.name, [.read, .write])
+      guard let file = try Self.lock(last, in: directory) else {
+        throw SystemError.locked(last.path)
       }
-      guard let file else { throw SystemError.locked(last.path) }
       current = try ArchiveWriter(
         resuming: last, file, compressionLevel: settings.compressionLevel)
       // Nobody has the key of an encrypted archive: another one is begun, with a key of its own.

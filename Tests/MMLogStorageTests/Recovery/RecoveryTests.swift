@@ -718,6 +718,30 @@ import Testing
       }
     }
 
+    @Test("a file that takes an archive's name while it is recovered stays as it is")
+    func aFileThatTakesAnArchivesNameStaysAsItIs() async {
+      await #expect(processExitsWith: .success) {
+        let test = RecoveryTests()
+        test.writeOverlap()
+        let name = try #require(test.names.first { $0.hasSuffix(".mmlog") })
+        let (path, other) = (test.log.folder(name), test.log.folder("other"))
+        let bytes = test.contents(name) + [UInt8](repeating: 120, count: 5000)
+        test.log.folder.put("other", bytes)
+        let opened = LockedValue(0)
+        CallObserver.observe { call, about, phase in
+          guard call == .openat, about == path, phase == .begins else { return }
+          opened.withLock { $0 += 1 }
+          // Its beginning was read, and all of it; now it is to be gone on with.
+          if opened.withLock({ $0 }) == 3 { rename(other, path) }
+        }
+        let problems = try test.recover().problems
+        CallObserver.observe(nil)
+        require(problems.count == 1 && test.contents(name) == bytes, "\(problems)")
+        require(try test.recover().problems.isEmpty && test.contents(name) == bytes)
+        require(test.messages() == (0..<40).map { "record \($0)" })
+      }
+    }
+
     /// It has the ring open, and shares its lock.
     @Test(
       "a child of fork keeps nobody from recovering later",
