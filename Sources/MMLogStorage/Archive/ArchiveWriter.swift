@@ -98,12 +98,12 @@ package final class ArchiveWriter {
     guard try directory.status(of: name) == nil else {
       throw SystemError.alreadyThere(.openat, path)
     }
+    chain = try Self.chain(fileHeader, bytes, path)
     // The file gets its name when it has a file header, so that nobody ever sees an archive without
     // one; what a crash leaves before that is removed by the session's recovery.
     let unfinished = name + FileNames.unfinishedSuffix
     lock = try LockedFile.make(unfinished, in: directory)
     (start, before) = (0, nil)
-    chain = try Self.chain(fileHeader, bytes, path)
     end = bytes.count
     unsynced = UnsyncedBytes(from: 0)
     unsynced.add(bytes)

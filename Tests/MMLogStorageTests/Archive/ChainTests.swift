@@ -312,5 +312,16 @@ import Testing
       #expect(error?.code == .invalidConfiguration)
       #expect(error?.message.contains("trait Encryption") == true)
     }
+
+    @Test("without libcrypto, an archive that is to be chained leaves nothing")
+    func anArchiveThatIsToBeChainedLeavesNothing() throws {
+      let fixture = Fixture()
+      let fileHeader = ArchiveHeader(
+        identity: fixture.identity, number: 1, created: 0, previousHead: FrameHash.none)
+      #expect(throws: SystemError.self) {
+        try ArchiveWriter(in: fixture.directory(), fileHeader, compressionLevel: 0)
+      }
+      #expect(fixture.names.isEmpty)
+    }
   }
 #endif
