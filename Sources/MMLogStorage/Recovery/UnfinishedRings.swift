@@ -27,12 +27,17 @@ package enum UnfinishedRings {
 
   private static func isLeftOver(_ name: String, _ directory: borrowing Directory) -> Bool {
     guard let ownership = try? Ownership(of: directory),
-      let named = try? directory.status(of: name), ownership.isOwn(named),
+      // Whoever has just made it would find it locked, if it were locked here first.
+      let named = try? directory.status(of: name), ownership.isOwn(named), isOld(named),
       let lock = try? LockedFile({ () throws(SystemError) in
         try directory.openFile(name, [.read, .write, .nonBlocking])
       }),
-      let status = try? lock.file.status(), ownership.isOwn(status)
+      let status = try? lock.file.status()
     else { return false }
-    return Clock.realtime() &- status.modified > age
+    return ownership.isOwn(status) && isOld(status)
+  }
+
+  private static func isOld(_ status: FileStatus) -> Bool {
+    Clock.realtime() &- status.modified > age
   }
 }

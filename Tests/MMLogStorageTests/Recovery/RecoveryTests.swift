@@ -742,6 +742,15 @@ import Testing
       }
     }
 
+    @Test("a ring that was just made is not locked to find out whether it is left over")
+    func aRingThatWasJustMadeIsNotLocked() throws {
+      let young = log.folder.put("test.\(log.identity.session).ring.new", [1, 2, 3])
+      ForcedFault.force(.fcntlLock, errno: EIO, onCall: .max, under: young)
+      _ = try recover()
+      #expect(ForcedFault.passed(.fcntlLock, under: young) == 0)
+      ForcedFault.clear(under: young)
+    }
+
     /// It has the ring open, and shares its lock.
     @Test(
       "a child of fork keeps nobody from recovering later",
