@@ -4,7 +4,8 @@ package import MMLogSystem
 /// Notes of archives that were deleted before all consumers had acknowledged them, so that each can
 /// tell what it has missed: how many records of each level there were. FORMAT.md, 9.
 ///
-/// A consumer that has taken a note in is removed from it. The newest few thousand are kept.
+/// A consumer that has taken a note in is removed from it. The newest few thousand are kept, as far
+/// as they are read again.
 package struct DeletedArchives: Sendable {
   /// What was in an archive.
   package struct Note: Equatable, Sendable {
@@ -93,26 +94,32 @@ package struct DeletedArchives: Sendable {
   }
 
   private func store(in directory: borrowing Directory) throws(SystemError) {
-    let newest = notes.inOrder { $0.value.time > $1.value.time }.prefix(Self.maximum)
-    let fields = newest.map { ("\($0.key.session).\($0.key.number)", $0.value.text) }
-    try directory.store(Dictionary(fields) { first, _ in first }, in: Self.fileName)
+    var (fields, size) = ([String: String](), 0)
+    for (key, note) in notes.inOrder({ $0.value.time > $1.value.time }).prefix(Self.maximum) {
+      let (name, text) = ("\(key.session).\(key.number)", note.text)
+      // With a space and the line's end.
+      size += name.utf8.count + text.utf8.count + 2
+      if size > Self.longestFile { break }
+      fields[name] = text
+    }
+    try directory.store(fields, in: Self.fileName)
   }
 }
 
 extension DeletedArchives.Note {
   /// Time, consumers and counts with commas between them, rows, first and last time, the store's
-  /// name.
+  /// name as in names of files.
   fileprivate var text: String {
     let counts = counts.map { "\($0)" }.joined(separator: ",")
     let first = times.map { "\($0.lowerBound.nanosecondsSince1970)" } ?? "-"
     let last = times.map { "\($0.upperBound.nanosecondsSince1970)" } ?? "-"
     let consumers = consumers.joined(separator: ",")
-    return
-      "\(time.nanosecondsSince1970) \(consumers) \(counts) \(rows) \(first) \(last) \(storeName)"
+    let store = FileNames.escaped(storeName)
+    return "\(time.nanosecondsSince1970) \(consumers) \(counts) \(rows) \(first) \(last) \(store)"
   }
 
   fileprivate init?(_ text: String) {
-    let parts = text.split(separator: " ", maxSplits: 6)
+    let parts = text.split(separator: " ", maxSplits: 6, omittingEmptySubsequences: false)
     guard parts.count == 7, let time = Int64(parts[0]), let rows = Int(parts[3]), rows >= 0 else {
       return nil
     }
@@ -121,7 +128,7 @@ extension DeletedArchives.Note {
     guard counts.count == Level.allCases.count + 1 else { return nil }
     self.time = Timestamp(nanosecondsSince1970: time)
     self.rows = rows
-    storeName = String(parts[6])
+    storeName = FileNames.unescaped(parts[6]) ?? String(parts[6])
     if let first = Int64(parts[4]), let last = Int64(parts[5]), first <= last {
       times =
         Timestamp(nanosecondsSince1970: first)...Timestamp(nanosecondsSince1970: last)

@@ -97,6 +97,52 @@ import Testing
     #expect(list.map(\.isActive) == [false] && list.map(\.isSealed) == [false])
   }
 
+  @Test(
+    "a note of a deleted archive has the store's name as it is", arguments: ["a\nb", "  a", "50%"])
+  func aNoteHasTheStoresName(store: String) throws {
+    var identity = fixture.identity
+    identity.storeName = store
+    try noteDeleted(of: identity)
+    #expect(try DeletedArchives(in: fixture.directory()).notes.values.map(\.storeName) == [store])
+  }
+
+  @Test("the newest notes of deleted archives are kept, as many as are read again")
+  func theNewestNotesAreKept() throws {
+    let consumers = (100..<200).map { "\($0)" + String(repeating: "x", count: 61) }
+      .joined(separator: ",")
+    let counts = Array(repeating: "1", count: Level.allCases.count + 1).joined(separator: ",")
+    let old = SessionID(words: (0, 1))
+    let lines = (100...999 as ClosedRange<UInt32>).map {
+      "\(old).\($0) \($0) \(consumers) \(counts) 1 - - test\n"
+    }
+    // As many as there is room for.
+    let count = (2 << 20) / lines[0].utf8.count
+    fixture.folder.put(".mmlog-deleted", lines.prefix(count).joined())
+    var identity = fixture.identity
+    // In the file, it comes last.
+    identity.session = SessionID(words: (.max, 9))
+    // Longer than what is left.
+    identity.storeName = String(repeating: "s", count: 100)
+    let before = try DeletedArchives(in: fixture.directory()).notes
+    #expect(before.count == count)
+    for number in 1...15 as ClosedRange<UInt32> { try noteDeleted(of: identity, number) }
+    let notes = try DeletedArchives(in: fixture.directory()).notes
+    #expect(notes.keys.count { $0.session == identity.session } == 15)
+    #expect(notes[DeletedArchives.Key(old, 100)] == nil && notes.count > count)
+    #expect(notes[DeletedArchives.Key(old, 99 + UInt32(count))] != nil)
+  }
+
+  /// Deletes an archive that a consumer has not acknowledged.
+  private func noteDeleted(of identity: SessionIdentity, _ number: UInt32 = 1) throws {
+    var consumer = try ConsumerFile("ship", in: fixture.directory())
+    try consumer?.write("", isSafe: false, in: fixture.directory())
+    let writer = try ArchiveWriter(
+      in: fixture.directory(), ArchiveHeader(identity: identity, number: number, created: 0),
+      compressionLevel: 1)
+    try writer.close(dictionary: fixture.dictionary.bytes)
+    try catalog(store: nil).delete([writer.fileName], if: { _ in true }) { _, _ in }
+  }
+
   @Test("what only looks like an archive is left alone")
   func whatOnlyLooksLikeAnArchiveIsLeftAlone() throws {
     let name = "test-20260101T000000Z-\(fixture.identity.session)-000001.mmlog"
