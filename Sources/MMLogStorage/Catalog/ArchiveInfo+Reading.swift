@@ -3,7 +3,8 @@ package import MMLogSystem
 
 extension ArchiveInfo {
   /// Finds out about an archive: of its bytes, only file header, trailer and the index's header are
-  /// read.
+  /// read. Where the file header is lost, the time of its last change stands for that of its
+  /// beginning.
   ///
   /// - Parameters:
   ///   - name: Its file name, taken apart.
@@ -23,18 +24,47 @@ extension ArchiveInfo {
     }
     let status = try file.status()
     guard status.isRegularFile, try !Ownership(of: directory).isForeign(status),
-      let fileHeader = try fileHeader(of: file), fileHeader.identity.session == name.session
+      let (session, begun) = try beginning(of: file), session == name.session
     else { return nil }
     reported(status)
     let (isSealed, contents, head) = try contents(of: file, size: status.size)
     let isActive = isSealed ? false : try file.isLockedByAnother()
     return ArchiveInfo(
       fileName: fileName, directory: directory.path, storeName: name.store, session: name.session,
-      number: name.number, created: fileHeader.created, modified: Timestamp(status.modified),
-      size: status.size,
+      number: name.number, created: begun ?? Timestamp(status.modified),
+      modified: Timestamp(status.modified), size: status.size,
       allocatedSize: status.allocatedBytes, isSealed: isSealed, isActive: isActive,
       contents: contents, head: head,
       state: try ArchiveInfo.State(of: file, name: fileName, in: directory))
+  }
+
+  /// Whose archive a file begins with, and when that was begun. Where the file header is lost, its
+  /// first frame says whose it is, and nothing when.
+  ///
+  /// - Returns: nil if there is none, or one of another version.
+  private static func beginning(
+    of file: borrowing File
+  ) throws(SystemError) -> (session: SessionID, begun: Timestamp?)? {
+    let (size, most) = (FileHeaderLayout.size, FrameLayout.size + FrameHashLayout.size)
+    return try file.bytes(at: 0, count: size + most).withUnsafeBytes { bytes in
+      do throws(FormatError) {
+        let fileHeader = try ArchiveHeader(bytes)
+        return (fileHeader.identity.session, fileHeader.created)
+      } catch .newerFormat, .olderFormat {
+        return nil
+      } catch {
+        guard bytes.count > size, case let rest = bytes.slice(size, bytes.count - size) else {
+          return nil
+        }
+        return frameHeader(rest).map { ($0.archive.session, nil) }
+      }
+    }
+  }
+
+  /// The header that bytes begin with, of a frame without ranges: an archive's first and its last
+  /// have none.
+  private static func frameHeader(_ bytes: UnsafeRawBufferPointer) -> FrameHeader? {
+    FrameHeader.size(bytes).flatMap { $0 <= bytes.count ? FrameHeader(bytes.slice(0, $0)) : nil }
   }
 
   /// The header of an archive's file; nil if it cannot be read.
@@ -101,13 +131,10 @@ extension ArchiveInfo {
       space.upperBound <= place
     else { return nil }
     let start = place - space.upperBound
-    // An index has no ranges, but it may have a hash.
     let bytes = try file.bytes(
       at: start + space.lowerBound,
       count: min(FrameLayout.size + FrameHashLayout.size, space.count))
-    let index = bytes.withUnsafeBytes { bytes in
-      FrameHeader.size(bytes).flatMap { $0 <= bytes.count ? FrameHeader(bytes.slice(0, $0)) : nil }
-    }
+    let index = bytes.withUnsafeBytes { frameHeader($0) }
     // A closed archive whose index is corrupted is closed all the same.
     guard let index, index.archive == trailer.archive else { return (start, FrameHeader(.index)) }
     return (start, index)

@@ -97,6 +97,27 @@ import Testing
     #expect(list.map(\.isActive) == [false] && list.map(\.isSealed) == [false])
   }
 
+  @Test("an archive whose file header is lost is known by its name and its first frame")
+  func anArchiveWhoseFileHeaderIsLostIsKnown() throws {
+    let name = try archive(1, created: 10, end: .killed)
+    let bytes = try fixture.contents(fixture.folder(name))
+    let size = FileHeaderLayout.size
+    fixture.folder.put(name, [UInt8](repeating: 0, count: size) + bytes[size...])
+    // Under a name of another session.
+    let other = "test-20260101T000000Z-\(SessionID(words: (7, 7)))-000001.mmlog"
+    fixture.folder.put(other, try fixture.folder.bytes(name))
+    let catalog = catalog()
+    let found = try catalog.scan()
+    #expect(found.map(\.fileName) == [name])
+    #expect(found.map(\.isSealed) == [true] && found.first?.contents?.ending == .killed)
+    #expect(found.map(\.created) == found.map(\.modified) && catalog.totals.count == 1)
+    try catalog.delete([name], if: { _ in true }) { _, outcome in
+      if case .deleted = outcome { return }
+      Issue.record("\(outcome)")
+    }
+    #expect(!fixture.names.contains(name))
+  }
+
   @Test(
     "a note of a deleted archive has the store's name as it is", arguments: ["a\nb", "  a", "50%"])
   func aNoteHasTheStoresName(store: String) throws {
