@@ -136,10 +136,6 @@ void mmlog_touch_pages(void *base, size_t count, size_t page_size) {
     __atomic_fetch_or((char *)base + offset, 0, __ATOMIC_RELAXED);
 }
 
-int mmlog_exclude_from_core_dumps(void *base, size_t count) {
-  return madvise(base, count, MADV_DONTDUMP);
-}
-
 static const int private_memory = MAP_PRIVATE | MAP_ANONYMOUS;
 
 MMLOG_UNSANITIZED int mmlog_replace_with_private_memory(void *base, size_t count) {

@@ -78,9 +78,6 @@ int mmlog_populate_for_writing(void *base, size_t count);
 // the disk.
 void mmlog_touch_pages(void *base, size_t count, size_t page_size);
 
-// madvise(2) MADV_DONTDUMP.
-int mmlog_exclude_from_core_dumps(void *base, size_t count);
-
 // mmap(2) MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS: zeros of this process's own at the same address.
 int mmlog_replace_with_private_memory(void *base, size_t count);
 

@@ -84,11 +84,6 @@ extension Mapping {
     _ = try retrying(.msync, path) { msync(pages.baseAddress, pages.count, CInt(MS_SYNC)) }
   }
 
-  /// Leaves the mapping out of core dumps: madvise(2) MADV_DONTDUMP.
-  package func excludeFromCoreDumps() throws(SystemError) {
-    _ = try retrying(.madvise, path) { mmlog_exclude_from_core_dumps(base, count) }
-  }
-
   /// Puts zeros of this process's own in the mapping's place: mmap(2) MAP_FIXED.
   ///
   /// Stores by whoever still has the address go nowhere; no one else's mapping changes.

@@ -80,16 +80,6 @@ struct MappingTests {
     #expect(try !isMapped(file.path))
   }
 
-  @Test("a mapping can be left out of core dumps")
-  func coreDumps() throws {
-    let map = try Mapping(try file(page), count: page, writable: true)
-    try map.excludeFromCoreDumps()
-    let lines = try kernelText("/proc/self/smaps").split(separator: "\n")
-    let start = try #require(lines.firstIndex { $0.hasSuffix(map.path) })
-    let flags = try #require(lines[start...].first { $0.hasPrefix("VmFlags:") })
-    #expect(flags.split(separator: " ").contains("dd"))
-  }
-
   #if DEBUG
     @Test("a kernel that cannot populate is no error")
     func oldKernel() throws {
