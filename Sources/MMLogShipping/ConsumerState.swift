@@ -138,8 +138,11 @@ extension ConsumerState.Balance {
     ]
   }
 
+  /// No session has more records: numbers that can be added.
+  private static let maximum = 1 << 56
+
   fileprivate init?(_ numbers: [Int]) {
-    guard numbers.count >= 9, numbers.allSatisfy({ $0 >= 0 }) else { return nil }
+    guard numbers.count >= 9, numbers.allSatisfy((0...Self.maximum).contains) else { return nil }
     self.init()
     (rows, acknowledged, refused, dropped) = (numbers[0], numbers[1], numbers[2], numbers[3])
     (added, missed, maybeSent) = (numbers[4], numbers[5], numbers[6])

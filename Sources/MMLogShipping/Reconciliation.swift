@@ -172,12 +172,20 @@ extension Reconciliation.Session {
     _ files: SessionFiles, _ cursor: LogReader.Cursor.Progress?,
     _ deleted: [DeletedArchives.Key: DeletedArchives.Note]
   ) {
-    let numbers = Set(files.archives.map(\.fileHeader.number))
-    guard let cursor, let last = numbers.max(), cursor.next.archive <= last else { return }
-    for number in cursor.next.archive...last
-    where !numbers.contains(number) && deleted[.init(id, number)] == nil {
-      problems.append(
-        "archive \(number) is not there; it was not shipped, and no limit has deleted it")
+    guard let cursor, let last = files.archives.map(\.fileHeader.number).max() else { return }
+    let noted = deleted.keys.filter { $0.session == id && $0.number <= last }.map(\.number)
+    // Not one by one: a corrupted number may be any.
+    var next = cursor.next.archive
+    for number in (files.archives.map(\.fileHeader.number) + noted).sorted() where number >= next {
+      if number > next {
+        let last = number - 1
+        problems.append(
+          next == last
+            ? "archive \(next) is not there; it was not shipped, and no limit has deleted it"
+            : "archives \(next) to \(last) are not there; they were not shipped, and no limit has "
+              + "deleted them")
+      }
+      next = number &+ 1
     }
   }
 
@@ -207,12 +215,13 @@ extension Reconciliation.Session {
 
   /// Whether what is missing between numbers is explained: it was lost, or deleted.
   private mutating func checkNumbers(_ files: SessionFiles, _ isWhole: Bool) {
-    let missing = threads.reduce(0) { $0 + $1.numbered - $1.present }
+    // Files may say any number, whose sums have no room in 64 bits.
+    let missing = threads.reduce(0 as Int128) { $0 + Int128($1.numbered - $1.present) }
     if let ring = files.ring?.image, !files.isRunning { lost = ring.lossesAtDeath }
     let isLost = LossLedger.Cause.allCases.filter { $0 != .cut && $0 != .noRing }
-      .reduce(0) { $0 + Int(clamping: lost.total($1)) }
+      .reduce(0 as Int128) { $0 + Int128(lost.total($1)) }
     let deleted = isWhole ? 0 : max(0, shippedRows - passed) + missed
-    if missing > isLost + deleted {
+    if missing > isLost + Int128(deleted) {
       problems.append(
         "\(missing) records are missing by their numbers; \(isLost) are counted as lost, and "
           + "\(deleted) were in archives that are gone")

@@ -96,4 +96,15 @@ import Testing
     #expect(answer.refused.isEmpty && answer.refusedUnnamed == 1)
     #expect(answer.reason == "spans: no")
   }
+
+  @Test("numbers of refused records that cannot be are no more than there are")
+  func impossibleNumbers() async throws {
+    // partial_success { rejected_log_records: 2^63 - 1 }, and the same of spans.
+    let number = [UInt8](repeating: 0xFF, count: 8) + [0x7F]
+    let partial = PlannedAnswer(body: Data([0x0A, 10, 0x08] + number))
+    let server = try TestReceiver([partial, partial])
+    let batch = try twoSpans().batch
+    let answer = try await OTLPDestination(url: server.url).send(batch)
+    #expect(answer.refused.isEmpty && answer.refusedUnnamed == batch.count)
+  }
 }

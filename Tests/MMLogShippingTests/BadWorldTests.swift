@@ -149,7 +149,8 @@ import Testing
       "", "mmlog-consumer 2\n", "mmlog-consumer 1\ncreated x\n", "mmlog-consumer 1\ncursor x\n",
       "mmlog-consumer 1\nbatch 1 2 3 4 5\n",
       "mmlog-consumer 1\nsession 00010203040506070809000a0b0c0d0e 1 2 3\n",
-      "mmlog-consumer 1\nsession 00010203040506070809000a0b0c0d0e 1 2 3 4 5 6 7 -8\n",
+      "mmlog-consumer 1\nsession 00010203040506070809000a0b0c0d0e 1 2 3 4 5 6 7 -8 9\n",
+      "mmlog-consumer 1\nsession 00010203040506070809000a0b0c0d0e 1 2 3 4 5 6 7 8 \(Int.max)\n",
     ])
   func noState(text: String) {
     if text.contains("batch") { return #expect(ConsumerState(text)?.batch == nil) }

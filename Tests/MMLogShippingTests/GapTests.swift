@@ -76,6 +76,62 @@ import Testing
     #expect(receiver.gaps.count == 1)
   }
 
+  /// Changes the notes of deleted archives.
+  private func changeNotes(in folder: TemporaryDirectory, _ change: (String) -> String) throws {
+    let url = URL(filePath: folder(".mmlog-deleted"))
+    let lines = try String(contentsOf: url, encoding: .utf8).split(separator: "\n")
+    try (lines.map { change(String($0)) }.joined(separator: "\n") + "\n")
+      .write(to: url, atomically: false, encoding: .utf8)
+  }
+
+  @Test("notes with numbers that no archive can have are passed over")
+  func impossibleNotes() async throws {
+    let test = try ShippedStore()
+    let receiver = Receiver()
+    try await test.ship(to: receiver)
+    try await logArchives(1...30, test)
+    try await test.store.close()
+    try delete(.max, in: test.folder)
+    // Key, time, consumers, counts, rows, and the rest.
+    try changeNotes(in: test.folder) { line in
+      var words = line.split(separator: " ").map(String.init)
+      words[4] = "\(Int.max)"
+      return words.joined(separator: " ")
+    }
+    try await test.ship(to: receiver)
+    #expect(receiver.messages.isEmpty && receiver.gaps.isEmpty)
+  }
+
+  @Test("a gap of nearly all numbers that there are takes no longer than another")
+  func wideGap() async throws {
+    let test = try ShippedStore()
+    let receiver = Receiver()
+    try await test.ship(to: receiver)
+    try await logArchives(1...20, test)
+    try await test.store.close()
+    try delete(.max, in: test.folder)
+    let last = UInt32.max - 1
+    try changeNotes(in: test.folder) { $0.replacing(".2 ", with: ".\(last) ") }
+    for _ in 1...2 {
+      try await test.ship(to: receiver)
+      #expect(receiver.gaps.map(\.archives) == [1...Int(last)] && receiver.gaps[0].count == nil)
+    }
+  }
+
+  @Test("a batch that was on its way up to an archive that cannot be takes no longer than another")
+  func wideBatch() async throws {
+    let test = try ShippedStore()
+    let receiver = Receiver()
+    try await logArchives(1...20, test)
+    try await test.shipWithoutAnswer(to: receiver)
+    try changeState(in: test.folder) {
+      $0.batch?.to = .init(next: .init(archive: .max - 1, frame: 1, row: 1))
+    }
+    receiver.change { _, _ in .accepted }
+    try await test.ship(to: receiver)
+    #expect(receiver.messages == records(1...20))
+  }
+
   @Test("a file that somebody else removes is a gap of unknown size")
   func removedByHand() async throws {
     let test = try ShippedStore()

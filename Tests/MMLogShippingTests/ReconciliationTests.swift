@@ -1,5 +1,6 @@
 import Foundation
 import MMLog
+import MMLogFormat
 import MMLogReader
 import MMLogShipping
 import MMLogStorage
@@ -110,6 +111,63 @@ import Testing
     let name = try #require(try test.folder.names(ending: "-000002.mmlog").first)
     try FileManager.default.removeItem(atPath: test.folder(name))
     #expect(try problems(test).isEmpty == false)
+  }
+
+  @Test("archives that are not there are one problem where they follow one another")
+  func severalRemoved() async throws {
+    let test = try ShippedStore()
+    try test.log(1...10)
+    try await test.ship(to: Receiver())
+    for first in stride(from: 11, through: 51, by: 10) {
+      try test.log(first...first + 9)
+      _ = try await test.store.rotate()
+    }
+    try await test.store.close()
+    for archive in try Catalog(of: test.folder.path, store: nil).scan()
+    where [2, 3, 5].contains(archive.number) {
+      try FileManager.default.removeItem(atPath: archive.path)
+    }
+    let found = try problems(test).filter { $0.contains("no limit has ") }
+    #expect(found.count == 2)
+    #expect(found.first?.contains("archives 2 to 3 are not there") == true)
+    #expect(found.last?.contains("archive 5 is not there") == true)
+  }
+
+  @Test("numbers of entries that cannot be are a problem, and no trap")
+  func impossibleNumbers() async throws {
+    let (log, folder) = (TestLog(session: 1), TemporaryDirectory())
+    log.write("a record", ticks: 100)
+    log.archive()
+    let ranges = (11...12 as ClosedRange<UInt32>).map { writer in
+      RingRange(
+        generation: 9, from: 64, to: 128, segment: writer,
+        numbers: NumberRange(writer: writer, thread: writer, first: 1 << 63, count: 1))
+    }
+    log.addFrame(.records, [], RecordSummary(), ranges)
+    log.close()
+    folder.put(TestLog.sealedName(), log.archives[0])
+    let shipper = try Shipper(
+      of: folder.path, as: "test", to: Receiver(), configuration: .quick())
+    #expect(try await shipper.shipAll())
+    let balance = try Reconciliation(of: folder.path, consumer: "test")
+    #expect(balance.sessions.first?.threads.map(\.numbered).max() == .max)
+    #expect(!balance.problems.isEmpty)
+  }
+
+  @Test("a line of what was put aside that stands for more than a batch can have is corrupted")
+  func impossibleCount() async throws {
+    let test = try await shipped()
+    let directory = try Directory.open(test.folder.path)
+    var entries = try RefusedRecords.read(of: "test", in: directory).entries
+    let session = try #require(entries.first?.session)
+    for batch in ["a", "b"] {
+      entries.append(
+        RefusedRecords.Entry(
+          time: .now, batch: batch, record: "\(session).*", reason: "no", content: "\(Int.max)"))
+    }
+    try RefusedRecords.replace(with: entries, of: "test", in: directory)
+    #expect(try RefusedRecords.read(of: "test", in: directory).corrupted == 2)
+    #expect(try problems(test).count == 1)
   }
 
   @Test("what was put aside is sent again, and then the balance has it")

@@ -176,7 +176,8 @@ struct OTLPAnswer {
         }
       }
     }
-    answer = LogBatch.Answer(refusedUnnamed: Int(max(0, refused)), reason: message)
+    // No batch has as many. Two of them can be added.
+    answer = LogBatch.Answer(refusedUnnamed: Int(UInt32(clamping: refused)), reason: message)
   }
 
   /// The message of a `google.rpc.Status`, which an error's body is; nil for any other body.

@@ -185,23 +185,17 @@ package final class QueuedSession {
     let begin = first?.next.archive ?? archives.first?.number ?? 1
     let end = last.next.lastArchive
     guard begin <= end else { return first == nil ? nil : 0 }
-    var gone = 0
-    for number in begin...end {
-      guard let archive = archives.first(where: { $0.number == number }), archive.isReadable,
-        let file = try? archive.open()
-      else {
-        if number == last.next.archive { return nil }
-        gone += 1
-        continue
-      }
+    // Not number by number: a cursor that was read may have any.
+    var (count, needsLast) = (0, (begin...end).contains(last.next.archive))
+    for archive in archives where (begin...end).contains(archive.number) && archive.isReadable {
+      guard let file = try? archive.open() else { continue }
       if last.isUndone(in: file) { return nil }
-      if number == last.next.archive,
-        !archive.frames.contains(where: { $0.ordinal >= last.next.frame })
-      {
-        return nil
+      if archive.number == last.next.archive {
+        needsLast = !archive.frames.contains { $0.ordinal >= last.next.frame }
       }
+      count += 1
     }
-    return gone
+    return needsLast ? nil : (begin...end).count - count
   }
 
   /// What the archives say that were read.

@@ -133,9 +133,11 @@ package enum RefusedRecords {
     else { return nil }
     let fields = text.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
     guard fields.count == 5, let time = Int64(fields[0]) else { return nil }
-    return Entry(
+    let entry = Entry(
       time: Timestamp(nanosecondsSince1970: time), batch: fields[1],
       record: fields[2], reason: fields[3], content: fields[4])
+    // Of one batch, and a number that can be added.
+    return (0...Int(UInt32.max)).contains(entry.count) ? entry : nil
   }
 
   /// In one line, without tabs.

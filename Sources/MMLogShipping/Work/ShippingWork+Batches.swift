@@ -163,9 +163,12 @@ extension ShippingWork {
       return
     }
     let id = gap.session.id
-    let known = numbers.filter { deletedNotes[.init(id, UInt32($0))] != nil }
     // That the oldest archives are gone before a consumer begins is how retention is meant.
-    if batch.from == nil, known.isEmpty, session.identity.startTime < state.created { return }
+    if batch.from == nil, notes(of: numbers, in: id).isEmpty,
+      session.identity.startTime < state.created
+    {
+      return
+    }
     if let missed = self.gap(of: numbers, in: id, at: batch.from) { add(missed, to: &batch) }
   }
 
@@ -175,6 +178,13 @@ extension ShippingWork {
     if missed.gap.mayBeSent { batch.maybeSent += missed.rows }
   }
 
+  /// What is noted of archives that are gone. There are fewer notes than there may be numbers.
+  private func notes(
+    of numbers: ClosedRange<Int>, in session: SessionID
+  ) -> [DeletedArchives.Key: DeletedArchives.Note] {
+    deletedNotes.filter { $0.key.session == session && numbers.contains(Int($0.key.number)) }
+  }
+
   /// The gap of archives that are gone, and how many rows that are; nil if all of them had been
   /// acknowledged.
   private func gap(
@@ -182,13 +192,10 @@ extension ShippingWork {
   ) -> (gap: LogBatch.Gap, rows: Int)? {
     var rows = 0
     var (count, levels, times) = (UInt64(0), [Level: UInt64](), ClosedRange<Timestamp>?.none)
-    var isKnown = true
-    for number in numbers {
-      guard let note = deletedNotes[.init(session, UInt32(number))] else {
-        isKnown = false
-        continue
-      }
-      let isBegun = from.map { Int($0.next.archive) == number } ?? false
+    let notes = notes(of: numbers, in: session)
+    let isKnown = notes.count == numbers.count
+    for (key, note) in notes {
+      let isBegun = from?.next.archive == key.number
       let balance = isBegun ? state.balances[session] : nil
       let passed = UInt64(balance?.recordsOfArchive ?? 0)
       rows += max(0, note.rows - (balance?.rowsOfArchive ?? 0))

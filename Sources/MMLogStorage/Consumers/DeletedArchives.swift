@@ -47,8 +47,9 @@ package struct DeletedArchives: Sendable {
     let fields = try directory.fields(of: Self.fileName, atMost: Self.longestFile) ?? [:]
     for (key, value) in fields {
       let parts = key.split(separator: ".")
+      // Behind the greatest number there is none.
       guard parts.count == 2, let session = SessionID(parts[0]), let number = UInt32(parts[1]),
-        let note = Note(value)
+        number < .max, let note = Note(value)
       else { continue }
       notes[Key(session, number)] = note
     }
@@ -118,14 +119,19 @@ extension DeletedArchives.Note {
     return "\(time.nanosecondsSince1970) \(consumers) \(counts) \(rows) \(first) \(last) \(store)"
   }
 
+  /// No archive has more records: numbers that can be added.
+  private static let maximum: UInt64 = 1 << 40
+
   fileprivate init?(_ text: String) {
     let parts = text.split(separator: " ", maxSplits: 6, omittingEmptySubsequences: false)
-    guard parts.count == 7, let time = Int64(parts[0]), let rows = Int(parts[3]), rows >= 0 else {
-      return nil
-    }
+    guard parts.count == 7, let time = Int64(parts[0]), let rows = Int(parts[3]),
+      (0...Int(Self.maximum)).contains(rows)
+    else { return nil }
     consumers = parts[1].split(separator: ",").map(String.init)
     counts = parts[2].split(separator: ",").compactMap { UInt64($0) }
-    guard counts.count == Level.allCases.count + 1 else { return nil }
+    guard counts.count == Level.allCases.count + 1, counts.allSatisfy({ $0 <= Self.maximum }) else {
+      return nil
+    }
     self.time = Timestamp(nanosecondsSince1970: time)
     self.rows = rows
     storeName = FileNames.unescaped(parts[6]) ?? String(parts[6])

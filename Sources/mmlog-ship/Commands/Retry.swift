@@ -41,7 +41,7 @@ extension Command {
         of: route.directory, consumer: route.target.name, filter: route.target.shipping.filter,
         ringDirectory: route.rings)
       for session in balance.sessions {
-        let numbered = session.threads.reduce(0) { $0 + $1.numbered }
+        let numbered = session.threads.reduce(0) { $0 &+ $1.numbered }
         try output.append(
           "\(route.directory) to \(route.target.name), session \(session.id): \(numbered) numbered, "
             + "\(session.archived) archived; \(session.acknowledged) acknowledged, "

@@ -65,9 +65,9 @@ extension Command {
       let state = ConsumerState(text)
     else { return ("what is noted cannot be read; what is there is sent again", false) }
     let balances = state.balances.values
-    let acknowledged = balances.reduce(0) { $0 + $1.acknowledged }
-    let refused = balances.reduce(0) { $0 + $1.refused }
-    let missed = balances.reduce(0) { $0 + $1.missed }
+    let acknowledged = balances.reduce(0) { $0 &+ $1.acknowledged }
+    let refused = balances.reduce(0) { $0 &+ $1.refused }
+    let missed = balances.reduce(0) { $0 &+ $1.missed }
     var line = "\(acknowledged) records sent"
     if refused > 0 { line += ", \(refused) refused" }
     if missed > 0 { line += ", \(missed) deleted before they were sent" }
