@@ -59,6 +59,25 @@ import Testing
     #expect(shipper.statistics.retried == 4 && shipper.statistics.records == 100)
   }
 
+  @Test("a batch that is given up is put aside whole, and stays there if it is given up again")
+  func givenUp() async throws {
+    let test = try ShippedStore()
+    try test.log(1...10)
+    let receiver = Receiver { _, _ in throw DeliveryError.unavailable("gone") }
+    let isPatient: @Sendable (inout Shipper.Configuration) -> Void = {
+      $0.retry = .times(3, first: .milliseconds(1), longest: .milliseconds(1))
+    }
+    let shipper = try await test.ship(to: receiver, isPatient)
+    #expect(receiver.tryCount == 3 && shipper.statistics.refused == 10)
+    let entries = try RefusedRecords.read(of: "test", in: Directory.open(test.folder.path)).entries
+    #expect(entries.map(\.reason) == Array(repeating: "given up after 3 tries: gone", count: 10))
+    let results = try await test.shipper(to: receiver, isPatient).retryRefused()
+    #expect(receiver.tryCount == 6 && results.refused == 10 && results.missing == 0)
+    receiver.change { _, _ in .accepted }
+    #expect(try await test.shipper(to: receiver).retryRefused().acknowledged == 10)
+    #expect(receiver.messages == records(1...10))
+  }
+
   @Test("an error of any kind counts as unavailable")
   func otherError() async throws {
     struct Other: Error {}

@@ -8,8 +8,10 @@ final class Delivery {
   /// What became of a batch.
   enum Outcome {
     case accepted(LogBatch.Answer)
-    /// The receiver does not take it as it is; or it is given up.
+    /// The receiver does not take it as it is.
     case refused(reason: String)
+    /// The retry rule ends the tries, of all that is in it.
+    case givenUp(reason: String)
     /// The shipper is stopped.
     case stopped
   }
@@ -60,7 +62,7 @@ final class Delivery {
         case .tryAgain(let retryAfter):
           let failed = RetryRule.Attempt(count: attempt, retryAfter: retryAfter, error: error)
           guard let delay = configuration.retry.delay(failed) else {
-            return .refused(reason: "given up after \(attempt) tries: \(error.message)")
+            return .givenUp(reason: "given up after \(attempt) tries: \(error.message)")
           }
           guard pause(batch, attempt, error, delay) else { return .stopped }
         case .waitForAction:

@@ -343,16 +343,24 @@ extension ShippingWork {
       control.send(.acknowledged(batch: id, count: batch.count - refused))
     case .refused(let reason):
       guard let (first, second) = halves(of: batch) else {
-        var answer = LogBatch.Answer()
-        answer.refused = (0..<batch.count).map { .init(index: $0, reason: reason) }
-        let refused = try putAside(answer, of: batch, id: id)
-        try settle(batch, session, acknowledged: 0, refused: refused)
-        return true
+        try putAside(batch, session, reason, id: id)
+        break
       }
       guard try deliver(first, of: session) else { return false }
       return try deliver(second, of: session)
+    case .givenUp(let reason): try putAside(batch, session, reason, id: id)
     }
     return true
+  }
+
+  /// Puts all of a batch aside.
+  private func putAside(
+    _ batch: FormedBatch, _ session: QueuedSession?, _ reason: String, id: String
+  ) throws(LogError) {
+    var answer = LogBatch.Answer()
+    answer.refused = (0..<batch.count).map { .init(index: $0, reason: reason) }
+    let refused = try putAside(answer, of: batch, id: id)
+    try settle(batch, session, acknowledged: 0, refused: refused)
   }
 
   /// Moves the cursor behind a batch.

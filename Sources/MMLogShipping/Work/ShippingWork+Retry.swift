@@ -134,6 +134,9 @@ extension ShippingWork {
     case .refused where records.count == 1:
       results.refused += 1
       return Resent()
+    case .givenUp:
+      results.refused += Set(ids).count
+      return Resent()
     case .refused:
       let middle = records.count / 2
       var resent = resend(Array(records[..<middle]), of: batch, &results)
