@@ -233,6 +233,28 @@ import Testing
     #expect(works.messages == records(1...5000) && stuck.messages.isEmpty)
   }
 
+  @Test("a session with much to ship does not keep the others waiting")
+  func turns() async throws {
+    let test = try ShippedStore()
+    let other = try LogStore(directory: test.folder.path, name: "other")
+    let log = other.logger(label: "other")
+    try test.log(1...1000)
+    let receiver = Receiver { _, number in
+      if number == 1 {
+        log.info("another session")
+        try await other.flush(.archive)
+      }
+      // So long that the directory is scanned before each batch.
+      try await Task.sleep(for: .milliseconds(60))
+      return .accepted
+    }
+    try await test.ship(to: receiver) { $0.maximumRecords = 100 }
+    let place = receiver.deliveries.firstIndex { $0.messages == ["another session"] }
+    // The other one's turn is at the second scan, or at the third.
+    #expect(place.map { $0 <= 2 } == true, "\(String(describing: place))")
+    #expect(receiver.messages.filter { $0.hasPrefix("record") } == records(1...1000))
+  }
+
   @Test("what is archived does not wait; while a batch is on its way, the next one gathers")
   func gathering() async throws {
     let test = try ShippedStore()

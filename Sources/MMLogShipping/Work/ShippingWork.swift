@@ -19,8 +19,9 @@ final class ShippingWork: @unchecked Sendable {
   private(set) var queue: ArchiveQueue
   /// Sessions that died: theirs come first.
   private var crashed: Set<SessionID> = []
-  /// When rows of a session were first seen to wait, by the monotonic clock.
-  private var waitingSince: [SessionID: UInt64] = [:]
+  /// Of sessions with rows that wait, by the monotonic clock: since when there always were such
+  /// rows, and when it was the session's turn since then.
+  private var waiting: [SessionID: (since: UInt64, turn: UInt64)] = [:]
   /// The batch that was on its way when the process before this one died, and cannot be made again.
   var doubtful: ConsumerState.Note?
   /// Flushes whose rings have not all answered yet: which rings, and which request of each.
@@ -116,7 +117,7 @@ final class ShippingWork: @unchecked Sendable {
   func close() {
     file = nil
     queue = newQueue(after: LogReader.Cursor())
-    (waitingSince, asked, flushing, unreadable) = ([:], [:], [:], [:])
+    (waiting, asked, flushing, unreadable) = ([:], [:], [:], [:])
   }
 
   // MARK: - One pass
@@ -142,6 +143,7 @@ final class ShippingWork: @unchecked Sendable {
         control.wait(since: seen, atMost: wait)
         break
       }
+      waiting[session.identity.session]?.turn = Clock.monotonic()
       guard try ship(session) else { break }
       if Clock.monotonic() >= nextScan { break }
     }
@@ -250,9 +252,9 @@ final class ShippingWork: @unchecked Sendable {
     }
     for (session, queued) in queue.sessions {
       if queued.unread.rows == 0 {
-        waitingSince[session] = nil
-      } else if waitingSince[session] == nil {
-        waitingSince[session] = now
+        waiting[session] = nil
+      } else if waiting[session] == nil {
+        waiting[session] = (now, now)
       }
     }
     if unread.count > 1 { noteCrashed() }
@@ -282,14 +284,14 @@ final class ShippingWork: @unchecked Sendable {
   }
 
   /// The session whose records are to be shipped next, if one's are due: those that crashed first,
-  /// then the one that has waited longest.
+  /// then the one that has waited longest for its turn.
   private func next() -> QueuedSession? {
     let now = Clock.monotonic()
     return unread.values.filter { isDue($0, now) }.min { first, second in
       let firstCrashed = crashed.contains(first.identity.session)
       if firstCrashed != crashed.contains(second.identity.session) { return firstCrashed }
-      return waitingSince[first.identity.session] ?? 0
-        < waitingSince[second.identity.session] ?? 0
+      return waiting[first.identity.session]?.turn ?? 0
+        < waiting[second.identity.session]?.turn ?? 0
     }
   }
 
@@ -303,7 +305,7 @@ final class ShippingWork: @unchecked Sendable {
     {
       return true
     }
-    return now &- (waitingSince[id] ?? now) >= UInt64(configuration.age.nanoseconds)
+    return now &- (waiting[id]?.since ?? now) >= UInt64(configuration.age.nanoseconds)
   }
 
   private func policyWait() -> Int64? {
