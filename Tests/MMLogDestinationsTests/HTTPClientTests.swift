@@ -71,6 +71,29 @@ import Testing
       error?.kind == (fault == "large" ? .tooLarge : .unreachable), "\(String(describing: error))")
   }
 
+  @Test("for an answer it waits as long as the timeout says; a body that stalls ends before")
+  func stalled() async throws {
+    let server = try TestReceiver([
+      PlannedAnswer(fault: "late"), PlannedAnswer(fault: "late"), PlannedAnswer(fault: "late"),
+      PlannedAnswer(body: Data(repeating: 65, count: 1000), fault: "stalled"),
+    ])
+    let path = try server.file("sent", String(repeating: "0123456789", count: 1000))
+    var settings = HTTPSettings()
+    (settings.timeout, settings.stallTimeout) = (.seconds(3600), .seconds(1))
+    let client = HTTPClient(settings)
+    let bodies: [HTTPRequest.Body] = [
+      .none, .bytes(Array("some bytes".utf8)), .file(path: path, range: 0..<10_000),
+    ]
+    for body in bodies {
+      #expect(try await client.send(HTTPRequest("PUT", server.url, body: body)).status == 200)
+    }
+    let error = await #expect(throws: HTTPFailure.self) {
+      try await client.send(HTTPRequest("GET", server.url))
+    }
+    #expect(error?.kind == .unreachable)
+    #expect(error?.description.contains("has moved") == true)
+  }
+
   @Test("nobody there, a bad URL, and another protocol are errors of their kind")
   func unreachable() async throws {
     let client = HTTPClient(HTTPSettings())
@@ -91,7 +114,7 @@ import Testing
     let url = server.url
     // On a machine with much else to do, this task may not get to run for a minute.
     var settings = HTTPSettings()
-    (settings.timeout, settings.stallTimeout) = (.seconds(3600), .seconds(3600))
+    settings.timeout = .seconds(3600)
     let client = HTTPClient(settings)
     let task = Task { try await client.send(HTTPRequest("GET", url)) }
     while try server.requests.isEmpty { try await Task.sleep(for: .milliseconds(5)) }

@@ -24,7 +24,7 @@ final class CurlHandle {
   func perform(_ job: Job) throws(HTTPFailure) -> HTTPResponse {
     guard let curl else { throw .configuration("libcurl does not start") }
     if job.isCanceled { throw .canceled }
-    let transfer = try Transfer(job, settings.maximumResponse)
+    let transfer = try Transfer(job, settings)
     let request = Request(curl)
     var secrets: [String] = []
     do throws(SettingError) {
@@ -94,8 +94,6 @@ final class CurlHandle {
   private func setLimits(_ request: Request) {
     request.set(CURLOPT_CONNECTTIMEOUT_MS, settings.connectTimeout.milliseconds)
     request.set(CURLOPT_TIMEOUT_MS, settings.timeout.milliseconds)
-    request.set(CURLOPT_LOW_SPEED_LIMIT, 1000)
-    request.set(CURLOPT_LOW_SPEED_TIME, max(1, settings.stallTimeout.milliseconds / 1000))
   }
 
   private func setMethod(_ request: Request, _ message: HTTPRequest) {
@@ -251,8 +249,8 @@ private final class Request {
     set(CURLOPT_SEEKDATA, pointer: transfer)
     _ = mmlog_curl_set_seek(curl) { context, offset, _ in Transfer.at(context).seek(Int(offset)) }
     set(CURLOPT_XFERINFODATA, pointer: transfer)
-    _ = mmlog_curl_set_progress(curl) { context, _, _, _, _ in
-      Transfer.at(context).isCanceled ? 1 : 0
+    _ = mmlog_curl_set_progress(curl) { context, _, received, toSend, sent in
+      Transfer.at(context).mayGoOn(received: received, sent: sent, of: toSend) ? 0 : 1
     }
     set(CURLOPT_NOPROGRESS, 0)
   }
@@ -266,13 +264,17 @@ private final class Transfer {
   var failure: HTTPFailure?
   private let job: Job
   private let maximum: Int
+  private let stallTimeout: Duration
+  /// How many bytes of bodies had moved, and since when there are no more.
+  private var moved = (count: curl_off_t(0), since: Clock.monotonic())
   private let file: File?
   private let range: Range<Int>
   private var position = 0
   private var headerBytes = 0
 
-  init(_ job: Job, _ maximum: Int) throws(HTTPFailure) {
-    (self.job, self.maximum) = (job, maximum)
+  init(_ job: Job, _ settings: HTTPSettings) throws(HTTPFailure) {
+    (self.job, maximum) = (job, settings.maximumResponse)
+    stallTimeout = settings.stallTimeout
     guard case .file(let path, let range) = job.request.body else {
       file = nil
       range = 0..<0
@@ -289,7 +291,18 @@ private final class Transfer {
     Unmanaged<Transfer>.fromOpaque(context.unsafelyUnwrapped).takeUnretainedValue()
   }
 
-  var isCanceled: Bool { job.isCanceled }
+  /// Is asked about once a second.
+  func mayGoOn(received: curl_off_t, sent: curl_off_t, of toSend: curl_off_t) -> Bool {
+    if job.isCanceled { return false }
+    // Before the connection is there, and while the server works on its answer, nothing stalls.
+    let isWaiting = received == 0 && (sent == 0 || sent >= toSend)
+    let (count, now) = (received + sent, Clock.monotonic())
+    if isWaiting || count != moved.count { moved = (count, now) }
+    if .nanoseconds(Int64(clamping: now - moved.since)) < stallTimeout { return true }
+    failure = HTTPFailure(
+      kind: .unreachable, description: "nothing of a body has moved for \(stallTimeout)")
+    return false
+  }
 
   /// Any other number than that of the bytes ends the transfer.
   func receive(_ bytes: UnsafeRawBufferPointer) -> Int {

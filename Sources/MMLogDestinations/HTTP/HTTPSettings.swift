@@ -38,7 +38,8 @@ package struct HTTPSettings: Sendable {
   package var connectTimeout: Duration = .seconds(10)
   /// How long a request may take in all. Default: 60 s.
   package var timeout: Duration = .seconds(60)
-  /// A request that moves fewer than 1,000 bytes a second for so long is broken off. Default: 30 s.
+  /// A request is broken off if nothing of a body that has begun moves for so long. While the
+  /// server works on its answer, ``timeout`` counts alone. Default: 30 s.
   package var stallTimeout: Duration = .seconds(30)
   /// The size of an answer beyond which it is broken off, in bytes. Default: 16 MiB.
   package var maximumResponse = 16 << 20

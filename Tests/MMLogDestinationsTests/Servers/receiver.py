@@ -3,7 +3,8 @@
     receiver.py FOLDER [--unix] [--tls CERTIFICATE KEY CLIENTS]
 
 FOLDER/plan has the answers as lines of JSON: {"status": 200, "headers": {}, "body": "base64", "fault": ""}. The last one is
-repeated. Faults: "close" (before an answer), "half" (of the body), "never", "slow" (byte by byte), "large".
+repeated. Faults: "close" (before an answer), "half" (of the body), "never", "late" (after 3 s), "stalled" (after a half of
+the body), "slow" (byte by byte), "large".
 FOLDER/requests gets a line of JSON for each request. FOLDER/port gets the port when the server is ready.
 """
 
@@ -41,6 +42,8 @@ class Handler(serving.Handler):
             return
         if fault == "never":
             time.sleep(600)
+        if fault == "late":
+            time.sleep(3)
         if fault == "large":
             content = b"x" * (1 << 22)
         self.send_response(answer.get("status", 200))
@@ -50,9 +53,11 @@ class Handler(serving.Handler):
         self.end_headers()
         if self.command == "HEAD":
             return
-        if fault == "half":
+        if fault in ("half", "stalled"):
             self.wfile.write(content[: len(content) // 2])
             self.wfile.flush()
+            if fault == "stalled":
+                time.sleep(600)
             self.close_connection = True
             return
         if fault == "slow":
