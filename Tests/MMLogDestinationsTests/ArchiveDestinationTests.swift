@@ -4,6 +4,7 @@ import MMLogDestinations
 import MMLogReader
 import MMLogShipping
 import MMLogStorage
+import MMLogSystem
 import TestSupport
 import Testing
 
@@ -33,6 +34,29 @@ import Testing
       archive = SealedArchive(info: info, identity: made.batch.session.identity)
       bytes = try Data(contentsOf: URL(filePath: info.path))
     }
+  }
+
+  @Test("what has an archive's name and is another file, or a link to one, is not sent")
+  func swapped() async throws {
+    let sealed = try Sealed()
+    let (server, folder) = (try TestReceiver(), TemporaryDirectory())
+    let path = sealed.archive.info.path
+    let (files, destination) = (FileManager.default, PutDestination(url: server.url))
+    try files.moveItem(atPath: path, toPath: folder("archive"))
+    for code in [LogError.Code.missingArchive, .system, .changedArchive] {
+      if code == .system {
+        try files.createSymbolicLink(atPath: path, withDestinationPath: folder("archive"))
+      } else if code == .changedArchive {
+        try files.removeItem(atPath: path)
+        let bytes = [UInt8](repeating: 0, count: sealed.bytes.count)
+        try Data(bytes).write(to: URL(filePath: path))
+      }
+      let error = await #expect(throws: LogError.self) {
+        try await destination.send(sealed.archive)
+      }
+      #expect(error?.code == code && error?.path == path)
+    }
+    #expect(try server.requests.isEmpty)
   }
 
   @Test(
@@ -186,7 +210,8 @@ import Testing
     let url = try #require(try server.requests.last { $0.method == "PUT" }?.target)
     let base = String(server.bucket.dropLast("/logs".count))
     let other = folder.put("other", "other")
-    _ = try await server.send("PUT", base + url, .file(path: other, range: 0..<5))
+    let file = SentFile(try File.open(other, .read))
+    _ = try await server.send("PUT", base + url, .file(file, range: 0..<5))
     let taken = await #expect(throws: DeliveryError.self) {
       _ = try await destination.send(sealed.archive)
     }

@@ -1,5 +1,6 @@
 import Foundation
 import MMLogDestinations
+import MMLogSystem
 import TestSupport
 import Testing
 
@@ -29,8 +30,13 @@ import Testing
     let path = try server.file("sent", "0123456789")
     let client = HTTPClient(HTTPSettings())
     _ = try await client.send(
-      HTTPRequest("PUT", server.url, body: .file(path: path, range: 2..<7)))
+      HTTPRequest("PUT", server.url, body: .file(SentFile(File.open(path, .read)), range: 2..<7)))
     #expect(try server.requests.map(\.text) == ["23456"])
+    let error = await #expect(throws: HTTPFailure.self) {
+      let file = SentFile(try File.open(path, .read))
+      return try await client.send(HTTPRequest("PUT", server.url, body: .file(file, range: 2..<11)))
+    }
+    #expect(error?.kind == .unreadable && error?.description.contains("byte 11") == true)
   }
 
   @Test("HEAD, GET, DELETE and a POST without a body work")
@@ -82,7 +88,8 @@ import Testing
     (settings.timeout, settings.stallTimeout) = (.seconds(3600), .seconds(1))
     let client = HTTPClient(settings)
     let bodies: [HTTPRequest.Body] = [
-      .none, .bytes(Array("some bytes".utf8)), .file(path: path, range: 0..<10_000),
+      .none, .bytes(Array("some bytes".utf8)),
+      .file(SentFile(try File.open(path, .read)), range: 0..<10_000),
     ]
     for body in bodies {
       #expect(try await client.send(HTTPRequest("PUT", server.url, body: body)).status == 200)

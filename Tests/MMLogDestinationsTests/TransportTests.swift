@@ -4,6 +4,7 @@ import MMLogDestinations
 import MMLogReader
 import MMLogShipping
 import MMLogStorage
+import MMLogSystem
 import TestSupport
 import Testing
 
@@ -180,7 +181,7 @@ import Testing
     let begun = try await HTTPClient(settings).send(
       HTTPRequest(
         "PUT", "\(url)/\(name)", headers: [("Content-Range", range)],
-        body: .file(path: folder("sent/\(name)"), range: 0..<half)))
+        body: .file(SentFile(File.open(folder("sent/\(name)"), .read)), range: 0..<half)))
     #expect(begun.status == 202, "\(begun.text)")
     let info = try #require(try Catalog(of: folder("sent"), store: nil).scan().first)
     let identity = try #require(try ArchiveInfo.identity(ofArchiveAt: info.path))

@@ -1,47 +1,63 @@
 import MMLogFormat
 import MMLogReader
 import MMLogShipping
+import MMLogStorage
 import MMLogSystem
 
 /// What is known of an archive before it is sent: its bytes' checksum, and what its headers say.
-struct ArchiveUpload {
-  let path: String
+///
+/// It is opened once, so that what was checked is what is sent, whatever has its name then.
+struct ArchiveUpload: Sendable {
+  let file: SentFile
   let size: Int
   let checksum: UInt32
 
-  /// Reads the whole archive once.
+  /// Opens an archive, and reads all of it once.
   ///
-  /// - Throws: ``SystemError`` where it cannot be read.
+  /// - Throws: ``LogError`` where it cannot be read, or is not what it was when it was listed.
   init(_ archive: SealedArchive) async throws {
-    path = archive.info.path
+    file = SentFile(try Self.open(archive.info))
     size = archive.info.size
-    checksum = try await Self.checksum(ofFile: path, 0..<size)
+    checksum = try await Self.checksum(of: file, 0..<size)
   }
 
-  /// The CRC32C of a part of a file.
-  ///
-  /// - Throws: ``SystemError`` where it cannot be read.
-  static func checksum(ofFile path: String, _ range: Range<Int>) async throws -> UInt32 {
-    try await onOwnThread("mmlog-checksum") { _ in try readChecksum(ofFile: path, range) }
-  }
-
-  private static func readChecksum(
-    ofFile path: String, _ range: Range<Int>
-  ) throws(SystemError) -> UInt32 {
-    let file = try File.openFollowingLinks(path)
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 16)
-    defer { buffer.deallocate() }
-    var (state, place) = (UInt32.max, range.lowerBound)
-    while place < range.upperBound {
-      let wanted = min(buffer.count, range.upperBound - place)
-      let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted])
-      let count = try file.readFully(into: part, at: place)
-      if count == 0 { break }
-      state = crc32cState(state, UnsafeRawBufferPointer(rebasing: part[..<count]))
-      place += count
+  private static func open(_ info: ArchiveInfo) throws(LogError) -> File {
+    do throws(SystemError) {
+      let file = try File.open(info.path, [.read, .nonBlocking])
+      let status = try file.status()
+      let bytes = try file.bytes(at: 0, count: FileHeaderLayout.size)
+      let header = bytes.withUnsafeBytes { try? ArchiveHeader($0) }
+      if status.isRegularFile, status.size == info.size, header?.identity.session == info.session {
+        return file
+      }
+    } catch  where error.isNotFound {
+      throw LogError.missingArchive(info.path)
+    } catch {
+      throw LogError(error, while: "Reading an archive failed")
     }
-    return ~state
+    throw LogError(
+      .changedArchive, "\(info.path) is not the archive any more that was listed", path: info.path)
   }
+
+  /// The CRC32C of a part of the archive.
+  ///
+  /// - Throws: ``LogError`` where it cannot be read.
+  func checksum(_ range: Range<Int>) async throws -> UInt32 {
+    try await Self.checksum(of: file, range)
+  }
+
+  private static func checksum(of file: SentFile, _ range: Range<Int>) async throws -> UInt32 {
+    do {
+      return try await onOwnThread("mmlog-checksum") { _ in
+        ~(try file.file.checksumState(of: range))
+      }
+    } catch {
+      throw LogError(error, while: "Reading an archive failed", path: file.file.path)
+    }
+  }
+
+  /// A part of the archive as a request's body.
+  func body(_ range: Range<Int>) -> HTTPRequest.Body { .file(file, range: range) }
 
   /// What is known of an archive, as headers, each name with a prefix. Values are ASCII.
   static func metadata(

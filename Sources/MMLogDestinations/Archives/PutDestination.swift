@@ -91,8 +91,7 @@ package final class PutDestination: ArchiveDestination {
     }
     return try await receiver.send(
       HTTPRequest(
-        "PUT", target, headers: headers, body: .file(path: upload.path, range: start..<upload.size))
-    )
+        "PUT", target, headers: headers, body: upload.body(start..<upload.size)))
   }
 
   /// What a server has of a file.

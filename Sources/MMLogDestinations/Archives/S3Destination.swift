@@ -50,7 +50,7 @@ package final class S3Destination: ArchiveDestination {
       : try await request(
         "PUT", url,
         headers: [("If-None-Match", "*"), ("x-amz-checksum-crc32c", upload.checksum.base64)]
-          + metadata, body: .file(path: upload.path, range: 0..<upload.size))
+          + metadata, body: upload.body(0..<upload.size))
     if response.status == 412 { return try await receiptOfExisting(url, upload) }
     try check(response, url)
     return receipt(response, upload)
@@ -79,13 +79,13 @@ package final class S3Destination: ArchiveDestination {
     for (index, start) in stride(from: 0, to: upload.size, by: partSize).enumerated() {
       let range = start..<min(start + partSize, upload.size)
       let number = index + 1
-      let checksum = try await ArchiveUpload.checksum(ofFile: upload.path, range).base64
+      let checksum = try await upload.checksum(range).base64
       let tag: String
       if let part = known[number], part.size == range.count, part.checksum == checksum {
         tag = part.tag
       } else {
         let target = "\(url)?partNumber=\(number)&uploadId=\(id)"
-        tag = try await send(upload.path, range, checksum, target)
+        tag = try await send(upload.body(range), checksum, target)
       }
       list +=
         "<Part><PartNumber>\(number)</PartNumber><ETag>\(tag)</ETag>"
@@ -98,11 +98,10 @@ package final class S3Destination: ArchiveDestination {
   }
 
   private func send(
-    _ path: String, _ range: Range<Int>, _ checksum: String, _ url: String
+    _ part: HTTPRequest.Body, _ checksum: String, _ url: String
   ) async throws -> String {
     let response = try await request(
-      "PUT", url, headers: [("x-amz-checksum-crc32c", checksum)],
-      body: .file(path: path, range: range))
+      "PUT", url, headers: [("x-amz-checksum-crc32c", checksum)], body: part)
     try check(response, url)
     guard let tag = response.header("etag") else {
       throw DeliveryError.unavailable("\(url.withoutQuery) answers to a part without its ETag")

@@ -24,7 +24,7 @@ final class CurlHandle {
   func perform(_ job: Job) throws(HTTPFailure) -> HTTPResponse {
     guard let curl else { throw .configuration("libcurl does not start") }
     if job.isCanceled { throw .canceled }
-    let transfer = try Transfer(job, settings)
+    let transfer = Transfer(job, settings)
     let request = Request(curl)
     var secrets: [String] = []
     do throws(SettingError) {
@@ -267,23 +267,16 @@ private final class Transfer {
   private let stallTimeout: Duration
   /// How many bytes of bodies had moved, and since when there are no more.
   private var moved = (count: curl_off_t(0), since: Clock.monotonic())
-  private let file: File?
+  private let file: SentFile?
   private let range: Range<Int>
   private var position = 0
   private var headerBytes = 0
 
-  init(_ job: Job, _ settings: HTTPSettings) throws(HTTPFailure) {
+  init(_ job: Job, _ settings: HTTPSettings) {
     (self.job, maximum) = (job, settings.maximumResponse)
     stallTimeout = settings.stallTimeout
-    guard case .file(let path, let range) = job.request.body else {
-      file = nil
-      range = 0..<0
-      return
-    }
-    self.range = range
-    do throws(SystemError) { file = try File.openFollowingLinks(path) } catch {
-      throw .configuration("cannot read what is to be sent: \(error)")
-    }
+    (file, range) =
+      if case .file(let file, let range) = job.request.body { (file, range) } else { (nil, 0..<0) }
   }
 
   static func at(_ context: UnsafeMutableRawPointer?) -> Transfer {
@@ -338,15 +331,16 @@ private final class Transfer {
     guard count > 0 else { return 0 }
     let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
     do throws(SystemError) {
-      let read = try file?.readFully(into: part, at: range.lowerBound + position) ?? 0
-      guard read == count else { throw SystemError(call: .read, errno: 0, path: path) }
-      position += read
-      return read
+      let read = try file?.file.readFully(into: part, at: range.lowerBound + position)
+      if read == count {
+        position += count
+        return count
+      }
+      failure = .unreadable("it ends before byte \(range.lowerBound + position + count)")
     } catch {
-      failure = HTTPFailure(
-        kind: .unreachable, description: "cannot read all of what is to be sent: \(error)")
-      return Int(CURL_READFUNC_ABORT)
+      failure = .unreadable("\(error)")
     }
+    return Int(CURL_READFUNC_ABORT)
   }
 
   func seek(_ offset: Int) -> CInt {
@@ -354,15 +348,15 @@ private final class Transfer {
     position = offset
     return CInt(CURL_SEEKFUNC_OK)
   }
-
-  private var path: String {
-    if case .file(let path, _) = job.request.body { path } else { "" }
-  }
 }
 
 extension HTTPFailure {
   fileprivate static var canceled: HTTPFailure {
     HTTPFailure(kind: .canceled, description: "the request was canceled")
+  }
+
+  fileprivate static func unreadable(_ why: String) -> HTTPFailure {
+    HTTPFailure(kind: .unreadable, description: "cannot read all of what is to be sent: \(why)")
   }
 
   fileprivate static func configuration(_ sentence: String) -> HTTPFailure {

@@ -1,3 +1,5 @@
+package import MMLogSystem
+
 /// A request of HTTP.
 package struct HTTPRequest: Sendable {
   /// What is sent with it.
@@ -7,7 +9,7 @@ package struct HTTPRequest: Sendable {
     /// These bytes.
     case bytes([UInt8])
     /// A part of a file, which is read while it is sent.
-    case file(path: String, range: Range<Int>)
+    case file(SentFile, range: Range<Int>)
   }
 
   /// `GET`, `HEAD`, `POST`, `PUT`, `DELETE`.
@@ -26,6 +28,14 @@ package struct HTTPRequest: Sendable {
   ) {
     (self.method, self.url, self.headers, self.body) = (method, url, headers, body)
   }
+}
+
+/// An open file, parts of which are sent.
+package final class SentFile: Sendable {
+  let file: File
+
+  /// Takes a file over.
+  package init(_ file: consuming File) { self.file = file }
 }
 
 /// What a server answered.
@@ -57,6 +67,8 @@ package struct HTTPFailure: Error, Equatable, Sendable, CustomStringConvertible 
     case unreachable
     /// Nothing goes until somebody changes the configuration: a certificate, a file, an address.
     case configuration
+    /// What was to be sent cannot be read.
+    case unreadable
     /// The answer is larger than allowed.
     case tooLarge
     /// The task was canceled.

@@ -18,7 +18,7 @@ final class Receiver: Sendable {
   ///
   /// - Parameter tooLarge: What it means that the answer is larger than allowed. Default: the URL
   ///   is not one that takes logs, and the next answer would be as large.
-  /// - Throws: what kept an answer from coming.
+  /// - Throws: what kept an answer from coming; ``LogError`` where the body cannot be read.
   func send(
     _ request: HTTPRequest,
     tooLarge: (String) -> DeliveryError = DeliveryError.wrongPath
@@ -29,6 +29,7 @@ final class Receiver: Sendable {
       let sentence = "\(request.url.withoutQuery): \(error)"
       switch error.kind {
       case .unreachable: throw DeliveryError.unavailable(sentence)
+      case .unreadable: throw LogError(.system, sentence)
       case .tooLarge: throw tooLarge(sentence)
       case .configuration: throw DeliveryError.blocked(sentence)
       case .canceled: throw CancellationError()

@@ -147,22 +147,6 @@ extension Refusal {
 }
 
 extension File {
-  /// The state of a CRC32C of a part of the file, as far as that is there.
-  borrowing func checksumState(of range: Range<Int>) throws(SystemError) -> UInt32 {
-    let buffer = UnsafeMutableRawBufferPointer.allocate(
-      byteCount: min(range.count, 1 << 18) + 1, alignment: 8)
-    defer { buffer.deallocate() }
-    var (state, offset) = (UInt32.max, range.lowerBound)
-    while offset < range.upperBound {
-      let part = buffer[..<min(buffer.count, range.upperBound - offset)]
-      let count = try readFully(into: UnsafeMutableRawBufferPointer(rebasing: part), at: offset)
-      if count == 0 { break }
-      state = crc32cState(state, UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-      offset += count
-    }
-    return state
-  }
-
   /// How many bytes at the start are the same in both files, of so many.
   borrowing func commonPrefix(
     with other: borrowing File, of size: Int
