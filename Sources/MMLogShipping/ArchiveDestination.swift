@@ -16,9 +16,9 @@ public protocol ArchiveDestination: Sendable {
   /// - Parameter archive: What to send.
   /// - Returns: What to keep with the archive, such as the receiver's version or checksum: one line
   ///   of at most 992 bytes; nil for nothing.
-  /// - Throws: ``DeliveryError``. Any other error counts as
-  ///   ``DeliveryError/unavailable(_:retryAfter:)``. An archive whose content is refused is put
-  ///   aside.
+  /// - Throws: ``DeliveryError``; an archive whose content is refused is put aside. `LogError`
+  ///   where the archive cannot be read: others go before it is tried again. Any other error counts
+  ///   as ``DeliveryError/unavailable(_:retryAfter:)``.
   func send(_ archive: SealedArchive) async throws -> String?
 
   /// Finds out whether the receiver answers. Sends nothing. Default: does nothing.

@@ -19,7 +19,8 @@ public final class ArchiveShipper: Sendable {
     public var lease = Duration.seconds(600)
     /// When to try again what failed. Default: for ever, with growing pauses.
     public var retry = RetryRule.forever()
-    /// How long to wait after ``DeliveryError/blocked(_:)``. Default a minute.
+    /// How long to wait after ``DeliveryError/blocked(_:)``, and until an archive is tried again that
+    /// cannot be read here. Default a minute.
     public var blockedPause = Duration.seconds(60)
     /// How often the directory is scanned for archives that were sealed. Default a second.
     public var scanInterval = Duration.seconds(1)
@@ -39,7 +40,7 @@ public final class ArchiveShipper: Sendable {
     /// ``ArchiveShipper/retryRefused()``, or until its attribute
     /// ``ArchiveShipper/refusedAttribute`` is removed.
     case refused(ArchiveInfo, reason: String)
-    /// The shipper cannot work at the moment; it tries again.
+    /// The shipper cannot work at the moment, or cannot read or mark an archive; it tries again.
     case failed(LogError)
   }
 
@@ -116,7 +117,8 @@ public final class ArchiveShipper: Sendable {
         do throws(SystemError) {
           _ = try MMLogSystem.Thread(name: "mmlog-ship") { [self] in
             do throws(LogError) {
-              answer.resume(returning: .success(try pass()))
+              var failing: [String: Failure] = [:]
+              answer.resume(returning: .success(try pass(&failing)))
             } catch {
               answer.resume(returning: .failure(error))
             }
@@ -151,10 +153,10 @@ public final class ArchiveShipper: Sendable {
   // MARK: - The thread
 
   private func run() {
-    var lastFailure = ""
+    var (lastFailure, failing) = ("", [String: Failure]())
     while !isStopped {
       do throws(LogError) {
-        _ = try pass()
+        _ = try pass(&failing)
         lastFailure = ""
       } catch {
         if error.message != lastFailure { listener.yield(.failed(error)) }
@@ -175,18 +177,39 @@ public final class ArchiveShipper: Sendable {
     }
   }
 
-  /// Ships what is there, one archive after the other.
-  private func pass() throws(LogError) -> Int {
-    var count = 0
-    let (archives, unreadable) = try scan()
+  /// Why an archive could not be shipped that its receiver had no say in, and when it is tried
+  /// again, by the monotonic clock.
+  private struct Failure {
+    let error: LogError
+    let next: UInt64
+  }
+
+  /// Ships what is there, one archive after the other. One that cannot be read or marked keeps no
+  /// other waiting.
+  ///
+  /// - Parameter failing: The archives that could not be shipped before, by name.
+  /// - Throws: The first thing that keeps an archive from being shipped, at the end.
+  private func pass(_ failing: inout [String: Failure]) throws(LogError) -> Int {
+    var (count, failed) = (0, [String: Failure]())
+    var (archives, problem) = try scan()
     for archive in archives where !isStopped {
+      if let known = failing[archive.fileName], Clock.monotonic() < known.next {
+        failed[archive.fileName] = known
+        problem = problem ?? known.error
+        continue
+      }
       do throws(LogError) {
         if try ship(archive) { count += 1 }
       } catch  where error.code == .missingArchive || error.code == .changedArchive {
         // A limit has deleted it, or a store goes on with it.
+      } catch {
+        problem = problem ?? error
+        let next = Clock.monotonic() &+ UInt64(configuration.blockedPause.nanoseconds)
+        failed[archive.fileName] = Failure(error: error, next: next)
       }
     }
-    if let unreadable { throw unreadable }
+    failing = failed
+    if let problem { throw problem }
     return count
   }
 
@@ -248,7 +271,7 @@ public final class ArchiveShipper: Sendable {
     while !isStopped {
       let sealed = SealedArchive(
         info: archive, identity: try identity(of: archive), attempt: attempt)
-      switch send(sealed, renewing: &lease) {
+      switch try send(sealed, renewing: &lease) {
       case nil: return false
       case .success(let receipt):
         let line = receipt.map { ArchiveInfo.State.line($0) }
@@ -313,21 +336,27 @@ public final class ArchiveShipper: Sendable {
   }
 
   /// - Returns: Nil if the lease is another's by now.
+  /// - Throws: Why the destination cannot read the archive.
   private func send(
     _ archive: SealedArchive, renewing lease: inout UploadLease
-  ) -> Result<String?, DeliveryError>? {
-    let promise = Promise<Result<String?, DeliveryError>>()
+  ) throws(LogError) -> Result<String?, DeliveryError>? {
+    let promise = Promise<Result<Result<String?, DeliveryError>, LogError>>()
     let task = Task.detached { [destination] in
       do {
-        promise.fulfill(.success(try await destination.send(archive)))
+        promise.fulfill(.success(.success(try await destination.send(archive))))
+      } catch let error as LogError {
+        promise.fulfill(.failure(error))
       } catch {
-        promise.fulfill(.failure(DeliveryError(error)))
+        promise.fulfill(.success(.failure(DeliveryError(error))))
       }
     }
     let interval = UInt64((configuration.lease / 3).nanoseconds)
     var (renewal, isLost) = (Clock.monotonic() + interval, false)
     while true {
-      if let result = promise.wait(atMost: 50_000_000) { return isLost ? nil : result }
+      if let result = promise.wait(atMost: 50_000_000) {
+        let answer = try result.get()
+        return isLost ? nil : answer
+      }
       if isStopped { task.cancel() }
       if !isLost, Clock.monotonic() >= renewal {
         renewal += interval

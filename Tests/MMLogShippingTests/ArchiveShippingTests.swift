@@ -101,6 +101,37 @@ import Testing
     #expect(try await shipper.shipAll() == 1)
   }
 
+  @Test("an archive that cannot be read keeps no other waiting, and is reported once")
+  func failing() async throws {
+    let test = try await logged(3)
+    let isReadable = LockedValue(false)
+    let shelf = Shelf { archive, _ in
+      if archive.info.number == 1, !isReadable.withLock(\.self) {
+        throw LogError(.system, "the disk fails")
+      }
+    }
+    let shelved = { shelf.names.withLock { $0.count } }
+    let shipper = try ArchiveShipper(of: test.folder.path, to: shelf, configuration: quick)
+    let error = await #expect(throws: LogError.self) { try await shipper.shipAll() }
+    #expect(error?.message == "the disk fails" && shelved() == 2)
+    test.log.info("another")
+    _ = try await test.store.rotate()
+    let events = shipper.events
+    try shipper.start()
+    try await wait { shelved() == 3 }
+    let tries = shelf.tries.withLock { $0 }
+    try await wait { shelf.tries.withLock { $0 } >= tries + 5 }
+    isReadable.withLock { $0 = true }
+    try await wait { shelved() == 4 }
+    await shipper.stop()
+    var failures = 0
+    for await event in events {
+      if case .failed = event { failures += 1 }
+      if case .shipped(let archive, _) = event, archive.number == 1 { break }
+    }
+    #expect(failures == 1)
+  }
+
   @Test("archives are shipped as they are sealed")
   func continuously() async throws {
     let test = try await logged(1)

@@ -117,7 +117,7 @@ final class ShippingWork: @unchecked Sendable {
   func close() {
     file = nil
     queue = newQueue(after: LogReader.Cursor())
-    (waiting, asked, flushing, unreadable) = ([:], [:], [:], [:])
+    (waiting, asked, flushing) = ([:], [:], [:])
   }
 
   // MARK: - One pass
