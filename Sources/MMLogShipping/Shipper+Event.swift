@@ -27,8 +27,8 @@ extension Shipper {
     case changedBatch(String)
     /// Dead processes' rings were recovered.
     case recovered(sessions: [SessionID])
-    /// The shipper cannot work at the moment, or cannot read an archive; it tries again. Once for
-    /// each reason.
+    /// The shipper cannot work at the moment, or cannot read an archive, or recover a ring; it tries
+    /// again. Once for each reason.
     case failed(error: LogError)
     /// Another shipper of the same name is at work: this one waits until it ends.
     case waitingForAnother

@@ -45,7 +45,7 @@ extension Command {
       (
         .corruptionOrLoss,
         "Something was not sent: refused by a destination, deleted or corrupted before, in a file "
-          + "that cannot be read, or a signal came before the end of --once and the like; or another "
+          + "that cannot be read or recovered, or a signal came before the end of --once and the like; or another "
           + "error."
       ),
       (.usage, "The command line or the configuration file is wrong."),

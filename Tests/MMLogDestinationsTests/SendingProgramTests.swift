@@ -62,6 +62,23 @@ import Testing
     #expect(result.status == .exited(1) && result.complaints.contains(path))
   }
 
+  @Test("a ring that cannot be recovered is said, and all was not sent")
+  func unrecoverableRing() throws {
+    let left = TemporaryDirectory()
+    let store = try LogStore(directory: folder("logs"), name: "third")
+    store.logger(label: "orders").info("in the ring")
+    // What a process leaves that is killed now; and its version was a newer one.
+    try Folder.copy(folder("logs"), to: left.path) { !$0.hasPrefix(".") }
+    try store.close()
+    let ring = left(try #require(try left.names(ending: ".ring").first))
+    let file = try FileHandle(forUpdating: URL(filePath: ring))
+    try file.seek(toOffset: 8)
+    try file.write(contentsOf: [9])
+    let result = try send("--orphans", "--to", server.url, left.path)
+    #expect(result.status == .exited(1) && result.complaints.contains(ring))
+    #expect(try server.requests.count == 2)
+  }
+
   @Test("two destinations of one name are refused, for they would share a cursor")
   func sameName() throws {
     let result = try send(

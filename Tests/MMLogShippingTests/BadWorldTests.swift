@@ -301,6 +301,30 @@ import Testing
     #expect(try Reconciliation(of: left.path, consumer: "test").problems == [])
   }
 
+  @Test("a ring that cannot be recovered is reported once, and what is archived is shipped")
+  func unrecoverable() async throws {
+    let test = try ShippedStore()
+    try test.log(1...10)
+    let left = TemporaryDirectory()
+    try Folder.copy(test.folder.path, to: left.path) { !$0.hasPrefix(".") }
+    let ring = left(try #require(try left.names(ending: ".ring").first))
+    // As of a newer version.
+    let file = try FileHandle(forUpdating: URL(filePath: ring))
+    try file.seek(toOffset: UInt64(FileHeaderLayout.version))
+    try file.write(contentsOf: [9])
+    let receiver = Receiver()
+    let shipper = try Shipper(of: left.path, as: "test", to: receiver, configuration: .quick())
+    let events = shipper.events
+    for _ in 1...2 { #expect(try await shipper.shipAll()) }
+    #expect(receiver.messages == records(1...10))
+    var failures: [LogError] = []
+    for await event in events {
+      if case .failed(let error) = event { failures.append(error) }
+      if case .acknowledged = event { break }
+    }
+    #expect(failures.map(\.code) == [.newerFormat] && failures.first?.path == ring)
+  }
+
   @Test(
     "after an upgrade, what was on its way goes again under its id, also where less of it is sent")
   func upgrade() async throws {

@@ -31,6 +31,8 @@ final class ShippingWork: @unchecked Sendable {
   private var lastFailure: String?
   /// Why files could not be read at the last scan, by name: each is reported once.
   private var unreadable: [String: String] = [:]
+  /// Why rings could not be recovered when that was tried last: each is reported once.
+  private var unrecovered: Set<String> = []
   private var isWaitingForAnother = false
   private var nextFullScan: UInt64 = 0
   private var nextRecovery: UInt64 = 0
@@ -325,11 +327,19 @@ final class ShippingWork: @unchecked Sendable {
     guard let names = try? Directory.open(rings).names(),
       names.contains(where: { FileNames.Ring(fileName: $0) != nil })
     else { return }
-    let recovered = try? LogRecovery.recover(rings, archiveDirectory: path) { error in
-      control.statistics.withLock { $0.lastError = error.message }
+    var (sessions, problems) = ([SessionID](), [LogError]())
+    do throws(LogError) {
+      sessions = try LogRecovery.recover(rings, archiveDirectory: path) { problems.append($0) }
+        .map(\.identity.session)
+    } catch {
+      problems.append(error)
     }
-    guard let recovered, !recovered.isEmpty else { return }
-    let sessions = recovered.map(\.identity.session)
+    for error in problems where !unrecovered.contains(error.message) {
+      control.statistics.withLock { $0.lastError = error.message }
+      control.send(.failed(error: error))
+    }
+    unrecovered = Set(problems.map(\.message))
+    if sessions.isEmpty { return }
     crashed.formUnion(sessions)
     control.send(.recovered(sessions: sessions))
   }

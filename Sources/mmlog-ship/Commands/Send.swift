@@ -55,10 +55,12 @@ private struct Send {
     if arguments.isSet(.check) { return try check() }
     // Before the first thread.
     Signals.block()
-    if arguments.isSet(.orphans) { recover() }
+    let areRecovered = arguments.isSet(.orphans) ? recover() : true
     let routes = try routes.map { try AnyRoute($0) }
     let isBounded = arguments.isSet(.once) || arguments.isSet(.orphans) || isSelection
-    return isBounded ? try sendOnce(routes) : try serve(routes)
+    guard isBounded else { return try serve(routes) }
+    let status = try sendOnce(routes)
+    return areRecovered ? status : .corruptionOrLoss
   }
 
   private var isSelection: Bool { Self.isSelection(arguments) }
@@ -119,17 +121,24 @@ private struct Send {
     return String(hash, radix: 16)
   }
 
-  private func recover() {
+  /// Recovers the rings of dead processes.
+  ///
+  /// - Returns: Whether all of them are.
+  private func recover() -> Bool {
+    var isWhole = true
+    let complain = { (error: LogError) in
+      isWhole = false
+      Command.complain("\(error)")
+    }
     for directory in Set(routes.map(\.directory)) {
       let rings = routes.first { $0.directory == directory }?.rings ?? directory
       do throws(LogError) {
-        _ = try LogRecovery.recover(rings, archiveDirectory: directory) {
-          Command.complain("\($0)")
-        }
+        _ = try LogRecovery.recover(rings, archiveDirectory: directory, problem: complain)
       } catch {
-        Command.complain("\(error)")
+        complain(error)
       }
     }
+    return isWhole
   }
 
   // MARK: - Once
