@@ -19,9 +19,10 @@ struct GapRecord {
 
   /// All gaps of a batch.
   static func all(of batch: LogBatch) -> [GapRecord] {
-    batch.gaps.enumerated().map { index, gap in
+    let next = batch.records.first?.first?.time
+    return batch.gaps.enumerated().map { index, gap in
       GapRecord(
-        time: gap.times?.upperBound ?? batch.session.identity.startTime,
+        time: gap.times?.upperBound ?? next ?? batch.session.identity.startTime,
         text: "records are missing: \(gap.description)", id: "\(batch.id).gap.\(index)",
         count: gap.count, archives: gap.archives,
         levels: gap.levels.sorted { $0.key < $1.key }.map { ("\($0.key)", $0.value) },

@@ -15,7 +15,8 @@ extension Shipper {
     case blocked(error: DeliveryError)
     /// The receiver takes batches again.
     case resumed
-    /// Records were refused and put aside.
+    /// Records were refused and put aside. None: a gap was refused, and ``gap(_:)`` is all that says
+    /// of it.
     case refused(batch: String, count: Int, reason: String)
     /// The receiver has said something of a batch that cannot be true, such as that it has refused
     /// more records than there were.

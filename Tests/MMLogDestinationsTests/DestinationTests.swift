@@ -11,6 +11,7 @@ import Testing
     let body: String
     let log_record_uid: String
     let severity_text: String
+    let time_unix_nano: Int64
   }
 
   private func lines(_ data: Data) throws -> [Line] {
@@ -30,6 +31,16 @@ import Testing
     let received = try lines(request.body)
     #expect(received.map(\.log_record_uid) == made.ids)
     #expect(received.map(\.body) == (0..<100).map { "line \($0)" })
+  }
+
+  @Test("a gap of which nobody knows the time has that of the record behind it")
+  func gapTime() async throws {
+    let made = try TestBatch(gaps: [TestBatch.gap])
+    let server = try TestReceiver()
+    _ = try await LinesDestination(url: server.url).send(made.batch)
+    let request = try #require(try server.requests.first)
+    let times = try lines(request.body).map(\.time_unix_nano)
+    #expect(times == Array(repeating: made.records[0].time.nanosecondsSince1970, count: 2))
   }
 
   @Test("an answer that is too large waits for somebody, or for a smaller batch if that helps")

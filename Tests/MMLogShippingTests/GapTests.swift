@@ -487,6 +487,34 @@ import Testing
     #expect(try Reconciliation(of: test.folder.path, consumer: "test").problems == [])
   }
 
+  @Test("a gap that the receiver refuses is reported, and has a time that receivers take")
+  func refusedGap() async throws {
+    let test = try ShippedStore()
+    let (start, times) = (Timestamp.now, LockedValue<[Timestamp]>([]))
+    let receiver = Receiver { delivery, _ in
+      if delivery.gaps.isEmpty { return .accepted }
+      times.withLock { $0.append(delivery.began) }
+      throw DeliveryError.refused("no gaps")
+    }
+    try test.log(1...10)
+    try await test.ship(to: receiver)
+    try test.log(11...20)
+    try await test.store.close()
+    for name in try test.folder.names(ending: ".mmlog") {
+      try FileManager.default.removeItem(atPath: test.folder(name))
+    }
+    let shipper = try test.shipper(to: receiver)
+    let events = shipper.events
+    #expect(try await shipper.shipAll())
+    #expect(receiver.messages == records(1...10))
+    #expect(times.withLock { $0.count == 1 && $0[0] >= start })
+    for await event in events {
+      guard case .refused(_, let count, let reason) = event else { continue }
+      #expect(count == 0 && reason == "no gaps")
+      break
+    }
+  }
+
   @Test("retention spares so much that is not shipped, and no more")
   func spared() async throws {
     let test = try ShippedStore { $0.retention = .unlimited }

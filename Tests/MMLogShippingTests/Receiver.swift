@@ -11,6 +11,7 @@ final class Receiver: LogDestination {
   struct Delivery: Sendable {
     var id: String
     var session: SessionID
+    var began: Timestamp
     var messages: [String]
     var ids: [String]
     var fields: [[String: LogReader.Value]]
@@ -43,8 +44,9 @@ final class Receiver: LogDestination {
       return $0
     }
     var delivery = Delivery(
-      id: batch.id, session: batch.session.id, messages: [], ids: [], fields: [], gaps: batch.gaps,
-      attempt: batch.attempt, mayBeRepeat: batch.mayBeRepeat)
+      id: batch.id, session: batch.session.id, began: batch.session.identity.startTime,
+      messages: [], ids: [], fields: [], gaps: batch.gaps, attempt: batch.attempt,
+      mayBeRepeat: batch.mayBeRepeat)
     batch.forEach { record in
       delivery.messages.append(record.message)
       delivery.ids.append("\(record.id.map { "\($0)" } ?? "-")")

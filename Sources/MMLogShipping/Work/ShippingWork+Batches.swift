@@ -301,7 +301,8 @@ extension ShippingWork {
     if queue.mayHaveRing(session) || queue.error(of: session) != nil { return }
     let to = FormedBatch.Progress(next: .init(archive: gone.upperBound &+ 1), isEnded: true)
     let note = deletedNotes[.init(session, gone.upperBound)]
-    let identity = queued?.identity ?? SessionIdentity(unknown: session, note)
+    let identity =
+      queued?.identity ?? SessionIdentity(unknown: session, note, since: state.created)
     var batch = FormedBatch(session: LogReader.Session(identity), from: from, to: to)
     batch.mayBeRepeat = isRepeat
     let first = from.map { max($0.next.archive, queued?.firstMissing ?? 0) } ?? gone.lowerBound
@@ -359,6 +360,8 @@ extension ShippingWork {
   ) throws(LogError) {
     var answer = LogBatch.Answer()
     answer.refused = (0..<batch.count).map { .init(index: $0, reason: reason) }
+    // Of a gap alone there is nothing to put aside.
+    if batch.count == 0 { control.send(.refused(batch: id, count: 0, reason: reason)) }
     let refused = try putAside(answer, of: batch, id: id)
     try settle(batch, session, acknowledged: 0, refused: refused)
   }
@@ -471,10 +474,15 @@ extension ShippingWork {
 
 extension SessionIdentity {
   /// Of a session of which no file is left.
-  fileprivate init(unknown session: SessionID, _ note: DeletedArchives.Note?) {
+  ///
+  /// - Parameter time: When it was there at the latest, if nothing says when it began: receivers
+  ///   refuse what is of 1970.
+  fileprivate init(
+    unknown session: SessionID, _ note: DeletedArchives.Note?, since time: Timestamp
+  ) {
     self.init(
       session: session, bootID: [UInt8](repeating: 0, count: 16), processID: 0,
-      startTime: note?.times?.lowerBound ?? .zero, processName: "", hostName: "", timeZone: "",
-      storeName: note?.storeName ?? "")
+      startTime: note?.times?.lowerBound ?? note?.time ?? time, processName: "", hostName: "",
+      timeZone: "", storeName: note?.storeName ?? "")
   }
 }

@@ -168,6 +168,7 @@ extension Shipper.Event {
       return "\(error); tried \(attempt) times, the next time in \(delay.components.seconds) s"
     case .blocked(let error): return "\(error); nothing is sent until that is changed"
     case .resumed: return "the destination takes records again"
+    case .refused(_, 0, let reason): return "that records are gone was refused: \(reason)"
     case .refused(_, let count, let reason):
       return "\(count) records were refused and put aside; 'mmlog-ship retry' sends them again: "
         + reason
