@@ -85,7 +85,8 @@ final class KafkaProducer: @unchecked Sendable {
     while deliveries.contains(where: { $0.result == nil }) {
       if isCanceled() { throw CancellationError() }
       _ = rd_kafka_flush(handle, 100)
-      try throwFatalError()
+      // What is delivered stays so, whatever a broker says behind it.
+      if deliveries.contains(where: { $0.result == nil }) { try throwFatalError() }
     }
     return try results(deliveries)
   }
