@@ -37,7 +37,7 @@ final class Sending {
 
   /// Sends the beginning of an archive, and is gone.
   func sendBeginning(
-    of bytes: [UInt8], count: Int, as name: String, client: String = "anyone"
+    of bytes: [UInt8], count: Int, as name: String, client: String = "anyone", piece: Int = 1000
   ) throws {
     let request = try ReceiverRequest(method: "PUT", path: "/archives/\(name)") {
       $0 == "content-length" ? "\(bytes.count)" : nil
@@ -45,7 +45,7 @@ final class Sending {
     guard case .upload(let upload) = try archives.begin(request, of: name, client: client) else {
       throw Failure("\(name) is there already")
     }
-    Self.append(bytes[..<count], 1000, to: upload)
+    Self.append(bytes[..<count], piece, to: upload)
     upload.suspend()
   }
 

@@ -36,6 +36,23 @@ import Testing
     #expect(status.permissions & 0o027 == 0)
   }
 
+  #if DEBUG
+    @Test("of a frame that comes in many pieces, the header is read once")
+    func pieces() throws {
+      let sending = try Sending()
+      let path = sending.folder("received")
+      // It counts, and never comes.
+      ForcedFault.force(.pread, errno: EIO, onCall: .max, under: path)
+      defer { ForcedFault.clear(under: path) }
+      try sending.sendBeginning(of: archive, count: archive.count - 1, as: name, piece: 1)
+      let count = ForcedFault.passed(.pread, under: path)
+      let files = try ArchiveFile.all(in: File.open(sending.folder.put("archive", archive), .read))
+      // Twice for each byte of a header, and none for those of a payload.
+      let most = files.flatMap(\.frames).reduce(1000) { $0 + 2 * $1.header.headerSize + 20 }
+      #expect((1...most).contains(count), "\(archive.count) bytes")
+    }
+  #endif
+
   @Test("the same archive again changes nothing")
   func again() throws {
     let sending = try Sending()

@@ -14,11 +14,22 @@ struct ArchiveWalk {
   private(set) var offset = 0
   /// The archive that the next part has to be of; nil: a file header has to come.
   private var archive: ArchiveID?
+  /// The frame at ``offset``, once its header was checked: a header can have 40 MiB, and is not to be
+  /// read again with each piece of the payload that comes.
+  private var frame: Frame?
   /// All archives in the file.
   private var archives: Set<ArchiveID> = []
   /// How large all headers are together, in bytes.
   private var headerSize = 0
   private let path: String
+
+  /// What has to be known of a frame until all of it is there.
+  private struct Frame {
+    let size: Int
+    let payload: Range<Int>
+    let checksum: UInt32
+    let ordinal: UInt64
+  }
 
   /// - Parameter path: What corruption is said to be in.
   init(_ path: String) { self.path = path }
@@ -26,6 +37,9 @@ struct ArchiveWalk {
   /// So many bytes of headers, and the memory that they take, are room for as many frames as an
   /// index can name.
   private static let largestHeaders = 64 << 20
+  /// Larger headers are read one at a time, whoever sends them: so memory is bounded.
+  private static let usualHeader = 1 << 20
+  private static let largeHeaders = ForkSafeMutex()
 
   /// Goes on as far as whole parts are there.
   ///
@@ -50,9 +64,10 @@ struct ArchiveWalk {
   /// - Returns: False if the next one is not whole yet.
   private mutating func step(_ file: borrowing File, _ size: Int) throws -> Bool {
     guard let archive else { return try takeFileHeader(file, size) }
+    if let frame { return try take(frame, file, size) }
     guard let marker = try bytes(file, wordSize, size) else { return false }
     let isFrame = marker.withUnsafeBytes { $0.load(0, as: UInt64.self) } == FrameLayout.markerValue
-    return isFrame ? try takeFrame(file, size, archive) : try takeTrailer(file, size, archive)
+    return isFrame ? try takeFrameHeader(file, size, archive) : try takeTrailer(file, size, archive)
   }
 
   private mutating func takeFileHeader(_ file: borrowing File, _ size: Int) throws -> Bool {
@@ -75,28 +90,39 @@ struct ArchiveWalk {
     return true
   }
 
-  private mutating func takeFrame(
+  private mutating func takeFrameHeader(
     _ file: borrowing File, _ size: Int, _ archive: ArchiveID
   ) throws -> Bool {
     guard let fixed = try bytes(file, FrameLayout.size, size) else { return false }
     guard let headerSize = fixed.withUnsafeBytes({ FrameHeader.size($0) }) else {
       throw wrong(fixed.count, "a frame's header has a wrong size")
     }
-    guard let whole = try bytes(file, headerSize, size) else { return false }
+    guard headerSize <= size - offset else { return false }
+    try count(headerSize)
+    if headerSize > Self.usualHeader { Self.largeHeaders.lock() }
+    defer { if headerSize > Self.usualHeader { Self.largeHeaders.unlock() } }
+    let whole = try file.bytes(at: offset, count: headerSize)
     guard let header = whole.withUnsafeBytes({ FrameHeader($0) }) else {
       throw wrong(headerSize, "a frame's header has a wrong checksum")
     }
     guard header.archive == archive else {
       throw wrong(header.frameSize, "a frame of another archive: \(header.archive)")
     }
-    guard header.frameSize <= size - offset else { return false }
     let place = offset + headerSize
-    let state = try file.checksumState(of: place..<place + header.payloadSize)
-    guard ~state == header.payloadChecksum else {
-      throw wrong(header.frameSize, "frame \(header.ordinal): the payload has a wrong checksum")
+    frame = Frame(
+      size: header.frameSize, payload: place..<place + header.payloadSize,
+      checksum: header.payloadChecksum, ordinal: header.ordinal)
+    return true
+  }
+
+  private mutating func take(
+    _ frame: Frame, _ file: borrowing File, _ size: Int
+  ) throws -> Bool {
+    guard frame.size <= size - offset else { return false }
+    guard ~(try file.checksumState(of: frame.payload)) == frame.checksum else {
+      throw wrong(frame.size, "frame \(frame.ordinal): the payload has a wrong checksum")
     }
-    try count(headerSize)
-    offset += header.frameSize
+    (self.frame, offset) = (nil, offset + frame.size)
     return true
   }
 
