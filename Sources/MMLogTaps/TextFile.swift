@@ -126,7 +126,11 @@ public struct TextFile: LogTap.Output {
     defer { try? open.file.unlock() }
     guard let status = try? File.status(ofPath: path), status.inode == open.inode else { return }
     do throws(SystemError) {
-      try open.directory.rename(name, to: rotatedName(.now))
+      // Behind the newest one that is there, for the clock may have been set back: the first name is
+      // the oldest file's.
+      let newest = try stamps(in: open.directory).max()
+      let stamp = max(Self.stamp(.now), newest.map(Self.next) ?? "")
+      try open.directory.rename(name, to: rotatedName(stamp))
     } catch {
       return try noteUnrotated(error)
     }
@@ -163,21 +167,41 @@ public struct TextFile: LogTap.Output {
     return (name[..<dot], name[dot...])
   }
 
-  private func rotatedName(_ time: Timestamp) -> String {
-    // As ISO 8601 has it without separators: names sort by time.
-    let stamp = UTCTime(time).description.filter { $0 != "-" && $0 != ":" }
+  /// As ISO 8601 has it without separators: names sort by time.
+  private static func stamp(_ time: Timestamp) -> String {
+    UTCTime(time).description.filter { $0 != "-" && $0 != ":" }
+  }
+
+  /// A stamp that sorts behind another one, if no time at the end of a minute.
+  private static func next(_ stamp: String) -> String {
+    var digits = Array(stamp.utf8)
+    for index in digits.indices.reversed() where (48...57).contains(digits[index]) {
+      digits[index] = digits[index] == 57 ? 48 : digits[index] + 1
+      if digits[index] != 48 { break }
+    }
+    return String(decoding: digits, as: UTF8.self)
+  }
+
+  private func rotatedName(_ stamp: String) -> String {
     let (base, suffix) = nameParts
     return "\(base)-\(stamp)\(suffix)"
   }
 
+  /// When files that are there were rotated.
+  private func stamps(in directory: borrowing Directory) throws(SystemError) -> [String] {
+    let (base, suffix) = nameParts
+    return try directory.names().compactMap { other in
+      guard other.hasPrefix("\(base)-"), other.hasSuffix(suffix) else { return nil }
+      let stamp = other.dropFirst(base.count + 1).dropLast(suffix.count)
+      return Self.isStamp(stamp) ? String(stamp) : nil
+    }
+  }
+
   private func removeOldest() throws {
     guard let open else { return }
-    let (base, suffix) = nameParts
-    let rotated = try open.directory.names().filter { other in
-      guard other.hasPrefix("\(base)-"), other.hasSuffix(suffix) else { return false }
-      return Self.isStamp(other.dropFirst(base.count + 1).dropLast(suffix.count))
+    for stamp in try stamps(in: open.directory).sorted().dropLast(count - 1) {
+      try open.directory.remove(rotatedName(stamp))
     }
-    for name in rotated.sorted().dropLast(count - 1) { try open.directory.remove(name) }
   }
 
   /// Whether a text is a time as names have it: `20261125T004500.123456789Z`.

@@ -46,6 +46,19 @@ struct TextFileTests {
     #expect(try folder.bytes("log-notes.txt") == Array("mine\n".utf8))
   }
 
+  @Test("a file that is rotated after the clock was set back is the newest, and the oldest goes")
+  func clockSetBack() throws {
+    let folder = TemporaryDirectory()
+    let future = ["29991231T235958.000000000Z", "29991231T235959.999999999Z"]
+    for stamp in future { folder.put("log-\(stamp).txt", "from the future") }
+    var file = TextFile(folder("log.txt"), rotation: .init(size: 1, age: nil), count: 3)
+    for count in 1...3 as ClosedRange<UInt64> { try file.write(missing: count) }
+    let names = try files(folder, "log")
+    #expect(names.count == 3 && names.last == "log.txt")
+    let texts = names.map { Folder.text(folder($0)) }
+    #expect(zip(texts, 1...3).allSatisfy { $0.contains("\($1) ") }, "\(names) \(texts)")
+  }
+
   @Test("what others append to the file counts to its size")
   func sharedSize() throws {
     let folder = TemporaryDirectory()
