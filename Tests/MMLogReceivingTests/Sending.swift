@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// A directory that archives are received into, and a client that sends them.
-final class Sending {
+final class Sending: Sendable {
   let folder = TemporaryDirectory()
   let archives: ReceivedArchives
 

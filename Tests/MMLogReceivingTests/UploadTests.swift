@@ -37,6 +37,23 @@ import Testing
   }
 
   #if DEBUG
+    @Test("while what is stored is counted, which may take long, nobody else waits")
+    func counting() throws {
+      let sending = try Sending { $0.total = 1 << 30 }
+      let (gate, folder) = (ForkSafeMutex(), sending.folder("received/orders"))
+      try Directory.create(folder)
+      gate.lock()
+      ForcedFault.block(.openat, on: gate, under: folder)
+      let archive = archive
+      let thread = try Thread(name: "sender") { _ = try? sending.send(archive[...], as: "one") }
+      while !ForcedFault.struckPaths.contains(where: { $0.hasPrefix(folder) }) { sched_yield() }
+      try sending.archives.removeExpired()
+      ForcedFault.clear(under: folder)
+      gate.unlock()
+      thread.join()
+      #expect(sending.files == ["orders/tokyo/\(name)"])
+    }
+
     @Test("of a frame that comes in many pieces, the header is read once")
     func pieces() throws {
       let sending = try Sending()

@@ -15,6 +15,8 @@ package final class ReceivedArchives: @unchecked Sendable {
   /// Held while an upload is checked and gets its name: one at a time, so that memory is bounded.
   let checking = ForkSafeMutex()
   private let usageLock = ForkSafeMutex()
+  /// Held while what is stored is counted, which may take long: the usage is not locked then.
+  private let counting = ForkSafeMutex()
   private var currentUsage = Usage()
 
   /// The name of ``uploads``.
@@ -219,6 +221,7 @@ package final class ReceivedArchives: @unchecked Sendable {
   /// - Parameter size: How large it will be at least.
   func claim(_ size: Int, for upload: String, of client: String) throws(Refusal) {
     do {
+      try countStored(for: size, upload, client)
       try withUsage { usage in try claim(size, upload, client, &usage) }
     } catch {
       throw error as? Refusal ?? Refusal(.internalServerError, "\(error)")
@@ -228,11 +231,7 @@ package final class ReceivedArchives: @unchecked Sendable {
   private func claim(
     _ size: Int, _ upload: String, _ client: String, _ usage: inout Usage
   ) throws {
-    if limits.client != nil || limits.total != nil {
-      let isOver = { (usage: Usage) in self.limit(size, upload, client, usage) != nil }
-      if usage.isUnknown || usage.isOld && isOver(usage) { usage.set(try scan()) }
-      if let refusal = limit(size, upload, client, usage) { throw refusal }
-    }
+    if let refusal = limit(size, upload, client, usage) { throw refusal }
     let space = try root.freeSpace()
     let keep = limits.freeSpace.bytes(ofTotal: space.total)
     let written = usage.unfinished[upload]?.written ?? 0
@@ -242,6 +241,23 @@ package final class ReceivedArchives: @unchecked Sendable {
         "The receiver's disk has no room for the archive. Send it again later.", retryAfter: 60)
     }
     usage.unfinished[upload]?.claimed = size
+  }
+
+  /// Counts what is stored, if that is not known, or if so much more seems to exceed a limit.
+  private func countStored(for size: Int, _ upload: String, _ client: String) throws {
+    if limits.client == nil, limits.total == nil { return }
+    let isNeeded = {
+      self.withUsage { usage in
+        usage.isUnknown || usage.isOld && self.limit(size, upload, client, usage) != nil
+      }
+    }
+    if !isNeeded() { return }
+    try counting.withLock {
+      if !isNeeded() { return }
+      withUsage { $0.beginScan() }
+      let found = try scan()
+      withUsage { $0.set(found) }
+    }
   }
 
   /// The limit that so much more would exceed.

@@ -21,13 +21,19 @@ struct Usage {
   /// What is stored, by client, as of the last scan and what came since.
   private(set) var stored: [String: Int] = [:]
   private var scanned: UInt64?
+  /// What came since the last scan began, by client.
+  private var added: [String: Int] = [:]
 
   /// How long what a scan has found counts, in nanoseconds: somebody may have deleted archives.
   private static let scanInterval: UInt64 = 10_000_000_000
 
-  /// Takes in what a scan has found.
+  /// Notes that a scan begins.
+  mutating func beginScan() { added = [:] }
+
+  /// Takes in what a scan has found. What came meanwhile may count twice, until the next one: too
+  /// much is refused rather than too little.
   mutating func set(_ stored: [String: Int]) {
-    (self.stored, scanned) = (stored, Clock.monotonic())
+    (self.stored, scanned) = (stored.merging(added, uniquingKeysWith: +), Clock.monotonic())
   }
 
   /// Whether nothing is known of what is stored.
@@ -37,7 +43,10 @@ struct Usage {
   var isOld: Bool { scanned.map { Clock.monotonic() - $0 > Self.scanInterval } ?? true }
 
   /// Takes in an archive that is stored.
-  mutating func add(_ size: Int, of client: String) { stored[client, default: 0] += size }
+  mutating func add(_ size: Int, of client: String) {
+    stored[client, default: 0] += size
+    added[client, default: 0] += size
+  }
 
   /// What is taken and promised of one client, or of all, without what is promised to one upload.
   func taken(client: String?, without name: String) -> Int {
