@@ -58,7 +58,8 @@ public final class ArchiveShipper: Sendable {
   private let ending = Ending()
   private let listener: AsyncStream<Event>.Continuation
 
-  /// What happens; for one who reads it. Of what is read too slowly the oldest 1000 stay.
+  /// What happens, until the shipper is stopped or goes away; for one who reads it. Of what is read
+  /// too slowly the newest 1000 stay.
   public let events: AsyncStream<Event>
 
   /// Makes a shipper, which does nothing yet.
@@ -139,6 +140,7 @@ public final class ArchiveShipper: Sendable {
   public func stop() async {
     cancel()
     if thread.withLock({ $0 != nil }) { await ending.wait() }
+    listener.finish()
   }
 
   /// Has the thread end soon, and does not wait for it. Until it is called, a shipper that was

@@ -80,6 +80,7 @@ public final class Shipper: Sendable {
         }
       }
     } catch {
+      control.end()
       throw LogError(error, while: "Starting the shipper's thread failed")
     }
   }
@@ -150,6 +151,7 @@ public final class Shipper: Sendable {
   public func stop() async {
     cancel()
     if thread.withLock({ $0 != nil }) { await ending.wait() }
+    control.finishEvents()
   }
 
   /// Has the thread end soon, and does not wait for it.
@@ -165,8 +167,8 @@ public final class Shipper: Sendable {
   /// Its numbers, as of its last pass.
   public var statistics: Statistics { control.statistics.withLock { $0 } }
 
-  /// What happens from now on; it ends when the shipper goes away. Of one that is read too slowly
-  /// the oldest events are dropped, and 1000 stay.
+  /// What happens from now on; it ends when the shipper is stopped or goes away. Of one that is read
+  /// too slowly the oldest events are dropped, and 1000 stay.
   public var events: AsyncStream<Event> { control.makeEvents() }
 }
 
@@ -223,7 +225,7 @@ final class ShipperControl: Sendable {
   private let wakeups = EventCount()
   private let listeners = LockedValue<[AsyncStream<Shipper.Event>.Continuation]>([])
 
-  deinit { for listener in listeners.withLock({ $0 }) { listener.finish() } }
+  deinit { finishEvents() }
 
   func change(_ body: (inout Orders) -> Void) {
     orders.withLock { body(&$0) }
@@ -301,6 +303,18 @@ final class ShipperControl: Sendable {
   }
 
   func send(_ event: Shipper.Event) {
-    for listener in listeners.withLock({ $0 }) { listener.yield(event) }
+    listeners.withLock { listeners in
+      listeners.removeAll { listener in
+        if case .terminated = listener.yield(event) { true } else { false }
+      }
+    }
+  }
+
+  func finishEvents() {
+    let all = listeners.withLock { listeners in
+      defer { listeners = [] }
+      return listeners
+    }
+    for listener in all { listener.finish() }
   }
 }

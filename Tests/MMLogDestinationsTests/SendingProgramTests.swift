@@ -79,6 +79,71 @@ import Testing
     #expect(try server.requests.count == 2)
   }
 
+  @Test("of two directories, one that is not there is said, and the other is sent")
+  func missingDirectory() throws {
+    let result = try send("--once", "--to", server.url, folder("none"), folder("logs"))
+    #expect(result.status == .exited(1) && result.complaints.contains(folder("none")))
+    #expect(try server.requests.count == 2)
+    #expect(try send("--once", "--to", server.url, folder("none")).status == .exited(3))
+  }
+
+  @Test("sessions that crashed are chosen after they were recovered, also from rings elsewhere")
+  func crashedElsewhere() throws {
+    for options in [["--orphans", "--crashed"], ["--crashed"]] {
+      let (folder, left, server) = (TemporaryDirectory(), TemporaryDirectory(), try TestReceiver())
+      var configuration = LogStore.Configuration()
+      configuration.ringDirectory = folder("rings")
+      let store = try LogStore(
+        directory: folder("logs"), name: "crashed", configuration: configuration)
+      store.logger(label: "orders").info("in the ring")
+      // What a process leaves that is killed now.
+      for name in ["rings", "logs"] {
+        try Folder.copy(folder(name), to: left(name)) { !$0.hasPrefix(".") }
+      }
+      try store.close()
+      let program = try ChildProcess(
+        ChildProcess.path(of: "mmlog-ship"),
+        options + ["--to", server.url, "--ring-directory", left("rings"), left("logs")],
+        output: folder("said"))
+      #expect(program.wait() == .success, "\(program.complaints)")
+      #expect(try server.requests.count == 1, "\(options)")
+    }
+  }
+
+  @Test("a configuration file says where rings are; an option beside it is refused")
+  func ringDirectoryBesideConfiguration() throws {
+    let configuration = folder.put("ship.conf")
+    let result = try send("--once", "--config", configuration, "--ring-directory", folder("rings"))
+    #expect(result.status == .exited(2) && result.complaints.contains("--ring-directory"))
+  }
+
+  @Test("what keeps --once from working is said once, and what is refused is said before it ends")
+  func saidOnce() throws {
+    let refusing = try TestReceiver([PlannedAnswer(status: 400)])
+    let refused = try send("--once", "--as", "one", "--to", refusing.url, folder("logs"))
+    #expect(refused.status == .exited(1))
+    #expect(refused.complaints.components(separatedBy: "1 records were refused").count == 3)
+    let state = folder("logs/one.consumer")
+    var bytes = try folder.bytes("logs/one.consumer")
+    for index in bytes.indices where bytes[index] == UInt8(ascii: "m") { bytes[index] = 0 }
+    try Data(bytes).write(to: URL(filePath: state))
+    let failed = try send("--once", "--as", "one", "--to", refusing.url, folder("logs"))
+    #expect(failed.status == .exited(1))
+    #expect(failed.complaints.split(separator: "\n").count == 1, "\(failed.complaints)")
+  }
+
+  @Test("a destination of whole archives that takes nothing is said, whatever it said before")
+  func blockedArchives() throws {
+    let server = try TestReceiver([PlannedAnswer(status: 503), PlannedAnswer(status: 401)])
+    let program = try ChildProcess(
+      ChildProcess.path(of: "mmlog-ship"), ["--to", "put+\(server.url)", folder("logs")],
+      output: folder("said"))
+    try program.wait { program.complaints.contains("nothing is sent until") }
+    program.signal(SIGTERM)
+    #expect(program.wait() == .success)
+    #expect(program.complaints.components(separatedBy: "nothing is sent until").count == 2)
+  }
+
   @Test("two destinations of one name are refused, for they would share a cursor")
   func sameName() throws {
     let result = try send(

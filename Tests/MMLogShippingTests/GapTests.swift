@@ -508,11 +508,12 @@ import Testing
     #expect(try await shipper.shipAll())
     #expect(receiver.messages == records(1...10))
     #expect(times.withLock { $0.count == 1 && $0[0] >= start })
+    await shipper.stop()
+    var reasons: [String] = []
     for await event in events {
-      guard case .refused(_, let count, let reason) = event else { continue }
-      #expect(count == 0 && reason == "no gaps")
-      break
+      if case .refused(_, 0, let reason) = event { reasons.append(reason) }
     }
+    #expect(reasons == ["no gaps"])
   }
 
   @Test("retention spares so much that is not shipped, and no more")

@@ -179,7 +179,7 @@ final class ShippingWork: @unchecked Sendable {
       close()
     }
     guard var file = try ConsumerFile(consumer, in: directory) else {
-      if !isWaitingForAnother { control.send(.waitingForAnother) }
+      if !isWaitingForAnother, !isOnce { control.send(.waitingForAnother) }
       isWaitingForAnother = true
       return false
     }

@@ -17,7 +17,11 @@ extension Command {
     var status = Program.Status.success
     for route in try arguments.routes() {
       let route = try AnyRoute(route)
-      let result = try waiting { try await route.retry() }
+      let result = try waiting {
+        let result = try await route.retry()
+        await route.stop()
+        return result
+      }
       try output.append("\(route.name): \(result.text)\n")
       if !result.isWhole { status = .corruptionOrLoss }
     }

@@ -41,22 +41,24 @@ private struct Send {
     do { plan = try Plan(arguments) } catch let error as SettingError {
       throw UsageError("\(error)")
     }
-    routes = try Self.selected(plan.routes, arguments)
+    routes = plan.routes
   }
 
   func run() throws -> Program.Status {
-    for route in routes {
-      guard (try? Directory.open(route.directory)) != nil else {
-        Command.complain(
-          "cannot open '\(route.directory)'; name a directory that services log into")
-        return .nothingReadable
+    // One of several may come later, or is an error of its own.
+    let directories = Set(routes.map(\.directory))
+    guard directories.contains(where: { (try? Directory.open($0)) != nil }) else {
+      for directory in directories.sorted() {
+        Command.complain("cannot open '\(directory)'; name a directory that services log into")
       }
+      return .nothingReadable
     }
-    if arguments.isSet(.check) { return try check() }
+    if arguments.isSet(.check) { return try check(Self.selected(routes, arguments)) }
     // Before the first thread.
     Signals.block()
     let areRecovered = arguments.isSet(.orphans) ? recover() : true
-    let routes = try routes.map { try AnyRoute($0) }
+    // Recovered sessions are among what can be selected.
+    let routes = try Self.selected(routes, arguments).map { try AnyRoute($0) }
     let isBounded = arguments.isSet(.once) || arguments.isSet(.orphans) || isSelection
     guard isBounded else { return try serve(routes) }
     let status = try sendOnce(routes)
@@ -87,7 +89,8 @@ private struct Send {
       if !prefixes.isEmpty || onlyCrashed {
         var filter = LogReader.Filter()
         filter.sessions = prefixes
-        let sessions = LogFiles([.path(route.directory)]).overview(filter: filter)
+        let folders = [route.directory, route.rings].compactMap(\.self)
+        let sessions = LogFiles(folders.map(LogReader.Input.path)).overview(filter: filter)
           .filter { !onlyCrashed || $0.ending.isCrash }
         if sessions.isEmpty { return nil }
         target.shipping.filter.sessions = sessions.map(\.session.id.description)
@@ -147,7 +150,13 @@ private struct Send {
     let (answer, isOrphans) = (Promise<Bool>(), arguments.isSet(.orphans))
     let work = Task.detached {
       let all = await withTaskGroup(of: Bool.self) { group in
-        for route in routes { group.addTask { await route.sendAll(sharing: isOrphans) } }
+        for route in routes {
+          group.addTask {
+            let isAll = await route.sendAll(sharing: isOrphans)
+            await route.stop()
+            return isAll
+          }
+        }
         return await group.reduce(true) { $0 && $1 }
       }
       answer.fulfill(all)
@@ -219,7 +228,7 @@ private struct Send {
 
   // MARK: - Trying
 
-  private func check() throws -> Program.Status {
+  private func check(_ routes: [Plan.Route]) throws -> Program.Status {
     var status = Program.Status.success
     for route in routes {
       let route = try AnyRoute(route)

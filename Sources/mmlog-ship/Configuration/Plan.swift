@@ -17,8 +17,9 @@ struct Plan {
   /// What the command line says: a configuration file, or targets and directories.
   init(_ arguments: Arguments) throws {
     if let path = arguments.value(of: .config) {
-      guard !arguments.isSet(.to), !arguments.isSet(.set), !arguments.isSet(.named) else {
-        throw UsageError("--config has destinations of its own; leave --to, --set and --as away")
+      guard ![Option.to, .set, .named, .ringDirectory].contains(where: arguments.isSet) else {
+        throw UsageError(
+          "--config has all of that itself; leave --to, --set, --as and --ring-directory away")
       }
       try add(ConfigurationFile(path: path), only: arguments.operands)
       try checkNames()

@@ -14,6 +14,8 @@ struct AnyRoute: Sendable {
   /// For messages.
   let name: String
   private let kind: Kind
+  /// Prints what is worth a line, until the shipper is stopped.
+  private let reporting: Task<Void, Never>
 
   init(_ route: Plan.Route) throws {
     name = "\(route.directory) to \(route.target.name)"
@@ -25,7 +27,7 @@ struct AnyRoute: Sendable {
         of: route.directory, as: route.target.name, to: destination, configuration: configuration)
       kind = .records(shipper)
       let (events, name) = (shipper.events, name)
-      Task.detached {
+      reporting = Task.detached {
         for await event in events {
           if let sentence = event.sentence { Command.complain("\(name): \(sentence)") }
         }
@@ -37,8 +39,12 @@ struct AnyRoute: Sendable {
         of: route.directory, to: destination, configuration: configuration)
       kind = .archives(shipper, destination)
       let (events, name) = (shipper.events, name)
-      Task.detached {
+      reporting = Task.detached {
+        var isBlocked = false
         for await event in events {
+          let wasBlocked = isBlocked
+          isBlocked = event.isBlocked
+          if isBlocked, wasBlocked { continue }
           if let sentence = event.sentence { Command.complain("\(name): \(sentence)") }
         }
       }
@@ -80,6 +86,8 @@ struct AnyRoute: Sendable {
     } catch {
       // That one sends what is there.
       if isShared, error.code == .archiveInUse { return true }
+      // An event has said any other.
+      if error.code != .archiveInUse, statistics?.lastError == error.message { return false }
       Command.complain("\(name): \(error)")
       return false
     }
@@ -93,11 +101,13 @@ struct AnyRoute: Sendable {
     }
   }
 
+  /// Ends what it does, and returns when all is said that is worth a line.
   func stop() async {
     switch kind {
     case .records(let shipper): await shipper.stop()
     case .archives(let shipper, _): await shipper.stop()
     }
+    await reporting.value
   }
 
   /// What keeps the destination from taking anything; nil if it answers.
@@ -172,10 +182,14 @@ extension Shipper.Event {
     case .refused(_, let count, let reason):
       return "\(count) records were refused and put aside; 'mmlog-ship retry' sends them again: "
         + reason
-    case .contradiction(_, let sentence), .changedBatch(let sentence): return sentence
+    case .contradiction(_, let sentence): return sentence
+    case .changedBatch(let id):
+      return "the batch \(id) was on its way when its shipper ended, and cannot be made again: "
+        + "some of its records may arrive twice, or not"
     case .gap(let gap): return "records are gone before they were sent: \(gap)"
     case .recovered(let sessions):
       return "recovered \(sessions.count) sessions of processes that had died"
+    case .failed(let error) where error.code == .archiveInUse: return nil
     case .failed(let error): return "\(error)"
     case .waitingForAnother: return "another mmlog-ship sends this; waiting until it ends"
     @unknown default: return nil
@@ -184,14 +198,17 @@ extension Shipper.Event {
 }
 
 extension ArchiveShipper.Event {
+  /// Whether nothing is sent until somebody acts.
+  fileprivate var isBlocked: Bool {
+    if case .retrying(_, _, let error, _) = self { error.remedy == .waitForAction } else { false }
+  }
+
   /// What is worth a line; nil for what goes as it should.
   fileprivate var sentence: String? {
     switch self {
     case .shipped: return nil
     case .retrying(let archive, let attempt, let error, _):
-      if error.remedy == .waitForAction {
-        return attempt == 1 ? "\(error); nothing is sent until that is changed" : nil
-      }
+      if isBlocked { return "\(error); nothing is sent until that is changed" }
       guard attempt == 3 || attempt % 20 == 0 else { return nil }
       return "\(archive.fileName): \(error); tried \(attempt) times"
     case .refused(let archive, let reason):
