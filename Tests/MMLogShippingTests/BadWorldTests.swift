@@ -88,6 +88,25 @@ import Testing
     #expect(receiver.messages == records(1...20))
   }
 
+  @Test("where so much was refused that nobody can have meant it, nothing more is sent")
+  func refusedTooMuch() async throws {
+    let test = try ShippedStore()
+    let receiver = Receiver()
+    try test.log(1...10)
+    do {
+      let file = try File.open(test.folder("test.refused"), [.write, .create])
+      // It takes no space.
+      try file.truncate(to: 300 << 20)
+    }
+    let error = await #expect(throws: LogError.self) {
+      try await test.shipper(to: receiver).shipAll()
+    }
+    #expect(error?.path == test.folder("test.refused") && receiver.tryCount == 0)
+    try FileManager.default.removeItem(atPath: test.folder("test.refused"))
+    try await test.ship(to: receiver)
+    #expect(receiver.messages == records(1...10))
+  }
+
   @Test("a state that is corrupted is reported, and not taken for none")
   func corruptedState() async throws {
     let test = try ShippedStore()

@@ -41,6 +41,10 @@ package enum RefusedRecords {
 
   package static func fileName(of consumer: String) -> String { consumer + ".refused" }
 
+  /// A file that is larger gets no more: the receiver refuses everything, or nobody acts. Who sends
+  /// again what is in it has all of it in memory.
+  static let largestFile = 256 << 20
+
   /// No line is longer, in bytes.
   private static let longestLine = 20 << 20
 
@@ -147,6 +151,20 @@ package enum RefusedRecords {
 }
 
 extension ShippingWork {
+  /// Throws if no more can be put aside: what is sent might have to be.
+  func checkRoomAside() throws(LogError) {
+    let name = RefusedRecords.fileName(of: consumer)
+    let size = try explaining("Searching for what was refused failed") { () throws(SystemError) in
+      try Directory.open(path).status(of: name)?.size ?? 0
+    }
+    if size <= RefusedRecords.largestFile { return }
+    throw LogError(
+      .unsupported,
+      "\(path)/\(name) has more than \(RefusedRecords.largestFile >> 20) MiB, so nothing more is sent: "
+        + "change what the receiver refuses, and send that again (mmlog-ship retry), or remove the file",
+      path: "\(path)/\(name)")
+  }
+
   /// Puts aside what the receiver has refused of a batch.
   ///
   /// - Returns: How many records that are.

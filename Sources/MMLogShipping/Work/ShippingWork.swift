@@ -127,6 +127,7 @@ final class ShippingWork: @unchecked Sendable {
   /// - Parameter seen: How many wakeups there were before it.
   private func pass(since seen: UInt32) throws(LogError) {
     guard try open() else { return }
+    try checkRoomAside()
     // What is flushed from now on waits for the next pass: this one may have archived before.
     let flushes = control.orders.withLock { $0.flushes.map(\.number) }
     recoverRings()
