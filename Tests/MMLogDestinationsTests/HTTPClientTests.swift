@@ -149,10 +149,10 @@ import Testing
     settings.credentials = .bearer(Secret(path: path))
     let client = HTTPClient(settings)
     let first = try await client.send(HTTPRequest("GET", server.url))
-    #expect(first.text == "your token *** is wrong, and hunter3 too")
+    #expect(first.text == "your token ******* is wrong, and hunter3 too")
     _ = try server.file("token", "hunter3\n")
     let second = try await client.send(HTTPRequest("GET", server.url))
-    #expect(second.text == "your token hunter2 is wrong, and *** too")
+    #expect(second.text == "your token hunter2 is wrong, and ******* too")
     #expect(
       try server.requests.map { $0.headers["authorization"] }
         == ["Bearer hunter2", "Bearer hunter3"])
@@ -161,6 +161,29 @@ import Testing
     #expect(
       try server.requests.last?.headers["authorization"]
         == "Basic \(Data("me:hunter3".utf8).base64EncodedString())")
+  }
+
+  @Test("a secret is not in an answer of success, either, whose other bytes stay as they are")
+  func secretInSuccess() async throws {
+    let body = Data([0x0A, 9, 0x12, 7]) + Data("hunter2".utf8) + Data([0xFF])
+    let server = try TestReceiver([PlannedAnswer(body: body)])
+    var settings = HTTPSettings()
+    settings.credentials = .bearer(Secret(path: try server.file("token", "hunter2\n")))
+    let answer = try await HTTPClient(settings).send(HTTPRequest("GET", server.url))
+    #expect(answer.body == [0x0A, 9, 0x12, 7] + Array("*******".utf8) + [0xFF])
+  }
+
+  @Test("what libcurl does not take is an error, and nothing is sent without it")
+  func refusedOption() async throws {
+    let server = try TestReceiver()
+    var settings = HTTPSettings()
+    // Longer than any text may be.
+    settings.proxy = "http://\(String(repeating: "a", count: 8_000_001))/"
+    let error = await #expect(throws: HTTPFailure.self) {
+      try await HTTPClient(settings).send(HTTPRequest("GET", server.url))
+    }
+    #expect(error?.kind == .configuration && error?.description.contains("option") == true)
+    #expect(try server.requests.isEmpty)
   }
 
   @Test("what the header of Basic authentication has is in no error")
@@ -175,7 +198,8 @@ import Testing
     let password = Secret(path: try server.file("password", "hunter2\n"))
     settings.credentials = .basic(user: "me", password: password)
     let answer = try await HTTPClient(settings).send(HTTPRequest("GET", server.url))
-    #expect(answer.text == "'Basic ***' is wrong, as *** is")
+    let stars = String(repeating: "*", count: encoded.count)
+    #expect(answer.text == "'Basic \(stars)' is wrong, as ******* is")
     #expect(answer.header("x-refused") == "Basic ***")
   }
 

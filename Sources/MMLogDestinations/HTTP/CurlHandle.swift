@@ -32,6 +32,8 @@ final class CurlHandle {
     } catch {
       throw .configuration(error.description)
     }
+    // It would go without what protects it, or to another place.
+    if let problem = request.problem { throw .configuration(problem) }
     let result = withExtendedLifetime(transfer) {
       request.attach(Unmanaged.passUnretained(transfer).toOpaque())
       return perform(curl, job.request, request)
@@ -73,7 +75,7 @@ final class CurlHandle {
     request.set(CURLOPT_SSL_VERIFYPEER, 1)
     request.set(CURLOPT_SSL_VERIFYHOST, 2)
     request.set(CURLOPT_SSLVERSION, Int(CURL_SSLVERSION_TLSv1_2))
-    request.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS))
+    request.set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_2TLS), isNeeded: false)
     request.set(CURLOPT_TCP_KEEPALIVE, 1)
     request.set(CURLOPT_USERAGENT, "mmlog-ship")
     setLimits(request)
@@ -115,8 +117,8 @@ final class CurlHandle {
   private func setPeer(_ request: Request, _ secrets: inout [String]) throws(SettingError) {
     if let path = settings.trustedCertificates {
       request.set(CURLOPT_CAINFO, path)
-      // Else those of the system would be trusted beside it.
-      request.set(CURLOPT_CAPATH, pointer: nil)
+      // Else those of the system would be trusted beside it, where libcurl has such.
+      request.set(CURLOPT_CAPATH, pointer: nil, isNeeded: false)
     }
     if let path = settings.certificate { request.set(CURLOPT_SSLCERT, path) }
     if let path = settings.certificateKey ?? settings.certificate {
@@ -200,6 +202,8 @@ private let CURLAUTH_BASIC_ = 1
 private final class Request {
   private let curl: UnsafeMutableRawPointer
   private var headers: UnsafeMutablePointer<curl_slist>?
+  /// The first option that this libcurl has not taken, and why; nil if it has taken all.
+  private(set) var problem: String?
 
   init(_ curl: UnsafeMutableRawPointer) {
     self.curl = curl
@@ -211,13 +215,23 @@ private final class Request {
     curl_slist_free_all(headers)
   }
 
-  func set(_ option: CURLoption, _ value: Int) { _ = mmlog_curl_set_number(curl, option, value) }
-  func set(_ option: CURLoption, _ value: String) { _ = mmlog_curl_set_text(curl, option, value) }
-  func set(_ option: CURLoption, size: Int) {
-    _ = mmlog_curl_set_size(curl, option, curl_off_t(size))
+  func set(_ option: CURLoption, _ value: Int, isNeeded: Bool = true) {
+    note(mmlog_curl_set_number(curl, option, value), option, isNeeded)
   }
-  func set(_ option: CURLoption, pointer: UnsafeRawPointer?) {
-    _ = mmlog_curl_set_pointer(curl, option, pointer)
+  func set(_ option: CURLoption, _ value: String) {
+    note(mmlog_curl_set_text(curl, option, value), option)
+  }
+  func set(_ option: CURLoption, size: Int) {
+    note(mmlog_curl_set_size(curl, option, curl_off_t(size)), option)
+  }
+  func set(_ option: CURLoption, pointer: UnsafeRawPointer?, isNeeded: Bool = true) {
+    note(mmlog_curl_set_pointer(curl, option, pointer), option, isNeeded)
+  }
+
+  private func note(_ code: CURLcode, _ option: CURLoption, _ isNeeded: Bool = true) {
+    if code == CURLE_OK || !isNeeded || problem != nil { return }
+    let why = String(cString: curl_easy_strerror(code))
+    problem = "libcurl does not take its option \(option.rawValue): \(why); install a newer one"
   }
 
   /// An empty value takes a header away that libcurl would send.
@@ -386,13 +400,30 @@ extension Secret {
 }
 
 extension HTTPResponse {
-  /// The same with stars where the server repeats a secret: its words end in errors.
+  /// The same with stars where the server repeats a secret: its words end in errors, also those
+  /// about single records in an answer of success.
   fileprivate func hiding(_ secrets: [String]) -> HTTPResponse {
-    guard !isSuccess, !secrets.isEmpty else { return self }
     var response = self
     response.headers = headers.map { ($0.name, $0.value.hiding(secrets)) }
-    response.body = Array(text.hiding(secrets).utf8)
+    for secret in secrets { response.body.hide(Array(secret.utf8)) }
     return response
+  }
+}
+
+extension [UInt8] {
+  /// Puts a star in the place of each byte of a secret: what has lengths in it stays as it is.
+  fileprivate mutating func hide(_ secret: [UInt8]) {
+    guard let first = secret.first else { return }
+    var index = 0
+    while index + secret.count <= count {
+      let end = index + secret.count
+      if self[index] == first, self[index..<end].elementsEqual(secret) {
+        for place in index..<end { self[place] = UInt8(ascii: "*") }
+        index = end
+      } else {
+        index += 1
+      }
+    }
   }
 }
 
