@@ -1,7 +1,7 @@
+import MMLogShipping
 import MMLogSystem
 
-/// Runs what blocks in a thread of its own while a task waits for it: no thread of the tasks' is
-/// taken.
+/// Runs what blocks in a thread of its own while a task waits for it.
 ///
 /// - Parameters:
 ///   - name: The thread's.
@@ -12,17 +12,7 @@ func onOwnThread<Value: Sendable>(
   _ body: @escaping @Sendable (_ isCanceled: @escaping @Sendable () -> Bool) throws -> Value
 ) async throws -> Value {
   let canceled = LockedValue(false)
-  return try await withTaskCancellationHandler {
-    try await withCheckedThrowingContinuation { continuation in
-      do throws(SystemError) {
-        _ = try Thread(name: name) {
-          continuation.resume(with: Result { try body { canceled.withLock { $0 } } })
-        }
-      } catch {
-        continuation.resume(throwing: error)
-      }
-    }
-  } onCancel: {
-    canceled.withLock { $0 = true }
-  }
+  return try await onOwnThread(name, canceledBy: { canceled.withLock { $0 = true } }) {
+    Result { try body { canceled.withLock { $0 } } }
+  }.get()
 }

@@ -113,24 +113,14 @@ public final class ArchiveShipper: Sendable {
   /// - Throws: What keeps the directory from being read; or an archive, after all others are
   ///   shipped.
   public func shipAll() async throws(LogError) -> Int {
-    let result: Result<Int, LogError> = await withTaskCancellationHandler {
-      await withCheckedContinuation { answer in
-        do throws(SystemError) {
-          _ = try MMLogSystem.Thread(name: "mmlog-ship") { [self] in
-            do throws(LogError) {
-              var failing: [String: Failure] = [:]
-              answer.resume(returning: .success(try pass(&failing)))
-            } catch {
-              answer.resume(returning: .failure(error))
-            }
-          }
-        } catch {
-          answer.resume(
-            returning: .failure(LogError(error, while: "Starting the shipper's thread failed")))
-        }
+    let result: Result<Int, LogError>
+    do throws(SystemError) {
+      result = try await onOwnThread("mmlog-ship", canceledBy: cancel) { [self] in
+        var failing: [String: Failure] = [:]
+        return Result { () throws(LogError) in try pass(&failing) }
       }
-    } onCancel: { [self] in
-      cancel()
+    } catch {
+      throw LogError(error, while: "Starting the shipper's thread failed")
     }
     return try result.get()
   }

@@ -110,17 +110,11 @@ public final class Shipper: Sendable {
     _ body: @escaping @Sendable (ShippingWork) -> Result<Answer, LogError>
   ) async throws(LogError) -> Answer {
     let work = makeWork(isOnce: true)
-    let result: Result<Answer, LogError> = await withTaskCancellationHandler {
-      await withCheckedContinuation { answer in
-        do throws(SystemError) {
-          _ = try MMLogSystem.Thread(name: "mmlog-ship") { answer.resume(returning: body(work)) }
-        } catch {
-          answer.resume(
-            returning: .failure(LogError(error, while: "Starting the shipper's thread failed")))
-        }
-      }
-    } onCancel: { [control] in
-      control.stop()
+    let result: Result<Answer, LogError>
+    do throws(SystemError) {
+      result = try await onOwnThread("mmlog-ship", canceledBy: cancel) { body(work) }
+    } catch {
+      throw LogError(error, while: "Starting the shipper's thread failed")
     }
     return try result.get()
   }
