@@ -19,8 +19,8 @@ public final class ArchiveShipper: Sendable {
     public var lease = Duration.seconds(600)
     /// When to try again what failed. Default: for ever, with growing pauses.
     public var retry = RetryRule.forever()
-    /// How long to wait after ``DeliveryError/blocked(_:)``, and until an archive is tried again that
-    /// cannot be read here. Default a minute.
+    /// How long to wait after ``DeliveryError/blocked(_:)``, and until an archive is tried again
+    /// that cannot be read here. Default a minute.
     public var blockedPause = Duration.seconds(60)
     /// How often the directory is scanned for archives that were sealed. Default a second.
     public var scanInterval = Duration.seconds(1)

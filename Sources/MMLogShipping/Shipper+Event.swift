@@ -15,8 +15,8 @@ extension Shipper {
     case blocked(error: DeliveryError)
     /// The receiver takes batches again.
     case resumed
-    /// Records were refused and put aside. None: a gap was refused, and ``gap(_:)`` is all that says
-    /// of it.
+    /// Records were refused and put aside. None: a gap was refused, and ``gap(_:)`` is all that
+    /// says of it.
     case refused(batch: String, count: Int, reason: String)
     /// The receiver has said something of a batch that cannot be true, such as that it has refused
     /// more records than there were.
@@ -28,8 +28,8 @@ extension Shipper {
     case changedBatch(String)
     /// Dead processes' rings were recovered.
     case recovered(sessions: [SessionID])
-    /// The shipper cannot work at the moment, or cannot read an archive, or recover a ring; it tries
-    /// again. Once for each reason.
+    /// The shipper cannot work at the moment, or cannot read an archive, or recover a ring; it
+    /// tries again. Once for each reason.
     case failed(error: LogError)
     /// Another shipper of the same name is at work: this one waits until it ends.
     case waitingForAnother

@@ -161,8 +161,8 @@ public final class Shipper: Sendable {
   /// Its numbers, as of its last pass.
   public var statistics: Statistics { control.statistics.withLock { $0 } }
 
-  /// What happens from now on; it ends when the shipper is stopped or goes away. Of one that is read
-  /// too slowly the oldest events are dropped, and 1000 stay.
+  /// What happens from now on; it ends when the shipper is stopped or goes away. Of one that is
+  /// read too slowly the oldest events are dropped, and 1000 stay.
   public var events: AsyncStream<Event> { control.makeEvents() }
 }
 

@@ -126,8 +126,8 @@ public struct TextFile: LogTap.Output {
     defer { try? open.file.unlock() }
     guard let status = try? File.status(ofPath: path), status.inode == open.inode else { return }
     do throws(SystemError) {
-      // Behind the newest one that is there, for the clock may have been set back: the first name is
-      // the oldest file's.
+      // Behind the newest one that is there, for the clock may have been set back: the first name
+      // is the oldest file's.
       let newest = try stamps(in: open.directory).max()
       let stamp = max(Self.stamp(.now), newest.map(Self.next) ?? "")
       try open.directory.rename(name, to: rotatedName(stamp))

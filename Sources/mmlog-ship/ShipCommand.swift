@@ -45,8 +45,8 @@ extension Command {
       (
         .corruptionOrLoss,
         "Something was not sent: refused by a destination, deleted or corrupted before, in a file "
-          + "that cannot be read or recovered, or a signal came before the end of --once and the like; or another "
-          + "error."
+          + "that cannot be read or recovered, or a signal came before the end of --once and the "
+          + "like; or another error."
       ),
       (.usage, "The command line or the configuration file is wrong."),
       (.nothingReadable, "None of the directories could be read."),

@@ -14,8 +14,8 @@ struct ArchiveWalk {
   private(set) var offset = 0
   /// The archive that the next part has to be of; nil: a file header has to come.
   private var archive: ArchiveID?
-  /// The frame at ``offset``, once its header was checked: a header can have 40 MiB, and is not to be
-  /// read again with each piece of the payload that comes.
+  /// The frame at ``offset``, once its header was checked: a header can have 40 MiB, and is not to
+  /// be read again with each piece of the payload that comes.
   private var frame: Frame?
   /// All archives in the file.
   private var archives: Set<ArchiveID> = []

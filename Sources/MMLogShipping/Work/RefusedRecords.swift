@@ -158,11 +158,13 @@ extension ShippingWork {
       try Directory.open(path).status(of: name)?.size ?? 0
     }
     if size <= RefusedRecords.largestFile { return }
+    let file = "\(path)/\(name)"
     throw LogError(
       .unsupported,
-      "\(path)/\(name) has more than \(RefusedRecords.largestFile >> 20) MiB, so nothing more is sent: "
-        + "change what the receiver refuses, and send that again (mmlog-ship retry), or remove the file",
-      path: "\(path)/\(name)")
+      "\(file) has more than \(RefusedRecords.largestFile >> 20) MiB, so nothing more is sent: "
+        + "change what the receiver refuses, and send that again (mmlog-ship retry), or remove "
+        + "the file",
+      path: file)
   }
 
   /// Puts aside what the receiver has refused of a batch.

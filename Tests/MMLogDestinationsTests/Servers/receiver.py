@@ -3,8 +3,8 @@
     receiver.py FOLDER [--unix] [--tls CERTIFICATE KEY CLIENTS]
 
 FOLDER/plan has the answers as lines of JSON: {"status": 200, "headers": {}, "body": "base64", "fault": ""}. The last one is
-repeated. Faults: "close" (before an answer), "half" (of the body), "never", "late" (after 3 s), "stalled" (after a half of
-the body), "slow" (byte by byte), "large".
+repeated. Faults: "close" (before an answer), "half" (of the body), "never", "late" (after 3 s), "stalled" (after half
+of the body), "slow" (byte by byte), "large".
 FOLDER/requests gets a line of JSON for each request. FOLDER/port gets the port when the server is ready.
 """
 
