@@ -25,7 +25,7 @@ final class Maintenance: @unchecked Sendable {
   private var knowsRecovery = false
   /// When to search for dead processes again, as monotonic time.
   private var nextRecovery: UInt64 = 0
-  /// Archives that were closed since the last pass.
+  /// Archives that were closed, and that no scan has found yet.
   private let closed = LockedValue<[String]>([])
   /// The session that goes on.
   private let session = LockedValue<SessionID?>(nil)
@@ -216,10 +216,7 @@ final class Maintenance: @unchecked Sendable {
   }
 
   private func scan(isAsked: Bool) throws(LogError) {
-    let new = closed.withLock { closed in
-      defer { closed = [] }
-      return closed
-    }
+    let new = Set(closed.withLock { $0 })
     var problems: [SystemError] = []
     let archives = try catalog.scan(own: session.withLock { $0 }, while: { goesOn }) {
       problems.append($0)
@@ -227,7 +224,9 @@ final class Maintenance: @unchecked Sendable {
     guard let archives else { return }
     report(unreadable: problems)
     if !new.isEmpty {
-      let new = Set(new)
+      // One that could not be read may be the next time; one that is gone never is.
+      let unread = Set(problems.map(\.path))
+      closed.withLock { $0.removeAll { new.contains($0) && !unread.contains($0) } }
       for archive in archives where new.contains(archive.path) {
         events.send(.sealed(archive: archive))
       }

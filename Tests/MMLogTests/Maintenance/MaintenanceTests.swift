@@ -111,6 +111,35 @@ import TestSupport
     }
   }
 
+  #if DEBUG
+    @Test(
+      "an archive's sealing is reported though a scan failed, or could not read the archive",
+      arguments: [(SystemCall.open, EMFILE), (.openat, EACCES)])
+    func sealingBeforeAFailedScan(call: SystemCall, error: CInt) async throws {
+      let test = try TestStore()
+      let events = test.store.events
+      test.log.info("x")
+      try test.store.blockingFlush(.archive)
+      let prefix = call == .open ? test.folder.path : test.folder("test-")
+      ForcedFault.force(call, errno: error, times: .max, under: prefix)
+      let archive = try test.store.blockingRotate()
+      // The drainer has ended its pass, and a scan behind that has ended, too.
+      try test.store.blockingFlush(.archive)
+      _ = logError { try test.store.blockingApplyRetention() }
+      ForcedFault.clear(under: prefix)
+      try test.store.blockingApplyRetention()
+      try test.store.blockingApplyRetention()
+      try test.store.blockingClose()
+      var (sealed, failures) = ([String](), 0)
+      for await event in events {
+        if case .sealed(let archive) = event { sealed.append(archive.path) }
+        if case .failed = event { failures += 1 }
+      }
+      #expect(failures > 0)
+      #expect(sealed.filter { $0 == archive?.path }.count == 1)
+    }
+  #endif
+
   // MARK: - Retention
 
   @Test("limits are applied when an archive is closed")
