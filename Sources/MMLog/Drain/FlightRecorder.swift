@@ -308,7 +308,9 @@ final class FlightRecorder {
     for range in ranges where range.generation == run.header.generation {
       var scanner = ring.scanner(
         ofSegment: run.index, run.header, from: Int(range.from), to: Int(range.to))
-      while case .record(let record, let offset)? = scanner.next() {
+      while let item = scanner.next() {
+        // The range goes on behind corrupted bytes.
+        guard case .record(let record, let offset) = item else { continue }
         ring.erase(record, at: offset, ofSegment: run.index, generation: range.generation)
         ring.pool.addFlight(-1, to: run.index)
         ring.countCaptured(1)

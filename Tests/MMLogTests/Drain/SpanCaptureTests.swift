@@ -165,6 +165,28 @@ struct SpanCaptureTests {
     #expect(flight(contents) == (0..<50).flatMap { ["bad \($0)", "open \($0)"] })
   }
 
+  @Test("what spans captured behind corrupted bytes is skipped by later captures, too")
+  func corruption() throws {
+    let test = try recorder { $0.drainInterval = .seconds(3600) }
+    let bad = test.log.begin("bad")
+    for number in 0..<10 {
+      test.log.with(span: bad).debug("\("record number \(number)", privacy: .public)")
+    }
+    let ring = try #require(try test.folder.names(ending: ".ring").first)
+    let text = Data("record number 5".utf8)
+    let place = try #require(Data(try test.folder.bytes(ring)).range(of: text)?.lowerBound)
+    let file = try File.open(test.folder(ring), [.write])
+    try Array("corrupted bytes".utf8).withUnsafeBytes { try file.writeFully($0, at: place) }
+    bad.end(failed: true)
+    try flush(test)
+    try test.store.capture(reason: "a test")
+    let dead = try copy(of: test)
+    _ = try LogRecovery.recover(dead.path) { Issue.record("\($0)") }
+    let expected = (0..<10).filter { $0 != 5 }.map { "record number \($0)" }
+    #expect(flight(Contents(dead.path)) == expected)
+    #expect(flight(try test.closeAndRead()) == expected)
+  }
+
   @Test("who follows a store is given each record once, captured for a span or not")
   func following() throws {
     let test = try recorder()
