@@ -251,7 +251,7 @@ let package = Package(
       name: "MMLogTests",
       dependencies: [
         "MMLog", "MMLogTaps", "MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat",
-        "MMLogSystem", "TestSupport", "WrapperLibrary", "CMMLogWriter",
+        "MMLogCrypto", "MMLogSystem", "TestSupport", "WrapperLibrary", "CMMLogWriter",
       ]),
     .target(name: "WrapperLibrary", dependencies: ["MMLog"], path: "Tests/WrapperLibrary"),
     .testTarget(

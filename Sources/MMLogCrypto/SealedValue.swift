@@ -1,4 +1,4 @@
-import MMLogSystem
+package import MMLogSystem
 import Synchronization
 
 /// A single value, encrypted so that whoever has it needs nothing else than an identity: whatever
@@ -48,6 +48,9 @@ package final class ValueSealer: @unchecked Sendable {
   /// 8.3).
   private static let mostUses = 1 << 28 as UInt64
   private static let current = LockedValue<ValueSealer?>(nil)
+
+  /// Taken for each value; for who takes it around a fork.
+  package static var lock: ForkSafeMutex { current.lock }
 
   private init(for recipients: [Recipient]) throws(CryptoError) {
     self.recipients = recipients

@@ -1,6 +1,7 @@
 import CMMLogCore
 import CMMLogWriter
 import MMLogCrash
+import MMLogCrypto
 import MMLogStorage
 import MMLogSystem
 import Synchronization
@@ -94,6 +95,7 @@ enum StoreRegistry {
     // Until the child has let go of its parent's rings: its thread has copies of the parent's
     // writers, and what a handler of a signal logs there would go over records of the parent.
     mmlog_block_signals()
+    ValueSealer.lock.lock()
     BlockPool.lock.lock()
     var next = newest
     while let store = next {
@@ -120,6 +122,7 @@ enum StoreRegistry {
       next = store.older
     }
     BlockPool.lock.unlock()
+    ValueSealer.lock.unlock()
     mmlog_unblock_signals()
     lock.unlock()
     DefaultStore.lock.unlock()
@@ -138,6 +141,7 @@ enum StoreRegistry {
       next = store.older
     }
     BlockPool.lock.reinitialize()
+    ValueSealer.lock.reinitialize()
     lock.reinitialize()
     DefaultStore.lock.reinitialize()
     mmlog_unblock_signals()

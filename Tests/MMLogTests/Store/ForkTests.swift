@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 @testable import MMLog
+import MMLogCrypto
 import MMLogReader
 import MMLogStorage
 import MMLogSystem
@@ -298,6 +299,36 @@ struct ForkTests {
     for thread in 0..<4 {
       let own = parent.filter { $0.hasPrefix("load \(thread) ") }
       #expect(own == (0..<own.count).map { "load \(thread) \($0)" })
+    }
+  }
+
+  @Test("children forked while other threads seal values seal some, too")
+  func underSealing() async {
+    await #expect(processExitsWith: .success) {
+      let test = try TestStore()
+      let seal: @Sendable () -> Void = {
+        _ = ValueSealer.seal(UnsafeRawBufferPointer(start: nil, count: 0))
+      }
+      seal()
+      let isOver = SharedCount()
+      let threads = try (0..<8).map { _ in
+        try Thread(name: "load") { while isOver.value == 0 { seal() } }
+      }
+      for number in 0..<100 {
+        let child = forkProcess()
+        if child == 0 {
+          // Should it hang, it dies, and the parent sees it.
+          unblockSignals()
+          alarm(60)
+          seal()
+          _exit(0)
+        }
+        let status = waitFor(child)
+        require(status == 0, "child \(number): \(status)")
+      }
+      isOver.value = 1
+      for thread in threads { thread.join() }
+      try test.store.close()
     }
   }
 
