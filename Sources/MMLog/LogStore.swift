@@ -36,8 +36,9 @@ public final class LogStore: Sendable {
   ///
   /// - Parameters:
   ///   - directory: Where the archives are, and the ring unless configured otherwise. Made with
-  ///     mode 0700 if it is not there. Symbolic links are followed on the way to it, never at the
-  ///     store's own files.
+  ///     mode 0700 if it is not there. A relative path begins at the working directory of this
+  ///     moment, and so does that of ``Configuration/ringDirectory``: chdir(2) changes nothing
+  ///     later. Symbolic links are followed on the way to it, never at the store's own files.
   ///   - name: The beginning of all file names: 1 to 100 bytes without slashes. Control characters,
   ///     and a dot at the beginning, are escaped there, and then take three bytes of 160 at most.
   ///   - configuration: See ``Configuration``.
@@ -81,7 +82,7 @@ public final class LogStore: Sendable {
     try self.init(directory: directory, name: name, configuration: configuration)
   }
 
-  /// Where the archives are: the path that the store was opened with.
+  /// Where the archives are: the path that the store was opened with, from the root.
   public var directory: String { core.location.directory }
 
   /// The sessions that were recovered when this store was opened, the oldest first.

@@ -188,7 +188,8 @@ typedef enum mmlog_console_format {
 typedef struct mmlog_options {
   // sizeof(mmlog_options): which members this program knows.
   size_t size;
-  // Where the archives are; made with mode 0700 if it is not there.
+  // Where the archives are; made with mode 0700 if it is not there. A relative path begins at the
+  // working directory of the moment at which the store is opened; so does that of the ring.
   const char *directory;
   // The beginning of all file names: 1 to 100 bytes without slashes.
   const char *name;

@@ -65,7 +65,7 @@ final class Maintenance: @unchecked Sendable {
     uploads = UploadQueue(catalog, events, wake: { [worker] in worker.wake() })
     self.catalog = catalog
     self.configuration = configuration
-    ringDirectory = configuration.ringDirectory ?? catalog.path
+    ringDirectory = location.ringDirectory
     self.events = events
     self.settings = settings
     interval = configuration.maintenanceInterval.nanoseconds

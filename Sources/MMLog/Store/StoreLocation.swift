@@ -5,9 +5,9 @@ import MMLogSystem
 
 /// Where a store's files are: its directories are made, opened and recovered here.
 struct StoreLocation: Sendable {
-  /// The directory of the archives.
+  /// The directory of the archives, as an absolute path.
   let directory: String
-  /// The directory of the rings; the same one unless the configuration has another.
+  /// The directory of the rings, too; the same one unless the configuration has another.
   let ringDirectory: String
   /// The store's name.
   let name: String
@@ -30,11 +30,21 @@ struct StoreLocation: Sendable {
     guard !directory.isEmpty else {
       throw LogError(.invalidConfiguration, "The store's directory is an empty path: give one.")
     }
-    (self.directory, self.name) = (directory, name)
-    ringDirectory = configuration.ringDirectory ?? directory
+    self.name = name
+    self.directory = try Self.absolute(directory)
+    ringDirectory = try configuration.ringDirectory.map(Self.absolute) ?? self.directory
     allowsUntrusted = configuration.allowsUntrustedDirectory
     archiveSettings = configuration.archiveSettings
     newFiles = try configuration.checkedFileAccess()
+  }
+
+  /// The path from the root: what begins at the working directory would lead elsewhere as soon as
+  /// the process changes that.
+  private static func absolute(_ path: String) throws(LogError) -> String {
+    if path.hasPrefix("/") { return path }
+    return try explaining("Finding out where \(path) begins failed; give an absolute path") {
+      () throws(SystemError) in "\(try CurrentProcess.workingDirectory())/\(path)"
+    }
   }
 
   /// Where a store is that is given no directory; see ``LogStore/init(name:configuration:)``.

@@ -13,7 +13,7 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case fchown, fchmod
   case mkdir, mkdirat, unlinkat, renameat, linkat
   case mmap, munmap, mremap, msync, madvise
-  case getrandom, membarrier, sigaction
+  case getcwd, getrandom, membarrier, sigaction
   /// No call of the system's, but a library that fails as one does.
   case libcrypto
   case pthreadCreate = "pthread_create"

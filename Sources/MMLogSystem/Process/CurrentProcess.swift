@@ -16,6 +16,21 @@ package enum CurrentProcess {
     getenv(name).map { String(cString: $0) }
   }
 
+  /// Where relative paths begin, as an absolute path: getcwd(3). It fails where the directory is
+  /// gone, and with EILSEQ where its path is no UTF-8.
+  package static func workingDirectory() throws(SystemError) -> String {
+    var path: UnsafeMutablePointer<CChar>?
+    defer { free(path) }
+    _ = try retrying(.getcwd, "") {
+      path = getcwd(nil, 0)
+      return path == nil ? -1 : 0
+    }
+    guard let path, let text = String(validatingCString: path) else {
+      throw SystemError(call: .getcwd, errno: EILSEQ)
+    }
+    return text
+  }
+
   /// The user whose rights the process has: geteuid(2).
   package static var effectiveUserID: UInt32 { geteuid() }
 

@@ -99,6 +99,39 @@ struct EnvironmentTests {
     }
   }
 
+  @Test("a store in relative directories stays there, wherever the process goes")
+  func relativeDirectories() async {
+    await #expect(processExitsWith: .success) {
+      let (folder, other) = (TemporaryDirectory(), TemporaryDirectory())
+      require(chdir(folder.path) == 0)
+      var configuration = LogStore.Configuration()
+      configuration.ringDirectory = "rings"
+      let store = try LogStore(directory: "logs", name: "orders", configuration: configuration)
+      require(store.directory == folder("logs"))
+      require(chdir(other.path) == 0)
+      store.logger(label: "l").info("record")
+      let archive = try store.blockingRotate()
+      require(archive?.directory == folder("logs"))
+      require(try store.archives().map(\.path) == [archive?.path])
+      try store.blockingClose()
+      require(try folder.names("rings").isEmpty)
+      require(try other.names().isEmpty)
+      require(Contents(folder("logs")).messages == ["record"])
+    }
+  }
+
+  @Test("a relative directory in a directory that is gone is an error")
+  func relativeDirectoryInNone() async {
+    await #expect(processExitsWith: .success) {
+      let folder = TemporaryDirectory()
+      require(mkdir(folder("gone"), 0o700) == 0 && chdir(folder("gone")) == 0)
+      require(rmdir(folder("gone")) == 0)
+      let error = logError { _ = try LogStore(directory: "logs", name: "orders") }
+      require(error?.systemErrorNumber == ENOENT, "\(error?.message ?? "none")")
+      require(error?.message.contains("absolute") == true, "\(error?.message ?? "none")")
+    }
+  }
+
   @Test("trouble is said on standard error where nobody listens for it, once of each kind")
   func troubleOnStandardError() async throws {
     let result = await #expect(

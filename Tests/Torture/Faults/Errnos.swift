@@ -56,6 +56,7 @@ extension SystemCall {
       [EAGAIN, ECONNREFUSED, ECONNRESET, EINTR, EMSGSIZE, ENOBUFS, ENOMEM, ENOTCONN, EPIPE]
     case .getaddrinfo: [EHOSTUNREACH]
     case .memfdCreate: [EMFILE, ENFILE, ENOMEM, ENOSYS]
+    case .getcwd: [EACCES, ENOENT, ENOMEM]
     // It is asked to wait.
     case .getrandom: [EINTR, ENOSYS, EPERM]
     case .membarrier: [EINVAL, ENOSYS, EPERM]
