@@ -73,15 +73,14 @@ final class StoreCore: @unchecked Sendable {
     let (rules, wrongRules) = LevelRule.environmentRules()
     let limits = configuration.rateLimits.map { LevelRule($0.value, for: $0.key) }
     labels = LabelTable(defaultLevel: configuration.level, rules: limits + rules)
+    events = EventHub(
+      of: name, startup: wrongRules.map { .failed(error: $0) }, observer: configuration.observer)
+    catalog = location.makeCatalog(events)
     let missing = MissingDirectories(above: [location.directory, location.ringDirectory])
     configuration.maintenanceHook?(.willBegin)
     defer { configuration.maintenanceHook?(.didEnd) }
     do throws(LogError) {
       try location.makeDirectories()
-      events = EventHub(
-        of: name, startup: wrongRules.map { .failed(error: $0) },
-        observer: configuration.observer)
-      catalog = location.makeCatalog(events)
       // The session goes on behind what it writes. And where many rings wait, processes seem to die
       // before they come to it: each would leave another.
       if configuration.resumeLastArchive
@@ -93,6 +92,7 @@ final class StoreCore: @unchecked Sendable {
       try startMaintenance()
     } catch {
       missing.removeAgain()
+      events.finish()
       throw error
     }
   }

@@ -132,6 +132,35 @@ struct EnvironmentTests {
     }
   }
 
+  private final class Observer: LogStore.Observer {
+    func handle(_ event: LogStore.Event) {}
+  }
+
+  @Test("an opening that fails leaves no thread for its observer")
+  func failedOpeningWithObserver() async {
+    await #expect(processExitsWith: .success) {
+      // Should it stay, the process dies.
+      alarm(60)
+      // An event before the opening fails.
+      setenv("MMLOG_LEVEL", "web=loud", 1)
+      weak var observer: Observer?
+      do {
+        let folder = TemporaryDirectory()
+        var configuration = LogStore.Configuration()
+        let new = Observer()
+        (observer, configuration.observer) = (new, new)
+        configuration.dictionarySize = 4 << 10
+        configuration.fields = ["large": .string(String(repeating: "x", count: 4 << 10))]
+        let error = logError {
+          _ = try LogStore(directory: folder.path, name: "bad", configuration: configuration)
+        }
+        require(error?.code == .invalidConfiguration)
+      }
+      // The thread has it.
+      while observer != nil { usleep(1000) }
+    }
+  }
+
   @Test("trouble is said on standard error where nobody listens for it, once of each kind")
   func troubleOnStandardError() async throws {
     let result = await #expect(
