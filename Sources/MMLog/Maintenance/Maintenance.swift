@@ -129,7 +129,8 @@ final class Maintenance: @unchecked Sendable {
       case .spared(let archive): spared(archive, archive.map(isNeeded) ?? false)
       }
     }
-    try catalog.emptyTrash()
+    // What is in the trash is deleted. The thread tries again, and reports why it cannot.
+    try? catalog.emptyTrash()
     if let failure { throw failure }
     return removed
   }

@@ -387,6 +387,24 @@ import TestSupport
     try test.store.blockingClose()
   }
 
+  #if DEBUG
+    @Test("archives are removed, and listed as that, though the trash cannot be emptied yet")
+    func removedToAFullTrash() async throws {
+      let test = try TestStore { $0.retention = .unlimited }
+      let archives = [try await roll(test), try await roll(test), try await roll(test)]
+      let trash = test.folder(".mmlog-trash")
+      ForcedFault.force(.unlinkat, errno: EIO, times: .max, under: trash)
+      try test.store.remove(archives[0])
+      try test.store.markUploaded(archives[1])
+      #expect(try test.store.removeUploaded(archives).map(\.number) == [2])
+      #expect(try test.store.removeAll().map(\.number) == [3])
+      ForcedFault.clear(under: trash)
+      try test.store.blockingApplyRetention()
+      #expect(try test.folder.names(".mmlog-trash") == [])
+      try test.store.blockingClose()
+    }
+  #endif
+
   @Test("an archive that somebody needs is not removed, and the error says what to do")
   func anArchiveThatSomebodyNeedsIsNotRemoved() async throws {
     let test = try TestStore { $0.retention = .unlimited }
