@@ -212,9 +212,9 @@ public final class LogStore: Sendable {
   /// gives a new stream, the first of which begins with what has happened since the opening; one
   /// that is not read keeps the newest 256 events.
   ///
-  /// Until the first access, and without a ``Configuration/observer``, trouble that somebody should
-  /// know of is a line on standard error: a second after it happened at the earliest, or when the
-  /// store is closed; one of each kind a minute. A standard error that takes no more gets none.
+  /// While there is no such stream, and without a ``Configuration/observer``, trouble that somebody
+  /// should know of is a line on standard error: a second after it happened at the earliest, or when
+  /// the store is closed; one of each kind a minute. A standard error that takes no more gets none.
   public var events: AsyncStream<LogStore.Event> { core.events.stream() }
 
   /// How many events listeners of ``events`` and the observer have missed, because they did not

@@ -18,7 +18,7 @@ final class EventHub: Sendable {
     var listeners: [Int: AsyncStream<LogStore.Event>.Continuation]? = [:]
     /// What happened since the start, the newest of it, until somebody listens; nil from then on.
     var unheard: [LogStore.Event]? = []
-    /// What is said where nobody listens; nil if somebody does.
+    /// What is said while nobody listens; nil if there is an observer.
     var reports: TroubleReports?
 
     var all: [AsyncStream<LogStore.Event>.Continuation] { listeners.map { Array($0.values) } ?? [] }
@@ -62,7 +62,8 @@ final class EventHub: Sendable {
         // Under the lock, so that what comes next comes behind it. Nobody has the stream yet, to
         // end it meanwhile.
         for event in state.startup + (state.unheard ?? []) { continuation.yield(event) }
-        (state.unheard, state.reports) = (nil, nil)
+        if state.unheard != nil { state.reports?.forget() }
+        state.unheard = nil
         state.listeners?[key] = continuation
         return state.listeners != nil
       }
@@ -82,8 +83,9 @@ final class EventHub: Sendable {
   private func send(_ event: LogStore.Event, keeping keep: (inout State) -> Void) {
     let listeners = state.withLock { state in
       keep(&state)
-      state.reports?.add(event, at: Clock.monotonic())
-      return state.all
+      let listeners = state.all
+      if listeners.isEmpty { state.reports?.add(event, at: Clock.monotonic()) }
+      return listeners
     }
     // Not under the lock: a listener may end inside `yield`.
     for listener in listeners {

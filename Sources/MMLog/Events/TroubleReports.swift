@@ -27,6 +27,9 @@ struct TroubleReports {
     waiting.append((now, kind, event.text + more))
   }
 
+  /// Begins anew, because somebody has all that was added.
+  mutating func forget() { (waiting, last) = ([], [:]) }
+
   /// The lines whose time has come.
   ///
   /// - Parameter isOver: Whether none can wait any longer.

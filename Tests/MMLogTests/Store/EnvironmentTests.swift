@@ -191,6 +191,27 @@ struct EnvironmentTests {
     #expect(!text.contains("mmlog: "))
   }
 
+  @Test("trouble is said on standard error again when who has listened for events has ended")
+  func troubleBehindListeners() async throws {
+    let result = await #expect(
+      processExitsWith: .success, observing: [\.standardErrorContent]
+    ) {
+      let hub = EventHub(of: "orders", startup: [], observer: nil)
+      func listenOnce() async {
+        var events = hub.stream().makeAsyncIterator()
+        hub.send(.lowSpace(available: 4 << 20))
+        _ = await events.next()
+      }
+      hub.send(.lowSpace(available: 3 << 20))
+      await listenOnce()
+      hub.send(.lowSpace(available: 5 << 20))
+      hub.finish()
+    }
+    let lines = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+      .split(separator: "\n").filter { $0.contains("mmlog: ") }
+    #expect(lines.count == 1 && lines[0].contains("Only 5 MiB"), "\(lines)")
+  }
+
   @Test("of trouble that comes again and again, one line a minute says how often")
   func manyTroubles() {
     let second: UInt64 = 1_000_000_000
