@@ -1,7 +1,8 @@
 import Glibc
 import MMLogSystem
 
-/// Standard input that ends at SIGTERM and SIGINT too.
+/// Standard input that ends at SIGTERM and SIGINT, too: as soon as its writer has nothing more to
+/// say. Service managers send the signal to both at once.
 struct StoppableInput: ~Copyable {
   private let input = File(adopting: 0, path: "standard input")
 
@@ -22,29 +23,38 @@ struct StoppableInput: ~Copyable {
     }
   }
 
+  /// After a signal, the input has ended when nothing has come for so many milliseconds.
+  private static let lastSilence: CInt = 1000
+
   /// Reads what there is, or waits for it.
   ///
-  /// - Returns: How many bytes; nil at the end of the input, and after a signal.
+  /// - Returns: How many bytes; nil at the end of the input.
   func read(into buffer: UnsafeMutableRawBufferPointer) throws(SystemError) -> Int? {
-    if try wait(upTo: -1) == .stopped { return nil }
+    if try wait(upTo: -1) == .stopped,
+      try wait(upTo: Self.lastSilence, forSignals: false) == .silent
+    {
+      return nil
+    }
     let count = try input.read(into: buffer)
     return count == 0 ? nil : count
   }
 
   /// Whether there is something to read, or nothing will be, within so many milliseconds.
   func isReady(within milliseconds: Int) throws(SystemError) -> Bool {
-    try wait(upTo: CInt(clamping: milliseconds)) != .silent
+    try wait(upTo: CInt(clamping: milliseconds), forSignals: false) != .silent
   }
 
   private enum Event { case input, stopped, silent }
 
-  private func wait(upTo milliseconds: CInt) throws(SystemError) -> Event {
+  private func wait(
+    upTo milliseconds: CInt, forSignals: Bool = true
+  ) throws(SystemError) -> Event {
     var waiting = [
       pollfd(fd: 0, events: Int16(POLLIN), revents: 0),
       pollfd(fd: StopSignal.ends.read, events: Int16(POLLIN), revents: 0),
     ]
     while true {
-      let count = poll(&waiting, 2, milliseconds)
+      let count = poll(&waiting, forSignals ? 2 : 1, milliseconds)
       if count == 0 { return .silent }
       if count > 0 { return waiting[1].revents != 0 ? .stopped : .input }
       guard errno == EINTR else {

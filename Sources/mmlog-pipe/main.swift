@@ -61,9 +61,10 @@ let command = Command(
       + "process and of the one that wrote it.",
     "A line counts as soon as its line end has been read. With --join, lines count as soon as the "
       + "next record begins, and at most 20 milliseconds after the last of them was read; only if "
-      + "this process is killed within that time are they lost. At the end of the input, and at "
-      + "SIGTERM or SIGINT, everything that was read is kept, a last line without an end included, "
-      + "and the log is closed. When the disk cannot keep up, the writer waits; nothing is dropped. So "
+      + "this process is killed within that time are they lost. At the end of the input everything "
+      + "is kept, a last line without an end included, and the log is closed. SIGTERM and SIGINT may "
+      + "have come to the writer, too. So after one, the input ends when the writer closes it or has "
+      + "been silent for a second. When the disk cannot keep up, the writer waits; nothing is dropped. So "
       + "with a full disk, SIGTERM waits for room, too. A second SIGTERM ends it at once; the next start "
       + "recovers what is in the ring then.",
     "The oldest archives are deleted when all take more than 1 GiB (--total-size), or less than 5% "

@@ -34,6 +34,14 @@ final class PipeRun {
       errors: folder("errors \(runs)"))
   }
 
+  /// Has its input hold more than it reads at a time: a MiB.
+  func enlargeInput() throws {
+    // F_SETPIPE_SZ, which the module of the C library does not have.
+    guard let descriptor = input?.descriptor, fcntl(descriptor, 1031, 1 << 20) > 0 else {
+      throw Failure("its input cannot be enlarged: errno \(errno)")
+    }
+  }
+
   /// Gives it bytes, and waits until it has passed all of them on.
   func feed(_ bytes: [UInt8], _ child: ChildProcess) throws {
     try feedAll(bytes, child)

@@ -61,6 +61,22 @@ struct PipeTests {
     #expect(rings.isEmpty)
   }
 
+  @Test("what the service had written when SIGTERM came is kept, though nobody had read it yet")
+  func stoppedBehindItsInput() throws {
+    let pipe = PipeRun()
+    let child = try pipe.start(["--tee"])
+    let (first, rest) = (logText(lines: 1, seed: 10), logText(lines: 4000, seed: 11))
+    try pipe.feed(first, child)
+    child.signal(SIGSTOP)
+    try pipe.enlargeInput()
+    try pipe.feedAll(rest, child)
+    child.signal(SIGTERM)
+    child.signal(SIGCONT)
+    let ending = child.wait()
+    #expect(ending == .exited(0), "\(child.complaints)")
+    try pipe.expectDecoded(first + rest)
+  }
+
   @Test("it goes on recording when nobody reads what it passes on, or that cannot be written")
   func brokenTee() throws {
     for output in ["/dev/full", "pipe"] {
