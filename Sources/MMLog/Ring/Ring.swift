@@ -134,8 +134,9 @@ final class Ring: @unchecked Sendable {
         streams = try SegmentStreams(
           cipher, pool, geometry, eventCounts, segments: base + geometry.segmentsOffset)
       } catch {
-        // It has its name already.
+        // It has its name already, and handlers of signals have its address.
         try? directory.remove(fileName)
+        unmap()
         throw error
       }
     }

@@ -29,7 +29,6 @@ extension StoreCore {
       made = session
       let series = try location.makeArchives(identity)
       let maintenance = lockedMaintenance()
-      maintenance.begin(identity.session)
       let drainer = Drainer(
         session, series, events, LevelControl(ring, labels, events), configuration, settings,
         lossesWithoutRing, counters,
@@ -41,6 +40,7 @@ extension StoreCore {
       labels.register(in: session)
       // Nothing fails after it.
       try drainer.start()
+      maintenance.begin(identity.session)
       ring.take(lossesWithoutRing)
       TestPoint.reach(.sessionStarted)
       return Open(session: session, drainer: drainer)
