@@ -14,7 +14,9 @@ public import MMLogFormat
 /// Calls may be made from any thread, inside the message of another log call, in `deinit`, in
 /// destructors of an ending thread's values, in `atexit` handlers, and in signal handlers (with
 /// messages of at most eleven arguments, and none that allocates). They leave `errno` as it was.
-/// After `LogStore.close()` they drop and count their records.
+/// After `LogStore.close()` they drop and count their records. A child of `fork()` opens a ring of
+/// its own at its first call, with locks and system calls: log once after the fork, before a signal
+/// handler of the child may.
 @frozen
 public struct Logger: @unchecked Sendable {
   // Sendable: the label's state is immortal, and touched by atomic operations only.

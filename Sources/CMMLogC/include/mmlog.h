@@ -307,21 +307,28 @@ typedef struct mmlog_options {
   // takes long, 1024 events wait; of more, the oldest are left out. mmlog_close waits until it has
   // had them all, unless it is what calls mmlog_close. After that, and after an mmlog_open that has
   // failed, it is not called.
+  //
+  // The store's threads block all signals from outside, and a program that is started on one
+  // inherits that: give it a signal mask (posix_spawnattr_setsigmask), or SIGTERM does not end it.
   void (*on_event)(const mmlog_event *event, void *context);
   // Is called before (true) and after (false) a thread works on the store's files, for a device
   // that must be held awake meanwhile. Default: NULL.
   //
   // The thread that works calls it, and waits for it: several threads at times, whose pairs
   // overlap, mmlog_open's and mmlog_close's callers among them. It must neither wait for long, nor
-  // log into the store, nor call a function of the store that waits.
+  // log into the store, nor call a function of the store that waits. What it starts is as for
+  // on_event.
   void (*on_maintenance)(bool begins, void *context);
   // What both get.
   void *context;
 } mmlog_options;
 
-// Opens a store: makes the directory, moves what dead processes of this name left in their rings to
-// archives, and maps a ring. Takes some milliseconds. Several processes may use one directory and
-// one name; a child of fork(2) gets a ring of its own with its first record.
+// Opens a store: makes the directory and maps a ring. Takes some milliseconds. What dead processes
+// of this name left in their rings is moved to archives behind it, by the store's own thread. The
+// opening waits for that only with resumes_last_archive, and if more than four rings are left.
+//
+// Several processes may use one directory and one name. A child of fork(2) gets a ring of its own
+// with its first record: that is to be no record of a signal handler.
 //
 // options  see there; may be freed afterwards
 // failure  if not NULL: what went wrong

@@ -6,6 +6,10 @@ extension LogStore {
   /// Is notified of what a store does, one thing after the other, on a thread of its own: it may
   /// call any method of the store, and take its time. When 1024 events wait for it, it misses the
   /// oldest.
+  ///
+  /// The store's threads block all signals from outside, and a program that is started on one
+  /// inherits that: give it a signal mask (posix_spawnattr_setsigmask(3)), or SIGTERM does not end
+  /// it.
   public protocol Observer: AnyObject, Sendable {
     /// Something happened.
     func handle(_ event: LogStore.Event)

@@ -151,7 +151,8 @@ extension LogStore {
     ///
     /// The work waits for the hook. It must not block for long, nor call a method of the store that
     /// waits, such as `LogStore.flush(_:within:)`. It should not log into the store: where the ring
-    /// is full, the call would wait for the very thread that it is on.
+    /// is full, the call would wait for the very thread that it is on. Programs that it starts
+    /// inherit blocked signals, see ``LogStore/Observer``.
     public var maintenanceHook: (@Sendable (LogStore.MaintenancePhase) -> Void)?
 
     /// How hard archives are compressed: 0 (not at all), or by column and with zlib from 1
