@@ -11,9 +11,11 @@
 
 _Static_assert(MMLOG_ARGUMENTS == MMLOG_PLANNED, "a site has room for a plan");
 
-// A site's state: 0 until its format has been inspected; then this, or 1 more than the number of
-// its arguments.
-#define AS_TEXT UINT32_MAX
+// A site's state: 0 until its format has been inspected. Then its lowest byte is this, or 1 more
+// than the number of its arguments, and the others are a hash of the format: a library that is
+// loaded in another's place may have a site and a format at the same addresses.
+#define AS_TEXT 0xFFu
+#define STATE_COUNT_BITS 8
 
 // As Swift counts them.
 static uint32_t file_level(mmlog_level level) { return (uint32_t)level - 1; }
@@ -113,9 +115,9 @@ static uint64_t mix_text(uint64_t hash, const char *text) {
 }
 
 // Differs from those of the statements of Swift, which are odd sums of other products; never 0.
-static uint64_t hash_of_site(const mmlog_site *site, const char *format) {
+static uint64_t hash_of_site(const mmlog_site *site, const char *format, uint32_t state) {
   return mix((uint64_t)(uintptr_t)site * 0x9E3779B97F4A7C15u,
-             (uint64_t)(uintptr_t)format ^ (uint64_t)site->line << 48) |
+             (uint64_t)(uintptr_t)format ^ (uint64_t)site->line << 48 ^ (uint64_t)state << 32) |
          1;
 }
 
@@ -126,6 +128,7 @@ static uint32_t prepare(mmlog_site *site, const char *format) {
   uint32_t parts;
   mmlog_planned plan[MMLOG_PLANNED] = {0};
   uint32_t state = state_of(mmlog_plan(format, plan, &parts));
+  state |= (uint32_t)mix_text(0, format) << STATE_COUNT_BITS;
   for (int index = 0; index < MMLOG_PLANNED; index++)
     __atomic_store_n(&site->plan[index], plan[index], __ATOMIC_RELAXED);
   __atomic_store_n(&site->state, state, __ATOMIC_RELEASE);
@@ -176,9 +179,10 @@ static void record_at(mmlog_logger *logger, mmlog_level level, mmlog_site *site,
   uint32_t state = __atomic_load_n(&site->state, __ATOMIC_ACQUIRE);
   if (__builtin_expect(state == 0, 0)) state = prepare(site, format);
   mmlog_statement statement = {
-      hash_of_site(site, format), format, site->file, site->function, site->line};
+      hash_of_site(site, format, state), format, site->file, site->function, site->line};
   argument_list arguments;
   va_copy(arguments.list, list);
+  state &= (1u << STATE_COUNT_BITS) - 1;
   record(logger, level, &statement, state, site->plan, more, &arguments);
   va_end(arguments.list);
 }

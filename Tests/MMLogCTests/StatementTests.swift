@@ -36,6 +36,29 @@ struct StatementTests {
     #expect(contents.records.allSatisfy { $0.function == "ccalls_log" && $0.line > 0 })
   }
 
+  @Test("a statement in another's place, as in a library that is loaded anew, has its own text")
+  func anotherInItsPlace() throws {
+    let test = try CStore()
+    let site = UnsafeMutablePointer<mmlog_site>.allocate(capacity: 1)
+    let format = UnsafeMutablePointer<CChar>.allocate(capacity: 16)
+    defer {
+      site.deallocate()
+      format.deallocate()
+    }
+    for text in ["of the first", "of the second"] {
+      site.initialize(to: mmlog_site())
+      site.pointee.file = UnsafePointer(format)
+      site.pointee.function = UnsafePointer(format)
+      _ = text.withCString { strcpy(format, $0) }
+      // Twice: when a statement is known, it goes another way.
+      for _ in 0..<2 {
+        withVaList([]) { mmlog_vrecord(test.log, MMLOG_INFO, site, nil, 0, format, $0) }
+      }
+    }
+    let messages = try test.closeAndRead().messages
+    #expect(messages == ["of the first", "of the first", "of the second", "of the second"])
+  }
+
   @Test("arguments are deferred where readers show them as printf does, and only there")
   func deferral() {
     var seen: [Bool] = []
