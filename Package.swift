@@ -192,8 +192,8 @@ let package = Package(
     .target(
       name: "LogCommands",
       dependencies: [
-        "MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat", "CommandLineTool",
-        "MMLogSystem",
+        "MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogCrypto",
+        "CommandLineTool", "MMLogSystem",
       ]),
     .executableTarget(
       name: "mmlog-decode",

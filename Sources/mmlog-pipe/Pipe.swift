@@ -26,11 +26,7 @@ struct Pipe {
     configuration.rotation.size = rotationSize > 0 ? rotationSize : nil
     configuration.retention = try arguments.retention(configuration.retention)
     configuration.ringDirectory = arguments.value(of: .ringDirectory)
-    configuration.recipients = try arguments.values(of: .recipient).map { text in
-      do throws(RecipientError) { return try Recipient(text) } catch {
-        throw UsageError("--recipient: \(error)")
-      }
-    }
+    configuration.recipients = try arguments.recipients(of: .recipient)
     configuration.hashChain = arguments.isSet(.hashChain)
     levels = try arguments.value(of: .levelFrom).map { text throws(UsageError) in
       try LevelRule(text)

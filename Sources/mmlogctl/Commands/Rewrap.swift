@@ -27,11 +27,7 @@ extension Command {
           + "/var/log/orders/*.mmlog")
     ]
   ) { arguments, output in
-    let recipients = try arguments.values(of: .recipient).map { text in
-      do throws(RecipientError) { return try Recipient(text) } catch {
-        throw UsageError("--recipient: \(error)")
-      }
-    }
+    let recipients = try arguments.recipients(of: .recipient)
     guard (1...KeySlot.mostRecipients).contains(recipients.count) else {
       throw UsageError(
         "--recipient says who is to read the archives; give 1 to \(KeySlot.mostRecipients)")
