@@ -165,11 +165,19 @@ public struct OpenSpans: Sendable {
       let thread = record.thread
       let new = Open(
         session: key.session, number: number, parent: parent, time: record.time,
-        message: String(record.message.prefix(200)), label: record.label,
+        message: record.message.first200, label: record.label,
         thread: thread.name.isEmpty ? "\(thread.id)" : thread.name)
       spans[key] = new
       return nil
     }
+  }
+}
+
+extension String {
+  /// The first 200 characters of Unicode: 800 bytes at most. What people see as one character may
+  /// have any number of them.
+  package var first200: String {
+    utf8.count <= 200 ? self : String(unicodeScalars.prefix(200))
   }
 }
 

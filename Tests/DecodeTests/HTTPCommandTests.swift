@@ -102,6 +102,23 @@ import Testing
     }
   }
 
+  @Test("URLs that take too much memory are left out, and their exchanges count")
+  func longURLs() throws {
+    let folder = TemporaryDirectory()
+    let store = try LogStore(directory: folder.path, name: "http")
+    let log = store.logger(label: "http.client")
+    for name in ["a", "b", "a"] {
+      let url = "/" + String(repeating: name, count: 1000)
+      log.begin("\("GET", name: "http.request.method") \(url, name: "url.full")")
+        .end("\(200, name: "http.response.status_code")")
+    }
+    try store.close()
+    var exchanges = HTTPExchanges(keepsBodies: false, maximumBytes: 1100)
+    for item in LogReader(paths: [folder.path]) { exchanges.add(item) }
+    #expect(exchanges.list.map { $0.url?.count } == [1001, nil, nil])
+    #expect(exchanges.list.map(\.status) == [200, 200, 200])
+  }
+
   @Test("header fields and bodies are shown as people read them")
   func messages() throws {
     let lines = try run(log(), "--messages", "--outcome", "failed")

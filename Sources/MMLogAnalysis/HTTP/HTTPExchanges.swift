@@ -5,8 +5,8 @@ package import MMLogReader
 /// MMLogHTTP records them.
 ///
 /// Memory is bounded: of many exchanges, those are kept that are open or took longest, 200,000 or
-/// more. The others only count in their routes. Of header fields and bodies, 512 MiB are kept. For
-/// one thread at a time.
+/// more. The others only count in their routes. Of header fields and bodies, 512 MiB are kept, and
+/// of methods, URLs and errors 256 MiB. For one thread at a time.
 package struct HTTPExchanges {
   /// One of them. What was not read is nil.
   package struct Exchange: Sendable {
@@ -27,6 +27,10 @@ package struct HTTPExchanges {
     /// One that was still in flight when the log ended is open.
     package var outcome: LogSpans.Outcome { duration == nil ? .open : hasFailed ? .failed : .ok }
 
+    fileprivate var nameSize: Int {
+      [method, url, error].reduce(0) { $0 + ($1?.utf8.count ?? 0) }
+    }
+
     fileprivate var textSize: Int { request.textSize + response.textSize }
   }
 
@@ -45,13 +49,14 @@ package struct HTTPExchanges {
     }
   }
 
-  private static let longestTexts = 512 << 20
-
   private let capacity: Int
   private let outcomes: Set<LogSpans.Outcome>
   private var exchanges: [Exchange] = []
   private var indexes: [Key: Int] = [:]
-  private var textSize = 0
+  /// For methods, URLs and errors.
+  private var nameBytes: TextBudget
+  /// For header fields and bodies.
+  private var textBytes = TextBudget(512 << 20)
   private let keepsBodies: Bool
   /// How many of those that are listed are not kept.
   private(set) var others = 0
@@ -69,11 +74,13 @@ package struct HTTPExchanges {
   ///   - keepsBodies: Whether bodies and header fields are kept.
   ///   - outcomes: Which are listed.
   ///   - capacity: How many are kept at least.
+  ///   - maximumBytes: How many bytes methods, URLs and errors may take in memory.
   package init(
     keepsBodies: Bool, outcomes: Set<LogSpans.Outcome> = LogSpans.Outcome.all,
-    capacity: Int = 200_000
+    capacity: Int = 200_000, maximumBytes: Int = 256 << 20
   ) {
     (self.keepsBodies, self.outcomes, self.capacity) = (keepsBodies, outcomes, capacity)
+    nameBytes = TextBudget(maximumBytes)
   }
 
   /// All that are listed and were kept, by their start.
@@ -104,8 +111,8 @@ package struct HTTPExchanges {
     let fields = HTTPFields(record)
     guard let key, fields.method != nil || fields.url != nil else { return }
     let index = make(record, key, record.time)
-    exchanges[index].method = fields.method
-    exchanges[index].url = fields.url
+    exchanges[index].method = kept(fields.method)
+    exchanges[index].url = kept(fields.url)
     if keepsBodies { keep(fields.headers("http.request.header."), \.request.headers, index) }
   }
 
@@ -123,9 +130,9 @@ package struct HTTPExchanges {
     exchanges[index].hasFailed = failed
     exchanges[index].status = fields.status
     exchanges[index].size = fields.responseSize
-    exchanges[index].error = fields.error
-    exchanges[index].method = exchanges[index].method ?? fields.method
-    exchanges[index].url = exchanges[index].url ?? fields.url
+    exchanges[index].error = kept(fields.error)
+    exchanges[index].method = exchanges[index].method ?? kept(fields.method)
+    exchanges[index].url = exchanges[index].url ?? kept(fields.url)
     if keepsBodies { keep(fields.headers("http.response.header."), \.response.headers, index) }
   }
 
@@ -156,17 +163,28 @@ package struct HTTPExchanges {
       guard let number = exchange.number else { continue }
       indexes[Key(session: exchange.session, number: number)] = index
     }
-    textSize = exchanges.reduce(0) { $0 + $1.textSize }
+    nameBytes.clear()
+    textBytes.clear()
+    for exchange in exchanges {
+      _ = nameBytes.take(exchange.nameSize)
+      _ = textBytes.take(exchange.textSize)
+    }
   }
 
   // MARK: - Texts
+
+  /// A text, if there is room for it.
+  private mutating func kept(_ name: String?) -> String? {
+    guard let name, nameBytes.take(name.utf8.count) else { return nil }
+    return name
+  }
 
   private mutating func keep(
     _ headers: [(name: String, value: String)],
     _ place: WritableKeyPath<Exchange, [(name: String, value: String)]>, _ index: Int
   ) {
     let size = headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
-    if hasRoom(for: size) { exchanges[index][keyPath: place] = headers }
+    if textBytes.take(size) { exchanges[index][keyPath: place] = headers }
   }
 
   private mutating func addBody(_ record: LogReader.Record, to index: Int) {
@@ -176,17 +194,12 @@ package struct HTTPExchanges {
     ] as [(String, WritableKeyPath<Exchange, Message>)] {
       guard let size = fields.number("http.\(name).body.size") else { continue }
       exchanges[index][keyPath: place].bodySize = size
-      if let body = fields.text("http.\(name).body.content"), hasRoom(for: body.utf8.count) {
+      if let body = fields.text("http.\(name).body.content"), textBytes.take(body.utf8.count) {
         exchanges[index][keyPath: place].body = body
       }
     }
   }
 
-  private mutating func hasRoom(for size: Int) -> Bool {
-    guard textSize + size <= Self.longestTexts else { return false }
-    textSize += size
-    return true
-  }
 }
 
 /// The fields of a record by OpenTelemetry's names.

@@ -3,7 +3,8 @@ import MMLogSystem
 
 /// Exchanges by method and route: a path, in which numbers and the like have a sign in their place.
 ///
-/// Memory is bounded: exchanges of further routes than 20,000 count as one.
+/// Memory is bounded: exchanges of further routes than 20,000 count as one, and so do those of
+/// routes whose names have no room.
 struct HTTPRoutes {
   /// Exchanges of one route.
   struct Route {
@@ -26,6 +27,10 @@ struct HTTPRoutes {
   private static let maximum = 20_000
 
   private var routes: [String: Route] = [:]
+  private var nameBytes: TextBudget
+
+  /// - Parameter maximumBytes: How many bytes the names of routes may take in memory.
+  init(maximumBytes: Int = 32 << 20) { nameBytes = TextBudget(maximumBytes) }
 
   /// The routes, those with most time first.
   var list: [Route] {
@@ -35,7 +40,9 @@ struct HTTPRoutes {
   /// Adds an exchange to its route.
   mutating func add(_ exchange: HTTPExchanges.Exchange) {
     let own = "\(exchange.method ?? "-") \(HTTPExchanges.route(of: exchange.url ?? "-"))"
-    let name = routes.count < Self.maximum || routes[own] != nil ? own : "(other routes)"
+    let hasRoom =
+      routes[own] != nil || routes.count < Self.maximum && nameBytes.take(own.utf8.count)
+    let name = hasRoom ? own : "(other routes)"
     routes[name, default: Route(name: name)].add(exchange)
   }
 }

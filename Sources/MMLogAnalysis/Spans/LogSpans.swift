@@ -27,6 +27,7 @@ package struct LogSpans {
     /// is not known.
     package let age: Duration?
     package let outcome: Outcome
+    /// The first 200 characters of it.
     package let name: String?
     /// What it began with; nil if that was not read.
     package let message: String?
@@ -78,7 +79,7 @@ package struct LogSpans {
     ended.append(
       Span(
         session: record.session.id, number: span.number, parent: beginning?.parent, start: start,
-        duration: duration, age: nil, outcome: outcome, name: span.name,
+        duration: duration, age: nil, outcome: outcome, name: span.name?.first200,
         message: beginning?.message, label: record.label,
         thread: beginning?.thread ?? (thread.name.isEmpty ? "\(thread.id)" : thread.name)))
   }

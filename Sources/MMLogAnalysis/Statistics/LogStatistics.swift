@@ -7,13 +7,14 @@ import MMLogSystem
 /// Bytes are those of records before an archive compresses them: that is what a ring holds, and how
 /// parts of an archive compare with each other.
 ///
-/// Memory is bounded: by the number of labels and call sites, at most 50,000 of each, and 20,000
-/// spans of time. For one thread at a time.
+/// Memory is bounded: by the number of labels and call sites, at most 50,000 of each, by what their
+/// texts take, and by 20,000 spans of time. For one thread at a time.
 public struct LogStatistics {
   private var timestamp: TimeFormatter
   private var total = RecordCounts()
   private var levels = [RecordCounts](repeating: RecordCounts(), count: Level.allCases.count)
   private var labels: [String: RecordCounts] = [:]
+  private var labelBytes = TextBudget(16 << 20)
   private var sites = CallSiteCounts()
   private var minutes = TimeBuckets(maximum: 20_000, minimum: 60_000_000_000)
   private var times: ClosedRange<Timestamp>?
@@ -41,7 +42,9 @@ public struct LogStatistics {
     total.add(record)
     levels[Int(record.level.rawValue)].add(record)
     let label = record.label
-    if labels.count < CallSiteCounts.maximum || labels[label] != nil {
+    if labels[label] != nil
+      || labels.count < CallSiteCounts.maximum && labelBytes.take(label.utf8.count)
+    {
       labels[label, default: RecordCounts()].add(record)
     }
     sites.add(record)

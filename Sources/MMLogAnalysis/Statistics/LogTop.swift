@@ -50,9 +50,8 @@ package struct LogTop {
   private static let maximumGroups = 20_000
 
   private let key: Key
-  /// How many bytes the names of the groups may take, and take.
-  private let maximumBytes: Int
-  private var nameBytes = 0
+  /// For the names of the groups.
+  private var nameBytes: TextBudget
   let measure: Measure?
   private let order: Order
   private var groups: [String: Group] = [:]
@@ -65,6 +64,7 @@ package struct LogTop {
   private var times: (first: Timestamp, last: Timestamp)?
   /// The names of call sites that stay.
   private var names: [ObjectIdentifier: (site: CallSiteInfo, name: String)] = [:]
+  private var siteBytes = TextBudget(64 << 20)
 
   /// Makes an empty one.
   ///
@@ -73,7 +73,7 @@ package struct LogTop {
     by key: Key, of measure: Measure? = nil, order: Order = .count, maximumBytes: Int = 32 << 20
   ) {
     (self.key, self.measure, self.order) = (key, measure, order)
-    self.maximumBytes = maximumBytes
+    nameBytes = TextBudget(maximumBytes)
   }
 
   /// Adds what a reader gave.
@@ -87,11 +87,9 @@ package struct LogTop {
     total += 1
     if case .some(.none) = value { return without += 1 }
     guard let name = name(of: record) else { return without += 1 }
-    if groups[name] == nil {
-      let size = nameBytes + name.utf8.count
-      if groups.count >= Self.maximumGroups || size > maximumBytes { return others += 1 }
-      nameBytes = size
-    }
+    let hasRoom =
+      groups[name] != nil || groups.count < Self.maximumGroups && nameBytes.take(name.utf8.count)
+    guard hasRoom else { return others += 1 }
     groups[name, default: Group()].add(record, value ?? nil)
   }
 
@@ -147,7 +145,9 @@ package struct LogTop {
     let site = record.content.site
     if let known = names[ObjectIdentifier(site)] { return known.name }
     let name = "\(site.file):\(site.line)  \(site.template)"
-    if !record.content.flags.contains(.inlineCallSite), names.count < Self.maximumGroups {
+    if !record.content.flags.contains(.inlineCallSite), names.count < Self.maximumGroups,
+      siteBytes.take(site.textSize + name.utf8.count)
+    {
       names[ObjectIdentifier(site)] = (site, name)
     }
     return name
@@ -227,8 +227,7 @@ enum TextVariables {
   /// The text with `*` in place of each word that has a digit in it, and of each that stands in
   /// quotes: of lines of the same kind it is the same. The first 200 characters count.
   static func pattern(of text: String) -> String {
-    // A text of so few bytes has no more characters, which take long to count.
-    var text = text.utf8.count <= 200 ? text : String(text.prefix(200))
+    var text = text.first200
     return text.withUTF8 { String(decoding: pattern(of: $0), as: UTF8.self) }
   }
 

@@ -34,10 +34,16 @@ package struct CallSiteCounts {
   /// Of call sites that stay: those of a session's dictionary.
   private var byObject: [ObjectIdentifier: (site: CallSiteInfo, index: Int)] = [:]
   private var last: (site: CallSiteInfo, index: Int)?
+  /// For the entries, and for the call sites in ``byObject``.
+  private var (entryBytes, objectBytes): (TextBudget, TextBudget)
 
-  package init() {}
+  /// - Parameter maximumBytes: How many bytes the texts of the entries may take in memory.
+  package init(maximumBytes: Int = 64 << 20) {
+    (entryBytes, objectBytes) = (TextBudget(maximumBytes), TextBudget(256 << 20))
+  }
 
-  /// More are taken for one, the first: only a file that was made for it has so many.
+  /// More are taken for one, the first, and so are those whose texts have no room: only a file that
+  /// was made for it has so many.
   static let maximum = 50_000
 
   /// Adds a record.
@@ -60,7 +66,7 @@ package struct CallSiteCounts {
       found = known.index
     } else {
       found = entry(for: site)
-      if isLasting, byObject.count < 8 * Self.maximum {
+      if isLasting, byObject.count < 8 * Self.maximum, objectBytes.take(site.textSize) {
         byObject[ObjectIdentifier(site)] = (site, found)
       }
     }
@@ -72,7 +78,8 @@ package struct CallSiteCounts {
     let template = site.template
     let key = Key(file: site.file, line: site.line, template: template)
     if let index = byKey[key] { return index }
-    if entries.count >= Self.maximum { return 0 }
+    let hasRoom = entries.count < Self.maximum && entryBytes.take(site.textSize)
+    if !hasRoom, !entries.isEmpty { return 0 }
     byKey[key] = entries.count
     entries.append(Entry(site: site, template: template))
     return entries.count - 1

@@ -96,7 +96,7 @@ private struct InFlight {
 
     init(_ record: LogReader.Record) {
       (thread, time, level, label) = (record.thread, record.time, record.level, record.label)
-      message = String(record.message.prefix(200))
+      message = record.message.first200
     }
   }
 

@@ -1,3 +1,4 @@
+import MMLogFormat
 import MMLogReader
 import Testing
 
@@ -17,6 +18,19 @@ import Testing
       ("[] [1", "[][\n  1"), ("}]", "\n}\n]"), (#"{"a" : "b,{c"#, "{\n  \"a\": \"b,{c"),
     ])
   func pretty(text: String, shown: String) { #expect(JSONText.pretty(text) == shown) }
+
+  @Test("routes whose names take too much memory are counted together")
+  func longRoutes() {
+    var routes = HTTPRoutes(maximumBytes: 1100)
+    for name in ["a", "b", "a", "c"] {
+      var exchange = HTTPExchanges.Exchange(
+        session: SessionID(random: (1, 2)), number: nil, start: .distantPast)
+      exchange.url = "/" + String(repeating: name, count: 1000)
+      routes.add(exchange)
+    }
+    let counts = routes.list.map { "\($0.name.prefix(4)) \($0.count)" }
+    #expect(Set(counts) == ["- /a 2", "(oth 2"])
+  }
 
   @Test("what is nested 10,000 deep is shown in as many lines, none of which is long")
   func deep() {

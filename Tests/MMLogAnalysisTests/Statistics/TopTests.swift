@@ -86,6 +86,37 @@ import Testing
     #expect(top.sorted.map(\.group.count) == [2, 1, 1])
   }
 
+  @Test("call sites whose texts take too much memory are counted as the first")
+  func longTemplates() {
+    let log = TestLog()
+    for (index, text) in ["aaaa", "bbbb", "c", "bbbb", "aaaa"].enumerated() {
+      let site = log.site(.literal(String(repeating: text, count: 100)))
+      log.write(TestRecord(ticks: UInt64(index), site: site))
+    }
+    // Each takes its template three times.
+    var counts = CallSiteCounts(maximumBytes: 4 * 400)
+    for case .record(let record) in LogReader(paths: log.save()) { counts.add(record) }
+    #expect(counts.entries.map(\.template.first) == ["a", "c"])
+    #expect(counts.entries.map(\.counts.records) == [4, 1])
+    var roomy = CallSiteCounts()
+    for case .record(let record) in LogReader(paths: log.save()) { roomy.add(record) }
+    #expect(roomy.entries.map(\.counts.records) == [2, 2, 1])
+  }
+
+  @Test("a character of any size counts as those that it is made of") func largeCharacter() {
+    let text = "e" + String(repeating: "\u{301}", count: 500)
+    #expect(text.first200 == "e" + String(repeating: "\u{301}", count: 199))
+    #expect(TextVariables.pattern(of: text) == text.first200)
+    let log = TestLog()
+    log.write(
+      TestRecord(
+        ticks: 1, site: log.textSite, flags: .span,
+        words: ValueWords.argument(.text(text)) + [1, 0]))
+    var spans = OpenSpans()
+    for case .record(let record) in LogReader(paths: log.save()) { spans.add(record) }
+    #expect(spans.list.map(\.message) == [text.first200])
+  }
+
   @Test("spans that are said to be parts of each other are each listed once")
   func spansThatAreSaidToBePartsOfEachOther() {
     let log = TestLog()
