@@ -1,3 +1,4 @@
+import Glibc
 import MMLogHTTP
 import TestSupport
 import Testing
@@ -104,6 +105,39 @@ import Testing
     #expect(added.redacted(form: "sort_key=S") == "sort_key=REDACTED")
     let listing = Redactor(rules: [.keep("page")], unlistedValues: .redact)
     #expect(listing.redacted(form: "page=1&page[size]=2") == "page=1&page[size]=REDACTED")
+  }
+
+  @Test("the time for a text is linear in its length, whatever signs of hosts are in it")
+  func linearTime() {
+    func texts(_ size: Int) -> [String] {
+      let hosts = String(repeating: "/://a:b", count: size / 7)
+      return [
+        "http://a:b" + String(repeating: "/", count: size) + "@h", hosts, "?u=" + hosts,
+        "?u=//a" + String(repeating: "%2F", count: size / 3),
+        "token: a" + String(repeating: ", ", count: size / 2),
+      ]
+    }
+    for (short, long) in zip(texts(512), texts(16 * 512)) {
+      for kind in [Redactor.redacted(url:), Redactor.redacted(form:), Redactor.redacted(text:)] {
+        let times = [short, long].map { text in
+          (0..<3).map { _ in processorTime { _ = kind(redactor)(text) } }.min() ?? 0
+        }
+        // 16 times the bytes would take 256 times as long if each were read with all behind it.
+        #expect(times[1] < 64 * times[0], "\(long.prefix(20)): \(times) ns")
+      }
+    }
+  }
+
+  /// The processor's time for something, in nanoseconds: what else runs does not count.
+  private func processorTime(_ body: () -> Void) -> Int {
+    func now() -> Int {
+      var time = timespec()
+      clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+      return time.tv_sec * 1_000_000_000 + time.tv_nsec
+    }
+    let start = now()
+    body()
+    return now() - start
   }
 
   @Test("no two of the standard rules are for the same names")

@@ -41,6 +41,9 @@ struct PairRedaction {
   private var isScheme: Bool
   private var isInQuery: Bool
   private var authority = Authority()
+  /// Where in the piece the next sign of user information stands, or what shows that none comes.
+  /// Up to there nothing is searched again.
+  private var nextSign = (place: 0, isFound: false)
 
   private var isValueEmpty = true
   private var hasPlaceholder = false
@@ -64,6 +67,7 @@ struct PairRedaction {
     let start = base.assumingMemoryBound(to: UInt8.self)
     var (place, kept) = (isScheme ? plainBeginning(start, bytes.count) : 0, 0)
     if place > 0 { (isScheme, slashes) = (false, 0) }
+    nextSign.place = 0
     while place < bytes.count {
       switch phase {
       case .text: readText(start, bytes.count, &place, &kept, &output)
@@ -290,7 +294,7 @@ struct PairRedaction {
         if !authority.hasUserInformation { output.append(Redactor.placeholder) }
         return
       } else if endsAuthority(byte, raw) {
-        if goesOn(behind: raw, isSlash, start + place, count - place) { continue }
+        if goesOn(behind: raw, isSlash, start, count, place) { continue }
         phase = .text
         isScheme = false
         slashes = 0
@@ -344,18 +348,33 @@ struct PairRedaction {
   }
 
   /// Whether what would end a host may stand in a password: it is encoded, or should have been.
-  private func goesOn(
-    behind raw: UInt8, _ isSlash: Bool, _ start: UnsafePointer<UInt8>, _ count: Int
+  private mutating func goesOn(
+    behind raw: UInt8, _ isSlash: Bool, _ start: UnsafePointer<UInt8>, _ count: Int, _ place: Int
   ) -> Bool {
     let isEncoded = hexDigit(raw) != nil
     if isEncoded && !isInQuery && kind == .url { return true }
     let mayBeMissing = isSlash && kind == .url && authority.hasNoPort
     guard isEncoded || mayBeMissing, !authority.hasUserInformation else { return false }
-    // As it is, or as `%40`, however often that was encoded.
-    let rest = UnsafeBufferPointer(start: start, count: count)
-      .prefix { $0 != UInt8(ascii: "&") && $0 != UInt8(ascii: "#") }
-    return rest.contains(UInt8(ascii: "@"))
-      || zip(rest, rest.dropFirst()).contains { $0 == UInt8(ascii: "4") && $1 == UInt8(ascii: "0") }
+    if nextSign.place < place { searchSign(start, count, from: place) }
+    return nextSign.isFound
+  }
+
+  private mutating func searchSign(_ start: UnsafePointer<UInt8>, _ count: Int, from first: Int) {
+    var place = first
+    nextSign.isFound = false
+    search: while place < count {
+      switch start[place] {
+      case UInt8(ascii: "&"), UInt8(ascii: "#"): break search
+      case UInt8(ascii: "@"): nextSign.isFound = true
+      // `%40`, however often that was encoded.
+      case UInt8(ascii: "4"):
+        nextSign.isFound = place + 1 < count && start[place + 1] == UInt8(ascii: "0")
+      default: break
+      }
+      if nextSign.isFound { break }
+      place += 1
+    }
+    nextSign.place = place
   }
 
   // MARK: - What is redacted
