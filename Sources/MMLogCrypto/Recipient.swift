@@ -15,7 +15,8 @@ public struct Recipient: Hashable, Sendable, CustomStringConvertible {
   public init(_ text: String) throws(RecipientError) {
     guard let bytes = Bech32.bytes(of: text, prefix: Self.prefix), bytes.count == 32 else {
       throw RecipientError(
-        text.lowercased().hasPrefix("age-secret-key-1")
+        // Anywhere: the files that age-keygen writes begin with comments.
+        text.lowercased().contains("age-secret-key-")
           ? "a secret key was given in place of a recipient; give the text that begins with age1"
           : "'\(text)' is no recipient of age: it has to begin with age1, and its checksum has to "
             + "be right; age-keygen -y prints it")
