@@ -10,6 +10,7 @@ import Testing
     let bodies = [
       (#"{"a":"b","pass\u0077ord" : {"x":"5ecre7"},"c":[1,"\""]}"#, "application/json"),
       (#"{"body":"{\"token\":\"5ecre7\"}"}"#, "application/problem+json; charset=utf-8"),
+      (##"{"body":"{\u0022sid\u0022:\u00225ecre7\u0022}"}"##, "application/json"),
       (
         "q=1&pass%77ord=5ecre7&z=https%3A%2F%2Fann%3Ap%2Fw%40h%2Fx",
         "application/x-www-form-urlencoded"
@@ -33,6 +34,7 @@ import Testing
       contents == [
         #"{"a":"b","pass\u0077ord" :"REDACTED","c":[1,"\""]}"#,
         #"{"body":"{\"token\":\"REDACTED\""}"#,
+        ##"{"body":"{\u0022sid\u0022:\"REDACTED\""}"##,
         "q=1&pass%77ord=REDACTED&z=https%3A%2F%2FREDACTED@h%2Fx",
       ])
   }

@@ -107,6 +107,44 @@ import Testing
     #expect(listing.redacted(form: "page=1&page[size]=2") == "page=1&page[size]=REDACTED")
   }
 
+  @Test(
+    "JSON in a URL's query and in a form is redacted, up to the end of its pair",
+    arguments: [
+      (#"filter={"token":"S","b":1}&x=1"#, #"filter={"token":REDACTED&x=1"#),
+      (
+        "payload=%7B%22a%22%3A1%2C+%22db_pass%22+%3A+%22S%22%7D&b=2",
+        "payload=%7B%22a%22%3A1%2C+%22db_pass%22+%3AREDACTED&b=2"
+      ),
+      ("p=%257B%2522pin%2522%253A7%257D", "p=%257B%2522pin%2522%253AREDACTED"),
+      (
+        #"p={"b":"{\"a\":\"\",\"token\":\"S\"}"}"#, #"p={"b":"{\"a\":\"\",\"token\":REDACTED"#
+      ),
+      (#"p={"u":"https://h/?key=S"}&a=1"#, #"p={"u":"https://h/?key=REDACTED&a=1"#),
+      // A host may be a name and a password, which go on.
+      (#"p={"u":"//ann:pw@h","sid":"S"}&a=1"#, #"p={"u":"//REDACTED@REDACTED&a=1"#),
+      (#"p={"u":"https://h","token":"S"}"#, #"p={"u":"https://REDACTEDREDACTED"#),
+      (#"q="a":1&pin=S&c=3"#, #"q="a":1&pin=REDACTED&c=3"#),
+      (#"q="token"&b="key: 2"&"pin"=S"#, #"q="token"&b="key: 2"&"pin"=REDACTED"#),
+      (#"p={"n":"a?b","t":"12:30","c":["token"]}"#, #"p={"n":"a?b","t":"12:30","c":["token"]}"#),
+    ])
+  func jsonInPairs(form: String, redacted: String) {
+    #expect(redactor.redacted(form: form) == redacted)
+    #expect(redactor.redacted(url: "/p?" + form) == "/p?" + redacted)
+    // Fields of JSON are no values of a form.
+    let listing = Redactor(rules: [.keep("p")], unlistedValues: .redact)
+    #expect(listing.redacted(form: #"p={"n":1}&q=2"#) == #"p={"n":1}&q=REDACTED"#)
+  }
+
+  @Test(
+    "keys of services are redacted",
+    arguments: [
+      "Ocp-Apim-Subscription-Key", "DD-APPLICATION-KEY", "X-App-Key", "AccountKey", "masterKey",
+    ])
+  func serviceKeys(name: String) {
+    #expect(redactor.redacted(header: "S", named: name) == "REDACTED")
+    #expect(redactor.redacted(form: "\(name)=S") == "\(name)=REDACTED")
+  }
+
   @Test("the time for a text is linear in its length, whatever signs of hosts are in it")
   func linearTime() {
     func texts(_ size: Int) -> [String] {
@@ -188,6 +226,18 @@ import Testing
       (
         #"{"body":"{\"n\":1,\"password\":\"x, y\"}","z":1}"#,
         #"{"body":"{\"n\":1,\"password\":\"REDACTED\"","z":1}"#
+      ),
+      (
+        ##"{"body":"{\u0022n\u0022:1,\u0022password\u0022:\u0022x, y\u0022}","z":1}"##,
+        ##"{"body":"{\u0022n\u0022:1,\u0022password\u0022:\"REDACTED\"","z":1}"##
+      ),
+      (
+        ##"{"body":"{\\u0022token\\u0022 :\\u0022x\\u0022}"}"##,
+        ##"{"body":"{\\u0022token\\u0022 :\"REDACTED\""}"##
+      ),
+      (
+        ##"{"a":"\u0022token\u0022, b","c":"\u0022\u002","token":"x"}"##,
+        ##"{"a":"\u0022token\u0022, b","c":"\u0022\u002","token":"REDACTED"}"##
       ),
     ])
   func json(text: String, redacted: String) {
@@ -346,6 +396,9 @@ import Testing
       let json = SecretWriter.json(SecretWriter.jsonName("password", &random), &random)
       let text = String(decoding: redactor.redacted(json: Array(json.utf8)), as: UTF8.self)
       #expect(!text.contains(SecretWriter.secret), "round \(round): \(json)")
+      let form = "a=1&q=" + SecretWriter.encoded(SecretWriter.json("password", &random), &random)
+      let pairs = redactor.redacted(form: form) + redactor.redacted(url: "/?" + form)
+      #expect(!pairs.contains(SecretWriter.secret), "round \(round): \(form)")
     }
   }
 }
@@ -365,6 +418,11 @@ private enum SecretWriter {
       default: return character
       }
     }.joined()
+  }
+
+  /// JSON as a form has it: letters and digits, and so the secret, are as they were.
+  static func encoded(_ json: String, _ random: inout SeededGenerator) -> String {
+    json.map { $0.isLetter || $0.isNumber ? String($0) : name(String($0), &random) }.joined()
   }
 
   static func jsonName(_ name: String, _ random: inout SeededGenerator) -> String {

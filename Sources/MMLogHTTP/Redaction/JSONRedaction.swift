@@ -4,7 +4,7 @@
 /// between two quotes is a name if a colon follows it, whether or not the first quote began a text.
 /// So neither depth nor size take memory, and nothing before a name, such as a quote too many, can
 /// hide it: what is no JSON is redacted as well as what is. Names are compared as a parser decodes
-/// them, also those of JSON in a text of JSON, whose quotes have backslashes.
+/// them, also those of JSON in a text of JSON, whose quotes have backslashes or are `\u0022`.
 ///
 /// A redacted value ends where its object or array goes on, whatever stands in between; one of JSON
 /// in a text ends with the text.
@@ -21,6 +21,8 @@ struct JSONRedaction {
   private let redactor: Redactor.Compiled
   private var phase = Phase.name
   private var name: NameReader
+  /// How many bytes of `\u0022` there are.
+  private var quoteEscape: UInt8 = 0
   private var action = Redactor.Action.keep
   private var quote: UInt8 = 0
   /// Whether the last byte of a text was a backslash that says something of the next one.
@@ -68,13 +70,11 @@ struct JSONRedaction {
   ) {
     while true {
       let first = place
-      Self.skipToQuote(start, count, &place)
-      guard place < count else {
+      guard takeQuote(start, count, &place) else {
         // The name goes on in the next piece.
         name.read(start + first, place - first, redactor.names)
         return
       }
-      place += 1
       // Of most texts, the byte behind them says that they are none.
       if place < count, start[place] > 0x20, start[place] != UInt8(ascii: ":") {
         name = NameReader(redactor.names)
@@ -103,26 +103,50 @@ struct JSONRedaction {
     hash = action == .hash ? ValueHash() : nil
   }
 
-  /// Passes over bytes that are no quote, eight at a time.
+  /// Passes over the next quote, as it is or as `\u0022`; false: there is none.
   @inline(__always)
-  private static func skipToQuote(
+  private mutating func takeQuote(
+    _ start: UnsafePointer<UInt8>, _ count: Int, _ place: inout Int
+  ) -> Bool {
+    while true {
+      if quoteEscape == 0 { Self.skipPlain(start, count, &place) }
+      guard place < count else { return false }
+      let byte = start[place]
+      place &+= 1
+      switch (byte, quoteEscape) {
+      case (UInt8(ascii: "\""), _), (UInt8(ascii: "2"), 5):
+        quoteEscape = 0
+        return true
+      case (UInt8(ascii: "\\"), _): quoteEscape = 1
+      case (UInt8(ascii: "u"), 1), (UInt8(ascii: "0"), 2...3), (UInt8(ascii: "2"), 4):
+        quoteEscape += 1
+      default: quoteEscape = 0
+      }
+    }
+  }
+
+  /// Passes over bytes that are neither quotes nor backslashes, eight at a time.
+  @inline(__always)
+  private static func skipPlain(
     _ start: UnsafePointer<UInt8>, _ count: Int, _ place: inout Int
   ) {
     let (ones, highs): (UInt64, UInt64) = (0x0101_0101_0101_0101, 0x8080_8080_8080_8080)
-    let quote = UInt8(ascii: "\"")
+    let (quote, backslash) = (UInt8(ascii: "\""), UInt8(ascii: "\\"))
     while place &+ 8 <= count {
       let word = UInt64(
         littleEndian: UnsafeRawPointer(start + place).loadUnaligned(as: UInt64.self))
-      let other = word ^ UInt64(quote) &* ones
+      let quotes = word ^ UInt64(quote) &* ones
+      let backslashes = word ^ UInt64(backslash) &* ones
       // The highest bit of each byte that is zero (Mycroft, 1987); the lowest of them is right.
-      let found = (other &- ones) & ~other & highs
+      let found =
+        ((quotes &- ones) & ~quotes | (backslashes &- ones) & ~backslashes) & highs
       if found != 0 {
         place &+= found.trailingZeroBitCount / 8
         return
       }
       place &+= 8
     }
-    while place < count, start[place] != quote { place &+= 1 }
+    while place < count, start[place] != quote, start[place] != backslash { place &+= 1 }
   }
 
   // MARK: - What is redacted

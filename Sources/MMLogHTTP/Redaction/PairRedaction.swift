@@ -1,5 +1,6 @@
 /// Redacts text that has values by name, as URLs, forms and fields of headers have them:
-/// `name=value`; in a message also `name: value`.
+/// `name=value`; in a message also `name: value`, and in URLs and forms `"name": value`, as JSON in
+/// them has it.
 ///
 /// One pass over bytes that may come in pieces, without memory of its own. Names are compared as a
 /// server decodes them, however often they are percent-encoded; so are the signs that separate
@@ -30,6 +31,8 @@ struct PairRedaction {
   private var isNaming: Bool
   /// Whether there was a space or a quote in it, or behind it: that shows when a letter comes.
   private var hasSpace = false
+  /// Whether a quote in a URL or a form stands before it: it may be of JSON.
+  private var isQuoted = false
   private var name: NameMatcher.State
   /// What there is of a percent-encoded byte: 0: nothing; 1: the sign; 2: a digit, too.
   private var percent: UInt8 = 0
@@ -122,10 +125,10 @@ struct PairRedaction {
       let raw = start[place]
       place += 1
       guard let byte = decoded(raw) else { continue }
-      if kind == .text, isNaming, skipsSpace(byte) { continue }
-      if isNaming, byte == UInt8(ascii: "=") {
-        isNaming = false
-        if beginValue() {
+      if skipsSpace(byte) { continue }
+      if endsName(byte) {
+        (isNaming, hasSpace) = (false, false)
+        if beginValue(behind: byte) {
           output.append(start + kept, place - kept)
           return
         }
@@ -182,8 +185,15 @@ struct PairRedaction {
     return byte < UInt8(ascii: "-") || byte == UInt8(ascii: "/") || byte > UInt8(ascii: "9")
   }
 
-  /// In a message, a space or a quote ends a name, unless the sign for its value follows.
+  /// In a message, a space or a quote ends a name, unless the sign for its value follows. In URLs
+  /// and forms, a quote does, and it may begin a name in what would be a value.
+  @inline(__always)
   private mutating func skipsSpace(_ byte: UInt8) -> Bool {
+    if kind == .text { return isNaming && skipsMessageSpace(byte) }
+    return (hasSpace || byte == UInt8(ascii: "\"")) && skipsQuote(byte)
+  }
+
+  private mutating func skipsMessageSpace(_ byte: UInt8) -> Bool {
     if byte <= 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") {
       hasSpace = true
       return true
@@ -192,12 +202,33 @@ struct PairRedaction {
     return false
   }
 
+  private mutating func skipsQuote(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "\""):
+      if !isNaming { beginName() }
+      (hasSpace, isQuoted) = (true, true)
+      return true
+    case 0x00...0x20, UInt8(ascii: "+"): return true
+    case UInt8(ascii: ":"), UInt8(ascii: "="): return false
+    default:
+      beginName()
+      isQuoted = true
+      return false
+    }
+  }
+
+  /// Whether a value comes behind this byte.
+  @inline(__always)
+  private func endsName(_ byte: UInt8) -> Bool {
+    isNaming && (byte == UInt8(ascii: "=") || byte == UInt8(ascii: ":") && isQuoted && hasSpace)
+  }
+
   @inline(__always)
   private func isSeparator(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "&"), UInt8(ascii: ";"): true
     // In a form, they begin the query of a URL that is a value.
-    case UInt8(ascii: "?"), UInt8(ascii: "#"): kind != .form || !isNaming
+    case UInt8(ascii: "?"), UInt8(ascii: "#"): kind != .form || !isNaming || isQuoted
     case UInt8(ascii: ","), UInt8(ascii: "("), UInt8(ascii: "{"), 0x00...0x20: kind == .text
     default: false
     }
@@ -289,7 +320,7 @@ struct PairRedaction {
         kept = place
         authority.hasUserInformation = true
         (authority.isBehindColon, authority.hasNoPort) = (false, false)
-      } else if isNaming, byte == UInt8(ascii: "="), beginValue() {
+      } else if endsName(byte), beginValue(behind: byte) {
         // No host has that. What is before it may be a password that goes on behind it.
         if !authority.hasUserInformation { output.append(Redactor.placeholder) }
         return
@@ -323,10 +354,11 @@ struct PairRedaction {
   }
 
   private mutating func readNameInAuthority(_ byte: UInt8) {
+    if kind != .text, skipsSpace(byte) { return }
     if isSeparator(byte) {
       beginName()
-    } else if byte == UInt8(ascii: "=") {
-      isNaming = false
+    } else if byte == UInt8(ascii: "=") || endsName(byte) {
+      (isNaming, hasSpace) = (false, false)
     } else if isNaming {
       redactor.names.take(byte, &name)
     }
@@ -334,7 +366,7 @@ struct PairRedaction {
 
   @inline(__always)
   private mutating func beginName() {
-    (isNaming, hasSpace) = (true, false)
+    (isNaming, hasSpace, isQuoted) = (true, false, false)
     name = redactor.names.started()
   }
 
@@ -379,10 +411,12 @@ struct PairRedaction {
 
   // MARK: - What is redacted
 
-  /// Whether the value behind the name that has just ended is not kept.
+  /// Whether the value behind the name that has just ended with `sign` is not kept.
   @inline(__always)
-  private mutating func beginValue() -> Bool {
-    let action = redactor.action(of: name, unlisted: redactor.unlistedValues)
+  private mutating func beginValue(behind sign: UInt8) -> Bool {
+    // A field of JSON that no rule names is kept, as it is elsewhere.
+    let action = redactor.action(
+      of: name, unlisted: sign == UInt8(ascii: "=") ? redactor.unlistedValues : .keep)
     if action == .keep { return false }
     beginValue(.redacting, action)
     return true

@@ -81,7 +81,8 @@ public struct Redactor: Sendable {
     [
       "*authorization*", "*cookie*", "*password*", "*passwd*", "*passphrase*", "*passcode*", "pwd",
       "pass", "*secret*", "*token*", "*jwt*", "*apikey*", "*accesskey*", "*privatekey*",
-      "*signingkey*", "*encryptionkey*", "*authkey*", "*authcode*", "*credential*",
+      "*signingkey*", "*encryptionkey*", "*subscriptionkey*", "*applicationkey*", "*appkey*",
+      "*accountkey*", "*masterkey*", "*authkey*", "*authcode*", "*credential*",
       "*signature*", "sig", "*sessionid*", "*sessionkey*", "phpsessid", "*csrf*", "*xsrf*",
       "*codeverifier*", "devicecode", "*otp", "pin", "*assertion*", "samlresponse", "*bearer*",
       "*cardnumber*", "*creditcard*", "cvv", "cvv2", "cvc", "cvc2", "ssn",
