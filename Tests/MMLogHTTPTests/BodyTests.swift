@@ -85,6 +85,48 @@ import Testing
     }
   }
 
+  @Test("a body of any kind is within its limit, and a limit may be of any size")
+  func limits() throws {
+    for (limit, most) in [(Int.min, 16), (100, 100), (.max, 64 << 20)] {
+      let test = try HTTPTest {
+        ($0.bodyLevel, $0.longestBody) = (.info, limit)
+        $0.contentTypes.append("text/plain")
+      }
+      let exchange = test.http.begin(method: "GET", url: "/")
+      let wrong = [UInt8](repeating: 0xFF, count: 90)
+      let pairs = Array(repeating: "pin=1", count: 15).joined(separator: "&")
+      for type in ["application/json", "application/x-www-form-urlencoded", "text/plain"] {
+        exchange.record(body: wrong, of: .request, contentType: type)
+        exchange.record(body: Array(pairs.utf8), of: .request, contentType: type)
+      }
+      let records = try test.closeAndRead().dropFirst()
+      #expect(records.count == 6)
+      for record in records {
+        let text = try #require(record.text("http.request.body.content"))
+        #expect(text.utf8.count <= most, "\(text)")
+        #expect((record.field("cut") != nil) == text.hasSuffix("…"), "\(text)")
+      }
+    }
+  }
+
+  @Test(
+    "of a body that is compressed or in UTF-16, size and hash are recorded",
+    arguments: [
+      // Of gzip, zlib and brotli the beginning.
+      [0x1F, 0x8B, 0x08, 0x00, 0x00], [0x78, 0x9C, 0xAB, 0x56, 0x2A, 0x03], [0x5B, 0x1A, 0x00],
+      [0x7B, 0x00, 0x22, 0x00],
+    ])
+  func compressed(body: [UInt8]) throws {
+    let test = try HTTPTest { $0.bodyLevel = .info }
+    let exchange = test.http.begin(method: "GET", url: "/")
+    for bytes in [body, Array("{\"a\":\r\n\t1}".utf8)] {
+      exchange.record(body: bytes, of: .response, contentType: "application/json")
+    }
+    let records = try test.closeAndRead().dropFirst()
+    #expect(records.map { $0.field("http.response.body.hash") != nil } == [true, false])
+    #expect(records.first?.number("http.response.body.size") == body.count)
+  }
+
   @Test("a body that is abandoned is recorded as far as it came")
   func abandoned() throws {
     let test = try HTTPTest { $0.bodyLevel = .info }

@@ -59,8 +59,9 @@ extension HTTPLog.Exchange {
   /// Where that is below the store's `archiveLevel`, bodies are flight records: they stay in the
   /// ring, and are captured when somebody asks for it, or when the process dies.
   ///
-  /// JSON is redacted as it comes, and a form at its end. Of other types, only size and hash are
-  /// recorded, unless ``HTTPLog/Options/contentTypes`` names them.
+  /// JSON is redacted as it comes, and a form at its end. Of other types, and of what begins with
+  /// control characters, as compressed bodies do, only size and hash are recorded, unless
+  /// ``HTTPLog/Options/contentTypes`` names the type.
   ///
   /// - Parameters:
   ///   - message: Which message it is of.
@@ -127,8 +128,8 @@ private final class BodyPart {
     else { return nil }
     let options = shared.options
     (self.shared, self.span, self.message) = (shared, span, message)
-    reading = Self.reading(contentType, options)
-    var capacity = max(options.longestBody, 16)
+    reading = Self.reading(contentType, shared)
+    var capacity = Self.limit(options)
     if case .binary = reading { capacity = 0 }
     memory = .allocate(byteCount: capacity, alignment: 1)
     output = RedactedOutput(memory)
@@ -136,10 +137,14 @@ private final class BodyPart {
 
   deinit { memory.deallocate() }
 
-  private static func reading(_ contentType: String?, _ options: HTTPLog.Options) -> Reading {
+  private static func limit(_ options: HTTPLog.Options) -> Int {
+    max(16, min(options.longestBody, RecordLayout.longestValue))
+  }
+
+  private static func reading(_ contentType: String?, _ shared: HTTPLog.Shared) -> Reading {
     let type = (contentType ?? "").prefix { $0 != ";" }.lowercased().filter { $0 != " " }
-    let compiled = options.redactor.compiled
-    guard options.contentTypes.contains(where: { Glob($0).matches(type) }) else {
+    let compiled = shared.options.redactor.compiled
+    guard shared.contentTypes.contains(where: { $0.matches(type) }) else {
       return .binary(ValueHash())
     }
     if type.contains("json") { return .json(JSONRedaction(compiled)) }
@@ -149,6 +154,11 @@ private final class BodyPart {
 
   func append(_ bytes: UnsafeRawBufferPointer) {
     if isFinished { return }
+    // Compressed, for example. A header field would not say it: clients decompress a body and leave
+    // the field as it was.
+    if size == 0, bytes.prefix(512).contains(where: Self.isControl) {
+      reading = .binary(ValueHash())
+    }
     size += Int64(bytes.count)
     switch reading {
     case .binary(var hash):
@@ -167,6 +177,14 @@ private final class BodyPart {
     case .form:
       guard let start = bytes.baseAddress else { return }
       output.append(start.assumingMemoryBound(to: UInt8.self), bytes.count)
+    }
+  }
+
+  /// Whether a byte is a control character that no text of the kinds that are redacted has.
+  private static func isControl(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "\t"), UInt8(ascii: "\n"), UInt8(ascii: "\r"): false
+    default: byte < 0x20
     }
   }
 
@@ -193,10 +211,12 @@ private final class BodyPart {
 
   private var log: Logger { shared.log.with(span: span) }
 
-  private func record(_ text: String) {
+  private func record(_ whole: String) {
     let level = shared.options.bodyLevel
-    var fields: Logger.Metadata = [:]
-    if output.isCut { fields.append(true, for: "cut") }
+    // What was no text, and what was redacted in a form, has become longer.
+    let text = HTTPLog.Shared.cut(whole, to: Self.limit(shared.options))
+    let fields: Logger.Metadata? =
+      output.isCut || text.utf8.count < whole.utf8.count ? ["cut": true] : nil
     switch message {
     case .request:
       log.log(
@@ -204,14 +224,14 @@ private final class BodyPart {
         """
         request body of \(size, name: "http.request.body.size") bytes: \
         \(text, name: "http.request.body.content", privacy: .public)
-        """, metadata: output.isCut ? fields : nil)
+        """, metadata: fields)
     case .response:
       log.log(
         level: level,
         """
         response body of \(size, name: "http.response.body.size") bytes: \
         \(text, name: "http.response.body.content", privacy: .public)
-        """, metadata: output.isCut ? fields : nil)
+        """, metadata: fields)
     }
   }
 

@@ -55,7 +55,8 @@ extension HTTPLog {
     public var longestURL = 8 << 10
     /// The most header fields that are recorded of a message. Default: 64.
     public var maximumHeaders = 64
-    /// The most bytes of a body that are recorded, after it is redacted. Default: 16 KiB.
+    /// The most bytes of a body that are recorded, after it is redacted. At most 16 MiB: a value of
+    /// a record has no more. Default: 16 KiB.
     public var longestBody = 16 << 10
     /// The types of bodies that are recorded as text; of others, size and hash are. Patterns, in
     /// which `*` stands for anything. Default: JSON and forms, of which fields are redacted by

@@ -1,4 +1,5 @@
 import MMLog
+import MMLogFormat
 import MMLogSystem
 import Synchronization
 
@@ -14,6 +15,8 @@ extension HTTPLog {
     private let longestURL: Int
     private let redactor: Redactor.Compiled
     private let filter: Filter?
+    /// Of bodies that are recorded as text.
+    let contentTypes: [Glob]
     /// Whether exchanges are counted.
     private let isCounting: Bool
     /// Whether the end needs more of the beginning than its span.
@@ -28,6 +31,7 @@ extension HTTPLog {
       headersLevel = options.headersLevel
       redactor = options.redactor.compiled
       filter = Filter(options)
+      contentTypes = options.contentTypes.map { Glob($0) }
       let ends = options.response.union(options.error)
       slow = options.slowerThan.map {
         let limit = max(.zero, min($0, .seconds(30 * 86400))) / Duration.nanoseconds(1)
@@ -153,9 +157,9 @@ extension HTTPLog {
       if elements.contains(.url) { fields.append(.string(redacted(url, .url)), for: "url.full") }
     }
 
-    /// A value of a header field, which may be as long as a URL.
-    private func cut(_ value: String) -> String {
-      let limit = max(longestURL, 16)
+    /// A text with as many bytes as may be, at least 16.
+    static func cut(_ value: String, to limit: Int) -> String {
+      let limit = max(limit, 16)
       if value.utf8.count <= limit { return value }
       var value = value
       return value.withUTF8 { bytes in
@@ -174,7 +178,8 @@ extension HTTPLog {
       let all = headers().fields
       for (name, value) in all.prefix(options.maximumHeaders) {
         guard let value = options.redactor.redacted(header: value, named: name) else { continue }
-        fields.append(.string(cut(value)), for: prefix + name.prefix(256).lowercased())
+        fields.append(
+          .string(Self.cut(value, to: longestURL)), for: prefix + name.prefix(256).lowercased())
       }
       if all.count > options.maximumHeaders {
         fields.append(.int(Int64(all.count)), for: prefix + "count")
