@@ -77,6 +77,23 @@ import Testing
     #expect(empty.count == 2 && empty[1].number("http.response.body.size") == 0)
   }
 
+  @Test("a stream that ends because its reader was canceled was not read as a whole")
+  func canceled() async throws {
+    let (stream, continuation) = AsyncStream.makeStream(of: String.self)
+    continuation.yield("[1,")
+    let all = try await records { body in
+      let task = Task {
+        for try await _ in HTTPLog.PassingChunks(stream, by: body, { $0.utf8 }) {
+          withUnsafeCurrentTask { $0?.cancel() }
+        }
+      }
+      try await task.value
+    }
+    continuation.finish()
+    #expect(all.count == 3 && all[1].text("http.response.body.content") == "[1,")
+    #expect(all[2].number("http.response.body.size") == nil)
+  }
+
   @Test("a request's body ends nothing") func request() async throws {
     let test = try HTTPTest()
     let exchange = test.http.begin(method: "PUT", url: "https://h/a")

@@ -53,8 +53,10 @@ extension HTTPLog {
       }
     }
 
-    /// Says that this was all of it.
-    package func finish() { end(isWhole: true) }
+    /// Says that no more comes.
+    ///
+    /// - Parameter isWhole: Whether this was all of it. Default: it was.
+    package func finish(isWhole: Bool = true) { end(isWhole: isWhole) }
 
     /// Says that there is no more of it.
     package func fail(_ error: any Error) { end(isWhole: false, error) }
@@ -98,7 +100,8 @@ extension HTTPLog {
       package mutating func next() async throws -> Chunks.Element? {
         do {
           guard let chunk = try await chunks.next() else {
-            body.finish()
+            // A stream ends for who is canceled, wherever it is.
+            body.finish(isWhole: !Task.isCancelled)
             return nil
           }
           body.append(bytes(chunk))
