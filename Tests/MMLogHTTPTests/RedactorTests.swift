@@ -293,6 +293,22 @@ import Testing
   }
 
   @Test(
+    "a value in the query of a URL in a message ends with the URL, and the rest is kept",
+    arguments: [
+      ("GET https://h/p?token=S: refused", "GET https://h/p?token=REDACTED refused"),
+      ("<https://h?a=1&token=S> is gone", "<https://h?a=1&token=REDACTED> is gone"),
+      (#"load "//h/?u=//b/?sid=S" pwd: S"#, #"load "//h/?u=//b/?sid=REDACTED" pwd: REDACTED"#),
+      (#""https://h/#token=S"pwd=S S"#, #""https://h/#token=REDACTED"pwd=REDACTED"#),
+      // Not in a query: who knows where it ends?
+      ("https://h/p;pwd=S S", "https://h/p;pwd=REDACTED"),
+      ("https://h/ gone? pwd=S S", "https://h/ gone? pwd=REDACTED"),
+      ("/p?token=S S", "/p?token=REDACTED"),
+    ])
+  func urlsInTexts(text: String, redacted: String) {
+    #expect(redactor.redacted(text: text) == redacted)
+  }
+
+  @Test(
     "a message's values behind a name and a colon are redacted",
     arguments: [
       ("Authorization: Bearer S; Cookie: sid=X", "Authorization: REDACTED; Cookie: REDACTED"),

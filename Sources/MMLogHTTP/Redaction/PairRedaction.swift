@@ -23,6 +23,8 @@ struct PairRedaction {
     case redacting, redactingMessageValue
   }
 
+  private enum URLPart { case none, path, query }
+
   private let redactor: Redactor.Compiled
   private let kind: Kind
   private var phase = Phase.text
@@ -43,6 +45,8 @@ struct PairRedaction {
   /// Whether all so far may be a scheme.
   private var isScheme: Bool
   private var isInQuery: Bool
+  /// Of which part of a URL all is, behind a host in a message.
+  private var urlPart = URLPart.none
   private var authority = Authority()
   /// Where in the piece the next sign of user information stands, or what shows that none comes.
   /// Up to there nothing is searched again.
@@ -125,6 +129,7 @@ struct PairRedaction {
       let raw = start[place]
       place += 1
       guard let byte = decoded(raw) else { continue }
+      if urlPart != .none, Self.endsURL(raw) { urlPart = .none }
       if skipsSpace(byte) { continue }
       if endsName(byte) {
         (isNaming, hasSpace) = (false, false)
@@ -138,7 +143,10 @@ struct PairRedaction {
         output.append(start + kept, place - kept)
         return
       } else if isSeparator(byte) {
-        if byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") { isInQuery = true }
+        if byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") {
+          isInQuery = true
+          if urlPart == .path { urlPart = .query }
+        }
         beginName()
       } else if isNaming {
         redactor.names.take(byte, &name)
@@ -327,6 +335,7 @@ struct PairRedaction {
       } else if endsAuthority(byte, raw) {
         if goesOn(behind: raw, isSlash, start, count, place) { continue }
         phase = .text
+        if kind == .text, urlPart == .none { urlPart = .path }
         isScheme = false
         slashes = 0
         // Read again as what follows; one that was encoded is complete.
@@ -374,9 +383,15 @@ struct PairRedaction {
     switch byte {
     case UInt8(ascii: "/"), UInt8(ascii: "\\"), UInt8(ascii: "?"), UInt8(ascii: "#"): true
     case UInt8(ascii: "&"): isInQuery && raw == byte
-    case 0x00...0x20, UInt8(ascii: "\""), UInt8(ascii: "<"), UInt8(ascii: ">"): kind == .text
-    default: false
+    default: kind == .text && Self.endsURL(byte)
     }
+  }
+
+  /// Whether a byte ends a URL in a message.
+  @inline(__always)
+  private static func endsURL(_ byte: UInt8) -> Bool {
+    byte <= 0x20 || byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "<")
+      || byte == UInt8(ascii: ">")
   }
 
   /// Whether what would end a host may stand in a password: it is encoded, or should have been.
@@ -455,11 +470,15 @@ struct PairRedaction {
       hash?.combine(start + first, place - first)
     }
     kept = place
-    if place < count { endValue(to: &output) }
+    if place == count { return }
+    endValue(to: &output)
+    // In a message, a name may begin behind anything.
+    if kind == .text { beginName() }
   }
 
   private func endsValue(_ byte: UInt8) -> Bool {
     byte == UInt8(ascii: "&") || byte == UInt8(ascii: "#") && kind != .form
+      || urlPart == .query && Self.endsURL(byte)
   }
 
   private mutating func redactMessageValue(
