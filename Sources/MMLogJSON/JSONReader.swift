@@ -95,7 +95,7 @@ package struct JSONReader {
   package mutating func number() -> Number? {
     guard kind == .number else { return nil }
     let start = place
-    let isNegative = take(digit: UInt8(ascii: "-"))
+    _ = take(digit: UInt8(ascii: "-"))
     let first = place
     let digits = takeDigits()
     // No zero stands before other digits.
@@ -113,9 +113,9 @@ package struct JSONReader {
     let text = String(decoding: bytes[start..<place], as: UTF8.self)
     if isInteger {
       // Minus zero is no integer.
-      if let value = Int64(text), value != 0 || !isNegative { return .int(value) }
-      if let value = UInt64(text) { return .uint(value) }
-      return text == "-0" ? .double(-0.0) : .large(text)
+      if text == "-0" { return .double(-0.0) }
+      if let value = Int64(text) { return .int(value) }
+      return UInt64(text).map { .uint($0) } ?? .large(text)
     }
     guard let value = Double(text), value.isFinite else { return .large(text) }
     return .double(value)

@@ -84,7 +84,7 @@ struct PipeRuleTests {
     let line =
       #"{"ts":1.5,"level":"warn","msg":"hé \"llo\" \ud83d\ude00\n","n":-3,"u":18446744073709551615,"#
       + #""large":99999999999999999999,"huge":1e999,"yes":true,"no":null,"#
-      + #""inner":{"a":[1,"b",{}]},"n":4,"":"","level":30 }"#
+      + #""inner":{"a":[1,"b",{}]},"n":4,"":"","level":30,"minus":-0 }"#
     let records = try Self.records(
       of: Self.text([line]), ["--level-from", "json", "--fields", "json"])
     let record = try #require(records.first)
@@ -92,7 +92,7 @@ struct PipeRuleTests {
     #expect(record.level == .warning)
     #expect(record.message == "hé \"llo\" 😀\n")
     let expected = [
-      "ts", "n", "u", "large", "huge", "yes", "no", "inner", "n", "", "level",
+      "ts", "n", "u", "large", "huge", "yes", "no", "inner", "n", "", "level", "minus",
     ]
     #expect(record.fields.map(\.name) == expected)
     let values = record.fields.map(\.value)
@@ -110,6 +110,7 @@ struct PipeRuleTests {
         ]))
     #expect(values[8] == .int(4))
     #expect(values[10] == .int(30))
+    #expect(values[11] == .double(-0.0))
   }
 
   @Test(
