@@ -485,10 +485,19 @@ function say(text) {
   say.timer = setTimeout(() => { $("said").textContent = ""; }, 2500);
 }
 
+/** Texts and numbers of JSON. */
+const TOKENS = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/g;
+
+/** Reads JSON. Whole numbers that are too long for a script become texts, and so stay what they are. */
+function parse(text) {
+  if (!/\d{16}/.test(text)) return JSON.parse(text);
+  return JSON.parse(text.replace(TOKENS, (token) => (/^-?\d{16,}$/.test(token) ? `"${token}"` : token)));
+}
+
 function fieldsOf(text) {
   if (!text) return [];
   try {
-    return Object.entries(JSON.parse(text)).map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]);
+    return Object.entries(parse(text)).map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]);
   } catch {
     return [["fields", text]]; // cut
   }
@@ -611,13 +620,17 @@ function drawAxis(pen, x, width, color, greatest) {
 const hasDied = (session) => ["crashed", "killed", "powerLost"].includes(session.ending);
 
 function drawSessions(pen, x, width, color) {
+  const terms = filter.terms.filter((term) => term.kind === "session");
+  const isOnly = terms.some((term) => !term.isNot);
   head.sessions.forEach((session, index) => {
     if (session.end < range.from || session.start > range.to) return;
     const y = BARS + AXIS + lanes[index] * LANE + 2;
     const from = Math.min(width - 2, Math.max(0, x(session.start)));
     const to = Math.min(width, x(session.end));
-    pen.fillStyle = color(filter.session === index ? "--accent" : "--l2");
-    pen.globalAlpha = filter.session < 0 || filter.session === index ? 0.75 : 0.25;
+    const term = terms.find((term) => term.value === index);
+    const isShown = term ? !term.isNot : !isOnly;
+    pen.fillStyle = color(isOnly && isShown ? "--accent" : "--l2");
+    pen.globalAlpha = isShown ? 0.75 : 0.25;
     pen.fillRect(from, y, Math.max(2, to - from), 5);
     pen.globalAlpha = 1;
     const lost = session.losses.reduce((sum, loss) => sum + loss[2], 0);
