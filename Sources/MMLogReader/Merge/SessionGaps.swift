@@ -78,6 +78,8 @@ package struct SessionGaps {
 
   /// Adds that the newest archive is not there: a limit may have deleted it once it was sealed.
   private mutating func addNewest(_ number: Int, wasSealed: Bool) {
+    // It may be before the place where reading begins.
+    if number < next { return }
     add(wasSealed ? .archivesNotHere(next...number) : .newestArchiveNotHere(number))
   }
 

@@ -1,3 +1,4 @@
+import Glibc
 import MMLogReader
 import TestSupport
 import Testing
@@ -23,6 +24,20 @@ import Testing
     let second = read(TestLog.archived(["a", "another b", "c"]), after: first.cursor)
     #expect(second.messages == ["another b", "c"])
     #expect(read(TestLog.archived(["a", "another b", "c"]), after: second.cursor).messages == [])
+  }
+
+  @Test("a newest archive that was read and deleted is no gap, though a dead session's ring has it")
+  func newestIsDeleted() throws {
+    let log = TestLog(session: 7)
+    log.write("a", ticks: 1)
+    log.archive()
+    log.close(nil)
+    let first = read(log, after: LogReader.Cursor())
+    #expect(first.messages == ["a"])
+    #expect(unlink(log.save()[1]) == 0)
+    let reader = LogReader(paths: [log.folder.path], after: first.cursor)
+    #expect(reader.contains { if case .gap = $0 { true } else { false } } == false)
+    #expect(reader.cursor == first.cursor)
   }
 
   @Test("what is not there any more is waited for, and nothing is given twice")
