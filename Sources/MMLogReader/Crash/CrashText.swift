@@ -71,7 +71,8 @@ extension CrashReport {
         continue
       }
       // A call may be a function's last instruction: then the return address is in the next one.
-      let addresses = own.map { frames[$0] - module.base - ($0 > 0 ? 1 : 0) }
+      // Of what a file says, any may be at a module's very beginning.
+      let addresses = own.map { frames[$0] - module.base &- ($0 > 0 ? 1 : 0) }
       let found = symbols.functions(at: addresses)
       for (index, address) in zip(own, addresses) {
         result[index] = found[address].map { ($0.name, $0.offset + (index > 0 ? 1 : 0)) }

@@ -35,8 +35,10 @@ struct ExecutableFile: ~Copyable {
 
   /// - Returns: nil if the file is none.
   init?(path: String) {
-    guard let file = try? File.openFollowingLinks(path), let status = try? file.status(),
-      status.isRegularFile, let header = try? file.bytes(at: 0, count: Layout.headerSize),
+    // Before it is opened: a log names it, and to open a device may do something.
+    guard let status = try? File.status(ofPath: path), status.isRegularFile,
+      let file = try? File.openFollowingLinks(path),
+      let header = try? file.bytes(at: 0, count: Layout.headerSize),
       header.count == Layout.headerSize,
       // 64 bits, and the order of bytes that both processors have.
       header.starts(with: [0x7F, 0x45, 0x4C, 0x46, 2, 1]),

@@ -1,4 +1,5 @@
 import Foundation
+import MMLogFormat
 import TestSupport
 import Testing
 
@@ -54,5 +55,17 @@ import Testing
         #expect(names.allSatisfy { $0.utf8.count < 65536 }, "seed \(seed)")
       }
     }
+  }
+
+  @Test("a crash report may have a return address at the very beginning of a program")
+  func returnAddressAtTheBeginning() throws {
+    let id = try buildID(Array(try Data(contentsOf: URL(fileURLWithPath: program))))
+    let bytes = CrashReport.bytes(frames: [0x1800, 0x1000], registers: 0, module: program) {
+      let module = CrashLayout.modules
+      $0.store(UInt32(id.count), module + CrashLayout.buildIDSize)
+      for (index, byte) in id.enumerated() { $0.store(byte, module + CrashLayout.buildID + index) }
+    }
+    let report = try #require(bytes.withUnsafeBytes { CrashReport($0) })
+    #expect(report.details.last?.hasSuffix("\(program) + 0x0") == true)
   }
 }
