@@ -79,7 +79,7 @@ extension LogReader.Cursor {
 
     package init(next: Place, checksum: UInt32 = 0, start: Place? = nil, isEnded: Bool = false) {
       (self.next, self.checksum, self.isEnded) = (next, checksum, isEnded)
-      self.start = start ?? next
+      self.start = min(start ?? next, next)
     }
   }
 }

@@ -59,6 +59,10 @@ public final class LogReader: Sequence, IteratorProtocol {
   /// were archived, which is nearly that of their times. A session's start and end are given once.
   /// Gaps come before a session's records. What retention has deleted unread is a gap.
   ///
+  /// Where the system keeps an archive from being read, that is reported as corruption, and the
+  /// session's reading ends there: the next reader may go on. If a power cut has undone records
+  /// that were given, their archive is given again from its beginning.
+  ///
   /// - Parameters:
   ///   - files: At least all files of each session that has not ended. For records that are deleted
   ///     one session after the other, all files of the store.

@@ -1,3 +1,4 @@
+import Glibc
 import MMLogReader
 import TestSupport
 
@@ -58,4 +59,17 @@ extension TestLog {
     save()
     return Reading([folder.path], filter)
   }
+}
+
+/// What this process has open there.
+func openArchives(in folder: TemporaryDirectory) throws -> [String] {
+  var paths: Set<String> = []
+  for name in try Folder.names("/proc/self/fd") {
+    var buffer = [CChar](repeating: 0, count: 4096)
+    let count = readlink("/proc/self/fd/\(name)", &buffer, buffer.count)
+    guard count > 0 else { continue }
+    let path = buffer.withUnsafeBytes { String(decoding: $0[..<count], as: UTF8.self) }
+    if path.hasPrefix(folder.path) { paths.insert(path) }
+  }
+  return paths.sorted()
 }

@@ -280,6 +280,31 @@ import Testing
       #expect(ForcedFault.passed(.fdatasync, under: path) == 1)
     }
 
+    @Test("what the disk does not give now is shipped when it does, and other sessions meanwhile")
+    func failingReads() async throws {
+      let test = try ShippedStore()
+      // Its archive is not complete, and so stays open: it is not the opening that fails.
+      try test.log(1...10)
+      let path = test.folder(try #require(try test.folder.names(ending: ".mmlog").first))
+      let other = try LogStore(directory: test.folder.path, name: "other")
+      other.logger(label: "other").info("another session")
+      try await other.close()
+      let receiver = Receiver()
+      let shipper = try test.shipper(to: receiver)
+      shipper.suspend()
+      try shipper.start()
+      try await wait { shipper.statistics.waiting == 11 }
+      ForcedFault.force(.pread, errno: EIO, times: .max, under: path)
+      defer { ForcedFault.clear(under: path) }
+      shipper.resume()
+      try await wait { shipper.statistics.lastError != nil && !receiver.messages.isEmpty }
+      #expect(receiver.messages == ["another session"])
+      ForcedFault.clear(under: path)
+      try await wait { receiver.messages.count == 11 }
+      await shipper.stop()
+      #expect(receiver.messages == ["another session"] + records(1...10) && receiver.gaps.isEmpty)
+    }
+
     @Test("a disk that is full under the cursor stops shipping, and it goes on by itself")
     func fullDisk() async throws {
       let test = try ShippedStore()

@@ -21,7 +21,8 @@ import MMLogSystem
 /// For one thread at a time.
 public final class ArchiveFollower {
   private let queue: ArchiveQueue
-  private let start: LogReader.Cursor
+  /// Whose records come next, up to the end of a frame.
+  private var current: (session: QueuedSession, end: LogReader.Cursor.Place)?
   private var started: Set<SessionID>
   private var ended: Set<SessionID> = []
 
@@ -36,19 +37,13 @@ public final class ArchiveFollower {
     after cursor: LogReader.Cursor
   ) {
     queue = ArchiveQueue(of: directory, filter: filter, after: cursor)
-    start = cursor
+    self.cursor = cursor
     started = Set(cursor.sessions.keys)
     ended = Set(cursor.sessions.filter(\.value.isEnded).keys)
   }
 
   /// The position behind what ``next()`` has given.
-  ///
-  /// - Complexity: O(sessions).
-  public var cursor: LogReader.Cursor {
-    var cursor = start
-    for (id, session) in queue.sessions { cursor.sessions[id] = session.given }
-    return cursor
-  }
+  public private(set) var cursor: LogReader.Cursor
 
   /// The next record, or what else is to know; nil if there is nothing at the moment.
   ///
@@ -58,22 +53,34 @@ public final class ArchiveFollower {
     try explaining("Searching for archives failed") { () throws(SystemError) in
       try queue.scan(everything: true)
     }
+    current = nil
+    for session in queue.sessions.values { note(session) }
     return try take()
   }
 
   private func take() throws(LogError) -> LogReader.Item? {
     while let session = oldest {
       if let item = start(of: session) { return item }
+      defer { note(session) }
       switch try session.nextChunk(atMost: 1) {
       case .records(let records):
         guard let record = records.first else { continue }
         return .record(record)
       case .item(let item): return item
-      case nil: if session.unread.rows > 0 { return nil }
+      case nil:
+        // Its archive may be gone since.
+        current = nil
+        if session.unread.rows > 0 { return nil }
       }
     }
     guard let session = sessionGoneAtEnd else { return endedSession }
+    defer { note(session) }
     return start(of: session) ?? session.passGone().map { .gap($0) }
+  }
+
+  /// Notes how much of a session has been given.
+  private func note(_ session: QueuedSession) {
+    cursor.sessions[session.identity.session] = session.given
   }
 
   /// A session whose last archives are gone before they were read, and of which no more is to come.
@@ -91,11 +98,15 @@ public final class ArchiveFollower {
     return .sessionStarted(LogReader.Session(session.identity))
   }
 
+  /// The session whose next frame is the oldest.
   private var oldest: QueuedSession? {
+    if let current, current.session.isBefore(current.end) { return current.session }
     let waiting = queue.sessions.values.compactMap { session in
-      session.firstUnread.map { (session, $0) }
+      session.firstUnreadFrame.map { (session, frame: $0) }
     }
-    return waiting.min { $0.1 < $1.1 }?.0
+    let oldest = waiting.min { $0.frame.last < $1.frame.last }
+    current = oldest.map { ($0.0, $0.frame.end) }
+    return oldest?.0
   }
 
   /// The end of a session, where one has ended since.
@@ -106,6 +117,7 @@ public final class ArchiveFollower {
       let owner = session.session ?? LogReader.Session(session.identity)
       ended.insert(id)
       session.noteEnd()
+      note(session)
       return .sessionEnded(
         session: owner, ending: SessionEnding(end, nil), lastTime: session.lastTime)
     }

@@ -27,12 +27,7 @@ package final class ArchiveQueue {
   private let filter: LogReader.Filter
   private let cursor: LogReader.Cursor
   private let memory = FrameMemory()
-  private var modified: Int64?
-  private var inode: FileStatus.Identity?
-
-  /// The finest that file systems and kernels distinguish two changes by, generously, in
-  /// nanoseconds.
-  private static let coarsestClock: Int64 = 100_000_000
+  private var changes = DirectoryChanges()
 
   /// - Parameters:
   ///   - path: The directory. It is opened anew for each scan.
@@ -55,16 +50,11 @@ package final class ArchiveQueue {
   package func scan(everything: Bool = false) throws(SystemError) {
     let directory = try Directory.open(path)
     let status = try directory.status()
-    let isOther = inode != status.identity
-    inode = status.identity
-    let hasNames = isOther || everything || modified != status.modified
-    if hasNames {
-      // A change within the same tick of the clock would not be seen: then it is listed again.
-      let isSettled = Clock.realtime() &- status.modified > Self.coarsestClock
-      modified = isSettled ? status.modified : nil
-      try list(directory)
-    }
-    let changing = hasNames ? Array(files.values) : files.values.filter { !$0.isSettled }
+    var changes = changes
+    let isToList = changes.note(status) || everything
+    if isToList { try list(directory) }
+    self.changes = changes
+    let changing = isToList ? Array(files.values) : files.values.filter { !$0.isSettled }
     for file in changing.sorted(by: { $0.name < $1.name }) { inspect(file, directory) }
   }
 
@@ -116,6 +106,9 @@ package final class ArchiveQueue {
         }
         sessions[identity.session]?.add(archive)
       }
+      // What is wanted is closed by whoever reads it.
+      if file.isSettled, file.sessions.allSatisfy(filteredOut.contains) { file.close() }
+      for id in file.sessions { sessions[id]?.beginUndoneAgain() }
       unreadable[file.name] = nil
     } catch let error as SystemError where error.isNotFound {
     } catch {
@@ -156,21 +149,21 @@ final class QueuedFile {
   /// Whether it is not expected to grow.
   var isSettled: Bool { archives.last?.isClosed ?? false }
 
-  /// Takes in what was appended.
+  /// Takes in what was appended, or that another file has the name now.
   ///
-  /// - Returns: Archives that were not known.
+  /// - Returns: Archives that were not known; of another file, all.
   func refresh(
     _ status: FileStatus, in directory: borrowing Directory
   ) throws -> [QueuedArchive] {
     if identity != status.identity {
-      (opened, archives) = (nil, [])
+      opened = try ArchiveFile.all(in: directory.openFile(name, .toRead))
+      archives = []
     } else if let last = opened?.last {
       _ = try last.refresh()
       opened?.append(contentsOf: try last.following())
     } else {
-      opened = nil
+      opened = try ArchiveFile.all(in: directory.openFile(name, .toRead))
     }
-    if opened == nil { opened = try ArchiveFile.all(in: directory.openFile(name, .toRead)) }
     (size, identity, isGone) = (status.size, status.identity, false)
     return take(in: directory.path)
   }
@@ -195,13 +188,21 @@ final class QueuedFile {
     return new
   }
 
+  /// Whether an archive is at a place in it. Those of a file that had the name before are not.
+  func has(_ archive: QueuedArchive, at index: Int) -> Bool {
+    index < archives.count && archives[index] === archive
+  }
+
   /// The archive at a place in it, opened if it is not.
   func archive(_ index: Int, in folder: String) throws -> ArchiveFile? {
     if opened == nil {
       if isGone { return nil }
       let directory = try Directory.open(folder)
       do {
-        opened = try ArchiveFile.all(in: directory.openFile(name, .toRead))
+        let file = try directory.openFile(name, .toRead)
+        // The next scan takes in that another one has the name.
+        guard try file.status().identity == identity else { return nil }
+        opened = try ArchiveFile.all(in: file)
       } catch let error as SystemError where error.isNotFound {
         // It was deleted since the last scan.
         isGone = true
@@ -226,6 +227,8 @@ package final class QueuedArchive {
   package struct Frame: Sendable {
     package let ordinal: UInt64
     package let rows: UInt32
+    /// Of its payload; nil if a repair has made it in place of another one.
+    let checksum: UInt32?
     /// How many bytes its rows take.
     package let bytes: Int
     package let last: Timestamp
@@ -254,24 +257,27 @@ package final class QueuedArchive {
       guard header.type == .records else { continue }
       frames.append(
         Frame(
-          ordinal: header.ordinal, rows: header.summary.count,
+          ordinal: header.ordinal, rows: header.summary.count, checksum: header.lastingChecksum,
           bytes: max(header.rawSize, header.payloadSize), last: header.summary.lastWall))
     }
     known = archive.frames.count
     isClosed = archive.isClosed
   }
 
+  /// Whether it is in its file. Another one may have got the file's name.
+  private var isInFile: Bool { file.has(self, at: index) }
+
   /// Whether it was deleted.
-  package var isGone: Bool { file.isGone }
+  package var isGone: Bool { file.isGone || !isInFile }
 
   /// Opens it, if it is not. Nil if it is gone.
-  func open() throws -> ArchiveFile? { try file.archive(index, in: folder) }
+  func open() throws -> ArchiveFile? { isInFile ? try file.archive(index, in: folder) : nil }
 
   /// Closes its file, until it is needed again.
-  func close() { file.close() }
+  func close() { if isInFile { file.close() } }
 
   /// Whether it can be read: it is there, or open.
-  package var isReadable: Bool { !file.isGone || file.isOpen }
+  package var isReadable: Bool { isInFile && (!file.isGone || file.isOpen) }
 }
 
 extension File.OpenOptions {

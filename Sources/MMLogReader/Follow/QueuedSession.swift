@@ -26,10 +26,11 @@ package final class QueuedSession {
   }
 
   func add(_ archive: QueuedArchive) {
-    let index = archives.firstIndex { $0.number >= archive.number } ?? archives.count
-    // A copy of one that is known, or the same that has come back.
+    let index = archives.firstIndex(from: archive.number, by: \.number)
+    // A copy of one that is known; or the same that has come back, or was replaced in its file.
     if index < archives.count, archives[index].number == archive.number {
       if archives[index].isReadable { return archive.close() }
+      if loaded?.archive === archives[index] { goOn(at: given) }
       archives[index] = archive
     } else {
       archives.insert(archive, at: index)
@@ -56,9 +57,28 @@ package final class QueuedSession {
 
   /// Goes on at a place, whatever was given meanwhile.
   package func goOn(at progress: Progress?) {
-    (start, reader) = (progress, nil)
+    (start, reader) = (progress.map(begunAgain), nil)
     loaded?.archive.close()
     loaded = nil
+  }
+
+  /// Goes on at the beginning of an archive of which a power cut has undone what was given.
+  func beginUndoneAgain() {
+    if let given, begunAgain(given) != given { goOn(at: given) }
+  }
+
+  /// The beginning of an archive, if it lacks the frame in which the progress is.
+  private func begunAgain(_ progress: Progress) -> Progress {
+    guard let archive = archive(progress.next.archive),
+      archive.hasUndone(progress)
+    else { return progress }
+    return progress.begunAgain
+  }
+
+  /// The archive of a number; nil if it is not known.
+  private func archive(_ number: UInt32) -> QueuedArchive? {
+    let index = archives.firstIndex(from: number, by: \.number)
+    return index < archives.count && archives[index].number == number ? archives[index] : nil
   }
 
   /// Gives back the memory and the open file that reading takes, until more is read.
@@ -135,16 +155,22 @@ package final class QueuedSession {
   }
 
   /// When the last record of the first frame was logged that has not been given whole, and can be.
-  package var firstUnread: Timestamp? {
+  package var firstUnread: Timestamp? { firstUnreadFrame?.last }
+
+  /// The same, and where that frame ends.
+  var firstUnreadFrame: (last: Timestamp, end: Place)? {
     let place = given?.next ?? Place(archive: 0)
-    for archive in readable where archive.number >= place.archive {
+    for archive in readable.dropFirst(archives.firstIndex(from: place.archive, by: \.number)) {
       for frame in archive.frames {
-        let next = Place(archive: archive.number, frame: frame.ordinal, row: frame.rows)
-        if next > place { return frame.last }
+        let end = Place(archive: archive.number, frame: frame.ordinal, row: frame.rows)
+        if end > place { return (frame.last, end) }
       }
     }
     return nil
   }
+
+  /// Whether what has been given ends before a place.
+  func isBefore(_ place: Place) -> Bool { given.map { $0.next < place } ?? true }
 
   /// Behind all that there is.
   package var end: Progress? {
@@ -188,9 +214,9 @@ package final class QueuedSession {
     // Not number by number: a cursor that was read may have any.
     var (count, needsLast) = (0, (begin...end).contains(last.next.archive))
     for archive in archives where (begin...end).contains(archive.number) && archive.isReadable {
-      guard let file = try? archive.open() else { continue }
-      if last.isUndone(in: file) { return nil }
+      guard (try? archive.open()) != nil else { continue }
       if archive.number == last.next.archive {
+        if archive.hasUndone(last) { return nil }
         needsLast = !archive.frames.contains { $0.ordinal >= last.next.frame }
       }
       count += 1
@@ -214,11 +240,28 @@ package final class QueuedSession {
   /// - Parameters:
   ///   - limit: How many records at most.
   ///   - last: No record from this place on is given; nil for any.
+  /// - Throws: What keeps an archive from being read. Nothing of it is passed over: the next call
+  ///   tries again.
   package func nextChunk(
     atMost limit: Int, until last: Place? = nil
   ) throws(LogError) -> LogReader.Chunk? {
+    let before = given
+    do throws(LogError) {
+      return try readChunk(atMost: limit, until: last)
+    } catch {
+      goOn(at: before)
+      throw error
+    }
+  }
+
+  private func readChunk(
+    atMost limit: Int, until last: Place?
+  ) throws(LogError) -> LogReader.Chunk? {
     while true {
-      if let chunk = reader?.nextChunk(atMost: limit, until: last) { return chunk }
+      if let chunk = reader?.nextChunk(atMost: limit, until: last) {
+        if case .item(.corruption) = chunk, let error = reader?.readingError { throw error }
+        return chunk
+      }
       if let reader, !reader.isExhausted { return nil }
       guard let gap = try load(until: last) else { return nil }
       if !gap.isEmpty, let session = reader?.session {
@@ -233,18 +276,20 @@ package final class QueuedSession {
   /// - Returns: The archives that are not there before it; nil if there is nothing to load.
   private func load(until last: Place?) throws(LogError) -> Range<UInt32>? {
     if let loaded, let file = try open(loaded.archive) {
-      if file.frames.count > loaded.frames || file.corruption.count > loaded.corruption
+      if file.frames.count < loaded.frames || file.corruption.count < loaded.corruption {
+        // Somebody has cut it.
+        goOn(at: given)
+      } else if file.frames.count > loaded.frames || file.corruption.count > loaded.corruption
         || file.isClosed != loaded.isClosed
       {
-        reader?.load(file, from: (loaded.frames, loaded.corruption))
+        try reader?.load(file, from: (loaded.frames, loaded.corruption))
         note(loaded.archive, file)
         return 0..<0
       }
     }
     let first = loaded.map { $0.archive.number &+ 1 } ?? start?.start.archive ?? 1
-    guard let next = archives.first(where: { $0.number >= first && $0.isReadable }) else {
-      return nil
-    }
+    let following = archives[archives.firstIndex(from: first, by: \.number)...]
+    guard let next = following.first(where: \.isReadable) else { return nil }
     if let last, next.number > last.archive { return nil }
     guard let file = try open(next) else { return nil }
     var gap = UInt32(0)..<0
@@ -261,7 +306,7 @@ package final class QueuedSession {
       goOn(at: given)
     }
     if reader == nil { reader = SessionReader(archivesOf: identity, filter, memory, after: start) }
-    reader?.load(file, from: (0, 0))
+    try reader?.load(file, from: (0, 0))
     // Not before: frames that repeat those of the archive before are compared with these.
     loaded?.archive.close()
     note(next, file)
@@ -280,6 +325,11 @@ package final class QueuedSession {
 }
 
 extension QueuedArchive {
+  /// Whether a power cut has undone the frame of it that was read last.
+  fileprivate func hasUndone(_ progress: LogReader.Cursor.Progress) -> Bool {
+    progress.isUndone(in: frames.lazy.map { ($0.ordinal, $0.checksum) }, isClosed: isClosed)
+  }
+
   /// How many of its rows are before a place.
   package func rows(before place: LogReader.Cursor.Place) -> Int {
     if number > place.archive { return 0 }

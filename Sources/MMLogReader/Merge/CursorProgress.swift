@@ -27,17 +27,20 @@ struct CursorProgress {
   /// - Parameter isEnded: Whether nothing will follow what the files have.
   mutating func open(_ files: SessionFiles, isEnded: Bool) -> Place? {
     end = Self.end(of: files)
+    if let known = given, files.archives.contains(where: { known.isUndone(in: $0) }) {
+      given = known.begunAgain
+      resumed = given?.next
+    }
     guard let given else { return Place(archive: 1) }
     if let end, end.place <= given.next, given.isEnded == isEnded { return nil }
-    if files.archives.contains(where: { given.isUndone(in: $0) }) { resumed?.row = 0 }
     return min(given.start, resumed ?? given.next)
   }
 
-  /// The same for one archive of several that are read one after the other.
+  /// The same for one archive of several that are read one after the other. What was undone of it,
+  /// the caller has seen.
   mutating func open(_ archive: ArchiveFile) -> Place {
     end = Self.end(of: archive)
     guard let given else { return Place(archive: archive.fileHeader.number) }
-    if given.isUndone(in: archive) { resumed?.row = 0 }
     return min(given.start, resumed ?? given.next)
   }
 
@@ -110,11 +113,41 @@ extension LogReader.Cursor.Place {
 }
 
 extension LogReader.Cursor.Progress {
-  /// Whether a power cut has undone the frame that was read last, and another one is in its place.
-  package func isUndone(in archive: ArchiveFile) -> Bool {
-    guard next.row > 0, archive.fileHeader.number == next.archive,
-      let frame = archive.frames.first(where: { $0.header.ordinal == next.frame })
-    else { return false }
-    return frame.header.payloadChecksum != checksum
+  /// A frame of records as far as that matters here; its checksum is nil if it stands for another
+  /// one, whose rows it has.
+  typealias Frame = (ordinal: UInt64, checksum: UInt32?)
+
+  /// Whether a power cut has undone the frame that was read last.
+  fileprivate func isUndone(in archive: ArchiveFile) -> Bool {
+    guard archive.fileHeader.number == next.archive else { return false }
+    let frames = archive.frames.lazy.map(\.header).filter { $0.type == .records }
+    return isUndone(
+      in: frames.map { ($0.ordinal, $0.lastingChecksum) }, isClosed: archive.isClosed)
   }
+
+  /// Whether another frame is in the place of the one that was read last, or the archive ends
+  /// before it for good.
+  ///
+  /// - Parameters:
+  ///   - frames: The archive's frames of records, by rising ordinal.
+  ///   - isClosed: Whether the archive is complete.
+  func isUndone(in frames: some BidirectionalCollection<Frame>, isClosed: Bool) -> Bool {
+    if next.row == 0 { return false }
+    let rest = frames.reversed().prefix { $0.ordinal >= next.frame }
+    if rest.isEmpty { return isClosed }
+    let inPlace = rest.filter { $0.ordinal == next.frame }
+    return !inPlace.isEmpty && inPlace.allSatisfy { $0.checksum ?? checksum != checksum }
+  }
+
+  /// At the beginning of its archive: which of the frames before it are still the same, it does not
+  /// say.
+  var begunAgain: LogReader.Cursor.Progress {
+    let place = LogReader.Cursor.Place(archive: next.archive)
+    return LogReader.Cursor.Progress(next: place, start: min(start, place))
+  }
+}
+
+extension FrameHeader {
+  /// The payload's checksum; nil if a repair has made the frame in place of another one.
+  var lastingChecksum: UInt32? { isSubstitute ? nil : payloadChecksum }
 }

@@ -160,6 +160,9 @@ final class FrameRun: Run {
   }
 
   private func fail(_ what: String, _ error: any Error) {
+    if !(error is FormatError) {
+      readingError = LogError(error, while: "Reading an archive failed", path: path)
+    }
     failure = corruption(
       frame.offset, frame.header.frameSize,
       "\(what) of \(frame.header.summary.count) records: \(error)")

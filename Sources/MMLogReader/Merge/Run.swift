@@ -62,6 +62,10 @@ package class Run {
   /// The corruption that the run has just come upon.
   package final var corruption: LogReader.Corruption?
 
+  /// Why ``corruption`` may be none: something else than the file's bytes kept these from being
+  /// read.
+  final var readingError: LogError?
+
   /// Moves on to the ticks of the item that is next now.
   @inline(__always)
   final func move(to ticks: UInt64) { if ticks > self.ticks { self.ticks = ticks } }

@@ -53,7 +53,7 @@ package struct SessionFiles {
 
   mutating func add(_ new: ArchiveFile) {
     let number = new.fileHeader.number
-    let index = archives.firstIndex { $0.fileHeader.number >= number } ?? archives.count
+    let index = archives.firstIndex(from: number, by: \.fileHeader.number)
     guard index < archives.count, archives[index].fileHeader.number == number else {
       archives.insert(new, at: index)
       return
@@ -158,5 +158,20 @@ extension SessionEnding {
   ///   - ring: What its ring says; nil if there is none.
   init(_ mark: SessionEnd?, _ ring: SessionEnd?) {
     self = (mark ?? ring).map { .ended($0) } ?? .unknown
+  }
+}
+
+extension Array {
+  /// Where the first archive is, of some by rising number, whose number is not below one; the end
+  /// if there is none.
+  ///
+  /// - Complexity: O(log *n*): a file may have as many archives as it likes.
+  func firstIndex(from number: UInt32, by numberOf: (Element) -> UInt32) -> Int {
+    var (first, end) = (startIndex, endIndex)
+    while first < end {
+      let middle = first + (end - first) / 2
+      if numberOf(self[middle]) < number { first = middle + 1 } else { end = middle }
+    }
+    return first
   }
 }

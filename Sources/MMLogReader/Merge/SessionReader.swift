@@ -34,6 +34,8 @@ final class SessionReader {
   private var closing: [LogReader.Item] = []
   /// Where only archives are read: how far.
   private var progress: CursorProgress?
+  /// Where only archives are read: why that ended before their end. The next reader may go on.
+  private(set) var readingError: LogError?
   /// Whether what is read may have been given before.
   private var isPassingGiven = false
   /// When the session logged last, as far as is known.
@@ -197,6 +199,7 @@ final class SessionReader {
     // A frame that is done with need not be in memory beside the next one.
     (records, owner) = ([], noOwner)
     if let files { open(files) }
+    if !queue.isEmpty { return }
     if let run = runs?.front() {
       if run.ticks > horizon { return hasNext = false }
       return read(run)
@@ -242,6 +245,10 @@ final class SessionReader {
 
   /// Gets ready to read archives from a place on, one frame after the other.
   private func openArchives(_ files: SessionFiles) {
+    if let error = summary.readingError {
+      readingError = error
+      return queue = [.corruption(LogReader.Corruption(0..<0, error.message, in: error.path))]
+    }
     var isEnded = false
     if files.ring == nil, case .ended = files.ending(summary.end) { isEnded = true }
     guard let start = progress?.open(files, isEnded: isEnded) else { return }
@@ -275,11 +282,15 @@ final class SessionReader {
   /// - Parameters:
   ///   - archive: The one whose frames were loaded last, or the one that follows it.
   ///   - first: The first frame, and the first corruption, that was not loaded.
-  func load(_ archive: ArchiveFile, from first: (frame: Int, corruption: Int)) {
+  /// - Throws: What keeps frames from being read. The reader is of no more use then.
+  func load(
+    _ archive: ArchiveFile, from first: (frame: Int, corruption: Int)
+  ) throws(LogError) {
     guard let start = progress?.open(archive) else { return }
     let range = first.frame..<archive.frames.count
     let notes = summary.read(
       archive, frames: range, corruption: Array(archive.corruption[first.corruption...]))
+    if let error = summary.readingError { throw error }
     learn(summary.dictionary)
     var runs = SessionRuns(threads, filter, memory, isInOrder: true)
     let isStart = archive.fileHeader.number == start.archive
@@ -379,6 +390,12 @@ final class SessionReader {
     segments = []
   }
 
+  /// Ends before what cannot be read now, as if nothing followed.
+  private func stop(_ error: LogError) {
+    readingError = error
+    (runs, closing) = (nil, [])
+  }
+
   private func endRuns() {
     runs = nil
     noteTimes()
@@ -411,6 +428,7 @@ final class SessionReader {
       case .corruption:
         if let frame { summary.note(unreadable: frame) }
         if let corruption = run.corruption { queue.append(.corruption(corruption)) }
+        if progress != nil, let error = run.readingError { stop(error) }
       case .nothing where found.isEmpty:
         owner = run.owner
         continue

@@ -18,6 +18,8 @@ package struct SessionSummary {
   package private(set) var ring: RingView?
   /// The number of the newest archive, if the ring says that it is missing.
   private(set) var missingArchive: UInt32?
+  /// What kept a frame from being read, if not its bytes did.
+  private(set) var readingError: LogError?
   private var parts = RingParts()
 
   package init() {}
@@ -134,6 +136,9 @@ package struct SessionSummary {
       } catch FormatError.encrypted {
         continue
       } catch {
+        if !(error is FormatError) {
+          readingError = LogError(error, while: "Reading an archive failed", path: archive.path)
+        }
         notes.append(archive.corruption(of: frame, "\(error)"))
       }
     }

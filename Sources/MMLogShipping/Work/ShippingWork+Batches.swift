@@ -48,7 +48,14 @@ extension ShippingWork {
   /// - Returns: Whether to go on: false if the shipper is stopped meanwhile.
   func ship(_ session: QueuedSession) throws(LogError) -> Bool {
     let from = state.cursor.sessions[session.identity.session]
-    guard let batch = try form(session, from: from, until: nil) else { return false }
+    let formed: FormedBatch?
+    do throws(LogError) { formed = try form(session, from: from, until: nil) } catch {
+      session.goOn(at: from)
+      noteReading(of: session, error)
+      return true
+    }
+    noteReading(of: session, nil)
+    guard let batch = formed else { return false }
     return try deliver(batch, of: session)
   }
 

@@ -33,6 +33,8 @@ final class ShippingWork: @unchecked Sendable {
   private var unreadable: [String: String] = [:]
   /// Why rings could not be recovered when that was tried last: each is reported once.
   private var unrecovered: Set<String> = []
+  /// Sessions of which an archive could not be read, and when that is tried again.
+  private var unreadableSessions: [SessionID: (error: String, until: UInt64)] = [:]
   private var isWaitingForAnother = false
   private var nextFullScan: UInt64 = 0
   private var nextRecovery: UInt64 = 0
@@ -91,7 +93,7 @@ final class ShippingWork: @unchecked Sendable {
         try pass(since: seen)
         if isWaitingForAnother { throw isAtWork }
         if unread.isEmpty, !control.orders.withLock({ $0.isSuspended }) {
-          return .success(queue.unreadable.isEmpty)
+          return .success(queue.unreadable.isEmpty && unreadableSessions.isEmpty)
         }
         control.wait(since: seen, atMost: pause)
       } catch {
@@ -283,7 +285,21 @@ final class ShippingWork: @unchecked Sendable {
   /// The sessions that have something to be shipped. One of which an archive cannot be read waits:
   /// what follows would go ahead of it.
   private var unread: [SessionID: QueuedSession] {
-    queue.sessions.filter { $0.value.unread.rows > 0 && queue.error(of: $0.key) == nil }
+    let now = Clock.monotonic()
+    return queue.sessions.filter { id, session in
+      session.unread.rows > 0 && queue.error(of: id) == nil
+        && unreadableSessions[id]?.until ?? 0 <= now
+    }
+  }
+
+  /// Notes that an archive of a session cannot be read now, or nil that all could be. What it is,
+  /// is reported once; the other sessions go on.
+  func noteReading(of session: QueuedSession, _ error: LogError?) {
+    let id = session.identity.session
+    guard let error else { return unreadableSessions[id] = nil }
+    control.statistics.withLock { $0.lastError = error.message }
+    if unreadableSessions[id]?.error != error.message { control.send(.failed(error: error)) }
+    unreadableSessions[id] = (error.message, Clock.monotonic() + Self.fullScanInterval)
   }
 
   /// The session whose records are to be shipped next, if one's are due: those that crashed first,

@@ -1,6 +1,7 @@
 import Glibc
 import MMLogFormat
 import MMLogReader
+import MMLogSystem
 import TestSupport
 import Testing
 
@@ -77,4 +78,124 @@ import Testing
     log.folder.put("back.mmlog", log.archives[1])
     #expect(try trace(ArchiveFollower(log.folder.path, after: follower.cursor)) == [])
   }
+
+  @Test("an archive that is replaced by a longer copy of itself is read on")
+  func longerCopy() throws {
+    log.write("a", ticks: 1)
+    log.archive()
+    let path = log.save()[0]
+    let follower = ArchiveFollower(log.folder.path, after: LogReader.Cursor())
+    #expect(try trace(follower) == ["<", "a"])
+    // As rsync does it: with another file that gets the name.
+    for (text, ticks) in [("b", 2), ("c", 3)] as [(String, UInt64)] {
+      log.write(text, ticks: ticks)
+      log.archive()
+      log.folder.put("new", log.archives[0])
+      #expect(rename(log.folder("new"), path) == 0)
+      #expect(try trace(follower) == [text])
+    }
+    log.close()
+    log.folder.put("new", log.archives[0])
+    #expect(rename(log.folder("new"), path) == 0)
+    #expect(try trace(follower) == [">"])
+    #expect(try openArchives(in: log.folder) == [])
+  }
+
+  @Test("an archive that is replaced by a shorter one, or another session's, is waited for")
+  func shorterCopy() throws {
+    for text in ["a", "b", "c"] {
+      log.write(text, ticks: 1)
+      log.archive()
+    }
+    let (path, whole) = (log.save()[0], log.archives[0])
+    let frames = try ArchiveFileFrame.all(whole)
+    let other = TestLog(session: 2)
+    other.writesRing = false
+    other.write("of another session", ticks: 5)
+    other.archive()
+    let end = frames[1].offset + frames[1].size
+    for content in [
+      Array(whole[..<end]), other.archives[0], Array(whole[..<FileHeaderLayout.size]),
+    ] {
+      let follower = ArchiveFollower(log.folder.path, after: LogReader.Cursor())
+      #expect(try follower.next() != nil && follower.next() != nil)
+      log.folder.put("new", content)
+      #expect(rename(log.folder("new"), path) == 0)
+      let read = try trace(follower)
+      #expect(read.filter { $0 != "of another session" && $0 != "<" && $0 != "_" } == ["b", "c"])
+      log.folder.put("new", whole)
+      #expect(rename(log.folder("new"), path) == 0)
+      #expect(try trace(follower) == [])
+    }
+  }
+
+  @Test("of an archive that is replaced by one that ends before what was read, all is read again")
+  func shorterEnd() throws {
+    for text in ["a", "b"] {
+      log.write(text, ticks: 1)
+      log.archive()
+    }
+    let path = log.save()[0]
+    let follower = ArchiveFollower(log.folder.path, after: LogReader.Cursor())
+    #expect(try trace(follower) == ["<", "a", "b"])
+    let short = TestLog()
+    short.write("a", ticks: 1)
+    short.archive()
+    short.close()
+    log.folder.put("new", short.archives[0])
+    #expect(rename(log.folder("new"), path) == 0)
+    #expect(try trace(follower) == ["a", ">"])
+  }
+
+  @Test("archives of sessions that are not wanted are closed") func unwantedSessions() throws {
+    log.write("a", ticks: 1)
+    log.archive()
+    log.close()
+    log.save()
+    var filter = LogReader.Filter()
+    filter.processes = [NamePattern("another")]
+    let follower = ArchiveFollower(log.folder.path, filter: filter, after: LogReader.Cursor())
+    #expect(try trace(follower) == [])
+    #expect(try openArchives(in: log.folder) == [])
+  }
+
+  #if DEBUG
+    @Test("what cannot be read now is an error, and is given when it can be")
+    func readingFails() throws {
+      for failing in 1...8 {
+        let log = TestLog.archived(["a", "b", "c"])
+        let path = log.save()[0]
+        let follower = ArchiveFollower(log.folder.path, after: LogReader.Cursor())
+        var given = [try #require(try follower.next())]
+        ForcedFault.force(.pread, errno: EIO, onCall: failing, under: path)
+        defer { ForcedFault.clear(under: path) }
+        var failures = 0
+        for _ in 0..<20 {
+          do { if let item = try follower.next() { given.append(item) } } catch { failures += 1 }
+        }
+        let messages = given.compactMap {
+          if case .record(let record) = $0 { record.message } else { nil }
+        }
+        #expect(given.count == 4 && messages == ["a", "b", "c"], "call \(failing): \(given)")
+        #expect(failures <= 1)
+        if failing == 1 { #expect(failures == 1) }
+      }
+    }
+
+    @Test("an archive that is deleted after reading it failed is a gap")
+    func deletedAfterFailure() throws {
+      for text in ["a", "b"] {
+        log.write(text, ticks: 1)
+        log.archive()
+      }
+      let path = log.save()[0]
+      let follower = ArchiveFollower(log.folder.path, after: LogReader.Cursor())
+      #expect(try follower.next() != nil && follower.next() != nil)
+      ForcedFault.force(.pread, errno: EIO, under: path)
+      defer { ForcedFault.clear(under: path) }
+      #expect(throws: LogError.self) { try follower.next() }
+      #expect(unlink(path) == 0)
+      #expect(try trace(follower) == ["_"])
+    }
+  #endif
 }

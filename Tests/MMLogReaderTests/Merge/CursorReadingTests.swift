@@ -1,5 +1,6 @@
 import Glibc
 import MMLogReader
+import MMLogSystem
 import TestSupport
 import Testing
 
@@ -17,13 +18,42 @@ import Testing
     return (messages, reader.cursor)
   }
 
-  @Test("a frame that was undone, and is another one now, is read")
-  func undoneFrame() {
-    let first = read(TestLog.archived(["a", "b"]), after: LogReader.Cursor())
-    #expect(first.messages == ["a", "b"])
-    let second = read(TestLog.archived(["a", "another b", "c"]), after: first.cursor)
-    #expect(second.messages == ["another b", "c"])
-    #expect(read(TestLog.archived(["a", "another b", "c"]), after: second.cursor).messages == [])
+  /// The same with a follower.
+  private func follow(
+    _ log: TestLog, after cursor: LogReader.Cursor
+  ) throws -> (messages: [String], cursor: LogReader.Cursor) {
+    log.save()
+    let follower = ArchiveFollower(log.folder.path, after: cursor)
+    var messages: [String] = []
+    while let item = try follower.next() {
+      if case .record(let record) = item { messages.append(record.message) }
+    }
+    return (messages, follower.cursor)
+  }
+
+  @Test(
+    "an archive of which a power cut has undone what was read is read again",
+    arguments: [
+      (["a", "another b"], false), (["a", "another b"], true),
+      (["a", "other b", "other c"], false),
+      (["a", "other b", "other c", "d"], true), (["a"], true), ([], true),
+    ])
+  func undoneFrames(texts: [String], isClosed: Bool) throws {
+    func now() -> TestLog {
+      let log = TestLog.archived(texts)
+      if isClosed { log.close() }
+      return log
+    }
+    let first = read(TestLog.archived(["a", "b", "c"]), after: LogReader.Cursor())
+    #expect(first.messages == ["a", "b", "c"])
+    // What may still come in its place is waited for.
+    let isWaiting = texts.count < 3 && !isClosed
+    for read in [read, follow] {
+      let second = try read(now(), first.cursor)
+      #expect(second.messages == (isWaiting ? [] : texts))
+      #expect(try read(now(), second.cursor).messages == [])
+      #expect(LogReader.Cursor("\(second.cursor)") == second.cursor)
+    }
   }
 
   @Test("a newest archive that was read and deleted is no gap, though a dead session's ring has it")
@@ -39,6 +69,28 @@ import Testing
     #expect(reader.contains { if case .gap = $0 { true } else { false } } == false)
     #expect(reader.cursor == first.cursor)
   }
+
+  #if DEBUG
+    @Test("what cannot be read now is not passed over")
+    func readingFails() throws {
+      let log = TestLog.archived(["a", "b", "c"])
+      let path = log.save()[0]
+      for failing in 1...5 {
+        let reader = LogReader(paths: [path], after: LogReader.Cursor())
+        ForcedFault.force(.pread, errno: EIO, onCall: failing, under: path)
+        defer { ForcedFault.clear(under: path) }
+        var (messages, failures) = ([String](), 0)
+        while let item = reader.next() {
+          if case .record(let record) = item { messages.append(record.message) }
+          if case .corruption = item { failures += 1 }
+        }
+        ForcedFault.clear(under: path)
+        let rest = read(log, after: reader.cursor)
+        #expect(failures == 1 && messages.count < 3, "call \(failing)")
+        #expect(messages + rest.messages == ["a", "b", "c"], "call \(failing)")
+      }
+    }
+  #endif
 
   @Test("what is not there any more is waited for, and nothing is given twice")
   func shorterArchive() {
