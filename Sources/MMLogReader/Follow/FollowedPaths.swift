@@ -18,14 +18,10 @@ struct FollowedPaths {
   private var isFirstScan = true
 
   private struct Place {
-    /// When it was last changed, as the file system says.
-    var modified: Int64?
+    var changes = DirectoryChanges()
     var names: Set<String> = []
   }
 
-  /// The finest that file systems and kernels distinguish two changes by, generously, in
-  /// nanoseconds.
-  private static let coarsestClock: Int64 = 100_000_000
   /// What appears and is no log may become one: it is being made or copied. After so many
   /// nanoseconds without a change, it is reported.
   private static let growingTime: Int64 = 1_000_000_000
@@ -57,27 +53,34 @@ struct FollowedPaths {
   mutating func scan(_ body: (consuming NewFile) -> Void) {
     for path in directories.keys.sorted() { list(path) }
     for (path, known) in files {
-      if let known, let status = try? File.openFollowingLinks(path).status(),
-        status.identity != known
-      {
+      if let known, let status = try? File.status(ofPath: path), status.identity != known {
         pending[path] = -1
       }
     }
-    for (path, size) in pending.sorted(by: { $0.key < $1.key }) {
-      open(path, knownSize: size, body)
+    // What is found in a directory is inspected at once, in the order of names.
+    var inspected: Set<String> = []
+    while case let new = pending.filter({ !inspected.contains($0.key) }), !new.isEmpty {
+      for (path, size) in new.sorted(by: { $0.key < $1.key }) {
+        inspected.insert(path)
+        open(path, knownSize: size, body)
+      }
     }
     isFirstScan = false
   }
 
+  /// Takes it that a file was deleted: another one may have its name already.
+  mutating func forget(_ path: String) {
+    let (folder, name) = path.splitAtLastSlash
+    directories[folder]?.names.remove(name)
+    directories[folder]?.changes = DirectoryChanges()
+  }
+
   private mutating func list(_ path: String) {
     guard var place = directories[path], let directory = try? Directory.open(path),
-      let modified = try? directory.modified(), place.modified != modified
+      let status = try? directory.status(), place.changes.note(status),
+      let names = try? directory.names()
     else { return }
-    // A change within the same tick of the clock would not be seen: then it is listed again.
-    let isSettled = Clock.realtime() &- modified > Self.coarsestClock
-    place.modified = isSettled ? modified : nil
-    guard let names = try? directory.names() else { return }
-    let isInTree = trees.contains { path == $0 || path.hasPrefix($0 + "/") }
+    let isInTree = isInTree(path)
     for name in names where !place.names.contains(name) {
       if name.hasSuffix(FileNames.ringSuffix) || name.hasSuffix(FileNames.archiveSuffix) {
         pending["\(path)/\(name)"] = -1
@@ -94,23 +97,20 @@ struct FollowedPaths {
   ) {
     var mayGrow = false
     do {
-      let file = try File.openFollowingLinks(path)
-      let status = try file.status()
-      if status.isDirectory {
+      // Before it is opened: to open a device may do something.
+      let status = try File.status(ofPath: path)
+      if status.isDirectory, isToFollow(path) {
         pending[path] = nil
         files[path] = nil
         unreadable[path] = nil
         directories[path] = Place()
-        list(path)
-        // What is in it is inspected at once, in the order of names.
-        for (path, size) in pending.sorted(by: { $0.key < $1.key })
-        where size == -1 && !directories.keys.contains(path) { open(path, knownSize: size, body) }
-        return
+        return list(path)
       }
       mayGrow = !isFirstScan && Clock.realtime() &- status.modified < Self.growingTime
       let isToReport = unreadable[path] == nil && !mayGrow
       guard status.isRegularFile, status.size != knownSize || isToReport else { return }
       pending[path] = status.size
+      let file = try File.openFollowingLinks(path)
       let start = try file.bytes(at: 0, count: FileHeaderLayout.size)
       switch start.withUnsafeBytes({ FileKind($0, named: path) }) {
       case .ring:
@@ -143,11 +143,26 @@ struct FollowedPaths {
   /// Whether the name is still there of a path that a directory has given: then it is a symbolic
   /// link to what is not there yet. A name that is gone is new when it comes back.
   private mutating func isListed(_ path: String) -> Bool {
-    guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return false }
-    let (folder, name) = (String(path[..<slash]), String(path[path.utf8.index(after: slash)...]))
-    let status = try? Directory.open(folder).status(of: name)
-    if status != nil { return true }
+    if entry(path) != nil { return true }
+    let (folder, name) = path.splitAtLastSlash
     directories[folder]?.names.remove(name)
     return false
+  }
+
+  /// What a directory has under a name: of a symbolic link, not what it leads to.
+  private func entry(_ path: String) -> FileStatus? {
+    let (folder, name) = path.splitAtLastSlash
+    return try? Directory.open(folder).status(of: name)
+  }
+
+  private func isInTree(_ path: String) -> Bool {
+    trees.contains { path == $0 || path.hasPrefix($0 + "/") }
+  }
+
+  /// Whether a directory is one that was given, or one in a tree. A symbolic link in a directory
+  /// may lead anywhere, also back.
+  private func isToFollow(_ path: String) -> Bool {
+    files[path] != nil || trees.contains(path)
+      || isInTree(path) && entry(path)?.isDirectory == true
   }
 }

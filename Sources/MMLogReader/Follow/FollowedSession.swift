@@ -8,6 +8,8 @@ final class FollowedSession {
   private var reader: SessionReader?
   private var ring: File?
   private var image: RingImage?
+  /// The generations of segments that were in use when ``image`` was made.
+  private var generations: Set<UInt64> = []
   /// How far the ring's dictionary has been read, in bytes.
   private var dictionarySize = 0
   /// Whether more may come from the ring: until a scan has found its process gone, and one more has
@@ -21,18 +23,21 @@ final class FollowedSession {
   private var hasOurTicks = true
   /// Archives of which more may come, by rising number.
   private var archives: [Archive] = []
-  /// The numbers of all archives that there were.
-  private var numbers: Set<UInt32> = []
+  /// How much of each archive has been read, by its number: of its frames, and of what is wrong
+  /// between them.
+  private var read: [UInt32: (frames: Int, corruption: Int)] = [:]
+  private var hasBegun = false
   private var hasEnded = false
-  private let emitted = EmittedSegments()
+  /// Whether it has ended, and nothing is left to be read. What is in memory of it is little then.
+  private(set) var isOver = false
+  /// The ring of a session that has ended, until it has been recovered: then nothing of it follows.
+  private var deadRing: (path: String, identity: FileStatus.Identity)?
+  let emitted = EmittedSegments()
   private let memory: FrameMemory
   private let identities: LogIdentities
 
   private struct Archive {
     let file: ArchiveFile
-    /// The first frame, and the first corruption, that has not been read.
-    var nextFrame = 0
-    var nextCorruption = 0
     /// Whether it had been deleted when the last scan began to read it.
     var isDeleted = false
   }
@@ -52,9 +57,15 @@ final class FollowedSession {
 
   func add(_ archive: ArchiveFile) {
     let number = archive.fileHeader.number
-    // Not a copy of one that is known.
-    guard numbers.insert(number).inserted else { return }
-    let index = archives.firstIndex { $0.file.fileHeader.number > number } ?? archives.count
+    var index = archives.firstIndex(from: number, by: \.file.fileHeader.number)
+    while index < archives.count, archives[index].file.fileHeader.number == number {
+      // A copy of one that is there.
+      if !archives[index].file.isDeleted { return }
+      index += 1
+    }
+    // One that has taken the place of another may go on where that ended.
+    let known = read[number]?.frames ?? -1
+    if archive.isClosed, archive.frames.count <= known { return }
     archives.insert(Archive(file: archive), at: index)
   }
 
@@ -63,6 +74,7 @@ final class FollowedSession {
   ///
   /// - Parameter ticks: What ``Clock/ticks()`` was when the scan began, which copies rings.
   func readRing(at ticks: UInt64) {
+    if let dead = deadRing, isGone(dead) { deadRing = nil }
     guard ring != nil else { return }
     scanTicks = ticks
     // Before the copy: of a process that is gone, that has everything. But others may have logged
@@ -73,6 +85,14 @@ final class FollowedSession {
     image = readImage()
   }
 
+  private func isGone(_ ring: (path: String, identity: FileStatus.Identity)) -> Bool {
+    do throws(SystemError) {
+      return try File.status(ofPath: ring.path).identity != ring.identity
+    } catch {
+      return error.isNotFound
+    }
+  }
+
   /// Up to which ticks everything is there that has been logged: what was committed before the scan
   /// began is in the copy of the ring, or in an archive. Of archives alone that is not known, nor
   /// of the ring of another machine.
@@ -81,12 +101,14 @@ final class FollowedSession {
   }
 
   private func readImage() -> RingImage? {
+    generations = []
     switch ring {
     case .some(let ring):
-      try? RingImage(ring, identities: identities, knownDictionary: dictionarySize) {
-        emitted.end(of: $0)
+      return try? RingImage(ring, identities: identities, knownDictionary: dictionarySize) {
+        generations.insert($0)
+        return emitted.end(of: $0)
       }
-    case .none: nil
+    case .none: return nil
     }
   }
 
@@ -115,17 +137,35 @@ final class FollowedSession {
     if let held, held > scanTicks { hasOurTicks = false }
     let batch = takeBatch()
     let ends = ring != nil && !isRunning && !hasEnded
-    guard reader == nil || held != nil || !batch.isEmpty || ends else { return nil }
+    isOver = false
+    guard !hasBegun || held != nil || !batch.isEmpty || ends else {
+      isOver = hasEnded && archives.isEmpty && deadRing == nil
+      if isOver { forget() }
+      return nil
+    }
+    hasBegun = true
     let reader = reader ?? SessionReader(following: identity, filter, memory, emitted)
     self.reader = reader
-    reader.load(batch, until: horizon)
+    reader.load(batch, until: horizon, since: filter.since)
+    // What was archived before the ring was copied, and is not there any more, is in the batch.
+    if image != nil { emitted.forget(besides: generations) }
     if ends || (ring == nil && !hasEnded && reader.endMark != nil) {
       hasEnded = true
       reader.end(image.map { RingView(image: $0, isRunning: false) })
+      if let path = ring?.path, let identity = try? ring?.status().identity {
+        deadRing = (path, identity)
+      }
       ring = nil
     }
     image = nil
     return reader
+  }
+
+  /// Forgets all that only those need who read more of it. Should an archive come after all, its
+  /// records are given as those of a session that begins.
+  private func forget() {
+    (reader, image) = (nil, nil)
+    emitted.forget(besides: [])
   }
 
   private func takeBatch() -> SessionBatch {
@@ -135,15 +175,16 @@ final class FollowedSession {
       if batch.ring?.image.isOfThisBoot == false { hasOurTicks = false }
       dictionarySize = image.dictionarySize
     }
-    for index in archives.indices {
-      let (file, next) = (archives[index].file, archives[index].nextFrame)
+    for file in archives.map(\.file) {
+      let known = read[file.fileHeader.number] ?? (0, 0)
       // What follows the last frame is left out: it may be one that is being written.
-      let new = file.corruption[archives[index].nextCorruption...]
-      archives[index].nextFrame = file.frames.count
-      archives[index].nextCorruption = file.corruption.count
-      guard next < file.frames.count || !new.isEmpty else { continue }
+      let new = file.corruption.dropFirst(known.corruption)
+      let end = max(known.frames, file.frames.count)
+      read[file.fileHeader.number] = (end, max(known.corruption, file.corruption.count))
+      guard known.frames < end || !new.isEmpty else { continue }
+      let range = min(known.frames, file.frames.count)..<file.frames.count
       batch.frames.append(
-        SessionBatch.Frames(archive: file, range: next..<file.frames.count, corruption: Array(new)))
+        SessionBatch.Frames(archive: file, range: range, corruption: Array(new)))
     }
     // Nothing more comes of these. They are open until what is in the batch has been read.
     archives.removeAll { $0.file.isClosed || $0.isDeleted }

@@ -36,15 +36,20 @@ public final class LogFollower {
     places.unreadable.sorted { $0.key < $1.key }.map(\.value)
   }
 
-  private var filter: LogReader.Filter
+  private let filter: LogReader.Filter
   private var places: FollowedPaths
   /// The last archive of each file: a store may go on behind it.
   private var tails: [ArchiveFile] = []
-  private var sessions: [FollowedSession] = []
+  /// The sessions of which more may come.
+  private(set) var sessions: [FollowedSession] = []
+  /// Those that are over.
+  private var ended: [SessionID: FollowedSession] = [:]
   private let memory = FrameMemory()
   private let identities: LogIdentities
   private var merge = SessionMerge()
   private var skipping = RecordSkip.none
+  /// Whether something was given since the last scan.
+  private var hasGiven = false
 
   /// Begins to follow.
   ///
@@ -62,11 +67,12 @@ public final class LogFollower {
     self.identities = identities
     self.filter = filter
     scan()
+    var narrowed = filter
     if let last {
       let files = LogFiles(sessions: sessions.map(\.files))
-      (self.filter, skipping) = files.narrowed(toLast: last, filter)
+      (narrowed, skipping) = files.narrowed(toLast: last, filter)
     }
-    load()
+    load(narrowed)
   }
 
   /// The same for files and directories by name.
@@ -76,15 +82,25 @@ public final class LogFollower {
     self.init(paths.map(LogReader.Input.path), filter: filter, last: last)
   }
 
-  /// The next record, or what else is to know; nil if there is nothing at the moment.
+  /// The next record, or what else is to know; nil where all has been given that the last scan has
+  /// found. The call after that scans again.
   ///
   /// - Complexity: O(new records + segments in use), where all that was found before has been
   ///   taken; or was held back.
   public func next() -> LogReader.Item? {
-    if let item = take() { return item }
+    if let item = take() {
+      hasGiven = true
+      return item
+    }
+    if hasGiven {
+      hasGiven = false
+      return nil
+    }
     scan()
-    load()
-    return take()
+    load(filter)
+    let item = take()
+    hasGiven = item != nil
+    return item
   }
 
   private func take() -> LogReader.Item? {
@@ -105,9 +121,10 @@ public final class LogFollower {
     // Before they are read: what was appended until then is read, too.
     let areDeleted = tails.map(\.isDeleted)
     for session in sessions { session.readArchives() }
-    if !areDeleted.contains(true) { return }
     goOnBehindTails()
+    if !areDeleted.contains(true) { return }
     // No store goes on with a file that was deleted. While it is open, its space is not free.
+    for (tail, isDeleted) in zip(tails, areDeleted) where isDeleted { places.forget(tail.path) }
     tails = zip(tails, areDeleted).compactMap { $1 ? nil : $0 }
   }
 
@@ -120,7 +137,6 @@ public final class LogFollower {
         if archive.isLast { tails.append(archive) }
       }
     }
-    goOnBehindTails()
   }
 
   /// Finds the archives that follow in the same files. Each tail keeps its index.
@@ -140,16 +156,19 @@ public final class LogFollower {
     if let known = sessions.first(where: { $0.identity.session == identity.session }) {
       return known
     }
-    let session = FollowedSession(identity, memory, identities)
+    let session =
+      ended.removeValue(forKey: identity.session) ?? FollowedSession(identity, memory, identities)
     sessions.append(session)
     return session
   }
 
-  private func load() {
+  private func load(_ filter: LogReader.Filter) {
     merge = SessionMerge()
     for session in sessions {
       if let reader = session.load(filter) { merge.insert(reader) }
+      if session.isOver { ended[session.identity.session] = session }
     }
+    sessions.removeAll(where: \.isOver)
   }
 }
 

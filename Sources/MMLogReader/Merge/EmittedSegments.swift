@@ -36,6 +36,12 @@ final class EmittedSegments {
     segments[generation, default: Segment()].end = end
   }
 
+  /// Forgets generations whose segments are not in use any more, but some: what they had is in
+  /// frames that were taken, or evicted.
+  func forget(besides generations: Set<UInt64>) {
+    segments = segments.filter { generations.contains($0.key) }
+  }
+
   /// What of a frame was given before; it is forgotten here.
   func take(of header: FrameHeader) -> EmittedRecords {
     var records = EmittedRecords()

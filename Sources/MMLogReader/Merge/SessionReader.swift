@@ -332,11 +332,14 @@ final class SessionReader {
 
   /// Takes what is new. Everything that was loaded before has been taken, but what was held back.
   ///
-  /// - Parameter horizon: Ticks up to which everything is there that has been logged; nothing later
-  ///   is given now.
-  func load(_ batch: SessionBatch, until horizon: UInt64) {
+  /// - Parameters:
+  ///   - horizon: Ticks up to which everything is there that has been logged; nothing later is
+  ///     given now.
+  ///   - since: From when on records are wanted, from now on.
+  func load(_ batch: SessionBatch, until horizon: UInt64, since: Timestamp?) {
     guard let emitted else { return }
     self.horizon = horizon
+    filter.since = since
     let notes = batch.frames.map {
       summary.read($0.archive, frames: $0.range, corruption: $0.corruption)
     }

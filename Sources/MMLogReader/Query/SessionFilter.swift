@@ -4,7 +4,7 @@ import MMLogSystem
 /// A filter made ready for the records of one session: what can be determined from a record's first
 /// words is looked up in tables.
 final class SessionFilter {
-  private let filter: LogReader.Filter
+  private var filter: LogReader.Filter
   private let sites: SiteTable
   private let minimumLevel: UInt8
   /// Whether anything but the level is to be inspected before a record's values.
@@ -38,6 +38,12 @@ final class SessionFilter {
     checksIdentity =
       !filter.labels.isEmpty || !filter.callSites.isEmpty || checksContent || filter.spansOnly
     search = ContentSearch(filter, of: identity)
+  }
+
+  /// From when on records are wanted.
+  var since: Timestamp? {
+    get { filter.since }
+    set { filter.since = newValue }
   }
 
   /// False for a frame of which no record passes.

@@ -229,15 +229,18 @@ struct Decoder {
     var unreadable: Set<String> = []
     try report(follower.unreadable, besides: &unreadable)
     var pause = Self.pauses.lowerBound
+    var hasPaused = false
     while isWanting {
       // Asked before the scan, which finds what was logged until then.
       let isOver = query.filter.until.map { $0 <= .now } ?? false
       if let item = follower.next() {
         try take(item)
         pause = Self.pauses.lowerBound
-      } else if isOver {
+        hasPaused = false
+      } else if isOver, hasPaused {
         break
       } else {
+        hasPaused = true
         try sink.flush()
         try report(follower.unreadable, besides: &unreadable)
         try output.pause(milliseconds: pause)

@@ -1,27 +1,26 @@
 import Glibc
 import MMLogFormat
-import MMLogReader
 import MMLogSystem
 import TestSupport
 import Testing
 
+@testable import MMLogReader
+
 /// What a follower gives when inspected again and again while a log is written byte by byte.
 @Suite struct FollowTests {
   private func trace(_ follower: LogFollower) -> [String] {
-    var trace: [String] = []
-    while let item = follower.next() {
+    follower.newItems().map { item in
       switch item {
-      case .record(let record): trace.append(record.message)
-      case .corruption: trace.append("!")
-      case .gap: trace.append("_")
-      case .unfinished: trace.append("?")
-      case .losses: trace.append("$")
-      case .crashed: trace.append("#")
-      case .sessionStarted: trace.append("<")
-      case .sessionEnded: trace.append(">")
+      case .record(let record): record.message
+      case .corruption: "!"
+      case .gap: "_"
+      case .unfinished: "?"
+      case .losses: "$"
+      case .crashed: "#"
+      case .sessionStarted: "<"
+      case .sessionEnded: ">"
       }
     }
-    return trace
   }
 
   /// An archive with one record, which the follower has given.
@@ -295,5 +294,162 @@ import Testing
       return messages
     }
     #expect(await task.value == ["a"])
+  }
+
+  @Test("a file that is replaced by a longer copy of itself is read on", arguments: [false, true])
+  func longerCopy(isGivenByName: Bool) {
+    let (log, _) = followedArchive()
+    let path = log.save()[0]
+    let follower = LogFollower(paths: [isGivenByName ? path : log.folder.path])
+    #expect(trace(follower) == ["<", "a"])
+    // As rsync does it: with another file that gets the name.
+    for (text, ticks) in [("b", 2), ("c", 3)] as [(String, UInt64)] {
+      log.write(text, ticks: ticks)
+      log.archive()
+      log.folder.put("new", log.archives[0])
+      #expect(rename(log.folder("new"), path) == 0)
+      // One scan finds that the file is gone, and the next one finds the other.
+      #expect(trace(follower) + trace(follower) == [text])
+    }
+    // One that goes less far has nothing new.
+    log.folder.put("new", Array(log.archives[0].prefix(FileHeaderLayout.size)))
+    #expect(rename(log.folder("new"), path) == 0)
+    #expect(trace(follower) + trace(follower) == [])
+    log.close()
+    log.folder.put("new", log.archives[0])
+    #expect(rename(log.folder("new"), path) == 0)
+    #expect(trace(follower) + trace(follower) == [">"])
+    #expect(trace(follower) == [])
+  }
+
+  @Test("what is logged after a clock was set back is given, though only the last records were")
+  func clockSetBack() {
+    let log = TestLog()
+    log.writesRing = false
+    for (text, ticks) in [("a", 1000), ("b", 2000)] as [(String, UInt64)] {
+      log.write(text, ticks: ticks)
+      log.archive()
+    }
+    log.save()
+    let follower = LogFollower(paths: [log.folder.path], last: 1)
+    #expect(trace(follower) == ["<", "b"])
+    log.frameClock = TickClock(ticks: 0, wall: TestLog.epoch + -10_000, rate: 1 << 32)
+    log.write("c", ticks: 2001)
+    log.archive()
+    log.save()
+    #expect(trace(follower) == ["c"])
+  }
+
+  @Test("nothing comes between two scans, so that what is there can be shown")
+  func nilBetweenScans() {
+    let (log, follower) = followedArchive()
+    for text in ["b", "c"] {
+      log.write(text, ticks: 2)
+      log.archive()
+      log.save()
+      var messages: [String?] = []
+      for _ in 0..<2 {
+        if case .record(let record)? = follower.next() {
+          messages.append(record.message)
+          // It has come since.
+          log.write("later than \(text)", ticks: 3)
+          log.archive()
+          log.save()
+        } else {
+          messages.append(nil)
+        }
+      }
+      #expect(messages == [text, nil])
+      #expect(trace(follower) == ["later than \(text)"])
+    }
+  }
+
+  @Test("symbolic links to directories are not followed, and links to devices are not opened")
+  func linksInDirectories() {
+    let other = TestLog(session: 2)
+    other.writesRing = false
+    other.write("elsewhere", ticks: 2)
+    other.archive()
+    other.save()
+    let (log, _) = followedArchive()
+    let folder = log.folder
+    for (target, name) in [
+      (other.folder.path, "away.ring"), (".", "a.mmlog"), (".", "b.mmlog"),
+      (other.folder.path, "c"),
+      ("/dev/null", "d.ring"),
+    ] { #expect(symlink(target, folder(name)) == 0) }
+    for input in [LogReader.Input.path(folder.path), .tree(folder.path)] {
+      #if DEBUG
+        let place = folder("d.ring")
+        ForcedFault.force(.open, errno: EIO, times: .max, under: place)
+        defer { ForcedFault.clear(under: place) }
+      #endif
+      let follower = LogFollower([input])
+      #expect(trace(follower) == ["<", "a"] && trace(follower) == [])
+      #expect(follower.unreadable.isEmpty)
+    }
+    #if DEBUG
+      #expect(!ForcedFault.struckPaths.contains(folder("d.ring")))
+    #endif
+  }
+
+  @Test("a tree of many directories is followed") func tree() throws {
+    let folder = TemporaryDirectory()
+    let log = TestLog()
+    log.writesRing = false
+    log.write("a", ticks: 1)
+    log.archive()
+    for index in 0..<2000 { #expect(mkdir(folder("\(index)"), 0o700) == 0) }
+    let follower = LogFollower([.tree(folder.path)])
+    #expect(trace(follower) == [])
+    #expect(mkdir(folder("1000/below.mmlog"), 0o700) == 0)
+    folder.put("1000/below.mmlog/a.mmlog", log.archives[0])
+    #expect(trace(follower) == ["<", "a"])
+  }
+
+  @Test("of segments that are in use anew, and of sessions that are over, nothing stays in memory")
+  func memory() throws {
+    let log = TestLog(bootID: Host.bootID(), archiveLevel: .info)
+    var paths = log.save()
+    // As a process does that lives.
+    var ring: File? = try File.open(paths[0], [.read, .write])
+    #expect(try ring?.tryLock() == true)
+    let follower = LogFollower(paths: [log.folder.path])
+    log.write("a", ticks: 1)
+    log.write("evicted", ticks: 2, level: .debug)
+    log.save()
+    #expect(trace(follower) == ["<", "a", "evicted"])
+    let session = try #require(follower.sessions.first)
+    #expect(session.emitted.end(of: 1) != nil)
+    log.archive()
+    log.seal(1)
+    log.free(segment: 0)
+    log.write("b", ticks: 3)
+    paths = log.save()
+    #expect(trace(follower) == ["b"])
+    #expect(session.emitted.end(of: 1) == nil && session.emitted.end(of: 2) != nil)
+    log.archive()
+    log.close()
+    log.save()
+    ring = nil
+    #expect(trace(follower) == [] && trace(follower) == [">"])
+    // Its ring may have what is to be recovered.
+    #expect(trace(follower) == [] && follower.sessions.count == 1)
+    #expect(unlink(paths[0]) == 0)
+    #expect(trace(follower) == [] && trace(follower) == [] && follower.sessions.isEmpty)
+    // A copy of an archive that was read.
+    log.folder.put("copy.mmlog", log.archives[0])
+    #expect(trace(follower) == [] && follower.sessions.isEmpty)
+    let later = TestLog()
+    later.write("later", ticks: 5)
+    later.archive()
+    later.archives[0] = []
+    later.beginArchive()
+    later.write("archived later", ticks: 6)
+    later.archive()
+    later.close()
+    log.folder.put("later.mmlog", later.archives[1])
+    #expect(trace(follower) == ["<", "archived later"])
+    #expect(trace(follower) == [] && follower.sessions.isEmpty)
   }
 }

@@ -139,7 +139,7 @@ import Testing
     log.save()
     let follower = LogFollower(paths: [log.folder.path])
     var (messages, corruption) = ([String](), [LogReader.Corruption]())
-    while let item = follower.next() {
+    for item in follower.newItems() {
       if case .record(let record) = item { messages.append(record.message) }
       if case .corruption(let found) = item { corruption.append(found) }
     }

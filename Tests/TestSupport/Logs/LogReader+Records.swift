@@ -30,10 +30,17 @@ extension LogReader.Record {
 extension LogFollower {
   /// The messages of the records that have come since it was last asked.
   package func newMessages() -> [String] {
-    var messages: [String] = []
-    while let item = next() {
-      if case .record(let record) = item { messages.append(record.message) }
+    newItems().compactMap { if case .record(let record) = $0 { record.message } else { nil } }
+  }
+
+  /// What has come since it was last asked: until a scan finds nothing.
+  package func newItems() -> [LogReader.Item] {
+    var items: [LogReader.Item] = []
+    var count = -1
+    while items.count > count {
+      count = items.count
+      while let item = next() { items.append(item) }
     }
-    return messages
+    return items
   }
 }

@@ -211,6 +211,12 @@ package final class TestLog {
     store(UInt32(segment.end), at: start + SegmentLayout.end)
   }
 
+  /// Empties a segment that was sealed, for another use.
+  package func free(segment index: Int) {
+    put([UInt8](repeating: 0, count: geometry.segmentSize), at: geometry.offset(ofSegment: index))
+    put([0] as [UInt64], at: geometry.use(ofSegment: index))
+  }
+
   private func openSegment(_ thread: UInt32) -> OpenSegment {
     let segment = OpenSegment(index: segmentCount, generation: UInt64(segmentCount + 1))
     segmentCount += 1
