@@ -48,20 +48,29 @@ public final class LogFiles {
   ///   more.
   public func lastRecords(_ count: Int, filter: LogReader.Filter = LogReader.Filter()) -> LogReader
   {
-    let (narrowed, skipping) = narrowed(toLast: count, filter)
+    lastRecords(count, filter: filter, while: { true })
+  }
+
+  /// The same, and which ones does not matter any more once it is not to go on.
+  package func lastRecords(
+    _ count: Int, filter: LogReader.Filter, while goesOn: () -> Bool
+  ) -> LogReader {
+    let (narrowed, skipping) = narrowed(toLast: count, filter, while: goesOn)
     return LogReader(self, narrowed, skipping)
   }
 
   /// A filter that passes the last records, and some before them that are to be passed over.
-  func narrowed(toLast count: Int, _ filter: LogReader.Filter) -> (LogReader.Filter, RecordSkip) {
+  func narrowed(
+    toLast count: Int, _ filter: LogReader.Filter, while goesOn: () -> Bool = { true }
+  ) -> (LogReader.Filter, RecordSkip) {
     var wanted = count
     while true {
       var narrowed = filter
       let start = self.start(ofLast: wanted, filter)
       if let start { narrowed.since = max(start, filter.since ?? start) }
-      let found = LogReader(self, filter: narrowed).countRecords()
+      let found = LogReader(self, filter: narrowed).countRecords(while: goesOn)
       // At the beginning of all, or far enough back.
-      if start == nil || found >= count {
+      if start == nil || found >= count || !goesOn() {
         return (narrowed, found > count ? .first(found - count) : .none)
       }
       wanted = max(4 * wanted, 1000)
@@ -122,9 +131,9 @@ public final class LogFiles {
 }
 
 extension LogReader {
-  fileprivate func countRecords() -> Int {
+  fileprivate func countRecords(while goesOn: () -> Bool) -> Int {
     var count = 0
-    while let chunk = nextChunk() {
+    while goesOn(), let chunk = nextChunk() {
       switch chunk {
       case .records(let records): count += records.count
       case .item(.record): count += 1

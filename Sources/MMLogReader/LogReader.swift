@@ -132,8 +132,23 @@ public final class LogReader: Sequence, IteratorProtocol {
   /// There may be none in it. So whoever wants few of many records gets to check meanwhile.
   public func nextChunk() -> LogReader.Chunk? {
     // Who takes only a part of a chunk would leave the cursor behind all of it.
-    if case .none = skipping, start == nil { return sessions.nextChunk() }
-    return next().map { .item($0) }
+    if start != nil { return next().map { .item($0) } }
+    switch skipping {
+    case .none: return sessions.nextChunk()
+    case .first(let count): return sessions.nextChunk().map { skip(count, of: $0) }
+    case .firstOfThreads: return next().map { .item($0) }
+    }
+  }
+
+  private func skip(_ count: Int, of chunk: LogReader.Chunk) -> LogReader.Chunk {
+    let records: LogReader.Records
+    switch chunk {
+    case .records(let found): records = found
+    case .item(.record(let record)): records = LogReader.Records(record)
+    case .item: return chunk
+    }
+    skipping = records.count < count ? .first(count - records.count) : .none
+    return .records(records.dropFirst(count))
   }
 
   private func skip(_ first: LogReader.Item?) -> LogReader.Item? {

@@ -77,8 +77,9 @@ struct Decoder {
 
   private mutating func read(_ files: LogFiles) throws {
     try read(
-      part.last.map { files.lastRecords($0, filter: readFilter) }
-        ?? LogReader(files, filter: readFilter))
+      part.last.map {
+        files.lastRecords($0, filter: readFilter, while: { !Interruption.isRequested })
+      } ?? LogReader(files, filter: readFilter))
   }
 
   private mutating func read(_ reader: LogReader) throws {
@@ -127,8 +128,9 @@ struct Decoder {
   ) -> Timestamp? {
     var kept = KeptBytes()
     var newest: [(time: Timestamp, size: Int)] = []
-    for case .record(let record) in files.lastRecords(count, filter: filter) {
-      newest.append((record.time, kept.add(record)))
+    let reader = files.lastRecords(count, filter: filter, while: { !Interruption.isRequested })
+    Self.forEach(of: reader) { item in
+      if case .record(let record) = item { newest.append((record.time, kept.add(record))) }
     }
     newest.sort { $0.time > $1.time }
     var size = 0
@@ -141,6 +143,20 @@ struct Decoder {
     return (fitting.last ?? newest.first)?.time
   }
 
+  /// Gives what a reader gives one by one, until it ends, or the program is interrupted: also
+  /// between records that do not pass.
+  private static func forEach<Failure: Error>(
+    of reader: LogReader, _ body: (LogReader.Item) throws(Failure) -> Void
+  ) throws(Failure) {
+    while !Interruption.isRequested, let chunk = reader.nextChunk() {
+      switch chunk {
+      case .records(let records):
+        try records.forEach { (record) throws(Failure) in try body(.record(record)) }
+      case .item(let item): try body(item)
+      }
+    }
+  }
+
   /// Prints the last records of a slice, the newest first.
   ///
   /// - Returns: How many.
@@ -151,11 +167,8 @@ struct Decoder {
     var (records, sizes, size) = ([LogReader.Record](), [Int](), 0)
     // Of the first records, as many as are of one time.
     var equal = (time: Timestamp.distantPast, count: 0, size: 0)
-    for item in LogReader(files, filter: slice) {
-      guard case .record(let record) = item else {
-        try take(item)
-        continue
-      }
+    try Self.forEach(of: LogReader(files, filter: slice)) { item in
+      guard case .record(let record) = item else { return try take(item) }
       let added = kept.add(record)
       if sizes.isEmpty { equal.time = record.time }
       if equal.count == sizes.count, equal.time == record.time {

@@ -340,4 +340,34 @@ private func log() -> TestLog {
     filter.minimumLevel = .info
     #expect(log.read(filter).records.map(\.ticks) == [10, 30])
   }
+
+  @Test("the search for the last records can be given up, and gives chunks meanwhile")
+  func givingUp() {
+    let log = TestLog()
+    log.writesRing = false
+    for index in 0..<50 as Range<UInt64> {
+      log.write("\(index)", ticks: index)
+      log.archive()
+    }
+    log.save()
+    let files = LogFiles([.path(log.folder.path)])
+    var filter = LogReader.Filter()
+    filter.text = [TextPattern(literal: "nothing")]
+    var calls = 0
+    _ = files.lastRecords(5, filter: filter) {
+      calls += 1
+      return calls < 10
+    }
+    #expect(calls <= 12)
+    filter.text = []
+    for count in [0, 1, 7, 50, 60] {
+      let reader = files.lastRecords(count, filter: filter)
+      var messages: [String] = []
+      while let chunk = reader.nextChunk() {
+        if case .records(let records) = chunk { records.forEach { messages.append($0.message) } }
+        if case .item(.record(let record)) = chunk { messages.append(record.message) }
+      }
+      #expect(messages == (0..<50).suffix(count).map(String.init))
+    }
+  }
 }
