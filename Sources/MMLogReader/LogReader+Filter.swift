@@ -52,8 +52,7 @@ extension LogReader {
     ///
     /// - Complexity: O(bytes of the record).
     public func matchesContent(of record: LogReader.Record) -> Bool {
-      var search = ContentSearch(self, of: record.session.identity)
-      return withExtendedLifetime(record) { search.passes(record.content, record.owner.clock) }
+      ContentSearch(self, of: record.session.identity).passes(record)
     }
 
     /// The same filter without ``text`` and ``conditions``.

@@ -2,23 +2,29 @@ import MMLogFormat
 
 /// Inspects records for what a filter's ``LogReader/Filter/text`` and
 /// ``LogReader/Filter/conditions`` ask for. One for each thread: it remembers memory.
-struct ContentSearch: ~Copyable {
+package final class ContentSearch {
   private let patterns: [TextPattern]
   private let isInverted: Bool
   private let conditions: [FieldCondition]
   private let process: LoggingProcess
+  @exclusivity(unchecked)
   private var text = TextBuffer()
 
-  init(_ filter: LogReader.Filter, of identity: SessionIdentity) {
+  package init(_ filter: LogReader.Filter, of identity: SessionIdentity) {
     (patterns, isInverted) = (filter.text, filter.isTextInverted)
     conditions = filter.conditions
     process = LoggingProcess(identity)
   }
 
+  /// Whether a record of the session has it.
+  package func passes(_ record: LogReader.Record) -> Bool {
+    withExtendedLifetime(record) { passes(record.content, record.owner.clock) }
+  }
+
   /// - Parameters:
   ///   - clock: That of the record's ticks.
   ///   - isTextFound: Whether it is known from the call site that the text is there.
-  mutating func passes(
+  func passes(
     _ content: RecordContent, _ clock: TickClock, isTextFound: Bool = false
   ) -> Bool {
     if !patterns.isEmpty, (isTextFound || findsText(in: content)) == isInverted { return false }
@@ -27,7 +33,7 @@ struct ContentSearch: ~Copyable {
     return conditions.allSatisfy { $0.holds(for: subject) }
   }
 
-  private mutating func findsText(in content: RecordContent) -> Bool {
+  private func findsText(in content: RecordContent) -> Bool {
     text.removeAll(keeping: 1 << 20)
     content.appendMessage(.raw, to: &text)
     if Self.contains(text, patterns) { return true }

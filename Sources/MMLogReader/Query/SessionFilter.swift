@@ -27,7 +27,7 @@ final class SessionFilter {
   private var isRequiredOfMetadata = true
   /// How many call sites and key sets there were when that was found.
   private var requiringSites = -1
-  private var search: ContentSearch
+  private let search: ContentSearch
 
   init(_ filter: LogReader.Filter, _ sites: SiteTable, of identity: SessionIdentity) {
     self.filter = filter

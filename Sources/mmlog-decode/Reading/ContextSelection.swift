@@ -9,6 +9,7 @@ struct Surroundings: Equatable {
 /// Picks the records that are found, and so many before and after each.
 struct ContextSelection {
   private let filter: LogReader.Filter
+  private var searches: [SessionID: ContentSearch] = [:]
   private let surroundings: Surroundings
   /// How many are still to be found.
   private var budget: Int
@@ -32,12 +33,20 @@ struct ContextSelection {
   /// Takes the next record, and gives those that are picked now.
   mutating func take(_ record: LogReader.Record) -> [LogReader.Record] {
     isApart = false
-    guard budget > 0, filter.matchesContent(of: record) else { return pass(record) }
+    guard budget > 0, isFound(record) else { return pass(record) }
     budget -= 1
     let picked = Array(before.suffix(surroundings.before)) + [record]
     isApart = hasPicked && (hasSkipped || before.count > surroundings.before)
     (before, after, hasPicked, hasSkipped) = ([], surroundings.after, true, false)
     return picked
+  }
+
+  private mutating func isFound(_ record: LogReader.Record) -> Bool {
+    let id = record.session.id
+    if let search = searches[id] { return search.passes(record) }
+    let search = ContentSearch(filter, of: record.session.identity)
+    searches[id] = search
+    return search.passes(record)
   }
 
   private mutating func pass(_ record: LogReader.Record) -> [LogReader.Record] {

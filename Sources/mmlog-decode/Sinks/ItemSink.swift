@@ -2,7 +2,8 @@ import MMLogReader
 
 /// Where what was read goes: an output in some format, a statistic, a page.
 ///
-/// Each kind is made from the command line by `Arguments.sink`. Used by one thread.
+/// Each kind is made from the command line by `Arguments.printingSink` or `Arguments.summarySink`.
+/// Used by one thread.
 protocol ItemSink {
   /// Takes the next item: a record, or what else there is to know in its place. What is reported on
   /// standard error, the ``Decoder`` reports; a sink may pass over everything but records.
