@@ -129,7 +129,7 @@ public struct OpenSpans: Sendable {
   }
 
   /// So many are kept; of others it is only known how many they are.
-  private static let maximum = 100_000
+  var maximum = 100_000
   private var spans: [Key: Open] = [:]
   /// How many have begun.
   public private(set) var begun = 0
@@ -139,7 +139,8 @@ public struct OpenSpans: Sendable {
   /// None.
   public init() {}
 
-  /// How many have begun and not ended.
+  /// How many have begun and not ended. Where more than 100,000 were open at once, an end whose
+  /// beginning is not known counts as that of one of the others.
   public var count: Int { begun - ended }
 
   /// Those that have begun and not ended, the oldest first: the first 100,000 of them.
@@ -157,11 +158,11 @@ public struct OpenSpans: Sendable {
     switch span.event {
     case .end:
       let open = spans.removeValue(forKey: key)
-      if open != nil { ended += 1 }
+      if open != nil || spans.count < count { ended += 1 }
       return open
     case .begin(let parent):
       begun += 1
-      guard spans.count < Self.maximum else { return nil }
+      guard spans.count < maximum else { return nil }
       let thread = record.thread
       let new = Open(
         session: key.session, number: number, parent: parent, time: record.time,

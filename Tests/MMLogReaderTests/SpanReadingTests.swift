@@ -1,9 +1,10 @@
 import Foundation
 import MMLogAnalysis
 import MMLogFormat
-import MMLogReader
 import TestSupport
 import Testing
+
+@testable import MMLogReader
 
 extension TestLog {
   /// Logs that a span begins or ends.
@@ -252,5 +253,24 @@ private func log() -> TestLog {
     }
     #expect(duration == .zero && spans[0].name == nil)
     _ = log.format(TextFormatter(zone: .utc)) + log.format(ChromeFormatter(zone: .utc))
+  }
+
+  @Test("as many spans are open as have begun and not ended, also where not all are kept")
+  func manyOpenSpans() {
+    let log = TestLog()
+    for number in 1...5 as ClosedRange<UInt64> { log.span("", [number, 0], ticks: number) }
+    for number in 1...5 as ClosedRange<UInt64> {
+      log.span("", [number | end, 1, 0], ticks: 10 + number)
+    }
+    // Its beginning was not read.
+    log.span("", [6 | end, 1, 0], ticks: 20)
+    var spans = OpenSpans()
+    spans.maximum = 3
+    var counts: [Int] = []
+    for record in log.read().records {
+      spans.add(record)
+      counts.append(spans.count)
+    }
+    #expect(counts == [1, 2, 3, 4, 5, 4, 3, 2, 1, 0, 0] && spans.ended == 5)
   }
 }
