@@ -16,8 +16,9 @@
   /// ```
   ///
   /// Make it the first one: a group shuts its services down in the opposite order, and waits for
-  /// each, so that the store gets what the others log at their end. Without it, nothing is lost
-  /// either: the ring is recovered at the next start.
+  /// each, so that the store gets what the others log at their end. A group that is canceled, as by
+  /// a service that fails, cancels all at once: then the store stays open for the others. Without
+  /// this service, nothing is lost either: the ring is recovered at the next start.
   public struct LogStoreService: Service {
     private let store: LogStore
 
@@ -26,14 +27,17 @@
     /// - Parameter store: What is closed at the end: `LogStore.close()`.
     public init(_ store: LogStore) { self.store = store }
 
-    /// Waits until the group shuts down, or is canceled, and closes the store: moves all records to
-    /// archives, makes these safe from a power cut, and removes the ring. Called by the group.
+    /// Waits until the group shuts down, and closes the store: moves all records to archives, makes
+    /// these safe from a power cut, and removes the ring. If the group is canceled instead, it makes
+    /// safe what there is, and leaves the store open. Called by the group.
     ///
     /// - Throws: `LogError` if the archive cannot be written. What is not in it is left in the
     ///   ring, and recovered at the next start.
     public func run() async throws {
-      // Throws if it is canceled, which is no less an end.
-      try? await gracefulShutdown()
+      do { try await gracefulShutdown() } catch {
+        // The others still log why they end.
+        return try await store.flush(.disk)
+      }
       try await store.close()
     }
   }

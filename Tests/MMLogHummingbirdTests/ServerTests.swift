@@ -284,20 +284,5 @@
       try await store.close()
       #expect(records("client").isEmpty)
     }
-
-    @Test("a store is closed by its service when its group is canceled, too")
-    func canceled() async throws {
-      let store = try openStore("canceled")
-      struct Failing: Service {
-        func run() async throws { throw Broken() }
-      }
-      let group = ServiceGroup(
-        services: [LogStoreService(store), Failing()],
-        logger: Logging.Logger(label: "group") { _ in SwiftLogNoOpLogHandler() })
-      store.logger(label: "l").info("kept")
-      await #expect(throws: Broken.self) { try await group.run() }
-      #expect(try Folder.names(folder("canceled")).allSatisfy { !$0.hasSuffix(".ring") })
-      #expect(records("canceled").map(\.message) == ["kept"])
-    }
   }
 #endif
