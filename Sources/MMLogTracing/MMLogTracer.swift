@@ -63,7 +63,8 @@
     @available(*, deprecated)
     public func forceFlush() {}
 
-    /// Takes the trace of a request's header `traceparent` (W3C Trace Context), if it is valid.
+    /// Takes the trace of a request's header `traceparent` (W3C Trace Context), if it is valid. The
+    /// header `tracestate` is dropped, as the standard allows.
     public func extract<Carrier, Extract: Extractor>(
       _ carrier: Carrier, into context: inout ServiceContext, using extractor: Extract
     ) where Extract.Carrier == Carrier {
@@ -79,7 +80,10 @@
       _ context: ServiceContext, into carrier: inout Carrier, using injector: Inject
     ) where Inject.Carrier == Carrier {
       guard let place = context[SpanPlace.Key.self], place.trace.spanID != 0 else { return }
-      injector.inject(place.trace.description, forKey: "traceparent", into: &carrier)
+      let trace = place.trace
+      // Flags of later versions of the standard are not handed on.
+      let known = TraceContext(words: trace.words, spanID: trace.spanID, flags: trace.flags & 3)
+      injector.inject(known.description, forKey: "traceparent", into: &carrier)
     }
   }
 
