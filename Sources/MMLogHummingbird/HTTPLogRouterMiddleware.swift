@@ -12,11 +12,11 @@
   /// router.add(middleware: HTTPLogRouterMiddleware(http))
   /// ```
   ///
-  /// What the route's handler logs, by any logger of mmlog or of swift-log, belongs to the
-  /// exchange's span. An exchange ends when its response's body has been written. An error that
-  /// Hummingbird answers with a status of its own ends it with that status, any other one is its
-  /// failure. Bodies are recorded while they pass by: they are never collected, and a stream stays
-  /// a stream.
+  /// What the route's handler logs, and what writes the response's body, by any logger of mmlog or
+  /// of swift-log, belongs to the exchange's span. An exchange ends when its response's body has
+  /// been written. An error that Hummingbird answers with a status of its own ends it with that
+  /// status, any other one is its failure. Bodies are recorded while they pass by: they are never
+  /// collected, and a stream stays a stream.
   ///
   /// Add it before other middlewares: it records what those behind it make of a request.
   public struct HTTPLogRouterMiddleware<Context: RequestContext>: RouterMiddleware {
@@ -36,11 +36,9 @@
       guard exchange.isRecorded else { return try await next(request, context) }
       let recorded = exchange.recording(request)
       do {
-        // Without a span if another log than the first one records it.
-        guard let span = exchange.span else {
-          return exchange.recording(try await next(recorded, context))
+        let response = try await withLogFields(span: exchange.span) {
+          try await next(recorded, context)
         }
-        let response = try await withLogFields(span: span) { try await next(recorded, context) }
         return exchange.recording(response)
       } catch {
         if let answer = error as? any HTTPResponseError {
@@ -83,11 +81,11 @@
       var recorded = response
       recorded.body = ResponseBody(contentLength: body.contentLength) { writer in
         do {
-          try await body.write(
-            writer.map { chunk in
-              passing.append(chunk.readableBytesView)
-              return chunk
-            })
+          let recorded = writer.map { chunk in
+            passing.append(chunk.readableBytesView)
+            return chunk
+          }
+          try await withLogFields(span: span) { try await body.write(recorded) }
           passing.finish()
         } catch {
           passing.fail(error)

@@ -1,6 +1,7 @@
 #if OpenAPI
   public import Foundation
   public import HTTPTypes
+  import MMLog
   public import MMLogHTTP
   public import OpenAPIRuntime
 
@@ -13,7 +14,8 @@
   ///
   /// An exchange ends when its response's body has been read, or was dropped. Bodies are recorded
   /// while they pass by: they are never collected, and a stream stays a stream. The operation's id
-  /// is what an exchange is for: `HTTPLog.Elements.taskDescription`.
+  /// is what an exchange is for: `HTTPLog.Elements.taskDescription`. What the operation logs, by any
+  /// logger of mmlog or of swift-log, belongs to the exchange's span.
   public struct HTTPLogMiddleware: ClientMiddleware, ServerMiddleware {
     private let log: HTTPLog
 
@@ -56,8 +58,12 @@
       let exchange = log.begin(
         method: request.method.rawValue, url: url, headers: HTTPHeaders(request.headerFields),
         task: operationID)
+      guard exchange.isRecorded else { return try await next(body) }
+      let recorded = exchange.recording(request, body)
       do {
-        let (response, responseBody) = try await next(exchange.recording(request, body))
+        let (response, responseBody) = try await withLogFields(span: exchange.span) {
+          try await next(recorded)
+        }
         return (response, exchange.recording(response, responseBody))
       } catch {
         exchange.fail(error.wrapped)

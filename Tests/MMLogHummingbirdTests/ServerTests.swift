@@ -68,6 +68,7 @@
         Response(
           status: .ok,
           body: ResponseBody(contentLength: 100) { writer in
+            log.info("writes")
             try await writer.write(ByteBuffer(string: "no more"))
             throw Broken()
           })
@@ -221,9 +222,12 @@
         }
         #expect(try has(name, "copper"))
       }
-      // What a handler logs belongs to its exchange.
+      // What a handler logs belongs to its exchange, also while it writes.
       let inside = server.filter { $0.message == "echoes" }
       #expect(inside.count == 4 && inside.first?.spanNumber == server.first?.spanNumber)
+      let cut = server.first { $0.text("url.full")?.hasSuffix("/cut") == true }
+      let writing = server.first { $0.message == "writes" }
+      #expect(writing?.spanNumber != nil && writing?.spanNumber == cut?.spanNumber)
     }
 
     private func begunURL(_ records: [LogReader.Record]) -> String? {

@@ -72,6 +72,7 @@
     func server() async throws {
       let store = try LogStore(directory: folder.path, name: "server")
       let middleware = HTTPLogMiddleware(log(store, .server))
+      let inside = store.logger(label: "inside")
       let request = HTTPRequest(method: .get, scheme: "https", authority: "h", path: "/a")
       await #expect(throws: NoAnswer.self) {
         _ = try await middleware.intercept(
@@ -80,13 +81,19 @@
       }
       let (response, _) = try await middleware.intercept(
         request, body: nil, metadata: .init(), operationID: "getA"
-      ) { _, _, _ in (HTTPResponse(status: .notFound), nil) }
+      ) { _, _, _ in
+        inside.info("found nothing")
+        return (HTTPResponse(status: .notFound), nil)
+      }
       #expect(response.status == .notFound)
       let all = try records(store)
       let failed = all.compactMap { record -> Bool? in
         if case .end(_, _, let failed) = record.span?.event { failed } else { nil }
       }
       #expect(failed == [true, false] && all[0].text("url.full") == "https://h/a")
+      // What an operation logs belongs to its exchange.
+      let said = all.first { $0.message == "found nothing" }
+      #expect(said?.spanNumber != nil && said?.spanNumber == all.last?.spanNumber)
     }
   }
 #endif
