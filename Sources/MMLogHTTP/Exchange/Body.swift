@@ -59,9 +59,9 @@ extension HTTPLog.Exchange {
   /// Where that is below the store's `archiveLevel`, bodies are flight records: they stay in the
   /// ring, and are captured when somebody asks for it, or when the process dies.
   ///
-  /// JSON is redacted as it comes, and a form at its end. Of other types, and of what begins with
-  /// control characters, as compressed bodies do, only size and hash are recorded, unless
-  /// ``HTTPLog/Options/contentTypes`` names the type.
+  /// JSON is redacted as it comes, and a form at its end. Of types that
+  /// ``HTTPLog/Options/contentTypes`` does not name, and of what begins with control characters, as
+  /// compressed bodies do, only size and hash are recorded.
   ///
   /// - Parameters:
   ///   - message: Which message it is of.
