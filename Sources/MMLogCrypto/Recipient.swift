@@ -15,13 +15,19 @@ public struct Recipient: Hashable, Sendable, CustomStringConvertible {
   public init(_ text: String) throws(RecipientError) {
     guard let bytes = Bech32.bytes(of: text, prefix: Self.prefix), bytes.count == 32 else {
       throw RecipientError(
-        // Anywhere: the files that age-keygen writes begin with comments.
-        text.lowercased().contains("age-secret-key-")
+        Self.hasSecretKey(text)
           ? "a secret key was given in place of a recipient; give the text that begins with age1"
           : "'\(text)' is no recipient of age: it has to begin with age1, and its checksum has to "
             + "be right; age-keygen -y prints it")
     }
     publicKey = bytes
+  }
+
+  /// Whether a secret key stands anywhere in a text: files that `age-keygen` writes begin with
+  /// comments. By bytes, since a search for texts would link the library for regular expressions.
+  private static func hasSecretKey(_ text: String) -> Bool {
+    let bytes = Array(text.lowercased().utf8)
+    return bytes.indices.contains { bytes[$0...].starts(with: "age-secret-key-".utf8) }
   }
 
   /// - Parameter publicKey: 32 bytes.
