@@ -77,6 +77,9 @@ result "--since sends what was logged from then on, once" "$(ids --since "$time"
   "$(sort "$work/some/ids" | sha256sum)"
 "$ship" --once --to "$url" "$work/logs"
 result "what was sent so is noted apart" "$expected" "$(sort -u "$work/some/ids" | sha256sum)"
+what=$("$ship" --check --to "$url" "$work/logs")
+result "then nothing would be sent" 1 "$(grep -c '^  nothing would be sent$' <<<"$what")"
+
 # As its unit runs it: as root with few capabilities, beside a service of another user.
 if ((EUID == 0)) && command -v setpriv >/dev/null; then
   capabilities=$(sed -n 's/^CapabilityBoundingSet=//p' "$project/docs/systemd/mmlog-ship.service" | tr 'A-Z ' 'a-z,' | sed 's/cap_/+/g')
@@ -90,9 +93,6 @@ if ((EUID == 0)) && command -v setpriv >/dev/null; then
 else
   echo "SKIPPED  the capabilities of its unit: this needs root, and setpriv"
 fi
-
-what=$("$ship" --check --to "$url" "$work/logs")
-result "then nothing would be sent" 1 "$(grep -c '^  nothing would be sent$' <<<"$what")"
 
 receive lines lines
 if command -v nginx >/dev/null && command -v openssl >/dev/null; then
