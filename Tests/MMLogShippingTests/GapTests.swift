@@ -62,14 +62,21 @@ import Testing
     #expect(receiver.gaps.count == 1)
   }
 
-  @Test("a session of which nothing is left is a gap, too")
-  func wholeSession() async throws {
-    let test = try ShippedStore()
-    let receiver = Receiver()
+  /// A session of which nothing is left, and a receiver that has nothing of it.
+  private func goneSession(
+    _ numbers: ClosedRange<Int>
+  ) async throws -> (test: ShippedStore, receiver: Receiver) {
+    let (test, receiver) = (try ShippedStore(), Receiver())
     try await test.ship(to: receiver)
-    try await logArchives(1...30, test)
+    try await logArchives(numbers, test)
     try await test.store.close()
     try delete(.max, in: test.folder)
+    return (test, receiver)
+  }
+
+  @Test("a session of which nothing is left is a gap, too")
+  func wholeSession() async throws {
+    let (test, receiver) = try await goneSession(1...30)
     try await test.ship(to: receiver)
     #expect(receiver.messages.isEmpty && receiver.gaps.map(\.count) == [30])
     try await test.ship(to: receiver)
@@ -86,12 +93,7 @@ import Testing
 
   @Test("notes with numbers that no archive can have are passed over")
   func impossibleNotes() async throws {
-    let test = try ShippedStore()
-    let receiver = Receiver()
-    try await test.ship(to: receiver)
-    try await logArchives(1...30, test)
-    try await test.store.close()
-    try delete(.max, in: test.folder)
+    let (test, receiver) = try await goneSession(1...30)
     // Key, time, consumers, counts, rows, and the rest.
     try changeNotes(in: test.folder) { line in
       var words = line.split(separator: " ").map(String.init)
@@ -104,12 +106,7 @@ import Testing
 
   @Test("a gap of nearly all numbers that there are takes no longer than another")
   func wideGap() async throws {
-    let test = try ShippedStore()
-    let receiver = Receiver()
-    try await test.ship(to: receiver)
-    try await logArchives(1...20, test)
-    try await test.store.close()
-    try delete(.max, in: test.folder)
+    let (test, receiver) = try await goneSession(1...20)
     let last = UInt32.max - 1
     try changeNotes(in: test.folder) { $0.replacing(".2 ", with: ".\(last) ") }
     for _ in 1...2 {
@@ -247,12 +244,7 @@ import Testing
 
   @Test("a gap of a session of which nothing was sent is whole when it is sent again")
   func wholeGapWithoutAnswer() async throws {
-    let test = try ShippedStore()
-    let receiver = Receiver()
-    try await test.ship(to: receiver)
-    try await logArchives(1...30, test)
-    try await test.store.close()
-    try delete(.max, in: test.folder)
+    let (test, receiver) = try await goneSession(1...30)
     receiver.change { _, _ in
       try await Task.sleep(nanoseconds: 3_600_000_000_000)
       return .accepted
@@ -272,12 +264,7 @@ import Testing
 
   @Test("a gap waits while a shipper is suspended")
   func suspended() async throws {
-    let test = try ShippedStore()
-    let receiver = Receiver()
-    try await test.ship(to: receiver)
-    try await logArchives(1...30, test)
-    try await test.store.close()
-    try delete(.max, in: test.folder)
+    let (test, receiver) = try await goneSession(1...30)
     let shipper = try test.shipper(to: receiver)
     shipper.suspend()
     try shipper.start()

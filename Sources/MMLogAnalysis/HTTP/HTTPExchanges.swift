@@ -199,7 +199,6 @@ package struct HTTPExchanges {
       }
     }
   }
-
 }
 
 /// The fields of a record by OpenTelemetry's names.
