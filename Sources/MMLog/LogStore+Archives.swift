@@ -100,12 +100,16 @@ extension LogStore {
   ///   one.
   public func archives() throws(LogError) -> [ArchiveInfo] { try core.maintenance.archives() }
 
-  /// The sealed archives that are not uploaded, the oldest first; see ``archives()``.
+  /// The sealed archives that are not uploaded, the oldest first.
+  ///
+  /// - Throws: ``LogError`` as ``archives()`` does.
   public func needingUpload() throws(LogError) -> [ArchiveInfo] {
     try archives().filter { $0.isSealed && !$0.state.isUploaded }
   }
 
-  /// The archives that are uploaded, the oldest first; see ``archives()``.
+  /// The archives that are uploaded, the oldest first.
+  ///
+  /// - Throws: ``LogError`` as ``archives()`` does.
   public func uploaded() throws(LogError) -> [ArchiveInfo] {
     try archives().filter { $0.state.isUploaded }
   }
@@ -138,6 +142,10 @@ extension LogStore {
   }
 
   /// Gives a lease back before its end; does nothing if it has passed to another.
+  ///
+  /// Blocks the thread while another process works on the directory, ten seconds at most.
+  ///
+  /// - Throws: ``LogError``: `missingArchive`; `timedOut`; or what the system refuses.
   public func release(_ lease: UploadLease, on archive: ArchiveInfo) throws(LogError) {
     try core.catalog.release(lease, on: archive)
   }
@@ -158,6 +166,10 @@ extension LogStore {
   }
 
   /// Takes the mark away again, and its receipt.
+  ///
+  /// Blocks the thread while another process works on the directory, ten seconds at most.
+  ///
+  /// - Throws: ``LogError``: `missingArchive`; `timedOut`; or what the system refuses.
   public func unmarkUploaded(_ archive: ArchiveInfo) throws(LogError) {
     try core.catalog.unmarkUploaded(archive)
   }
@@ -195,12 +207,17 @@ extension LogStore {
   /// - Parameters:
   ///   - archive: The archive.
   ///   - reason: For whoever wonders later; kept in one line.
+  /// - Throws: ``LogError``: `missingArchive`; `timedOut`; or what the system refuses.
   public func pin(_ archive: ArchiveInfo, because reason: String = "") throws(LogError) {
     let reason = ArchiveInfo.State.line(reason)
     try core.catalog.change(archive.fileName) { $0.pinned = reason }
   }
 
   /// Ends a pin.
+  ///
+  /// Blocks the thread while another process works on the directory, ten seconds at most.
+  ///
+  /// - Throws: ``LogError``: `missingArchive`; `timedOut`; or what the system refuses.
   public func unpin(_ archive: ArchiveInfo) throws(LogError) {
     try core.catalog.change(archive.fileName) { $0.pinned = nil }
   }

@@ -208,7 +208,8 @@ typedef struct mmlog_options {
   mmlog_level archive_level;
   // From which level on a record has these archived, too. Default: error.
   mmlog_level capture_level;
-  // From which level on a record's archive is synced at once. Default: none is.
+  // From which level on a record is archived and synced, within a second, or within
+  // drain_interval_ms if that is less. Default: none is.
   mmlog_level sync_level;
   // What a log statement does when the ring is full. Default: wait.
   mmlog_full_ring full_ring;

@@ -51,7 +51,7 @@ extension Option {
   static let duration = Option(
     "for", value: "DURATION",
     """
-    Go back by itself after DURATION, such as 30s, 10m or 2h. Without it the levels hold until \
-    they are taken back, or the process ends.
+    End by itself after DURATION, such as 30s, 10m or 2h. Without it, what was set holds until it \
+    is taken back, or the process ends.
     """)
 }
