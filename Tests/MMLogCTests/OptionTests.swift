@@ -19,6 +19,15 @@ struct OptionTests {
     return try LogStore.Configuration(options)
   }
 
+  /// The name lives as long as the call.
+  private func withField<Result>(
+    _ name: String, _ value: Int64, _ body: (UnsafePointer<mmlog_field>) throws -> Result
+  ) rethrows -> Result {
+    try name.withCString { name in
+      try withUnsafePointer(to: mmlog_field_int(name, value), body)
+    }
+  }
+
   @Test("options that are all 0 are the defaults")
   func defaults() throws {
     let made = try configuration { _ in }
@@ -43,7 +52,7 @@ struct OptionTests {
     let zone = "Europe/Berlin"
     let changed = try rings.withCString { rings in
       try zone.withCString { zone in
-        try withUnsafePointer(to: mmlog_field_int("shard", 7)) { field in
+        try withField("shard", 7) { field in
           try configuration {
             $0.ring_directory = rings
             ($0.ring_size, $0.segment_size, $0.dictionary_size) = (1 << 20, 1 << 14, 1 << 15)
