@@ -1,7 +1,8 @@
 import Glibc
-import MMLogHTTP
 import TestSupport
 import Testing
+
+@testable import MMLogHTTP
 
 @Suite("The redactor") struct RedactorTests {
   private let redactor = Redactor.standard
@@ -303,9 +304,38 @@ import Testing
       ("https://h/p;pwd=S S", "https://h/p;pwd=REDACTED"),
       ("https://h/ gone? pwd=S S", "https://h/ gone? pwd=REDACTED"),
       ("/p?token=S S", "/p?token=REDACTED"),
+      // Nor where it is quoted, or stands behind the URL.
+      (#"curl https://h/p?token="S" failed"#, "curl https://h/p?token=REDACTED"),
+      (#"curl https://h/p?a=1&password="S S" x&b=2"#, "curl https://h/p?a=1&password=REDACTED&b=2"),
+      ("curl https://h/p?token='S S' failed", "curl https://h/p?token=REDACTED"),
+      ("run `https://h/p?token=`S S``", "run `https://h/p?token=REDACTED"),
+      (#""curl \"https://h/p?token=\"S S\"\"""#, #""curl \"https://h/p?token=REDACTED"#),
+      ("GET https://h/p?token= S", "GET https://h/p?token=REDACTED"),
+      ("GET https://h/p?token=\tS S", "GET https://h/p?token=REDACTED"),
+      ("GET https://h/p?token=<S S>", "GET https://h/p?token=REDACTED"),
+      (#"GET https://h/p?credentials={"key": "S S"}"#, "GET https://h/p?credentials=REDACTED"),
+      (#"GET https://h/p?tokens=["S", "S"]"#, "GET https://h/p?tokens=REDACTED"),
+      ("GET https://h/p?token=(S S)", "GET https://h/p?token=REDACTED"),
     ])
   func urlsInTexts(text: String, redacted: String) {
     #expect(redactor.redacted(text: text) == redacted)
+    // In pieces that end behind a name.
+    #expect(inPieces(text, endingWith: "=") == redacted)
+  }
+
+  /// A message as it may be recorded that comes in pieces.
+  private func inPieces(_ text: String, endingWith sign: Character) -> String {
+    RedactedOutput.with(capacity: Redactor.capacity(for: text.utf8.count)) { output in
+      var redaction = PairRedaction(redactor.compiled, .text)
+      var rest = text[...]
+      while !rest.isEmpty {
+        let end = rest.firstIndex(of: sign).map { rest.index(after: $0) } ?? rest.endIndex
+        Array(rest[..<end].utf8).withUnsafeBytes { redaction.append($0, to: &output) }
+        rest = rest[end...]
+      }
+      redaction.finish(to: &output)
+      return String(decoding: output.bytes, as: UTF8.self)
+    }
   }
 
   @Test(

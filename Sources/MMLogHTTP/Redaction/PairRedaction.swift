@@ -394,6 +394,17 @@ struct PairRedaction {
       || byte == UInt8(ascii: ">")
   }
 
+  /// Whether a byte ends a URL in a message, or opens what may have such bytes in it.
+  private static func endsOrOpens(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "'"), UInt8(ascii: "`"): true
+    case UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "("): true
+    // It stands before a quote in a quoted text.
+    case UInt8(ascii: "\\"): true
+    default: endsURL(byte)
+    }
+  }
+
   /// Whether what would end a host may stand in a password: it is encoded, or should have been.
   private mutating func goesOn(
     behind raw: UInt8, _ isSlash: Bool, _ start: UnsafePointer<UInt8>, _ count: Int, _ place: Int
@@ -463,6 +474,8 @@ struct PairRedaction {
     _ start: UnsafePointer<UInt8>, _ count: Int, _ place: inout Int, _ kept: inout Int,
     _ output: inout RedactedOutput
   ) {
+    // Who knows where such a value ends?
+    if isValueEmpty, Self.endsOrOpens(start[place]) { urlPart = .none }
     let first = place
     while place < count, !endsValue(start[place]) { place &+= 1 }
     if place > first {
