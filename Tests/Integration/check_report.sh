@@ -1,19 +1,30 @@
 #!/usr/bin/env bash
-# Opens a report in a headless Chromium: that it reads all its records, runs nothing that was logged, and how it looks.
+# A report's page: what its script does, in Node.js; and in a headless Chromium that it reads all its records, runs
+# nothing that was logged, and how it looks.
 #
 #   check_report.sh DECODE LOGS DIRECTORY     screenshots go into the directory: light.png, dark.png, phone.png
 #
-# Skipped, and that is said, where there is no Chromium. Exit status 1: something is wrong.
+# Skipped, and that is said, where there is no Node.js or no Chromium. Exit status 1: something is wrong.
 set -euo pipefail
 decode=$(realpath "$1")
 logs=$(realpath "$2")
 pictures=$(realpath "$3")
+here=$(realpath "$(dirname "$0")")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+if node -e 'require("node:test")' 2>/dev/null; then
+  timeout 120 node "$here/check_report.mjs" "$here/../../Sources/MMLogReport/Page/report.js" >"$work/tests" 2>&1 || {
+    cat "$work/tests"
+    exit 1
+  }
+  echo "ok       the script of the report's page passes its tests"
+else
+  echo "SKIPPED  the script of the report's page: there is no 'node' of version 18 or later; apt-get install nodejs"
+fi
 command -v chromium >/dev/null || {
   echo "SKIPPED  the report: there is no 'chromium'; apt-get install chromium"
   exit 0
 }
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 "$decode" report --utc --output "$work/report.html" "$logs" 2>/dev/null || (($? == 1))
 
 browse() {

@@ -164,6 +164,7 @@ function fill(chunks, count, target) {
     level: new Uint8Array(count), site: new Uint32Array(count), label: new Uint32Array(count),
     thread: new Uint32Array(count), session: new Uint32Array(count),
     message: new Array(count), fields: new Array(count),
+    isRising: true, // false: a clock was set back
   });
   let next = 0;
   for (const { count, columns, messages, fields } of chunks) {
@@ -185,6 +186,7 @@ function fill(chunks, count, target) {
       records.fields[at] = fields[index];
     }
   }
+  for (let index = 1; index < count; index++) if (records.time[index] < records.time[index - 1]) records.isRising = false;
 }
 
 /** The first place in an array of rising numbers whose number is not less. */
@@ -198,7 +200,7 @@ function placeIn(numbers, count, number) {
   return low;
 }
 
-/** The first record at a time or later. */
+/** The first record at a time or later, where times rise. */
 const firstAt = (time) => placeIn(records.time, records.count, time);
 
 // ---------------------------------------------------------------------------------- what is shown
@@ -211,6 +213,10 @@ let selected = -1; // a record's index
 let filtering = 0;
 
 const isZoomed = () => range.from > range.first || range.to < range.last;
+const isInTime = (index) => records.time[index] >= range.from && records.time[index] < range.to;
+
+/** From where to where records may be in the time that is shown. */
+const placesInTime = () => isZoomed() && records.isRising ? [firstAt(range.from), firstAt(range.to)] : [0, records.count];
 
 function setSpan() {
   const starts = head.buckets.map((bucket) => bucket[0]);
@@ -272,6 +278,7 @@ function meetsTerms(index) {
 
 function matches(index) {
   if (!(filter.levels >> records.level[index] & 1)) return false;
+  if (isZoomed() && !isInTime(index)) return false;
   if (filter.terms.length && !meetsTerms(index)) return false;
   return filter.words.every((word) => word.test(records.message[index])
     || word.test(records.fields[index]) || word.test(head.labels[records.label[index]])
@@ -282,7 +289,7 @@ function matches(index) {
 async function update({ keepsPlace = false } = {}) {
   const mine = ++filtering;
   const anchor = keepsPlace ? selected : -1;
-  const [start, end] = isZoomed() ? [firstAt(range.from), firstAt(range.to)] : [0, records.count];
+  const [start, end] = placesInTime();
   const found = new Uint32Array(end - start);
   let count = 0;
   let pause = performance.now() + 12;
@@ -533,8 +540,9 @@ function countBars(width) {
   const counts = Array.from({ length: width }, () => new Float64Array(7));
   const exact = head.width > each && records.count === head.levels.reduce((a, b) => a + b, 0);
   if (exact) {
-    for (let index = firstAt(range.from); index < records.count && records.time[index] < range.to; index++) {
-      counts[Math.min(width - 1, Math.floor((records.time[index] - range.from) / each))][records.level[index]]++;
+    const [start, end] = placesInTime();
+    for (let index = start; index < end; index++) {
+      if (isInTime(index)) counts[Math.min(width - 1, Math.floor((records.time[index] - range.from) / each))][records.level[index]]++;
     }
     return { counts, each };
   }
@@ -995,7 +1003,7 @@ function lastRecords(session, number) {
 async function show(index) {
   tab("records");
   if (filter.levels !== 127 || filter.words.length || filter.terms.length) clearFilters();
-  if (isZoomed() && (records.time[index] < range.from || records.time[index] >= range.to)) zoom(range.first, range.last);
+  if (isZoomed() && !isInTime(index)) zoom(range.first, range.last);
   await update();
   choose(index, true);
   $("table").focus();

@@ -1,0 +1,132 @@
+// The page of a log report without a browser: its script with a document that has no more than the script uses.
+//
+//   node check_report.mjs ../../Sources/MMLogReport/Page/report.js
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import vm from "node:vm";
+
+const script = new vm.Script(readFileSync(process.argv[2], "utf8"), { filename: process.argv[2] });
+
+/** An element, of which its text can be read. */
+class Element {
+  constructor(tag = "div") {
+    Object.assign(this, { tagName: tag.toUpperCase(), children: [], style: {}, dataset: {}, value: "", hidden: false });
+    Object.assign(this, { scrollTop: 0, clientWidth: 800, clientHeight: 440 });
+  }
+  append(...children) { this.children.push(...children); }
+  replaceChildren(...children) { this.children = children; }
+  get textContent() { return this.children.map((child) => child.textContent ?? child).join(""); }
+  set textContent(text) { this.children = [text]; }
+  setAttribute(name, value) { this[name] = value; }
+  removeAttribute(name) { delete this[name]; }
+  setCustomValidity(message) { this.complaint = message; }
+  getContext() { return new Proxy({}, { get: () => () => {} }); }
+  addEventListener() {}
+  reportValidity() {}
+  focus() {}
+  remove() {}
+}
+
+/** A chunk of records, as ReportRecords.swift writes it; uncompressed, as it does where there is no compressor. */
+function chunkOf(records) {
+  const varint = (value) => {
+    const bytes = [];
+    for (; value >= 128; value = Math.floor(value / 128)) bytes.push(value % 128 + 128);
+    return [...bytes, value];
+  };
+  const bytesOf = (text) => [...new TextEncoder().encode(text)];
+  const columns = Array.from({ length: 10 }, () => []);
+  const texts = [];
+  let lastTime = 0;
+  for (const [number, record] of records.entries()) {
+    const { time = 0, level = 2, label = 0, thread = 0, session = 0, isCut = 0 } = record;
+    const [message, fields] = [bytesOf(record.message ?? ""), bytesOf(record.fields ?? "")];
+    const difference = time - lastTime;
+    [
+      number === 0 ? 0 : 1, difference < 0 ? -2 * difference - 1 : 2 * difference, 0, level, 0, label, thread, session,
+      2 * message.length + isCut, 2 * fields.length,
+    ].forEach((value, column) => { columns[column].push(...varint(value)); });
+    for (const byte of message.concat(fields)) texts.push(byte);
+    lastTime = time;
+  }
+  const element = new Element("script");
+  const sizes = [records.length, ...columns.map((column) => column.length)].flatMap(varint);
+  element.textContent = Buffer.from(sizes.concat(...columns, texts)).toString("base64");
+  return element;
+}
+
+const session = (more = {}) => ({
+  id: "s", service: "shop", process: "shop", host: "h", pid: 7, start: 0, end: 9000, records: 1, errors: 0,
+  ending: "closed", crash: "", thread: 0, stack: [], losses: [], ...more,
+});
+
+/** The page of records, read and drawn. What it sets timers for waits until `runTimers`. */
+async function open(records, more = {}) {
+  const levels = [0, 1, 2, 3, 4, 5, 6].map((level) => records.filter((record) => (record.level ?? 2) === level).length);
+  const times = records.map((record) => record.time ?? 0).sort((a, b) => a - b);
+  const head = {
+    made: "today", levels, offsets: [], width: 1000, buckets: [...new Set(times)].map((time) => [time, ...levels]),
+    labels: ["shop"], threads: [[70, 1, "main"]], sites: [["a.swift", "run()", "{}", 3, 1, 1, 2]],
+    sessions: [session()], otherSpans: 0, spans: [], corruptionCount: 0, corruption: [], ...more,
+  };
+  const elements = new Map([["data", new Element()]]);
+  elements.get("data").textContent = JSON.stringify(head);
+  for (const id of ["tab-crashes", "tab-spans", "facets", "spans", "detail"]) {
+    elements.set(id, Object.assign(new Element(), { hidden: true }));
+  }
+  const element = (id) => {
+    if (!elements.has(id)) elements.set(id, new Element());
+    return elements.get(id);
+  };
+  const timers = new Map();
+  let copied;
+  const context = vm.createContext({
+    document: {
+      getElementById: element, createElement: (tag) => new Element(tag), querySelector: () => new Element(),
+      querySelectorAll: () => [chunkOf(records)], addEventListener() {}, body: new Element(), documentElement: new Element(),
+    },
+    window: { DecompressionStream, devicePixelRatio: 1 }, location: { hash: "", href: "file:///page.html" },
+    history: { replaceState() {} }, navigator: { clipboard: { writeText: async (text) => { copied = text; } } },
+    getComputedStyle: () => ({ getPropertyValue: () => "" }), matchMedia: () => ({ addEventListener() {} }),
+    ResizeObserver: class { observe() {} }, HTMLTableCellElement: class {}, requestAnimationFrame: (body) => body(),
+    addEventListener() {}, atob, performance, TextDecoder, URLSearchParams,
+    setTimeout: (body, delay) => {
+      if (!delay) return setImmediate(body);
+      const timer = {};
+      timers.set(timer, body);
+      return timer;
+    },
+    clearTimeout: (timer) => timers.delete(timer),
+  });
+  script.runInContext(context);
+  const run = (code) => vm.runInContext(code, context);
+  while (run("document.documentElement.dataset.ready") === undefined) {
+    assert(!element("notice").textContent.startsWith("The page cannot be shown"), element("notice").textContent);
+    await new Promise(setImmediate);
+  }
+  return {
+    element, run, text: (id) => element(id).textContent, shown: () => Array.from(run("view")), copied: () => copied,
+    runTimers: async () => {
+      const bodies = [...timers.values()];
+      timers.clear();
+      for (const body of bodies) await body();
+    },
+  };
+}
+
+test("the time that is shown has all of its records, though a clock was set back", async () => {
+  const page = await open([1000, 2000, 3000, 1500, 2500, 500].map((time) => ({ time })));
+  page.run("zoom(1400, 2600)");
+  await page.runTimers();
+  assert.deepEqual(page.shown(), [1, 3, 4]);
+  assert.deepEqual(Array.from(page.run("countBars(3).counts"), (bar) => bar[2]), [1, 1, 1]);
+});
+
+test("where times rise, the time that is shown has its records", async () => {
+  const page = await open([1000, 1500, 2000, 2500, 3000].map((time) => ({ time })));
+  page.run("zoom(1500, 2500)");
+  await page.runTimers();
+  assert.deepEqual(page.shown(), [1, 2]);
+  assert.deepEqual(Array.from(page.run("countBars(2).counts"), (bar) => bar[2]), [1, 1]);
+});
