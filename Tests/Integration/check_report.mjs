@@ -130,3 +130,21 @@ test("where times rise, the time that is shown has its records", async () => {
   assert.deepEqual(page.shown(), [1, 2]);
   assert.deepEqual(Array.from(page.run("countBars(2).counts"), (bar) => bar[2]), [1, 1]);
 });
+
+test("a crash shows its last records, however many others came later", async () => {
+  const others = Array.from({ length: 100_001 }, () => ({ session: 1 }));
+  const page = await open([{ message: "the last word" }, ...others, { session: 2, message: "mine" }], {
+    sessions: [session({ ending: "killed" }), session(), session({ ending: "crashed" })],
+  });
+  assert(page.text("crashes").includes("the last word"));
+  assert(page.text("crashes").includes("mine"));
+});
+
+test("the thread of a crash report is the one that crashed, and without a report none is", async () => {
+  const threads = [[0, 1, "main"], [70, 2, "worker"]];
+  const records = [{ message: "a" }, { message: "b", thread: 1 }];
+  const killed = await open(records, { threads, sessions: [session({ ending: "killed" })] });
+  assert(!killed.text("crashes").includes("which crashed"));
+  const crashed = await open(records, { threads, sessions: [session({ ending: "crashed", crash: "SIGSEGV", thread: 70 })] });
+  assert.match(crashed.text("crashes"), /worker \(70, number 2\), which crashed.*main/);
+});

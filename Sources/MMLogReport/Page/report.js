@@ -959,11 +959,13 @@ function fillCrashes() {
   $("tab-crashes").hidden = false;
   $("tab-crashes").append(` (${group(died.length)})`);
   const rest = died.length - 20;
-  $("crashes").replaceChildren(...died.slice(0, 20).map(([session, index]) => crashOf(session, index)),
+  const shown = died.slice(0, 20);
+  const last = lastRecords(shown.map(([, index]) => index));
+  $("crashes").replaceChildren(...shown.map(([session, index]) => crashOf(session, index, last.get(index))),
     rest > 0 ? make("p", { class: "soft" }, `${group(rest)} earlier crashes are in the table of sessions.`) : "");
 }
 
-function crashOf(session, index) {
+function crashOf(session, index, threads) {
   const open = head.spans.filter((span) => span[0] === index && span[3] === 2);
   return make("article", { class: "crash" },
     make("h2", {}, `${session.service}, pid ${session.pid}: ${endings[session.ending][0]}`),
@@ -974,20 +976,25 @@ function crashOf(session, index) {
     open.length ? make("h3", {}, "In flight") : null,
     open.length ? make("ul", {}, ...open.slice(0, 50).map((span) =>
       make("li", {}, `${span[4]}, for ${duration(session.end - span[1])}, thread ${span[5]}`))) : null,
-    make("h3", {}, "Last records"), ...lastRecords(session, index),
+    make("h3", {}, "Last records"), ...lastOf(session, threads),
     make("p", {}, make("button", { onclick: () => setFilter("session", index) }, "All records of the session")));
 }
 
-function lastRecords(session, number) {
-  const threads = new Map();
-  // Not through all of a long log.
-  for (let index = records.count - 1, steps = 0; index >= 0 && steps < 100000; index--, steps++) {
-    if (records.session[index] !== number) continue;
+/** The last records of each thread, the newest first, for each of some sessions: all in one pass. */
+function lastRecords(sessions) {
+  const last = new Map(sessions.map((session) => [session, new Map()]));
+  for (let index = records.count - 1; index >= 0; index--) {
+    const threads = last.get(records.session[index]);
+    if (!threads) continue;
     const thread = records.thread[index];
     if (!threads.has(thread)) threads.set(thread, []);
     if (threads.get(thread).length < 10) threads.get(thread).push(index);
   }
-  const hasCrashed = (thread) => head.threads[thread][0] === session.thread;
+  return last;
+}
+
+function lastOf(session, threads) {
+  const hasCrashed = (thread) => session.crash !== "" && head.threads[thread][0] === session.thread;
   const order = [...threads].sort(([a], [b]) => hasCrashed(b) - hasCrashed(a) || a - b).slice(0, 50);
   if (!order.length) return [make("p", { class: "none" }, "The page has none of this session.")];
   return order.map(([thread, indices]) => make("section", {},
