@@ -148,3 +148,23 @@ test("the thread of a crash report is the one that crashed, and without a report
   const crashed = await open(records, { threads, sessions: [session({ ending: "crashed", crash: "SIGSEGV", thread: 70 })] });
   assert.match(crashed.text("crashes"), /worker \(70, number 2\), which crashed.*main/);
 });
+
+test("each time has the zone that it was in, where daylight saving time has changed", async () => {
+  const page = await open([{ time: 1000 }, { time: 6000 }], {
+    offsets: [[0, 3600], [5000, -12600]], sessions: [session({ ending: "crashed" })],
+  });
+  assert.equal(page.text("subtitle"), "1970-01-01 01:00:00 UTC+01:00 to 1969-12-31 20:30:09 UTC−03:30, made today");
+  assert(page.text("range").endsWith("UTC+01:00 to UTC−03:30)"), page.text("range"));
+  assert(page.text("crashes").includes("20:30:09.000 UTC−03:30"), page.text("crashes"));
+  page.run("choose(0, true)");
+  assert(page.text("detail").includes("01:00:01.000000000 UTC+01:00"));
+  page.run("choose(1, true)");
+  assert(page.text("detail").includes("20:30:06.000000000 UTC−03:30"));
+  page.run("zoom(5500, 6500)");
+  assert(page.text("range").endsWith("(1.0 s, UTC−03:30)"), page.text("range"));
+});
+
+test("a time in one zone has it once", async () => {
+  const page = await open([{ time: 1000 }], { offsets: [[0, 3600]] });
+  assert.equal(page.text("subtitle"), "1970-01-01 01:00:00 to 1970-01-01 01:00:09 UTC+01:00, made today");
+});

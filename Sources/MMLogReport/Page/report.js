@@ -54,8 +54,9 @@ function shortTime(ms, span) {
   return span > 60e3 ? time.clock : `${time.clock}.${time.ms}`;
 }
 
-function zoneName() {
-  const seconds = offsetAt(range.first);
+/** The zone of a time: where daylight saving time changes, others have another. */
+function zoneName(ms) {
+  const seconds = offsetAt(ms);
   if (seconds === 0) return "UTC";
   const minutes = Math.abs(seconds) / 60;
   return `UTC${seconds < 0 ? "−" : "+"}${pad(Math.floor(minutes / 60))}:${pad(minutes % 60)}`;
@@ -412,7 +413,7 @@ function showDetail() {
     "aria-label": `${isNot ? "Without" : "Only"} this ${name || kind}`,
     onclick: () => addTerm(kind, value, isNot, name),
   }, isNot ? "≠" : "="));
-  add("time", fullTime(records.time[index], records.nanoseconds[index]) + " " + zoneName());
+  add("time", fullTime(records.time[index], records.nanoseconds[index]) + " " + zoneName(records.time[index]));
   add("level", LEVELS[records.level[index]]);
   add("label", head.labels[records.label[index]], ...both("label", records.label[index]));
   for (const [name, value] of fieldsOf(records.fields[index])) add(name, value, ...both("field", value, name));
@@ -597,8 +598,9 @@ function drawTimeline() {
     pen.fillRect(Math.min(drag.from, drag.to), 0, Math.abs(drag.to - drag.from), height);
     pen.globalAlpha = 1;
   }
+  const zones = [...new Set([range.from, range.to].map(zoneName))].join(" to ");
   $("range").textContent =
-    `${civil(range.from).day} ${shortTime(range.from, 1e5)} – ${shortTime(range.to, range.to - range.from > 86400e3 ? 1e12 : 1e5)} (${duration(range.to - range.from)}, ${zoneName()})`;
+    `${civil(range.from).day} ${shortTime(range.from, 1e5)} – ${shortTime(range.to, range.to - range.from > 86400e3 ? 1e12 : 1e5)} (${duration(range.to - range.from)}, ${zones})`;
 }
 
 function line(pen, at, height, color) {
@@ -936,7 +938,7 @@ function showSpan([session, start, length, outcome, name, thread, label, id, par
   const add = (term, value) => value && list.append(make("dt", {}, term), make("dd", {}, value));
   add("outcome", OUTCOMES[outcome]);
   add("duration", length === null ? "" : duration(length));
-  add("began", `${fullTime(Math.floor(start), 0).slice(0, 23)} ${zoneName()}`);
+  add("began", `${fullTime(Math.floor(start), 0).slice(0, 23)} ${zoneName(start)}`);
   add("label", label);
   add("thread", thread);
   add("span", id);
@@ -969,7 +971,7 @@ function crashOf(session, index, threads) {
   const open = head.spans.filter((span) => span[0] === index && span[3] === 2);
   return make("article", { class: "crash" },
     make("h2", {}, `${session.service}, pid ${session.pid}: ${endings[session.ending][0]}`),
-    make("p", { class: "soft" }, `${session.host}, session ${session.id}, ${fullTime(Math.floor(session.end), 0).slice(0, 23)} ${zoneName()}`),
+    make("p", { class: "soft" }, `${session.host}, session ${session.id}, ${fullTime(Math.floor(session.end), 0).slice(0, 23)} ${zoneName(session.end)}`),
     ...session.stack.filter((line) => line.startsWith("said: ")).map((line) => make("p", { class: "said" }, line.slice(6))),
     session.crash ? make("p", {}, session.crash) : make("p", {}, "Nothing was recorded of why."),
     session.stack.length ? make("pre", { tabindex: 0, "aria-label": "Stack" }, session.stack.filter((line) => !line.startsWith("said: ")).join("\n")) : null,
@@ -1128,8 +1130,8 @@ function fillHeader() {
   const crashes = head.sessions.filter(hasDied).length;
   const lost = head.sessions.reduce((sum, session) => sum + session.losses.reduce((a, loss) => a + loss[2], 0), 0);
   $("title").textContent = [...new Set(head.sessions.map((session) => session.service))].slice(0, 5).join(", ");
-  $("subtitle").textContent =
-    `${fullTime(Math.floor(range.first), 0).slice(0, 19)} to ${fullTime(Math.floor(range.last), 0).slice(0, 19)} ${zoneName()}, made ${head.made}`;
+  const [first, last] = [range.first, range.last].map((ms) => [fullTime(Math.floor(ms), 0).slice(0, 19), zoneName(ms)]);
+  $("subtitle").textContent = `${first[0]}${first[1] === last[1] ? "" : ` ${first[1]}`} to ${last.join(" ")}, made ${head.made}`;
   const fact = (number, one, many, isBad) => make("li", { class: isBad && number ? "bad" : "" }, make("b", {}, group(number)), ` ${number === 1 ? one : many}`);
   $("facts").append(
     fact(total, "record", "records"), fact(head.levels[5] + head.levels[6], "error or worse", "errors or worse", true),
