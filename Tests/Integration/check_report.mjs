@@ -168,3 +168,15 @@ test("a time in one zone has it once", async () => {
   const page = await open([{ time: 1000 }], { offsets: [[0, 3600]] });
   assert.equal(page.text("subtitle"), "1970-01-01 01:00:00 to 1970-01-01 01:00:09 UTC+01:00, made today");
 });
+
+test("a record that another part of the page leads to stays in sight", async () => {
+  const page = await open(Array.from({ length: 1000 }, (_, index) => ({ time: 5 * index })));
+  page.run("zoom(4000, 4500)");
+  await page.runTimers();
+  await page.run("show(700)");
+  const place = page.element("table").scrollTop;
+  await page.runTimers();
+  assert(place > 0);
+  assert.equal(page.element("table").scrollTop, place);
+  assert.equal(page.shown().length, 1000);
+});

@@ -1013,6 +1013,7 @@ async function show(index) {
   tab("records");
   if (filter.levels !== 127 || filter.words.length || filter.terms.length) clearFilters();
   if (isZoomed() && !isInTime(index)) zoom(range.first, range.last);
+  clearTimeout(zoom.timer); // it would go back to the top
   await update();
   choose(index, true);
   $("table").focus();
