@@ -118,7 +118,8 @@ private final class OpenChunk {
     put(UInt64(references.session), 7)
     (lastOrdinal, lastMillisecond) = (ordinal, millisecond)
     putText(8) { text in
-      record.content.appendMessage(.plain, to: &text)
+      // The page escapes what it shows, and copies a record as it was logged.
+      record.content.appendMessage(.raw, to: &text)
       // What ends a span need not say anything.
       if text.count == 0 { TextFormatter.appendMessage(record, to: &text) }
     }

@@ -180,3 +180,27 @@ test("a record that another part of the page leads to stays in sight", async () 
   assert.equal(page.element("table").scrollTop, place);
   assert.equal(page.shown().length, 1000);
 });
+
+test("a record that is copied has its message as it was logged, and says if that was cut", async () => {
+  const message = 'é "a"\\n\n\u001b[1m\u202e';
+  const page = await open([{ time: 1000, message, fields: '{"n":12345678901234567890}' }, { message: "x", isCut: 1 }]);
+  page.run("choose(0, true)");
+  await page.run('copy(jsonOf(selected), "The record")');
+  const record = JSON.parse(page.copied());
+  assert.equal(record.body, message);
+  assert.equal(record.timestamp, "1970-01-01T00:00:01.000000000Z");
+  assert(!("cut" in record));
+  assert(page.copied().includes('"time_unix_nano":1000000000,"attributes":{"n":12345678901234567890}'));
+  const cut = JSON.parse(page.run("jsonOf(1)"));
+  assert.equal(cut.body, "x…");
+  assert.equal(cut.cut, true);
+});
+
+test("what would end a line or turn a text's direction is escaped where it is shown", async () => {
+  const message = 'a\n\tb"\\\u001b\u0085\u2028\u202ec';
+  const page = await open([{ message, fields: '{"f":"x\\u202ey"}' }], { sessions: [session({ ending: "killed" })] });
+  page.run("choose(0, true)");
+  const visible = 'a\\n\\tb"\\\\u{1b}\\u{85}\\u{2028}\\u{202e}c';
+  for (const id of ["rows", "detail", "crashes"]) assert(page.text(id).includes(visible), page.text(id));
+  assert(page.text("detail").includes("x\\u{202e}y"));
+});

@@ -31,6 +31,11 @@ function offsetAt(ms) {
   return seconds;
 }
 
+/** What would end a line, move the cursor or turn the direction of a text, as the decoder writes it for people. */
+const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
+const ESCAPES = { "\n": "\\n", "\t": "\\t", "\r": "\\r" };
+const visible = (text) => text.replace(UNSAFE, (sign) => ESCAPES[sign] || `\\u{${sign.charCodeAt(0).toString(16)}}`);
+
 const pad = (number, width = 2) => String(number).padStart(width, "0");
 
 function civil(ms) {
@@ -164,7 +169,7 @@ function fill(chunks, count, target) {
     count, ordinal: new Float64Array(count), time: new Float64Array(count), nanoseconds: new Uint32Array(count),
     level: new Uint8Array(count), site: new Uint32Array(count), label: new Uint32Array(count),
     thread: new Uint32Array(count), session: new Uint32Array(count),
-    message: new Array(count), fields: new Array(count),
+    message: new Array(count), fields: new Array(count), isCut: new Uint8Array(count),
     isRising: true, // false: a clock was set back
   });
   let next = 0;
@@ -185,6 +190,7 @@ function fill(chunks, count, target) {
       records.session[at] = columns[7][index];
       records.message[at] = messages[index];
       records.fields[at] = fields[index];
+      records.isCut[at] = columns[8][index] % 2 || columns[9][index] % 2;
     }
   }
   for (let index = 1; index < count; index++) if (records.time[index] < records.time[index - 1]) records.isRising = false;
@@ -239,7 +245,7 @@ function wordsOf(text) {
     : text.trim().split(/\s+/).filter(Boolean).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   try {
     $("search").setCustomValidity("");
-    return sources.map((source) => new RegExp(source, "i"));
+    return sources.map((source) => new RegExp(source, "is"));
   } catch (error) {
     $("search").setCustomValidity(String(error.message));
     $("search").reportValidity();
@@ -316,7 +322,8 @@ async function update({ keepsPlace = false } = {}) {
 
 // ---------------------------------------------------------------------------------- the table
 
-function highlighted(text) {
+function highlighted(raw) {
+  const text = visible(raw);
   if (!filter.words.length) return [text];
   const parts = [];
   const word = new RegExp(filter.words.map((word) => word.source).join("|"), "gi");
@@ -416,7 +423,7 @@ function showDetail() {
   add("time", fullTime(records.time[index], records.nanoseconds[index]) + " " + zoneName(records.time[index]));
   add("level", LEVELS[records.level[index]]);
   add("label", head.labels[records.label[index]], ...both("label", records.label[index]));
-  for (const [name, value] of fieldsOf(records.fields[index])) add(name, value, ...both("field", value, name));
+  for (const [name, value] of fieldsOf(records.fields[index])) add(name, visible(value), ...both("field", value, name));
   if (file) add("call site", `${file}:${line}, ${func}`, ...both("site", records.site[index]));
   add("template", template);
   if (thread) add("thread", threadName(records.thread[index]), ...both("thread", records.thread[index]));
@@ -427,7 +434,7 @@ function showDetail() {
       make("button", { title: "Copy the record as JSON (c)", onclick: () => copy(jsonOf(selected), "The record") }, "Copy JSON"),
       make("button", { title: "Copy a link to the record (l)", onclick: () => copy(linkTo(selected), "The link") }, "Copy link"),
       make("button", { class: "close", "aria-label": "Close", title: "Close (Esc)", onclick: closeDetail }, "✕")),
-    make("pre", { class: `v${records.level[index]}` }, records.message[index]), list);
+    make("pre", { class: `v${records.level[index]}` }, visible(records.message[index])), list);
   $("detail").hidden = false;
 }
 
@@ -436,7 +443,7 @@ function threadName(number) {
   return `${name || "unnamed"} (${id}, number ${ordinal})`;
 }
 
-/** The record as mmlog-decode's JSON lines have it. */
+/** What the page has of the record, with the keys of mmlog-decode's JSON lines. */
 function jsonOf(index) {
   const [file, func, , line] = head.sites[records.site[index]];
   const [id, ordinal, name] = head.threads[records.thread[index]] || [];
@@ -452,7 +459,7 @@ function jsonOf(index) {
     code_file_path: file || undefined, code_line_number: file ? line : undefined,
     code_function_name: func || undefined, thread_ordinal: ordinal, thread_id: id, thread_name: name || undefined,
     service_name: session.service, process_name: session.process, process_pid: session.pid,
-    host_name: session.host, session_id: session.id,
+    host_name: session.host, session_id: session.id, cut: records.isCut[index] ? true : undefined,
   };
   // Numbers that are too long for a script stay what they are.
   const more = [`"time_unix_nano":${BigInt(time) * 1000000n + BigInt(nanoseconds)}`];
@@ -1004,7 +1011,7 @@ function lastOf(session, threads) {
     make("ol", { class: "last" }, ...indices.reverse().map((index) => {
       const time = civil(records.time[index]);
       return make("li", {}, make("button", { class: `v${records.level[index]}`, onclick: () => show(index) },
-        make("span", { class: "soft" }, `${time.clock}.${time.ms} `), records.message[index].slice(0, 500)));
+        make("span", { class: "soft" }, `${time.clock}.${time.ms} `), visible(records.message[index].slice(0, 500))));
     }))));
 }
 
