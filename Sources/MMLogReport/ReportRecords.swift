@@ -9,25 +9,27 @@ import MMLogStorage
 /// room is for those that came before. Memory is bounded.
 struct ReportRecords {
   /// So many records in all.
-  static let maximum = 200_000
-  /// Bytes of their texts in all.
-  static let maximumBytes = 128 << 20
+  private static let maximum = 200_000
+  /// Bytes of all of them.
+  private let maximumBytes: Int
   /// Bytes of a message, and of the fields of a record; what is longer is cut.
   static let longest = 8192
 
-  private var lanes = [Lane(), Lane()]
+  /// The second one is for warnings and worse.
+  private(set) var lanes = [Lane(), Lane()]
   private var ordinal: UInt64 = 0
   /// Higher levels take more time than all else of a page.
   private let compressor = Compressor(level: 1)
 
   /// Records of one kind, in the order of time.
-  private struct Lane {
-    var chunks: ArraySlice<Chunk> = []
-    var open = OpenChunk()
+  struct Lane {
+    fileprivate var chunks: ArraySlice<Chunk> = []
+    fileprivate var open = OpenChunk()
     var count: Int { chunks.reduce(open.count) { $0 + $1.count } }
+    fileprivate var byteCount: Int { chunks.reduce(0) { $0 + $1.bytes.count } }
   }
 
-  private struct Chunk {
+  fileprivate struct Chunk {
     let first: UInt64
     let count: Int
     let bytes: [UInt8]
@@ -40,6 +42,8 @@ struct ReportRecords {
     var thread = 0
     var session = 0
   }
+
+  init(maximumBytes: Int = 128 << 20) { self.maximumBytes = maximumBytes }
 
   mutating func add(_ record: LogReader.Record, _ references: References) {
     let lane = record.level >= .warning ? 1 : 0
@@ -70,13 +74,15 @@ struct ReportRecords {
 
   private var isTooMuch: Bool {
     lanes.reduce(0) { $0 + $1.count } > Self.maximum
-      || lanes.reduce(0) { $0 + $1.chunks.reduce(0) { $0 + $1.bytes.count } } > Self.maximumBytes
+      || lanes.reduce(0) { $0 + $1.byteCount } > maximumBytes
   }
 
   private mutating func dropOldest() {
     let first = lanes.map { $0.chunks.first?.first ?? .max }
     // Those of its quarter stay, however old they are.
-    let isSevere = first[1] < first[0] && lanes[1].count > Self.maximum / 4 || first[0] == .max
+    let isAboveQuarter =
+      lanes[1].count > Self.maximum / 4 || lanes[1].byteCount > maximumBytes / 4
+    let isSevere = first[1] < first[0] && isAboveQuarter || first[0] == .max
     _ = lanes[isSevere ? 1 : 0].chunks.popFirst()
   }
 }

@@ -1,9 +1,10 @@
 import Foundation
 import MMLogFormat
 import MMLogReader
-import MMLogReport
 import TestSupport
 import Testing
+
+@testable import MMLogReport
 
 @Suite("The records of a page") struct ReportRecordsTests {
   @Test("a text that is too long is cut between characters") func cutTexts() throws {
@@ -25,6 +26,20 @@ import Testing
     log.write(message, ticks: 1)
     let columns = try chunk(of: page(log), sizes: 1000..<2000)
     #expect(columns.suffix(message.utf8.count) == Array(message.utf8)[...], "\(columns)")
+  }
+
+  @Test("long warnings take no more than their quarter from newer records") func longWarnings() {
+    let log = TestLog()
+    log.write(String(repeating: "w", count: 3000), ticks: 1, level: .warning)
+    log.write(String(repeating: "i", count: 1500), ticks: 2)
+    log.save()
+    let both = LogReader.records(in: log.folder)
+    // Each chunk has about a mebibyte.
+    var records = ReportRecords(maximumBytes: 4 << 20)
+    for _ in 0..<3000 { for record in both { records.add(record, ReportRecords.References()) } }
+    let counts = records.lanes.map(\.count)
+    #expect(counts[0] > 500, "\(counts)")
+    #expect(counts[1] > 500, "\(counts)")
   }
 
   private func page(_ log: TestLog) -> String {
