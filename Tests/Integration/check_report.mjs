@@ -204,3 +204,36 @@ test("what would end a line or turn a text's direction is escaped where it is sh
   for (const id of ["rows", "detail", "crashes"]) assert(page.text(id).includes(visible), page.text(id));
   assert(page.text("detail").includes("x\\u{202e}y"));
 });
+
+test("a search finds records that have all of its words, or match its expression, wherever they have them", async () => {
+  const page = await open(
+    [{ message: "Timeout of a.b" }, { message: "timeout", fields: '{"host":"a.b"}' }, { message: "axb\ntimeout" }, { label: 1 }],
+    { labels: ["shop", "mail"] });
+  const search = (text) => {
+    page.element("search").value = text;
+    page.run("search()");
+    return page.shown();
+  };
+  assert.deepEqual(search(" timeout  a.b "), [0, 1]);
+  assert.deepEqual(search("/^timeout( of|$)/"), [0, 1]);
+  assert.deepEqual(search("/axb.*out/"), [2]);
+  assert.deepEqual(search("MAIL"), [3]);
+  assert.deepEqual(search("a.swift:3"), [0, 1, 2, 3]);
+  assert.equal(page.element("search").complaint, "");
+  // What is no expression leaves what was found.
+  assert.deepEqual(search("/(/"), [0, 1, 2, 3]);
+  assert.notEqual(page.element("search").complaint, "");
+});
+
+test("a field's value, and those that are excluded, filter records", async () => {
+  const fields = ['{"user":"ann"}', '{"user":"bob"}', '{"user":["ann"]}', '{"id":12345678901234567890}', ""];
+  const page = await open(fields.map((fields) => ({ fields })));
+  page.run('addTerm("field", "ann", false, "user")');
+  assert.deepEqual(page.shown(), [0]);
+  page.run('addTerm("field", "bob", false, "user")');
+  assert.deepEqual(page.shown(), [0, 1]);
+  page.run('clearFilters(); addTerm("field", "ann", true, "user")');
+  assert.deepEqual(page.shown(), [1, 2, 3, 4]);
+  page.run('clearFilters(); addTerm("field", "12345678901234567890", false, "id")');
+  assert.deepEqual(page.shown(), [3]);
+});
