@@ -22,6 +22,12 @@ package struct Command: Sendable {
   /// What each exit status means; of a program, also for all of its commands.
   package let exitStatuses: [(status: Program.Status, meaning: String)]
 
+  /// A title, and rows: what may be written, and what that is.
+  package typealias Table = (title: String, rows: [(name: String, text: String)])
+
+  /// What else the user of a program chooses among, such as settings.
+  private(set) var tables: [Table] = []
+
   /// The commands of a program; the first is meant where a command line names none.
   package private(set) var commands: [Command] = []
 
@@ -51,18 +57,20 @@ package struct Command: Sendable {
 
   /// Declares a program with commands, the first of which is meant where none is named.
   ///
-  /// - Parameter candidates: Lists values for a shell that completes a command line: of a kind,
-  ///   which an option names, by the words of that line.
+  /// - Parameters:
+  ///   - tables: What else its user chooses among, such as settings.
+  ///   - candidates: Lists values for a shell that completes a command line: of a kind, which an
+  ///     option names, by the words of that line.
   /// - Precondition: there is a command, and no two have the same name.
   package init(
-    name: String, description: [String], commands: [Command],
+    name: String, description: [String], commands: [Command], tables: [Table] = [],
     examples: [Example] = [], exitStatuses: [(status: Program.Status, meaning: String)] = [],
     candidates: (@Sendable (_ kind: String, _ words: [String]) -> [String])? = nil
   ) {
     self.init(
       name, description, [.completions, .man, .help, .version], nil, examples,
       exitStatuses, nil)
-    self.candidates = candidates
+    (self.tables, self.candidates) = (tables, candidates)
     precondition(!commands.isEmpty && Set(commands.map(\.name)).count == commands.count)
     let named = commands.map { command in
       var command = command

@@ -28,6 +28,7 @@ extension Command {
       sections.append(section("Arguments", [(operands.names, operands.help)]))
     }
     sections.append(section("Options", options.map { ($0.label, $0.sentences) }))
+    sections += tables.map { section($0.title, $0.rows) }
     if !examples.isEmpty {
       sections.append(title("Examples") + examples.map(\.text).joined())
     }

@@ -19,6 +19,10 @@ extension Command {
       page += ".SH ARGUMENTS\n" + entry("\\fI\(roff(operands.names))\\fR", operands.help)
     }
     page += ".SH OPTIONS\n" + manualOptions
+    for table in tables {
+      page += ".SH \(roff(table.title).uppercased())\n"
+      page += table.rows.map { entry("\\fB\(roff($0.name))\\fR", $0.text) }.joined()
+    }
     if !exitStatuses.isEmpty {
       page += ".SH EXIT STATUS\n"
       page += exitStatuses.map { entry("\\fB\($0.status.rawValue)\\fR", $0.meaning) }.joined()

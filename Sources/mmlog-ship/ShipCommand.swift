@@ -15,14 +15,16 @@ extension Command {
       a destination has acknowledged is noted there; nothing else is kept. Whoever runs it must be \
       able to write there.
       """,
-      "Destinations: " + DestinationURL.forms.map { "\($0.0) (\($0.1))" }.joined(separator: "; ")
-        + ". With https in place of http, certificates are verified.",
       """
-      Settings, for --set and for [destination NAME] in a configuration file: \
-      \(settingTexts) Secrets come from files alone, which are read anew at each use.
+      A destination is a URL. With https in place of http, certificates are verified. Its settings \
+      stand behind --set, or in [destination NAME] of a configuration file. Secrets come from \
+      files alone, which are read anew at each use.
       """,
     ],
     commands: [.send, .status, .retry, .reconcile, .schema],
+    tables: [
+      ("Destinations", DestinationURL.forms.map { ($0.0, sentence($0.1)) }), ("Settings", settings),
+    ],
     examples: [
       Example(
         "Send a service's log to a collector, for as long as it runs",
@@ -52,12 +54,16 @@ extension Command {
       (.nothingReadable, "None of the directories could be read."),
     ])
 
-  private static let settingTexts =
-    (Target.shippingSettings.map { ("\($0.name)=\($0.placeholder)", $0.help) }
+  private static let settings =
+    Target.shippingSettings.map { ("\($0.name)=\($0.placeholder)", $0.help) }
     + DestinationSettings.all.map { setting in
-      let kinds = setting.kinds.isEmpty ? "" : " (\(setting.kinds.joined(separator: ", ")))"
-      return ("\(setting.name)=\(setting.placeholder)", setting.help.dropLast() + kinds + ".")
-    }).map { "\($0.0): \($0.1)" }.joined(separator: " ")
+      let kinds = setting.kinds.isEmpty ? "" : " (Of \(setting.kinds.joined(separator: ", ")).)"
+      return ("\(setting.name)=\(setting.placeholder)", setting.help + kinds)
+    }
+
+  private static func sentence(_ text: String) -> String {
+    text.prefix(1).uppercased() + text.dropFirst() + "."
+  }
 
   /// Says something on standard error, with what is dangerous in it escaped.
   static func complain(_ sentence: String) { ship.report(sentence) }

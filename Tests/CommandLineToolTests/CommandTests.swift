@@ -19,6 +19,9 @@ import Testing
           examples: [Example("Deep", "tool dig -d 9")]
         ) { _, _ in .failure },
       ],
+      tables: [
+        ("Settings", [("soil=KIND", "What is dug in."), ("a-long-setting=A-LONG-NAME", "More.")])
+      ],
       examples: [Example("All", "tool .")], exitStatuses: [(.success, "it went well")])
   }()
 
@@ -56,6 +59,11 @@ import Testing
           -h, --help     Print this help.
               --version  Print the version.
 
+        Settings:
+          soil=KIND  What is dug in.
+          a-long-setting=A-LONG-NAME
+                     More.
+
         Examples:
           All:
             tool .
@@ -74,6 +82,21 @@ import Testing
     #expect(page.components(separatedBy: "\\-\\-quiet").count == 2)
     #expect(page.contains("Print less. (Of show, dig.)\n"))
     #expect(page.contains("How deep. (Of dig.)\n") && page.contains("tool dig \\-d 9"))
+  }
+
+  @Test("the manual page has each table as a section") func theManualPageHasEachTable() {
+    #expect(
+      tool.manualPage.contains(
+        """
+        .SH SETTINGS
+        .TP
+        \\fBsoil=KIND\\fR
+        What is dug in.
+        .TP
+        \\fBa\\-long\\-setting=A\\-LONG\\-NAME\\fR
+        More.
+
+        """))
   }
 
   @Test(
