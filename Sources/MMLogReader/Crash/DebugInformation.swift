@@ -40,7 +40,6 @@ package struct DebugInformation {
   typealias Attribute = (name: UInt64, form: UInt64, constant: Int64)
   private struct Abbreviation {
     var tag: UInt64 = 0
-    var hasChildren = false
     var attributes: [Attribute] = []
   }
 
@@ -95,7 +94,8 @@ package struct DebugInformation {
       guard code <= 1 << 20 else { throw .invalid("debug information") }
       var new = Abbreviation()
       new.tag = try cursor.uleb()
-      new.hasChildren = try cursor.u8() != 0
+      // Whether entries have children: they follow one another, and are read all the same.
+      try cursor.skip(1)
       while true {
         let (name, form) = (try cursor.uleb(), try cursor.uleb())
         let constant = form == Form.implicitConstant ? try cursor.sleb() : 0
@@ -111,7 +111,6 @@ package struct DebugInformation {
     static let implicitConstant: UInt64 = 0x21
   }
   private enum Name {
-    static let name: UInt64 = 0x03
     static let lines: UInt64 = 0x10
     static let origin: UInt64 = 0x31
     static let specification: UInt64 = 0x47

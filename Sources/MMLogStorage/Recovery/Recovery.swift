@@ -30,7 +30,6 @@ public struct RecoveredSession: Sendable {
 /// Safe to be killed at any moment and run again, and to be run by several processes at once: the
 /// ring's lock lets one do it, and what that one wrote before it died is found by the next.
 package struct Recovery: ~Copyable {
-  private let ringName: String
   private let settings: ArchiveSeries.Settings
   private let ring: DeadRing
   /// What access archives are made with: of those that root recovers for a service, that of its
@@ -131,8 +130,7 @@ package struct Recovery: ~Copyable {
       if let problem = try problem(ofFileHeaderIn: ring.file) {
         throw try putAside(name, problem, ringDirectory)
       }
-      let recovery = try Recovery(
-        name, ring, for: FileAccess.asOf(status), settings, fileHeaders)
+      let recovery = try Recovery(ring, for: FileAccess.asOf(status), settings, fileHeaders)
       let session = try recovery.run(archiveDirectory)
       try removeIfThere(name, ringDirectory)
       TestPoint.reach(.recoveryRingRemoved)
@@ -202,10 +200,9 @@ package struct Recovery: ~Copyable {
   }
 
   private init(
-    _ name: String, _ ring: consuming LockedFile, for access: FileAccess?,
+    _ ring: consuming LockedFile, for access: FileAccess?,
     _ settings: ArchiveSeries.Settings, _ fileHeaders: ArchiveHeaders
   ) throws(LogError) {
-    ringName = name
     self.fileHeaders = fileHeaders
     self.ring = try DeadRing(ring)
     newFiles = access

@@ -3,7 +3,7 @@
 package enum SystemCall: String, Sendable, CaseIterable {
   case open, openat, close, dup
   case read, pread, write, pwrite, poll
-  case fstat, fstatat, fstatvfs, readdir, readlink
+  case fstat, fstatat, fstatvfs, readdir
   case ftruncate, fallocate, fsync, fdatasync
   case fcntl, flock, lseek
   case fcntlLock = "lock"
@@ -12,7 +12,7 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case fsetxattr, fgetxattr, fremovexattr
   case fchown, fchmod
   case mkdir, mkdirat, unlinkat, renameat, linkat
-  case mmap, munmap, mremap, msync, madvise
+  case mmap, mremap, madvise
   case getcwd, getrandom, membarrier, sigaction
   /// No call of the system's, but a library that fails as one does.
   case libcrypto

@@ -32,9 +32,6 @@ package struct Directory: ~Copyable, Sendable {
     return FileStatus(status)
   }
 
-  /// When a name in it was last added or removed, in nanoseconds since 1970: fstat(2).
-  package func modified() throws(SystemError) -> Int64 { try status().modified }
-
   /// The path of a name in it.
   package func path(of name: String) -> String { "\(path)/\(name)" }
 }

@@ -76,25 +76,11 @@ extension Mapping {
     }
   }
 
-  /// Waits until the pages of a range are on the disk: msync(2) MS_SYNC.
-  ///
-  /// - Throws: EIO and others: as ``File/sync()``.
-  package func sync(offset: Int, count: Int) throws(SystemError) {
-    let pages = pages(offset: offset, count: count)
-    _ = try retrying(.msync, path) { msync(pages.baseAddress, pages.count, CInt(MS_SYNC)) }
-  }
-
-  /// Puts zeros of this process's own in the mapping's place: mmap(2) MAP_FIXED.
+  /// Puts zeros of this process's own in a mapping's place: mmap(2) MAP_FIXED.
   ///
   /// Stores by whoever still has the address go nowhere; no one else's mapping changes.
   /// Async-signal-safe; for a child of fork.
   /// - Returns: false if the kernel refuses; then the file is still mapped.
-  @discardableResult
-  package func replaceWithPrivateMemory() -> Bool {
-    Self.replaceWithPrivateMemory(base, count: count)
-  }
-
-  /// The same for a mapping of which only the address is at hand.
   @discardableResult
   package static func replaceWithPrivateMemory(
     _ base: UnsafeMutableRawPointer, count: Int

@@ -47,9 +47,6 @@ package struct ThreadExit: Sendable {
   package func set(_ value: UnsafeMutableRawPointer?) -> Bool {
     pthread_setspecific(key, value) == 0
   }
-
-  /// The calling thread's value, nil if it has none: pthread_getspecific(3).
-  package var value: UnsafeMutableRawPointer? { pthread_getspecific(key) }
 }
 
 /// Turns the result of a pthread function, an error number, into the usual -1 and errno.

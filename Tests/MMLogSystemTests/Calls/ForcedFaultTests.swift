@@ -80,7 +80,6 @@
       .ofDirectory(.fstatvfs, "freeSpace") { _ = try $0.freeSpace() },
       .ofMapping(.mmap, "Mapping.init") { _ in },
       .ofMapping(.madvise, "populateForWriting") { try $0.populateForWriting(offset: 0, count: 8) },
-      .ofMapping(.msync, "Mapping.sync") { try $0.sync(offset: 0, count: 8) },
     ]
   }
 

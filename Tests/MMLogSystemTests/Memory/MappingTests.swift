@@ -21,7 +21,6 @@ struct MappingTests {
     let map = try Mapping(file, count: 3 * page, writable: true)
     try map.populateForWriting(offset: 5, count: 2 * page)
     map.base.storeBytes(of: 0x6f6c_6c65, toByteOffset: page, as: UInt32.self)
-    try map.sync(offset: page + 1, count: 3)
     #expect(try file.text(4, at: page) == "ello")
   }
 
@@ -72,7 +71,7 @@ struct MappingTests {
     let file = try file(page)
     try file.write(text: "old")
     let map = try Mapping(file, count: page, writable: true)
-    let isReplaced = map.replaceWithPrivateMemory()
+    let isReplaced = Mapping.replaceWithPrivateMemory(map.base, count: map.count)
     #expect(isReplaced)
     #expect(map.base.load(as: UInt8.self) == 0)
     map.base.storeBytes(of: UInt8(ascii: "X"), as: UInt8.self)

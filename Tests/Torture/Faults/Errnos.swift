@@ -23,7 +23,6 @@ extension SystemCall {
     case .fstatat: [EACCES, EIO, ELOOP, ENOENT, ENOMEM, ENOTDIR, ESTALE]
     case .fstatvfs: [EINTR, EIO, ENOSYS]
     case .readdir: [EIO, ENOENT, ENOMEM, ESTALE]
-    case .readlink: [EACCES, EINVAL, EIO, ENOENT]
     case .ftruncate: [EFBIG, EINTR, EINVAL, EIO, EPERM, EROFS, ETXTBSY]
     case .fallocate:
       [EDQUOT, EFBIG, EINTR, EIO, ENODEV, ENOSPC, ENOSYS, EOPNOTSUPP, EPERM, ETXTBSY]
@@ -45,9 +44,7 @@ extension SystemCall {
     case .linkat:
       [EACCES, EDQUOT, EEXIST, EIO, EMLINK, ENOENT, ENOMEM, ENOSPC, EPERM, EROFS, EXDEV]
     case .mmap: [EACCES, EAGAIN, ENFILE, ENODEV, ENOMEM, EPERM]
-    case .munmap: [EINVAL, ENOMEM]
     case .mremap: [EAGAIN, ENOMEM]
-    case .msync: [EBUSY, EIO, ENOMEM]
     case .madvise: [EAGAIN, EFAULT, EINTR, EINVAL, EIO, ENOMEM]
     case .socket: [EACCES, EMFILE, ENFILE, ENOBUFS, ENOMEM]
     case .connect:

@@ -32,7 +32,6 @@ struct LogFile: Sendable {
   var isRing: Bool { name.hasSuffix(".ring") }
   var frames: [FilePart] { parts.filter(\.isFrame) }
   var fileHeaders: [FilePart] { parts.filter { $0.kind == .fileHeader } }
-  var trailers: [FilePart] { parts.filter { $0.kind == .trailer } }
 
   func has(_ session: SessionID) -> Bool { sections.contains { $0.session == session } }
 }

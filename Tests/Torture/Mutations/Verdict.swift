@@ -23,8 +23,6 @@ struct Verdict {
     case silent
     /// Something is given that was not logged, or not so, or twice: a finding.
     case wrong
-
-    var isFinding: Bool { self == .silent || self == .wrong }
   }
 
   private(set) var outcome = Outcome.unharmed
