@@ -1,3 +1,4 @@
+import MMLogFormat
 public import MMLogReader
 import MMLogSystem
 
@@ -39,6 +40,6 @@ extension LogReader.Value {
     case .string(let text): bytes = text
     default: bytes = Array("\(self)".utf8)
     }
-    return bytes.reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+    return bytes.fnv1a
   }
 }

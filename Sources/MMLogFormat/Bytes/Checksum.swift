@@ -10,6 +10,13 @@ package func crc32cState(_ state: UInt32, _ bytes: UnsafeRawBufferPointer) -> UI
   mmlog_crc32c_bytes(state, bytes.baseAddress, bytes.count)
 }
 
+extension Sequence<UInt8> {
+  /// Fowler, Noll and Vo's hash FNV-1a with 64 bits: of names, against no adversary.
+  @inlinable package var fnv1a: UInt64 {
+    reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+  }
+}
+
 /// The start value of every checksum in a segment's use, or (generation 0) in the dictionary.
 ///
 /// Because it differs for each use of a segment and each session, a page left over from an earlier

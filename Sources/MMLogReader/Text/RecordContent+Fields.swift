@@ -139,10 +139,3 @@ struct FieldNames {
     count += 1
   }
 }
-
-extension UnsafeRawBufferPointer {
-  /// Fowler, Noll and Vo's hash.
-  fileprivate var fnv1a: UInt64 {
-    reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
-  }
-}

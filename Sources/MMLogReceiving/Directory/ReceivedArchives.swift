@@ -1,3 +1,4 @@
+import MMLogFormat
 package import MMLogStorage
 package import MMLogSystem
 
@@ -357,11 +358,7 @@ struct UploadName: Equatable {
   private let hash: String
 
   init(of name: String, client: String) {
-    // FNV-1a.
-    let hash = name.utf8.reduce(0xcbf2_9ce4_8422_2325 as UInt64) {
-      ($0 ^ UInt64($1)) &* 0x100_0000_01b3
-    }
-    let digits = String(hash, radix: 16)
+    let digits = String(name.utf8.fnv1a, radix: 16)
     (self.client, self.hash) = (
       client, String(repeating: "0", count: 16 - digits.count) + digits
     )

@@ -2,6 +2,7 @@ import CommandLineTool
 import LogCommands
 import MMLogAnalysis
 import MMLogDestinations
+import MMLogFormat
 import MMLogReader
 import MMLogShipping
 import MMLogStorage
@@ -117,11 +118,7 @@ private struct Send {
 
   /// Names a selection: FNV-1a.
   private static func hash(_ texts: [String]) -> String {
-    var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-    for byte in texts.sorted().joined(separator: ",").utf8 {
-      hash = (hash ^ UInt64(byte)) &* 0x100_0000_01B3
-    }
-    return String(hash, radix: 16)
+    String(texts.sorted().joined(separator: ",").utf8.fnv1a, radix: 16)
   }
 
   /// Recovers the rings of dead processes.
