@@ -335,7 +335,7 @@ private final class Transfer {
     if line.hasPrefix("HTTP/") { response.headers.removeAll() }
     if let colon = line.firstIndex(of: ":") {
       let value = line[line.index(after: colon)...]
-      response.headers.append((line[..<colon].lowercased(), String(value.trimmingWhitespace)))
+      response.headers.append((line[..<colon].lowercased(), String(value.trimmed())))
     }
     return bytes.count
   }
@@ -434,15 +434,6 @@ extension String {
       parts = [Substring(parts.joined().replacing(secret, with: "***"))]
     }
     return parts.joined()
-  }
-}
-
-extension StringProtocol {
-  var trimmingWhitespace: SubSequence {
-    guard let first = firstIndex(where: { !$0.isWhitespace }),
-      let last = lastIndex(where: { !$0.isWhitespace })
-    else { return self[endIndex...] }
-    return self[first...last]
   }
 }
 

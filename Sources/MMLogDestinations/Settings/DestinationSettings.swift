@@ -1,3 +1,4 @@
+import MMLogFormat
 package import MMLogShipping
 import MMLogSystem
 
@@ -130,11 +131,11 @@ package struct DestinationSettings: Sendable {
       guard value.contains("@") else { return nil }
       return name == "proxy" ? "proxy-password-file" : "credentials-file"
     case "header":
-      let header = value.prefix { $0 != ":" }.trimmingWhitespace.lowercased()
+      let header = value.prefix { $0 != ":" }.trimmed().lowercased()
       let secrets = ["authorization", "proxy-authorization", "x-api-key", "x-clickhouse-key"]
       return secrets.contains(header) ? "header-file" : nil
     case "property":
-      let property = value.prefix { $0 != "=" }.trimmingWhitespace.lowercased()
+      let property = value.prefix { $0 != "=" }.trimmed().lowercased()
       let parts = ["password", "secret", "ssl.key.pem", "jaas.config"]
       return parts.contains { property.contains($0) } ? "property-file" : nil
     default: return nil
@@ -169,7 +170,7 @@ package struct DestinationSettings: Sendable {
   private func pairs(_ name: String, _ separator: Character) -> [(name: String, value: String)] {
     (values[name] ?? []).map { text in
       let parts = text.split(separator: separator, maxSplits: 1)
-      return (String(parts[0].trimmingWhitespace), String(parts[1].trimmingWhitespace))
+      return (String(parts[0].trimmed()), String(parts[1].trimmed()))
     }
   }
 

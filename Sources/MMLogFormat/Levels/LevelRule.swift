@@ -93,15 +93,11 @@ public struct LevelRule: Hashable, Sendable, CustomStringConvertible {
   /// The parts of a list, each taken apart at its last `=`. Spaces around them do not count, nor
   /// does what is empty.
   package static func parts(_ text: String) -> [(pattern: String, level: String, text: String)] {
-    text.split(separator: ",").map(trimmed).filter { !$0.isEmpty }.map { part in
+    text.split(separator: ",").map { String($0.trimmed()) }.filter { !$0.isEmpty }.map { part in
       guard let sign = part.lastIndex(of: "=") else { return ("*", part, part) }
-      return (trimmed(part[..<sign]), trimmed(part[part.index(after: sign)...]), part)
+      let level = part[part.index(after: sign)...]
+      return (String(part[..<sign].trimmed()), String(level.trimmed()), part)
     }
-  }
-
-  private static func trimmed(_ text: Substring) -> String {
-    let rest = text.drop { $0.isWhitespace }
-    return String(rest.prefix(rest.count - rest.reversed().prefix { $0.isWhitespace }.count))
   }
 }
 

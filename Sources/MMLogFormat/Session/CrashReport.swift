@@ -107,7 +107,7 @@ public struct CrashReport: Equatable, Sendable {
     let message = part > 0 ? "" : bytes.text(Layout.message, Layout.messageSize)
     self.message =
       flags & Layout.isException != 0
-      ? "C++ exception \(CPlusPlusName.ofType(message))" : message.trimmed
+      ? "C++ exception \(CPlusPlusName.ofType(message))" : String(message.trimmed())
     modules = (0..<counts.2).map {
       Module(bytes.slice(Layout.modules + $0 * Layout.moduleSize, Layout.moduleSize))
     }
@@ -228,12 +228,4 @@ extension CrashReport {
     ],
     31: [1: "system call forbidden by a filter"],
   ]
-}
-
-extension String {
-  /// Without white space at both ends.
-  fileprivate var trimmed: String {
-    let start = drop { $0.isWhitespace }
-    return String(start.reversed().drop { $0.isWhitespace }.reversed())
-  }
 }

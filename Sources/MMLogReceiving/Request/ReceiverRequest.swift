@@ -1,3 +1,5 @@
+import MMLogFormat
+
 /// What a client asks for: the header of its request, checked.
 package struct ReceiverRequest: Equatable, Sendable {
   package enum Target: Equatable, Sendable {
@@ -137,9 +139,10 @@ package enum ArchiveChecksum {
 
   /// The member `crc32c` of a dictionary of structured fields (RFC 8941).
   private static func member(of text: String) throws(Refusal) -> UInt32? {
+    let isSpace = { (character: Character) in character == " " || character == "\t" }
     for member in text.split(separator: ",") {
-      guard let (key, value) = pair(trimmed(member), "="), key == "crc32c" else { continue }
-      let bytes = trimmed(value.prefix { $0 != ";" })
+      guard let (key, value) = pair(member.trimmed(isSpace), "="), key == "crc32c" else { continue }
+      let bytes = value.prefix { $0 != ";" }.trimmed(isSpace)
       guard bytes.count >= 2, bytes.first == ":", bytes.last == ":" else { throw malformed }
       return try number(bytes.dropFirst().dropLast())
     }
@@ -180,10 +183,4 @@ private func decimal(_ text: Substring) -> Int? {
 private func pair(_ text: Substring, _ separator: Character) -> (Substring, Substring)? {
   guard let place = text.firstIndex(of: separator) else { return nil }
   return (text[..<place], text[text.index(after: place)...])
-}
-
-private func trimmed(_ text: Substring) -> Substring {
-  let isSpace = { (character: Character) in character == " " || character == "\t" }
-  let rest = text.drop(while: isSpace)
-  return rest.lastIndex { !isSpace($0) }.map { rest[...$0] } ?? ""
 }

@@ -1,6 +1,7 @@
 import CommandLineTool
 import Glibc
 import LogCommands
+import MMLogFormat
 import MMLogReader
 import MMLogSystem
 
@@ -119,9 +120,7 @@ struct OutputFormat: Sendable {
   private static func fields(_ list: String) throws(UsageError) -> [String] {
     var names: [String] = []
     for part in list.split(separator: ",") {
-      var trimmed = part.drop { $0 == " " }
-      while trimmed.last == " " { trimmed.removeLast() }
-      let name = String(trimmed)
+      let name = String(part.trimmed { $0 == " " })
       if name.isEmpty || names.contains(name) { continue }
       if ["attributes", "resource"].contains(name) {
         throw UsageError(

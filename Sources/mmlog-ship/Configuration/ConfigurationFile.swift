@@ -1,4 +1,5 @@
 import MMLogDestinations
+import MMLogFormat
 import MMLogSystem
 
 /// A configuration file: sections of settings, as systemd and git have them.
@@ -78,13 +79,13 @@ struct ConfigurationFile {
   private static func section(
     _ content: Substring, _ place: (Substring.Index) -> Place
   ) throws(SettingError) -> Section {
-    let trimmed = content.trimming
+    let trimmed = content.trimmed()
     guard trimmed.last == "]" else {
       throw place(trimmed.endIndex).error("']' is missing at the end of the section's name")
     }
     let words = trimmed.dropFirst().dropLast()
     let kind = words.prefix { !$0.isWhitespace }
-    let name = words[kind.endIndex...].trimming
+    let name = words[kind.endIndex...].trimmed()
     guard kind == "destination" || kind == "directory" else {
       throw place(kind.startIndex).error(
         "there is no section '\(kind)'; there are [destination NAME] and [directory PATH]")
@@ -104,27 +105,17 @@ struct ConfigurationFile {
         "a setting stands before the first section; begin with [destination NAME]")
     }
     guard let equals = content.firstIndex(of: "=") else {
-      throw place(content.trimming.endIndex).error("'=' is missing: write NAME = VALUE")
+      throw place(content.trimmed().endIndex).error("'=' is missing: write NAME = VALUE")
     }
-    let name = content[..<equals].trimming
+    let name = content[..<equals].trimmed()
     guard !name.isEmpty else {
       throw place(equals).error("the setting's name is missing before '='")
     }
-    let value = content[content.index(after: equals)...].trimming
+    let value = content[content.index(after: equals)...].trimmed()
     guard !value.isEmpty else {
       throw place(equals).error("'\(name)' has no value behind '='")
     }
     sections[sections.count - 1].entries.append(
       Entry(name: String(name), value: String(value), place: place(value.startIndex)))
-  }
-}
-
-extension Substring {
-  /// Without the spaces around it.
-  fileprivate var trimming: Substring {
-    var rest = self
-    while rest.first?.isWhitespace == true { rest.removeFirst() }
-    while rest.last?.isWhitespace == true { rest.removeLast() }
-    return rest
   }
 }
