@@ -16,10 +16,9 @@ struct StoppableInput: ~Copyable {
     StopSignal.ends = (ends[0], ends[1])
     for signal in [SIGTERM, SIGINT] {
       // Once: a second one ends the process as usual, if the disk should keep it waiting.
-      var action = sigaction()
-      action.__sigaction_handler.sa_handler = { _ in StopSignal.arrived() }
-      action.sa_flags = CInt(SA_RESTART) | CInt(bitPattern: UInt32(SA_RESETHAND))
-      sigaction(signal, &action, nil)
+      SignalHandler.install(for: signal, once: true, keepsIgnored: false) { _ in
+        StopSignal.arrived()
+      }
     }
   }
 

@@ -1,5 +1,4 @@
 import CommandLineTool
-import Glibc
 import LogCommands
 import MMLogReceiving
 import MMLogStorage
@@ -26,7 +25,7 @@ struct Receiver {
 
   func run() throws -> Program.Status {
     // Before any thread is there: all of them leave these signals to this one.
-    let signals = StopSignals()
+    StopSignals.block()
     if let tokens = settings.tokens { _ = try Tokens.read(tokens) }
     let archives = try ReceivedArchives(at: directory, limits)
     let socket = try explaining("Listening failed") { () throws(SystemError) in
@@ -44,41 +43,21 @@ struct Receiver {
     let scheme = settings.identity == nil ? "http" : "https"
     command.report("listening on \(scheme)://\(socket.name)")
     ServiceManager.notify("READY=1")
-    serve(server, archives, signals)
+    serve(server, archives)
     ServiceManager.notify("STOPPING=1")
     socket.remove()
     server.stop()
     return .success
   }
 
-  private func serve(_ server: Server, _ archives: ReceivedArchives, _ signals: StopSignals) {
+  private func serve(_ server: Server, _ archives: ReceivedArchives) {
     var seconds = 0
-    while !signals.wait(seconds: 1) {
+    while StopSignals.wait(nanoseconds: 1_000_000_000) == nil {
       server.endSlowConnections()
       seconds += 1
       if seconds % 60 != 0 { continue }
       do throws(SystemError) { try archives.removeExpired() } catch { command.report("\(error)") }
     }
-  }
-}
-
-/// The signals that end the program.
-private struct StopSignals {
-  private var set = sigset_t()
-
-  /// Keeps them waiting until somebody waits for them, in this thread and those it starts.
-  init() {
-    sigemptyset(&set)
-    for signal in [SIGTERM, SIGINT] { sigaddset(&set, signal) }
-    pthread_sigmask(SIG_BLOCK, &set, nil)
-  }
-
-  /// Waits for one, so long at most.
-  ///
-  /// - Returns: Whether one has come.
-  func wait(seconds: Int) -> Bool {
-    var (set, time) = (set, timespec(tv_sec: seconds, tv_nsec: 0))
-    return sigtimedwait(&set, nil, &time) > 0
   }
 }
 

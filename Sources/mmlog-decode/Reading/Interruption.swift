@@ -1,4 +1,5 @@
 import Glibc
+import MMLogSystem
 import Synchronization
 
 /// SIGINT, SIGTERM and SIGHUP, for a program that has to tidy up first.
@@ -15,16 +16,9 @@ enum Interruption {
     // Before the handler can be the first to ask for it.
     _ = isRequested
     for number in [SIGINT, SIGTERM, SIGHUP] {
-      var action = sigaction()
-      sigaction(number, nil, &action)
-      // Whoever started it ignored it (nohup): so it stays.
-      if unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == 1 { continue }
-      action.__sigaction_handler.sa_handler = { number in
+      SignalHandler.install(for: number, once: !repeatedly, keepsIgnored: true) { number in
         Interruption.signal.store(number, ordering: .relaxed)
       }
-      let once = repeatedly ? 0 : CInt(bitPattern: UInt32(SA_RESETHAND))
-      action.sa_flags = CInt(SA_RESTART) | once
-      sigaction(number, &action, nil)
     }
   }
 

@@ -56,7 +56,7 @@ private struct Send {
     }
     if arguments.isSet(.check) { return try check(Self.selected(routes, arguments)) }
     // Before the first thread.
-    Signals.block()
+    StopSignals.block()
     let areRecovered = arguments.isSet(.orphans) ? recover() : true
     // Recovered sessions are among what can be selected.
     let routes = try Self.selected(routes, arguments).map { try AnyRoute($0) }
@@ -162,8 +162,8 @@ private struct Send {
       if let all = answer.wait(atMost: 20_000_000) {
         return all && !routes.contains(where: \.hasLost) ? .success : .corruptionOrLoss
       }
-      if Signals.wait(nanoseconds: 1) != nil {
-        Signals.unblock()
+      if StopSignals.wait(nanoseconds: 1) != nil {
+        StopSignals.unblock()
         work.cancel()
       }
     }
@@ -175,12 +175,12 @@ private struct Send {
     for route in routes { try route.start() }
     ServiceManager.notify("READY=1\nSTATUS=\(status(routes))")
     var seconds = 0
-    while Signals.wait(nanoseconds: 1_000_000_000) == nil {
+    while StopSignals.wait(nanoseconds: 1_000_000_000) == nil {
       seconds += 1
       if seconds % 5 == 0 { ServiceManager.notify("WATCHDOG=1\nSTATUS=\(status(routes))") }
       if seconds % 15 == 0 { writeMetrics(routes) }
     }
-    Signals.unblock()
+    StopSignals.unblock()
     ServiceManager.notify("STOPPING=1")
     let grace = grace
     let isDone = try waiting {
