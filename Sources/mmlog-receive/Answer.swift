@@ -29,7 +29,7 @@ struct Answer {
       object.add("archive", receipt.path)
       object.add("crc32c", ArchiveChecksum.base64(receipt.checksum))
       object.add("records", receipt.recordCount)
-      fields.append(("Repr-Digest", ArchiveChecksum.text(receipt.checksum)))
+      fields.append(("Repr-Digest", ArchiveChecksum.digest(receipt.checksum)))
     }
     setBody("application/json", object.text)
   }

@@ -30,7 +30,7 @@ func readRequest(_ bytes: UnsafeRawBufferPointer) {
   }
   guard let checksum = request.checksum else { return }
   let again = try? ReceiverRequest(method: "PUT", path: "/archives/x") {
-    $0 == "repr-digest" ? ArchiveChecksum.text(checksum) : nil
+    $0 == "repr-digest" ? ArchiveChecksum.digest(checksum) : nil
   }
   precondition(again?.checksum == checksum, "another checksum")
 }

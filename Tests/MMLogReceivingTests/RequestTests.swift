@@ -82,9 +82,11 @@ import Testing
     var random = SeededGenerator(seed: 1)
     for _ in 0..<1000 {
       let checksum = UInt32.random(in: 0 ... .max, using: &random)
-      let read = try request(["repr-digest": ArchiveChecksum.text(checksum)])
+      let read = try request(["repr-digest": ArchiveChecksum.digest(checksum)])
       #expect(read.checksum == checksum)
     }
+    // Of the text "123456789", as RFC 9530 and S3 have it.
+    #expect(ArchiveChecksum.base64(0xE306_9283) == "4waSgw==")
   }
 
   // MARK: - Tokens

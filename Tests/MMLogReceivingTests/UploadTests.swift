@@ -77,7 +77,7 @@ import Testing
     let path = sending.folder("received/orders/tokyo/\(name)")
     let before = try File.status(ofPath: path)
     let checksum = archive.withUnsafeBytes { crc32c($0) }
-    let digest = ["repr-digest": ArchiveChecksum.text(checksum)]
+    let digest = ["repr-digest": ArchiveChecksum.digest(checksum)]
     let onlyNew = digest.merging(["if-none-match": "*"]) { $1 }
     for fields in [[:], digest, onlyNew] {
       for name in [name, "another name"] {
@@ -383,7 +383,7 @@ import Testing
     var wrong = archive
     wrong[wrong.count - 300] ^= 5
     let checksum = wrong.withUnsafeBytes { crc32c($0) }
-    let digest = ["repr-digest": ArchiveChecksum.text(checksum)]
+    let digest = ["repr-digest": ArchiveChecksum.digest(checksum)]
     let refusal = refusal { try sending.send(archive[...], as: "x", digest) }
     #expect(refusal?.status == .badRequest && refusal?.sentence.contains("on its way") == true)
     #expect(sending.files == [])

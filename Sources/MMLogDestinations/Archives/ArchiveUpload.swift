@@ -81,15 +81,6 @@ struct ArchiveUpload: Sendable {
   }
 }
 
-extension UInt32 {
-  /// The four bytes, the highest first, in base64, as S3 has checksums.
-  var base64: String {
-    var output = TextBuffer()
-    Swift.withUnsafeBytes(of: bigEndian) { output.append(base64: $0) }
-    return output.text()
-  }
-}
-
 extension String {
   /// With `%` and two digits for all that is no visible ASCII.
   fileprivate var headerValue: String {

@@ -1,6 +1,7 @@
 import MMLogFormat
 import MMLogReader
 package import MMLogShipping
+import MMLogStorage
 import MMLogSystem
 
 /// Whole archives to any server that takes PUT, as `mmlog-receive` does: each as it is, to the URL
@@ -39,7 +40,7 @@ package final class PutDestination: ArchiveDestination {
     let target = url + archive.info.fileName.percentEncoded
     let headers =
       [("Content-Type", "application/octet-stream")]
-      + [("Repr-Digest", "crc32c=:\(upload.checksum.base64):")]
+      + [("Repr-Digest", ArchiveChecksum.digest(upload.checksum))]
       + ArchiveUpload.metadata(of: archive, prefix: "Mmlog-")
     let begun = upload.size < resumeSize ? nil : try await present(target)
     var response: HTTPResponse?
@@ -145,6 +146,6 @@ package final class PutDestination: ArchiveDestination {
 
   private static func receipt(_ response: HTTPResponse, _ upload: ArchiveUpload) -> String {
     let tag = response.header("etag").map { " etag=\($0.excerpt)" } ?? ""
-    return "crc32c=\(upload.checksum.base64)\(tag)"
+    return "crc32c=\(ArchiveChecksum.base64(upload.checksum))\(tag)"
   }
 }

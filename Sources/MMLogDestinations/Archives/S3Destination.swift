@@ -1,6 +1,7 @@
 import MMLogFormat
 import MMLogReader
 package import MMLogShipping
+import MMLogStorage
 import MMLogSystem
 
 /// Whole archives to S3, or to what speaks its protocol: each an object, signed with Signature
@@ -49,7 +50,10 @@ package final class S3Destination: ArchiveDestination {
       ? try await sendParts(upload, url, key, metadata)
       : try await request(
         "PUT", url,
-        headers: [("If-None-Match", "*"), ("x-amz-checksum-crc32c", upload.checksum.base64)]
+        headers: [
+          ("If-None-Match", "*"),
+          ("x-amz-checksum-crc32c", ArchiveChecksum.base64(upload.checksum)),
+        ]
           + metadata, body: upload.body(0..<upload.size))
     if response.status == 412 { return try await receiptOfExisting(url, upload) }
     try check(response, url)
@@ -79,7 +83,7 @@ package final class S3Destination: ArchiveDestination {
     for (index, start) in stride(from: 0, to: upload.size, by: partSize).enumerated() {
       let range = start..<min(start + partSize, upload.size)
       let number = index + 1
-      let checksum = try await upload.checksum(range).base64
+      let checksum = ArchiveChecksum.base64(try await upload.checksum(range))
       let tag: String
       if let part = known[number], part.size == range.count, part.checksum == checksum {
         tag = part.tag
@@ -226,7 +230,7 @@ package final class S3Destination: ArchiveDestination {
     // Of an object in parts, it is a checksum of checksums.
     let isSame =
       checksum == nil || checksum?.contains("-") == true || upload.size > multipartSize
-      || checksum == upload.checksum.base64
+      || checksum == ArchiveChecksum.base64(upload.checksum)
     guard isSame, response.header("content-length").flatMap(Int.init) == upload.size else {
       throw DeliveryError.refused("\(url) is there already, and is not this archive")
     }
@@ -236,7 +240,7 @@ package final class S3Destination: ArchiveDestination {
   private func receipt(_ response: HTTPResponse, _ upload: ArchiveUpload) -> String {
     let tag = response.header("etag") ?? response.text.elements("ETag").first.map(String.init)
     let version = response.header("x-amz-version-id")
-    return "crc32c=\(upload.checksum.base64)"
+    return "crc32c=\(ArchiveChecksum.base64(upload.checksum))"
       + (tag.map { " etag=\($0.unescapingXML.excerpt)" } ?? "")
       + (version.map { " version=\($0.excerpt)" } ?? "")
   }

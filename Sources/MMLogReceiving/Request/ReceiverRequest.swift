@@ -1,4 +1,5 @@
 import MMLogFormat
+import MMLogStorage
 
 /// What a client asks for: the header of its request, checked.
 package struct ReceiverRequest: Equatable, Sendable {
@@ -116,8 +117,7 @@ package struct ContentRange: Equatable, Sendable {
   }
 }
 
-/// The CRC32C of an archive as a field has it: four bytes, the highest first, in Base64.
-package enum ArchiveChecksum {
+extension ArchiveChecksum {
   /// What `Repr-Digest` (RFC 9530) or `x-amz-checksum-crc32c` says; nil without either.
   ///
   /// Other digests are passed over, as RFC 9530 has it.
@@ -133,9 +133,6 @@ package enum ArchiveChecksum {
     }
     return digest ?? amazon
   }
-
-  /// As `Repr-Digest` has it.
-  package static func text(_ checksum: UInt32) -> String { "crc32c=:\(base64(checksum)):" }
 
   /// The member `crc32c` of a dictionary of structured fields (RFC 8941).
   private static func member(of text: String) throws(Refusal) -> UInt32? {
@@ -155,21 +152,9 @@ package enum ArchiveChecksum {
       "The CRC32C is not as in 'Repr-Digest: crc32c=:4waSgw==:': four bytes in Base64.")
   }
 
-  private static let alphabet = Array(
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
-
   private static func number(_ text: Substring) throws(Refusal) -> UInt32 {
-    let digits = text.utf8.dropLast(2).compactMap { alphabet.firstIndex(of: $0) }
-    guard text.utf8.count == 8, text.hasSuffix("=="), digits.count == 6, digits[5] & 15 == 0 else {
-      throw malformed
-    }
-    return UInt32(digits.reduce(0) { $0 << 6 | UInt64($1) } >> 4)
-  }
-
-  package static func base64(_ checksum: UInt32) -> String {
-    let bits = UInt64(checksum) << 4
-    let digits = stride(from: 30, through: 0, by: -6).map { alphabet[Int(bits >> UInt64($0) & 63)] }
-    return String(decoding: digits, as: UTF8.self) + "=="
+    guard let checksum = checksum(base64: text) else { throw malformed }
+    return checksum
   }
 }
 
