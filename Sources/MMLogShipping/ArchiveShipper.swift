@@ -159,13 +159,12 @@ public final class ArchiveShipper: Sendable {
   }
 
   private func wait(_ nanoseconds: Int64) {
-    let span = UInt64(max(0, nanoseconds))
-    let (deadline, overflow) = Clock.monotonic().addingReportingOverflow(span)
+    let deadline = Deadline(after: nanoseconds)
     while true {
       let seen = wakeups.current
-      let now = Clock.monotonic()
-      if isStopped || !overflow && now >= deadline { return }
-      wakeups.wait(since: seen, atMost: overflow ? 1_000_000_000 : Int64(deadline - now))
+      let left = deadline.left
+      if isStopped || left == 0 { return }
+      wakeups.wait(since: seen, atMost: left)
     }
   }
 

@@ -210,7 +210,7 @@ final class ShipperControl: Sendable {
 
   struct Flush: Sendable {
     let number: Int
-    let deadline: UInt64
+    let deadline: Deadline
     let answer: CheckedContinuation<Bool, Never>
   }
 
@@ -246,7 +246,7 @@ final class ShipperControl: Sendable {
   // MARK: - Flushing
 
   func flush(within limit: Duration) async -> Bool {
-    let deadline = Clock.monotonic() &+ UInt64(max(0, limit.nanoseconds))
+    let deadline = Deadline(after: limit.nanoseconds)
     return await withCheckedContinuation { answer in
       let isRunning = orders.withLock { orders in
         guard orders.isRunning else { return false }
@@ -260,15 +260,12 @@ final class ShipperControl: Sendable {
 
   /// How long the first flush waits whose time ends, in nanoseconds.
   var timeUntilDeadline: Int64 {
-    guard let first = orders.withLock({ $0.flushes.map(\.deadline).min() }) else { return .max }
-    let now = Clock.monotonic()
-    return first > now ? Int64(clamping: first - now) : 0
+    orders.withLock { $0.flushes.map(\.deadline.left).min() } ?? .max
   }
 
   /// Answers flushes whose time is over.
   func answerLateFlushes() {
-    let now = Clock.monotonic()
-    answerFlushes(false) { $0.deadline <= now }
+    answerFlushes(false) { $0.deadline.isOver }
   }
 
   /// Notes that the thread ends: nobody waits for it any longer.

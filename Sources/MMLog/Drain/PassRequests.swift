@@ -42,7 +42,7 @@ final class PassRequests: Sendable {
     atMost limit: Int64, for call: () -> Void, else timedOut: @autoclosure () -> String
   ) throws(LogError) {
     let ticket = newest.add(1, ordering: .acquiringAndReleasing).newValue
-    let deadline = Clock.monotonic() &+ UInt64(max(0, limit))
+    let deadline = Deadline(after: limit)
     call()
     while true {
       let seen = passes.current
@@ -51,9 +51,9 @@ final class PassRequests: Sendable {
         if let failure { throw failure }
         return
       }
-      let now = Clock.monotonic()
-      guard now < deadline else { throw LogError(.timedOut, timedOut()) }
-      passes.wait(since: seen, atMost: Int64(deadline - now))
+      let left = deadline.left
+      guard left > 0 else { throw LogError(.timedOut, timedOut()) }
+      passes.wait(since: seen, atMost: left)
     }
   }
 }

@@ -25,14 +25,14 @@ final class RingEventCounts: Sendable {
   ///
   /// - Parameter nanoseconds: How long to wait at most.
   func wait<Result>(atMost nanoseconds: Int64, for take: () -> Result?) -> Result? {
-    let deadline = Clock.monotonic() &+ UInt64(max(0, nanoseconds))
+    let deadline = Deadline(after: nanoseconds)
     while true {
       let seen = freed.current
       if let result = take() { return result }
-      let now = Clock.monotonic()
-      guard now < deadline, !isOver.load(ordering: .acquiring) else { return nil }
+      let left = deadline.left
+      guard left > 0, !isOver.load(ordering: .acquiring) else { return nil }
       requestPass()
-      freed.wait(since: seen, atMost: Int64(deadline - now))
+      freed.wait(since: seen, atMost: left)
     }
   }
 

@@ -64,10 +64,10 @@ final class ObserverQueue: Sendable {
     guard isAsking.load(ordering: .acquiring) else { return false }
     let answer = Promise<Bool>()
     put(.question(archive, rule, answer))
-    let deadline = Clock.monotonic() &+ UInt64(Self.timeout)
+    let deadline = Deadline(after: Self.timeout)
     while isAsking.load(ordering: .acquiring) {
       if let isYes = answer.wait(atMost: 50_000_000) { return isYes }
-      if Clock.monotonic() >= deadline {
+      if deadline.isOver {
         missed.add(1, ordering: .relaxed)
         return true
       }

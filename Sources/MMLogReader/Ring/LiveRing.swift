@@ -235,7 +235,7 @@ package final class LiveRing {
   private func wait(
     within limit: Int64, until isDone: (ControlPage) -> Bool
   ) throws(LogError) -> ControlPage {
-    let deadline = Clock.monotonic() &+ UInt64(max(0, limit))
+    let deadline = Deadline(after: limit)
     while true {
       let runs = isRunning
       let page = try controlPage()
@@ -243,7 +243,7 @@ package final class LiveRing {
       guard runs else {
         throw LogError(.closed, "The process has ended meanwhile: \(path)", path: path)
       }
-      guard Clock.monotonic() < deadline else { throw unanswered }
+      if deadline.isOver { throw unanswered }
       Sleep.nanoseconds(5_000_000)
     }
   }

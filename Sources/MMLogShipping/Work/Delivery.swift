@@ -165,7 +165,7 @@ final class Delivery {
   }
 
   private func wait(_ nanoseconds: Int64) -> Bool {
-    let deadline = Clock.monotonic().addingReportingOverflow(UInt64(max(0, nanoseconds)))
+    let deadline = Deadline(after: nanoseconds)
     while true {
       let seen = control.wakeupCount
       let (isStopping, isHurried, isSuspended) = control.orders.withLock { orders in
@@ -173,11 +173,9 @@ final class Delivery {
         return (orders.isStopping, orders.isHurried, orders.isSuspended)
       }
       if isStopping { return false }
-      let now = Clock.monotonic()
-      let isOver = !deadline.overflow && now >= deadline.partialValue
-      if isHurried || isOver && !isSuspended { return true }
-      let left = now >= deadline.partialValue ? UInt64.max : deadline.partialValue - now
-      control.wait(since: seen, atMost: Int64(min(left, 100_000_000)))
+      let left = deadline.left
+      if isHurried || left == 0 && !isSuspended { return true }
+      control.wait(since: seen, atMost: left == 0 ? 100_000_000 : min(left, 100_000_000))
     }
   }
 

@@ -405,14 +405,12 @@ final class ShippingWork: @unchecked Sendable {
 
   /// The flushes whose rings have all answered. Where one does not, later passes look again.
   private func answeredFlushes(within limit: Int64) -> [Int] {
-    let deadline = Clock.monotonic() + UInt64(limit)
+    let deadline = Deadline(after: limit)
     for (flush, requests) in asked {
       do throws(LogError) {
         for request in requests {
-          let now = Clock.monotonic()
-          let left = deadline > now ? Int64(deadline - now) : 0
           try request.ring.waitForAnswer(
-            to: request.number, within: min(left, control.timeUntilDeadline))
+            to: request.number, within: min(deadline.left, control.timeUntilDeadline))
         }
         asked[flush] = []
       } catch {

@@ -47,14 +47,14 @@ package enum DirectoryLock {
   private static func take(
     _ directory: borrowing Directory, within limit: Int64
   ) throws(LogError) -> LockedFile? {
-    let deadline = Clock.monotonic() &+ UInt64(max(0, limit))
+    let deadline = Deadline(after: limit)
     return try explaining(what) { () throws(SystemError) in
       while true {
         let lock = try LockedFile { () throws(SystemError) in
           try directory.openFile(fileName, [.read, .write, .create])
         }
         if let lock { return lock }
-        if Clock.monotonic() >= deadline { return nil }
+        if deadline.isOver { return nil }
         Sleep.nanoseconds(2_000_000)
       }
     }

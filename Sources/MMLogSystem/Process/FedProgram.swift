@@ -50,7 +50,7 @@ package enum FedProgram {
     for end in [toChild.writing, fromChild.reading] {
       _ = fcntl(end, F_SETFL, fcntl(end, F_GETFL) | O_NONBLOCK)
     }
-    let deadline = Clock.monotonic() &+ UInt64(max(0, timeout))
+    let deadline = Deadline(after: timeout)
     var (written, hasTaken, said, stopped) = (0, true, [UInt8](), nil as Ending?)
     var unread = Unread()
     if input.isEmpty { toChild.closeWriting() }
@@ -75,7 +75,7 @@ package enum FedProgram {
       }
       if stopped == nil {
         if isCanceled() { stopped = .canceled }
-        if Clock.monotonic() >= deadline { stopped = .timedOut }
+        if deadline.isOver { stopped = .timedOut }
         if stopped != nil { kill(-id, SIGKILL) }
       }
     }

@@ -16,12 +16,12 @@ package final class Promise<Value: Sendable>: Sendable {
 
   /// The answer; nil if there is none after so many nanoseconds.
   package func wait(atMost nanoseconds: Int64) -> Value? {
-    let deadline = Clock.monotonic() &+ UInt64(max(0, nanoseconds))
+    let deadline = Deadline(after: nanoseconds)
     while true {
       if let value = value.withLock({ $0 }) { return value }
-      let now = Clock.monotonic()
-      if now >= deadline { return nil }
-      answers.wait(since: 0, atMost: Int64(clamping: deadline - now))
+      let left = deadline.left
+      if left == 0 { return nil }
+      answers.wait(since: 0, atMost: left)
     }
   }
 }

@@ -110,7 +110,7 @@ final class Control {
   private let paths: [String]
   private let output: StandardOutput
   /// How long all of them together may take to answer, in nanoseconds: they check once a second.
-  private let timeout: UInt64
+  private let timeout: Int64
   private let isSilent: Bool
   private var isComplete = true
 
@@ -174,10 +174,10 @@ final class Control {
       guard let before = try before(ring) else { return }
       asked.append((ring, try ring.ask(for: actions), before))
     }
-    let deadline = Clock.monotonic() &+ timeout
+    let deadline = Deadline(after: timeout)
     for (ring, request, before) in asked {
       try forEach([ring]) { ring in
-        try ring.waitForAnswer(to: request, within: rest(until: deadline))
+        try ring.waitForAnswer(to: request, within: deadline.left)
         try say("\(ring.title)  \(try after(ring, before))")
       }
     }
@@ -214,10 +214,10 @@ final class Control {
       }
       asked.append((ring, ordinal, known, rules))
     }
-    let deadline = Clock.monotonic() &+ timeout
+    let deadline = Deadline(after: timeout)
     for (ring, ordinal, known, rules) in asked {
       try forEach([ring]) { ring in
-        try ring.waitForLevels(ordinal, within: rest(until: deadline))
+        try ring.waitForLevels(ordinal, within: deadline.left)
         try after(ring, known, rules)
       }
     }
@@ -274,11 +274,6 @@ final class Control {
     }
   }
 
-  private func rest(until deadline: UInt64) -> Int64 {
-    let now = Clock.monotonic()
-    return Int64(clamping: max(deadline, now) &- now)
-  }
-
   func say(_ line: String) throws {
     if !isSilent { try output.append(line.escapedForTerminal + "\n") }
   }
@@ -314,10 +309,10 @@ extension ControlPage.Label {
 
 extension Arguments {
   /// How long to wait for an answer, in nanoseconds.
-  fileprivate func timeout() throws(UsageError) -> UInt64 {
+  fileprivate func timeout() throws(UsageError) -> Int64 {
     let expected = "a time such as 10s or 1m"
     let span = try value(of: .timeout, expected: expected, durationArgument)
-    return UInt64(max(0, (span ?? .seconds(10)).nanoseconds))
+    return (span ?? .seconds(10)).nanoseconds
   }
 }
 

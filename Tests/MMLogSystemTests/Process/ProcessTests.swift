@@ -84,6 +84,21 @@ struct ProcessTests {
     #expect(wall > 1_700_000_000_000_000_000)
   }
 
+  @Test("a deadline is over once its time is, however long or short that is")
+  func deadlines() {
+    for span in [Int64.min, -1, 0] {
+      let deadline = Deadline(after: span)
+      #expect(deadline.isOver && deadline.left == 0, "\(span)")
+    }
+    let (hour, endless) = (3_600_000_000_000 as Int64, Deadline(after: .max))
+    let deadline = Deadline(after: hour)
+    #expect(!deadline.isOver && 1...hour ~= deadline.left)
+    #expect(!endless.isOver && endless.left > hour)
+    let short = Deadline(after: 1_000_000)
+    Sleep.nanoseconds(short.left)
+    #expect(short.isOver && short.left == 0)
+  }
+
   #if DEBUG
     @Test("a forced error reaches the calls that are about no path, once")
     func forced() throws {

@@ -1,0 +1,14 @@
+/// Until when something is waited for, by the monotonic clock. Async-signal-safe.
+package struct Deadline: Sendable {
+  private let time: UInt64
+
+  /// So many nanoseconds from now; without any, it is over at once.
+  package init(after nanoseconds: Int64) {
+    time = Clock.monotonic() &+ UInt64(max(0, nanoseconds))
+  }
+
+  /// How many nanoseconds are left; 0 once it is over.
+  package var left: Int64 { Int64(clamping: time - min(time, Clock.monotonic())) }
+
+  package var isOver: Bool { Clock.monotonic() >= time }
+}
