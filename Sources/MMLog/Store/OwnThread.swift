@@ -6,15 +6,11 @@ import MMLogSystem
 func onOwnThread<Value: Sendable>(
   _ body: @escaping @Sendable () throws(LogError) -> Value
 ) async throws(LogError) -> Value {
-  let result: Result<Value, LogError> = await withCheckedContinuation { continuation in
-    do throws(SystemError) {
-      _ = try Thread(name: "mmlog-wait") {
-        continuation.resume(returning: Result(catching: body))
-      }
-    } catch {
-      let what = "Starting a thread that waits failed"
-      continuation.resume(returning: .failure(LogError(error, while: what)))
-    }
+  let result: Result<Value, LogError>
+  do throws(SystemError) {
+    result = try await onOwnThread("mmlog-wait", canceledBy: {}) { Result(catching: body) }
+  } catch {
+    throw LogError(error, while: "Starting a thread that waits failed")
   }
   return try result.get()
 }
