@@ -97,8 +97,7 @@ extension Command {
         + "COMPREPLY=($(compgen -W '\(option.choices.joined(separator: " "))' -- \"$current\")) && return ;;\n"
     }
     let free = options.filter {
-      $0.choices.isEmpty && $0.placeholder != nil && $0.impliedValue == nil && !$0.takesFile
-        && $0.candidates == nil
+      $0.choices.isEmpty && $0.placeholder != nil && !$0.takesFile && $0.candidates == nil
     }
     let listed = options.compactMap { option in
       option.candidates.map { kind in
@@ -163,9 +162,7 @@ extension Command {
           ?? (option.takesFile
             ? "_files"
             : option.choices.isEmpty ? " " : "(\(option.choices.joined(separator: " ")))")
-        let colon = option.impliedValue == nil ? ":" : "::"
-        return
-          "\(colon)\(option.choices.isEmpty ? placeholder.lowercased() : option.long):\(action)"
+        return ":\(option.choices.isEmpty ? placeholder.lowercased() : option.long):\(action)"
       }
       let repeats = option.isRepeatable ? "*" : ""
       let equals = option.placeholder == nil ? "" : "="
@@ -203,10 +200,7 @@ extension Command {
     options.map { option -> String in
       var line = "complete -c \(program)\(condition.map { " \($0)" } ?? "") -l \(option.long)"
       for letter in option.letters { line += " -s \(letter)" }
-      // A file may follow where a value is left out.
-      if option.placeholder != nil, option.impliedValue == nil {
-        line += option.takesFile ? " -r -F" : " -x"
-      }
+      if option.placeholder != nil { line += option.takesFile ? " -r -F" : " -x" }
       if !option.choices.isEmpty { line += " -a \(quoted(option.choices.joined(separator: " ")))" }
       if let kind = option.candidates {
         line += " -a '(\(program) --candidates \(kind) (commandline -opc)[2..] 2>/dev/null)'"

@@ -69,7 +69,6 @@ extension Option {
   var sentences: String {
     var text = help
     if isRepeatable && placeholder != nil { text += " May be repeated." }
-    if let impliedValue { text += " \(placeholder ?? "") may be left out: \(impliedValue)." }
     if let defaultValue { text += " Default: \(defaultValue)." }
     return text
   }

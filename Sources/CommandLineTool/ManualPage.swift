@@ -64,7 +64,7 @@ extension Command {
   private func manualEntry(_ option: Option, _ end: String = "") -> String {
     var names = option.letters.map { "\\fB\\-\(roff(String($0)))\\fR, " }.joined()
     names += "\\fB\\-\\-\(roff(option.long))\\fR"
-    if let value = option.valueSynopsis { names += " \\fI\(roff(value))\\fR" }
+    if let value = option.placeholder { names += " \\fI\(roff(value))\\fR" }
     return entry(names, option.sentences + end)
   }
 

@@ -26,10 +26,6 @@ package struct Option: Sendable {
   /// The value when it is not given.
   package let defaultValue: String?
 
-  /// Of an option whose value may be left out: the value that it has then. It is a number, so that
-  /// it can be distinguished from an operand that follows.
-  package let impliedValue: String?
-
   /// True if the command makes no sense without it.
   package let isRequired: Bool
 
@@ -50,7 +46,7 @@ package struct Option: Sendable {
   ///
   /// A flag may be repeated.
   package init(_ long: String, short: Character? = nil, _ help: String) {
-    self.init(long, short, nil, [], nil, nil, false, true, help)
+    self.init(long, short, repeatable: true, help)
   }
 
   /// An option with a value of any form.
@@ -65,21 +61,8 @@ package struct Option: Sendable {
     candidates: String? = nil, _ help: String
   ) {
     self.init(
-      long, short, placeholder, [], defaultValue, nil, required, repeatable, help,
-      candidates: candidates)
-  }
-
-  /// An option with a number that may be left out: an argument of digits alone that follows is
-  /// taken for it.
-  ///
-  /// - Parameters:
-  ///   - placeholder: how help calls the number.
-  ///   - impliedValue: the number when it is left out; help shows it.
-  package init(
-    _ long: String, short: Character? = nil, number placeholder: String,
-    implied impliedValue: String, _ help: String
-  ) {
-    self.init(long, short, placeholder, [], nil, impliedValue, false, false, help)
+      long, short, value: placeholder, default: defaultValue, required: required,
+      repeatable: repeatable, candidates: candidates, help)
   }
 
   /// An option with one of a few values; help lists them.
@@ -96,27 +79,27 @@ package struct Option: Sendable {
     precondition(!choices.isEmpty, "--\(long) needs at least one choice")
     let placeholder = choices.joined(separator: "|")
     self.init(
-      long, short, placeholder, choices, defaultValue, nil, required, repeatable, help,
-      otherShort: otherShort, canonical: canonical)
+      long, short, or: otherShort, value: placeholder, oneOf: choices, default: defaultValue,
+      required: required, repeatable: repeatable, canonical: canonical, help)
   }
 
   private init(
-    _ long: String, _ short: Character?, _ placeholder: String?, _ choices: [String],
-    _ defaultValue: String?, _ impliedValue: String?, _ isRequired: Bool, _ isRepeatable: Bool,
-    _ help: String, otherShort: Character? = nil, candidates: String? = nil,
-    canonical: @escaping @Sendable (String) -> String = { $0 }
+    _ long: String, _ short: Character?, or otherShort: Character? = nil,
+    value placeholder: String? = nil, oneOf choices: [String] = [],
+    default defaultValue: String? = nil, required isRequired: Bool = false,
+    repeatable isRepeatable: Bool, candidates: String? = nil,
+    canonical: @escaping @Sendable (String) -> String = { $0 }, _ help: String
   ) {
-    self.otherShort = otherShort
-    self.candidates = candidates
-    self.canonical = canonical
     self.long = long
     self.short = short
+    self.otherShort = otherShort
     self.placeholder = placeholder
     self.choices = choices
     self.defaultValue = defaultValue
-    self.impliedValue = impliedValue
     self.isRequired = isRequired
     self.isRepeatable = isRepeatable
+    self.canonical = canonical
+    self.candidates = candidates
     self.help = help
   }
 }
@@ -142,9 +125,6 @@ extension Option {
   /// Its letters.
   var letters: [Character] { [short, otherShort].compactMap(\.self) }
 
-  /// As it is written with its value: `--level L`, or `--last [N]` if that may be left out.
-  var synopsis: String { "--\(long)" + (valueSynopsis.map { " \($0)" } ?? "") }
-
-  /// The value as help shows it; nil if there is none.
-  var valueSynopsis: String? { placeholder.map { impliedValue == nil ? $0 : "[\($0)]" } }
+  /// As it is written with its value: `--level L`.
+  var synopsis: String { "--\(long)" + (placeholder.map { " \($0)" } ?? "") }
 }

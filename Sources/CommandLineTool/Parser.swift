@@ -91,10 +91,7 @@ struct Parser {
   private mutating func add(_ option: Option, _ attached: String?) throws(UsageError) {
     if option.placeholder == nil { return result.add(option, "") }
     if result.isSet(option) && !option.isRepeatable { throw .emittedTwice(option) }
-    let value =
-      if let attached { attached } else if let implied = option.impliedValue {
-        nextNumber() ?? implied
-      } else { try nextValue(for: option) }
+    let value = if let attached { attached } else { try nextValue(for: option) }
     let canonical = option.canonical(value)
     guard option.choices.isEmpty || option.choices.contains(canonical) else {
       throw .badChoice(value, of: option)
@@ -107,12 +104,6 @@ struct Parser {
     if looksLikeOption(next) { throw .missingValue(of: option, next: next) }
     rest.removeFirst()
     return next
-  }
-
-  private mutating func nextNumber() -> String? {
-    guard let next = rest.first, !next.isEmpty, next.utf8.allSatisfy({ (48...57).contains($0) })
-    else { return nil }
-    return rest.popFirst()
   }
 
   /// `-5` and `-` are values, unless the command has an option `-5`.

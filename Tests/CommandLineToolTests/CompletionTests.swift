@@ -36,7 +36,6 @@ import Testing
     #expect(try bash("-f", "j") == ["json"])
     #expect(try bash("--format", "=", "t") == ["text"])
     #expect(try bash("--count", "") == [])
-    #expect(try bash("--last", "a") == ["a file"], "its number may be left out")
     #expect(try bash("a") == ["a file"])
   }
 

@@ -9,8 +9,6 @@ extension Option {
     "How each record is printed, which is a sentence long enough to need a second line.")
   static let label = Option("label", value: "PATTERN", repeatable: true, "Only these labels.")
   static let count = Option("count", short: "c", value: "K", "Print the last K only.")
-  static let last = Option(
-    "last", short: "L", number: "N", implied: "20", "Print the last of each only.")
   static let quiet = Option("quiet", short: "q", "Print less.")
   static let follow = Option("follow", short: "F", "Wait for more.")
 }
@@ -21,7 +19,7 @@ let sample = Command(
     "Prints samples, in an order that is nobody's business, one after the other, until there are none.",
     "A second paragraph.",
   ],
-  options: [.name, .format, .label, .count, .last, .quiet, .follow],
+  options: [.name, .format, .label, .count, .quiet, .follow],
   operands: Operands("PATH", count: 0...2, "A file, or a directory of files."),
   examples: [
     Example("The last ten", "sample -n a -c 10 /var/log/samples"),

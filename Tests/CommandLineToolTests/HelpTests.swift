@@ -23,7 +23,6 @@ import Testing
                                enough to need a second line. Default: text.
               --label PATTERN  Only these labels. May be repeated.
           -c, --count K        Print the last K only.
-          -L, --last [N]       Print the last of each only. N may be left out: 20.
           -q, --quiet          Print less.
           -F, --follow         Wait for more.
               --completions bash|zsh|fish

@@ -33,24 +33,6 @@ import Testing
     #expect(result.value(of: .name) == value)
   }
 
-  @Test(
-    "a number may be left out",
-    arguments: [
-      (["--last"], "20", []), (["--last", "5"], "5", []), (["--last=5"], "5", []),
-      (["-L5"], "5", []), (["-L", "5"], "5", []), (["-qL", "5", "6"], "5", ["6"]),
-      (["--last", "x", "5"], "20", ["x", "5"]), (["--last", "./5"], "20", ["./5"]),
-      (["--last", "--", "5"], "20", ["5"]), (["--last", "-q"], "20", []),
-      (["--last", ""], "20", [""]), (["--last", "5x"], "20", ["5x"]), (["--last=x"], "x", []),
-    ])
-  func aNumberMayBeLeftOut(arguments: [String], value: String, operands: [String]) throws {
-    guard case .run(let result) = try sample.parse(["-na"] + arguments) else {
-      throw UsageError("help instead of a run")
-    }
-    #expect(result.value(of: .last) == value)
-    #expect(result.operands == operands)
-    #expect(try #require(try parsed("-na", "5")).value(of: .last) == nil)
-  }
-
   @Test("letters of flags may be bundled") func lettersOfFlagsMayBeBundled() throws {
     let result = try #require(try parsed("-qFqn", "a"))
     #expect(result.isSet(.quiet) && result.isSet(.follow))
