@@ -170,6 +170,24 @@ import Testing
     #expect(try problems(test).count == 1)
   }
 
+  #if DEBUG
+    @Test("what was put aside stays as it was where the disk is full, with nothing beside it")
+    func fullDisk() async throws {
+      let test = try await shipped()
+      let directory = try Directory.open(test.folder.path)
+      let entries = try RefusedRecords.read(of: "test", in: directory).entries
+      let names = try directory.names().sorted()
+      for call in [SystemCall.pwrite, .fdatasync, .renameat] {
+        ForcedFault.force(call, errno: ENOSPC, under: test.folder.path)
+        #expect(throws: SystemError.self, "\(call)") {
+          try RefusedRecords.replace(with: entries + entries, of: "test", in: directory)
+        }
+        #expect(try directory.names().sorted() == names, "\(call)")
+        #expect(try RefusedRecords.read(of: "test", in: directory).entries == entries, "\(call)")
+      }
+    }
+  #endif
+
   @Test("what was put aside is sent again, and then the balance has it")
   func retried() async throws {
     let test = try await shipped()

@@ -107,12 +107,7 @@ package enum RefusedRecords {
       do throws(SystemError) { try directory.remove(name) } catch  where error.isNotFound {}
       return
     }
-    let unfinished = name + FileNames.unfinishedSuffix
-    do throws(SystemError) { try directory.remove(unfinished) } catch  where error.isNotFound {}
-    let file = try directory.openFile(unfinished, [.write, .create, .exclusive])
-    try file.write(all: Array(entries.map(line).joined().utf8), at: 0)
-    try file.syncData()
-    try directory.rename(unfinished, to: name)
+    try directory.replace(name, with: Array(entries.map(line).joined().utf8))
   }
 
   // MARK: - Lines

@@ -26,25 +26,13 @@ extension Directory {
     return fields
   }
 
-  /// Writes the texts of a file, whole or not at all: under another name first.
+  /// Writes the texts of a file, whole or not at all.
   ///
   /// - Parameter written: Called before the file gets its name.
   borrowing func store(
     _ fields: [String: String], in name: String, written: () -> Void = {}
   ) throws(SystemError) {
-    let unfinished = name + FileNames.unfinishedSuffix
     let text = fields.map { "\($0.key) \($0.value)\n" }.inOrder().joined()
-    // Left over, or planted.
-    do throws(SystemError) { try remove(unfinished) } catch  where error.isNotFound {}
-    let file = try openFile(unfinished, [.write, .create, .exclusive])
-    do throws(SystemError) {
-      try file.write(all: Array(text.utf8), at: 0)
-      try file.syncData()
-      written()
-      try rename(unfinished, to: name)
-    } catch {
-      try? remove(unfinished)
-      throw error
-    }
+    try replace(name, with: Array(text.utf8), written: written)
   }
 }

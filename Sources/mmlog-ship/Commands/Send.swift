@@ -211,13 +211,8 @@ private struct Send {
       })
     let (parent, name) = path.splitAtLastSlash
     do throws(SystemError) {
-      let directory = try Directory.open(parent)
       // The collector never sees a half of it.
-      let file = try directory.openFile("\(name).new", [.write, .create, .truncate], mode: 0o644)
-      try text.utf8.span.bytes.withUnsafeBytes { (bytes) throws(SystemError) in
-        try file.writeFully(bytes)
-      }
-      try directory.rename("\(name).new", to: name)
+      try Directory.open(parent).replace(name, with: Array(text.utf8), mode: 0o644, isSynced: false)
     } catch {
       Command.complain("cannot write the metrics: \(error)")
     }
