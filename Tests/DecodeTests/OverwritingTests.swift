@@ -75,6 +75,10 @@ import Testing
     try expectRefused(["repair", "--output", copy.path, copy("copy")], copy)
     try expectRefused(["repair", "--output", copy.path, copy.path, archive], copy)
     #expect(try decode(["repair", "--output", copy("out"), copy("copy")]).status == 0)
+    // A slash and a combining mark behind it are one character, but two things of a path.
+    let marked = TemporaryDirectory()
+    marked.put("\u{301}copy", log.archives[0])
+    try expectRefused(["repair", "--output", marked.path, marked("\u{301}copy")], marked)
   }
 
   @Test("a recovery into an archive is refused") func aRecoveryIntoAnArchiveIsRefused() throws {

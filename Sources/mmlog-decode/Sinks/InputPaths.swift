@@ -31,8 +31,8 @@ struct InputPaths {
       if let directory = try? Directory.open(path) { add(directory, levels: levels) }
     } else {
       files.insert(status.identity)
-      let parent = path.lastIndex(of: "/").map { String(path[...$0]) } ?? "."
-      if let status = try? File.status(ofPath: parent) { parents.insert(status.identity) }
+      let parent = try? File.status(ofPath: path.splitAtLastSlash.directory)
+      if let parent { parents.insert(parent.identity) }
     }
   }
 

@@ -169,18 +169,28 @@ final class Control {
     for actions: ControlRequest.Actions, _ rings: [LiveRing],
     before: (LiveRing) throws -> Before?, after: (LiveRing, Before) throws -> String
   ) throws {
-    var asked: [(ring: LiveRing, request: UInt32, before: Before)] = []
+    try ask(
+      rings, ask: { ring in try before(ring).map { ($0, try ring.ask(for: actions)) } },
+      answer: { ring, asked, left in
+        let (before, request) = asked
+        try ring.waitForAnswer(to: request, within: left)
+        try say("\(ring.title)  \(try after(ring, before))")
+      })
+  }
+
+  /// - Parameters:
+  ///   - ask: Asks a process, and gives what is to be known of that; nil: it is not asked.
+  ///   - answer: Waits for the answer, for so many nanoseconds at most, and says what has come of it.
+  private func ask<Asked>(
+    _ rings: [LiveRing], ask: (LiveRing) throws -> Asked?,
+    answer: (LiveRing, Asked, Int64) throws -> Void
+  ) throws {
+    var all: [(ring: LiveRing, asked: Asked)] = []
     try forEach(rings) { ring in
-      guard let before = try before(ring) else { return }
-      asked.append((ring, try ring.ask(for: actions), before))
+      if let asked = try ask(ring) { all.append((ring, asked)) }
     }
     let deadline = Deadline(after: timeout)
-    for (ring, request, before) in asked {
-      try forEach([ring]) { ring in
-        try ring.waitForAnswer(to: request, within: deadline.left)
-        try say("\(ring.title)  \(try after(ring, before))")
-      }
-    }
+    for (ring, asked) in all { try forEach([ring]) { try answer($0, asked, deadline.left) } }
   }
 
   // MARK: - Setting levels
@@ -204,23 +214,22 @@ final class Control {
     change: ([LevelOverride]) -> [LevelOverride],
     after: (LiveRing, Before, [LevelOverride]) throws -> Void
   ) throws {
-    var asked: [(ring: LiveRing, ordinal: UInt32, before: Before, rules: [LevelOverride])] = []
-    try forEach(rings) { ring in
-      let known = try before(ring)
-      var rules: [LevelOverride] = []
-      let ordinal = try ring.askForLevels { present in
-        rules = present
-        return change(present)
-      }
-      asked.append((ring, ordinal, known, rules))
-    }
-    let deadline = Deadline(after: timeout)
-    for (ring, ordinal, known, rules) in asked {
-      try forEach([ring]) { ring in
-        try ring.waitForLevels(ordinal, within: deadline.left)
+    try ask(
+      rings,
+      ask: { ring in
+        let known = try before(ring)
+        var rules: [LevelOverride] = []
+        let ordinal = try ring.askForLevels { present in
+          rules = present
+          return change(present)
+        }
+        return (ordinal, known, rules)
+      },
+      answer: { ring, asked, left in
+        let (ordinal, known, rules) = asked
+        try ring.waitForLevels(ordinal, within: left)
         try after(ring, known, rules)
-      }
-    }
+      })
   }
 
   private func reportChanges(_ ring: LiveRing, _ before: [ControlPage.Label]) throws {

@@ -1,0 +1,79 @@
+import CommandLineTool
+import LogCommands
+import MMLogReader
+import MMLogStorage
+import MMLogSystem
+
+/// The rings in some directories, and the archives beside them.
+struct FoundRings {
+  let paths: [String]
+  private(set) var running: [RingStatus] = []
+  /// Those of processes that died, which wait for their recovery.
+  private(set) var dead: [RingStatus] = []
+  private(set) var archives: [ArchiveInfo] = []
+  /// Whether all could be read.
+  private(set) var isComplete = true
+  private var said: Set<String> = []
+
+  init(_ paths: [String], withArchives: Bool) {
+    self.paths = paths
+    for path in paths { addRings(path) }
+    if withArchives { scanArchives() }
+  }
+
+  /// The directories that are named, and those of the rings that are.
+  var folders: [String] {
+    var folders: [String] = []
+    for path in paths {
+      let isRing = path.hasSuffix(FileNames.ringSuffix)
+      let folder = isRing ? path.splitAtLastSlash.directory : path
+      if !folders.contains(folder) { folders.append(folder) }
+    }
+    return folders
+  }
+
+  private mutating func addRings(_ path: String) {
+    var problems: [LogError] = []
+    do throws(LogError) {
+      let rings = try RingStatus.all(in: path) { problems.append($0) }
+      running += rings.filter(\.isRunning)
+      dead += rings.filter { !$0.isRunning }
+    } catch {
+      problems.append(error)
+    }
+    for problem in problems { complain(problem.message) }
+  }
+
+  /// Finds out what archives there are now.
+  mutating func scanArchives() {
+    archives = []
+    for path in paths where !path.hasSuffix(FileNames.ringSuffix) {
+      // That it cannot be opened was said when its rings were searched for.
+      guard (try? Directory.open(path).status()) != nil else { continue }
+      var problems: [String] = []
+      do throws(LogError) {
+        archives += try Catalog(of: path, store: nil).scan { problems.append("\($0)") }
+      } catch {
+        problems.append(error.message)
+      }
+      for problem in problems { complain(problem) }
+    }
+  }
+
+  /// Once, though archives are searched for twice.
+  private mutating func complain(_ sentence: String) {
+    isComplete = false
+    if said.insert(sentence).inserted { Command.complain(sentence) }
+  }
+
+  /// The archives of a ring's store, of all processes.
+  func archives(of ring: RingStatus) -> [ArchiveInfo] {
+    archives.filter { $0.storeName == ring.identity.storeName }
+  }
+
+  /// Says that no process runs, if nothing else was said.
+  func reportNone() -> Program.Status {
+    if isComplete { Command.complain("no process logs into \(paths.joined(separator: ", "))") }
+    return .nothingReadable
+  }
+}
