@@ -138,7 +138,7 @@ package struct Command: Sendable {
 
   /// The command that was meant by what is none: `stats` for `stat`.
   package func suggestedCommand(for word: String) -> String? {
-    suggestion(for: word, among: siblings.map(\.word))
+    nearest(to: word, among: siblings.map(\.word))
   }
 }
 

@@ -1,11 +1,6 @@
-/// The name that was meant most likely; nil if none is near.
-package func nearest(to text: String, among names: [String]) -> String? {
-  suggestion(for: text, among: names)
-}
-
 /// The candidate that a user most likely meant: one that the text begins, or else the one with the
 /// fewest slips of the finger, if those are not more than a third of its letters.
-func suggestion(for text: String, among candidates: [String]) -> String? {
+package func nearest(to text: String, among candidates: [String]) -> String? {
   let letters = Array(text.drop { $0 == "-" })
   // Longer ones are not slips, and the table of distances grows with the square.
   guard (1...64).contains(letters.count) else { return nil }

@@ -20,7 +20,7 @@ extension UsageError {
     if !others.isEmpty {
       return UsageError("\(start); it is one of \(list(others.map { "'\($0.name)'" }))")
     }
-    guard let near = suggestion(for: written, among: names) else {
+    guard let near = nearest(to: written, among: names) else {
       return UsageError("\(start); --help lists those there are")
     }
     return UsageError("\(start); did you mean '\(near)'?")
@@ -82,7 +82,7 @@ extension UsageError {
   }
 
   static func badChoice(_ value: String, of option: Option) -> UsageError {
-    guard let near = suggestion(for: value, among: option.choices) else {
+    guard let near = nearest(to: value, among: option.choices) else {
       return badValue(value, of: option, expected: list(option.choices))
     }
     return UsageError(

@@ -277,9 +277,9 @@ package enum SegmentLayout {
   package static let stream = writer + 4 + 4
   package static let size = 128
 
-  package static let stateFree: UInt32 = 0
-  package static let stateOpen: UInt32 = 1
-  package static let stateSealed: UInt32 = 2
+  package static let stateFree = UInt32(MMLOG_SEGMENT_FREE)
+  package static let stateOpen = UInt32(MMLOG_SEGMENT_OPEN)
+  package static let stateSealed = UInt32(MMLOG_SEGMENT_SEALED)
 }
 
 /// A record's three leading words; its arguments follow.

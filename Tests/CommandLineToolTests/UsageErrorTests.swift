@@ -78,6 +78,6 @@ import Testing
       ("--dog", nil), (String(repeating: "l", count: 5000), nil),
     ])
   func theNameThatWasMeantIsSuggested(text: String, name: String?) {
-    #expect(suggestion(for: text, among: ["--utc", "--level", "--tz"]) == name)
+    #expect(nearest(to: text, among: ["--utc", "--level", "--tz"]) == name)
   }
 }

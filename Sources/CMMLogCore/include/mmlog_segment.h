@@ -33,7 +33,7 @@ _Static_assert(sizeof(mmlog_segment) == 128 && offsetof(mmlog_segment, checksum)
                    offsetof(mmlog_segment, stream) == 72,
                "segment header");
 
-enum { MMLOG_SEGMENT_FREE, MMLOG_SEGMENT_OPEN, MMLOG_SEGMENT_SEALED };
+enum { MMLOG_SEGMENT_FREE = 0, MMLOG_SEGMENT_OPEN = 1, MMLOG_SEGMENT_SEALED = 2 };
 
 static inline uint64_t mmlog_segment_generation(const mmlog_segment *segment) {
   return mmlog_load_acquire_u64(&segment->generation);

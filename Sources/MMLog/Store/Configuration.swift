@@ -363,108 +363,11 @@ extension LogStore {
 
     var settings: StoreSettings { StoreSettings(rotation: rotation, retention: retention) }
 
-    /// The ring's areas, once all settings are known to be right.
-    func checkedGeometry() throws(LogError) -> RingGeometry {
-      let segmentSize = segmentSize ?? Self.segmentSize(ringSize: ringSize)
-      let dictionarySize = firstDictionarySize
-      try check((256 << 10)...(4 << 30), ringSize, "ringSize", "256 KiB to 4 GiB")
-      try check((4 << 10)...(16 << 20), segmentSize, "segmentSize", "4 KiB to 16 MiB")
-      try check((4 << 10)...(64 << 20), dictionarySize, "dictionarySize", "4 KiB to 64 MiB")
-      try check(0...9, compressionLevel, "compressionLevel", "0 to 9")
-      try check(1...2, drainThreads, "drainThreads", "1 to 2")
-      guard compression.format.isAvailable else {
-        throw Self.invalid(
-          "compression is zstd, which needs mmlog's trait Zstd: add traits: [\"Zstd\"] to the "
-            + "package's dependency on mmlog, and install libzstd-dev; or choose zlib")
-      }
-      for (setting, isSet) in [("recipients", !recipients.isEmpty), ("hashChain", hashChain)]
-      where isSet && !Cryptography.isAvailable {
-        throw Self.invalid(
-          "\(setting) needs mmlog's trait Encryption: add traits: [\"Encryption\"] to the "
-            + "package's dependency on mmlog, and install libssl-dev")
-      }
-      guard recipients.count <= KeySlot.mostRecipients else {
-        throw Self.invalid(
-          "recipients has \(recipients.count) keys: \(KeySlot.mostRecipients) are the most")
-      }
-      try check(
-        10_000_000...3_600_000_000_000, drainInterval.nanoseconds, "drainInterval", "10 ms to 1 h")
-      try check(
-        1_000_000...86_400_000_000_000, captureTime.nanoseconds, "captureTime", "1 ms to a day")
-      guard archiveLevel < .off else {
-        throw Self.invalid("archiveLevel is off: no record would ever reach an archive")
-      }
-      if let captureLevel, captureLevel < archiveLevel {
-        throw Self.invalid(
-          "captureLevel is below archiveLevel: a record that stays in the ring captures nothing")
-      }
-      guard autoPrivacy.resolved(.private) == autoPrivacy else {
-        throw Self.invalid("autoPrivacy must be public, private, hash or sealed")
-      }
-      guard segmentSize % 4096 == 0, dictionarySize % 4096 == 0 else {
-        throw Self.invalid("segmentSize and dictionarySize must be multiples of 4096")
-      }
-      try Self.check(settings)
-      guard [pendingThreshold, sizeThreshold].allSatisfy({ $0.map { $0 > 0 } ?? true }) else {
-        throw Self.invalid(
-          "pendingThreshold or sizeThreshold is not positive: it must be, or nil for none")
-      }
-      if let syncInterval, syncInterval < .milliseconds(10) {
-        throw Self.invalid("syncInterval is shorter than 10 ms")
-      }
-      if ringDirectory?.isEmpty == true {
-        throw Self.invalid(
-          "ringDirectory is empty: give a path, or nil for the archives' directory")
-      }
-      if case .wait(let limit) = fullRing, limit < .zero {
-        throw Self.invalid("fullRing waits for a negative time")
-      }
-      let slots = encryptsRing ? KeySlotsLayout.areaSize : 0
-      let room = ringSize - RingLayout.dictionary - slots - dictionarySize
-      let largest = min(dictionarySize * Ring.dictionaryGrowth, RingLayout.largestDictionary)
-      guard room / segmentSize >= 8 else {
-        throw Self.invalid(
-          "ringSize is \(ringSize): it must have room for 8 segments of \(segmentSize) bytes "
-            + "beside the dictionary of \(dictionarySize)"
-            + (encryptsRing ? " and the key slots of \(slots)" : "")
-            + "; make it larger, or those smaller")
-      }
-      return RingGeometry(
-        dictionarySize: largest, segmentSize: segmentSize,
-        segmentCount: (room + segmentSize - 1) / segmentSize, isEncrypted: encryptsRing)
-    }
-
     /// Whether the records of the ring are encrypted.
     var encryptsRing: Bool { !recipients.isEmpty }
 
     /// How much of the dictionary has room on the disk from the beginning.
     var firstDictionarySize: Int { dictionarySize ?? min(ringSize / 8 / 4096 * 4096, 1 << 20) }
-
-    /// What access files are made with, once the settings are known to be right.
-    func checkedFileAccess() throws(LogError) -> FileAccess {
-      let octal = "0o" + String(fileMode, radix: 8)
-      let (ownersReadAndWrite, all): (UInt32, UInt32) = (0o600, 0o644)
-      guard fileMode & ownersReadAndWrite == ownersReadAndWrite else {
-        throw Self.invalid(
-          "fileMode is \(octal): the owner must be able to read and write, as with 0o640")
-      }
-      guard fileMode & ~all == 0 else {
-        throw Self.invalid(
-          "fileMode is \(octal): beside the owner's right to read and write, it may give its group "
-            + "and others the right to read only, as 0o640 does")
-      }
-      guard let fileGroup else { return FileAccess(mode: fileMode, group: nil) }
-      guard let group = Groups.number(of: fileGroup) else {
-        throw Self.invalid(
-          "fileGroup is \"\(fileGroup)\", which no group has as its name: getent(1) group lists all"
-        )
-      }
-      return FileAccess(mode: fileMode, group: group)
-    }
-
-    private static func segmentSize(ringSize: Int) -> Int {
-      min(max(4 << 10, ringSize / 64 & ~4095), 256 << 10)
-    }
 
     var resumption: Resumption? {
       resumeLastArchive ? Resumption(unless: shouldSeal ?? { _ in false }) : nil
@@ -474,22 +377,6 @@ extension LogStore {
       ArchiveSeries.Settings(
         rotation: rotation, compressionLevel: compressionLevel,
         format: compression.format, recipients: recipients, isChained: hashChain)
-    }
-
-    static func check(_ settings: StoreSettings) throws(LogError) {
-      if let problem = settings.problem { throw invalid(problem) }
-    }
-
-    private func check<T: BinaryInteger>(
-      _ range: ClosedRange<T>, _ value: T, _ name: String, _ words: String
-    ) throws(LogError) {
-      guard range.contains(value) else {
-        throw Self.invalid("\(name) is \(value): it must be from \(words)")
-      }
-    }
-
-    private static func invalid(_ message: String) -> LogError {
-      LogError(.invalidConfiguration, "The configuration is not valid: \(message).")
     }
   }
 }

@@ -67,10 +67,11 @@ package final class Compressor {
   /// Holds what the coder wrote last.
   private var buffer: [UInt8] = []
 
-  /// - Parameter level: 1 (fast) to 9 (small).
-  /// - Returns: nil if the build has no such coder, or it cannot get its memory (about 256 KiB).
+  /// - Parameter level: 0 (none), or 1 (fast) to 9 (small).
+  /// - Returns: nil for level 0, if the build has no such coder, or if it cannot get its memory
+  ///   (about 256 KiB).
   package init?(level: Int, _ format: CompressionFormat = .zlib) {
-    guard let coder = format.coder(level: level) else { return nil }
+    guard level > 0, let coder = format.coder(level: level) else { return nil }
     (self.format, self.level, self.coder) = (format, level, coder)
   }
 

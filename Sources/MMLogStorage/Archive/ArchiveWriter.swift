@@ -87,7 +87,7 @@ package final class ArchiveWriter {
     compressionLevel: Int, _ cipher: FrameCipher?, _ keySlot: [UInt8]
   ) throws(SystemError) {
     (self.fileHeader, self.cipher, self.keySlot) = (fileHeader, cipher, keySlot)
-    compressor = compressionLevel > 0 ? Compressor(level: compressionLevel) : nil
+    compressor = Compressor(level: compressionLevel)
     let identity = fileHeader.identity
     let name = FileNames.Archive(
       store: identity.storeName, created: fileHeader.created, session: identity.session,
@@ -134,7 +134,7 @@ package final class ArchiveWriter {
     keySlot = cipher?.key.slot ?? []
     self.fileHeader = fileHeader
     (self.before, fileName, path) = (before, before.fileName, before.path)
-    compressor = compressionLevel > 0 ? Compressor(level: compressionLevel) : nil
+    compressor = Compressor(level: compressionLevel)
     let bytes = fileHeader.encoded(pageSize: UInt32(Host.pageSize))
     chain = try Self.chain(fileHeader, bytes, before.path)
     start = before.size
@@ -184,7 +184,7 @@ package final class ArchiveWriter {
     (start, before) = (archive.start, nil)
     path = archive.path
     fileName = archive.path.splitAtLastSlash.name
-    compressor = compressionLevel > 0 ? Compressor(level: compressionLevel) : nil
+    compressor = Compressor(level: compressionLevel)
     end = archive.end
     unsynced = UnsyncedBytes(from: archive.end)
     try lock.file.truncate(to: end)

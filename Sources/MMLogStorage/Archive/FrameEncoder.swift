@@ -28,7 +28,7 @@ package final class FrameEncoder: @unchecked Sendable {
   package init(
     of session: SessionID, compressionLevel: Int, format: CompressionFormat = .zlib
   ) {
-    compressor = compressionLevel > 0 ? Compressor(level: compressionLevel, format) : nil
+    compressor = Compressor(level: compressionLevel, format)
     seed = checksumSeed(session: session, generation: 0)
   }
 

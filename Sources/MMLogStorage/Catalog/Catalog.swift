@@ -245,8 +245,7 @@ package final class Catalog: @unchecked Sendable {
     try withDirectory { (directory) throws(LogError) in
       do {
         guard var info = try refresh(fileName, directory) else {
-          throw LogError(
-            .missingArchive, "The archive \(path)/\(fileName) is not there any more", path: path)
+          throw LogError.missingArchive("\(path)/\(fileName)")
         }
         let before = info.state
         let answer = change(&info.state, info.isSealed && info.size == size)
