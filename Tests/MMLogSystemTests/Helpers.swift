@@ -31,14 +31,7 @@ func makePipe(flags: CInt = 0) throws -> [CInt] {
 }
 
 /// What `body` threw, nil if it did not.
-func failure(_ body: () throws -> Void) -> SystemError? {
-  do {
-    try body()
-    return nil
-  } catch {
-    return error as? SystemError
-  }
-}
+func failure(_ body: () throws -> Void) -> SystemError? { thrown(SystemError.self, by: body) }
 
 /// What closing a file threw, nil if it did not.
 func failure(closing file: consuming File) -> SystemError? {

@@ -129,14 +129,7 @@ func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) throws {
 }
 
 /// The error that `body` throws, or nil.
-func logError(_ body: () throws -> Void) -> LogError? {
-  do {
-    try body()
-    return nil
-  } catch {
-    return error as? LogError
-  }
-}
+func logError(_ body: () throws -> Void) -> LogError? { thrown(LogError.self, by: body) }
 
 /// Lets the calling thread have every signal: who runs the tests may have blocked some.
 func unblockSignals() {
