@@ -13,10 +13,7 @@ struct BombTests {
   @Test("frames that inflate take bounded memory")
   func framesThatInflateTakeBoundedMemory() async {
     await #expect(processExitsWith: .success) {
-      let log = TestLog()
-      log.writesRing = false
-      log.write("small", ticks: 1)
-      log.archive()
+      let log = logOfSmallRecord()
       let size = 60 << 20
       var payload = [UInt8](repeating: 0, count: 8 + 32 + size)
       payload.withUnsafeMutableBytes {
@@ -52,10 +49,7 @@ struct BombTests {
   @Test("call sites that inflate take bounded memory")
   func callSitesThatInflateTakeBoundedMemory() async {
     await #expect(processExitsWith: .success) {
-      let log = TestLog()
-      log.writesRing = false
-      log.write("small", ticks: 1)
-      log.archive()
+      let log = logOfSmallRecord()
       for id in 100..<112 as Range<UInt32> {
         let literal = String(repeating: "x", count: 60 << 20)
         let site = CallSite(
@@ -74,10 +68,7 @@ struct BombTests {
   @Test("a call site whose message is larger than memory is corruption, and so is its record")
   func aCallSiteWhoseMessageIsLargerThanMemoryIsCorruption() async {
     await #expect(processExitsWith: .success) {
-      let log = TestLog()
-      log.writesRing = false
-      log.write("small", ticks: 1)
-      log.archive()
+      let log = logOfSmallRecord()
       let wide = CallSite.Argument(
         type: ValueType.redacted.rawValue, privacy: 1, width: 0, format: 0,
         alignment: 1 | 0xFF_FFFF << 8, name: "")
@@ -103,10 +94,7 @@ struct BombTests {
   @Test("a frame of more threads than it can have records is corruption")
   func aFrameOfMoreThreadsThanItCanHaveRecordsIsCorruption() async {
     await #expect(processExitsWith: .success) {
-      let log = TestLog()
-      log.writesRing = false
-      log.write("small", ticks: 1)
-      log.archive()
+      let log = logOfSmallRecord()
       let count = 2 << 20
       let rows = 8 + count * FrameLayout.threadSize
       var payload = [UInt8](repeating: 0, count: rows + 32)
@@ -130,10 +118,7 @@ struct BombTests {
   @Test("frames that inflate, and can partly be read, are repaired in bounded memory")
   func framesThatInflateAreRepairedInBoundedMemory() async {
     await #expect(processExitsWith: .success) {
-      let log = TestLog()
-      log.writesRing = false
-      log.write("small", ticks: 1)
-      log.archive()
+      let log = logOfSmallRecord()
       var frame = Array(log.archives[0][log.addLong(60 << 20, site: 99, behind: [])])
       for _ in 0..<11 { log.archives[0] += Self.next(&frame) }
       log.save()
@@ -148,10 +133,7 @@ struct BombTests {
   @Test("a repaired frame can be read, however many of its records cannot")
   func aRepairedFrameCanBeReadHoweverManyOfItsRecordsCannot() async {
     await #expect(processExitsWith: .success) {
-      let log = TestLog()
-      log.writesRing = false
-      log.write("small", ticks: 1)
-      log.archive()
+      let log = logOfSmallRecord()
       let lost = (0..<20_000).flatMap { _ in [RecordLayout.recordKind | 3, 3, 99] as [UInt64] }
       let kept = TestRecord(ticks: 4, site: log.textSite, words: [4, 0x7470_656B])
       log.addLong(58 << 20, site: log.textSite, behind: lost + kept.encoded(seed: 0))
@@ -169,10 +151,7 @@ struct BombTests {
   @Test("what can be read of a frame is repaired where it has no room for a note")
   func whatCanBeReadIsRepairedWhereThereIsNoRoomForANote() async {
     await #expect(processExitsWith: .success) {
-      let log = TestLog()
-      log.writesRing = false
-      log.write("small", ticks: 1)
-      log.archive()
+      let log = logOfSmallRecord()
       // Behind its table and its head; 48 bytes are left.
       let size = RowBuilder.largestSize - 8 - FrameLayout.threadSize - 32 - 48
       log.addLong(size & ~7, site: log.textSite, behind: [1])
@@ -305,6 +284,15 @@ extension LogReader.Record {
     let message = message
     return message.utf8.count > 100 ? "long" : message
   }
+}
+
+/// An archive of one record, which reads `small`, without a ring.
+private func logOfSmallRecord() -> TestLog {
+  let log = TestLog()
+  log.writesRing = false
+  log.write("small", ticks: 1)
+  log.archive()
+  return log
 }
 
 /// How many records reading these files gives, and how often corruption.
