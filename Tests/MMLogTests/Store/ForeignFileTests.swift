@@ -110,11 +110,12 @@ import TestSupport
     for path in [old, locked, young] {
       #expect(FileManager.default.createFile(atPath: path, contents: Data(count: 8192)))
     }
+    let holder = try File.open(locked, [.read, .write])
+    #expect(try holder.tryLock())
+    // From here on, the store's own maintenance may remove what nobody has locked.
     var times = [timespec(tv_sec: 1_000_000_000, tv_nsec: 0)]
     times.append(times[0])
     for path in [old, locked] { #expect(utimensat(AT_FDCWD, path, times, 0) == 0) }
-    let holder = try File.open(locked, [.read, .write])
-    #expect(try holder.tryLock())
     try test.store.applyRetention()
     #expect(try test.folder.names(ending: ".ring.new").map { test.folder($0) } == [locked, young])
     try test.store.close()
