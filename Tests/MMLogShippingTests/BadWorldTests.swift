@@ -345,6 +345,15 @@ import Testing
     #expect(try Reconciliation(of: left.path, consumer: "test").problems == [])
   }
 
+  /// Moves the ring of a process that has died to a folder.
+  private func moveDeadRing(of message: String, to folder: TemporaryDirectory) throws {
+    let (test, copy) = (try ShippedStore(), TemporaryDirectory())
+    test.log.info("\(message)")
+    try Folder.copy(test.folder.path, to: copy.path) { !$0.hasPrefix(".") }
+    let name = try #require(try copy.names(ending: ".ring").first)
+    try FileManager.default.moveItem(atPath: copy(name), toPath: folder(name))
+  }
+
   @Test("a ring that cannot be recovered is reported once, and what is archived is shipped")
   func unrecoverable() async throws {
     let test = try ShippedStore()
@@ -359,13 +368,15 @@ import Testing
     let receiver = Receiver()
     let shipper = try Shipper(of: left.path, as: "test", to: receiver, configuration: .quick())
     let events = shipper.events
-    for _ in 1...2 { #expect(try await shipper.shipAll()) }
-    #expect(receiver.messages == records(1...10))
+    try shipper.start()
+    try await wait { receiver.messages.count == 10 }
+    // What has this is another recovery.
+    try moveDeadRing(of: "another session", to: left)
+    try await wait { receiver.messages.count == 11 }
+    await shipper.stop()
+    #expect(receiver.messages == records(1...10) + ["another session"])
     var failures: [LogError] = []
-    for await event in events {
-      if case .failed(let error) = event { failures.append(error) }
-      if case .acknowledged = event { break }
-    }
+    for await event in events { if case .failed(let error) = event { failures.append(error) } }
     #expect(failures.map(\.code) == [.newerFormat] && failures.first?.path == ring)
   }
 
