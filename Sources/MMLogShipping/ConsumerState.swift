@@ -131,11 +131,12 @@ extension ConsumerState.Note {
 }
 
 extension ConsumerState.Balance {
+  /// As they are written: a number that nobody can read would have all of the state unreadable.
   fileprivate var numbers: [Int] {
     [
       rows, acknowledged, refused, dropped, added, missed, maybeSent, rowsOfArchive,
       recordsOfArchive,
-    ]
+    ].map { min(max(0, $0), Self.maximum) }
   }
 
   /// No session has more records: numbers that can be added.

@@ -154,6 +154,76 @@ import Testing
     #expect(!balance.problems.isEmpty)
   }
 
+  /// An archive of some records each in frames, which is not complete.
+  private func undone(_ folder: TemporaryDirectory, _ frames: [ClosedRange<Int>], isClosed: Bool) {
+    let log = TestLog(session: 7)
+    for frame in frames {
+      for number in frame { log.write("record \(number)", ticks: UInt64(number)) }
+      log.archive()
+    }
+    if isClosed { log.close() }
+    folder.put(TestLog.sealedName(session: 7), log.archives[0])
+  }
+
+  @Test("after a power cut, an archive is shipped again, with a batch on its way or without")
+  func undoneFrames() async throws {
+    let folder = TemporaryDirectory()
+    undone(folder, (1...9).map { $0...$0 }, isClosed: false)
+    let receiver = Receiver()
+    func shipper() throws -> Shipper {
+      try Shipper(
+        of: folder.path, as: "test", to: receiver, configuration: .quick { $0.maximumRecords = 10 })
+    }
+    #expect(try await shipper().shipAll())
+    #expect(receiver.messages == records(1...9))
+    undone(folder, [101...125, 126...130], isClosed: true)
+    receiver.change { _, number in
+      if number > 2 { try await Task.sleep(nanoseconds: 3_600_000_000_000) }
+      return .accepted
+    }
+    let first = try shipper()
+    try first.start()
+    try await wait { receiver.tryCount == 3 }
+    await first.stop()
+    receiver.change { _, _ in .accepted }
+    #expect(try await shipper().shipAll())
+    #expect(receiver.messages == records(1...9) + records(101...130))
+    let balance = try Reconciliation(of: folder.path, consumer: "test")
+    let session = try #require(balance.sessions.first)
+    #expect(session.passed == 30 && session.shippedRows == 30 && session.acknowledged == 39)
+    #expect(balance.problems.count == 1 && balance.problems[0].contains("39 are acknowledged"))
+  }
+
+  @Test("after a power cut of which nothing is left, nothing counts as shipped")
+  func allUndone() async throws {
+    let folder = TemporaryDirectory()
+    undone(folder, [1...9], isClosed: false)
+    let receiver = Receiver()
+    for _ in 1...2 {
+      let shipper = try Shipper(
+        of: folder.path, as: "test", to: receiver, configuration: .quick())
+      #expect(try await shipper.shipAll())
+      let log = TestLog(session: 7)
+      log.beginArchive()
+      log.close()
+      folder.put(TestLog.sealedName(session: 7), log.archives[0])
+    }
+    #expect(receiver.messages == records(1...9))
+    let session = try Reconciliation(of: folder.path, consumer: "test").sessions.first
+    #expect(session?.shippedRows == 0 && session?.acknowledged == 9)
+  }
+
+  @Test("a state is read again, whatever its numbers are")
+  func impossibleState() throws {
+    let session = SessionID(words: (7, 0))
+    var state = try #require(
+      ConsumerState("mmlog-consumer 1\nsession \(session) 1 2 3 4 5 6 7 8 9\n"))
+    state.balances[session]?.rows = -1
+    state.balances[session]?.missed = .max
+    let read = try #require(ConsumerState(state.text)).balances[session]
+    #expect(read?.rows == 0 && read?.missed == 1 << 56)
+  }
+
   @Test("a line of what was put aside that stands for more than a batch can have is corrupted")
   func impossibleCount() async throws {
     let test = try await shipped()

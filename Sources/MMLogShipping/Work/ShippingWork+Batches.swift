@@ -56,7 +56,29 @@ extension ShippingWork {
     }
     noteReading(of: session, nil)
     guard let batch = formed else { return false }
+    if let from, batch.to.next < from.next {
+      // The archive was replaced while it was read: the next pass takes that in.
+      session.goOn(at: from)
+      return false
+    }
     return try deliver(batch, of: session)
+  }
+
+  /// Moves the cursor back in sessions that begin an archive again: a power cut has undone what was
+  /// shipped of it.
+  func takeInUndone() {
+    for (id, session) in queue.sessions {
+      guard let given = session.given, let known = state.cursor.sessions[id],
+        given.next == .init(archive: known.next.archive), given.next < known.next
+      else { continue }
+      var balance = state.balances[id] ?? ConsumerState.Balance()
+      balance.rows -= min(balance.rowsOfArchive, balance.rows)
+      (balance.rowsOfArchive, balance.recordsOfArchive) = (0, 0)
+      change {
+        $0.cursor.sessions[id] = given
+        $0.balances[id] = balance
+      }
+    }
   }
 
   /// Sends the batch again that was on its way when the process before this one died.

@@ -135,6 +135,7 @@ final class ShippingWork: @unchecked Sendable {
     recoverRings()
     let archived = askForArchiving(for: flushes)
     try scan()
+    takeInUndone()
     try readDeleted()
     if let session = state.batch?.session, !mayNotSend {
       if let error = queue.error(of: session) { throw error }
