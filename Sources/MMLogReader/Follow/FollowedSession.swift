@@ -8,7 +8,7 @@ final class FollowedSession {
   private var reader: SessionReader?
   private var ring: File?
   private var image: RingImage?
-  /// The generations of segments that were in use when ``image`` was made.
+  /// The generations of segments that were in use when ``image`` was made, as they stand there.
   private var generations: Set<UInt64> = []
   /// How far the ring's dictionary has been read, in bytes.
   private var dictionarySize = 0
@@ -148,7 +148,10 @@ final class FollowedSession {
     self.reader = reader
     reader.load(batch, until: horizon, since: filter.since)
     // What was archived before the ring was copied, and is not there any more, is in the batch.
-    if image != nil { emitted.forget(besides: generations) }
+    // A generation in which a bit was wrong is in the image as it was corrected.
+    if let image {
+      emitted.forget(besides: generations.union(image.segments.map(\.header.generation)))
+    }
     if ends || (ring == nil && !hasEnded && reader.endMark != nil) {
       hasEnded = true
       reader.end(image.map { RingView(image: $0, isRunning: false) })

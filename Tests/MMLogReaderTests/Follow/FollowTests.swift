@@ -132,6 +132,24 @@ import Testing
     }
   }
 
+  @Test("a wrong bit in a segment's generation has nothing given twice", arguments: [0, 5, 63])
+  func wrongGeneration(bit: Int) throws {
+    let log = TestLog(bootID: Host.bootID())
+    for text in ["a", "b"] { log.write(text, ticks: 1) }
+    let generation = log.geometry.offset(ofSegment: 0) + SegmentLayout.generation
+    log.ring[generation + bit / 8] ^= 1 << UInt8(bit % 8)
+    // As a process does that lives.
+    let ring = try File.open(log.save()[0], [.read, .write])
+    #expect(try ring.tryLock())
+    let follower = LogFollower(paths: [log.folder.path])
+    var messages: [String] = []
+    // Not until nothing comes: that may never be.
+    for _ in 0..<20 {
+      if case .record(let record)? = follower.next() { messages.append(record.message) }
+    }
+    #expect(messages == ["a", "b"])
+  }
+
   /// A ring whose counter is ahead of ours, as of a machine that was restored: what one scan has
   /// seen, the next one gives.
   @Test("nothing is held back for longer than one scan")
