@@ -16,7 +16,7 @@ import MMLogSystem
 /// As ``LogReader/init(_:filter:after:)`` reads, it gives what only a ring has when that is
 /// archived. Each session's records come in the order in which they were archived; of several
 /// sessions, that whose next frame is the oldest comes first. Archives that are deleted before they
-/// are read are a gap.
+/// are read are a gap. A session of which an archive cannot be read now waits, and others go on.
 ///
 /// For one thread at a time.
 public final class ArchiveFollower {
@@ -25,6 +25,10 @@ public final class ArchiveFollower {
   private var current: (session: QueuedSession, end: LogReader.Cursor.Place)?
   private var started: Set<SessionID>
   private var ended: Set<SessionID> = []
+  /// Sessions of which an archive could not be read since the last scan: they wait for the next.
+  private var failing: Set<SessionID> = []
+  /// The first of these failures, until it is thrown.
+  private var failure: LogError?
 
   /// Begins to follow.
   ///
@@ -47,30 +51,43 @@ public final class ArchiveFollower {
 
   /// The next record, or what else is to know; nil if there is nothing at the moment.
   ///
-  /// - Throws: What keeps the directory, or an archive, from being read.
+  /// - Throws: What keeps the directory from being read; or an archive, once nothing of other
+  ///   sessions is left to be given. The call after that tries again.
   public func next() throws(LogError) -> LogReader.Item? {
-    if let item = try take() { return item }
+    if let item = try takeOrThrow() { return item }
     try explaining("Searching for archives failed") { () throws(SystemError) in
       try queue.scan(everything: true)
     }
-    current = nil
+    (current, failing) = (nil, [])
     for session in queue.sessions.values { note(session) }
-    return try take()
+    return try takeOrThrow()
   }
 
-  private func take() throws(LogError) -> LogReader.Item? {
+  private func takeOrThrow() throws(LogError) -> LogReader.Item? {
+    if let item = take() { return item }
+    defer { failure = nil }
+    if let failure { throw failure }
+    return nil
+  }
+
+  private func take() -> LogReader.Item? {
     while let session = oldest {
       if let item = start(of: session) { return item }
       defer { note(session) }
-      switch try session.nextChunk(atMost: 1) {
-      case .records(let records):
-        guard let record = records.first else { continue }
-        return .record(record)
-      case .item(let item): return item
-      case nil:
-        // Its archive may be gone since.
-        current = nil
-        if session.unread.rows > 0 { return nil }
+      do throws(LogError) {
+        switch try session.nextChunk(atMost: 1) {
+        case .records(let records):
+          guard let record = records.first else { continue }
+          return .record(record)
+        case .item(let item): return item
+        case nil:
+          // Its archive may be gone since.
+          current = nil
+          if session.unread.rows > 0 { return nil }
+        }
+      } catch {
+        failing.insert(session.identity.session)
+        (current, failure) = (nil, failure ?? error)
       }
     }
     guard let session = sessionGoneAtEnd else { return endedSession }
@@ -88,7 +105,7 @@ public final class ArchiveFollower {
   private var sessionGoneAtEnd: QueuedSession? {
     queue.sessions.first { id, session in
       session.goneAtEnd != nil && !queue.sessionsWithRing.contains(id)
-        && queue.error(of: id) == nil
+        && queue.error(of: id) == nil && !failing.contains(id)
     }?.value
   }
 
@@ -98,11 +115,11 @@ public final class ArchiveFollower {
     return .sessionStarted(LogReader.Session(session.identity))
   }
 
-  /// The session whose next frame is the oldest.
+  /// The session whose next frame is the oldest, of those that can be read.
   private var oldest: QueuedSession? {
     if let current, current.session.isBefore(current.end) { return current.session }
-    let waiting = queue.sessions.values.compactMap { session in
-      session.firstUnreadFrame.map { (session, frame: $0) }
+    let waiting = queue.sessions.compactMap { id, session in
+      failing.contains(id) ? nil : session.firstUnreadFrame.map { (session, frame: $0) }
     }
     let oldest = waiting.min { $0.frame.last < $1.frame.last }
     current = oldest.map { ($0.0, $0.frame.end) }
@@ -112,7 +129,9 @@ public final class ArchiveFollower {
   /// The end of a session, where one has ended since.
   private var endedSession: LogReader.Item? {
     for (id, session) in queue.sessions
-    where !ended.contains(id) && !queue.sessionsWithRing.contains(id) && session.isClosed {
+    where !ended.contains(id) && !queue.sessionsWithRing.contains(id) && session.isClosed
+      && !failing.contains(id)
+    {
       let end = session.found.end
       let owner = session.session ?? LogReader.Session(session.identity)
       ended.insert(id)

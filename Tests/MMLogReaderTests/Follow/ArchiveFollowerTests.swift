@@ -160,6 +160,35 @@ import Testing
   }
 
   #if DEBUG
+    @Test("while an archive of one session cannot be read, those of others are given")
+    func readingFailsOfOneSession() throws {
+      let other = TestLog(session: 2)
+      for number in 1...3 as ClosedRange<UInt64> {
+        log.write("\(number)", ticks: 10 * number)
+        log.archive()
+        other.write("other \(number)", ticks: 10 * number + 5)
+        other.archive()
+      }
+      log.close()
+      let path = log.save()[0]
+      log.folder.put("other.mmlog", other.archives[0])
+      let follower = ArchiveFollower(log.folder.path, after: LogReader.Cursor())
+      #expect(try follower.next() != nil && follower.next() != nil)
+      ForcedFault.force(.pread, errno: EIO, times: .max, under: path)
+      defer { ForcedFault.clear(under: path) }
+      var (given, failures) = ([String](), 0)
+      for _ in 0..<10 {
+        do {
+          if case .record(let record)? = try follower.next() { given.append(record.message) }
+        } catch {
+          failures += 1
+        }
+      }
+      #expect(given == ["other 1", "other 2", "other 3"] && failures == 6)
+      ForcedFault.clear(under: path)
+      #expect(try trace(follower) == ["2", "3", ">"])
+    }
+
     @Test("what cannot be read now is an error, and is given when it can be")
     func readingFails() throws {
       for failing in 1...8 {
