@@ -305,6 +305,28 @@ import Testing
       #expect(receiver.messages == ["another session"] + records(1...10) && receiver.gaps.isEmpty)
     }
 
+    @Test("what can be read before a place where the disk fails is shipped, and the rest later")
+    func failingPlace() async throws {
+      var received: [[String]] = []
+      for call in 1...30 where received.last?.count != 2 {
+        let log = TestLog.archived(["a", "b"])
+        let path = log.save()[0]
+        let receiver = Receiver()
+        func shipper() throws -> Shipper {
+          try Shipper(
+            of: log.folder.path, as: "test", to: receiver, configuration: .quick())
+        }
+        ForcedFault.force(.pread, errno: EIO, onCall: call, times: .max, under: path)
+        defer { ForcedFault.clear(under: path) }
+        #expect(try await shipper().shipAll() == (ForcedFault.struckPaths.contains(path) == false))
+        received.append(receiver.messages)
+        ForcedFault.clear(under: path)
+        #expect(try await shipper().shipAll())
+        #expect(receiver.messages == ["a", "b"] && receiver.gaps.isEmpty, "call \(call)")
+      }
+      #expect(received.contains(["a"]) && received.last == ["a", "b"])
+    }
+
     @Test("a disk that is full under the cursor stops shipping, and it goes on by itself")
     func fullDisk() async throws {
       let test = try ShippedStore()

@@ -132,7 +132,15 @@ extension ShippingWork {
       // As many as there is room for, if they are as large as those before them.
       let size = batch.map { max(1, bytes / max(1, $0.count)) } ?? 64
       let room = last == nil ? max(1, (maximumBytes - bytes) / size) : .max
-      guard let chunk = try session.nextChunk(atMost: min(rest, room), until: last) else { break }
+      let next: LogReader.Chunk?
+      do throws(LogError) {
+        next = try session.nextChunk(atMost: min(rest, room), until: last)
+      } catch {
+        // What can be read goes first. A batch that was made before has to be whole.
+        if last == nil, batch != nil, session.given?.next != from?.next { break }
+        throw error
+      }
+      guard let chunk = next else { break }
       guard let owner = session.session else { break }
       var new = batch ?? FormedBatch(session: owner, from: from, to: .init(next: .init(archive: 1)))
       switch chunk {
