@@ -55,6 +55,13 @@ extension LogReader.Cursor {
       (self.archive, self.frame, self.row) = (archive, frame, row)
     }
 
+    /// The start of the archive that follows another one; of the greatest number, which no other
+    /// follows, what is behind everything.
+    package static func behind(_ archive: UInt32) -> Place {
+      archive == .max
+        ? Place(archive: .max, frame: .max, row: .max) : Place(archive: archive + 1)
+    }
+
     /// Whether it is the start of an archive: nothing says that there is one.
     package var isAtStart: Bool { frame == 0 && row == 0 }
 

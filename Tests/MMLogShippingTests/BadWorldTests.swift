@@ -31,6 +31,24 @@ import Testing
     #expect(receiver.messages == records(1...20))
   }
 
+  @Test("an archive with a number that no other can follow is reported, and others are shipped")
+  func greatestNumber() async throws {
+    let (log, receiver) = (TestLog(), Receiver())
+    (log.writesRing, log.firstArchive) = (false, .max - 1)
+    for text in ["a", "b"] {
+      log.write(text, ticks: 1)
+      log.beginArchive()
+      log.archive()
+      log.close(text == "a" ? nil : .closed)
+    }
+    log.save()
+    let shipper = try Shipper(
+      of: log.folder.path, as: "test", to: receiver, configuration: .quick())
+    #expect(try await shipper.shipAll() == false)
+    #expect(receiver.messages == ["a"])
+    #expect(shipper.statistics.lastError?.contains("archive number") == true)
+  }
+
   @Test("a directory that is taken away is waited for, and nothing is shipped twice")
   func directoryTakenAway() async throws {
     let test = try ShippedStore()

@@ -152,6 +152,8 @@ final class QueuedFile {
   /// Takes in what was appended, or that another file has the name now.
   ///
   /// - Returns: Archives that were not known; of another file, all.
+  /// - Throws: What keeps it from being read; also that an archive has a number that no other can
+  ///   follow.
   func refresh(
     _ status: FileStatus, in directory: borrowing Directory
   ) throws -> [QueuedArchive] {
@@ -163,6 +165,11 @@ final class QueuedFile {
       opened?.append(contentsOf: try last.following())
     } else {
       opened = try ArchiveFile.all(in: directory.openFile(name, .toRead))
+    }
+    // Who goes on behind an archive goes on with the next number.
+    if opened?.contains(where: { $0.fileHeader.number == .max }) == true {
+      opened = nil
+      throw FormatError.invalid("archive number")
     }
     (size, identity, isGone) = (status.size, status.identity, false)
     return take(in: directory.path)

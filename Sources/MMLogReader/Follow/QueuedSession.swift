@@ -94,12 +94,7 @@ package final class QueuedSession {
     guard let gone = goneAtEnd else { return nil }
     let numbers = Int(gone.lowerBound)...Int(gone.upperBound)
     let owner = session ?? LogReader.Session(identity)
-    // There is no number behind the greatest one.
-    let isLast = gone.upperBound == .max
-    goOn(
-      at: Progress(
-        next: isLast
-          ? Place(archive: .max, frame: .max, row: .max) : Place(archive: gone.upperBound + 1)))
+    goOn(at: Progress(next: .behind(gone.upperBound)))
     return LogReader.Gap(session: owner, cause: .archivesNotHere(numbers))
   }
 

@@ -50,7 +50,7 @@ struct CursorProgress {
 
   private static func end(of archive: ArchiveFile) -> (Place, UInt32)? {
     let number = archive.fileHeader.number
-    if archive.isClosed { return (Place(archive: number &+ 1), 0) }
+    if archive.isClosed { return (Place.behind(number), 0) }
     guard let last = archive.frames.last(where: { $0.header.type == .records })?.header else {
       return (Place(archive: number), 0)
     }

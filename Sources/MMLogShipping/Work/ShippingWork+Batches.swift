@@ -336,7 +336,7 @@ extension ShippingWork {
     let last = queued?.archives.last(where: \.isReadable)?.number ?? 0
     guard queued?.unread.rows ?? 0 == 0, last < gone.lowerBound else { return }
     if queue.mayHaveRing(session) || queue.error(of: session) != nil { return }
-    let to = FormedBatch.Progress(next: .init(archive: gone.upperBound &+ 1), isEnded: true)
+    let to = FormedBatch.Progress(next: .behind(gone.upperBound), isEnded: true)
     let note = deletedNotes[.init(session, gone.upperBound)]
     let identity =
       queued?.identity ?? SessionIdentity(unknown: session, note, since: state.created)

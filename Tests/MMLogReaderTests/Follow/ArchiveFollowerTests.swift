@@ -159,6 +159,23 @@ import Testing
     #expect(try openArchives(in: log.folder) == [])
   }
 
+  @Test("an archive with a number that no other can follow is passed over", arguments: [1, 2])
+  func greatestNumber(count: Int) throws {
+    log.firstArchive = .max - UInt32(count - 1)
+    for number in 1...count {
+      log.write("a", ticks: UInt64(number))
+      log.beginArchive()
+      log.archive()
+      if number < count { log.close(nil) }
+    }
+    log.close()
+    let paths = log.save()
+    let follower = ArchiveFollower(log.folder.path, after: LogReader.Cursor())
+    #expect(try trace(follower) == (count == 1 ? [] : ["<", "_", "a", ">"]))
+    #expect(unlink(try #require(paths.last)) == 0)
+    #expect(try trace(follower) == [])
+  }
+
   #if DEBUG
     @Test("while an archive of one session cannot be read, those of others are given")
     func readingFailsOfOneSession() throws {

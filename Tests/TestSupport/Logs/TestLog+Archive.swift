@@ -79,13 +79,13 @@ extension TestLog {
 
   /// Which archive is being written.
   private var archiveID: ArchiveID {
-    ArchiveID(session: identity.session, number: UInt32(archives.count))
+    ArchiveID(session: identity.session, number: firstArchive + UInt32(archives.count - 1))
   }
 
   /// Begins another archive.
   package func beginArchive() {
     let fileHeader = ArchiveHeader(
-      identity: identity, number: UInt32(archives.count + 1), created: Self.epoch)
+      identity: identity, number: firstArchive + UInt32(archives.count), created: Self.epoch)
     archives.append(fileHeader.encoded(pageSize: 4096))
     (frameCount, recordCount, builtFrames) = (0, 0, [])
   }

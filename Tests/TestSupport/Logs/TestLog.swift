@@ -10,6 +10,8 @@ package final class TestLog {
   package var identity: SessionIdentity
   package var ring: [UInt8]
   package var archives: [[UInt8]] = []
+  /// The number of the first of ``archives``.
+  package var firstArchive: UInt32 = 1
   package let geometry: RingGeometry
   package let areas: RingAreas
   package var writesRing = true
