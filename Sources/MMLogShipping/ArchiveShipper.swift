@@ -47,7 +47,7 @@ public final class ArchiveShipper: Sendable {
   /// The attribute of an archive that the receiver has refused: why.
   public static let refusedAttribute = "refused"
 
-  /// The directory.
+  /// The directory, as an absolute path.
   public let directory: String
   private let destination: any ArchiveDestination
   private let configuration: Configuration
@@ -65,10 +65,11 @@ public final class ArchiveShipper: Sendable {
   /// Makes a shipper, which does nothing yet.
   ///
   /// - Parameters:
-  ///   - directory: The directory of a store, or of several.
+  ///   - directory: The directory of a store, or of several. A relative path begins at the working
+  ///     directory of this moment.
   ///   - destination: Where archives are shipped.
   ///   - configuration: How.
-  /// - Throws: `invalidConfiguration`.
+  /// - Throws: `invalidConfiguration`; `system` if a relative path's working directory is gone.
   public init(
     of directory: String, to destination: any ArchiveDestination,
     configuration: Configuration = Configuration()
@@ -81,9 +82,9 @@ public final class ArchiveShipper: Sendable {
         "The archive shipper's configuration is wrong: a lease is from a second to a day, and "
           + "pauses are positive", path: directory)
     }
-    (self.directory, self.destination) = (directory, destination)
-    self.configuration = configuration
-    catalog = Catalog(of: directory, store: nil)
+    self.directory = try absolutePath(directory)
+    (self.destination, self.configuration) = (destination, configuration)
+    catalog = Catalog(of: self.directory, store: nil)
     (events, listener) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1000))
   }
 

@@ -1,4 +1,5 @@
 public import MMLogReader
+import MMLogStorage
 import MMLogSystem
 
 /// Ships the records of a directory to a destination: each session's in order, at least once, and
@@ -29,7 +30,7 @@ import MMLogSystem
 ///
 /// Any thread.
 public final class Shipper: Sendable {
-  /// The directory whose records it ships.
+  /// The directory whose records it ships, as an absolute path.
   public let directory: String
   /// The name of its cursor.
   public let consumer: String
@@ -42,11 +43,12 @@ public final class Shipper: Sendable {
   /// Makes a shipper, which does nothing yet.
   ///
   /// - Parameters:
-  ///   - directory: The directory of a store, or of several.
+  ///   - directory: The directory of a store, or of several. A relative path begins at the working
+  ///     directory of this moment; so does that of the rings.
   ///   - consumer: The name of the cursor: 1 to 64 letters, digits, `-`, `_` and `.`.
   ///   - destination: Where records are shipped.
   ///   - configuration: How.
-  /// - Throws: `invalidConfiguration`.
+  /// - Throws: `invalidConfiguration`; `system` if a relative path's working directory is gone.
   public init(
     of directory: String, as consumer: String, to destination: any LogDestination,
     configuration: Configuration = Configuration()
@@ -54,7 +56,9 @@ public final class Shipper: Sendable {
     if let problem = ShippingWork.problem(consumer, configuration) {
       throw LogError(.invalidConfiguration, problem, path: directory)
     }
-    (self.directory, self.consumer) = (directory, consumer)
+    var configuration = configuration
+    configuration.ringDirectory = try configuration.ringDirectory.map(absolutePath)
+    (self.directory, self.consumer) = (try absolutePath(directory), consumer)
     (self.destination, self.configuration) = (destination, configuration)
     control = ShipperControl()
   }

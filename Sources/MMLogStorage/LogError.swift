@@ -132,6 +132,13 @@ extension LogError {
   }
 }
 
+/// As ``CurrentProcess/absolutePath(_:)``, with an error that says what to do.
+package func absolutePath(_ path: String) throws(LogError) -> String {
+  try explaining("Finding out where \(path) begins failed; give an absolute path") {
+    () throws(SystemError) in try CurrentProcess.absolutePath(path)
+  }
+}
+
 /// Runs `body`; where the system refuses something in it, the error says what failed.
 ///
 /// - Parameter what: A clause such as "Opening the directory failed".

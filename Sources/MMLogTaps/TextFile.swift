@@ -63,7 +63,7 @@ public struct TextFile: LogTap.Output {
   /// A file.
   ///
   /// - Parameters:
-  ///   - path: The file's path.
+  ///   - path: The file's path. A relative one begins at the working directory of this moment.
   ///   - format: How a record is written. Default: as text for people, without colors.
   ///   - rotation: When the file is closed and another begun; exceeded by 64 KiB, or one record, at
   ///     most. Default: 64 MiB or 24 hours.
@@ -76,8 +76,10 @@ public struct TextFile: LogTap.Output {
     zone: LogTimeZone = .local
   ) {
     precondition(count >= 1, "TextFile: count is \(count), and must be at least 1")
-    (folder, name) = path.splitAtLastSlash
-    (self.path, self.format, self.rotation) = (path, format, rotation)
+    // What keeps the working directory from being known shows when the file is opened.
+    self.path = (try? CurrentProcess.absolutePath(path)) ?? path
+    (folder, name) = self.path.splitAtLastSlash
+    (self.format, self.rotation) = (format, rotation)
     (self.count, self.mode) = (count, mode)
     writer = LineWriter(format.makeFormatter(for: nil, zone: zone))
   }

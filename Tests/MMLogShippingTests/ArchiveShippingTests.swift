@@ -7,7 +7,7 @@ import Testing
 
 /// Whole archives on their way.
 @Suite struct ArchiveShippingTests {
-  private final class Shelf: ArchiveDestination {
+  final class Shelf: ArchiveDestination {
     let names = LockedValue<[String]>([])
     let tries = LockedValue(0)
     let rule: @Sendable (SealedArchive, Int) throws -> Void

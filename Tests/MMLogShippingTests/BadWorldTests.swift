@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import MMLog
 import MMLogFormat
 import MMLogReader
@@ -47,6 +48,26 @@ import Testing
     #expect(try await shipper.shipAll() == false)
     #expect(receiver.messages == ["a"])
     #expect(shipper.statistics.lastError?.contains("archive number") == true)
+  }
+
+  @Test("a relative directory stays where it was, wherever the process goes")
+  func relativeDirectories() async {
+    await #expect(processExitsWith: .success) {
+      let (folder, other) = (TemporaryDirectory(), TemporaryDirectory())
+      require(chdir(folder.path) == 0)
+      let store = try LogStore(directory: "logs", name: "orders")
+      let receiver = Receiver()
+      let shipper = try Shipper(of: "logs", as: "test", to: receiver, configuration: .quick())
+      let archives = try ArchiveShipper(of: "logs", to: ArchiveShippingTests.Shelf())
+      require(chdir(other.path) == 0)
+      store.logger(label: "l").info("record")
+      try await store.close()
+      require(shipper.directory == folder("logs") && archives.directory == folder("logs"))
+      require(try await shipper.shipAll())
+      require(receiver.messages == ["record"])
+      require(try await archives.shipAll() == 1)
+      require(try other.names().isEmpty)
+    }
   }
 
   @Test("a directory that is taken away is waited for, and nothing is shipped twice")

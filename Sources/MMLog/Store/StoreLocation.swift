@@ -31,20 +31,11 @@ struct StoreLocation: Sendable {
       throw LogError(.invalidConfiguration, "The store's directory is an empty path: give one.")
     }
     self.name = name
-    self.directory = try Self.absolute(directory)
-    ringDirectory = try configuration.ringDirectory.map(Self.absolute) ?? self.directory
+    self.directory = try absolutePath(directory)
+    ringDirectory = try configuration.ringDirectory.map(absolutePath) ?? self.directory
     allowsUntrusted = configuration.allowsUntrustedDirectory
     archiveSettings = configuration.archiveSettings
     newFiles = try configuration.checkedFileAccess()
-  }
-
-  /// The path from the root: what begins at the working directory would lead elsewhere as soon as
-  /// the process changes that.
-  private static func absolute(_ path: String) throws(LogError) -> String {
-    if path.hasPrefix("/") { return path }
-    return try explaining("Finding out where \(path) begins failed; give an absolute path") {
-      () throws(SystemError) in "\(try CurrentProcess.workingDirectory())/\(path)"
-    }
   }
 
   /// Where a store is that is given no directory; see ``LogStore/init(name:configuration:)``.

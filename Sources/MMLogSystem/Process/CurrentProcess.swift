@@ -31,6 +31,12 @@ package enum CurrentProcess {
     return text
   }
 
+  /// A path from the root. What begins at the working directory leads elsewhere as soon as the
+  /// process changes that.
+  package static func absolutePath(_ path: String) throws(SystemError) -> String {
+    path.hasPrefix("/") ? path : "\(try workingDirectory())/\(path)"
+  }
+
   /// The user whose rights the process has: geteuid(2).
   package static var effectiveUserID: UInt32 { geteuid() }
 

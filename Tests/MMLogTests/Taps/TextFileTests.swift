@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import MMLog
 import MMLogReader
 import MMLogSystem
@@ -44,6 +45,19 @@ struct TextFileTests {
     }
     #expect(numbers == Array((1000 - numbers.count)..<1000) && numbers.count > 20)
     #expect(try folder.bytes("log-notes.txt") == Array("mine\n".utf8))
+  }
+
+  @Test("a file with a relative path stays where it was, wherever the process goes")
+  func relativePath() async {
+    await #expect(processExitsWith: .success) {
+      let (folder, other) = (TemporaryDirectory(), TemporaryDirectory())
+      require(chdir(folder.path) == 0)
+      var file = TextFile("logs/log.txt", rotation: .init(size: 1, age: nil))
+      require(chdir(other.path) == 0)
+      for count in 1...2 as ClosedRange<UInt64> { try file.write(missing: count) }
+      require(try folder.names("logs").count == 2)
+      require(try other.names().isEmpty)
+    }
   }
 
   @Test("a file that is rotated after the clock was set back is the newest, and the oldest goes")
