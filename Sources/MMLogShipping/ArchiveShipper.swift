@@ -41,6 +41,7 @@ public final class ArchiveShipper: Sendable {
     /// ``ArchiveShipper/refusedAttribute`` is removed.
     case refused(ArchiveInfo, reason: String)
     /// The shipper cannot work at the moment, or cannot read or mark an archive; it tries again.
+    /// Once for each archive and reason.
     case failed(LogError)
   }
 
@@ -112,13 +113,18 @@ public final class ArchiveShipper: Sendable {
   ///
   /// - Returns: How many were shipped.
   /// - Throws: What keeps the directory from being read; or an archive, after all others are
-  ///   shipped.
+  ///   shipped. Of several such archives it is the first, and ``events`` has the others.
   public func shipAll() async throws(LogError) -> Int {
     let result: Result<Int, LogError>
     do throws(SystemError) {
       result = try await onOwnThread("mmlog-ship", canceledBy: cancel) { [self] in
         var failing: [String: Failure] = [:]
-        return Result { () throws(LogError) in try pass(&failing) }
+        return Result { () throws(LogError) in
+          let (count, problems) = try pass(&failing)
+          for problem in problems.dropFirst() { listener.yield(.failed(problem)) }
+          if let problem = problems.first { throw problem }
+          return count
+        }
       }
     } catch {
       throw LogError(error, while: "Starting the shipper's thread failed")
@@ -149,7 +155,7 @@ public final class ArchiveShipper: Sendable {
     var (lastFailure, failing) = ("", [String: Failure]())
     while !isStopped {
       do throws(LogError) {
-        _ = try pass(&failing)
+        for problem in try pass(&failing).problems { listener.yield(.failed(problem)) }
         lastFailure = ""
       } catch {
         if error.message != lastFailure { listener.yield(.failed(error)) }
@@ -173,21 +179,25 @@ public final class ArchiveShipper: Sendable {
   /// again, by the monotonic clock.
   private struct Failure {
     let error: LogError
-    let next: UInt64
+    var next: UInt64 = 0
   }
 
   /// Ships what is there, one archive after the other. One that cannot be read or marked keeps no
   /// other waiting.
   ///
-  /// - Parameter failing: The archives that could not be shipped before, by name.
-  /// - Throws: The first thing that keeps an archive from being shipped, at the end.
-  private func pass(_ failing: inout [String: Failure]) throws(LogError) -> Int {
+  /// - Parameter failing: The archives that could not be shipped before, by path.
+  /// - Returns: How many are shipped, and what keeps others from being shipped that did not before,
+  ///   in the order of their paths.
+  /// - Throws: What keeps the directory from being read.
+  private func pass(
+    _ failing: inout [String: Failure]
+  ) throws(LogError) -> (count: Int, problems: [LogError]) {
     var (count, failed) = (0, [String: Failure]())
-    var (archives, problem) = try scan()
+    let (archives, unreadable) = try scan()
+    for error in unreadable { failed[error.path] = Failure(error: error) }
     for archive in archives where !isStopped {
-      if let known = failing[archive.fileName], Clock.monotonic() < known.next {
-        failed[archive.fileName] = known
-        problem = problem ?? known.error
+      if let known = failing[archive.path], Clock.monotonic() < known.next {
+        failed[archive.path] = known
         continue
       }
       do throws(LogError) {
@@ -195,14 +205,13 @@ public final class ArchiveShipper: Sendable {
       } catch  where error.code == .missingArchive || error.code == .changedArchive {
         // A limit has deleted it, or a store goes on with it.
       } catch {
-        problem = problem ?? error
         let next = Clock.monotonic() &+ UInt64(configuration.blockedPause.nanoseconds)
-        failed[archive.fileName] = Failure(error: error, next: next)
+        failed[archive.path] = Failure(error: error, next: next)
       }
     }
+    let new = failed.filter { failing[$0.key]?.error.message != $0.value.error.message }
     failing = failed
-    if let problem { throw problem }
-    return count
+    return (count, new.sorted { $0.key < $1.key }.map(\.value.error))
   }
 
   /// The archives that would be shipped now, in their order: sealed, neither shipped nor refused.
@@ -210,15 +219,15 @@ public final class ArchiveShipper: Sendable {
   /// - Throws: What keeps the directory or an archive from being read.
   public func waiting() throws(LogError) -> [ArchiveInfo] {
     let (archives, unreadable) = try scan()
-    if let unreadable { throw unreadable }
+    if let error = unreadable.first { throw error }
     return archives
   }
 
-  /// The same, and why an archive cannot be read; nil if all can.
-  private func scan() throws(LogError) -> (waiting: [ArchiveInfo], unreadable: LogError?) {
-    var unreadable: LogError?
+  /// The same, and why others cannot be read.
+  private func scan() throws(LogError) -> (waiting: [ArchiveInfo], unreadable: [LogError]) {
+    var unreadable: [LogError] = []
     let all = try catalog.scan { error in
-      unreadable = unreadable ?? LogError(error, while: "Reading an archive failed")
+      unreadable.append(LogError(error, while: "Reading an archive failed"))
     }
     let archives = all.filter {
       $0.isSealed && !$0.state.isUploaded && !Self.isRefused($0)
@@ -257,12 +266,13 @@ public final class ArchiveShipper: Sendable {
 
   /// - Returns: Whether it is shipped.
   private func ship(_ archive: ArchiveInfo) throws(LogError) -> Bool {
+    // Before it is leased: without a right file header it is not sent.
+    let identity = try ArchiveInfo.identity(ofArchiveAt: archive.path)
     var attempt = 1
     guard var lease = try acquire(archive) else { return false }
     defer { try? catalog.release(lease, on: archive) }
     while !isStopped {
-      let sealed = SealedArchive(
-        info: archive, identity: try identity(of: archive), attempt: attempt)
+      let sealed = SealedArchive(info: archive, identity: identity, attempt: attempt)
       switch try send(sealed, renewing: &lease) {
       case nil: return false
       case .success(let receipt):
@@ -317,14 +327,6 @@ public final class ArchiveShipper: Sendable {
     // successor.
     let owner = owner ?? "\(Host.name()) \(CurrentProcess.id) \(Clock.realtime())"
     return try catalog.acquireLease(on: archive, by: owner, for: configuration.lease)
-  }
-
-  private func identity(of archive: ArchiveInfo) throws(LogError) -> SessionIdentity {
-    let identity = try explaining("Reading an archive failed") { () throws(SystemError) in
-      try ArchiveInfo.identity(ofArchiveAt: archive.path)
-    }
-    guard let identity else { throw LogError.missingArchive(archive.path) }
-    return identity
   }
 
   /// - Returns: Nil if the lease is another's by now.

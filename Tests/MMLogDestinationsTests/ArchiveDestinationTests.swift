@@ -150,7 +150,7 @@ import Testing
       to: URL(filePath: "\(folder.path)/\(name)"))
     let info = try #require(try Catalog(of: folder.path, store: nil).scan().first)
     let head = try #require(info.head)
-    let identity = try #require(try ArchiveInfo.identity(ofArchiveAt: info.path))
+    let identity = try ArchiveInfo.identity(ofArchiveAt: info.path)
     let server = try TestReceiver([PlannedAnswer(status: 201)])
     _ = try await PutDestination(url: server.url).send(
       SealedArchive(info: info, identity: identity))

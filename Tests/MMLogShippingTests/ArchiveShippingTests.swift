@@ -1,4 +1,6 @@
+import Foundation
 import MMLog
+import MMLogFormat
 import MMLogShipping
 import MMLogStorage
 import MMLogSystem
@@ -130,6 +132,53 @@ import Testing
       if case .shipped(let archive, _) = event, archive.number == 1 { break }
     }
     #expect(failures == 1)
+  }
+
+  @Test("each archive that cannot be read is reported once")
+  func severalFailing() async throws {
+    let test = try await logged(3)
+    let shelf = Shelf { archive, _ in
+      if archive.info.number < 3 { throw LogError(.system, "the disk fails") }
+    }
+    let shipper = try ArchiveShipper(of: test.folder.path, to: shelf, configuration: quick)
+    let error = await #expect(throws: LogError.self) { try await shipper.shipAll() }
+    #expect(error?.message == "the disk fails" && shelf.tries.withLock { $0 } == 3)
+    try shipper.start()
+    try await wait { shelf.tries.withLock { $0 } >= 11 }
+    await shipper.stop()
+    var failures = 0
+    for await event in shipper.events { if case .failed = event { failures += 1 } }
+    // One that was thrown beside one that was not, and both again.
+    #expect(failures == 3)
+  }
+
+  @Test("an archive that has lost its file header is not leased, and is reported once")
+  func lostFileHeader() async throws {
+    let test = try await logged(3)
+    let second = try archives(test)[1]
+    do {
+      let file = try FileHandle(forUpdating: URL(filePath: second.path))
+      try file.write(contentsOf: Data(count: FileHeaderLayout.size))
+    }
+    let shelf = Shelf()
+    let shipper = try ArchiveShipper(of: test.folder.path, to: shelf, configuration: quick)
+    let error = await #expect(throws: LogError.self) { try await shipper.shipAll() }
+    #expect(error?.code == .corruptedFile && error?.path == second.path)
+    #expect(shelf.tries.withLock { $0 } == 2)
+    try shipper.start()
+    for _ in 1...2 {
+      let count = shelf.tries.withLock { $0 }
+      test.log.info("another")
+      _ = try await test.store.rotate()
+      try await wait { shelf.tries.withLock { $0 } > count }
+    }
+    await shipper.stop()
+    var failures: [LogError] = []
+    for await event in shipper.events {
+      if case .failed(let error) = event { failures.append(error) }
+    }
+    #expect(failures.map(\.path) == [second.path])
+    #expect(try test.folder.names().filter { $0.hasPrefix(second.fileName) } == [second.fileName])
   }
 
   @Test("archives are shipped as they are sealed")

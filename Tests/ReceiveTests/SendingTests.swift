@@ -22,7 +22,7 @@ import Testing
     receiver.folder.put("sent/\(name)", bytes)
     let info = try #require(
       try Catalog(of: receiver.folder("sent"), store: nil).scan().first { $0.fileName == name })
-    let identity = try #require(try ArchiveInfo.identity(ofArchiveAt: info.path))
+    let identity = try ArchiveInfo.identity(ofArchiveAt: info.path)
     return SealedArchive(info: info, identity: identity, attempt: attempt)
   }
 

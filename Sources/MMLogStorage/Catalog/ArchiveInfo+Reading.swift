@@ -1,5 +1,5 @@
 package import MMLogFormat
-package import MMLogSystem
+import MMLogSystem
 
 extension ArchiveInfo {
   /// Finds out about an archive: of its bytes, only file header, trailer and the index's header are
@@ -75,15 +75,26 @@ extension ArchiveInfo {
     return bytes.withUnsafeBytes { bytes in try? ArchiveHeader(bytes) }
   }
 
-  /// Whose archive is at a path; nil if there is none.
-  package static func identity(
-    ofArchiveAt path: String
-  ) throws(SystemError) -> SessionIdentity? {
+  /// Whose archive is at a path.
+  ///
+  /// - Throws: `missingArchive` if there is none; `corruptedFile` if its file header cannot be
+  ///   read; or what the system refuses.
+  package static func identity(ofArchiveAt path: String) throws(LogError) -> SessionIdentity {
+    let fileHeader: ArchiveHeader?
     do throws(SystemError) {
-      return try fileHeader(of: File.open(path, [.read, .nonBlocking]))?.identity
+      fileHeader = try self.fileHeader(of: File.open(path, [.read, .nonBlocking]))
     } catch  where error.isNotFound {
-      return nil
+      throw .missingArchive(path)
+    } catch {
+      throw LogError(error, while: "Reading an archive failed")
     }
+    guard let fileHeader else {
+      throw LogError(
+        .corruptedFile,
+        "The file header of \(path) cannot be read: repair the archive with 'mmlog-decode repair'",
+        path: path)
+    }
+    return fileHeader.identity
   }
 
   /// More archives than that in one file are not gone through.
