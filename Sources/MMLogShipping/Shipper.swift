@@ -165,8 +165,8 @@ public final class Shipper: Sendable {
   /// Its numbers, as of its last pass.
   public var statistics: Statistics { control.statistics.withLock { $0 } }
 
-  /// What happens from now on; it ends when the shipper is stopped or goes away. Of one that is
-  /// read too slowly the oldest events are dropped, and 1000 stay.
+  /// What happens from now on; it ends when the shipper is stopped or goes away, and at once if
+  /// that was before. Of one that is read too slowly the oldest events are dropped, and 1000 stay.
   public var events: AsyncStream<Event> { control.makeEvents() }
 }
 
@@ -221,7 +221,8 @@ final class ShipperControl: Sendable {
   let orders = LockedValue(Orders())
   let statistics = LockedValue(Shipper.Statistics())
   private let wakeups = EventCount()
-  private let listeners = LockedValue<[AsyncStream<Shipper.Event>.Continuation]>([])
+  /// Nil once the events have ended.
+  private let listeners = LockedValue<[AsyncStream<Shipper.Event>.Continuation]?>([])
 
   deinit { finishEvents() }
 
@@ -293,13 +294,17 @@ final class ShipperControl: Sendable {
 
   func makeEvents() -> AsyncStream<Shipper.Event> {
     AsyncStream(bufferingPolicy: .bufferingNewest(1000)) { listener in
-      listeners.withLock { $0.append(listener) }
+      let isListening = listeners.withLock { listeners in
+        listeners?.append(listener)
+        return listeners != nil
+      }
+      if !isListening { listener.finish() }
     }
   }
 
   func send(_ event: Shipper.Event) {
     listeners.withLock { listeners in
-      listeners.removeAll { listener in
+      listeners?.removeAll { listener in
         if case .terminated = listener.yield(event) { true } else { false }
       }
     }
@@ -307,8 +312,8 @@ final class ShipperControl: Sendable {
 
   func finishEvents() {
     let all = listeners.withLock { listeners in
-      defer { listeners = [] }
-      return listeners
+      defer { listeners = nil }
+      return listeners ?? []
     }
     for listener in all { listener.finish() }
   }

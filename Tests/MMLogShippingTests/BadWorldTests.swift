@@ -32,6 +32,15 @@ import Testing
     #expect(receiver.messages == records(1...20))
   }
 
+  @Test("events that are asked for after the end have an end")
+  func lateEvents() async throws {
+    let test = try ShippedStore()
+    let shipper = try test.shipper(to: Receiver())
+    try shipper.start()
+    await shipper.stop()
+    for await event in shipper.events { Issue.record("\(event)") }
+  }
+
   @Test("an archive with a number that no other can follow is reported, and others are shipped")
   func greatestNumber() async throws {
     let (log, receiver) = (TestLog(), Receiver())
