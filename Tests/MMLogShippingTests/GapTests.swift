@@ -295,6 +295,35 @@ import Testing
     }
   }
 
+  @Test("a session goes on without a gap of what was removed while it was shipped")
+  func removedWhileShipped() async throws {
+    let test = try ShippedStore()
+    let path = test.folder.path
+    let receiver = Receiver { delivery, _ in
+      if delivery.messages.first == "record 1" {
+        try remove(in: path)
+        // So that the directory is scanned before what follows.
+        try await Task.sleep(nanoseconds: 100_000_000)
+      }
+      return .accepted
+    }
+    try await logArchives(1...10, test)
+    let shipper = try test.shipper(to: receiver) { $0.maximumRecords = 6 }
+    try shipper.start()
+    try await wait { receiver.messages.count == 10 }
+    // When all of another session has arrived, the pass before has ended.
+    let other = try LogStore(directory: path, name: "other")
+    for count in 11...12 {
+      other.logger(label: "other").info("another session")
+      try await other.flush(.archive)
+      try await wait { receiver.messages.count == count }
+    }
+    try await logArchives(11...20, test)
+    try await wait { receiver.messages.count == 22 }
+    await shipper.stop()
+    #expect(receiver.gaps.isEmpty, "\(receiver.gaps)")
+  }
+
   @Test("of a session that has a ring elsewhere, removed archives are no gap yet")
   func ringElsewhere() async throws {
     let rings = TemporaryDirectory()

@@ -464,7 +464,8 @@ final class ShippingWork: @unchecked Sendable {
         (state.cursor.sessions[id], isNews) = (session.given, true)
       }
       if !queue.sessionsWithRing.contains(id), session.isReading { session.rest() }
-      if session.archives.isEmpty { queue.forget(id) }
+      // Where more may come, how far it is shipped has to be known.
+      if session.archives.isEmpty, !queue.mayHaveRing(id) { queue.forget(id) }
     }
     if isNews { try note(isSafe: false) }
     // A session that has ended, and of which nothing is left, need not be known any longer.
