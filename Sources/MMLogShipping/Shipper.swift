@@ -310,6 +310,14 @@ final class ShipperControl: Sendable {
     }
   }
 
+  /// Notes why something failed.
+  ///
+  /// - Parameter isNew: Whether it is to be reported.
+  func note(_ error: LogError, isNew: Bool) {
+    statistics.withLock { $0.lastError = error.message }
+    if isNew { send(.failed(error: error)) }
+  }
+
   func finishEvents() {
     let all = listeners.withLock { listeners in
       defer { listeners = nil }

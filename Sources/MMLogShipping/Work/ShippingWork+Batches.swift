@@ -3,49 +3,13 @@ import MMLogReader
 import MMLogStorage
 import MMLogSystem
 
-/// A batch that is made: its records, and the range of rows that it stands for.
-struct FormedBatch {
-  typealias Progress = LogReader.Cursor.Progress
-
-  var session: LogReader.Session
-  var from: Progress?
-  var to: Progress
-  var records: [LogReader.Records] = []
-  var gaps: [LogBatch.Gap] = []
-  /// Records that were dropped on the way, and that came in addition.
-  var dropped = 0
-  var added = 0
-  /// Rows of archives that were gone, and of these what may have been sent.
-  var missed = 0
-  var maybeSent = 0
-  /// Whether it was on its way before, in this process or another.
-  var mayBeRepeat = false
-  var count = 0
-
-  init(session: LogReader.Session, from: Progress?, to: Progress) {
-    (self.session, self.from, self.to) = (session, from, to)
-  }
-
-  var isEmpty: Bool { count == 0 && gaps.isEmpty }
-
-  /// How many records of an archive it was made of.
-  func sourceCount(in archive: UInt32) -> Int {
-    var (count, last) = (0, LogReader.RecordID?.none)
-    for chunk in records where chunk.firstID?.archive == archive {
-      // What came of one record follows one another.
-      if chunk.count != 1 || chunk.firstID != last { count += chunk.count }
-      last = chunk.lastID
-    }
-    return count + dropped
-  }
-}
-
 extension ShippingWork {
   // MARK: - Making batches
 
   /// Makes a batch of what comes next in a session, sends it, and notes what came of it.
   ///
-  /// - Returns: Whether to go on: false if the shipper is stopped meanwhile.
+  /// - Returns: Whether to go on: false if the shipper is stopped meanwhile, or a scan has to come
+  ///   first.
   func ship(_ session: QueuedSession) throws(LogError) -> Bool {
     let from = state.cursor.sessions[session.identity.session]
     let formed: FormedBatch?
@@ -380,7 +344,7 @@ extension ShippingWork {
       try settle(batch, session, acknowledged: batch.count - refused, refused: refused)
       control.send(.acknowledged(batch: id, count: batch.count - refused))
     case .refused(let reason):
-      guard let (first, second) = halves(of: batch) else {
+      guard let (first, second) = batch.halves() else {
         try putAside(batch, session, reason, id: id)
         break
       }
@@ -451,61 +415,6 @@ extension ShippingWork {
         }
       }
     }
-  }
-
-  /// Two batches of about half the records each, or of the gaps and a single record; nil if there
-  /// is no more to divide.
-  private func halves(of batch: FormedBatch) -> (FormedBatch, FormedBatch)? {
-    var (first, second) = (batch, batch)
-    (first.records, second.records, first.count) = ([], [], 0)
-    for records in batch.records {
-      let room = batch.count / 2 - first.count
-      if room <= 0 {
-        second.records.append(records)
-      } else if records.count <= room {
-        first.records.append(records)
-        first.count += records.count
-      } else {
-        first.records.append(records.prefix(room))
-        second.records.append(records.dropFirst(room))
-        first.count += room
-      }
-    }
-    second.count = batch.count - first.count
-    // Records that came of one have one id, and stay together.
-    while first.count > 0, let last = first.records.last?.lastID,
-      last == second.records.first?.firstID
-    {
-      move(from: &first, to: &second)
-    }
-    if first.count == 0 { return gapsApart(of: batch) }
-    guard second.count > 0, let last = first.records.last?.lastID else { return nil }
-    let next = LogReader.Cursor.Place(archive: last.archive, frame: last.frame, row: last.row + 1)
-    // What is in pieces at this place began behind the batch's start.
-    first.to = FormedBatch.Progress(
-      next: next, checksum: last.checksum, start: batch.from?.start ?? .init(archive: 1))
-    (second.from, second.gaps, second.missed, second.maybeSent) = (first.to, [], 0, 0)
-    (first.dropped, first.added) = (0, 0)
-    return (first, second)
-  }
-
-  /// The gaps of a batch, and its records without them; nil if it does not have both.
-  private func gapsApart(of batch: FormedBatch) -> (FormedBatch, FormedBatch)? {
-    guard !batch.gaps.isEmpty, let id = batch.records.first?.firstID else { return nil }
-    var (first, second) = (batch, batch)
-    let next = LogReader.Cursor.Place(archive: id.archive, frame: id.frame, row: id.row)
-    first.to = FormedBatch.Progress(next: next, checksum: id.checksum)
-    (first.records, first.count, first.dropped, first.added) = ([], 0, 0, 0)
-    (second.from, second.gaps, second.missed, second.maybeSent) = (first.to, [], 0, 0)
-    return (first, second)
-  }
-
-  private func move(from first: inout FormedBatch, to second: inout FormedBatch) {
-    guard let last = first.records.popLast() else { return }
-    if last.count > 1 { first.records.append(last.prefix(last.count - 1)) }
-    second.records.insert(last.dropFirst(last.count - 1), at: 0)
-    first.count -= 1
-    second.count += 1
   }
 }
 

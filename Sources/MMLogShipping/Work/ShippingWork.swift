@@ -112,8 +112,7 @@ final class ShippingWork: @unchecked Sendable {
   }
 
   private func report(_ error: LogError) {
-    control.statistics.withLock { $0.lastError = error.message }
-    if lastFailure != error.message { control.send(.failed(error: error)) }
+    control.note(error, isNew: lastFailure != error.message)
     lastFailure = error.message
   }
 
@@ -265,10 +264,7 @@ final class ShippingWork: @unchecked Sendable {
     }
     if unread.count > 1 { noteCrashed() }
     for (name, error) in queue.unreadable.sorted(by: { $0.key < $1.key })
-    where unreadable[name] != error.message {
-      control.statistics.withLock { $0.lastError = error.message }
-      control.send(.failed(error: error))
-    }
+    where unreadable[name] != error.message { control.note(error, isNew: true) }
     unreadable = queue.unreadable.mapValues(\.message)
   }
 
@@ -298,8 +294,7 @@ final class ShippingWork: @unchecked Sendable {
   func noteReading(of session: QueuedSession, _ error: LogError?) {
     let id = session.identity.session
     guard let error else { return unreadableSessions[id] = nil }
-    control.statistics.withLock { $0.lastError = error.message }
-    if unreadableSessions[id]?.error != error.message { control.send(.failed(error: error)) }
+    control.note(error, isNew: unreadableSessions[id]?.error != error.message)
     unreadableSessions[id] = (error.message, Clock.monotonic() + Self.fullScanInterval)
   }
 
@@ -353,8 +348,7 @@ final class ShippingWork: @unchecked Sendable {
       problems.append(error)
     }
     for error in problems where !unrecovered.contains(error.message) {
-      control.statistics.withLock { $0.lastError = error.message }
-      control.send(.failed(error: error))
+      control.note(error, isNew: true)
     }
     unrecovered = Set(problems.map(\.message))
     if sessions.isEmpty { return }
