@@ -53,8 +53,7 @@ package final class S3Destination: ArchiveDestination {
         headers: [
           ("If-None-Match", "*"),
           ("x-amz-checksum-crc32c", ArchiveChecksum.base64(upload.checksum)),
-        ]
-          + metadata, body: upload.body(0..<upload.size))
+        ] + metadata, body: upload.body(0..<upload.size))
     if response.status == 412 { return try await receiptOfExisting(url, upload) }
     try check(response, url)
     return receipt(response, upload)

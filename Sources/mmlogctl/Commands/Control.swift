@@ -180,7 +180,7 @@ final class Control {
 
   /// - Parameters:
   ///   - ask: Asks a process, and gives what is to be known of that; nil: it is not asked.
-  ///   - answer: Waits for the answer, for so many nanoseconds at most, and says what has come of it.
+  ///   - answer: Waits for so many nanoseconds at most, and says what has come of it.
   private func ask<Asked>(
     _ rings: [LiveRing], ask: (LiveRing) throws -> Asked?,
     answer: (LiveRing, Asked, Int64) throws -> Void
