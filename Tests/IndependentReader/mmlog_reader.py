@@ -45,7 +45,7 @@ MAX_BODY = 17 << 20
 MAX_DEPTH = 16
 MAX_THREADS = 1 << 15       # of a frame
 MAX_PARTS = 1024            # of a call site, and keys of a key set
-MAX_ALIGNMENT = 1 << 16     # ours: the page sets no bound; against hostile entries
+MAX_ALIGNMENT = 1 << 16     # of the page, 6
 CAUSES = ("the ring was full", "overwritten in the ring", "cut because larger than 16 MiB",
           "logged from too deep inside other log calls", "no ring to write into",
           "corrupted in memory", "too large", "cause 7")

@@ -21,13 +21,18 @@ final class FormattedOutput: ItemSink {
   func take(_ item: LogReader.Item) throws {
     guard case .record(let record) = item else { return }
     begin()
-    formatter.append(record, to: &buffer)
-    if buffer.count >= Self.capacity { try write() }
+    try print(record)
   }
 
   func take(_ records: LogReader.Records) throws {
     begin()
-    formatter.append(records, to: &buffer)
+    try records.forEach { try print($0) }
+  }
+
+  /// A record of some bytes may have a message of megabytes. So no more than one is in the buffer
+  /// beyond its capacity.
+  private func print(_ record: LogReader.Record) throws {
+    formatter.append(record, to: &buffer)
     if buffer.count >= Self.capacity { try write() }
   }
 
@@ -53,13 +58,15 @@ final class FormattedOutput: ItemSink {
     try target.finish()
   }
 
-  private func begin() {
+  /// Puts what stands before all records into the buffer, once.
+  func begin() {
     if hasBegun { return }
     hasBegun = true
     formatter.begin(&buffer)
   }
 
-  private func write() throws {
+  /// Writes what is in the buffer.
+  func write() throws {
     try buffer.withUnsafeBytes { try target.append($0.bytes) }
     // A record of 16 MiB need not be remembered.
     buffer.removeAll(keeping: 4 * Self.capacity)

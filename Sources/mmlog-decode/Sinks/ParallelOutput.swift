@@ -10,14 +10,19 @@ final class ParallelOutput: ItemSink {
   /// So many batches may be under way for each thread: what they hold of files is in memory.
   private static let batchesPerThread = 16
   /// So do records that keep so many bytes in memory.
-  private static let batchBytes = 8 << 20
+  private static let batchBytes = 4 << 20
+  /// A batch gets so many bytes of text at most. The caller makes the rest when it is written: few
+  /// records may have messages of gigabytes.
+  fileprivate static let batchText = 2 * batchBytes
   /// And they may keep so many for each thread.
   private static let bytesPerThread = 16 << 20
 
   private let target: any OutputTarget
   private let makeFormatter: @Sendable () -> any LogFormatter
-  /// The caller's own.
+  /// The caller's own, for batches.
   private var formatter: any LogFormatter
+  /// What stands before all records, and what batches have no room for.
+  private let rest: FormattedOutput
   private let queue: BatchQueue
   private var threads: [Thread] = []
   private let threadCount: Int
@@ -40,6 +45,7 @@ final class ParallelOutput: ItemSink {
   ) {
     (self.makeFormatter, self.target, self.threadCount) = (makeFormatter, target, threadCount)
     formatter = makeFormatter()
+    rest = FormattedOutput(makeFormatter(), to: target)
     queue = BatchQueue(wakingAt: (threadCount - 1) * Self.batchesPerThread / 2)
   }
 
@@ -77,9 +83,8 @@ final class ParallelOutput: ItemSink {
   private func begin() throws {
     if hasBegun { return }
     hasBegun = true
-    var buffer = TextBuffer()
-    formatter.begin(&buffer)
-    try buffer.withUnsafeBytes { try target.append($0.bytes) }
+    rest.begin()
+    try rest.write()
     for number in 1..<threadCount {
       threads.append(
         try Thread(name: "format \(number)") { [queue, makeFormatter] in
@@ -110,10 +115,12 @@ final class ParallelOutput: ItemSink {
   /// further ones that are ready.
   private func write(until count: Int, size: Int = .max) throws {
     while let batch = underWay.first {
-      if let bytes = batch.bytes {
+      if let text = batch.text {
         underWay.removeFirst()
         sizeUnderWay -= batch.size
-        try target.append(bytes.span.bytes)
+        try target.append(text.bytes.span.bytes)
+        for records in text.rest { try rest.take(records) }
+        try rest.write()
       } else if underWay.count <= count && sizeUnderWay <= size {
         return
       } else if let other = queue.newest() {
@@ -130,7 +137,13 @@ private final class Batch: Sendable {
   /// What they keep in memory until they are printed.
   let size: Int
   private let records: LockedValue<[LogReader.Records]>
-  private let result = Promise<[UInt8]>()
+  private let result = Promise<Text>()
+
+  /// What was printed of them, and the records that are not in it.
+  struct Text: Sendable {
+    var bytes: [UInt8] = []
+    var rest: [LogReader.Records] = []
+  }
 
   init(_ records: [LogReader.Records], size: Int) {
     (self.records, self.size) = (LockedValue(records), size)
@@ -143,12 +156,41 @@ private final class Batch: Sendable {
       return records
     }
     var buffer = TextBuffer(capacity: 1 << 20)
-    for part in records { formatter.append(part, to: &buffer) }
-    result.fulfill(buffer.withUnsafeBytes { Array($0) })
+    var text = Text()
+    for part in records {
+      let count = text.rest.isEmpty ? Self.append(part, with: &formatter, to: &buffer) : 0
+      if count < part.count { text.rest.append(part.dropFirst(count)) }
+    }
+    text.bytes = buffer.withUnsafeBytes { Array($0) }
+    result.fulfill(text)
+  }
+
+  private struct NoRoom: Error {}
+
+  /// Prints records as long as there is room for the text.
+  ///
+  /// - Returns: How many.
+  private static func append(
+    _ records: LogReader.Records, with formatter: inout any LogFormatter,
+    to buffer: inout TextBuffer
+  ) -> Int {
+    var count = 0
+    do throws(NoRoom) {
+      try records.forEach { (record) throws(NoRoom) in
+        let end = buffer.count
+        formatter.append(record, to: &buffer)
+        if buffer.count > ParallelOutput.batchText {
+          buffer.cut(to: end)
+          throw NoRoom()
+        }
+        count += 1
+      }
+    } catch {}
+    return count
   }
 
   /// What was printed; nil if it is not ready.
-  var bytes: [UInt8]? { result.wait(atMost: 0) }
+  var text: Text? { result.wait(atMost: 0) }
 
   /// Waits until it is ready; now and then less.
   func wait() { _ = result.wait(atMost: 1_000_000_000) }
