@@ -138,6 +138,20 @@ private func log() -> TestLog {
         """)
   }
 
+  @Test("the name of a span in trace events is the first 200 characters of its message")
+  func namesInTraceEventsAreShort() throws {
+    let log = TestLog()
+    let text = "\"é" + String(repeating: "x", count: 1000)
+    log.span(text, [0x10, 0], ticks: 1)
+    log.span("its end", [0x10 | end, 1, 0], ticks: 2)
+    log.span(text, [0x20 | end, 1, 0], ticks: 3)
+    let trace = log.format(ChromeFormatter(zone: .utc))
+    let object = try JSONSerialization.jsonObject(with: Data(trace.utf8)) as? [String: Any]
+    let events = try #require(object?["traceEvents"] as? [[String: Any]])
+    let names = events.filter { $0["ph"] as? String != "M" }.map { $0["name"] as? String }
+    #expect(names == Array(repeating: String(text.prefix(200)), count: 4))
+  }
+
   @Test("otlp has them as span ids, and those that are parts of one in its trace")
   func otlpHasThemAsSpanIDs() throws {
     let text = log().format(OTLPFormatter())

@@ -3,7 +3,8 @@ import MMLogSystem
 
 /// Trace events in JSON, as Perfetto (ui.perfetto.dev) and `chrome://tracing` open them: each
 /// record an instant on its thread's track, and each span a bar on a track of its own, from its
-/// beginning to its end. One whose beginning is not among the records begins when its end says.
+/// beginning to its end. One whose beginning is not among the records begins when its end says. A
+/// bar's name is the first 200 characters of the message that its span began with.
 ///
 /// A session is a process of the trace, numbered from 1 (two sessions may have had the same process
 /// id), and named with its store, process id and host; threads have their ordinals. The category is
@@ -25,8 +26,8 @@ public struct ChromeFormatter: LogFormatter {
     let session: LogReader.Session
     let number: Int
     var threads: Set<UInt32> = []
-    /// What open spans began with.
-    var spanNames: [UInt64: [UInt8]] = [:]
+    /// The names of open spans. They are not escaped yet, which can make them six times as long.
+    var spanNames: [UInt64: String] = [:]
 
     init(_ session: LogReader.Session, _ number: Int) {
       (self.session, self.number) = (session, number)
@@ -76,9 +77,8 @@ public struct ChromeFormatter: LogFormatter {
     _ span: LogReader.Span, _ number: UInt64, of record: LogReader.Record, in process: Process,
     _ output: inout TextBuffer
   ) {
-    var message = TextBuffer()
-    record.content.appendMessage(.json, to: &message)
-    let text = message.withUnsafeBytes { Array($0) }
+    // Names of open spans stay in memory, and a message may have megabytes.
+    let text = record.message.first200
     switch span.event {
     case .begin:
       // Of more than some thousand, others' ends stand for them.
@@ -103,7 +103,7 @@ public struct ChromeFormatter: LogFormatter {
   }
 
   private mutating func beginSpanEvent(
-    _ phase: StaticString, _ name: [UInt8], _ number: UInt64, _ output: inout TextBuffer
+    _ phase: StaticString, _ name: String, _ number: UInt64, _ output: inout TextBuffer
   ) {
     beginEvent(&output)
     output.append(#"{"ph":""#)
@@ -111,7 +111,7 @@ public struct ChromeFormatter: LogFormatter {
     output.append(#"","id2":{"local":"0x"#)
     output.append(text: LogReader.Span.text(of: number))
     output.append(#""},"name":""#)
-    output.append(name)
+    output.append(name, .json)
   }
 
   private mutating func appendWhen(
