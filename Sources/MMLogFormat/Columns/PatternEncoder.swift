@@ -59,10 +59,12 @@ final class PatternEncoder {
     var taken = 0
     for index in 0..<count {
       let string = strings[index]
-      values.grow(for: taken + string.count, keeping: taken)
       ofString[index] = 0
-      guard taken + string.count <= ColumnLayout.maximumValues,
-        splitter.split(string, to: values.base + taken),
+      guard string.count <= TokenSplitter.maximumLength,
+        taken + string.count <= ColumnLayout.maximumValues
+      else { continue }
+      values.grow(for: taken + string.count, keeping: taken)
+      guard splitter.split(string, to: values.base + taken),
         let pattern = table.use(splitter.pattern, placeholders: splitter.count)
       else { continue }
       ofString[index] = UInt64(truncatingIfNeeded: pattern) &+ 1

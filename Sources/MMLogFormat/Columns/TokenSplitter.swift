@@ -46,12 +46,13 @@ struct TokenSplitter: ~Copyable {
   ///
   /// - Parameter values: Receives the value of each placeholder; with room for as many as the
   ///   string has bytes.
-  /// - Returns: Whether it could: false if the string is too long, or holds bytes that stand for
-  ///   placeholders.
+  /// - Precondition: The string is no longer than ``maximumLength``.
+  /// - Returns: Whether it could: false if the string holds bytes that stand for placeholders.
   mutating func split(
     _ string: UnsafeRawBufferPointer, to values: UnsafeMutablePointer<UInt64>
   ) -> Bool {
-    guard string.count <= Self.maximumLength, inspect(string) else { return false }
+    precondition(string.count <= Self.maximumLength)
+    guard inspect(string) else { return false }
     var output = Output(pattern: memory, values: values, input: UnsafeRawPointer(text))
     var end = 0
     while let digit = first(in: digits, from: end) {

@@ -1,6 +1,8 @@
-import MMLogFormat
+import Glibc
 import TestSupport
 import Testing
+
+@testable import MMLogFormat
 
 /// Small payloads that claim to be large: refused before they cost much.
 @Suite struct ColumnBombTests {
@@ -115,6 +117,26 @@ import Testing
       + .runs([UInt64(length)] + [UInt64](repeating: 0, count: count - 1)) + text
       + .constant(0) + .constant(0)
     #expect(isRefused(payload(count, [1], patterns), count))
+  }
+
+  @Test("strings that are too long to be split take no memory for values")
+  func longStringsTakeNoMemoryForValues() async {
+    await #expect(processExitsWith: .success) {
+      let size = 16 << 20
+      let memory = AlignedBytes((0..<3).flatMap { [UInt8](repeating: 0x61 + $0, count: size) })
+      let list = StringList()
+      list.fill(3) { index in memory.bytes.baseAddress.map { ($0 + index * size, size) } }
+      var sections = ColumnSections()
+      let line = try kernelText("/proc/self/status").split(separator: "\n")
+        .first { $0.hasPrefix("VmData:") }
+      let used = (line?.split(separator: " ").compactMap { rlim_t($0) }.first ?? 0) << 10
+      // Their text takes 48 MiB. Room for a value for each byte of one would take 128 MiB.
+      var limit = rlimit(rlim_cur: used + 112 << 20, rlim_max: used + 112 << 20)
+      precondition(setrlimit(__rlimit_resource_t(RLIMIT_DATA.rawValue), &limit) == 0)
+      StringEncoder(NumberEncoder()).encode(list, into: &sections)
+      precondition(sections.text.count == 3 * size)
+      withExtendedLifetime(memory) {}
+    }
   }
 
   @Test("sections larger than a frame are refused") func sectionsLargerThanAFrameAreRefused() {
