@@ -99,6 +99,17 @@ type_line "clear; PAGER=no-such-pager mmlog-decode --tail 1 --template 'unpaged=
 sees 'unpaged=mark 3 by another process' "without its pager, the output is printed"
 type_line "clear; PAGER='(no-such-pager)' mmlog-decode $log; echo \"unseen: \$?\""
 sees 'unseen: 1' "output that no pager has shown is an error"
+mkdir "$work/spool"
+pager="trap '' INT; cat"
+mkfifo "$work/third"
+type_line "clear; TMPDIR=$work/spool PAGER=\"$pager\" mmlog-decode stats $work/third; echo \"summed: \$?\""
+exec 5>"$work/third"
+cat "${archives[0]}" >&5
+check "a summary is read for" '[[ $(readlink /proc/[0-9]*/fd/* 2>/dev/null) == *"$work/spool/"* ]]'
+terminal send-keys C-c
+exec 5>&-
+sees 'summed: 1' "an interrupted summary is an error"
+sees 'interrupted: this is of nothing' "an interrupted summary says so"
 terminal resize-window -x 60
 type_line "clear; mmlog-decode --tail 3 $log"
 check "lines are wrapped by width" 'screen | grep -qE "^ {8}"'

@@ -33,6 +33,15 @@ struct Attention {
     if let sentence = bounded(error.message) { Command.complain(sentence) }
   }
 
+  /// Reports that the reading was interrupted, and what comes is of a part.
+  ///
+  /// - Parameter last: When the last record of that part was logged; nil if it has none.
+  mutating func addInterruption(at last: Timestamp?) {
+    status = .corruptionOrLoss
+    let part = last.map { "what was read up to \(time.text(of: $0))" } ?? "nothing"
+    Command.complain("interrupted: this is of \(part)")
+  }
+
   /// What is to be said now about an item; nil if it is counted, or as it should be.
   mutating func sentence(for item: LogReader.Item) -> String? {
     switch item {

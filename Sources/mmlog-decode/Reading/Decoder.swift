@@ -25,6 +25,8 @@ struct Decoder {
   private var budget: Int
   private var attention: Attention
   private var isAnyFound = false
+  /// When the last record was logged that the sink has taken.
+  private var reached: Timestamp?
 
   init(_ query: Query, _ sink: any ItemSink, _ part: Part = Part()) {
     // A directory may have more archives than the usual limit of open files.
@@ -45,6 +47,7 @@ struct Decoder {
     try report(files.unreadable)
     if files.fileCount == 0 { return .nothingReadable }
     if part.isReversed { try readBackwards(files) } else { try read(files) }
+    reportInterruption()
     try sink.finish()
     attention.end()
     if sink.isEmpty { isAnyFound = false }
@@ -62,6 +65,7 @@ struct Decoder {
     attention.isResumed = true
     let reader = LogReader(files, filter: query.filter, after: cursor.start)
     try read(reader)
+    reportInterruption()
     try sink.finish()
     // What did not reach anybody is printed again the next time.
     if sink.hasReader { try cursor.keep(reader.cursor, output) }
@@ -273,6 +277,12 @@ struct Decoder {
     }
   }
 
+  /// A summary of a part looks as one of the whole.
+  private mutating func reportInterruption() {
+    guard Interruption.isRequested, sink.isSummary else { return }
+    attention.addInterruption(at: reached)
+  }
+
   /// Reports what cannot be read now.
   ///
   /// - Parameter known: What could not be read the last time, and was reported then.
@@ -295,6 +305,7 @@ struct Decoder {
       let wanted = records.count > budget ? records.prefix(budget) : records
       budget -= wanted.count
       isAnyFound = isAnyFound || wanted.count > 0
+      reached = wanted.lastTime ?? reached
       try sink.take(wanted)
     }
   }
@@ -317,6 +328,7 @@ struct Decoder {
     guard budget > 0 else { return }
     budget -= 1
     isAnyFound = true
+    reached = record.time
     try sink.take(.record(record))
   }
 

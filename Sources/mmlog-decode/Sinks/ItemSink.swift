@@ -29,6 +29,10 @@ protocol ItemSink {
   /// Ends the output, after the last item; also where the reading was interrupted.
   mutating func finish() throws
 
+  /// Whether somebody sees, also where the reading was interrupted, what all items together come
+  /// to.
+  var isSummary: Bool { get }
+
   /// Whether nothing of what was taken is in the output after all; known once it has ended.
   var isEmpty: Bool { get }
 
@@ -45,6 +49,7 @@ extension ItemSink {
   mutating func separate() throws {}
   mutating func flush() throws {}
   mutating func finish() throws {}
+  var isSummary: Bool { false }
   var isEmpty: Bool { false }
   var hasReader: Bool { true }
 }

@@ -23,6 +23,7 @@ final class ProgressSink: ItemSink {
   }
 
   var isEmpty: Bool { inner.isEmpty }
+  var isSummary: Bool { inner.isSummary }
   var hasReader: Bool { inner.hasReader }
 
   func take(_ item: LogReader.Item) throws {

@@ -45,4 +45,7 @@ final class SummaryOutput<Summary>: ItemSink {
     try buffer.withUnsafeBytes { try target.append($0.bytes) }
     try target.finish()
   }
+
+  // A file that was not finished is not there.
+  var isSummary: Bool { target is StandardOutput }
 }
