@@ -55,6 +55,13 @@ package final class StandardOutput {
     try write(buffer.span.bytes)
   }
 
+  /// Waits until what was written is safe from a power cut, where that is a file: fdatasync(2).
+  ///
+  /// - Throws: EIO and others: it may not be.
+  package func sync() throws(SystemError) {
+    if try file.status().isRegularFile { try file.syncData() }
+  }
+
   /// Waits, and no longer than somebody reads.
   ///
   /// - Parameter milliseconds: For how long.

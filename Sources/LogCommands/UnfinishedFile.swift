@@ -32,11 +32,11 @@ package final class UnfinishedFile {
     _ = try directory.openFile(otherName, [.write, .create, .truncate], mode: mode)
   }
 
-  /// A descriptor to append to it.
+  /// A descriptor to append to it, under whichever name it has now.
   package func open(in directory: borrowing Directory) throws(SystemError) -> File {
     switch file {
     case .some(let file): try File.duplicate(file.descriptor, path: directory.path(of: name))
-    case .none: try directory.openFile(otherName, [.write, .append])
+    case .none: try directory.openFile(isFinished ? name : otherName, [.write, .append])
     }
   }
 

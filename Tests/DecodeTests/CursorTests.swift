@@ -1,6 +1,11 @@
+import Glibc
 import MMLogFormat
+import MMLogSystem
 import TestSupport
 import Testing
+
+@testable import CommandLineTool
+@testable import mmlog_decode
 
 /// Printing that goes on where the last time ended.
 @Suite struct CursorTests {
@@ -56,6 +61,51 @@ import Testing
     #expect(run.status == 1 && run.errors.contains("No space left on device"))
     #expect(try !kept.names().contains("cursor"))
   }
+
+  /// /proc/self/comm is a file that can be written and not be synchronized.
+  @Test("a cursor moves only once standard output is on the disk, where that is a file")
+  func outputThatIsNotSafe() throws {
+    let kept = TemporaryDirectory()
+    archive(0..<1)
+    let run = try shell(
+      "'\(tool)' --cursor-file '\(kept("cursor"))' --format message '\(folder.path)'"
+        + " > /proc/self/comm", folder: kept)
+    #expect(run.status == 1 && run.errors.contains("fdatasync"), "\(run.errors)")
+    #expect(try !kept.names().contains("cursor"))
+  }
+
+  #if DEBUG
+    @Test("a cursor moves only once the output and its name are on the disk")
+    func outputThatCannotBeMadeSafe() async {
+      await #expect(processExitsWith: .success) {
+        let (kept, output) = (TemporaryDirectory(), TemporaryDirectory())
+        let log = TestLog()
+        log.writesRing = false
+        log.write("one", ticks: 1)
+        log.archive()
+        log.close()
+        log.save()
+        let nowhere = StandardOutput(to: try File.open("/dev/null", .write))
+        func run(_ options: [String]) throws -> Program.Status? {
+          let line = options + ["--cursor-file", kept("cursor"), log.folder.path]
+          guard case .run(let arguments) = try Command.print.parse(line) else { return nil }
+          return try Command.print.body?(arguments, nowhere)
+        }
+        for options in [["-o", output("out")], ["-o", output.path, "--split-by", "session"]] {
+          for call in [.fdatasync, .fsync] as [SystemCall] {
+            ForcedFault.force(call, errno: EIO, under: output.path)
+            let status = try? run(options)
+            let names = try kept.names()
+            precondition(status == nil && names.isEmpty, "\(options), \(call)")
+          }
+          let status = try run(options)
+          let names = try kept.names()
+          precondition(status == .success && names == ["cursor"], "\(options)")
+          Folder.remove(kept("cursor"))
+        }
+      }
+    }
+  #endif
 
   @Test(
     "what cannot be a cursor is refused",

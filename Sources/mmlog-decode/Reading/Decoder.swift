@@ -67,8 +67,11 @@ struct Decoder {
     try read(reader)
     reportInterruption()
     try sink.finish()
-    // What did not reach anybody is printed again the next time.
-    if sink.hasReader { try cursor.keep(reader.cursor, output) }
+    // What did not reach anybody is printed again the next time. So is what a power cut would undo.
+    if sink.hasReader {
+      try sink.sync()
+      try cursor.keep(reader.cursor, output)
+    }
     attention.end()
     return status
   }

@@ -58,6 +58,8 @@ final class FormattedOutput: ItemSink {
     try target.finish()
   }
 
+  func sync() throws { try target.sync() }
+
   /// Puts what stands before all records into the buffer, once.
   func begin() {
     if hasBegun { return }

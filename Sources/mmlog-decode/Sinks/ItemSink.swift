@@ -29,6 +29,9 @@ protocol ItemSink {
   /// Ends the output, after the last item; also where the reading was interrupted.
   mutating func finish() throws
 
+  /// Waits until the output, which has ended, is safe from a power cut.
+  mutating func sync() throws
+
   /// Whether somebody sees, also where the reading was interrupted, what all items together come
   /// to.
   var isSummary: Bool { get }

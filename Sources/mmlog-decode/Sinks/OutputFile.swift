@@ -54,6 +54,11 @@ final class OutputFile: OutputTarget {
     file = nil
   }
 
+  func sync() throws {
+    try output.sync()
+    try directory.sync()
+  }
+
   private func discard() {
     file?.discard(in: directory)
     file = nil

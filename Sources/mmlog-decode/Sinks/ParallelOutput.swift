@@ -80,6 +80,8 @@ final class ParallelOutput: ItemSink {
     try target.finish()
   }
 
+  func sync() throws { try target.sync() }
+
   private func begin() throws {
     if hasBegun { return }
     hasBegun = true

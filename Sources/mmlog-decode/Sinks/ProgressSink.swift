@@ -62,6 +62,8 @@ final class ProgressSink: ItemSink {
     try inner.finish()
   }
 
+  func sync() throws { try inner.sync() }
+
   private func clear() {
     if isShowing { StandardError.write("\r\u{1b}[K") }
     isShowing = false

@@ -69,10 +69,14 @@ final class SplitOutput: ItemSink {
     }
     for part in parts.values { part.formatter.end(&part.buffer) }
     try writeAll()
-    for (key, part) in parts.sorted(by: { $0.key < $1.key }) {
+    for (_, part) in parts.sorted(by: { $0.key < $1.key }) {
       try part.file.finish(in: directory)
-      parts[key] = nil
     }
+  }
+
+  func sync() throws {
+    for part in parts.values { try part.file.open(in: directory).syncData() }
+    try directory.sync()
   }
 
   private func part(_ key: String) throws -> Part {

@@ -46,6 +46,8 @@ final class SummaryOutput<Summary>: ItemSink {
     try target.finish()
   }
 
+  func sync() throws { try target.sync() }
+
   // A file that was not finished is not there.
   var isSummary: Bool { target is StandardOutput }
 }
