@@ -32,17 +32,23 @@ extension LogFiles {
   /// be sent.
   ///
   /// - Returns: A report for each, in their order.
-  /// - Complexity: O(size of the sessions' files).
+  /// - Complexity: O(size of the sessions' files), and for each head O(frames of its session).
   public func check(_ heads: [ArchiveHead]) -> [AnchorReport] {
     let wanted = Set(heads.map(\.session))
     var checks: [SessionID: AnchoredSession] = [:]
     for session in sessions where wanted.contains(session.identity.session) {
       checks[session.identity.session] = AnchoredSession(session)
     }
-    let archives = sessions.flatMap(\.archives)
+    lazy var archives = Dictionary(
+      grouping: sessions.flatMap(\.archives), by: \.fileHeader.identity.storeName)
+    var stores: [String: StoreArchives] = [:]
+    func verdict(ofGone head: ArchiveHead) -> AnchorReport.Verdict {
+      let store = stores[head.store] ?? StoreArchives(archives[head.store] ?? [])
+      stores[head.store] = store
+      return store.verdict(head)
+    }
     return heads.map { head in
-      let verdict =
-        checks[head.session]?.verdict(head) ?? Neighbors(of: head, among: archives).verdict
+      let verdict = checks[head.session]?.verdict(head) ?? verdict(ofGone: head)
       return AnchorReport(head: head, verdict: verdict)
     }
   }
@@ -109,24 +115,24 @@ private struct AnchoredSession {
   }
 }
 
-/// What else a store has, which says what may have become of an archive that is gone.
-private struct Neighbors {
-  private let later: Bool
-  /// An older archive that limits would have deleted before.
+/// What a store has, which says what may have become of archives that are gone.
+private struct StoreArchives {
+  /// When the newest archive was begun.
+  private let newest: Timestamp?
+  /// The oldest archive that limits do not spare: they would have deleted it before any newer one.
   private let witness: ArchiveInfo?
 
-  init(of head: ArchiveHead, among archives: [ArchiveFile]) {
-    let paths = Set(
-      archives.filter { $0.fileHeader.identity.storeName == head.store }.map(\.path))
-    let infos = paths.compactMap { Self.info($0) }.sorted { $0.created < $1.created }
-    later = infos.contains { $0.created > head.begun }
+  init(_ archives: [ArchiveFile]) {
+    let infos = Set(archives.map(\.path)).compactMap { Self.info($0) }
+      .sorted { $0.created < $1.created }
+    newest = infos.last?.created
     // Limits delete what was sent first, and may wait for the rest.
     let areSent =
       infos.contains(where: \.state.isUploaded)
       || Set(infos.map(\.directory)).contains { Self.hasConsumers($0) }
     witness =
       infos.indices.lazy.map { (infos[$0], $0) }.first { info, place in
-        info.created < head.begun && info.isSealed && !info.state.isPinned
+        info.isSealed && !info.state.isPinned
           && info.contents?.count != 0 && (info.state.isUploaded || !areSent)
           && !infos[max(0, place - 1)..<min(infos.count, place + 2)].contains { $0.isOfCrash }
       }?.0
@@ -144,13 +150,14 @@ private struct Neighbors {
     return !unsent.isEmpty
   }
 
-  var verdict: AnchorReport.Verdict {
-    guard later else {
+  /// What has become of an archive that is gone.
+  func verdict(_ head: ArchiveHead) -> AnchorReport.Verdict {
+    guard let newest, newest > head.begun else {
       return .broken("the archive is gone, and no later one of the store is there")
     }
-    return witness.map {
-      .broken("the archive is gone, and an older one is there that limits delete first: \($0.path)")
-    } ?? .deleted
+    guard let witness, witness.created < head.begun else { return .deleted }
+    return .broken(
+      "the archive is gone, and an older one is there that limits delete first: \(witness.path)")
   }
 }
 
