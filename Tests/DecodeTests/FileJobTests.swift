@@ -35,6 +35,20 @@ import Testing
     #expect(lines[1].hasSuffix("closed, 2 records in 7 frames"))
   }
 
+  @Test("each file is reported before the next is read, and none once nobody reads")
+  func verifyingEndsWhereNobodyReads() throws {
+    let log = log()
+    log.corruptArchive(1, at: log.archives[1].count / 2)
+    log.save()
+    let folder = TemporaryDirectory()
+    // Somebody has opened the pipe to read, and closed it again.
+    let run = try shell(
+      "cd '\(folder.path)' && mkfifo pipe && exec 3<>pipe 4>pipe 3>&-\n"
+        + "'\(tool)' verify '\(log.folder.path)' >&4; echo $?", folder: folder)
+    #expect(run.output == "0\n" && run.errors.isEmpty, "\(run)")
+    #expect(try decode(["verify", log.folder.path]).status == 1)
+  }
+
   @Test("files are verified, described and repaired without a key")
   func filesAreVerifiedDescribedAndRepairedWithoutAKey() throws {
     let folder = TemporaryDirectory()

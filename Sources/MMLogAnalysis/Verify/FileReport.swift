@@ -55,25 +55,34 @@ extension LogFiles {
   /// - Complexity: O(size of the files).
   public func verify(progress: (String) -> Bool = { _ in true }) -> [FileReport] {
     var reports: [FileReport] = []
+    verify(progress: progress) { reports.append($0) }
+    return reports
+  }
+
+  /// The same, file by file.
+  ///
+  /// - Parameter body: Takes a file's report before the next file is begun.
+  package func verify<Failure: Error>(
+    progress: (String) -> Bool, _ body: (FileReport) throws(Failure) -> Void
+  ) throws(Failure) {
     for session in sessions {
       var summary = SessionSummary()
       summary.read(session)
       let chain = ChainCheck(session)
       for (index, archive) in session.archives.enumerated() {
-        guard progress(archive.path) else { return reports }
+        guard progress(archive.path) else { return }
         var report = FileReport(archive)
         let known = (summary.corruption[index] ?? []) + (chain.corruption[index] ?? [])
         report.unchecked = archive.isChained ? chain.problem : nil
         report.corruption = FileCheck.corruption(in: archive, known: known)
-        reports.append(report)
+        try body(report)
       }
       if let ring = session.ring {
-        guard progress(ring.image.path) else { return reports }
+        guard progress(ring.image.path) else { return }
         var report = FileReport(ring)
         report.corruption = FileCheck.corruption(in: ring, summary)
-        reports.append(report)
+        try body(report)
       }
     }
-    return reports
   }
 }

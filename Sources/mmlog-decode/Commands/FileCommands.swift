@@ -27,6 +27,7 @@ extension Command {
     let anchors = try arguments.values(of: .anchor).map { try Anchors(file: $0) }
     return try arguments.withFiles { files in
       let status = try verify(files, isSilent: isSilent, output)
+      guard output.hasReader else { return status }
       let areIntact = try check(anchors, files, isSilent: isSilent, output)
       return areIntact ? status : .corruptionOrLoss
     }
@@ -82,12 +83,12 @@ extension Command {
     _ files: LogFiles, isSilent: Bool, _ output: StandardOutput
   ) throws -> Program.Status {
     var status = Program.Status.success
-    for report in files.verify(progress: { _ in output.hasReader }) {
+    try files.verify(progress: { _ in output.hasReader }) { report in
       if let unchecked = report.unchecked {
         complain(unchecked)
         status = .corruptionOrLoss
       }
-      if isSilent, report.corruption.isEmpty { continue }
+      if isSilent, report.corruption.isEmpty { return }
       try output.append(report.verdict.escapedForTerminal + "\n")
       for corruption in report.corruption {
         try output.append("  \(corruption.summary)\n".escapedControls)
@@ -95,6 +96,7 @@ extension Command {
       try output.flush()
       if !report.corruption.isEmpty { status = .corruptionOrLoss }
     }
+    guard output.hasReader else { return status }
     let sessions = files.overview()
     if complain(sessions.flatMap(\.gaps)) { status = .corruptionOrLoss }
     for overview in sessions where !overview.losses.isEmpty {
