@@ -6,8 +6,9 @@ package import MMLogReader
 package struct CrashOutput {
   private let session: LogReader.Session
   private let zone: LogTimeZone
-  /// The terminal that it is printed on; nil if it is none.
-  private let screen: (columns: Int, hasColors: Bool)?
+  /// How wide the terminal is that it is printed on; nil if it is none.
+  private let columns: Int?
+  private let hasColors: Bool
   private let overview: SessionOverview?
   private let inFlight: OpenSpans
   private var threads: [UInt32: [LogReader.Record]] = [:]
@@ -20,14 +21,16 @@ package struct CrashOutput {
   ///
   /// - Parameters:
   ///   - count: How many of the last records of each thread.
-  ///   - screen: How wide the terminal is, and whether it has colors; nil if there is none.
+  ///   - columns: How wide the terminal is that it is printed on; nil if it is none.
+  ///   - hasColors: Whether its text has colors.
   ///   - complain: Receives what is missing.
   package init(
     _ files: LogFiles, _ session: LogReader.Session, _ zone: LogTimeZone,
-    recordsOfThread count: Int, on screen: (columns: Int, hasColors: Bool)? = nil,
+    recordsOfThread count: Int, columns: Int? = nil, hasColors: Bool = false,
     complain: @escaping (String) -> Void
   ) {
-    (self.session, self.zone, self.screen, complaint) = (session, zone, screen, complain)
+    (self.session, self.zone, complaint) = (session, zone, complain)
+    (self.columns, self.hasColors) = (columns, hasColors)
     var filter = LogReader.Filter()
     filter.sessions = [session.id.description]
     overview = files.overview(filter: filter).first
@@ -70,13 +73,13 @@ package struct CrashOutput {
     if let overview { append(time.ending(overview.ending), &text) }
     if let crash = overview?.crash {
       let stack = SourceLines.added(to: crash.stack)
-      append(crash.summary, crash.details(of: stack, columns: screen?.columns ?? 104), &text)
+      append(crash.summary, crash.details(of: stack, columns: columns ?? 104), &text)
     }
     append("Last state", overview?.stateInWords.texts.map { "  \($0)" } ?? [], &text)
     append("In flight when it died", time.lines(inFlight).map { "  \($0)" }, &text)
     append("Unfinished", unfinished, &text)
-    var formatter: any LogFormatter = TextFormatter(zone: zone)
-    if let (columns, hasColors) = screen {
+    var formatter: any LogFormatter = TextFormatter(zone: zone, colors: hasColors)
+    if let columns {
       formatter = TerminalFormatter(zone: zone, colors: hasColors, columns: columns)
     }
     for (thread, hasCrashed, records) in sortedThreads {
@@ -97,7 +100,7 @@ package struct CrashOutput {
 
   private func append(_ line: String, _ text: inout TextBuffer) {
     let escaped = line.escapedForTerminal
-    TerminalFormatter.append(escaped, screen?.columns ?? .max, indent: 6, to: &text)
+    TerminalFormatter.append(escaped, columns ?? .max, indent: 6, to: &text)
     text.append("\n")
   }
 

@@ -298,6 +298,8 @@ import Testing
 
         """)
     #expect(run.status == 0 && run.errors.isEmpty)
+    let colored = try decode(["crash", "--color", "always", log.folder.path]).output
+    #expect(colored.contains("\u{1b}["))
     let all = try decode(["crash", log.folder.path]).output
     #expect(all.split(separator: "\n").count == 2 + 2 + 9)
     log.close()

@@ -27,9 +27,9 @@ extension Command {
         return arguments.noCrash(of: filter, files)
       }
       if !arguments.isSet(.quiet) { reportOthers(than: session, files.overview(filter: filter)) }
-      let screen = arguments.columns.map { ($0, arguments.hasColors) }
       let crash = CrashOutput(
-        files, session, zone, recordsOfThread: count, on: screen, complain: complain)
+        files, session, zone, recordsOfThread: count, columns: arguments.columns,
+        hasColors: arguments.hasColors, complain: complain)
       var text = TextBuffer()
       if arguments.isSet(.jsonSummary) {
         crash.appendJSON(to: &text)
