@@ -386,6 +386,8 @@ import Testing
       (["histogram", "--json"], "has no option '--json'; it is one of 'mmlog-decode print'"),
       (["report"], "option '--output' is missing"),
       (["--json", "--format", "csv"], "contradict"),
+      (["--json", "--format", "text"], "contradict"),
+      (["inspect", "--quiet"], "'mmlog-decode inspect' has no option '--quiet'"),
       (["--count", "--json"], "--json has no meaning"),
       (["--count", "-g", "x", "-C", "1"], "--context has no meaning"),
       (["--template", "x", "--format", "json"], "leave --format away"),

@@ -38,7 +38,7 @@ extension Command {
     description: [
       "Describes files: file headers, notes about archives, and each frame or segment."
     ],
-    options: inputOptions + [.quiet] + zoneOptions, operands: inputOperands
+    options: inputOptions + zoneOptions, operands: inputOperands
   ) { arguments, output in
     let zone = try arguments.zone()
     return try arguments.withFiles { files in try describe(files.inspect(), zone, output) }

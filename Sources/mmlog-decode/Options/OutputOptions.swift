@@ -64,7 +64,7 @@ extension Arguments {
 
   fileprivate func checkFormat() throws(UsageError) {
     let format = value(of: .format)
-    if isSet(.json), let format, format != "text" && format != "json" {
+    if isSet(.json), isSet(.format), let format, format != "json" {
       throw UsageError("--json and --format \(format) contradict each other; give one of them")
     }
     if isSet(.template), isSet(.json) || format != "text" {
