@@ -20,7 +20,8 @@ public struct LogHistogram {
   ///
   /// - Parameters:
   ///   - zone: Where times are shown in.
-  ///   - rows: It has so many lines at most.
+  ///   - rows: It has so many lines at most. Fewer than four may not do where records are from
+  ///     before 1970 and from later, or from centuries.
   ///   - columns: How wide lines are at most.
   ///   - colors: Whether parts of the bars get their level's color, rather than another character.
   public init(

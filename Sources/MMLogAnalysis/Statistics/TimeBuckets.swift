@@ -45,14 +45,15 @@ package struct TimeBuckets {
     guard let (index, counts) = last else { return }
     buckets[index] = counts
     last = nil
-    while buckets.count > maximum { widen() }
+    while buckets.count > maximum, widen() {}
   }
 
   /// Goes on to wider buckets until there are no more than so many from the first to the last,
-  /// those without a record included.
+  /// those without a record included. Times that are centuries apart, or before 1970 and later, do
+  /// not come into one bucket: so there may be four for any number.
   package mutating func widen(toSpan maximum: Int) {
     settle()
-    while let span, span > maximum { widen() }
+    while let span, span > maximum, widen() {}
   }
 
   private var span: Int64? {
@@ -60,11 +61,12 @@ package struct TimeBuckets {
     return maximum - minimum + 1
   }
 
-  private mutating func widen() {
+  /// - Returns: False if the buckets are as wide as they can be.
+  private mutating func widen() -> Bool {
     let next = Self.widths.first { $0 > width } ?? (width > .max / 2 ? width : width * 2)
     let factor = next / width
     // No two times are further apart than that.
-    if factor <= 1 { return }
+    if factor <= 1 { return false }
     var wider: [Int64: Counts] = [:]
     for (index, counts) in buckets {
       let target = index.flooredQuotient(by: factor)
@@ -73,6 +75,7 @@ package struct TimeBuckets {
       wider[target] = sum
     }
     (buckets, width) = (wider, next)
+    return true
   }
 
   /// The buckets in the order of time, with when each begins.

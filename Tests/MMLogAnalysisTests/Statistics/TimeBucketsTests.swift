@@ -16,4 +16,14 @@ import Testing
     #expect(buckets.buckets.count <= 40)
     #expect(buckets.buckets.values.reduce(0) { $0 + $1.total } == 5000)
   }
+
+  @Test(
+    "buckets that are as wide as they can be stay more than was asked for",
+    arguments: [([-1, 0], [1, 1]), ([.min, -1, 0, 1, .max], [1, 1, 2, 1])] as [([Int64], [UInt64])])
+  func theWidestBucketsStay(times: [Int64], counts: [UInt64]) {
+    var buckets = TimeBuckets(maximum: 1)
+    for time in times { buckets.add(Timestamp(time), .info) }
+    buckets.widen(toSpan: 1)
+    #expect(buckets.sorted.map(\.counts.total) == counts)
+  }
 }
