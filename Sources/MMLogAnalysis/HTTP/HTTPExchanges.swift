@@ -6,7 +6,8 @@ package import MMLogReader
 ///
 /// Memory is bounded: of many exchanges, those are kept that are open or took longest, 200,000 or
 /// more. The others only count in their routes. Of header fields and bodies, 512 MiB are kept, and
-/// of methods, URLs and errors 256 MiB. For one thread at a time.
+/// of methods, URLs and errors 256 MiB: fewer exchanges are kept where these are long, and what has
+/// no room even so counts as one route. For one thread at a time.
 package struct HTTPExchanges {
   /// One of them. What was not read is nil.
   package struct Exchange: Sendable {
@@ -21,6 +22,8 @@ package struct HTTPExchanges {
     package var status: Int?
     package var size: Int?
     package var error: String?
+    /// Whether there was room for its method and its URL.
+    fileprivate(set) var hasNames = true
     package var request = Message()
     package var response = Message()
 
@@ -57,6 +60,8 @@ package struct HTTPExchanges {
   private var nameBytes: TextBudget
   /// For header fields and bodies.
   private var textBytes = TextBudget(512 << 20)
+  /// How many exchanges there were after some had to go for the names of others.
+  private var countAfterMakingRoom = 0
   private let keepsBodies: Bool
   /// How many of those that are listed are not kept.
   private(set) var others = 0
@@ -110,9 +115,9 @@ package struct HTTPExchanges {
   private mutating func begin(_ record: LogReader.Record, _ key: Key?) {
     let fields = HTTPFields(record)
     guard let key, fields.method != nil || fields.url != nil else { return }
+    makeRoom(for: fields)
     let index = make(record, key, record.time)
-    exchanges[index].method = kept(fields.method)
-    exchanges[index].url = kept(fields.url)
+    keepNames(fields, index)
     if keepsBodies { keep(fields.headers("http.request.header."), \.request.headers, index) }
   }
 
@@ -121,6 +126,7 @@ package struct HTTPExchanges {
     _ failed: Bool
   ) {
     let fields = HTTPFields(record)
+    makeRoom(for: fields)
     let known = key.flatMap { indexes[$0] }
     // The beginning may have been deleted.
     guard known != nil || fields.status != nil,
@@ -131,15 +137,14 @@ package struct HTTPExchanges {
     exchanges[index].status = fields.status
     exchanges[index].size = fields.responseSize
     exchanges[index].error = kept(fields.error)
-    exchanges[index].method = exchanges[index].method ?? kept(fields.method)
-    exchanges[index].url = exchanges[index].url ?? kept(fields.url)
+    keepNames(fields, index)
     if keepsBodies { keep(fields.headers("http.response.header."), \.response.headers, index) }
   }
 
   private mutating func make(
     _ record: LogReader.Record, _ key: Key?, _ start: Timestamp
   ) -> Int {
-    if exchanges.count >= 2 * capacity { keepLongest() }
+    if exchanges.count >= 2 * capacity { keepLongest(capacity) }
     let index = exchanges.count
     exchanges.append(
       Exchange(session: record.session.id, number: key?.number, start: start, label: record.label))
@@ -147,16 +152,16 @@ package struct HTTPExchanges {
     return index
   }
 
-  private mutating func keepLongest() {
+  private mutating func keepLongest(_ count: Int) {
     exchanges.removeAll { $0.outcome != .open && !outcomes.contains($0.outcome) }
-    if exchanges.count > capacity {
+    if exchanges.count > count {
       func length(_ exchange: Exchange) -> Duration { exchange.duration ?? .seconds(Int64.max) }
       exchanges.sort { length($0) > length($1) }
-      for exchange in exchanges[capacity...] where outcomes.contains(exchange.outcome) {
+      for exchange in exchanges[count...] where outcomes.contains(exchange.outcome) {
         otherRoutes.add(exchange)
         others += 1
       }
-      exchanges.removeSubrange(capacity...)
+      exchanges.removeSubrange(count...)
     }
     indexes.removeAll(keepingCapacity: true)
     for (index, exchange) in exchanges.enumerated() {
@@ -172,6 +177,30 @@ package struct HTTPExchanges {
   }
 
   // MARK: - Texts
+
+  /// Keeps fewer exchanges if their names leave no room for others; none is dropped that is open,
+  /// which would count again when it ends. Not before there are a quarter more than after the last
+  /// time, or this would take longer than all else.
+  private mutating func makeRoom(for fields: HTTPFields) {
+    if nameBytes.hasRoom(for: fields.nameSize)
+      || exchanges.count - countAfterMakingRoom <= countAfterMakingRoom / 4
+    {
+      return
+    }
+    keepLongest(max(exchanges.count { $0.outcome == .open }, exchanges.count / 2))
+    countAfterMakingRoom = exchanges.count
+  }
+
+  private mutating func keepNames(_ fields: HTTPFields, _ index: Int) {
+    var exchange = exchanges[index]
+    exchange.method = exchange.method ?? kept(fields.method)
+    exchange.url = exchange.url ?? kept(fields.url)
+    let isWhole =
+      (exchange.method != nil || fields.method == nil) && (exchange.url != nil || fields.url == nil)
+    // The end of an exchange does not say what it is called.
+    exchange.hasNames = isWhole && (exchange.hasNames || exchange.url != nil)
+    exchanges[index] = exchange
+  }
 
   /// A text, if there is room for it.
   private mutating func kept(_ name: String?) -> String? {
@@ -215,6 +244,9 @@ private struct HTTPFields {
     guard let type = text("error.type") else { return nil }
     return text("error.message").map { "\(type): \($0)" } ?? type
   }
+
+  /// Bytes of what is kept of them for all exchanges.
+  var nameSize: Int { [method, url, error].reduce(0) { $0 + ($1?.utf8.count ?? 0) } }
 
   func text(_ name: String) -> String? {
     fields.first { $0.name == name }.flatMap { Self.text($0.value) }

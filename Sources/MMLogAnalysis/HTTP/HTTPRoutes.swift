@@ -41,7 +41,8 @@ struct HTTPRoutes {
   mutating func add(_ exchange: HTTPExchanges.Exchange) {
     let own = "\(exchange.method ?? "-") \(HTTPExchanges.route(of: exchange.url ?? "-"))"
     let hasRoom =
-      routes[own] != nil || routes.count < Self.maximum && nameBytes.take(own.utf8.count)
+      exchange.hasNames
+      && (routes[own] != nil || routes.count < Self.maximum && nameBytes.take(own.utf8.count))
     let name = hasRoom ? own : "(other routes)"
     routes[name, default: Route(name: name)].add(exchange)
   }

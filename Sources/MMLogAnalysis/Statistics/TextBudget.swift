@@ -8,11 +8,14 @@ struct TextBudget {
 
   init(_ maximum: Int) { self.maximum = maximum }
 
+  /// Whether there is room for so many bytes.
+  func hasRoom(for count: Int) -> Bool { count <= maximum - used }
+
   /// Takes room for so many bytes.
   ///
   /// - Returns: False if there is not so much.
   mutating func take(_ count: Int) -> Bool {
-    guard count <= maximum - used else { return false }
+    guard hasRoom(for: count) else { return false }
     used += count
     return true
   }
