@@ -14,7 +14,10 @@ extension Command {
       line for each loss and each place that is corrupted, and one for what else needs attention. \
       Control characters are escaped in every format but message.
       """,
-      "It only reads. mmlogctl acts on running processes and on directories.",
+      """
+      It changes nothing of what it reads, except for recover. mmlogctl acts on running processes \
+      and on directories.
+      """,
       timeDescription,
     ],
     commands: [
