@@ -107,6 +107,7 @@ exec 5>"$work/third"
 cat "${archives[0]}" >&5
 check "a summary is read for" '[[ $(readlink /proc/[0-9]*/fd/* 2>/dev/null) == *"$work/spool/"* ]]'
 terminal send-keys C-c
+check "the signal has been sent" 'screen | grep -qF "^C"'
 exec 5>&-
 sees 'summed: 1' "an interrupted summary is an error"
 sees 'interrupted: this is of nothing' "an interrupted summary says so"
