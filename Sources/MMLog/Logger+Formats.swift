@@ -76,12 +76,12 @@ extension Logger {
       return false
     }
     switch lanes.record(shared, level, NewCallSite(statement.pointee), values, session) {
-    case nil: return true
-    // The ring may be gone.
-    case .noRing: store.countLossWithoutRing(level)
-    case let cause?: session.ring.countLoss(cause, level)
+    case .written: return true
+    case .counted: return false
+    case .uncounted:
+      store.countLossWithoutRing(level)
+      return false
     }
-    return false
   }
 }
 

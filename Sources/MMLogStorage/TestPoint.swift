@@ -12,6 +12,8 @@ package enum TestPoint: UInt8, CaseIterable, Sendable {
   // A segment is taken, written, sealed.
   case segmentOpening, segmentSealing
   case dictionaryAdding, recordBuilt, fragmentWritten, overflowLocked
+  // A signal handler has found no room for its record.
+  case signalLossCounting
 
   // A segment is given up to newer records, or emptied after it was archived.
   case discardAcquired, discardFragmentCounted, discardCounted

@@ -3,6 +3,7 @@ import CMMLogC
 import Glibc
 import MMLog
 import MMLogReader
+import MMLogStorage
 import MMLogSystem
 import TestSupport
 import Synchronization
@@ -84,6 +85,39 @@ struct SignalWriteTests {
         let contents = try test.closeAndRead()
         require(contents.problems.isEmpty, "\(contents.problems)")
         require(numbers(contents.records).count == Int(written), "\(contents.records.count)")
+      }
+    }
+  #endif
+
+  #if DEBUG
+    @Test("a handler that counts what it did not write has a ring to count in until it is done")
+    func countingWhileClosing() async {
+      await #expect(processExitsWith: .success) {
+        let test = try CStore {
+          $0.makeTiny()
+          ($0.serves_signal_handlers, $0.full_ring) = (true, MMLOG_FULL_DROP)
+        }
+        let isCounting = Atomic<Bool>(false)
+        let isClosed = Atomic<Bool>(false)
+        TestPoint.handler = { point in
+          guard point == .signalLossCounting else { return }
+          isCounting.store(true, ordering: .releasing)
+          while !isClosed.load(ordering: .acquiring) { sched_yield() }
+        }
+        ForcedFault.force(.pwrite, errno: ENOSPC, times: .max, under: test.folder.path)
+        while mmlog_lost_records(test.store) == 0 { ccalls_log_many(test.log, 100) }
+        nonisolated(unsafe) let log = test.log
+        let thread = try Thread(name: "handler") { while ccalls_signal_lane(log, 0, 0) {} }
+        while !isCounting.load(ordering: .acquiring) { sched_yield() }
+        ForcedFault.clear(under: test.folder.path)
+        var failure = mmlog_failure()
+        require(mmlog_close(test.store, &failure) == 0)
+        // At once: nothing else is to be where the ring was.
+        isClosed.store(true, ordering: .releasing)
+        thread.join()
+        let contents = CContents(test.folder.path)
+        require(contents.problems.isEmpty, "\(contents.problems)")
+        require(!ccalls_signal_lane(test.log, 0, 0), "a closed store")
       }
     }
   #endif

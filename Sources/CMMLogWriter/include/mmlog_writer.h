@@ -213,8 +213,21 @@ typedef struct mmlog_thread {
   uint32_t in_use;  // 0: left to others of its session; 2: its thread takes it for another session
   uint32_t ordinal;                                  // 1, 2, 3 … in the session
   uint32_t thread_id;
+  uint32_t visitors;  // how many signal handlers use the ring and have none of the writers
   uint64_t name[2];                                  // 16 bytes, zero-padded
 } mmlog_thread;
+
+// A signal handler announces itself before it looks whether the ring is still there, as
+// `mmlog_acquire` does: whoever closes the store closes the gate first, and then searches.
+static inline void mmlog_begin_visit(mmlog_thread *thread) {
+  __atomic_fetch_add(&thread->visitors, 1, __ATOMIC_SEQ_CST);
+}
+static inline void mmlog_end_visit(mmlog_thread *thread) {
+  __atomic_fetch_sub(&thread->visitors, 1, __ATOMIC_RELEASE);
+}
+static inline bool mmlog_has_visitors(const mmlog_thread *thread) {
+  return __atomic_load_n(&thread->visitors, __ATOMIC_ACQUIRE) != 0;
+}
 
 // Its cache of call sites follows in pages of its own: those that are never used take no memory.
 #define MMLOG_PAGE 4096u

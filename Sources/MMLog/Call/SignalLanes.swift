@@ -1,5 +1,6 @@
 import CMMLogWriter
 import MMLogFormat
+import MMLogStorage
 import MMLogSystem
 
 /// Where signal handlers write their records: a few writers that belong to no thread.
@@ -38,18 +39,45 @@ final class SignalLanes: @unchecked Sendable {
     }
   }
 
-  /// Whether somebody is writing.
-  var isBusy: Bool { block.map(WriterSpace.isBusy) ?? false }
+  /// Whether somebody is writing, or counting what was not written.
+  var isBusy: Bool {
+    guard let block else { return false }
+    return WriterSpace.isBusy(block) || mmlog_has_visitors(block)
+  }
 
   /// Seals the segments. At the session's end.
   func seal(_ ring: Ring) {
     if let block { WriterSpace.closeIdle(block, ring) }
   }
 
-  /// Writes a record. Async-signal-safe; no lock, no allocation, no waiting.
-  ///
-  /// - Returns: Why it could not be written; nil if it is in the ring.
+  /// What became of a record.
+  enum Outcome {
+    case written
+    /// It is lost, and counted in the ring.
+    case counted
+    /// It is lost, and the ring may be gone: the caller has to count it.
+    case uncounted
+  }
+
+  /// Writes a record, or counts it. Async-signal-safe; no lock, no allocation, no waiting.
   func record(
+    _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level,
+    _ site: NewCallSite, _ values: UnsafeBufferPointer<mmlog_value>,
+    _ session: Session
+  ) -> Outcome {
+    guard let cause = write(label, level, site, values, session) else { return .written }
+    guard let block else { return .uncounted }
+    mmlog_begin_visit(block)
+    defer { mmlog_end_visit(block) }
+    // After that: a visitor keeps the ring from being unmapped, if it finds the session open.
+    guard session.isOpen(to: label) else { return .uncounted }
+    TestPoint.reachInCall(.signalLossCounting)
+    session.ring.countLoss(cause, level)
+    return .counted
+  }
+
+  /// - Returns: Why the record could not be written; nil if it is in the ring.
+  private func write(
     _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level,
     _ site: NewCallSite, _ values: UnsafeBufferPointer<mmlog_value>,
     _ session: Session
@@ -80,7 +108,7 @@ final class SignalLanes: @unchecked Sendable {
     var record = UnfinishedRecord(
       cursor: cursor, identity: cursor.identity(label, level, .thread))
     guard record.appendCallSite(site, of: session.ring.identity.session) else {
-      // Counted by the caller: a record of a handler has a number only if it is in the ring.
+      // Counted without a number: a record of a handler has one only if it is in the ring.
       return .tooLarge
     }
     if lane.pointee.in_scratch == 0 {
