@@ -30,9 +30,10 @@ extension LogInterpolation {
   /// Adds an integer of any width.
   ///
   /// - Parameters:
-  ///   - value: The value; stored as a 64-bit word, or as two if it is wider.
+  ///   - value: The value; stored as a 64-bit word, or as two if it is wider. One of more than 128
+  ///     bits is stored as text, which is made by the calling thread, and allocated.
   ///   - name: Makes it a field of that name as well.
-  ///   - format: How it is shown.
+  ///   - format: How it is shown. One of more than 128 bits is always decimal.
   ///   - align: The minimum width.
   ///   - privacy: Whether it is written to disk.
   @inlinable @inline(__always)
@@ -40,6 +41,7 @@ extension LogInterpolation {
     _ value: T, name: StaticString? = nil, format: Logger.IntegerFormat = .decimal,
     align: Logger.Alignment = .none, privacy: Logger.Privacy = .public
   ) {
+    if T.bitWidth > 128 { return append(wide: value, name, align, privacy) }
     let style = ArgumentStyle(privacy: privacy.resolved(.public), format: format.word, align: align)
     if begin(integerType(T.self), T.bitWidth, name, style, value) { append(integer: value) }
   }
@@ -50,6 +52,7 @@ extension LogInterpolation {
     _ value: T?, name: StaticString? = nil, format: Logger.IntegerFormat = .decimal,
     align: Logger.Alignment = .none, privacy: Logger.Privacy = .public
   ) {
+    if T.bitWidth > 128 { return append(wide: value, name, align, privacy) }
     let style = ArgumentStyle(privacy: privacy.resolved(.public), format: format.word, align: align)
     if begin(optional: integerType(T.self), T.bitWidth, name, style, value), let value {
       append(integer: value)
@@ -275,6 +278,25 @@ extension LogInterpolation {
   mutating func append<T: FixedWidthInteger>(integer value: T) {
     append(word: UInt64(truncatingIfNeeded: value))
     if T.bitWidth > 64 { append(word: UInt64(truncatingIfNeeded: value >> 64)) }
+  }
+
+  /// Adds an integer that two words do not hold, as text.
+  @inlinable
+  mutating func append<T: FixedWidthInteger>(
+    wide value: T, _ name: StaticString?, _ align: Logger.Alignment, _ privacy: Logger.Privacy
+  ) {
+    let privacy = privacy.resolved(.public)
+    append(description: privacy == .private ? "" : String(describing: value), name, align, privacy)
+  }
+
+  /// The same for one that may be nil.
+  @inlinable
+  mutating func append<T: FixedWidthInteger>(
+    wide value: T?, _ name: StaticString?, _ align: Logger.Alignment, _ privacy: Logger.Privacy
+  ) {
+    let privacy = privacy.resolved(.public)
+    let text = privacy == .private ? nil : value.map { String(describing: $0) }
+    appendInterpolation(text, name: name, align: align, privacy: privacy)
   }
 
   @inlinable

@@ -62,9 +62,6 @@ struct ArgumentTests {
       log.info(
         "\(Int8.min, name: "a")\(Int16.min, name: "b")\(Int32.min, name: "c")\(Int64.min, name: "d")\(Int.max, name: "e")"
       )
-      log.info(
-        "\(UInt8.max, name: "a")\(UInt16.max, name: "b")\(UInt32.max, name: "c")\(UInt64.max, name: "d")\(UInt.max, name: "e")"
-      )
     }
     #expect(
       found == [
@@ -72,16 +69,35 @@ struct ArgumentTests {
       ])
     let unsigned = try values { log in
       log.info(
-        "\(UInt8.max, name: "a")\(UInt16.max, name: "b")\(UInt32.max, name: "c")\(UInt64.max, name: "d")"
+        "\(UInt8.max, name: "a")\(UInt16.max, name: "b")\(UInt32.max, name: "c")\(UInt64.max, name: "d")\(UInt.max, name: "e")"
       )
     }
-    #expect(unsigned == [.uint(255), .uint(65535), .uint(UInt64(UInt32.max)), .uint(.max)])
+    #expect(
+      unsigned == [
+        .uint(255), .uint(65535), .uint(UInt64(UInt32.max)), .uint(.max), .uint(UInt64(UInt.max)),
+      ])
     let wide = try values { log in
       log.info(
         "\(Int128.min, name: "a")\(Int128(-1), name: "b")\(UInt128.max, name: "c")\(UInt128(1) << 64, name: "d")"
       )
     }
     #expect(wide == [.int128(.min), .int128(-1), .uint128(.max), .uint128(1 << 64)])
+  }
+
+  @Test("an integer of more than 128 bits is recorded as text, as private as it is said to be")
+  func wideIntegers() throws {
+    let value = WideInteger(high: 12, low: 345)
+    let text = "12:345"
+    let test = try TestStore()
+    let (some, none): (WideInteger?, WideInteger?) = (value, nil)
+    test.log.info("\(value, name: "a")|\(some)|\(none)|\(value, align: .right(columns: 8))")
+    test.log.info("\(value, privacy: .private)|\(some, privacy: .private)")
+    test.log.info("\(value, privacy: .auto)")
+    let contents = try test.closeAndRead()
+    #expect(contents.isClean)
+    #expect(
+      contents.messages == ["\(text)|\(text)|nil|  \(text)", "<private>|<private>", text])
+    #expect(contents.records[0].fields.map(\.value) == [.string(Array(text.utf8))])
   }
 
   @Test("floating-point numbers and Booleans keep all their bits")
