@@ -1,10 +1,10 @@
 #include "CMMLogWriter.h"
 
-static mmlog_rate_limit limits[MMLOG_RATE_LIMITS];
+static mmlog_rate_limit limits[MMLOG_LIMIT_KINDS][MMLOG_RATE_LIMIT_PLACES];
 
-mmlog_rate_limit *mmlog_rate_limit_of(uint64_t key) {
-  for (uint32_t step = 0; step < MMLOG_RATE_LIMITS; step++) {
-    mmlog_rate_limit *limit = &limits[(key + step) % MMLOG_RATE_LIMITS];
+mmlog_rate_limit *mmlog_rate_limit_of(mmlog_limit_kind kind, uint64_t key) {
+  for (uint32_t step = 0; step < MMLOG_RATE_LIMIT_STEPS; step++) {
+    mmlog_rate_limit *limit = &limits[kind][(key + step) % MMLOG_RATE_LIMIT_PLACES];
     uint64_t found = __atomic_load_n(&limit->key, __ATOMIC_RELAXED);
     // Whoever comes second to a place that was free finds whose it is now.
     if (found == 0 &&

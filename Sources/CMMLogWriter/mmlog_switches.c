@@ -101,7 +101,8 @@ void mmlog_set_label_limit(
 bool mmlog_is_within_limit(const mmlog_label *label, uint64_t key, uint64_t now) {
   mmlog_label_limit *limit = __atomic_load_n(&label->limit, __ATOMIC_ACQUIRE);
   uint64_t interval = limit == NULL ? 0 : __atomic_load_n(&limit->interval, __ATOMIC_RELAXED);
-  mmlog_rate_limit *statement = interval == 0 ? NULL : mmlog_rate_limit_of(key);
+  mmlog_rate_limit *statement =
+      interval == 0 ? NULL : mmlog_rate_limit_of(MMLOG_LIMITS_OF_LABELS, key);
   if (statement == NULL) return true;
   uint64_t first = __atomic_load_n(&limit->first, __ATOMIC_RELAXED);
   uint64_t every = __atomic_load_n(&limit->every, __ATOMIC_RELAXED);

@@ -146,8 +146,8 @@ public final class LogStore: Sendable {
   /// What is not recorded is not evaluated, is no loss, and is counted: see
   /// ``Statistics/suppressed``. Statements are counted by label and place, all threads together.
   /// Ends of spans are always recorded, and so are statements that somebody outside has turned on
-  /// (`mmlogctl enable`). A process has room for 4096 statements that are limited; more are
-  /// recorded each time.
+  /// (`mmlogctl enable`). A process has room for some 4096 statements that are limited by their
+  /// labels, which keep their places also when the limit ends; others are recorded each time.
   ///
   /// What is set last counts. Before that, the configuration
   /// (``Configuration/rateLimits``) or the environment may have set limits:

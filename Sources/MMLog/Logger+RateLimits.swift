@@ -20,8 +20,9 @@ extension Logger {
   /// ```
   ///
   /// Where it is nil, nothing of the message is evaluated. All threads count together. Any thread
-  /// and signal handler; no lock, no allocation. A process has room for 4096 such statements; more
-  /// are recorded each time.
+  /// and signal handler; no lock, no allocation. A process has room for some 4096 such statements,
+  /// which keep their places; others are recorded each time. Limits of labels
+  /// (``LogStore/setRateLimit(_:for:)``) have room of their own.
   ///
   /// - Parameters:
   ///   - count: 1 and less mean each time.
@@ -164,6 +165,7 @@ extension Logger {
     let place = UInt64(line) << 32 | UInt64(column)
     var key = (UInt64(UInt(bitPattern: file.utf8Start)) ^ place) &* 0x9E37_79B9_7F4A_7C15
     key ^= key >> 32
-    return mmlog_rate_limit_of((key ^ place &* 0xD6E8_FEB8_6659_FD93) | 1)
+    return mmlog_rate_limit_of(
+      MMLOG_LIMITS_OF_STATEMENTS, (key ^ place &* 0xD6E8_FEB8_6659_FD93) | 1)
   }
 }

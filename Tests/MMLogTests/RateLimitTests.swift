@@ -1,3 +1,4 @@
+import CMMLogWriter
 import MMLog
 import MMLogReader
 import Synchronization
@@ -44,6 +45,45 @@ struct RateLimitTests {
       test.log.once()?.info("b"); test.log.once()?.info("c")
     }
     #expect(try test.closeAndRead().messages == ["a", "b", "c"])
+  }
+
+  @Test("a full table of statements' own limits leaves room for limits of labels")
+  func fullTable() async {
+    await #expect(processExitsWith: .success) {
+      let test = try TestStore()
+      for line in 0..<20_000 { _ = test.log.once(line: UInt32(line)) }
+      let second = (0..<20_000).count { test.log.once(line: UInt32($0)) != nil }
+      require(second > 10_000, "a table with room for \(20_000 - second)")
+      test.store.setRateLimit(.init(first: 1, per: .seconds(86400 * 30)), for: "test")
+      for line in 0..<100 {
+        for round in 0..<2 { test.log.info("\(line) \(round)", line: UInt32(line)) }
+      }
+      let messages = try test.closeAndRead().messages
+      require(messages == (0..<100).map { "\($0) 0" }, "\(messages)")
+    }
+  }
+
+  @Test("a process has room for the limits of 4096 statements")
+  func room() async {
+    await #expect(processExitsWith: .success) {
+      let test = try TestStore()
+      for line in 0..<4096 { _ = test.log.once(line: UInt32(line)) }
+      let second = (0..<4096).count { test.log.once(line: UInt32($0)) != nil }
+      // Those whose keys come together by chance: where names lie is another each time.
+      require(second < 41, "\(second) of 4096 have no place")
+    }
+  }
+
+  @Test("the place of a statement is near where its key belongs, or there is none")
+  func boundedSearch() async {
+    await #expect(processExitsWith: .success) {
+      let places = UInt64(MMLOG_RATE_LIMIT_PLACES)
+      let found = (0..<100 as Range<UInt64>).map {
+        mmlog_rate_limit_of(MMLOG_LIMITS_OF_STATEMENTS, 1 + $0 * places)
+      }
+      require(found.count { $0 != nil } == Int(MMLOG_RATE_LIMIT_STEPS))
+      require(found.prefix(Int(MMLOG_RATE_LIMIT_STEPS)).allSatisfy { $0 != nil })
+    }
   }
 
   @Test("within an interval repeats are counted, and the next record says how many there were")

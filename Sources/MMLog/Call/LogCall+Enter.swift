@@ -51,7 +51,7 @@ struct StatementPlace {
     mmlog_would_pass_switch(label, file, fileSize, line)
   }
 
-  /// The key of a statement of a label. The statement's own limits have others.
+  /// The key of a statement of a label.
   private static func key(
     _ file: UInt64, _ detail: UInt64, _ label: UnsafeMutablePointer<mmlog_label>
   ) -> UInt64 {
