@@ -23,7 +23,7 @@ typedef struct mmlog_state {
   uint64_t own[2 * MMLOG_STATE_COPY_WORDS];
 } mmlog_state;
 
-// What slots have that no reader sees: all places were taken.
+// What slots have that no reader sees, as all places were taken. Texts are not stored there.
 extern mmlog_state mmlog_no_state;
 static inline mmlog_state *mmlog_state_of_nobody(void) { return &mmlog_no_state; }
 

@@ -1,3 +1,4 @@
+import CMMLogWriter
 import Glibc
 import MMLog
 import MMLogAnalysis
@@ -102,6 +103,17 @@ struct StateSlotTests {
     #expect(messages[0].contains("'n' is there with values of another type: int"))
     #expect(messages[1].contains("1 to 48 bytes") && messages[2].contains("1 to 48 bytes"))
     try test.store.blockingClose()
+  }
+
+  @Test("a text for a slot without a place is stored nowhere, and waits for nobody")
+  func textWithoutPlace() throws {
+    let test = try TestStore()
+    let slot = test.store.slot("", of: String.self)
+    slot.store("a text")
+    slot.store("a text of more than fifteen bytes")
+    // Whoever stores there counts.
+    #expect(mmlog_state_of_nobody().pointee.ordinal == 0)
+    try test.store.close()
   }
 
   @Test("when all places are taken, others go nowhere") func allTaken() async throws {
