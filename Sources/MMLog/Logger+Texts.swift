@@ -214,30 +214,37 @@ extension SiteHash {
   /// another text tomorrow.
   @inline(__always)
   fileprivate mutating func mix(_ text: String) {
-    let words = TextWords(text).constant ?? (Self.hash(of: text), 0)
+    let words = TextWords(text).ofLiteral ?? (Self.hash(of: text), 0)
     mix(words.0)
     mix(words.1)
   }
 
-  /// A hash of the bytes, a word at a time.
+  /// A hash of the bytes, two words at a time. A client of the program may have chosen them, and
+  /// finds no two texts with the same hash.
   @inline(never)
   static func hash(of text: String) -> UInt64 {
+    if let small = TextWords(text).small {
+      let hash = mmlog_begin_text_hash(small.count)
+      return mmlog_mix_text(hash, small.words.0, small.words.1)
+    }
     var text = text
     return text.withUTF8 { bytes in
-      var hash = UInt64(bytes.count)
-      func mix(_ word: UInt64) {
-        hash = (hash ^ word) &* 0xD6E8_FEB8_6659_FD93
-        hash ^= hash >> 32
+      var hash = mmlog_begin_text_hash(bytes.count)
+      guard var next = UnsafeRawPointer(bytes.baseAddress) else {
+        return mmlog_mix_text(hash, 0, 0)
       }
-      guard var next = UnsafeRawPointer(bytes.baseAddress) else { return hash }
       var left = bytes.count
-      while left >= wordSize {
-        mix(next.loadUnaligned(as: UInt64.self))
-        next += wordSize
-        left -= wordSize
+      while left >= 2 * wordSize {
+        let (first, second) = (next, next + wordSize)
+        hash = mmlog_mix_text(
+          hash, first.loadUnaligned(as: UInt64.self), second.loadUnaligned(as: UInt64.self))
+        next += 2 * wordSize
+        left -= 2 * wordSize
       }
-      mix(RecordCursor.lastWord(next, left))
-      return hash
+      if left < wordSize { return mmlog_mix_text(hash, RecordCursor.lastWord(next, left), 0) }
+      return mmlog_mix_text(
+        hash, next.loadUnaligned(as: UInt64.self),
+        RecordCursor.lastWord(next + wordSize, left - wordSize))
     }
   }
 }

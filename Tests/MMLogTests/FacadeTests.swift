@@ -44,6 +44,24 @@ import Testing
     #expect(try test.closeAndRead().messages.isEmpty)
   }
 
+  @Test(
+    "names that a client chooses do not share a call site",
+    arguments: [
+      // Without a key, both have one hash.
+      ("GET /orders/confirm/payment", "GET /aaaz5jv7MgWbk!866CAent"),
+      ("f_G/y3Q0ofi24xp", "JQNz/yhzcQ3RCu-"),
+    ])
+  func chosenNames(first: String, second: String) throws {
+    let test = try TestStore()
+    let place = Logger.SourceLocation(file: "Server.swift", function: "serve()", line: 1)
+    for name in [first, second] {
+      // No literal: those have addresses for hashes.
+      let name = String(decoding: Array(name.utf8), as: UTF8.self)
+      _ = test.log.begin(name: name, in: nil, level: .info, metadata: [:], at: place)
+    }
+    #expect(try test.closeAndRead().messages == [first, second])
+  }
+
   @Test("more places than the dictionary has room for are kept, in the records")
   func moreThanTheDictionaryHasRoomFor() throws {
     let test = try TestStore {

@@ -172,8 +172,8 @@ static inline void mmlog_number_entry(mmlog_writer *writer, uint32_t level) {
   writer->number += level >= writer->archive_level;
 }
 
-// What hashes of keys are made with: random, so that nobody finds keys with the hash of others. Set
-// before there is a session.
+// What hashes of keys are made with, and of texts that are known at run time only: random, so that
+// nobody finds some with the hash of others. Set before there is a session.
 extern uint64_t mmlog_key_secret[2];
 static inline void mmlog_set_key_secret(uint64_t first, uint64_t second) {
   mmlog_key_secret[0] = first;
@@ -184,13 +184,25 @@ static inline void mmlog_begin_keys(mmlog_writer *writer) {
   writer->key_hash = mmlog_key_secret[1];
 }
 
-// A multiplication to 128 bits, as in wyhash (Wang Yi, 2019). None waits for that of the key before:
-// products are rotated by their place, and put together.
-static inline void mmlog_mix_key(mmlog_writer *writer, uint64_t first, uint64_t second) {
+// A multiplication to 128 bits, folded, as in wyhash (Wang Yi, 2019).
+static inline uint64_t mmlog_mix_words(uint64_t first, uint64_t second) {
   unsigned __int128 product =
       (unsigned __int128)(first ^ mmlog_key_secret[0]) * (second ^ mmlog_key_secret[1]);
+  return (uint64_t)product ^ (uint64_t)(product >> 64);
+}
+
+// No multiplication waits for that of the key before: products are rotated by their place, and put
+// together.
+static inline void mmlog_mix_key(mmlog_writer *writer, uint64_t first, uint64_t second) {
   uint64_t hash = writer->key_hash << 7 | writer->key_hash >> 57;
-  writer->key_hash = hash ^ (uint64_t)product ^ (uint64_t)(product >> 64);
+  writer->key_hash = hash ^ mmlog_mix_words(first, second);
+}
+
+// A hash of a text that somebody outside may have chosen, made with the same secret: of its size
+// and its bytes, in words, with zeros behind them.
+static inline uint64_t mmlog_begin_text_hash(size_t size) { return mmlog_key_secret[1] + size; }
+static inline uint64_t mmlog_mix_text(uint64_t hash, uint64_t first, uint64_t second) {
+  return mmlog_mix_words(first ^ hash, second);
 }
 
 // Keeps a key beside the writer; false: there is no room for it, or they are in the record.

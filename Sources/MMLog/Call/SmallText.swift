@@ -60,10 +60,8 @@ package struct TextWords {
     /// small.
     var isLiteral: Bool { words.1 >> 60 == 0b1000 }
 
-    /// The words, if they are what the text says, and remain so: of a small one, or a literal.
-    var constant: (UInt64, UInt64)? {
-      words.1 & SmallText.isSmall != 0 || isLiteral ? words : nil
-    }
+    /// The words of a literal, which say where it is.
+    var ofLiteral: (UInt64, UInt64)? { isLiteral ? words : nil }
 
     /// The bytes of a literal, or of a string in memory of its own: they live as long as it does.
     /// Nil for a small one, or one of another kind.
@@ -96,7 +94,7 @@ package struct TextWords {
     var small: SmallText? { nil }
     static func small(_ first: TextWords, _ second: TextWords) -> (SmallText, SmallText)? { nil }
     var isLiteral: Bool { false }
-    var constant: (UInt64, UInt64)? { nil }
+    var ofLiteral: (UInt64, UInt64)? { nil }
     var bytes: UnsafeRawBufferPointer? { nil }
     var someBytes: UnsafeRawBufferPointer? { nil }
   #endif

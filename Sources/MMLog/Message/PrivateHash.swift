@@ -14,7 +14,7 @@ package enum PrivateHash {
   }()
 
   /// Makes the key, which would else be made by the first log call that needs it; and another for
-  /// the hashes of keys of metadata.
+  /// the hashes of keys of metadata, and of texts that are known at run time only.
   static func prepare() {
     _ = key
     mmlog_set_key_secret(of(1), of(2))
