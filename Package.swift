@@ -252,6 +252,7 @@ let package = Package(
       dependencies: [
         "MMLog", "MMLogTaps", "MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat",
         "MMLogCrypto", "MMLogSystem", "TestSupport", "WrapperLibrary", "CMMLogWriter",
+        "CMMLogCore",
       ]),
     .target(name: "WrapperLibrary", dependencies: ["MMLog"], path: "Tests/WrapperLibrary"),
     .testTarget(

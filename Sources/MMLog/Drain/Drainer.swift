@@ -39,9 +39,6 @@ final class Drainer: @unchecked Sendable {
   private let maintenanceHook: (@Sendable (LogStore.MaintenancePhase) -> Void)?
   /// Whether this pass has written anything.
   private var isWriting = false
-  /// Whether records in the ring may have greater ticks than any to come: the counter has begun
-  /// anew.
-  private var hasTicksAhead = false
   private var handoff: Handoff
   /// Nil if the drainer's thread encodes frames, too.
   private let encodingThread: EncodingThread?
@@ -205,6 +202,7 @@ final class Drainer: @unchecked Sendable {
     defer { reportSealed() }
     do {
       handoff.isClosing = true
+      try moveBeforeAnew()
       // Whatever their ticks: processors' counters may differ by a little.
       try handoff.move(.everything, until: .max)
       flight?.note(levels: handoff.takeWrittenLevels())
@@ -312,7 +310,7 @@ final class Drainer: @unchecked Sendable {
   private var isWorkDue: Bool {
     series.dueRotation() != nil || isReopeningAsked || flight?.isAsked == true
       || session.ring.controlRequest.ordinal != answeredRequest || isUrgentRecordWaiting
-      || syncs.isDue(at: Clock.monotonic())
+      || syncs.isDue(at: Clock.monotonic()) || session.ring.counterHasBegunAnew
   }
 
   /// Moves everything, and serves all who asked for it.
@@ -404,8 +402,16 @@ final class Drainer: @unchecked Sendable {
         flight?.note(levels: levels)
       }
     }
-    try handoff.move(pass, until: hasTicksAhead ? .max : mmlog_ticks())
-    hasTicksAhead = false
+    try moveBeforeAnew()
+    try handoff.move(pass, until: mmlog_ticks())
+  }
+
+  /// Moves everything by the earlier clock if the counter has begun anew, and goes on by the new
+  /// one.
+  private func moveBeforeAnew() throws(SystemError) {
+    guard session.ring.counterHasBegunAnew else { return }
+    try handoff.moveAroundBeginning()
+    session.ring.beginClocksAnew()
   }
 
   /// Archives flight records, if there is a reason to.
@@ -452,7 +458,7 @@ final class Drainer: @unchecked Sendable {
     guard now &- lastCheck >= DrainSchedule.second || isNews else { return }
     knowsOfLostPages = knowsOfLostPages || isNews
     lastCheck = now
-    if session.ring.readClocks() { hasTicksAhead = true }
+    session.ring.readClocks()
     CrashArea.readModules()
     EndingArea.deny()
     // The thread goes on with a lost ring: others may still wait for a segment.

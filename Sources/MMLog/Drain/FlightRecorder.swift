@@ -170,15 +170,18 @@ final class FlightRecorder {
     written: (_ run: SegmentRun, _ before: SegmentRun, _ ranges: [RingRange]) -> Void,
     passed: (_ segment: Int) -> Void = { _ in }
   ) throws(SystemError) -> Int {
-    var collector = FrameCollector(runs)
+    // First what has ticks of by now. Others are of before the counter has begun anew, and have
+    // frames with another clock.
+    var collector = FrameCollector(runs, cutoff: mmlog_ticks())
+    var takesRest = false
     var fields = FrameHeader(.records)
     fields.isFlight = true
-    repeat {
+    while true {
       let before = collector.runs
       rows.removeAll()
       fields.ranges = collector.fill(&rows, size: ring.frameSize)
       if !rows.isEmpty {
-        fields.clock = ring.clock
+        fields.clock = ring.clock(upTo: rows.summary.lastTicks)
         if rows.isUnreadable { throw .unsupported(.libcrypto, ring.path) }
         TestPoint.reach(.flightBeforeFrame)
         try series.append(rows, dictionary: ring.dictionary, fields)
@@ -187,7 +190,11 @@ final class FlightRecorder {
       for (run, old) in zip(collector.runs, before) { written(run, old, fields.ranges) }
       TestPoint.reach(.flightNoted)
       try series.rotateIfDue(dictionary: ring.dictionary)
-    } while !rows.isEmpty
+      if !rows.isEmpty { continue }
+      if takesRest { break }
+      takesRest = true
+      collector = FrameCollector(collector.runs)
+    }
     for run in collector.runs { passed(run.index) }
     return collector.runs.reduce(0) { $0 + $1.takenCount }
   }

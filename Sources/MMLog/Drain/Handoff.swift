@@ -60,22 +60,39 @@ struct Handoff: ~Copyable {
   ///     is taken whose thread has an earlier one that was committed just after its segment was
   ///     inspected.
   mutating func move(_ pass: DrainSchedule.Pass, until cutoff: UInt64) throws(SystemError) {
+    // The counter may have gone back by less than is noticed: further records of these segments
+    // have the ticks of the last one.
+    let cutoff = progress.values.reduce(cutoff) { max($0, $1.ticks) }
+    try move(pass, in: 0...cutoff)
+  }
+
+  /// Moves everything where the counter has begun anew: first what was logged since, in segments of
+  /// its own, and then the rest, so that each frame has one clock. What comes then in the same
+  /// segments has its own ticks again.
+  mutating func moveAroundBeginning() throws(SystemError) {
+    try move(.everything, in: 0...mmlog_ticks())
+    try move(.everything, in: mmlog_ticks()...(.max))
+    for generation in progress.keys { progress[generation]?.ticks = 0 }
+  }
+
+  /// Moves records that are committed now and have such ticks; of a segment whose next record has
+  /// lower ones, none.
+  private mutating func move(
+    _ pass: DrainSchedule.Pass, in ticks: ClosedRange<UInt64>
+  ) throws(SystemError) {
     // Segments are inspected one after the other, and meanwhile a thread may go on in one that was
     // passed over as free, and then in one that is still to come. The fragments of a record have
     // the same ticks: only this keeps their order.
     newestGeneration = session.ring.generationsStarted.load(ordering: .acquiring)
-    // A counter that begins anew, as after a suspension, is behind what was taken already: further
-    // records of these segments have the ticks of the last one.
-    let cutoff = progress.values.reduce(cutoff) { max($0, $1.ticks) }
     let limit = session.policy == .overwriteOldest ? session.ring.pool.count / 4 : .max
     // Sealed segments only: what threads go on with is left for a later frame.
     var waiting = session.ring.pool.sealedCount * session.ring.geometry.segmentSize
     settleUnreadable()
     while isFrameDue(pass, waiting, acquired: 0) {
-      if try moveFrames(pass, cutoff, &waiting, maximumAcquired: limit) { continue }
+      if try moveFrames(pass, ticks, &waiting, maximumAcquired: limit) { continue }
       if limit == .max { break }
       // What is left may be in younger segments.
-      if try !moveFrames(pass, cutoff, &waiting, maximumAcquired: .max) { break }
+      if try !moveFrames(pass, ticks, &waiting, maximumAcquired: .max) { break }
     }
     // What was discarded is not freed here.
     if progress.count > 2 * session.ring.pool.count {
@@ -118,9 +135,10 @@ struct Handoff: ~Copyable {
   ///   - maximumAcquired: How many sealed segments it may keep from being discarded meanwhile.
   /// - Returns: Whether it moved any.
   private mutating func moveFrames(
-    _ pass: DrainSchedule.Pass, _ cutoff: UInt64, _ waiting: inout Int, maximumAcquired: Int
+    _ pass: DrainSchedule.Pass, _ ticks: ClosedRange<UInt64>, _ waiting: inout Int,
+    maximumAcquired: Int
   ) throws(SystemError) -> Bool {
-    var batch = Batch(cutoff)
+    var batch = Batch(ticks)
     defer {
       // It may have a frame that is given up.
       encoder?.wait()
@@ -169,7 +187,7 @@ struct Handoff: ~Copyable {
     let finished = finished(batch.unfinishedRuns).filter { batch.acquired.contains($0.index) }
     batch.finished.formUnion(finished.map(\.index))
     frame.finished = finished
-    frame.fields.clock = session.ring.clock
+    frame.fields.clock = session.ring.clock(upTo: frame.rows.summary.lastTicks)
     frame.fields.effort = effort(waiting, frame)
     frame.dictionary = session.ring.dictionary
   }
@@ -252,7 +270,9 @@ struct Handoff: ~Copyable {
         batch.acquired.insert(index)
       }
       let run = run(index, isSealed: batch.acquired.contains(index))
-      if let run, run.header.generation <= newest { runs.append(run) }
+      if let run, run.header.generation <= newest, run.lastTicks >= batch.ticks.lowerBound {
+        runs.append(run)
+      }
     }
     batch.begin(runs)
   }
@@ -303,7 +323,8 @@ struct Handoff: ~Copyable {
 /// What frames are collected from, one after the other, until all of it is let go: a segment is
 /// inspected once, however many frames it is in.
 private struct Batch {
-  private let cutoff: UInt64
+  /// Which records are taken: see `Handoff.move`.
+  let ticks: ClosedRange<UInt64>
   var collector: FrameCollector
   /// Sealed segments that nobody else may have. Less those that were freed.
   var acquired: Set<Int> = []
@@ -314,13 +335,13 @@ private struct Batch {
   /// Of each run, where its last part ended, and how many records were passed over by then.
   private var ends: [(end: Int, passed: Int)] = []
 
-  init(_ cutoff: UInt64) {
-    self.cutoff = cutoff
-    collector = FrameCollector([], cutoff: cutoff)
+  init(_ ticks: ClosedRange<UInt64>) {
+    self.ticks = ticks
+    collector = FrameCollector([], cutoff: ticks.upperBound)
   }
 
   mutating func begin(_ runs: [SegmentRun]) {
-    collector = FrameCollector(runs, cutoff: cutoff)
+    collector = FrameCollector(runs, cutoff: ticks.upperBound)
     ends = runs.map { ($0.header.archived, 0) }
   }
 

@@ -58,8 +58,9 @@ final class Ring: @unchecked Sendable {
   let settledFragments = FragmentSet()
   /// Whether state slots have places in it. Under the store's lock, as long as that is open.
   private var hasStates = false
-  /// The first reading, and the newest.
-  private let clockPairs: LockedValue<(first: ClockPair, newest: ClockPair)>
+  /// The first reading, and the newest; and where the counter has begun anew, the clock of what was
+  /// logged before.
+  private let clockPairs: LockedValue<(first: ClockPair, newest: ClockPair, earlier: TickClock?)>
 
   /// Makes, allocates, locks and maps the ring of a new session.
   ///
@@ -123,7 +124,7 @@ final class Ring: @unchecked Sendable {
     } catch {
       throw LogError(error, while: "Making the ring failed")
     }
-    clockPairs = LockedValue((firstPair, firstPair))
+    clockPairs = LockedValue((firstPair, firstPair, nil))
     if containsFaults {
       containment = FaultContainment(
         base, count: geometry.fileSize, waking: eventCounts.requests.futex)
@@ -274,28 +275,59 @@ final class Ring: @unchecked Sendable {
   // MARK: - Clocks
 
   /// Reads the clocks and writes them into the ring, in the slot that does not hold the newest
-  /// pair.
-  ///
-  /// - Returns: Whether the counter has begun anew, as after a suspension.
-  @discardableResult
-  func readClocks() -> Bool {
+  /// pair. Not where the counter has begun anew: see ``beginClocksAnew()``.
+  func readClocks() {
     clockPairs.withLock { pairs in
       let newest = ClockReading.take(ordinal: pairs.newest.ordinal &+ 1)
-      let isAnew = newest.ticks < pairs.newest.ticks
-      if isAnew {
+      if newest.ticks >= pairs.newest.ticks { note(newest, in: &pairs) }
+    }
+  }
+
+  /// Whether the counter has begun anew since the newest reading, as after a suspension.
+  var counterHasBegunAnew: Bool { clockPairs.withLock { mmlog_ticks() < $0.newest.ticks } }
+
+  /// Goes on by a counter that has begun anew. When all that was logged before is archived: by the
+  /// new clock it would be of a time to come, also for whoever recovers the ring.
+  func beginClocksAnew() {
+    clockPairs.withLock { pairs in
+      let newest = ClockReading.take(ordinal: pairs.newest.ordinal &+ 1)
+      if newest.ticks < pairs.newest.ticks {
+        pairs.earlier = TickClock(first: pairs.first, newest: pairs.newest)
         pairs.first = pairs.first.moved(with: pairs.newest, to: newest)
         Self.write(pairs.first, at: base + RingLayout.firstClockPair)
       }
-      pairs.newest = newest
-      let slot = Int(newest.ordinal % 2) * ClockPairLayout.size
-      Self.write(newest, at: base + RingLayout.clockPairSlots + slot)
-      return isAnew
+      note(newest, in: &pairs)
     }
+  }
+
+  private func note(
+    _ newest: ClockPair,
+    in pairs: inout (first: ClockPair, newest: ClockPair, earlier: TickClock?)
+  ) {
+    pairs.newest = newest
+    let slot = Int(newest.ordinal % 2) * ClockPairLayout.size
+    Self.write(newest, at: base + RingLayout.clockPairSlots + slot)
   }
 
   /// Turns this ring's ticks into wall time, as of the newest reading.
   var clock: TickClock {
     clockPairs.withLock { TickClock(first: $0.first, newest: $0.newest) }
+  }
+
+  /// The clock of records of which the last has these ticks. Where the counter has begun anew, they
+  /// are of before or of since.
+  func clock(upTo lastTicks: UInt64) -> TickClock {
+    clockPairs.withLock { pairs in
+      let now = ClockReading.take(ordinal: 0)
+      let clock = TickClock(first: pairs.first, newest: pairs.newest)
+      if now.ticks < pairs.newest.ticks {
+        if lastTicks > now.ticks { return clock }
+        return TickClock(first: pairs.first.moved(with: pairs.newest, to: now), newest: now)
+      }
+      // By more than processors' counters differ.
+      let isAhead = clock.wall(at: lastTicks) > now.wall + .seconds(1)
+      return isAhead ? pairs.earlier ?? clock : clock
+    }
   }
 
   // MARK: - Losses
