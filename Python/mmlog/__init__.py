@@ -270,7 +270,7 @@ class Handler(logging.Handler):
         try:
             logger = self._loggers.get(record.name)
             if logger is None:
-                logger = self.store.logger(record.name)
+                logger = self.store.logger(record.name or "")
                 if logger is None:
                     return
                 self._loggers[record.name] = logger
@@ -295,13 +295,17 @@ class Handler(logging.Handler):
             logger, level, self._site(record), _fields(pairs) if pairs else None, len(pairs), b"%s", message)
 
     def _site(self, record):
-        key = (record.pathname, record.lineno)
+        # With the function: other code may come to have the same path and line, as in a notebook, or when it is loaded
+        # anew.
+        key = (record.pathname, record.lineno, record.funcName)
         site = self._sites.get(key)
         if site is not None:
             return site
         if len(self._sites) >= self._MOST_SITES:
-            key = ("", 0)
-        site = _library.Site(_text(key[0]), _text(record.funcName or "") if key[1] else b"", key[1])
+            key = ("", 0, "")
+        # A record that a program has made itself may be without a place.
+        path, line, function = key
+        site = _library.Site(_text(path or ""), _text(function or ""), max(line or 0, 0))
         # Of all handlers and all threads the first one, which lives for ever.
         site = self._sites[key] = _immortal.setdefault(key, site)
         return site
