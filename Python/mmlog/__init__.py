@@ -11,11 +11,15 @@ the interpreter can take it back. ``mmlog-decode /var/log/orders`` reads it, als
 """
 
 import ctypes
+import datetime
 import functools
 import logging
 import math
 import os
+import struct
+import sys
 import threading
+import time
 import weakref
 
 from . import _library
@@ -235,12 +239,17 @@ class Handler(logging.Handler):
     ``exception.stacktrace``, and ``stack_info=True`` the field ``stack``. The message is logging's own, without what a
     formatter might add to it.
 
+    A record's time is that of emit(). One that emit() gets more than 10 ms after it was made, as by way of a
+    MemoryHandler or a QueueHandler, has the field ``log.created``: when it was made, in UTC.
+
     When emit() has returned, the record survives the process: there is no buffer. Safe in threads, which do not wait for
     each other, and in a child of os.fork().
     """
 
     # So many statements have a place in the dictionary; those that come later are one without a place.
     _MOST_SITES = 10_000
+    # So many seconds after it was made a record is late: its time is then not when it happened.
+    _LATE = 0.01
 
     def __init__(self, store=None, *, directory=None, name=None, level=logging.NOTSET, **options):
         """store      where to: a Store, which stays open when the handler is closed
@@ -290,6 +299,8 @@ class Handler(logging.Handler):
             pairs.append(("exception.stacktrace", record.exc_text))
         if record.stack_info:
             pairs.append(("stack", record.stack_info))
+        if time.time() - record.created > self._LATE:
+            pairs.append(("log.created", _time(record.created)))
         message = ctypes.c_char_p(_text(record.getMessage()))
         library.mmlog_record_fields(
             logger, level, self._site(record), _fields(pairs) if pairs else None, len(pairs), b"%s", message)
@@ -338,6 +349,15 @@ def _string(value):
         return str(value)
     except Exception:
         return f"<{type(value).__name__}: str() failed>"
+
+
+def _time(seconds):
+    """A time in seconds since 1970 as text."""
+    moment = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
+    return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+_double = struct.Struct("=d").pack
 
 
 def _fields(pairs):
