@@ -362,7 +362,7 @@ _double = struct.Struct("=d").pack
 
 def _fields(pairs):
     """Fields with the types of their values, in C. The result keeps alive what it points to."""
-    kinds, members = [], []
+    members = []
     for name, value in pairs:
         kind, length = TEXT, 0
         if isinstance(value, bool):
@@ -370,13 +370,12 @@ def _fields(pairs):
         elif isinstance(value, int) and -(1 << 63) <= value < 1 << 64:
             kind = INT if value < 1 << 63 else UINT
         elif isinstance(value, float):
-            kind = DOUBLE
+            kind, value = DOUBLE, int.from_bytes(_double(value), sys.byteorder)
         else:
             value = bytes(value) if isinstance(value, (bytes, bytearray)) else _bytes(_string(value))
             length = len(value)
-        kinds.append(kind)
         members += (_name(name), kind, length, value)
-    return ctypes.byref(_library.fields_of(tuple(kinds))(*members))
+    return ctypes.byref(_library.fields(members))
 
 
 @functools.lru_cache(maxsize=1000)
