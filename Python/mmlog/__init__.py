@@ -66,6 +66,14 @@ def _whole(name, value, most=_library.UINT64_MAX):
     return math.ceil(value)
 
 
+def _path(option, path):
+    """A path for C, which would take it to end at a zero byte."""
+    path = os.fsencode(path)
+    if b"\0" in path:
+        raise ValueError(f"{option} has a zero byte: {path!r}")
+    return path
+
+
 def _bytes(text):
     """Text as bytes. What is no character, such as half of one from a file's name, becomes a question mark."""
     return text.encode("utf-8", "replace")
@@ -124,9 +132,9 @@ class Store:
             raise ValueError(f"full_ring is {full_ring!r}, and not one of {', '.join(policies)}")
         options = _library.Options(
             size=ctypes.sizeof(_library.Options),
-            directory=os.fsencode(directory),
+            directory=_path("directory", directory),
             name=_text(name),
-            ring_directory=None if ring_directory is None else os.fsencode(ring_directory),
+            ring_directory=None if ring_directory is None else _path("ring_directory", ring_directory),
             ring_size=_whole("ring_size", ring_size),
             level=_own_level(level),
             full_ring=policies.index(full_ring),
@@ -137,7 +145,7 @@ class Store:
             retention_total_size=_whole("retention_size", retention_size),
             retention_age_s=_whole("retention_age", retention_age, _library.UINT32_MAX),
             records_crashes=records_crashes,
-            file_mode=file_mode,
+            file_mode=_whole("file_mode", file_mode, _library.UINT32_MAX),
             file_group=None if file_group is None else _text(str(file_group)),
         )
         failure = _library.Failure()
@@ -333,9 +341,11 @@ class Handler(logging.Handler):
         """Does nothing: a record is safe from the death of the process when its call returns. See Store.flush()."""
 
     def close(self):
-        if self._owns_store:
-            self.store.close()
-        super().close()
+        try:
+            if self._owns_store:
+                self.store.close()
+        finally:
+            super().close()
 
 
 # C refers to these for ever.
