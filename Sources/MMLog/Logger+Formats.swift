@@ -13,21 +13,27 @@ extension Logger {
   ///   - statement: What does not change from call to call. Lives as long as the process.
   ///   - values: One for each argument of its format.
   ///   - span: What the record belongs to; nil: the span of its task, if there is one.
-  ///   - metadata: Adds the record's metadata; nil: it has none.
   package func record(
     _ level: Level, _ statement: UnsafePointer<mmlog_statement>,
-    _ values: UnsafeBufferPointer<mmlog_value>, in span: Span? = nil,
-    metadata: ((inout RecordCursor) -> Void)?
+    _ values: UnsafeBufferPointer<mmlog_value>, in span: Span? = nil
+  ) {
+    guard acquireWriter() || enter(at: StatementPlace(level, statement.pointee)) else { return }
+    if let span { LogCall.bind(mmlog_current_writer(), label, to: span) }
+    RecordCursor(values).commit(label, level, statement)
+  }
+
+  /// The same for a record that has metadata.
+  ///
+  /// - Parameter metadata: Adds it. Not optional: an optional closure escapes, and is allocated.
+  package func record(
+    _ level: Level, _ statement: UnsafePointer<mmlog_statement>,
+    _ values: UnsafeBufferPointer<mmlog_value>, in span: Span?,
+    metadata: (inout RecordCursor) -> Void
   ) {
     guard acquireWriter() || enter(at: StatementPlace(level, statement.pointee)) else { return }
     if let span { LogCall.bind(mmlog_current_writer(), label, to: span) }
     var cursor = RecordCursor(values)
-    if let metadata {
-      // A copy: what has its address taken nowhere else stays out of memory where there is none.
-      var copy = cursor
-      metadata(&copy)
-      cursor = copy
-    }
+    metadata(&cursor)
     cursor.commit(label, level, statement)
   }
 

@@ -15,7 +15,7 @@ func record(
   let values = UnsafeBufferPointer(start: values, count: count)
   let (log, level) = (Logger(label), Level(fromC: level))
   guard let more = more?.pointee else {
-    return log.record(level, statement, values, metadata: nil)
+    return log.record(level, statement, values)
   }
   if let begun = more.begun {
     let span = log.begin(level, statement, values, in: Logger.Span(recorded: more.parent))
@@ -25,7 +25,7 @@ func record(
   } else {
     let span = Logger.Span(recorded: more.within)
     if more.field_count <= 0 {
-      return log.record(level, statement, values, in: span, metadata: nil)
+      return log.record(level, statement, values, in: span)
     }
     log.record(level, statement, values, in: span) { cursor in
       cursor.append(UnsafeBufferPointer(start: more.fields, count: more.field_count))

@@ -99,6 +99,14 @@ public struct MMLogCalls: Sendable {
     statements_order(order.id, order.cUser, order.elapsed, order.quantity)
   }
 
+  /// Two fields in C.
+  @inline(never)
+  public func cfields(_ order: Order) { statements_fields(order.id, order.cUser) }
+
+  /// The same within a span.
+  @inline(never)
+  public func cspanfields(_ order: Order) { statements_fields_in(order.id, order.cUser) }
+
   /// A message below the level.
   @inline(never)
   public func disabled(_ order: Order) { log.debug("never \(order.id)") }

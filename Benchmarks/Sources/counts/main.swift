@@ -89,6 +89,8 @@ try count("site", number) { log.site($0 % TwentySites.count, orders[$0]) }
 try count("manysites", number) { log.manysites($0 * 761 % 2000, orders[$0]) }
 try count("span", number, log.span)
 try count("corder", order, log.corder)
+try count("cfields", order, log.cfields)
+try count("cspanfields", order, log.cspanfields)
 try count("disabled", order, log.disabled)
 try count("exchange", order, http.exchange)
 try count("unrecorded", order, http.unrecorded)

@@ -495,14 +495,15 @@ void mmlog_slot_set_text(mmlog_slot *slot, const char *text);
 // Nothing is allocated, formatted or locked, and no system call made, with up to 16 arguments of
 // the conversions d i u x X o b f F e E g G c s p m. What readers could not show the same way (%a,
 // %Lf, %ls, %n, '*' as a width or a number's precision, zeros before floating-point numbers, the
-// flags space and ', %#o, %#X) has the message formatted by the caller and recorded as text.
+// flags space and ', %#o, %#X, %#m, %.3m) has the message formatted by the caller and recorded as
+// text. A format of more than 23 parts, literals and arguments, allocates for its first record.
 //
 // What is passed is stored as it is; nothing is private. See mmlog_field_private for what must not
 // be.
 //
-// Async-signal-safe if nothing has to be formatted and there are at most 11 arguments, on a thread
-// that has logged before; in a full ring, or where that cannot be said, use mmlog_signal_write.
-// Leaves errno as it was; %m shows it.
+// Async-signal-safe if nothing has to be formatted and there are at most 11 arguments and 23 parts,
+// on a thread that has logged before; in a full ring, or where that cannot be said, use
+// mmlog_signal_write. Leaves errno as it was; %m shows it.
 #define mmlog_log(logger, level, ...)                                                              \
   MMLOG_STATEMENT(logger, level, mmlog_record(MMLOG_HERE, "" __VA_ARGS__))
 
@@ -614,8 +615,9 @@ typedef struct mmlog_span {
 //
 // The store needs the option serves_signal_handlers. Formats and arguments are as for mmlog_log,
 // with at most 11 arguments and 1024 bytes of text in all of them (what is longer is cut); a format
-// that would have to be formatted here is recorded as it stands, without its arguments. The value
-// of the expression is true if there is a record, which then survives the process.
+// that would have to be formatted here, or has more than 23 parts, is recorded as it stands,
+// without its arguments. The value of the expression is true if there is a record, which then
+// survives the process.
 //
 // Async-signal-safe whatever the signal interrupted: nothing of the thread is touched, be it in the
 // middle of a log statement, or one that has never logged. No lock, no allocation, no waiting, and

@@ -12,4 +12,8 @@ void statements_flush(void);
 // Two integers, a text, a floating-point number.
 void statements_order(long id, const char *user, double elapsed, long quantity);
 
+// Two fields, and the same within a span.
+void statements_fields(long id, const char *user);
+void statements_fields_in(long id, const char *user);
+
 #endif
