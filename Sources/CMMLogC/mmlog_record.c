@@ -12,8 +12,8 @@
 _Static_assert(MMLOG_ARGUMENTS == MMLOG_PLANNED, "a site has room for a plan");
 
 // A site's state: 0 until its format has been inspected. Then its lowest byte is this, or 1 more
-// than the number of its arguments, and the others are a hash of the format: a library that is
-// loaded in another's place may have a site and a format at the same addresses.
+// than the number of its arguments, and the others are a hash of its texts: a library that is
+// loaded in another's place may have a site and its texts at the same addresses.
 #define AS_TEXT 0xFFu
 #define STATE_COUNT_BITS 8
 
@@ -121,6 +121,9 @@ static uint64_t hash_of_site(const mmlog_site *site, const char *format, uint32_
          1;
 }
 
+// A text of a site, which may have none.
+static const char *known(const char *text) { return text != NULL ? text : ""; }
+
 static uint32_t state_of(int count) { return count < 0 ? AS_TEXT : (uint32_t)count + 1; }
 
 // Inspects the format, the first time. Several threads may do that at once: each stores the same.
@@ -128,7 +131,8 @@ static uint32_t prepare(mmlog_site *site, const char *format) {
   uint32_t parts;
   mmlog_planned plan[MMLOG_PLANNED] = {0};
   uint32_t state = state_of(mmlog_plan(format, plan, &parts));
-  state |= (uint32_t)mix_text(0, format) << STATE_COUNT_BITS;
+  uint64_t hash = mix_text(mix_text(mix_text(0, known(site->file)), known(site->function)), format);
+  state |= (uint32_t)hash << STATE_COUNT_BITS;
   for (int index = 0; index < MMLOG_PLANNED; index++)
     __atomic_store_n(&site->plan[index], plan[index], __ATOMIC_RELAXED);
   __atomic_store_n(&site->state, state, __ATOMIC_RELEASE);
@@ -178,8 +182,8 @@ static void record_at(mmlog_logger *logger, mmlog_level level, mmlog_site *site,
     const mmlog_more *more, const char *format, va_list list) {
   uint32_t state = __atomic_load_n(&site->state, __ATOMIC_ACQUIRE);
   if (__builtin_expect(state == 0, 0)) state = prepare(site, format);
-  mmlog_statement statement = {
-      hash_of_site(site, format, state), format, site->file, site->function, site->line};
+  mmlog_statement statement = {hash_of_site(site, format, state), format, known(site->file),
+      known(site->function), site->line};
   argument_list arguments;
   va_copy(arguments.list, list);
   state &= (1u << STATE_COUNT_BITS) - 1;

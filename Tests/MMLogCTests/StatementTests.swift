@@ -59,6 +59,37 @@ struct StatementTests {
     #expect(messages == ["of the first", "of the first", "of the second", "of the second"])
   }
 
+  @Test("a statement in another's place has its own file and function, or none")
+  func anotherOfTheSameFormat() throws {
+    let test = try CStore()
+    let site = UnsafeMutablePointer<mmlog_site>.allocate(capacity: 1)
+    let (file, function) = (
+      UnsafeMutablePointer<CChar>.allocate(capacity: 16),
+      UnsafeMutablePointer<CChar>.allocate(capacity: 16)
+    )
+    defer {
+      site.deallocate()
+      file.deallocate()
+      function.deallocate()
+    }
+    func log(_ file: UnsafePointer<CChar>?, _ function: UnsafePointer<CChar>?) {
+      site.initialize(to: mmlog_site())
+      (site.pointee.file, site.pointee.function) = (file, function)
+      withVaList([]) { mmlog_vrecord(test.log, MMLOG_INFO, site, nil, 0, "the same", $0) }
+    }
+    let places = [("a.c", "first"), ("b.c", "first"), ("b.c", "second"), ("a.c", "first")]
+    for place in places {
+      _ = place.0.withCString { strcpy(file, $0) }
+      _ = place.1.withCString { strcpy(function, $0) }
+      log(file, function)
+    }
+    log(nil, nil)
+    let records = try test.closeAndRead().records
+    #expect(records.map(\.file) == places.map(\.0) + [""])
+    #expect(records.map(\.function) == places.map(\.1) + [""])
+    #expect(records.allSatisfy { $0.message == "the same" })
+  }
+
   @Test("arguments are deferred where readers show them as printf does, and only there")
   func deferral() {
     var seen: [Bool] = []

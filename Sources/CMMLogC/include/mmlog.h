@@ -640,7 +640,7 @@ typedef struct mmlog_span {
 #define MMLOG_ARGUMENTS 16
 
 // What is known of a log statement. Static; begins as MMLOG_SITE; the rest is filled in by its
-// first record, from any thread.
+// first record, from any thread. A file or a function that is NULL is "".
 typedef struct mmlog_site {
   const char *file;
   const char *function;
