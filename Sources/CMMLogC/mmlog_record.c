@@ -37,14 +37,31 @@ static mmlog_value double_word(double number) {
   return word(bits);
 }
 
-static mmlog_value error_text(int error) {
+#define UNKNOWN_ERROR "Unknown error "
+#define UNKNOWN_ERROR_SIZE (sizeof UNKNOWN_ERROR + sizeof "-2147483648")
+
+// The text of an error that the C library does not name. Async-signal-safe, unlike snprintf(3).
+static mmlog_value unknown_error(int error, char storage[UNKNOWN_ERROR_SIZE]) {
+  char *end = storage + UNKNOWN_ERROR_SIZE, *next = end;
+  unsigned left = error < 0 ? 0u - (unsigned)error : (unsigned)error;
+  do {
+    *--next = (char)('0' + left % 10);
+    left /= 10;
+  } while (left > 0);
+  if (error < 0) *--next = '-';
+  next -= sizeof UNKNOWN_ERROR - 1;
+  memcpy(next, UNKNOWN_ERROR, sizeof UNKNOWN_ERROR - 1);
+  return text(next, (size_t)(end - next));
+}
+
+// As strerror(3). Of an error without a name, `storage` has the text.
+static mmlog_value error_text(int error, char storage[UNKNOWN_ERROR_SIZE]) {
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
   // Async-signal-safe, unlike strerror_r(3).
   const char *description = strerrordesc_np(error);
-  return string(description != NULL ? description : "Unknown error", SIZE_MAX);
-#else
-  return signed_word(error);
+  if (description != NULL) return string(description, SIZE_MAX);
 #endif
+  return unknown_error(error, storage);
 }
 
 // The maximum number of bytes of a string, as its plan has them.
@@ -57,9 +74,16 @@ typedef struct {
   va_list list;
 } argument_list;
 
-// The first character of `storage` is for characters, which have no memory of their own.
-static mmlog_value next_value(
-    argument_list *arguments, mmlog_planned planned, char *storage, int error) {
+// What a call's values are taken from, and where they go.
+typedef struct {
+  mmlog_value values[MMLOG_ARGUMENTS];
+  // What has no memory of its own.
+  char characters[MMLOG_ARGUMENTS];
+  char unknown_error[UNKNOWN_ERROR_SIZE];
+} collection;
+
+static mmlog_value next_value(collection *collected, size_t index, mmlog_planned planned,
+    argument_list *arguments, int error) {
   switch ((mmlog_directive_kind)(planned & ((1u << MMLOG_PLAN_SHIFT) - 1))) {
     case MMLOG_SIGNED_8: return signed_word((signed char)va_arg(arguments->list, int));
     case MMLOG_SIGNED_16: return signed_word((short)va_arg(arguments->list, int));
@@ -72,10 +96,10 @@ static mmlog_value next_value(
     case MMLOG_POINTER: return word((uint64_t)(uintptr_t)va_arg(arguments->list, void *));
     case MMLOG_DOUBLE: return double_word(va_arg(arguments->list, double));
     case MMLOG_STRING: return string(va_arg(arguments->list, const char *), longest(planned));
-    case MMLOG_ERROR_TEXT: return error_text(error);
+    case MMLOG_ERROR_TEXT: return error_text(error, collected->unknown_error);
     case MMLOG_CHARACTER:
-      *storage = (char)va_arg(arguments->list, int);
-      return text(storage, 1);
+      collected->characters[index] = (char)va_arg(arguments->list, int);
+      return text(&collected->characters[index], 1);
     case MMLOG_COUNTED_STRING: {
       int maximum = va_arg(arguments->list, int);
       return string(
@@ -86,18 +110,12 @@ static mmlog_value next_value(
   return word(0);
 }
 
-// What a call's values are taken from, and where they go.
-typedef struct {
-  mmlog_value values[MMLOG_ARGUMENTS];
-  char characters[MMLOG_ARGUMENTS];
-} collection;
-
 static void collect(collection *collected, const mmlog_planned *plan, size_t count,
     argument_list *arguments, int error) {
   for (size_t index = 0; index < count; index++) {
     // Atomic: another thread may be storing the same just now.
-    collected->values[index] = next_value(arguments,
-        __atomic_load_n(&plan[index], __ATOMIC_RELAXED), &collected->characters[index], error);
+    mmlog_planned planned = __atomic_load_n(&plan[index], __ATOMIC_RELAXED);
+    collected->values[index] = next_value(collected, index, planned, arguments, error);
   }
 }
 

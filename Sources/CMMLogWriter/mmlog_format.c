@@ -126,6 +126,8 @@ static void set_string(
     const specification *spec, mmlog_directive *directive, mmlog_directive_kind kind) {
   // %ls, %lc: of wide characters.
   if (spec->has_length || (kind != MMLOG_STRING && spec->precision_is_argument)) return;
+  // %.3m is the beginning of the text, %#m the error's name.
+  if (kind == MMLOG_ERROR_TEXT && (spec->has_precision || spec->alternate)) return;
   directive->kind = spec->precision_is_argument ? MMLOG_COUNTED_STRING : kind;
   directive->type = TYPE_STRING;
   if (kind == MMLOG_STRING && spec->has_precision && !spec->precision_is_argument)

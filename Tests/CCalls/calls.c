@@ -61,6 +61,8 @@
   X("%.0d|", 0) \
   X("%.300d", 1) \
   X("%ls", L"wide") \
+  X("%.3m|%.*m|", 4) \
+  X("%#m|%-#10m|") \
   X("%s %a", long_text, 0.5) \
   X("%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d%d", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17)
 
@@ -174,6 +176,7 @@ void ccalls_log_wrapped(mmlog_logger *log, const char *format, int number) {
 
 int ccalls_log_errno(mmlog_logger *log, int error) {
   errno = error;
+  mmlog_warning(log, "%m, and again: %m");
   mmlog_warning(log, "failed: %m, %a", 1.0);
   return errno;
 }

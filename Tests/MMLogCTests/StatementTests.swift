@@ -188,11 +188,16 @@ struct StatementTests {
     #expect(contents.records.allSatisfy { $0.function == "wrapped" && $0.level == .notice })
   }
 
-  @Test("errno is shown by %m, and is what it was afterwards")
+  @Test("errno is shown by %m, also one that has no text, and is what it was afterwards")
   func errorNumber() throws {
     let test = try CStore()
-    #expect(ccalls_log_errno(test.log, EACCES) == EACCES)
-    #expect(try test.closeAndRead().messages == ["failed: Permission denied, 0x1p+0"])
+    var expected: [String] = []
+    for number in [EACCES, 0, 524, -1, .max, .min] {
+      #expect(ccalls_log_errno(test.log, number) == number)
+      let text = String(cString: strerror(number))
+      expected += ["\(text), and again: \(text)", "failed: \(text), 0x1p+0"]
+    }
+    #expect(try test.closeAndRead().messages == expected)
   }
 
   @Test("many threads lose nothing, whatever segments they come to")

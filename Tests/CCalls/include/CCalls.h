@@ -40,7 +40,7 @@ int ccalls_log_below_level(mmlog_logger *_Nonnull log);
 // changes afterwards.
 void ccalls_log_wrapped(mmlog_logger *_Nonnull log, const char *_Nonnull format, int number);
 
-// Returns errno after a statement that shows it.
+// Returns errno after two statements that show it: one twice, one as text.
 int ccalls_log_errno(mmlog_logger *_Nonnull log, int error);
 
 // Logs a record of a lane of the crash campaign: two numbers and a text.
