@@ -183,6 +183,8 @@ struct StoreTests {
       mmlog_slot_set_text(slot("text", MMLOG_SLOT_TEXT), text)
     }
     mmlog_slot_set_text(slot("int", MMLOG_SLOT_TEXT), "of another type")
+    // It would overwrite the slots behind this one.
+    mmlog_slot_set_text(slot("int", MMLOG_SLOT_INT), String(repeating: "x", count: 56))
     #expect(slot("int", MMLOG_SLOT_INT) == slot("int", MMLOG_SLOT_INT))
     let overview = try #require(LogFiles([.path(test.folder.path)]).overview().first)
     #expect(overview.state.map(\.name) == ["int", "uint", "double", "bool", "text"])

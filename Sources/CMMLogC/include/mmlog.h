@@ -477,7 +477,8 @@ static inline void mmlog_slot_set_bool(const mmlog_slot *slot, bool value) {
 
 // Overwrites a text, of which 56 bytes are kept, cut at a character's edge. Whenever the process
 // dies, it is there whole, or the one before it. Waits for another thread that is just storing
-// there, some milliseconds at most; then it stores nothing.
+// there, some milliseconds at most; then it stores nothing. In a slot of another type it stores
+// nothing, either.
 void mmlog_slot_set_text(mmlog_slot *slot, const char *text);
 
 // ---- Log statements

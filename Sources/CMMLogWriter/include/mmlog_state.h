@@ -19,6 +19,7 @@ typedef struct mmlog_state {
   uint32_t lock;     // of a text: 1 while somebody stores it
   uint32_t ordinal;  // of its newest copy
   struct mmlog_state *_Nullable next;  // of the store
+  bool is_text;  // `place` has room for the copies of a text
   // What is stored while there is no ring.
   uint64_t own[2 * MMLOG_STATE_COPY_WORDS];
 } mmlog_state;

@@ -49,6 +49,7 @@ final class StateTable {
       report(name, "has no place: all \(StateSlotLayout.count) are taken", problem)
       return mmlog_state_of_nobody()
     }
+    state.pointee.is_text = type == .string
     newest = state
     let slot = Slot(name: name, type: type, state: state, place: nextPlace)
     nextPlace += count
