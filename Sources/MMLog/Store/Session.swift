@@ -24,7 +24,8 @@ final class Session: Sendable {
   let autoPrivacy: Logger.Privacy
   /// Its address is what the gates of labels and writers are compared by: a multiple of 16.
   nonisolated(unsafe) let gate: UnsafeRawPointer
-  /// The next of the store's sessions that come to their end. Under the store's lock.
+  /// The next of the store's sessions that come to their end, or of those that have. Under the
+  /// store's lock.
   nonisolated(unsafe) var nextEnding: Session?
 
   init(ring: Ring, _ configuration: LogStore.Configuration) throws(LogError) {

@@ -39,6 +39,9 @@ final class StoreCore: @unchecked Sendable {
   /// The newest of the sessions that come to their end: log calls do not find them any more. A list
   /// made by hand, because a fork's child goes over it: see ``StoreRegistry``.
   private var newestEnding: Session?
+  /// The newest of the sessions that have ended, whose objects stay. A list, so that they are no
+  /// leaks for LeakSanitizer and its like, which know only what something points to.
+  private var newestEnded: Session?
   /// What sessions that have ended counted, for those who ask: their archives report it, no others.
   private var earlierLosses = LossLedger()
   var isClosed = false
@@ -204,6 +207,7 @@ final class StoreCore: @unchecked Sendable {
       if session !== ended { (session.nextEnding, kept) = (kept, session) }
     }
     newestEnding = kept
+    (ended.nextEnding, newestEnded) = (newestEnded, ended)
   }
 
   /// Lets go of the parent's sessions, in a fork's child: whoever recovers their rings, should the
