@@ -34,6 +34,10 @@ _OFF = 8
 class Error(OSError):
     """What mmlog could not do, and how to fix it. ``errno`` is that of the system call behind it, or 0."""
 
+    def __str__(self):
+        # Without the "[Errno 0]" of what is no failure of a system call.
+        return self.strerror if self.errno == 0 else super().__str__()
+
 
 def _level(number):
     """The level of mmlog for one of logging: the highest that is not above it."""
@@ -226,8 +230,17 @@ def _renew_locks():
 os.register_at_fork(after_in_child=_renew_locks)
 
 
+# What options of mmlog.h are called here.
+_OPTIONS = {
+    "full_ring_wait_ms": "full_ring_wait", "retention_total_size": "retention_size", "retention_age_s": "retention_age",
+}
+
+
 def _error(failure):
-    return Error(failure.system_error, failure.message.decode("utf-8", "replace"))
+    message = failure.message.decode("utf-8", "replace")
+    for in_c, name in _OPTIONS.items():
+        message = message.replace(in_c, name)
+    return Error(failure.system_error, message)
 
 
 # What every record of logging has, which is therefore no field of anybody's.

@@ -30,7 +30,12 @@ extension LogStore.Configuration {
   /// The settings that options in C come to. Their ranges are checked when the store is opened.
   init(_ options: mmlog_options) throws(LogError) {
     self.init()
-    if options.ring_directory != nil { ringDirectory = String(c: options.ring_directory) }
+    if let directory = options.ring_directory {
+      if directory.pointee == 0 {
+        throw invalid("ring_directory is empty: give a path, or NULL for the archives' directory")
+      }
+      ringDirectory = String(c: directory)
+    }
     // In Swift, a size_t has a sign: a greatest one is negative, and out of range.
     if options.ring_size != 0 { ringSize = options.ring_size }
     if options.segment_size != 0 { segmentSize = options.segment_size }
@@ -193,6 +198,38 @@ extension Int {
   fileprivate init(checking number: some BinaryInteger, _ name: String) throws(LogError) {
     guard let number = Int(exactly: number) else { throw invalid("\(name) is \(number)") }
     self = number
+  }
+}
+
+/// What settings in Swift, and words about them, are in C.
+private let namesInC = [
+  "ringSize": "ring_size", "segmentSize": "segment_size", "dictionarySize": "dictionary_size",
+  "archiveLevel": "archive_level", "captureLevel": "capture_level",
+  "drainInterval": "drain_interval_ms", "drainThreads": "drain_threads",
+  "syncInterval": "sync_interval_ms", "captureTime": "capture_time_ms",
+  "compressionLevel": "compression_level", "hashChain": "hash_chain", "fileMode": "file_mode",
+  "fileGroup": "file_group", "rotation.size": "rotation_size", "nil": "-1",
+]
+
+extension LogError {
+  /// The message as a program in C understands it.
+  var messageInC: String {
+    guard code == .invalidConfiguration else { return message }
+    var words: [String] = []
+    for word in message.split(separator: " ", omittingEmptySubsequences: false) {
+      if word == "traits:" {
+        // Swift's way to turn on a trait begins with "add traits:".
+        _ = words.popLast()
+        words.append("this library was built without it.")
+        break
+      }
+      let end = word.lastIndex { !",.:;".contains($0) }.map { word.index(after: $0) }
+      let name = String(word[..<(end ?? word.startIndex)])
+      // Octal numbers begin with a zero alone.
+      let octal = name.hasPrefix("0o") ? "0\(name.dropFirst(2))" : nil
+      words.append((namesInC[name] ?? octal ?? name) + word[(end ?? word.startIndex)...])
+    }
+    return words.joined(separator: " ")
   }
 }
 

@@ -164,7 +164,7 @@ extension mmlog_failure {
       }
     system_error = error.systemErrorNumber
     withUnsafeMutableBytes(of: &message) { bytes in
-      let text = error.message.utf8.prefix(bytes.count - 1)
+      let text = error.messageInC.utf8.prefix(bytes.count - 1)
       bytes.copyBytes(from: text)
       bytes[text.count] = 0
     }

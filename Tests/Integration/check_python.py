@@ -18,10 +18,14 @@ import mmlog
 DECODE = os.environ["MMLOG_DECODE"]
 
 
-def records(directory):
-    """What mmlog-decode says of a log."""
+def records(directory, with_created=False):
+    """What mmlog-decode says of a log. Any record may be late, and have the field log.created, on a busy machine."""
     run = subprocess.run([DECODE, "--json", directory], check=False, capture_output=True)
-    return [json.loads(line) for line in run.stdout.splitlines()]
+    found = [json.loads(line) for line in run.stdout.splitlines()]
+    for record in found:
+        if not with_created:
+            record.get("attributes", {}).pop("log.created", None)
+    return found
 
 
 class Case(unittest.TestCase):
@@ -60,6 +64,64 @@ class HandlerTests(Case):
         (found,) = records(self.directory)
         expected = {**values, "large": str(1 << 63), "larger": str(1 << 64), "nothing": "None", "bytes": "ä", "list": "[1, 2]"}
         self.assertEqual(found["attributes"], expected)
+
+    def test_fields_have_their_values_whatever_types_come_together_and_however_many_they_are(self):
+        values = [1, 2.5, "text", True, (1 << 63) - 1, -(1 << 63), float("-inf"), b"bytes"]
+        shown = values[:-2] + ["-Infinity", "bytes"]
+        sizes = [1, 3, 64, 65, 300]
+        with mmlog.Store(self.directory, "many") as store:
+            log = self.logger(store)
+            for size in sizes:
+                for first in range(len(values)):
+                    log.info("fields", extra={f"f{i}": values[(first + i) % len(values)] for i in range(size)})
+        found = iter(records(self.directory))
+        for size in sizes:
+            for first in range(len(values)):
+                expected = {f"f{i}": shown[(first + i) % len(values)] for i in range(size)}
+                self.assertEqual(next(found)["attributes"], expected, (size, first))
+
+    def test_functions_of_the_same_path_and_line_have_their_own_names(self):
+        with mmlog.Store(self.directory, "places") as store:
+            log = self.logger(store)
+            for name in ("first", "second", "first"):
+                names = {}
+                exec(compile(f"def {name}(log): log.info('logged')", "<cell>", "exec"), names)
+                names[name](log)
+        found = records(self.directory)
+        self.assertEqual([record["code_function_name"] for record in found], ["first", "second", "first"])
+        self.assertEqual({(record["code_file_path"], record["code_line_number"]) for record in found}, {("<cell>", 1)})
+
+    def test_a_record_that_is_late_has_the_time_at_which_it_was_made(self):
+        late = logging.makeLogRecord({"name": "late", "msg": "late", "levelno": logging.INFO, "created": 1700000000.25})
+        early = logging.makeLogRecord({"name": "late", "msg": "early", "levelno": logging.INFO, "created": time.time() + 3600})
+        with mmlog.Store(self.directory, "late") as store:
+            handler = mmlog.Handler(store)
+            handler.handle(late)
+            handler.handle(early)
+        found = [record.get("attributes", {}) for record in records(self.directory, with_created=True)]
+        self.assertEqual(found, [{"log.created": "2023-11-14T22:13:20.250000Z"}, {}])
+
+    def test_a_record_without_a_name_and_a_place_is_kept(self):
+        nothing = {"name": None, "pathname": None, "lineno": None, "funcName": None}
+        with mmlog.Store(self.directory, "placeless") as store:
+            handler = mmlog.Handler(store)
+            handler.handleError = self.fail
+            for values in (nothing, {**nothing, "lineno": -1}):
+                handler.handle(logging.makeLogRecord({**values, "msg": "kept", "levelno": logging.INFO}))
+        found = records(self.directory)
+        self.assertEqual([record["body"] for record in found], ["kept"] * 2)
+        self.assertEqual([record.get("code_line_number", 0) for record in found], [0, 0])
+
+    def test_a_handler_is_closed_also_if_its_store_cannot_be(self):
+        def fail():
+            raise mmlog.Error(28, "no space")
+
+        handler = mmlog.Handler(directory=self.directory, name="failing")
+        handler.set_name("failing")
+        close, handler.store.close = handler.store.close, fail
+        self.assertRaises(mmlog.Error, handler.close)
+        close()
+        self.assertIsNone(logging._handlers.get("failing"))
 
     def test_exceptions_are_fields(self):
         with mmlog.Store(self.directory, "exceptions") as store:
@@ -178,10 +240,24 @@ class StoreTests(Case):
 
         for wrong in [
             {"full_ring_wait": 50 * 86400}, {"rotation_size": -1}, {"retention_size": 1 << 64}, {"retention_age": -1},
-            {"ring_size": -1}, {"full_ring_wait": float("nan")},
+            {"ring_size": -1}, {"full_ring_wait": float("nan")}, {"file_mode": 0o600 | 1 << 32}, {"file_mode": -1},
+            {"ring_directory": self.directory + "\0s"},
         ]:
             with self.assertRaises(ValueError, msg=str(wrong)):
                 mmlog.Store(self.directory, "name", **wrong)
+        with self.assertRaises(ValueError):
+            mmlog.Store(self.directory + "\0s", "name")
+        self.assertFalse(os.path.exists(self.directory))
+
+    def test_an_error_has_the_number_of_the_system_s_error_if_there_is_one(self):
+        with self.assertRaises(mmlog.Error) as caught:
+            mmlog.Store(self.directory, "name", rotation_size=1)
+        self.assertEqual(caught.exception.errno, 0)
+        self.assertTrue(str(caught.exception).startswith("The configuration is not valid: rotation_size is 1:"), caught.exception)
+        with self.assertRaises(mmlog.Error) as caught:
+            mmlog.Store("/proc/nowhere/log", "name")
+        self.assertNotEqual(caught.exception.errno, 0)
+        self.assertTrue(str(caught.exception).startswith(f"[Errno {caught.exception.errno}] "), caught.exception)
 
     def test_a_signal_handler_may_log_while_a_logger_is_made(self):
         class Interrupted:

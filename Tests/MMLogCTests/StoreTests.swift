@@ -3,10 +3,12 @@ import CMMLogC
 import Foundation
 import MMLog
 import MMLogAnalysis
-import MMLogC
 import MMLogReader
+import MMLogStorage
 import TestSupport
 import Testing
+
+@testable import MMLogC
 
 @Suite("Stores in C")
 struct StoreTests {
@@ -32,6 +34,48 @@ struct StoreTests {
       #expect(failure?.description.isEmpty == false)
     }
     #expect(!FileManager.default.fileExists(atPath: folder("new")))
+  }
+
+  @Test("what is wrong is said with the names and units that C has")
+  func namesOfOptions() throws {
+    let folder = TemporaryDirectory()
+    func check(_ expected: String, _ change: (inout mmlog_options) -> Void) {
+      let error = #expect(throws: CFailure.self) { try openStore(folder("new"), change) }
+      #expect(error?.description == expected)
+    }
+    let start = "The configuration is not valid: "
+    check(start + "ring_size is 1: it must be from 256 KiB to 4 GiB.") { $0.ring_size = 1 }
+    check(start + "drain_interval_ms is 0.001 seconds: it must be from 10 ms to 1 h.") {
+      $0.drain_interval_ms = 1
+    }
+    check(start + "capture_time_ms is 86401.0 seconds: it must be from 1 ms to a day.") {
+      $0.capture_time_ms = 86_401_000
+    }
+    check(start + "sync_interval_ms is shorter than 10 ms.") { $0.sync_interval_ms = 9 }
+    check(start + "segment_size and dictionary_size must be multiples of 4096.") {
+      $0.segment_size = 5000
+    }
+    check(start + "rotation_size is 1: it must be at least 4 KiB, or -1.") { $0.rotation_size = 1 }
+    check(start + "archive_level is off: no record would ever reach an archive.") {
+      $0.archive_level = MMLOG_OFF
+    }
+    check(start + "file_mode is 0400: the owner must be able to read and write, as with 0640.") {
+      $0.file_mode = 0o400
+    }
+    "".withCString { empty in
+      check(
+        "An option is not valid: ring_directory is empty: give a path, or NULL for the archives' "
+          + "directory."
+      ) { $0.ring_directory = empty }
+    }
+    for error in [LogError(.closed, "drainInterval, nil"), LogError(.invalidConfiguration, "")] {
+      #expect(error.messageInC == error.message)
+    }
+    let error = LogError(
+      .invalidConfiguration, "compression is zstd, which needs mmlog's trait Zstd: add traits: x.")
+    #expect(
+      error.messageInC == "compression is zstd, which needs mmlog's trait Zstd: "
+        + "this library was built without it.")
   }
 
   @Test("no text is an empty one") func noText() throws {

@@ -197,10 +197,10 @@ typedef struct mmlog_options {
   const char *ring_directory;
   // Bytes, 256 KiB to 4 GiB. Default: 8 MiB.
   size_t ring_size;
-  // Bytes, a multiple of 4096. Default: a 64th of the ring, 256 KiB at most.
+  // Bytes, a multiple of 4096, 4 KiB to 16 MiB. Default: a 64th of the ring, 256 KiB at most.
   size_t segment_size;
-  // Bytes of the ring for the static parts of statements. Default: an eighth of the ring, 1 MiB at
-  // most, for some 2,500.
+  // Bytes of the ring for the static parts of statements, a multiple of 4096, 4 KiB to 64 MiB.
+  // Default: an eighth of the ring, 1 MiB at most, for some 2,500.
   size_t dictionary_size;
   // The lowest level that is recorded. Default: info.
   mmlog_level level;
@@ -215,13 +215,13 @@ typedef struct mmlog_options {
   mmlog_full_ring full_ring;
   // How long it waits at most, in milliseconds. Default: 1000.
   uint32_t full_ring_wait_ms;
-  // How long a record may wait to be archived, in milliseconds, up to an hour. Default: 30000.
+  // How long a record may wait to be archived, in milliseconds, 10 to an hour's. Default: 30000.
   uint32_t drain_interval_ms;
-  // How often archives are synced, in milliseconds. Default: when they are closed, and by
-  // mmlog_flush.
+  // How often archives are synced, in milliseconds, 10 or more. Default: when they are closed, and
+  // by mmlog_flush.
   uint32_t sync_interval_ms;
-  // Bytes after which the next archive is begun. Default: 64 MiB. Of this and the limits below, -1
-  // means none: no such limit.
+  // Bytes after which the next archive is begun, 4 KiB or more. Default: 64 MiB. Of this and the
+  // limits below, -1 means none: no such limit.
   uint64_t rotation_size;
   // Seconds after which the next archive is begun. Default: a day.
   uint32_t rotation_age_s;

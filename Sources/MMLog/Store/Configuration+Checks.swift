@@ -54,9 +54,9 @@ extension LogStore.Configuration {
 
   private func checkTimes() throws(LogError) {
     try check(
-      10_000_000...3_600_000_000_000, drainInterval.nanoseconds, "drainInterval", "10 ms to 1 h")
+      .milliseconds(10)...(.seconds(3600)), drainInterval, "drainInterval", "10 ms to 1 h")
     try check(
-      1_000_000...86_400_000_000_000, captureTime.nanoseconds, "captureTime", "1 ms to a day")
+      .milliseconds(1)...(.seconds(86400)), captureTime, "captureTime", "1 ms to a day")
   }
 
   private func checkLevels() throws(LogError) {
@@ -132,7 +132,7 @@ extension LogStore.Configuration {
     if let problem = settings.problem { throw invalid(problem) }
   }
 
-  private func check<T: BinaryInteger>(
+  private func check<T: Comparable>(
     _ range: ClosedRange<T>, _ value: T, _ name: String, _ words: String
   ) throws(LogError) {
     guard range.contains(value) else {
