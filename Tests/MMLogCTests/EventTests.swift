@@ -129,6 +129,28 @@ struct EventTests {
   }
 
   #if DEBUG
+    @Test("the number of lost records that an event has is that of all so far")
+    func dropped() throws {
+      let handled = Handled()
+      let test = try CStore {
+        handled.listen(&$0)
+        $0.makeTiny()
+        ($0.full_ring, $0.drain_interval_ms) = (MMLOG_FULL_DROP, 10)
+      }
+      var numbers: [UInt64] {
+        handled.events.filter { $0.kind == MMLOG_EVENT_DROPPED }.map(\.number)
+      }
+      ForcedFault.force(.pwrite, errno: ENOSPC, times: .max, under: test.folder.path)
+      for round in 1...2 {
+        while mmlog_lost_records(test.store) < round * 1000 { ccalls_log_many(test.log, 100) }
+        let lost = mmlog_lost_records(test.store)
+        while numbers.last != lost { sched_yield() }
+      }
+      #expect(numbers == numbers.sorted() && Set(numbers).count == numbers.count)
+      ForcedFault.clear(under: test.folder.path)
+      #expect(try test.closeAndRead().lost == numbers.last)
+    }
+
     @Test("a full disk is reported with what failed and why, and that it is over")
     func fullDisk() throws {
       let handled = Handled()

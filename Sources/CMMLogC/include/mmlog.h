@@ -92,7 +92,8 @@ typedef enum mmlog_event_kind {
   MMLOG_EVENT_RESUMED = 2,
   // Archives have not been written for `number` milliseconds: the disk hangs. Once, until they are.
   MMLOG_EVENT_STALLED = 3,
-  // `number` records were lost since the last event of this kind.
+  // `number` records were lost since the store was opened, or since a lost ring was replaced: those
+  // of earlier events of this kind are among them.
   MMLOG_EVENT_DROPPED = 4,
   // Somebody renamed, removed, replaced or cut `path`.
   MMLOG_EVENT_TAKEN_AWAY = 5,
