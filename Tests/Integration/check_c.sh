@@ -51,7 +51,7 @@ done
 for compiler in g++ clang++; do
   command -v $compiler >/dev/null || continue
   for standard in c++11 c++20; do
-    check $compiler -std=$standard -Wall -Wextra -Werror "$work/service.cpp"
+    check $compiler -std=$standard -Wall -Wextra -Wold-style-cast -Werror "$work/service.cpp"
   done
 done
 exit $failed

@@ -421,7 +421,8 @@ void mmlog_set_rate_limit(mmlog_store *store, const char *pattern, uint32_t firs
 // Whether a record of this level may be made: any, while somebody outside has turned on a single
 // statement (mmlogctl enable). Async-signal-safe.
 static inline bool mmlog_is_enabled(const mmlog_logger *logger, mmlog_level level) {
-  return level < MMLOG_OFF && (uint32_t)level > __atomic_load_n(&logger->level, __ATOMIC_ACQUIRE);
+  const uint32_t number = level;
+  return number < MMLOG_OFF && number > __atomic_load_n(&logger->level, __ATOMIC_ACQUIRE);
 }
 
 // ---- State slots
@@ -462,7 +463,9 @@ static inline void mmlog_slot_set_word(const mmlog_slot *slot, uint64_t word) {
 
 // Overwrite the value, with one store. The slot must be of that type. Async-signal-safe.
 static inline void mmlog_slot_set_int(const mmlog_slot *slot, int64_t value) {
-  mmlog_slot_set_word(slot, (uint64_t)value);
+  uint64_t word;
+  __builtin_memcpy(&word, &value, sizeof word);
+  mmlog_slot_set_word(slot, word);
 }
 
 static inline void mmlog_slot_set_uint(const mmlog_slot *slot, uint64_t value) {
