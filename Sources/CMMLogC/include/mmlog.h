@@ -189,8 +189,9 @@ typedef enum mmlog_console_format {
 typedef struct mmlog_options {
   // sizeof(mmlog_options): which members this program knows.
   size_t size;
-  // Where the archives are; made with mode 0700 if it is not there. A relative path begins at the
-  // working directory of the moment at which the store is opened; so does that of the ring.
+  // Where the archives are. If it is not there it is made, with mode 0700; with file_mode 0640 or
+  // 0644, those may read it, too, who may read the files. A relative path begins at the working
+  // directory of the moment at which the store is opened; so does that of the ring.
   const char *directory;
   // The beginning of all file names: 1 to 100 bytes without slashes.
   const char *name;
@@ -369,8 +370,8 @@ typedef enum mmlog_durability {
 int mmlog_flush(
     mmlog_store *store, mmlog_durability durability, uint32_t timeout_ms, mmlog_failure *failure);
 
-// Moves the flight records of the last minute (records below the option archive_level) into an
-// archive, beside a record "captured: REASON".
+// Moves the flight records (those below the option archive_level) of the last capture_time_ms into
+// an archive, beside a record "captured: REASON".
 //
 // timeout_ms  how long to wait at most; 0: 30 seconds
 // Returns 0 or -1; the records are still in the ring then.
@@ -497,8 +498,13 @@ void mmlog_slot_set_text(mmlog_slot *slot, const char *text);
 //
 // The format is a literal, of printf(3), and checked by the compiler. Numbers and strings are
 // stored as what they are (JSON and filters have them so), and shown as printf does, with these
-// differences: zeros that fill up a negative decimal number do not make room for its sign (%05d),
-// %#x shows 0 as 0x0, and %p shows NULL so. A NULL for %s is "(null)"; widths count characters.
+// differences:
+//
+// - zeros that fill up a negative decimal number do not make room for its sign (%05d)
+// - %#x shows 0 as 0x0, %#b as 0b0, and %p shows NULL as 0x0
+// - what is not a number has no sign: nan for -nan, also with %+f
+// - widths count characters, 65535 at most
+// - a NULL for %s is "(null)", and of a %ls that cannot be converted the format is recorded
 //
 // Nothing is allocated, formatted or locked, and no system call made, with up to 16 arguments of
 // the conversions d i u x X o b f F e E g G c s p m. What readers could not show the same way (%a,
