@@ -54,8 +54,10 @@ static mmlog_value unknown_error(int error, char storage[UNKNOWN_ERROR_SIZE]) {
   return text(next, (size_t)(end - next));
 }
 
-// As strerror(3). Of an error without a name, `storage` has the text.
-static mmlog_value error_text(int error, char storage[UNKNOWN_ERROR_SIZE]) {
+// As strerror(3). Of an error without a name, `storage` has the text. Not inlined: that would make
+// all other values dearer.
+__attribute__((noinline, cold)) static mmlog_value error_text(
+    int error, char storage[UNKNOWN_ERROR_SIZE]) {
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
   // Async-signal-safe, unlike strerror_r(3).
   const char *description = strerrordesc_np(error);
@@ -82,8 +84,9 @@ typedef struct {
   char unknown_error[UNKNOWN_ERROR_SIZE];
 } collection;
 
-static mmlog_value next_value(collection *collected, size_t index, mmlog_planned planned,
-    argument_list *arguments, int error) {
+// The first character of `storage` is for characters; `unknown` is for the text of an error.
+static mmlog_value next_value(argument_list *arguments, mmlog_planned planned, char *storage,
+    char unknown[UNKNOWN_ERROR_SIZE], int error) {
   switch ((mmlog_directive_kind)(planned & ((1u << MMLOG_PLAN_SHIFT) - 1))) {
     case MMLOG_SIGNED_8: return signed_word((signed char)va_arg(arguments->list, int));
     case MMLOG_SIGNED_16: return signed_word((short)va_arg(arguments->list, int));
@@ -96,10 +99,10 @@ static mmlog_value next_value(collection *collected, size_t index, mmlog_planned
     case MMLOG_POINTER: return word((uint64_t)(uintptr_t)va_arg(arguments->list, void *));
     case MMLOG_DOUBLE: return double_word(va_arg(arguments->list, double));
     case MMLOG_STRING: return string(va_arg(arguments->list, const char *), longest(planned));
-    case MMLOG_ERROR_TEXT: return error_text(error, collected->unknown_error);
+    case MMLOG_ERROR_TEXT: return error_text(error, unknown);
     case MMLOG_CHARACTER:
-      collected->characters[index] = (char)va_arg(arguments->list, int);
-      return text(&collected->characters[index], 1);
+      *storage = (char)va_arg(arguments->list, int);
+      return text(storage, 1);
     case MMLOG_COUNTED_STRING: {
       int maximum = va_arg(arguments->list, int);
       return string(
@@ -115,7 +118,8 @@ static void collect(collection *collected, const mmlog_planned *plan, size_t cou
   for (size_t index = 0; index < count; index++) {
     // Atomic: another thread may be storing the same just now.
     mmlog_planned planned = __atomic_load_n(&plan[index], __ATOMIC_RELAXED);
-    collected->values[index] = next_value(collected, index, planned, arguments, error);
+    collected->values[index] = next_value(
+        arguments, planned, &collected->characters[index], collected->unknown_error, error);
   }
 }
 
