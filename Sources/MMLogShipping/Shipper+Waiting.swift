@@ -11,6 +11,8 @@ extension Shipper {
     public let records: Int
     /// Whether it has a ring, in which more may be.
     public let hasRing: Bool
+    /// What is corrupted between them and behind them. It is shipped as gaps.
+    public let corruption: [LogReader.Corruption]
   }
 
   /// Reads what would be shipped now, and counts it. Ships nothing, recovers nothing, and needs no
@@ -18,7 +20,7 @@ extension Shipper {
   ///
   /// The calling thread waits for the disk.
   ///
-  /// - Returns: The sessions of which records or a ring are there.
+  /// - Returns: The sessions of which records, corruption or a ring are there.
   /// - Throws: What keeps the directory or an archive from being read.
   /// - Complexity: As reading the records behind the cursor.
   public func waiting() throws(LogError) -> [Waiting] {
@@ -35,15 +37,17 @@ extension Shipper {
     if let error = queue.unreadable.min(by: { $0.key < $1.key })?.value { throw error }
     var found: [Waiting] = []
     for (id, session) in queue.sessions.sorted(by: { $0.key.description < $1.key.description }) {
-      let records = try session.countRecords()
+      var corruption: [LogReader.Corruption] = []
+      let records = try session.countRecords { corruption.append($0) }
       session.rest()
       let hasRing = queue.sessionsWithRing.contains(id)
-      if records > 0 || hasRing {
-        found.append(Waiting(session: id, records: records, hasRing: hasRing))
+      if records > 0 || hasRing || !corruption.isEmpty {
+        found.append(
+          Waiting(session: id, records: records, hasRing: hasRing, corruption: corruption))
       }
     }
     for id in queue.sessionsWithRing where queue.sessions[id] == nil {
-      found.append(Waiting(session: id, records: 0, hasRing: true))
+      found.append(Waiting(session: id, records: 0, hasRing: true, corruption: []))
     }
     return found
   }

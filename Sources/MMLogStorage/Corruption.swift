@@ -20,3 +20,8 @@ public struct Corruption: Equatable, Sendable {
     size == 0 ? "at \(offset): \(what)" : "\(size) bytes at \(offset): \(what)"
   }
 }
+
+extension Corruption: CustomStringConvertible {
+  /// The file, and what of it: `/var/log/a.mmlog: 512 bytes at 4096: between frames`.
+  public var description: String { "\(path): \(summary)" }
+}

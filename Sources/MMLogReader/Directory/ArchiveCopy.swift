@@ -64,7 +64,7 @@ struct ArchiveCopy {
     if let corruption = archive.corruption.first ?? archive.tail.corruption {
       throw LogError(
         .corruptedFile,
-        "\(archive.path) is corrupted (\(corruption)): 'mmlog-decode verify' has all of it",
+        "\(archive.path) is corrupted (\(corruption.summary)): 'mmlog-decode verify' has all of it",
         path: archive.path)
     }
   }

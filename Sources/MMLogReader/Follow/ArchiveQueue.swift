@@ -247,6 +247,8 @@ package final class QueuedArchive {
   package private(set) var isClosed = false
   /// Whether it says how its session ended.
   private(set) var hasEnding = false
+  /// Whether it is closed, and corrupted behind its last frame of records.
+  private(set) var isEndCorrupted = false
   private let file: QueuedFile
   private let index: Int
   private let folder: String
@@ -269,6 +271,10 @@ package final class QueuedArchive {
     }
     known = archive.frames.count
     isClosed = archive.isClosed
+    let last = archive.frames.last { $0.header.type == .records }?.offset ?? -1
+    // Nobody goes on behind the archive of the greatest number.
+    isEndCorrupted =
+      isClosed && number < .max && archive.corruption.contains { $0.offset > last }
   }
 
   /// Whether it is in its file. Another one may have got the file's name.

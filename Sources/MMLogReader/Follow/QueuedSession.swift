@@ -126,6 +126,17 @@ package final class QueuedSession {
     return archive.rows(before: given?.next ?? Place(archive: 0)) < all
   }
 
+  /// Whether there are rows behind what has been given, or corruption in whose place there should
+  /// be some.
+  package var hasUnread: Bool { unread.rows > 0 || isEndCorrupted }
+
+  /// Whether an archive that is complete is corrupted behind its last row, which is not given. Who
+  /// goes on is behind the whole archive then.
+  private var isEndCorrupted: Bool {
+    let place = given?.next ?? Place(archive: 0)
+    return readable.contains { $0.number >= place.archive && $0.isEndCorrupted }
+  }
+
   /// How many rows there are behind what has been given, how many bytes these take, and whether an
   /// archive is among them that is complete. Those of ``goneAtEnd`` do not count.
   package var unread: (rows: Int, bytes: Int, hasClosed: Bool) {

@@ -294,9 +294,12 @@ final class SessionReader {
     learn(summary.dictionary)
     var runs = SessionRuns(threads, filter, memory, isInOrder: true)
     let isStart = archive.fileHeader.number == start.archive
+    // What stands before a frame of which something was given, was given, too.
+    let begun = isStart && start.row > 0 ? start.frame : nil
+    let place = archive.frames.first { $0.header.ordinal == begun }?.offset ?? -1
     runs.add(
-      archive, archive.frames[range], notes.corruption, besides: notes.repeats,
-      from: isStart ? (start.frame, start.row) : (0, 0))
+      archive, archive.frames[range], notes.corruption.filter { $0.offset > place },
+      besides: notes.repeats, from: isStart ? (start.frame, start.row) : (0, 0))
     runs.start()
     self.runs = runs
     hasNext = true

@@ -298,7 +298,7 @@ extension ShippingWork {
     let from = state.cursor.sessions[session]
     // What can be read still is read; what is followed by more is found when that is read.
     let last = queued?.archives.last(where: \.isReadable)?.number ?? 0
-    guard queued?.unread.rows ?? 0 == 0, last < gone.lowerBound else { return }
+    guard queued?.hasUnread != true, last < gone.lowerBound else { return }
     if queue.mayHaveRing(session) || queue.error(of: session) != nil { return }
     let to = FormedBatch.Progress(next: .behind(gone.upperBound), isEnded: true)
     let note = deletedNotes[.init(session, gone.upperBound)]

@@ -256,7 +256,7 @@ final class ShippingWork: @unchecked Sendable {
       try queue.scan(everything: isFull)
     }
     for (session, queued) in queue.sessions {
-      if queued.unread.rows == 0 {
+      if !queued.hasUnread {
         waiting[session] = nil
       } else if waiting[session] == nil {
         waiting[session] = (now, now)
@@ -284,7 +284,7 @@ final class ShippingWork: @unchecked Sendable {
   private var unread: [SessionID: QueuedSession] {
     let now = Clock.monotonic()
     return queue.sessions.filter { id, session in
-      session.unread.rows > 0 && queue.error(of: id) == nil
+      session.hasUnread && queue.error(of: id) == nil
         && unreadableSessions[id]?.until ?? 0 <= now
     }
   }
@@ -314,6 +314,8 @@ final class ShippingWork: @unchecked Sendable {
   private func isDue(_ session: QueuedSession, _ now: UInt64) -> Bool {
     let unread = session.unread
     if isOnce || unread.hasClosed || !flushing.isEmpty || !asked.isEmpty { return true }
+    // What is corrupted is in an archive that is closed.
+    if unread.rows == 0 { return true }
     let id = session.identity.session
     if unread.rows >= configuration.maximumRecords || unread.bytes >= configuration.maximumBytes
       || !queue.mayHaveRing(id)
@@ -434,7 +436,7 @@ final class ShippingWork: @unchecked Sendable {
     let done = flushing.filter {
       $0.value.allSatisfy { session, target in
         let queued = queue.sessions[session]
-        if queued?.unread.rows ?? 0 == 0, queued?.goneAtEnd == nil { return true }
+        if queued?.hasUnread != true, queued?.goneAtEnd == nil { return true }
         return state.cursor.sessions[session].map { $0.next >= target.next } ?? false
       }
     }
@@ -450,7 +452,7 @@ final class ShippingWork: @unchecked Sendable {
   private func endSessions() throws(LogError) {
     var isNews = false
     for (id, session) in queue.sessions
-    where session.unread.rows == 0 && session.goneAtEnd == nil {
+    where !session.hasUnread && session.goneAtEnd == nil {
       if session.hasEnded, state.batch == nil, state.cursor.sessions[id]?.isEnded != true,
         queue.error(of: id) == nil
       {

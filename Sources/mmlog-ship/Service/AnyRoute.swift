@@ -130,6 +130,8 @@ struct AnyRoute: Sendable {
       return try shipper.waiting().map { waiting in
         "session \(waiting.session): \(waiting.records) records"
           + (waiting.hasRing ? ", and what is in its ring" : "")
+          + (waiting.corruption.isEmpty
+            ? "" : ", and \(waiting.corruption.count) gaps where it is corrupted")
       }
     case .archives(let shipper, _):
       return try shipper.waiting().map { "\($0.fileName): \($0.size) bytes" }
