@@ -72,4 +72,34 @@ import Testing
     #expect(receiver.messages == records(1...10) + records(21...40))
     #expect(receiver.gaps.count == 1)
   }
+
+  /// A ring as a process leaves it that is killed, with corrupted records.
+  private func leaveCorruptedRing() throws -> TemporaryDirectory {
+    let log = TestLog(bootID: Host.bootID())
+    var places: [Range<Int>] = []
+    for index in 1...30 {
+      places.append(
+        log.write(TestRecord(ticks: UInt64(index), site: log.textSite, words: [1, 98])))
+    }
+    log.put([UInt8](repeating: 0xA5, count: places[14].count), at: places[14].lowerBound)
+    log.save()
+    return log.folder
+  }
+
+  @Test("what of a ring is corrupted that a shipper recovers is said and counted")
+  func corruptedRing() async throws {
+    let folder = try leaveCorruptedRing()
+    let receiver = Receiver()
+    let shipper = try Shipper(
+      of: folder.path, as: "test", to: receiver, configuration: .quick { $0.recoversRings = true })
+    let events = shipper.events
+    #expect(try await shipper.shipAll())
+    await shipper.stop()
+    #expect(receiver.messages.count == 29 && shipper.statistics.gaps == 1)
+    var corruption: [LogError] = []
+    for await event in events {
+      if case .failed(let error) = event { corruption.append(error) }
+    }
+    #expect(corruption.map(\.code) == [.corruptedFile])
+  }
 }

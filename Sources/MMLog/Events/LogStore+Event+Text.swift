@@ -11,7 +11,8 @@ extension LogStore.Event {
     case .notDeleted: "notDeleted"
     case .limitExceeded: "limitExceeded"
     case .lowSpace: "lowSpace"
-    case .willRotate, .rotated, .sealed, .willDelete, .deleted, .recovered, .levelsSet, .captured,
+    case .recovered(let session): session.corruption.isEmpty ? nil : "recovered"
+    case .willRotate, .rotated, .sealed, .willDelete, .deleted, .levelsSet, .captured,
       .resumed, .tapResumed, .notUploaded, .ringFilling, .pendingReached, .sizeReached:
       nil
     }
@@ -54,6 +55,9 @@ extension LogStore.Event {
     case .recovered(let session):
       "The session of process \(session.identity.processID), which had ended without closing its "
         + "store, was recovered, with \(session.recordCount) records from its ring."
+        + (session.corruptionSentence.map {
+          " \($0) mmlog-decode shows how many records are known to be lost; check the disk."
+        } ?? "")
     case .levelsSet(let rules):
       rules.isEmpty
         ? "The levels that somebody outside had set do not hold any more."

@@ -344,8 +344,9 @@ final class ShippingWork: @unchecked Sendable {
     else { return }
     var (sessions, problems) = ([SessionID](), [LogError]())
     do throws(LogError) {
-      sessions = try LogRecovery.recover(rings, archiveDirectory: path) { problems.append($0) }
-        .map(\.identity.session)
+      let recovered = try LogRecovery.recover(rings, archiveDirectory: path) { problems.append($0) }
+      sessions = recovered.map(\.identity.session)
+      for session in recovered { noteCorruption(of: session) }
     } catch {
       problems.append(error)
     }
@@ -356,6 +357,17 @@ final class ShippingWork: @unchecked Sendable {
     if sessions.isEmpty { return }
     crashed.formUnion(sessions)
     control.send(.recovered(sessions: sessions))
+  }
+
+  /// Says what of a ring was corrupted, and counts it as a gap if records are lost by that.
+  private func noteCorruption(of session: RecoveredSession) {
+    guard let sentence = session.corruptionSentence else { return }
+    let error = LogError(.corruptedFile, sentence, path: path)
+    control.statistics.withLock {
+      $0.lastError = error.message
+      if session.losses.total(.corrupted) > 0 { $0.gaps += 1 }
+    }
+    control.send(.failed(error: error))
   }
 
   private static let archivingTimeout: Int64 = 2_000_000_000

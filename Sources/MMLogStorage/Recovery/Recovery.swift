@@ -12,7 +12,8 @@ public struct RecoveredSession: Sendable {
   public let recordCount: Int
   /// How many of them were flight records: below `LogStore.Configuration.archiveLevel`.
   public let flightRecordCount: Int
-  /// What the session itself had counted as lost.
+  /// What the session itself had counted as lost, and one record for each place where the recovery
+  /// found records corrupted.
   public let losses: LossLedger
   /// Its archives that are there now, the oldest first, those that were sealed before it died
   /// included. All of them are complete. With `resumeLastArchive` the first may be one that another
@@ -23,6 +24,14 @@ public struct RecoveredSession: Sendable {
   /// What of the ring could not be read, one line each. Empty unless the machine went down or the
   /// file was corrupted.
   public let corruption: [String]
+
+  /// The same in one sentence; nil if there is none.
+  package var corruptionSentence: String? {
+    guard let first = corruption.first else { return nil }
+    let count = corruption.count
+    return "The ring of the session \(identity.session) was corrupted in \(count) "
+      + "place\(count == 1 ? "" : "s"), the first: \(first)."
+  }
 }
 
 /// Moves what a dead process left in its ring into the archives of its session, exactly once.
@@ -241,20 +250,29 @@ package struct Recovery: ~Copyable {
     }
     TestPoint.reach(.recoveryCutOff)
     let dictionary = image.dictionaryEntries(with: archives)
-    let (count, corruption) = try moveRecords(to: series, dictionary, coverage)
+    let places = unreadableSegments + (lost == nil ? 0 : 1) + (lostEnd == nil ? 0 : 1)
+    let written = try writtenLosses(archives)
+    // Before anything that says of the ring that it is done with: whoever recovers it after this
+    // one has died sees less of what is corrupted.
+    if places > 0 { try series.append(ledger(places, written)) }
+    let (count, corruption) = try moveRecords(to: series, dictionary, coverage) {
+      if $0 > 0 { try series.append(ledger(places + $0, written)) }
+    }
+    let losses = ledger(places + corruption.count, written)
     // After the others, which they stand between: see FORMAT.md, 8.
     let flightCount = image.hasFlight ? try moveFlight(to: series, dictionary, coverage) : 0
     // The ring goes next. What the dead process wrote last may not be on the disk yet.
     if let last = archives.last, last.isClosed { try last.sync() }
     let end = image.end.recovered(at: .now)
     let hasMoved = count + flightCount > 0
-    try finish(series, dictionary, hasMoved ? [] : archives, end)
+    let isWritten = !hasMoved && losses.total(.corrupted) <= written.total(.corrupted)
+    try finish(series, dictionary, isWritten ? archives : [], end, losses)
     // Of one that a recovery has sealed which then died, nobody was notified.
     if sealed.isEmpty, let last = archives.last { sealed.insert(last.path) }
     let infos = (try? infos(directory)) ?? []
     return RecoveredSession(
       identity: image.fileHeader.identity, end: end, recordCount: count + flightCount,
-      flightRecordCount: flightCount, losses: image.lossesAtDeath,
+      flightRecordCount: flightCount, losses: losses,
       archives: infos, sealed: infos.filter { sealed.contains($0.path) },
       corruption: (image.corruption + corruption).map {
         "\($0.what) at \($0.offset), \($0.size) bytes"
@@ -467,9 +485,12 @@ package struct Recovery: ~Copyable {
     try ring.note(NotedHead(archive: series.number, series.head))
   }
 
-  /// - Returns: How many there were, and where there should be more.
+  /// - Parameter willAppend: Is called before each frame, with how many places have been found
+  ///   where there should be more.
+  /// - Returns: How many there were, and these places.
   private func moveRecords(
-    to series: ArchiveSeries, _ dictionary: [UInt8], _ coverage: Coverage
+    to series: ArchiveSeries, _ dictionary: [UInt8], _ coverage: Coverage,
+    willAppend: (Int) throws -> Void
   ) throws -> (count: Int, corruption: [Corruption]) {
     let image = image
     let runs = runs { segment, record, offset in
@@ -481,6 +502,8 @@ package struct Recovery: ~Copyable {
     var collector = FrameCollector(runs)
     var noted = runs.map(\.taken)
     let count = try move(&collector, to: series, dictionary, FrameHeader(.records)) { collector in
+      try willAppend(collector.runs.reduce(0) { $0 + corruption(in: $1, coverage).count })
+    } moved: { collector in
       try ring.note(collector.runs, &noted)
     }
     return (count, collector.runs.flatMap { corruption(in: $0, coverage) })
@@ -500,7 +523,8 @@ package struct Recovery: ~Copyable {
     var noted = runs.map(\.taken)
     var fields = FrameHeader(.records)
     fields.isFlight = true
-    return try move(&collector, to: series, dictionary, fields) { collector in
+    return try move(&collector, to: series, dictionary, fields) { _ in
+    } moved: { collector in
       try ring.note(collector.runs, areFlight: true, &noted)
     }
   }
@@ -524,11 +548,14 @@ package struct Recovery: ~Copyable {
 
   /// Moves what a collector gives, frame by frame.
   ///
-  /// - Parameter moved: Called after each frame.
+  /// - Parameters:
+  ///   - willAppend: Called before each frame.
+  ///   - moved: Called after each frame.
   /// - Returns: How many records it were.
   private func move(
     _ collector: inout FrameCollector, to series: ArchiveSeries, _ dictionary: [UInt8],
     _ header: FrameHeader,
+    willAppend: (borrowing FrameCollector) throws -> Void,
     moved: (borrowing FrameCollector) throws -> Void
   ) throws -> Int {
     var fields = header
@@ -538,6 +565,7 @@ package struct Recovery: ~Copyable {
     while true {
       fields.ranges = collector.fill(&rows)
       if rows.isEmpty { return count }
+      try willAppend(collector)
       TestPoint.reach(.recoveryBeforeFrame)
       try dictionary.withUnsafeBytes {
         try series.append(rows, dictionary: $0, fields)
@@ -561,20 +589,56 @@ package struct Recovery: ~Copyable {
     }
   }
 
+  /// How many segments that are in use cannot be read at all. Of a session that was closed,
+  /// archives have what was in them.
+  private var unreadableSegments: Int {
+    if image.isClosedCleanly { return 0 }
+    let geometry = image.fileHeader.geometry
+    let segments = geometry.offset(ofSegment: 0)..<geometry.fileSize
+    let known = Set(image.segments.map { geometry.offset(ofSegment: $0.index) })
+    return image.corruption.count { segments.contains($0.offset) && !known.contains($0.offset) }
+  }
+
+  /// What the archives say of losses. It is nothing if they say nothing, or it cannot be read.
+  private func writtenLosses(_ archives: [ArchiveFile]) throws -> LossLedger {
+    for archive in archives.reversed() {
+      for frame in archive.frames.reversed() where frame.header.type == .losses {
+        do {
+          let payload = try archive.payload(of: frame)
+          if let losses = payload.withUnsafeBytes({ LossLedger($0) }) { return losses }
+        } catch is FormatError {
+          continue
+        }
+      }
+    }
+    return LossLedger()
+  }
+
+  /// What the session itself had counted, and one corrupted record for each place that cannot be
+  /// read: nobody knows how many there were.
+  ///
+  /// - Parameter written: What archives say. A recovery that died may have seen more places.
+  private func ledger(_ places: Int, _ written: LossLedger) -> LossLedger {
+    var losses = image.lossesAtDeath
+    losses[.corrupted, .critical] = max(
+      losses[.corrupted, .critical] &+ UInt64(places), written[.corrupted, .critical])
+    return losses
+  }
+
   /// Says in the session's last archive how it ended, unless a recovery that died after this
   /// already did.
   ///
   /// - Parameter archives: Those in which that may stand already: none if records have come behind
-  ///   them.
+  ///   them, or losses that they do not have.
   private func finish(
-    _ series: ArchiveSeries, _ dictionary: [UInt8], _ archives: [ArchiveFile], _ end: SessionEnd
+    _ series: ArchiveSeries, _ dictionary: [UInt8], _ archives: [ArchiveFile], _ end: SessionEnd,
+    _ losses: LossLedger
   ) throws {
     if archives.last?.isClosed == true,
       archives.last?.frames.contains(where: { $0.header.type == .sessionEnd }) == true
     {
       return try series.sync()
     }
-    let losses = image.lossesAtDeath
     if !losses.isEmpty { try series.append(losses) }
     // Twice, if a recovery dies after this: it is the same one.
     if let crash = image.crash { try series.append(crash) }

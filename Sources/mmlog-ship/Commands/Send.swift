@@ -123,7 +123,7 @@ private struct Send {
 
   /// Recovers the rings of dead processes.
   ///
-  /// - Returns: Whether all of them are.
+  /// - Returns: Whether all of them are, and no record of them was corrupted.
   private func recover() -> Bool {
     var isWhole = true
     let complain = { (error: LogError) in
@@ -133,7 +133,13 @@ private struct Send {
     for directory in Set(routes.map(\.directory)) {
       let rings = routes.first { $0.directory == directory }?.rings ?? directory
       do throws(LogError) {
-        _ = try LogRecovery.recover(rings, archiveDirectory: directory, problem: complain)
+        for session in try LogRecovery.recover(
+          rings, archiveDirectory: directory, problem: complain)
+        {
+          guard let sentence = session.corruptionSentence else { continue }
+          Command.complain(sentence)
+          if session.losses.total(.corrupted) > 0 { isWhole = false }
+        }
       } catch {
         complain(error)
       }

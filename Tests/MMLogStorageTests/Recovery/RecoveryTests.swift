@@ -110,6 +110,52 @@ import Testing
     #expect(try recover().sessions.isEmpty)
   }
 
+  private func losses(in folder: TemporaryDirectory) -> [LossLedger] {
+    LogReader(paths: [folder.path]).compactMap {
+      if case .losses(_, let ledger) = $0 { ledger } else { nil }
+    }
+  }
+
+  /// A hundred records, of which the fifteenth is corrupted.
+  private func corruptedLog() -> TestLog {
+    let log = TestLog(bootID: Host.bootID())
+    var places: [Range<Int>] = []
+    for index in 1...100 {
+      places.append(
+        log.write(TestRecord(ticks: UInt64(index), site: log.textSite, words: [1, 98])))
+    }
+    log.put([UInt8](repeating: 0xA5, count: places[14].count), at: places[14].lowerBound)
+    log.save()
+    return log
+  }
+
+  @Test("what is corrupted in a ring is counted as lost, for whoever reads the archives then")
+  func corruptedRecordsAreCounted() throws {
+    let log = corruptedLog()
+    let ring = try #require(FileManager.default.contents(atPath: log.folder(ringName)))
+    // As if the process had died before it removed the ring, the second time.
+    for expected in [99, 0] {
+      log.folder.put(ringName, Array(ring))
+      let session = try #require(try recover(in: log.folder).sessions.first)
+      #expect(session.recordCount == expected)
+      #expect(session.losses.total(.corrupted) == 1)
+      #expect(losses(in: log.folder).map { $0.total(.corrupted) } == [1])
+    }
+  }
+
+  @Test("a segment whose header is lost is counted as lost")
+  func lostSegmentsAreCounted() throws {
+    let log = TestLog(bootID: Host.bootID())
+    log.write("record 0", ticks: 1)
+    log.write("record 1", ticks: 2, thread: 2)
+    log.put([UInt8](repeating: 0xA5, count: 64), at: log.geometry.offset(ofSegment: 1))
+    log.save()
+    let session = try #require(try recover(in: log.folder).sessions.first)
+    #expect(session.recordCount == 1 && session.losses.total(.corrupted) == 1)
+    #expect(session.corruptionSentence?.hasPrefix("The ring of the session ") == true)
+    #expect(losses(in: log.folder).map { $0.total(.corrupted) } == [1])
+  }
+
   @Test("a corrupted table of areas is reported and every record recovered")
   func aCorruptedTableOfAreasIsReportedAndEveryRecordRecovered() throws {
     writeOverlap()
@@ -120,6 +166,7 @@ import Testing
     #expect(sessions.map(\.recordCount) == [20])
     let corruption = sessions.flatMap(\.corruption)
     #expect(corruption.count == 1 && corruption[0].contains("area table"), "\(corruption)")
+    #expect(sessions.map(\.losses.isEmpty) == [true])
     #expect(messages() == (0..<40).map { "record \($0)" })
   }
 
@@ -295,6 +342,26 @@ import Testing
       #expect(recover().map(\.recordCount) == [0])
       #expect(readHere([log.folder.path]).records.isEmpty)
       #expect(try names().map { FileNames.Archive(fileName: $0)?.number } == [2])
+    }
+
+    @Test("what is corrupted is counted once by a recovery that goes on behind another")
+    func corruptedRecordsAreCountedOnce() throws {
+      let log = corruptedLog()
+      let directory = try Directory.open(log.folder.path)
+      func recover() -> [RecoveredSession] {
+        Recovery.recoverAll(
+          of: "test", ringDirectory: directory, archiveDirectory: directory,
+          ArchiveSeries.Settings(rotationSize: 2048, compressionLevel: 0)
+        ) { _ in }
+      }
+      // Its first archive has the records. The second, for the session's end, cannot be made.
+      ForcedFault.force(.openat, errno: ENOSPC, onCall: 2, under: log.folder("test-"))
+      #expect(recover().isEmpty)
+      #expect(readHere([log.folder.path]).records.count == 99)
+      let sessions = recover()
+      #expect(sessions.map(\.recordCount) == [0])
+      #expect(sessions.map { $0.losses.total(.corrupted) } == [1])
+      #expect(losses(in: log.folder).map { $0.total(.corrupted) } == [1])
     }
 
     @Test("an archive that is deleted meanwhile is no reason to stop")

@@ -1,5 +1,6 @@
 import Foundation
 import MMLog
+import MMLogFormat
 import MMLogReader
 import MMLogSystem
 import Synchronization
@@ -47,6 +48,23 @@ struct RecoveryTests {
     let after = Contents(path)
     #expect(after.messages == before.messages)
     #expect(after.isClean)
+  }
+
+  @Test("what is corrupted in the ring of a dead process is trouble that is said and counted")
+  func corruptedRing() throws {
+    let log = TestLog(bootID: Host.bootID())
+    log.write("before", ticks: 1)
+    let place = log.write(TestRecord(ticks: 2, site: log.textSite, words: [1, 98]))
+    log.write("behind", ticks: 3)
+    log.put([UInt8](repeating: 0xA5, count: place.count), at: place.lowerBound)
+    log.save()
+    let store = try LogStore(directory: log.folder.path, name: "test")
+    let session = try #require(store.recoveredSessions.first)
+    try store.blockingClose()
+    #expect(session.recordCount == 2 && session.losses.total(.corrupted) == 1)
+    let event = LogStore.Event.recovered(session: session)
+    #expect(event.trouble == "recovered")
+    #expect(event.text.contains("was corrupted in 1 place, the first: records in segment 0 at "))
   }
 
   @Test("rings of other names are left alone, and so is the ring of a living process")
