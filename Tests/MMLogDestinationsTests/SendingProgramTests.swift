@@ -84,7 +84,57 @@ import Testing
     let result = try send("--once", "--to", server.url, folder("none"), folder("logs"))
     #expect(result.status == .exited(1) && result.complaints.contains(folder("none")))
     #expect(try server.requests.count == 2)
-    #expect(try send("--once", "--to", server.url, folder("none")).status == .exited(3))
+    let none = try send("--once", "--to", server.url, folder("none"))
+    #expect(none.status == .exited(3) && none.complaints.contains("No such file"))
+    #expect(try send("status", folder("none"), folder("logs")).status == .exited(1))
+    #expect(try send("status", folder("none")).status == .exited(3))
+  }
+
+  @Test("records that are refused one by one are said once, and then as a sum")
+  func sumOfRefusals() throws {
+    let store = try LogStore(directory: folder("many"), name: "many")
+    let log = store.logger(label: "orders")
+    for number in 1...30 { log.info("record \(number)") }
+    try store.close()
+    let refusing = try TestReceiver([PlannedAnswer(status: 400)])
+    let result = try send("--once", "--to", refusing.url, folder("many"))
+    let lines = result.complaints.split(separator: "\n")
+    #expect(result.status == .exited(1) && lines.count == 2, "\(result.complaints)")
+    #expect(lines.first?.contains(" 1 record was refused") == true)
+    #expect(lines.last?.contains(" 29 records were refused") == true)
+  }
+
+  @Test("a ring with corrupted records is said when it is recovered, and all was not sent")
+  func corruptedRing() throws {
+    for option in ["--orphans", "--once"] {
+      let log = TestLog(bootID: Host.bootID())
+      log.write("before", ticks: 1)
+      let place = log.write(TestRecord(ticks: 2, site: log.textSite, words: [1, 98]))
+      log.write("behind", ticks: 3)
+      log.put([UInt8](repeating: 0xA5, count: place.count), at: place.lowerBound)
+      log.save()
+      let result = try send(option, "--to", server.url, log.folder.path)
+      #expect(result.status == .exited(1), "\(option): \(result.complaints)")
+      #expect(result.complaints.contains("was corrupted in 1 place, the first: "), "\(option)")
+    }
+  }
+
+  @Test(
+    "that nothing can be noted in a directory is found out before anything is sent",
+    .enabled(if: geteuid() == 0, "Only root can make a file system read-only."))
+  func readOnlyDirectory() throws {
+    let line = """
+      mount --bind "$1" "$1" && mount -o remount,ro,bind "$1" || exit 77
+      exec "$2" --check --to "$3" "$1"
+      """
+    let arguments = [folder("logs"), ChildProcess.path(of: "mmlog-ship"), server.url]
+    let program = try ChildProcess(
+      "unshare", ["-m", "sh", "-c", line, "sh"] + arguments, output: folder("said"))
+    let status = program.wait()
+    if status == .exited(77) { return }
+    #expect(status == .exited(1), "\(program.complaints)")
+    #expect(try String(decoding: folder.bytes("said"), as: UTF8.self).contains("Read-only"))
+    #expect(try send("--check", "--to", server.url, folder("logs")).status == .success)
   }
 
   @Test("sessions that crashed are chosen after they were recovered, also from rings elsewhere")
@@ -122,7 +172,7 @@ import Testing
     let refusing = try TestReceiver([PlannedAnswer(status: 400)])
     let refused = try send("--once", "--as", "one", "--to", refusing.url, folder("logs"))
     #expect(refused.status == .exited(1))
-    #expect(refused.complaints.components(separatedBy: "1 records were refused").count == 3)
+    #expect(refused.complaints.components(separatedBy: "1 record was refused").count == 3)
     let state = folder("logs/one.consumer")
     var bytes = try folder.bytes("logs/one.consumer")
     for index in bytes.indices where bytes[index] == UInt8(ascii: "m") { bytes[index] = 0 }

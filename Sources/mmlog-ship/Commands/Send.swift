@@ -48,9 +48,15 @@ private struct Send {
   func run() throws -> Program.Status {
     // One of several may come later, or is an error of its own.
     let directories = Set(routes.map(\.directory))
-    guard directories.contains(where: { (try? Directory.open($0)) != nil }) else {
-      for directory in directories.sorted() {
-        Command.complain("cannot open '\(directory)'; name a directory that services log into")
+    var problems: [String] = []
+    for directory in directories.sorted() {
+      do throws(SystemError) { _ = try Directory.open(directory) } catch {
+        problems.append("cannot open '\(directory)': \(error)")
+      }
+    }
+    if problems.count == directories.count {
+      for problem in problems {
+        Command.complain("\(problem); name a directory that services log into")
       }
       return .nothingReadable
     }
@@ -226,6 +232,18 @@ private struct Send {
 
   // MARK: - Trying
 
+  /// Why nothing can be noted in a directory; nil if it can be. What nobody can open at all is
+  /// reported by who reads it.
+  private static func problem(ofNotingIn path: String) -> String? {
+    guard let directory = try? Directory.open(path) else { return nil }
+    do throws(SystemError) {
+      _ = try directory.makeUnnamedFile(for: "a cursor")
+      return nil
+    } catch {
+      return error.isWithoutUnnamedFiles ? nil : "\(error)"
+    }
+  }
+
   private func check(_ routes: [Plan.Route]) throws -> Program.Status {
     var status = Program.Status.success
     for route in routes {
@@ -233,6 +251,10 @@ private struct Send {
       let problem: String? = try waiting { await route.check() }
       try output.append("\(route.name): \(problem ?? "the destination answers")\n")
       if problem != nil { status = .corruptionOrLoss }
+      if let problem = Self.problem(ofNotingIn: route.directory) {
+        try output.append("  what is sent cannot be noted: \(problem)\n")
+        status = .corruptionOrLoss
+      }
       do throws(LogError) {
         let waiting = try route.waiting()
         if waiting.isEmpty { try? output.append("  nothing would be sent\n") }

@@ -18,30 +18,31 @@ extension Command {
     ],
     options: [], operands: shippedOperands
   ) { arguments, output in
-    var status = Program.Status.success
+    var (status, isAnyRead) = (Program.Status.success, false)
     for directory in try arguments.directories() {
       let names: [String]
       do throws(SystemError) {
         names = try ConsumerFile.consumers(in: Directory.open(directory)).sorted()
       } catch {
         Command.complain("cannot read '\(directory)': \(error)")
-        status = .nothingReadable
+        status = .corruptionOrLoss
         continue
       }
+      isAnyRead = true
       let archives = try Command.archives(of: directory)
       if let archives {
         try output.append("\(directory): \(archives.text)\n")
-        if !archives.isWhole, status == .success { status = .corruptionOrLoss }
+        if !archives.isWhole { status = .corruptionOrLoss }
       } else if names.isEmpty {
         try output.append("\(directory): nothing was sent\n")
       }
       for name in names {
         let line = try Command.state(of: name, in: directory)
         try output.append("\(directory) to \(name): \(line.text)\n")
-        if !line.isWhole, status == .success { status = .corruptionOrLoss }
+        if !line.isWhole { status = .corruptionOrLoss }
       }
     }
-    return status
+    return isAnyRead ? status : .nothingReadable
   }
 
   /// What is noted on whole archives; nil if none was sent or refused.

@@ -13,12 +13,14 @@ struct AnyRoute: Sendable {
 
   /// For messages.
   let name: String
+  let directory: String
   private let kind: Kind
   /// Prints what is worth a line, until the shipper is stopped.
   private let reporting: Task<Void, Never>
 
   init(_ route: Plan.Route) throws {
     name = "\(route.directory) to \(route.target.name)"
+    directory = route.directory
     let settings = route.target.settings
     if let destination = try settings.recordDestination() {
       var configuration = route.target.shipping
@@ -28,9 +30,19 @@ struct AnyRoute: Sendable {
       kind = .records(shipper)
       let (events, name) = (shipper.events, name)
       reporting = Task.detached {
-        for await event in events {
-          if let sentence = event.sentence { Command.complain("\(name): \(sentence)") }
+        let refusals = Refusals(of: name)
+        let summing = Task {
+          while (try? await Task.sleep(for: .seconds(60))) != nil { refusals.saySum() }
         }
+        for await event in events {
+          if case .refused(_, let count, let reason) = event, count > 0 {
+            refusals.add(count, reason)
+          } else if let sentence = event.sentence {
+            Command.complain("\(name): \(sentence)")
+          }
+        }
+        summing.cancel()
+        refusals.saySum()
       }
     } else if let destination = try settings.archiveDestination() {
       var configuration = ArchiveShipper.Configuration()
@@ -169,6 +181,46 @@ struct AnyRoute: Sendable {
   }
 }
 
+/// Records that a destination has refused. The first are said at once, those that follow in a sum
+/// by reason.
+private final class Refusals: Sendable {
+  private let name: String
+  /// How many were refused since the last sum, by reason.
+  private let counts = LockedValue<[String: Int]>([:])
+  private let isAnySaid = LockedValue(false)
+  private static let maximumReasons = 10
+
+  /// - Parameter name: Of the route.
+  init(of name: String) { self.name = name }
+
+  func add(_ count: Int, _ reason: String) {
+    let isFirst = isAnySaid.withLock { isSaid in
+      defer { isSaid = true }
+      return !isSaid
+    }
+    if isFirst { return say(count, reason) }
+    // A destination may name the record in its reason.
+    counts.withLock { counts in
+      let isNamed = counts[reason] != nil || counts.count < Self.maximumReasons
+      counts[isNamed ? reason : "other reasons", default: 0] += count
+    }
+  }
+
+  func saySum() {
+    let sums = counts.withLock { counts in
+      defer { counts = [:] }
+      return counts
+    }
+    for (reason, count) in sums.sorted(by: { $0.key < $1.key }) { say(count, reason) }
+  }
+
+  private func say(_ count: Int, _ reason: String) {
+    Command.complain(
+      "\(name): \(count) record\(count == 1 ? " was" : "s were") refused and put aside; "
+        + "'mmlog-ship retry' sends \(count == 1 ? "it" : "them") again: \(reason)")
+  }
+}
+
 extension Shipper.Event {
   /// What is worth a line; nil for what goes as it should.
   fileprivate var sentence: String? {
@@ -181,9 +233,8 @@ extension Shipper.Event {
     case .blocked(let error): return "\(error); nothing is sent until that is changed"
     case .resumed: return "the destination takes records again"
     case .refused(_, 0, let reason): return "that records are gone was refused: \(reason)"
-    case .refused(_, let count, let reason):
-      return "\(count) records were refused and put aside; 'mmlog-ship retry' sends them again: "
-        + reason
+    // What is said of records: see `Refusals`.
+    case .refused: return nil
     case .contradiction(_, let sentence): return sentence
     case .changedBatch(let id):
       return "the batch \(id) was on its way when its shipper ended, and cannot be made again: "
