@@ -76,20 +76,27 @@ struct FollowedPaths {
   }
 
   private mutating func list(_ path: String) {
-    guard var place = directories[path], let directory = try? Directory.open(path),
-      let status = try? directory.status(), place.changes.note(status),
-      let names = try? directory.names()
-    else { return }
-    let isInTree = isInTree(path)
-    for name in names where !place.names.contains(name) {
-      if name.hasSuffix(FileNames.ringSuffix) || name.hasSuffix(FileNames.archiveSuffix) {
-        pending["\(path)/\(name)"] = -1
-      } else if isInTree, (try? directory.status(of: name))??.isDirectory == true {
-        pending["\(path)/\(name)"] = -1
+    guard var place = directories[path] else { return }
+    do {
+      let directory = try Directory.open(path)
+      unreadable[path] = nil
+      guard try place.changes.note(directory.status()) else { return }
+      let (names, isInTree) = (try directory.names(), isInTree(path))
+      for name in names where !place.names.contains(name) {
+        if name.hasSuffix(FileNames.ringSuffix) || name.hasSuffix(FileNames.archiveSuffix) {
+          pending["\(path)/\(name)"] = -1
+        } else if isInTree, (try? directory.status(of: name))??.isDirectory == true {
+          pending["\(path)/\(name)"] = -1
+        }
       }
+      place.names = Set(names)
+      directories[path] = place
+    } catch {
+      // One that is gone may come back.
+      unreadable[path] =
+        error.isNotFound
+        ? nil : LogError(error, while: "Reading the directory failed, and is tried again")
     }
-    place.names = Set(names)
-    directories[path] = place
   }
 
   private mutating func open(

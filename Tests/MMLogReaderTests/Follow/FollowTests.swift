@@ -214,6 +214,23 @@ import Testing
     #expect(trace(follower) == ["<", "b"] && follower.unreadable.isEmpty)
   }
 
+  #if DEBUG
+    @Test("a directory that cannot be opened is known until it can be")
+    func unreadableDirectory() {
+      let log = TestLog()
+      log.writesRing = false
+      log.write("a", ticks: 1)
+      log.archive()
+      log.save()
+      ForcedFault.force(.open, errno: EACCES, times: .max, under: log.folder.path)
+      let follower = LogFollower(paths: [log.folder.path])
+      #expect(trace(follower) == [])
+      #expect(follower.unreadable.map(\.systemErrorNumber) == [EACCES])
+      ForcedFault.clear(under: log.folder.path)
+      #expect(trace(follower) == ["<", "a"] && follower.unreadable.isEmpty)
+    }
+  #endif
+
   @Test("a symbolic link is followed when what it names appears")
   func aSymbolicLinkIsFollowedWhenWhatItNamesAppears() {
     let (log, follower) = followedArchive()
