@@ -69,13 +69,12 @@ package struct InputFiles {
       do {
         if name.hasSuffix(FileNames.ringSuffix) || name.hasSuffix(FileNames.archiveSuffix) {
           foundCount += 1
-          let file = try directory.openFile(name, [.read, .nonBlocking])
-          let status = try file.status()
-          if status.isRegularFile {
+          if let file = try Self.open(name, in: directory) {
+            let status = try file.status()
             try take(file, status, kind)
             continue
           }
-          // A directory, or a pipe: no log, whatever its name is.
+          // A directory, a pipe or a socket: no log, whatever its name is.
           foundCount -= 1
         }
         if levels > 0, try directory.status(of: name)?.isDirectory == true {
@@ -87,6 +86,20 @@ package struct InputFiles {
         report(LogError(error, while: "Opening failed"))
       }
     }
+  }
+
+  /// Opens a regular file, also one that a symbolic link leads to; nil for what is none, which is
+  /// not opened: to open a device may do something.
+  private static func open(
+    _ name: String, in directory: borrowing Directory
+  ) throws(SystemError) -> File? {
+    let status = try directory.status(of: name)
+    if status?.isRegularFile == true { return try directory.openFile(name, [.read, .nonBlocking]) }
+    let path = directory.path(of: name)
+    guard status?.isSymbolicLink == true, try File.status(ofPath: path).isRegularFile else {
+      return nil
+    }
+    return try File.openFollowingLinks(path)
   }
 
   /// A pipe: copied first, because it is read here and there.
