@@ -22,7 +22,7 @@ package final class ArchiveWriter {
   /// Whether the disk has lost bytes of it that were written once. Nothing more should go into it.
   package private(set) var isCorrupted = false
   /// Locked as long as it is written: how others know that it is.
-  private let lock: LockedFile
+  private var lock: LockedFile
   private var file: File { _read { yield lock.file } }
   private var unsynced: UnsyncedBytes
   /// Of all but records, which come encoded. Always zlib's: who has no other coder can read which
@@ -112,6 +112,7 @@ package final class ArchiveWriter {
       try file.write(all: bytes, at: 0)
       TestPoint.reach(.archiveHeaderWritten)
       try directory.rename(unfinished, to: name)
+      lock.noteRename(to: path)
       TestPoint.reach(.archiveNamed)
     } catch {
       try? directory.remove(unfinished)

@@ -5,8 +5,9 @@ import Glibc
 ///
 /// Every method may be called from any thread; the kernel orders them.
 package struct File: ~Copyable, Sendable {
-  /// Where it was opened; what its errors are about. A rename does not change it.
-  package let path: String
+  /// Where it was opened; what its errors are about. A rename changes it only where
+  /// ``noteRename(to:)`` says so.
+  package private(set) var path: String
 
   /// The descriptor, valid as long as the file is.
   package private(set) var descriptor: CInt
@@ -40,6 +41,9 @@ package struct File: ~Copyable, Sendable {
       throw error
     } catch {}
   }
+
+  /// Notes that the file has another name now.
+  package mutating func noteRename(to path: String) { self.path = path }
 
   /// Gives up the descriptor, which stays open.
   package consuming func release() -> CInt {

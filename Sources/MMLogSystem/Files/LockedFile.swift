@@ -9,7 +9,7 @@
 ///   given up explicitly.
 package struct LockedFile: ~Copyable, Sendable {
   /// The file, open and locked.
-  package let file: File
+  package private(set) var file: File
 
   /// Opens a file and locks it, without waiting.
   ///
@@ -46,6 +46,9 @@ package struct LockedFile: ~Copyable, Sendable {
       throw error
     }
   }
+
+  /// Notes that the file has another name now.
+  package mutating func noteRename(to path: String) { file.noteRename(to: path) }
 
   deinit {
     // Of a child's copy nothing is known there, and the lock is its parent's.

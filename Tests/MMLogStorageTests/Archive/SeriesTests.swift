@@ -163,6 +163,15 @@ import Testing
       #expect(archive.frames.map(\.header.ordinal) == Array(0..<5).map { UInt64($0) })
     }
 
+    @Test("an error of an archive has the name that the archive has")
+    func errorsHaveTheName() throws {
+      let series = try series()
+      try append([1], to: series)
+      ForcedFault.force(.pwrite, errno: ENOSPC, under: fixture.folder.path)
+      let error = #expect(throws: SystemError.self) { try append([2], to: series) }
+      #expect(error?.path == fixture.folder(fixture.names[0]))
+    }
+
     @Test("what a failed write has left is gone before something shorter is written")
     func whatAFailedWriteHasLeftIsGone() throws {
       let series = try series()
