@@ -153,6 +153,18 @@ import Testing
         "segment 0, open, generation 1, of thread 1001 worker1, 4 archived, 4 records"))
   }
 
+  @Test("what is corrupted between frames is described with them")
+  func corruptionIsDescribed() throws {
+    let log = log()
+    let bytes = log.archives[1]
+    log.archives[1] = bytes + [UInt8](repeating: 0xA5, count: 64)
+    log.save()
+    let run = try decode(["inspect", "--utc", log.folder.path])
+    #expect(run.status == 1)
+    let line = "  corrupted: 64 bytes at \(bytes.count): behind the end of the archive\n"
+    #expect(run.output.hasSuffix(line), "\(run)")
+  }
+
   @Test("what is noted about an archive is listed with it")
   func whatIsNotedIsListed() throws {
     let folder = TemporaryDirectory()

@@ -17,7 +17,8 @@ public struct FileReport: Sendable {
   public let recordCount: Int
   /// What it consists of: an archive's frames, or a ring's segments in use.
   public let parts: [Part]
-  /// What of it cannot be read or cannot be right. Only from `LogFiles.verify(progress:)`.
+  /// What of it cannot be read or cannot be right. From `LogFiles.inspect()`, that is what is not
+  /// in frames or segments; from `LogFiles.verify(progress:)`, all of it.
   public internal(set) var corruption: [LogReader.Corruption] = []
   /// Of an archive whose frames are chained, why that could not be checked; nil: it was. Only from
   /// `LogFiles.verify(progress:)`.
@@ -44,7 +45,18 @@ extension LogFiles {
   /// - Complexity: O(frames + size of the rings).
   public func inspect() -> [FileReport] {
     sessions.flatMap { session in
-      session.archives.map { FileReport($0) } + (session.ring.map { [FileReport($0)] } ?? [])
+      var reports = session.archives.map { archive in
+        var report = FileReport(archive)
+        report.corruption = archive.corruption + (archive.tail.corruption.map { [$0] } ?? [])
+        return report
+      }
+      if let ring = session.ring {
+        var report = FileReport(ring)
+        // Of one in use, parts may be about to be written.
+        if !ring.isRunning { report.corruption = ring.image.corruption }
+        reports.append(report)
+      }
+      return reports
     }
   }
 

@@ -48,7 +48,7 @@ extension Command {
   static func describe(
     _ reports: [FileReport], _ zone: LogTimeZone, _ output: StandardOutput
   ) throws -> Program.Status {
-    var time = TimeFormatter(zone)
+    var (time, status) = (TimeFormatter(zone), Program.Status.success)
     for report in reports {
       try output.append(time.head(report).escapedForTerminal + "\n")
       for note in time.notes(of: report) {
@@ -57,8 +57,12 @@ extension Command {
       for part in report.parts {
         try output.append("  \(time.line(part))".escapedForTerminal + "\n")
       }
+      for corruption in report.corruption {
+        try output.append("  corrupted: \(corruption.summary)".escapedForTerminal + "\n")
+        status = .corruptionOrLoss
+      }
     }
-    return .success
+    return status
   }
 }
 
