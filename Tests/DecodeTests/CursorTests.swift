@@ -53,6 +53,19 @@ import Testing
     #expect(try print("--after \(cursor) --exit-code --level error").status == 4)
   }
 
+  @Test("a cursor does not go into what is read, or where it would be read as a log")
+  func cursorAmongLogs() throws {
+    archive(0..<2)
+    let name = try #require(try folder.names(ending: ".mmlog").first)
+    let before = try folder.bytes(name)
+    for other in [name, "new.mmlog", "new.ring"] {
+      let run = try print("--cursor-file '\(folder(other))'")
+      #expect(run.status == 2 && run.output.isEmpty && run.errors.contains("read"), "\(run)")
+    }
+    #expect(try folder.bytes(name) == before)
+    #expect(try !folder.names().contains("new.mmlog") && !folder.names().contains("new.ring"))
+  }
+
   @Test("output that could not be written is printed again") func failedOutput() throws {
     let kept = TemporaryDirectory()
     archive(0..<3)

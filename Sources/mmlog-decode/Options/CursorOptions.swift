@@ -29,6 +29,8 @@ struct CursorChoice {
       if file.isEmpty { throw UsageError("--cursor-file needs the name of a file") }
       if text != nil { throw UsageError("--after and --cursor-file both say where; give one") }
       try Self.check(file, isNotOutputOf: arguments)
+      let (parent, name) = file.splitAtLastSlash
+      try InputPaths(arguments.inputs(arguments.paths())).check(name, in: Directory.open(parent))
       text = try Self.content(of: file)
     }
     guard let text else {
