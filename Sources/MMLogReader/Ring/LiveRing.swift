@@ -62,6 +62,9 @@ package final class LiveRing {
       if try Ownership(of: directory).isForeign(status) {
         throw Ownership.error(directory.path(of: name), status)
       }
+      // One that only its user may write to is no fault if its process is dead.
+      let isAlive = try directory.openFile(name, [.read, .nonBlocking]).isLockedByAnother()
+      if !isAlive { return nil }
       file = try directory.openFile(name, [.read, .write, .nonBlocking])
       self.directory = directory
       if try !file.isLockedByAnother() { return nil }
