@@ -82,6 +82,12 @@ import Testing
     let names = archives(4)
     let none = try control(["prune", folder.path])
     #expect(none.status == 1 && none.errors.contains("no limits are noted for the store orders"))
+    for broken in ["\u{1}\u{2}", "retention.count three\n"] {
+      folder.put("orders.settings", Array(broken.utf8))
+      let run = try control(["prune", "--explain", folder.path])
+      #expect(run.status == 1 && run.output.isEmpty, "\(run)")
+      #expect(run.errors.contains("\(folder("orders.settings")) is broken"), "\(run)")
+    }
     folder.put("orders.settings", Array("retention.count 3\n".utf8))
     let done = try control(["prune", folder.path])
     #expect(done.status == 0 && done.errors == "" && done.output.contains("than the limit count"))

@@ -57,7 +57,12 @@ package struct Pruning {
       var limits = retention
       if limits == nil { limits = try catalog.settings(of: name)?.retention }
       guard let limits else {
-        problem("no limits are noted for the store \(name): give some")
+        let file = "\(catalog.path)/\(FileNames.settings(of: name))"
+        problem(
+          catalog.hasSettings(of: name)
+            ? "\(file) is broken, so no limits of the store \(name) are known: give some, or "
+              + "restart its service, which notes them again"
+            : "no limits are noted for the store \(name): give some")
         continue
       }
       let plan = try RetentionPlan(

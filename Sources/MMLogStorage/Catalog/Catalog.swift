@@ -301,6 +301,11 @@ package final class Catalog: @unchecked Sendable {
     }
   }
 
+  /// Whether a store has a file of settings, readable or not.
+  package func hasSettings(of store: String) -> Bool {
+    (try? Directory.open(path).status(of: FileNames.settings(of: store))) != nil
+  }
+
   /// The settings that a store has noted; nil if there are none.
   package func settings(of store: String) throws(LogError) -> StoreSettings? {
     try explaining("Reading the store's settings failed") { () throws(SystemError) in

@@ -26,21 +26,31 @@ extension StoreSettings {
   package init?(of store: String, in directory: borrowing Directory) throws(SystemError) {
     let name = FileNames.settings(of: store)
     guard let fields = try directory.fields(of: name, atMost: Self.longestFile) else { return nil }
-    func number(_ key: String) -> Int? { fields[key].flatMap { Int($0) } }
+    // A file of ours says at least what is kept in any case.
+    var isBroken = !fields.keys.contains {
+      $0.hasPrefix("retention.") || $0.hasPrefix("rotation.")
+    }
+    func value<Value>(_ key: String, _ value: (String) -> Value?) -> Value? {
+      guard let text = fields[key] else { return nil }
+      let value = value(text)
+      if value == nil { isBroken = true }
+      return value
+    }
+    func number(_ key: String) -> Int? { value(key) { Int($0) } }
     func duration(_ key: String) -> Duration? { number(key).map { .nanoseconds($0) } }
     self.init(
       rotation: Rotation(
         size: number("rotation.size"), age: duration("rotation.age"),
-        calendar: fields["rotation.calendar"].flatMap { Rotation.Calendar(noted: $0) }))
+        calendar: value("rotation.calendar") { Rotation.Calendar(noted: $0) }))
     retention.count = number("retention.count")
     retention.totalSize = number("retention.totalSize")
     retention.age = duration("retention.age")
-    retention.freeSpace = fields["retention.freeSpace"].flatMap { Retention.FreeSpace(noted: $0) }
+    retention.freeSpace = value("retention.freeSpace") { Retention.FreeSpace(noted: $0) }
     retention.minimumSize = number("retention.minimumSize") ?? retention.minimumSize
     retention.crashes = number("retention.crashes") ?? retention.crashes
     retention.unsentSize = number("retention.unsentSize")
     retention.unsentAge = duration("retention.unsentAge")
-    if problem != nil { return nil }
+    if isBroken || problem != nil { return nil }
   }
 
   /// Notes them in a directory.

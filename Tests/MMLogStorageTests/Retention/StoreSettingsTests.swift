@@ -41,8 +41,8 @@ struct StoreSettingsTests {
     arguments: [
       ("retention.count 0", nil), ("rotation.size 5", nil), ("retention.crashes -1", nil),
       ("rotation.calendar 3 30 day No/Where", nil), ("retention.freeSpace 1.5", nil),
-      ("retention.count 3\nof.later 1\n\u{0}", 3), ("retention.count x", .some(nil)),
-      ("", .some(nil)),
+      ("retention.count 3\nof.later 1\n\u{0}", 3), ("retention.count x", nil),
+      ("retention.count 3\nretention.age soon", nil), ("", nil), ("of.later 1", nil),
     ] as [(String, Int??)])
   func hostile(text: String, count: Int??) throws {
     folder.put("a.settings", Array(text.utf8))
