@@ -18,8 +18,12 @@
     private func changeNames(_ path: String) {
       step()
       scanNames()
-      let name = String(path.dropFirst(folder.utf8.count + 1))
-      if let id = history.names.last?.value[name] { opened[path] = id }
+      let names = history.names.last?.value ?? [:]
+      if let id = names[String(path.dropFirst(folder.utf8.count + 1))] { opened[path] = id }
+      // An archive that is renamed when it has a file header notes its name.
+      for (name, id) in names where opened["\(folder)/\(name)"] == nil {
+        opened["\(folder)/\(name)"] = id
+      }
     }
 
     private func sync(_ path: String, _ phase: CallObserver.Phase) {
@@ -38,7 +42,7 @@
       }
     }
 
-    /// The file that was opened by that path. A name that it got later does not change it.
+    /// The file that was opened by that path, or first got it by a rename.
     private func file(_ path: String) -> RecordedFile? { opened[path].map { history.files[$0] } }
   }
 #endif
