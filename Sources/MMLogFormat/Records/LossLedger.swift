@@ -14,7 +14,8 @@ extension LossLedger {
     /// There was no ring to write into, or no way to it: the store was closed, the ring could not
     /// be made, or there was no memory for what a thread needs to use it.
     case noRing
-    /// Its bytes in memory were corrupted before they could be archived.
+    /// Its bytes in memory were corrupted before they could be archived. Of a dead process's ring,
+    /// each place that the recovery could not read counts as one record.
     case corrupted
     /// It was too large even when its values were cut, its message had more than 1024 parts, or
     /// there was no memory to build it in.
