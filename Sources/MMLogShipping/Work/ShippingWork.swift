@@ -362,12 +362,8 @@ final class ShippingWork: @unchecked Sendable {
   /// Says what of a ring was corrupted, and counts it as a gap if records are lost by that.
   private func noteCorruption(of session: RecoveredSession) {
     guard let sentence = session.corruptionSentence else { return }
-    let error = LogError(.corruptedFile, sentence, path: path)
-    control.statistics.withLock {
-      $0.lastError = error.message
-      if session.losses.total(.corrupted) > 0 { $0.gaps += 1 }
-    }
-    control.send(.failed(error: error))
+    if session.losses.total(.corrupted) > 0 { control.statistics.withLock { $0.gaps += 1 } }
+    control.note(LogError(.corruptedFile, sentence, path: path), isNew: true)
   }
 
   private static let archivingTimeout: Int64 = 2_000_000_000
