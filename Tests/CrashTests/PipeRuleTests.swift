@@ -58,11 +58,13 @@ struct PipeRuleTests {
     }
   }
 
-  private static let keeping: [[String]] = [
-    ["--level-from", "json", "--join", "indent"],
-    ["--level-from", "logfmt", "--join", "traceback"],
-    ["--level-from", "regex:(ERROR|\\w+)", "--join", "regex:^[{<]"],
-  ]
+  private static let keeping: [[String]] =
+    [
+      ["--level-from", "json", "--join", "indent"],
+      ["--level-from", "logfmt", "--join", "traceback"],
+    ]
+    // Sanitizers read what regexec(3) searches up to a zero byte, which a part of a buffer has not.
+    + (isSanitized ? [] : [["--level-from", "regex:(ERROR|\\w+)", "--join", "regex:^[{<]"]])
 
   @Test("two of the longest lines follow one another, and what comes after them is kept")
   func longestLines() throws {
