@@ -7,11 +7,12 @@
 
 mmlog_state mmlog_no_state = {.place = mmlog_no_state.own};
 
-mmlog_state *mmlog_make_state(mmlog_state *next) {
+mmlog_state *mmlog_make_state(mmlog_state *next, bool is_text) {
   mmlog_state *state = calloc(1, sizeof *state);
   if (state == NULL) return NULL;
   state->place = state->own;
   state->next = next;
+  state->is_text = is_text;
   return state;
 }
 
@@ -41,8 +42,8 @@ bool mmlog_wait_for_state(mmlog_state *state) {
   return is_locked;
 }
 
-void mmlog_move_state(mmlog_state *state, uint64_t *place, bool is_text) {
-  if (!is_text) {
+void mmlog_move_state(mmlog_state *state, uint64_t *place) {
+  if (!state->is_text) {
     uint64_t word = __atomic_load_n(mmlog_state_place(state), __ATOMIC_RELAXED);
     __atomic_store_n(place, word, __ATOMIC_RELAXED);
     __atomic_store_n(&state->place, place, __ATOMIC_RELEASE);

@@ -121,8 +121,6 @@ package func slot(
 
 @_cdecl("mmlog_slot_set_text")
 package func setText(_ slot: UnsafeMutablePointer<mmlog_state>, _ text: UnsafePointer<CChar>?) {
-  // In the place of a number there is no room.
-  guard slot.pointee.is_text else { return }
   let size = text.map { mmlog_text_length($0) } ?? 0
   let bytes = UnsafeRawBufferPointer(start: text, count: size)
   StateSlotPlace.store(bytes.assumingMemoryBound(to: UInt8.self), in: slot)

@@ -19,7 +19,7 @@ typedef struct mmlog_state {
   uint32_t lock;     // of a text: 1 while somebody stores it
   uint32_t ordinal;  // of its newest copy
   struct mmlog_state *_Nullable next;  // of the store
-  bool is_text;  // `place` has room for the copies of a text
+  bool is_text;  // `place` has room for the copies of a text; in others, none is stored
   // What is stored while there is no ring.
   uint64_t own[2 * MMLOG_STATE_COPY_WORDS];
 } mmlog_state;
@@ -32,7 +32,7 @@ static inline mmlog_state *mmlog_state_of_nobody(void) { return &mmlog_no_state;
 _Static_assert(offsetof(mmlog_state, place) == 0, "mmlog_slot in mmlog.h begins with the place");
 
 // Null if there is no memory.
-mmlog_state *_Nullable mmlog_make_state(mmlog_state *_Nullable next);
+mmlog_state *_Nullable mmlog_make_state(mmlog_state *_Nullable next, bool is_text);
 
 static inline uint64_t *mmlog_state_place(const mmlog_state *state) {
   return __atomic_load_n(&state->place, __ATOMIC_ACQUIRE);
@@ -55,7 +55,7 @@ static inline void mmlog_unlock_state(mmlog_state *state) {
 }
 
 // Has the value be elsewhere from now on: a number's word, or both copies of a text.
-void mmlog_move_state(mmlog_state *state, uint64_t *place, bool is_text);
+void mmlog_move_state(mmlog_state *state, uint64_t *place);
 
 // Has the value be the process's own from now on, and as at first. For a child of fork, where nobody
 // else is.

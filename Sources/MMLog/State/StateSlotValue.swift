@@ -31,8 +31,9 @@ public struct StateSlotPlace: @unchecked Sendable {
   /// Into the older of its copies, so that the other one is there whenever the process dies.
   @usableFromInline @inline(never)
   func store(_ words: UnsafePointer<UInt64>, size: Int) {
-    // Its lock is in no store's list: a child of fork would never free what another thread has.
-    if state == mmlog_state_of_nobody() { return }
+    // In the place of a number there is no room. Nor has what is nobody's a lock that a child of
+    // fork would free.
+    guard state.pointee.is_text else { return }
     guard mmlog_try_lock_state(state) || mmlog_wait_for_state(state) else { return }
     let ordinal = state.pointee.ordinal &+ 1
     state.pointee.ordinal = ordinal

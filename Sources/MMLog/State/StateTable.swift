@@ -40,16 +40,18 @@ final class StateTable {
       report(name, "is there with values of another type: \(slot.type)", problem)
       return mmlog_state_of_nobody()
     }
-    let count = type == .string ? 1 + StateSlotLayout.copies : 1
+    let isText = type == .string
+    let count = isText ? 1 + StateSlotLayout.copies : 1
     guard (1...StateSlotLayout.longestName).contains(name.utf8.count) else {
       report(name, "has a name that is not 1 to \(StateSlotLayout.longestName) bytes", problem)
       return mmlog_state_of_nobody()
     }
-    guard nextPlace + count <= StateSlotLayout.count, let state = mmlog_make_state(newest) else {
+    guard nextPlace + count <= StateSlotLayout.count,
+      let state = mmlog_make_state(newest, isText)
+    else {
       report(name, "has no place: all \(StateSlotLayout.count) are taken", problem)
       return mmlog_state_of_nobody()
     }
-    state.pointee.is_text = type == .string
     newest = state
     let slot = Slot(name: name, type: type, state: state, place: nextPlace)
     nextPlace += count
@@ -73,9 +75,7 @@ final class StateTable {
 
   /// Has values go nowhere: the ring will be unmapped.
   func leaveRing() {
-    for slot in slots {
-      mmlog_move_state(slot.state, mmlog_state_own(slot.state), slot.type == .string)
-    }
+    for slot in slots { mmlog_move_state(slot.state, mmlog_state_own(slot.state)) }
   }
 
   /// Forgets the parent's values in a fork's child, whose ring is still to come.
@@ -89,9 +89,9 @@ final class StateTable {
 
   private func enter(_ slot: Slot, into ring: Ring) {
     let place = ring.statePlace(slot.place)
-    let isText = slot.type == .string
+    let isText = slot.state.pointee.is_text
     mmlog_move_state(
-      slot.state, place.word(isText ? StateSlotLayout.size : StateSlotLayout.value), isText)
+      slot.state, place.word(isText ? StateSlotLayout.size : StateSlotLayout.value))
     // Last: then a reader sees all of it.
     var name = slot.name
     name.withUTF8 { name in
