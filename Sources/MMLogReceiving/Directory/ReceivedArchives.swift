@@ -358,10 +358,7 @@ struct UploadName: Equatable {
   private let hash: String
 
   init(of name: String, client: String) {
-    let digits = String(name.utf8.fnv1a, radix: 16)
-    (self.client, self.hash) = (
-      client, String(repeating: "0", count: 16 - digits.count) + digits
-    )
+    (self.client, hash) = (client, name.utf8.fnv1a.allHexDigits)
   }
 
   /// Takes a name apart; nil if it is not one of an upload.

@@ -10,7 +10,8 @@ extension Command {
       "Deletes the archives that a limit does not allow.",
       """
       Only the limits that are given count; without any, those that each store has noted there. Zero \
-      stands for no limit. --crashes alone is no limit: it says what is kept. Safe beside running services; what is being written or pinned stays. The status is 1, and \
+      stands for no limit. --crashes alone is no limit: it says what is kept. Safe beside running \
+      services; what is being written or pinned stays. The status is 1, and \
       what stays is printed with reasons, if a limit cannot be reached.
       """,
     ],
