@@ -92,11 +92,7 @@ import Testing
     func outputThatCannotBeMadeSafe() async {
       await #expect(processExitsWith: .success) {
         let (kept, output) = (TemporaryDirectory(), TemporaryDirectory())
-        let log = TestLog()
-        log.writesRing = false
-        log.write("one", ticks: 1)
-        log.archive()
-        log.close()
+        let log = TestLog.closed("one")
         log.save()
         let nowhere = StandardOutput(to: try File.open("/dev/null", .write))
         func run(_ options: [String]) throws -> Program.Status? {

@@ -107,12 +107,7 @@ import Testing
   @Test("a ring with corrupted records is said when it is recovered, and all was not sent")
   func corruptedRing() throws {
     for option in ["--orphans", "--once"] {
-      let log = TestLog(bootID: Host.bootID())
-      log.write("before", ticks: 1)
-      let place = log.write(TestRecord(ticks: 2, site: log.textSite, words: [1, 98]))
-      log.write("behind", ticks: 3)
-      log.put([UInt8](repeating: 0xA5, count: place.count), at: place.lowerBound)
-      log.save()
+      let log = TestLog.killed(records: 3, corrupted: 2)
       let result = try send(option, "--to", server.url, log.folder.path)
       #expect(result.status == .exited(1), "\(option): \(result.complaints)")
       #expect(result.complaints.contains("was corrupted in 1 place, the first: "), "\(option)")

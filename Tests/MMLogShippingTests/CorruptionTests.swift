@@ -73,22 +73,9 @@ import Testing
     #expect(receiver.gaps.count == 1)
   }
 
-  /// A ring as a process leaves it that is killed, with corrupted records.
-  private func leaveCorruptedRing() throws -> TemporaryDirectory {
-    let log = TestLog(bootID: Host.bootID())
-    var places: [Range<Int>] = []
-    for index in 1...30 {
-      places.append(
-        log.write(TestRecord(ticks: UInt64(index), site: log.textSite, words: [1, 98])))
-    }
-    log.put([UInt8](repeating: 0xA5, count: places[14].count), at: places[14].lowerBound)
-    log.save()
-    return log.folder
-  }
-
   @Test("what of a ring is corrupted that a shipper recovers is said and counted")
   func corruptedRing() async throws {
-    let folder = try leaveCorruptedRing()
+    let folder = TestLog.killed(records: 30, corrupted: 15).folder
     let receiver = Receiver()
     let shipper = try Shipper(
       of: folder.path, as: "test", to: receiver, configuration: .quick { $0.recoversRings = true })

@@ -5,18 +5,9 @@ import Testing
 
 /// What has the name of a log in a directory.
 @Suite struct DirectoryInputTests {
-  private func log() -> TestLog {
-    let log = TestLog()
-    log.writesRing = false
-    log.write("a", ticks: 1)
-    log.archive()
-    log.close()
-    return log
-  }
-
   @Test("a symbolic link to a file is followed, and one to a directory is not")
   func links() {
-    let log = log()
+    let log = TestLog.closed("a")
     let archive = log.save()[0]
     let folder = TemporaryDirectory()
     #expect(symlink(archive, folder("a.mmlog")) == 0)
@@ -27,7 +18,7 @@ import Testing
 
   @Test("pipes, sockets and devices are passed over")
   func otherFiles() {
-    let log = log()
+    let log = TestLog.closed("a")
     log.save()
     #expect(mkfifo(log.folder("pipe.mmlog"), 0o600) == 0)
     #expect(symlink("/dev/zero", log.folder("device.mmlog")) == 0)

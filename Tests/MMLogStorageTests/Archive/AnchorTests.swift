@@ -18,21 +18,11 @@ import Testing
     return try #require(ArchiveHead("mmlog-head \(session) 1 2 \(hash) \(time) test"))
   }
 
-  /// A closed archive.
-  private func log() -> TestLog {
-    let log = TestLog()
-    log.writesRing = false
-    log.write("one", ticks: 1)
-    log.archive()
-    log.close()
-    log.save()
-    return log
-  }
-
   #if DEBUG
     @Test("archives are inspected once, however many heads are checked")
     func archivesAreInspectedOnce() throws {
-      let log = log()
+      let log = TestLog.closed("one")
+      log.save()
       let path = log.folder.path
       let files = LogFiles([.path(path)])
       let head = try head(begun: -5)
@@ -51,7 +41,8 @@ import Testing
 
   @Test("what was begun after all that is there was not deleted by a limit")
   func whatIsNewerWasNotDeleted() throws {
-    let log = log()
+    let log = TestLog.closed("one")
+    log.save()
     let verdicts = try LogFiles([.path(log.folder.path)]).check([head(begun: -5), head(begun: 5)])
       .map(\.verdict)
     withExtendedLifetime(log) {}

@@ -9,7 +9,6 @@ import Testing
 
 @Suite struct RecoveryTests {
   private let log = TestLog(bootID: Host.bootID())
-  private let settings = ArchiveSeries.Settings(rotationSize: nil, compressionLevel: 1)
 
   private var ringName: String { "test.\(log.identity.session).ring" }
 
@@ -19,9 +18,10 @@ import Testing
   }
 
   /// What a start of a store does first.
-  private func recover(store: String? = "test", in folder: TemporaryDirectory? = nil) throws
-    -> Outcome
-  {
+  private func recover(
+    store: String? = "test", in folder: TemporaryDirectory? = nil,
+    _ settings: ArchiveSeries.Settings = .init(rotationSize: nil, compressionLevel: 1)
+  ) throws -> Outcome {
     let directory = try Directory.open((folder ?? log.folder).path)
     var problems: [LogError] = []
     let sessions = Recovery.recoverAll(
@@ -116,22 +116,9 @@ import Testing
     }
   }
 
-  /// A hundred records, of which the fifteenth is corrupted.
-  private func corruptedLog() -> TestLog {
-    let log = TestLog(bootID: Host.bootID())
-    var places: [Range<Int>] = []
-    for index in 1...100 {
-      places.append(
-        log.write(TestRecord(ticks: UInt64(index), site: log.textSite, words: [1, 98])))
-    }
-    log.put([UInt8](repeating: 0xA5, count: places[14].count), at: places[14].lowerBound)
-    log.save()
-    return log
-  }
-
   @Test("what is corrupted in a ring is counted as lost, for whoever reads the archives then")
   func corruptedRecordsAreCounted() throws {
-    let log = corruptedLog()
+    let log = TestLog.killed(records: 100, corrupted: 15)
     let ring = try #require(FileManager.default.contents(atPath: log.folder(ringName)))
     // As if the process had died before it removed the ring, the second time.
     for expected in [99, 0] {
@@ -322,43 +309,37 @@ import Testing
       for index in 0..<100 { log.write("record \(index)", ticks: UInt64(index), level: level) }
       log.save()
       let names = { try FileManager.default.contentsOfDirectory(atPath: log.folder.path).sorted() }
-      let directory = try Directory.open(log.folder.path)
-      func recover() -> [RecoveredSession] {
-        Recovery.recoverAll(
-          of: "test", ringDirectory: directory, archiveDirectory: directory,
-          ArchiveSeries.Settings(rotationSize: 4096, compressionLevel: 0)
-        ) { _ in }
+      let settings = ArchiveSeries.Settings(rotationSize: 4096, compressionLevel: 0)
+      func recover() throws -> [RecoveredSession] {
+        try self.recover(in: log.folder, settings).sessions
       }
       // The first archive has its size after one frame. The second, for the session's end, cannot
       // be made.
       ForcedFault.force(
         .openat, errno: ENOSPC, onCall: 2, under: log.folder("test-"))
-      #expect(recover().isEmpty)
+      #expect(try recover().isEmpty)
       let first = try #require(names().first { $0.hasSuffix(".mmlog") })
       #expect(readHere([log.folder(first)]).records.count == 100)
       #expect(try names().contains(ringName))
       // A limit deletes what is closed.
       try FileManager.default.removeItem(atPath: log.folder(first))
-      #expect(recover().map(\.recordCount) == [0])
+      #expect(try recover().map(\.recordCount) == [0])
       #expect(readHere([log.folder.path]).records.isEmpty)
       #expect(try names().map { FileNames.Archive(fileName: $0)?.number } == [2])
     }
 
     @Test("what is corrupted is counted once by a recovery that goes on behind another")
     func corruptedRecordsAreCountedOnce() throws {
-      let log = corruptedLog()
-      let directory = try Directory.open(log.folder.path)
-      func recover() -> [RecoveredSession] {
-        Recovery.recoverAll(
-          of: "test", ringDirectory: directory, archiveDirectory: directory,
-          ArchiveSeries.Settings(rotationSize: 2048, compressionLevel: 0)
-        ) { _ in }
+      let log = TestLog.killed(records: 100, corrupted: 15)
+      let settings = ArchiveSeries.Settings(rotationSize: 2048, compressionLevel: 0)
+      func recover() throws -> [RecoveredSession] {
+        try self.recover(in: log.folder, settings).sessions
       }
       // Its first archive has the records. The second, for the session's end, cannot be made.
       ForcedFault.force(.openat, errno: ENOSPC, onCall: 2, under: log.folder("test-"))
-      #expect(recover().isEmpty)
+      #expect(try recover().isEmpty)
       #expect(readHere([log.folder.path]).records.count == 99)
-      let sessions = recover()
+      let sessions = try recover()
       #expect(sessions.map(\.recordCount) == [0])
       #expect(sessions.map { $0.losses.total(.corrupted) } == [1])
       #expect(losses(in: log.folder).map { $0.total(.corrupted) } == [1])

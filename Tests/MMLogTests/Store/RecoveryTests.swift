@@ -52,12 +52,7 @@ struct RecoveryTests {
 
   @Test("what is corrupted in the ring of a dead process is trouble that is said and counted")
   func corruptedRing() throws {
-    let log = TestLog(bootID: Host.bootID())
-    log.write("before", ticks: 1)
-    let place = log.write(TestRecord(ticks: 2, site: log.textSite, words: [1, 98]))
-    log.write("behind", ticks: 3)
-    log.put([UInt8](repeating: 0xA5, count: place.count), at: place.lowerBound)
-    log.save()
+    let log = TestLog.killed(records: 3, corrupted: 2)
     let store = try LogStore(directory: log.folder.path, name: "test")
     let session = try #require(store.recoveredSessions.first)
     try store.blockingClose()

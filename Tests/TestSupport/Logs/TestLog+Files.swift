@@ -1,4 +1,5 @@
 import MMLogFormat
+import MMLogSystem
 
 extension TestLog {
   /// Puts the files into the folder and gives their paths.
@@ -11,6 +12,33 @@ extension TestLog {
       paths.append(folder.put(name, archive))
     }
     return paths
+  }
+
+  /// A log that is one closed archive of one record, not saved yet.
+  package static func closed(_ text: String) -> TestLog {
+    let log = TestLog()
+    log.writesRing = false
+    log.write(text, ticks: 1)
+    log.archive()
+    log.close()
+    return log
+  }
+
+  /// The ring of a process that was killed during this boot, with so many records "b" of which one
+  /// is corrupted. Saved.
+  ///
+  /// - Parameter corrupted: Which, from 1.
+  package static func killed(records: Int, corrupted: Int) -> TestLog {
+    let log = TestLog(bootID: Host.bootID())
+    for number in 1...records {
+      let record = TestRecord(ticks: UInt64(number), site: log.textSite, words: [1, 98])
+      let place = log.write(record)
+      if number == corrupted {
+        log.put([UInt8](repeating: 0xA5, count: place.count), at: place.lowerBound)
+      }
+    }
+    log.save()
+    return log
   }
 
   /// Flips two bits of the ring: one may be corrected.
