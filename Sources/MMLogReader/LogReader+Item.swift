@@ -16,7 +16,8 @@ extension LogReader {
     /// A record that was being written when its process died; its log call never returned.
     case unfinished(LogReader.UnfinishedRecord)
     /// What a session's process died of, if that was recorded: after its records.
-    case crashed(session: LogReader.Session, report: CrashReport)
+    // Indirect: it is larger than a record, and each item is copied several times.
+    indirect case crashed(session: LogReader.Session, report: CrashReport)
     /// A session begins here.
     case sessionStarted(LogReader.Session)
     /// How many records a session could not keep: once, at its end, if there are any.
