@@ -28,7 +28,7 @@
     func waitsInTime() async throws {
       let test = try TestStore {
         $0.makeTiny()
-        $0.fullRing = .wait(upTo: .seconds(600))
+        $0.fullRing = .wait(upTo: .seconds(86_400))
       }
       let events = test.store.events
       block(test)
