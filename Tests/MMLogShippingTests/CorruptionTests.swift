@@ -10,13 +10,16 @@ import Testing
 
 /// What is corrupted before it is shipped.
 @Suite struct CorruptionTests {
-  /// Corrupts the header of a frame of records in the only archive that is there.
-  private func corrupt(frame index: Int, in folder: TemporaryDirectory) throws {
+  /// Corrupts a frame of records in the only archive that is there: its header, or what it holds.
+  private func corrupt(
+    frame index: Int, isInPayload: Bool = false, in folder: TemporaryDirectory
+  ) throws {
     let path = folder(try #require(try folder.names(ending: ".mmlog").first))
     let archive = try #require(try ArchiveFile.all(in: File.open(path, .read)).first)
     let frames = archive.frames.filter { $0.header.type == .records }
     let file = try FileHandle(forUpdating: URL(filePath: path))
-    try file.seek(toOffset: UInt64(frames[index].offset + 8))
+    let offset = isInPayload ? frames[index].header.headerSize : 8
+    try file.seek(toOffset: UInt64(frames[index].offset + offset))
     try file.write(contentsOf: [0xA5, 0xA5, 0xA5, 0xA5])
   }
 
@@ -71,6 +74,77 @@ import Testing
     try await test.ship(to: receiver)
     #expect(receiver.messages == records(1...10) + records(21...40))
     #expect(receiver.gaps.count == 1)
+  }
+
+  @Test(
+    "corruption between two batches is a gap, once, whichever shipper sends them",
+    arguments: [0, 1, 2], [false, true])
+  func corruptionBetweenBatches(answers: Int, isInPayload: Bool) async throws {
+    let test = try ShippedStore()
+    for first in [1, 11, 21] { try test.log(first...first + 9) }
+    try corrupt(frame: 1, isInPayload: isInPayload, in: test.folder)
+    let receiver = Receiver { _, number in
+      if number > answers { try await Task.sleep(nanoseconds: 3_600_000_000_000) }
+      return .accepted
+    }
+    let shipper = try test.shipper(to: receiver) {
+      ($0.maximumRecords, $0.age) = (10, .zero)
+    }
+    try shipper.start()
+    try await wait { receiver.tryCount > answers || receiver.messages.count == 20 }
+    await shipper.stop()
+    receiver.change { _, _ in .accepted }
+    try await test.ship(to: receiver)
+    #expect(receiver.messages == records(1...10) + records(21...30))
+    #expect(receiver.gaps.count == 1)
+  }
+
+  /// How an archive ends whose process has died, or has lost a part of it.
+  enum End: CaseIterable {
+    case corrupted, torn, missing
+  }
+
+  @Test(
+    "what is corrupted at the end of an archive that was not closed is a gap, once",
+    arguments: End.allCases, [0, 1, 2])
+  func corruptedEndOfOpenArchive(end: End, laterFrames: Int) async throws {
+    for isShippedBefore in [false, true] {
+      let log = TestLog()
+      log.writesRing = false
+      log.write("a", ticks: 1)
+      log.archive()
+      switch end {
+      case .corrupted: log.archives[0] += [UInt8](repeating: 0xA5, count: 64)
+      case .torn:
+        log.addLong(64, site: log.textSite)
+        log.archives[0].removeLast(16)
+      case .missing: break
+      }
+      let receiver = Receiver()
+      func ship() async throws -> Shipper {
+        log.save()
+        let shipper = try Shipper(
+          of: log.folder.path, as: "test", to: receiver, configuration: .quick())
+        #expect(try await shipper.shipAll())
+        return shipper
+      }
+      if isShippedBefore {
+        _ = try await ship()
+        #expect(receiver.messages == ["a"] && receiver.gaps.isEmpty)
+      }
+      log.beginArchive()
+      for number in 0..<laterFrames {
+        log.write("later \(number)", ticks: 10 + UInt64(number))
+        log.archive()
+      }
+      log.close()
+      #expect(try await ship().statistics.gaps == 1)
+      #expect(try await ship().statistics.gaps == 0)
+      #expect(receiver.messages == ["a"] + (0..<laterFrames).map { "later \($0)" })
+      #expect(receiver.gaps.count == 1)
+      let first = log.folder(try #require(try log.folder.names(ending: "-000001.mmlog").first))
+      #expect(receiver.gaps.first?.description.hasPrefix("\(first): ") == true)
+    }
   }
 
   @Test("what of a ring is corrupted that a shipper recovers is said and counted")

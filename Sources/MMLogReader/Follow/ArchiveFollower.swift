@@ -17,6 +17,8 @@ import MMLogSystem
 /// archived. Each session's records come in the order in which they were archived; of several
 /// sessions, that whose next frame is the oldest comes first. Archives that are deleted before they
 /// are read are a gap. A session of which an archive cannot be read now waits, and others go on.
+/// What is corrupted behind an archive's last record comes when the archive is closed, or the next
+/// one is there.
 ///
 /// For one thread at a time.
 public final class ArchiveFollower {
@@ -83,7 +85,7 @@ public final class ArchiveFollower {
         case nil:
           // Its archive may be gone since.
           current = nil
-          if session.unread.rows > 0 { return nil }
+          if session.hasUnread { return nil }
         }
       } catch {
         failing.insert(session.identity.session)
@@ -115,11 +117,13 @@ public final class ArchiveFollower {
     return .sessionStarted(LogReader.Session(session.identity))
   }
 
-  /// The session whose next frame is the oldest, of those that can be read.
+  /// The session whose next frame is the oldest, of those that can be read. One that has nothing
+  /// left but corruption stands where it logged last.
   private var oldest: QueuedSession? {
     if let current, current.session.isBefore(current.end) { return current.session }
     let waiting = queue.sessions.compactMap { id, session in
-      failing.contains(id) ? nil : session.firstUnreadFrame.map { (session, frame: $0) }
+      failing.contains(id)
+        ? nil : (session.firstUnreadFrame ?? session.corruptedEnd).map { (session, frame: $0) }
     }
     let oldest = waiting.min { $0.frame.last < $1.frame.last }
     current = oldest.map { ($0.0, $0.frame.end) }

@@ -247,7 +247,7 @@ package final class QueuedArchive {
   package private(set) var isClosed = false
   /// Whether it says how its session ended.
   private(set) var hasEnding = false
-  /// Whether it is closed, and corrupted behind its last frame of records.
+  /// Whether it is corrupted behind its last frame of records, if no more of it is to come.
   private(set) var isEndCorrupted = false
   private let file: QueuedFile
   private let index: Int
@@ -271,10 +271,11 @@ package final class QueuedArchive {
     }
     known = archive.frames.count
     isClosed = archive.isClosed
-    let last = archive.frames.last { $0.header.type == .records }?.offset ?? -1
+    let last = archive.lastRecords
     // Nobody goes on behind the archive of the greatest number.
     isEndCorrupted =
-      isClosed && number < .max && archive.corruption.contains { $0.offset > last }
+      number < .max
+      && (!archive.endCorruption.isEmpty || archive.corruption.contains { $0.offset > last })
   }
 
   /// Whether it is in its file. Another one may have got the file's name.

@@ -23,9 +23,11 @@ final class FollowedSession {
   private var hasOurTicks = true
   /// Archives of which more may come, by rising number.
   private var archives: [Archive] = []
-  /// How much of each archive has been read, by its number: of its frames, and of what is wrong
-  /// between them.
-  private var read: [UInt32: (frames: Int, corruption: Int)] = [:]
+  /// How much of each archive has been read, by its number: of its frames, of what is wrong between
+  /// them, and whether nothing more of it is to come.
+  private var read: [UInt32: (frames: Int, corruption: Int, isOver: Bool)] = [:]
+  /// The greatest number of an archive that was found.
+  private var newest: UInt32 = 0
   private var hasBegun = false
   private var hasEnded = false
   /// Whether it has ended, and nothing is left to be read. What is in memory of it is little then.
@@ -67,6 +69,7 @@ final class FollowedSession {
     let known = read[number]?.frames ?? -1
     if archive.isClosed, archive.frames.count <= known { return }
     archives.insert(Archive(file: archive), at: index)
+    newest = max(newest, number)
   }
 
   /// Copies what is new in the ring. To be done for all sessions before anybody searches for new
@@ -179,11 +182,18 @@ final class FollowedSession {
       dictionarySize = image.dictionarySize
     }
     for file in archives.map(\.file) {
-      let known = read[file.fileHeader.number] ?? (0, 0)
-      // What follows the last frame is left out: it may be one that is being written.
-      let new = file.corruption.dropFirst(known.corruption)
+      let number = file.fileHeader.number
+      let known = read[number] ?? (0, 0, false)
+      // What follows the last frame is left out until a later archive is there: it may be one that
+      // is being written.
+      let isOver = file.isClosed || number < newest
+      let new =
+        file.corruption.dropFirst(known.corruption)
+        + (isOver && !known.isOver ? file.endCorruption : [])
       let end = max(known.frames, file.frames.count)
-      read[file.fileHeader.number] = (end, max(known.corruption, file.corruption.count))
+      read[number] = (
+        end, max(known.corruption, file.corruption.count), isOver || known.isOver
+      )
       guard known.frames < end || !new.isEmpty else { continue }
       let range = min(known.frames, file.frames.count)..<file.frames.count
       batch.frames.append(

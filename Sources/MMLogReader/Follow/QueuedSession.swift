@@ -13,7 +13,7 @@ package final class QueuedSession {
   private var start: Progress?
   private var reader: SessionReader?
   /// What was loaded last.
-  private var loaded: (archive: QueuedArchive, frames: Int, corruption: Int, isClosed: Bool)?
+  private var loaded: (archive: QueuedArchive, frames: Int, corruption: Int, isOver: Bool)?
   private let filter: LogReader.Filter
   private let memory: FrameMemory
 
@@ -41,6 +41,9 @@ package final class QueuedSession {
 
   /// What has been given; nil: nothing.
   package var given: Progress? { reader?.given ?? start }
+
+  /// Behind what has been given.
+  package var place: Place { given?.next ?? Place(archive: 0) }
 
   /// Forgets archives that are gone, and before what has been given.
   package func prune() {
@@ -123,25 +126,31 @@ package final class QueuedSession {
   private func isLost(_ archive: QueuedArchive) -> Bool {
     if archive.isReadable { return false }
     let all = archive.frames.reduce(0) { $0 + Int($1.rows) }
-    return archive.rows(before: given?.next ?? Place(archive: 0)) < all
+    return archive.rows(before: place) < all
   }
 
   /// Whether there are rows behind what has been given, or corruption in whose place there should
   /// be some.
-  package var hasUnread: Bool { unread.rows > 0 || isEndCorrupted }
+  package var hasUnread: Bool { unread.rows > 0 || corruptedEnd != nil }
 
-  /// Whether an archive that is complete is corrupted behind its last row, which is not given. Who
-  /// goes on is behind the whole archive then.
-  private var isEndCorrupted: Bool {
-    let place = given?.next ?? Place(archive: 0)
-    return readable.contains { $0.number >= place.archive && $0.isEndCorrupted }
+  /// Where the first archive ends that is over, and is corrupted behind its last row, which is not
+  /// given, and when the session logged last. Who goes on is behind the whole archive then.
+  var corruptedEnd: (last: Timestamp, end: Place)? {
+    readable.first { [place] in $0.number >= place.archive && $0.isEndCorrupted && isOver($0) }
+      .map { (lastTime, .behind($0.number)) }
+  }
+
+  /// Whether nothing more of an archive is to come: it is complete, or a later one is there, which
+  /// is begun when the one before has been left.
+  private func isOver(_ archive: QueuedArchive) -> Bool {
+    archive.isClosed || archives.last.map { $0.number > archive.number } ?? false
   }
 
   /// How many rows there are behind what has been given, how many bytes these take, and whether an
   /// archive is among them that is complete. Those of ``goneAtEnd`` do not count.
   package var unread: (rows: Int, bytes: Int, hasClosed: Bool) {
     var (rows, bytes, hasClosed) = (0, 0, false)
-    let place = given?.next ?? Place(archive: 0)
+    let place = place
     for archive in readable.reversed() {
       if archive.number < place.archive { break }
       for frame in archive.frames.reversed() {
@@ -165,7 +174,7 @@ package final class QueuedSession {
 
   /// The same, and where that frame ends.
   var firstUnreadFrame: (last: Timestamp, end: Place)? {
-    let place = given?.next ?? Place(archive: 0)
+    let place = place
     for archive in readable.dropFirst(archives.firstIndex(from: place.archive, by: \.number)) {
       for frame in archive.frames {
         let end = Place(archive: archive.number, frame: frame.ordinal, row: frame.rows)
@@ -286,9 +295,10 @@ package final class QueuedSession {
         // Somebody has cut it.
         goOn(at: given)
       } else if file.frames.count > loaded.frames || file.corruption.count > loaded.corruption
-        || file.isClosed != loaded.isClosed
+        || isOver(loaded.archive) != loaded.isOver
       {
-        try reader?.load(file, from: (loaded.frames, loaded.corruption))
+        try reader?.load(
+          file, from: (loaded.frames, loaded.corruption), isOver: isOver(loaded.archive))
         note(loaded.archive, file)
         return 0..<0
       }
@@ -312,7 +322,7 @@ package final class QueuedSession {
       goOn(at: given)
     }
     if reader == nil { reader = SessionReader(archivesOf: identity, filter, memory, after: start) }
-    try reader?.load(file, from: (0, 0))
+    try reader?.load(file, from: (0, 0), isOver: isOver(next))
     // Not before: frames that repeat those of the archive before are compared with these.
     loaded?.archive.close()
     note(next, file)
@@ -320,7 +330,7 @@ package final class QueuedSession {
   }
 
   private func note(_ archive: QueuedArchive, _ file: ArchiveFile) {
-    loaded = (archive, file.frames.count, file.corruption.count, file.isClosed)
+    loaded = (archive, file.frames.count, file.corruption.count, isOver(archive))
   }
 
   private func open(_ archive: QueuedArchive) throws(LogError) -> ArchiveFile? {

@@ -3,8 +3,14 @@ import MMLogFormat
 /// Corruption that stands between frames or segments.
 final class CorruptionRun: Run {
   private var isEmitted = false
+  private let place: LogReader.Cursor.Place?
 
-  init(_ corruption: LogReader.Corruption, ticks: UInt64, clock: TickClock) {
+  /// - Parameter place: Where whoever has been given it goes on; nil where that is not known.
+  init(
+    _ corruption: LogReader.Corruption, ticks: UInt64, clock: TickClock,
+    before place: LogReader.Cursor.Place? = nil
+  ) {
+    self.place = place
     super.init(path: corruption.path, ticks: ticks, clock: clock)
     self.corruption = corruption
   }
@@ -13,4 +19,6 @@ final class CorruptionRun: Run {
     defer { isEmitted = true }
     return isEmitted ? .end : .corruption
   }
+
+  override var placeBehindCorruption: LogReader.Cursor.Place? { place }
 }

@@ -13,6 +13,9 @@ struct CursorProgress {
   private var scanned: (place: Place, checksum: UInt32)?
   /// Behind all that there is.
   private var end: (place: Place, checksum: UInt32)?
+  /// Where whoever has been given the corruption that was read last goes on, and the checksum of
+  /// the frame before that place; nil where that is not known.
+  private var corruption: (place: Place, checksum: UInt32)?
   /// Where records in fragments begin that may not be whole yet.
   private var fragments: Place?
 
@@ -38,19 +41,21 @@ struct CursorProgress {
 
   /// The same for one archive of several that are read one after the other. What was undone of it,
   /// the caller has seen.
-  mutating func open(_ archive: ArchiveFile) -> Place {
-    end = Self.end(of: archive)
+  ///
+  /// - Parameter isOver: Whether nothing more of the archive is to come.
+  mutating func open(_ archive: ArchiveFile, isOver: Bool) -> Place {
+    end = Self.end(of: archive, isOver: isOver)
     guard let given else { return Place(archive: archive.fileHeader.number) }
     return min(given.start, resumed ?? given.next)
   }
 
   private static func end(of files: SessionFiles) -> (Place, UInt32)? {
-    files.archives.last.flatMap { end(of: $0) }
+    files.archives.last.map { end(of: $0, isOver: $0.isClosed) }
   }
 
-  private static func end(of archive: ArchiveFile) -> (Place, UInt32)? {
+  private static func end(of archive: ArchiveFile, isOver: Bool) -> (Place, UInt32) {
     let number = archive.fileHeader.number
-    if archive.isClosed { return (Place.behind(number), 0) }
+    if isOver { return (Place.behind(number), 0) }
     guard let last = archive.frames.last(where: { $0.header.type == .records })?.header else {
       return (Place(archive: number), 0)
     }
@@ -75,6 +80,14 @@ struct CursorProgress {
     scanned = (Place(frame, row: row &+ 1), frame.checksum)
   }
 
+  /// Notes that corruption is read: where whoever has been given it goes on, if that is known.
+  mutating func readCorruption(before place: Place?, checksum: UInt32 = 0) {
+    corruption = place.map { ($0, checksum) }
+  }
+
+  /// Whether corruption that was read, and is to be given now, is before a place.
+  func isCorruption(before last: Place) -> Bool { corruption.map { $0.place <= last } ?? true }
+
   /// Notes that an item is given.
   ///
   /// - Parameter isWhole: Whether no record is in pieces.
@@ -83,6 +96,9 @@ struct CursorProgress {
     case .record(let record):
       guard let frame = record.owner.frame else { return }
       give((Place(frame, row: record.content.row &+ 1), frame.checksum), isWhole: isWhole)
+    case .corruption:
+      if let corruption { give(corruption, isWhole: isWhole) }
+      corruption = nil
     case .sessionEnded: given?.isEnded = true
     default: break
     }

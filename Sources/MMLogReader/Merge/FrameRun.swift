@@ -94,6 +94,12 @@ final class FrameRun: Run {
   override var owner: AnyObject { part ?? self }
   override var frameName: FrameName? { name }
 
+  /// Nothing of the frame comes behind what cannot be read of it.
+  override var placeBehindCorruption: LogReader.Cursor.Place? {
+    LogReader.Cursor.Place(
+      archive: name.archive, frame: name.ordinal, row: frame.header.summary.count)
+  }
+
   // MARK: - Parts
 
   private func letGo() {

@@ -62,6 +62,9 @@ package class Run {
   /// The corruption that the run has just come upon.
   package final var corruption: LogReader.Corruption?
 
+  /// Where whoever has been given ``corruption`` goes on; nil where that is not known.
+  var placeBehindCorruption: LogReader.Cursor.Place? { nil }
+
   /// Why ``corruption`` may be none: something else than the file's bytes kept these from being
   /// read.
   final var readingError: LogError?

@@ -36,6 +36,9 @@ final class SessionReader {
   private var progress: CursorProgress?
   /// Where only archives are read: why that ended before their end. The next reader may go on.
   private(set) var readingError: LogError?
+  /// What is wrong behind the last frame of records that was loaded, as long as more of its archive
+  /// may come: it is given in front of the next one.
+  private var held: [LogReader.Corruption] = []
   /// Whether what is read may have been given before.
   private var isPassingGiven = false
   /// When the session logged last, as far as is known.
@@ -64,7 +67,7 @@ final class SessionReader {
     isPassingGiven = known != nil
   }
 
-  /// For a session whose archives are given by ``load(_:from:)``, one after the other: what else
+  /// For a session whose archives are given by ``load(_:from:isOver:)``, one after the other: what else
   /// there is to know of it is for the caller to find out.
   ///
   /// - Parameter known: Where to go on; nil for the beginning.
@@ -161,7 +164,7 @@ final class SessionReader {
   ///
   /// - Parameters:
   ///   - limit: How many records at most.
-  ///   - last: No record behind this place is given; nil for any.
+  ///   - last: Nothing behind this place is given; nil for anything.
   func nextChunk(
     atMost limit: Int, until last: LogReader.Cursor.Place?
   ) -> LogReader.Chunk? {
@@ -185,6 +188,9 @@ final class SessionReader {
     if let last, case .record(let record) = queue.last, let frame = record.owner.frame,
       LogReader.Cursor.Place(frame, row: record.content.row) >= last
     {
+      return nil
+    }
+    if let last, case .corruption = queue.last, progress?.isCorruption(before: last) == false {
       return nil
     }
     guard let item = queue.popLast() else { return nil }
@@ -255,15 +261,13 @@ final class SessionReader {
     var runs = SessionRuns(threads, filter, memory, isInOrder: true)
     for (index, archive) in files.archives.enumerated()
     where archive.fileHeader.number >= start.archive {
-      let isFirst = archive.fileHeader.number == start.archive
-      // Before the first frame of all, there may be one that is lost.
-      let isResumed = isFirst && (start.frame, start.row) != (0, 0)
-      let first = isResumed ? archive.frames.first { $0.header.ordinal >= start.frame } : nil
+      let number = archive.fileHeader.number
+      let isOver = archive.isClosed || index < files.archives.count - 1
       runs.add(
-        archive, archive.frames[...],
-        (summary.corruption[index] ?? []).filter { $0.offset >= first?.offset ?? 0 },
-        besides: summary.skipped[index] ?? [],
-        from: isFirst ? (start.frame, start.row) : (0, 0))
+        archive, archive.frames[...], summary.corruption[index] ?? [],
+        end: isOver ? .behind(number) : nil, besides: summary.skipped[index] ?? [],
+        from: number == start.archive ? (start.frame, start.row) : (0, 0),
+        passing: progress?.given?.next)
     }
     for archive in files.archives {
       for frame in archive.frames { lastTime = max(lastTime, frame.header.summary.lastWall) }
@@ -282,24 +286,29 @@ final class SessionReader {
   /// - Parameters:
   ///   - archive: The one whose frames were loaded last, or the one that follows it.
   ///   - first: The first frame, and the first corruption, that was not loaded.
+  ///   - isOver: Whether nothing more of the archive is to come. Only then what is wrong behind its
+  ///     last frame of records is given: the cursor has a place behind that.
   /// - Throws: What keeps frames from being read. The reader is of no more use then.
   func load(
-    _ archive: ArchiveFile, from first: (frame: Int, corruption: Int)
+    _ archive: ArchiveFile, from first: (frame: Int, corruption: Int), isOver: Bool
   ) throws(LogError) {
-    guard let start = progress?.open(archive) else { return }
+    guard let start = progress?.open(archive, isOver: isOver) else { return }
     let range = first.frame..<archive.frames.count
     let notes = summary.read(
-      archive, frames: range, corruption: Array(archive.corruption[first.corruption...]))
+      archive, frames: range,
+      corruption: archive.corruption[first.corruption...] + (isOver ? archive.endCorruption : []))
     if let error = summary.readingError { throw error }
     learn(summary.dictionary)
+    let corruption = (first == (0, 0) ? [] : held) + notes.corruption
+    let last = isOver ? Int.max : archive.lastRecords
+    held = corruption.filter { $0.offset > last }
     var runs = SessionRuns(threads, filter, memory, isInOrder: true)
-    let isStart = archive.fileHeader.number == start.archive
-    // What stands before a frame of which something was given, was given, too.
-    let begun = isStart && start.row > 0 ? start.frame : nil
-    let place = archive.frames.first { $0.header.ordinal == begun }?.offset ?? -1
+    let number = archive.fileHeader.number
     runs.add(
-      archive, archive.frames[range], notes.corruption.filter { $0.offset > place },
-      besides: notes.repeats, from: isStart ? (start.frame, start.row) : (0, 0))
+      archive, archive.frames[range], corruption.filter { $0.offset <= last },
+      end: isOver ? .behind(number) : nil, besides: notes.repeats,
+      from: number == start.archive ? (start.frame, start.row) : (0, 0),
+      passing: progress?.given?.next)
     runs.start()
     self.runs = runs
     hasNext = true
@@ -434,7 +443,13 @@ final class SessionReader {
       case .corruption:
         if let frame { summary.note(unreadable: frame) }
         if let corruption = run.corruption { queue.append(.corruption(corruption)) }
-        if progress != nil, let error = run.readingError { stop(error) }
+        if progress != nil, let error = run.readingError {
+          progress?.readCorruption(before: nil)
+          stop(error)
+        } else {
+          progress?.readCorruption(
+            before: run.placeBehindCorruption, checksum: frame?.checksum ?? 0)
+        }
       case .nothing where found.isEmpty:
         owner = run.owner
         continue
@@ -550,6 +565,10 @@ final class SessionReader {
     _ view: RecordView, _ offset: Int, _ time: Timestamp, _ run: Run, _ error: FormatError
   ) {
     itemTime = time
+    if let frame = run.frameName {
+      progress?.readCorruption(
+        before: .init(frame, row: run.row &+ 1), checksum: frame.checksum)
+    }
     queue.insert(.corruption(run.corruption(offset, view.bytes.count, "a record: \(error)")), at: 0)
   }
 }

@@ -29,14 +29,11 @@ package struct SessionRuns {
   private let givesSealed: Bool
 
   private struct LaterFrame {
-    let ticks: UInt64
-    let order: Int
+    let place: Place
     let archive: ArchiveFile
     let frame: ArchiveFile.Frame
     let emitted: EmittedRecords?
     let passedRows: UInt32
-
-    var place: Place { Place(key: ticks, order: order) }
   }
 
   /// What opened frames may take. Only a file that lies about its times comes near; its records are
@@ -97,23 +94,23 @@ package struct SessionRuns {
       (current, currentOrder) = (run, order)
     } while current == nil
     var next = heap.firstPlace
-    if !isInOrder, let frame = later.last, next.map({ frame.place < $0 }) ?? true {
+    if let frame = later.last, next.map({ frame.place < $0 }) ?? true {
       next = frame.place
     }
-    limit = next.map { $0.lastKey(before: currentOrder) } ?? .max
+    limit = isInOrder ? .max : next.map { $0.lastKey(before: currentOrder) } ?? .max
     return current
   }
 
   /// Puts frames into the heap whose time has come.
   private mutating func insertDue() {
     while let next = later.last {
-      if let first = heap.firstPlace, isInOrder || first < next.place { return }
+      if let first = heap.firstPlace, first < next.place { return }
       later.removeLast()
       laterBytes -= next.frame.header.payloadSize
       let run = FrameRun(
         next.archive, next.frame, threads, filter, memory, emitted: next.emitted,
         passing: next.passedRows)
-      heap.insert(run, key: run.ticks, order: next.order)
+      heap.insert(run, key: next.place.key, order: next.place.order)
     }
   }
 
@@ -127,9 +124,13 @@ package struct SessionRuns {
   }
 
   private mutating func insert(_ run: Run) {
-    heap.insert(run, key: run.ticks, order: count)
+    heap.insert(run, key: key(run.ticks), order: count)
     count += 1
   }
+
+  /// What decides which of two runs comes first; of those with the same, the one that was added
+  /// first does.
+  private func key(_ ticks: UInt64) -> UInt64 { isInOrder ? 0 : ticks }
 
   // MARK: - Filling
 
@@ -145,24 +146,31 @@ package struct SessionRuns {
   /// Adds frames of an archive, and all corruption between them.
   ///
   /// - Parameters:
+  ///   - end: Where whoever has read the whole archive goes on; nil if more of it may come.
   ///   - skipped: Where frames are that are not to be read.
   ///   - start: The frame that is read first, by its ordinal, and how many of its rows are passed
   ///     over.
+  ///   - passed: Corruption before this place is passed over.
   ///   - given: What of a frame was given before.
   mutating func add(
     _ archive: ArchiveFile, _ frames: ArraySlice<ArchiveFile.Frame>,
-    _ corruption: [LogReader.Corruption],
+    _ corruption: [LogReader.Corruption], end: LogReader.Cursor.Place? = nil,
     besides skipped: Set<Int>, from start: (frame: UInt64, row: UInt32) = (0, 0),
+    passing passed: LogReader.Cursor.Place? = nil,
     given: (FrameHeader) -> EmittedRecords = { _ in EmittedRecords() }
   ) {
     var corruption = corruption.sorted { $0.offset > $1.offset }
+    let number = archive.fileHeader.number
     var (ticks, clock) = (UInt64(0), TickClock(ticks: 0, wall: archive.fileHeader.created, rate: 0))
     for frame in frames
     where frame.header.type == .records && frame.header.ordinal >= start.frame {
       (ticks, clock) = (frame.header.summary.firstTicks, frame.header.clock)
+      let place = LogReader.Cursor.Place(archive: number, frame: frame.header.ordinal)
       while let note = corruption.last, note.offset <= frame.offset {
-        insert(CorruptionRun(note, ticks: ticks, clock: clock))
         corruption.removeLast()
+        // At the start of the archive, nothing of it has been given.
+        if let passed, passed != .init(archive: number), place <= passed { continue }
+        insert(CorruptionRun(note, ticks: ticks, clock: clock, before: place))
       }
       let passed = frame.header.ordinal == start.frame ? start.row : 0
       if !skipped.contains(frame.offset) {
@@ -170,7 +178,10 @@ package struct SessionRuns {
       }
       ticks = frame.header.summary.lastTicks
     }
-    for note in corruption.reversed() { insert(CorruptionRun(note, ticks: ticks, clock: clock)) }
+    for note in corruption.reversed() {
+      if let passed, let end, end <= passed { continue }
+      insert(CorruptionRun(note, ticks: ticks, clock: clock, before: end))
+    }
   }
 
   private mutating func add(
@@ -178,12 +189,14 @@ package struct SessionRuns {
     passing passedRows: UInt32
   ) {
     guard filter.mayPass(frame.header.summary, isFlight: frame.header.isFlight),
+      passedRows < max(1, frame.header.summary.count),
       given.isEmpty || given.count != frame.header.summary.count
     else { return }
     laterBytes += frame.header.payloadSize
     later.append(
       LaterFrame(
-        ticks: frame.header.summary.firstTicks, order: count, archive: archive, frame: frame,
+        place: Place(key: key(frame.header.summary.firstTicks), order: count),
+        archive: archive, frame: frame,
         emitted: given.isEmpty ? nil : given, passedRows: passedRows))
     count += 1
   }
@@ -206,6 +219,6 @@ package struct SessionRuns {
 
   /// After everything has been added.
   mutating func start() {
-    later.sort { isInOrder ? $0.order > $1.order : ($0.ticks, $0.order) > ($1.ticks, $1.order) }
+    later.sort { $1.place < $0.place }
   }
 }

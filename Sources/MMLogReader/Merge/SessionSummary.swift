@@ -31,11 +31,10 @@ package struct SessionSummary {
     let newest = max(
       files.archives.last?.fileHeader.number ?? 0, files.ring?.image.newestArchive ?? 0)
     for (index, archive) in files.archives.enumerated() {
-      let isNewest = archive.fileHeader.number == newest
-      if !isNewest { checkEnd(archive, index) }
       // The newest may have been written to when its process died; then the ring has it all.
-      let ring = isNewest ? files.ring : nil
-      if let torn = tornFrame(archive, ring) { corruption[index, default: []].append(torn) }
+      let isNewest = archive.fileHeader.number == newest
+      let end = isNewest ? tornFrame(archive, files.ring) : archive.unfinishedEnd
+      if let end { corruption[index, default: []].append(end) }
     }
   }
 
@@ -73,29 +72,17 @@ package struct SessionSummary {
     return coverage
   }
 
-  /// An archive is closed before the session's next one is begun.
-  private mutating func checkEnd(_ archive: ArchiveFile, _ index: Int) {
-    guard !archive.isClosed, archive.isSound, archive.tail == .nothing else { return }
-    let what = "the end is missing, though the session has a later archive"
-    corruption[index, default: []].append(
-      LogReader.Corruption(archive.end..<archive.end, what, in: archive.path))
-  }
-
   /// An unfinished frame at the end of an archive, unless the ring has what it was to hold.
   private func tornFrame(
     _ archive: ArchiveFile, _ ring: RingView?
   ) -> LogReader.Corruption? {
     guard case .frame(let range, let header) = archive.tail else { return nil }
-    var (lost, sentence) = (header, "or the file is truncated")
-    if let ring {
-      // Of a process that lives, it may be just being written.
-      lost = ring.isRunning ? nil : ring.image.lostFrame(archive.tail, coverage)
-      if lost == nil { return nil }
-      sentence = "and the ring does not have what was to be in it"
+    guard let ring else { return archive.tornFrame(range, header) }
+    // Of a process that lives, it may be just being written.
+    guard !ring.isRunning, let lost = ring.image.lostFrame(archive.tail, coverage) else {
+      return nil
     }
-    let frame = lost.map { "a frame of \($0.summary.title)" } ?? "a frame"
-    return LogReader.Corruption(
-      range, "the end: \(frame) was not written whole, \(sentence)", in: archive.path)
+    return archive.tornFrame(range, lost, "and the ring does not have what was to be in it")
   }
 
   private mutating func read(_ archive: ArchiveFile, _ index: Int) {
@@ -210,6 +197,32 @@ extension LossLedger {
 }
 
 extension ArchiveFile {
+  /// What is corrupted behind the last frame if nothing more is to come, because a later archive of
+  /// the session is there. Of a closed archive, the trailer has said it.
+  var endCorruption: [LogReader.Corruption] {
+    isClosed ? [] : [tail.corruption ?? unfinishedEnd].compactMap(\.self)
+  }
+
+  /// What the end of an archive lacks that a later one of the session follows: an archive is closed
+  /// before the next one is begun.
+  fileprivate var unfinishedEnd: LogReader.Corruption? {
+    if case .frame(let range, let header) = tail { return tornFrame(range, header) }
+    guard !isClosed, isSound, tail == .nothing else { return nil }
+    let what = "the end is missing, though the session has a later archive"
+    return LogReader.Corruption(end..<end, what, in: path)
+  }
+
+  fileprivate func tornFrame(
+    _ range: Range<Int>, _ header: FrameHeader?, _ sentence: String = "or the file is truncated"
+  ) -> LogReader.Corruption {
+    let frame = header.map { "a frame of \($0.summary.title)" } ?? "a frame"
+    return LogReader.Corruption(
+      range, "the end: \(frame) was not written whole, \(sentence)", in: path)
+  }
+
+  /// Where the last frame of records begins; -1 if there is none.
+  var lastRecords: Int { frames.last { $0.header.type == .records }?.offset ?? -1 }
+
   package func corruption(of frame: Frame, _ what: String) -> LogReader.Corruption {
     LogReader.Corruption(
       frame.offset..<frame.offset + frame.header.frameSize, "\(frame.header.type.name): \(what)",

@@ -314,7 +314,7 @@ final class ShippingWork: @unchecked Sendable {
   private func isDue(_ session: QueuedSession, _ now: UInt64) -> Bool {
     let unread = session.unread
     if isOnce || unread.hasClosed || !flushing.isEmpty || !asked.isEmpty { return true }
-    // What is corrupted is in an archive that is closed.
+    // What is corrupted is in an archive of which no more is to come.
     if unread.rows == 0 { return true }
     let id = session.identity.session
     if unread.rows >= configuration.maximumRecords || unread.bytes >= configuration.maximumBytes

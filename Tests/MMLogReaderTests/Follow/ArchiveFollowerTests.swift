@@ -57,6 +57,66 @@ import Testing
     #expect(try trace(ArchiveFollower(log.folder.path, after: first.cursor)) == ["a", ">"])
   }
 
+  /// Leaves an archive unclosed, with bytes behind its last frame that are none.
+  private func corruptEnd() {
+    log.archives[log.archives.count - 1] += [UInt8](repeating: 0xA5, count: 64)
+  }
+
+  @Test("what is corrupted behind an archive's last record is given, once, before what follows")
+  func corruptedEnd() throws {
+    log.write("a", ticks: 1)
+    log.archive()
+    corruptEnd()
+    log.save()
+    let follower = ArchiveFollower(log.folder.path, after: LogReader.Cursor())
+    #expect(try trace(follower) == ["<", "a"])
+    log.beginArchive()
+    log.save()
+    #expect(try trace(follower) == ["!"])
+    log.write("b", ticks: 2)
+    log.archive()
+    log.save()
+    #expect(try trace(follower) == ["b"])
+    log.write("c", ticks: 3)
+    log.archive()
+    let frame = try ArchiveFileFrame.all(log.archives[1])[3]
+    log.close()
+    log.corruptArchive(1, at: frame.offset + 8)
+    log.save()
+    #expect(try trace(follower) == ["!", ">"])
+    #expect(try trace(follower) == [])
+    #expect(try trace(ArchiveFollower(log.folder.path, after: follower.cursor)) == [])
+  }
+
+  @Test("a follower goes on behind each item that was given, corruption too")
+  func goesOnBehindCorruption() throws {
+    for text in ["a", "lost", "c"] {
+      log.write(text, ticks: 1)
+      log.archive()
+    }
+    log.corruptArchive(at: try ArchiveFileFrame.all(log.archives[0])[3].offset + 8)
+    corruptEnd()
+    log.beginArchive()
+    for text in ["d", "lost", "f", "lost"] {
+      log.write(text, ticks: 2)
+      log.archive()
+    }
+    let frames = try ArchiveFileFrame.all(log.archives[1])
+    log.close()
+    log.corruptArchive(1, at: frames[3].offset + frames[3].size - 12)
+    log.corruptArchive(1, at: frames[7].offset + 8)
+    log.save()
+    let follower = ArchiveFollower(log.folder.path, after: LogReader.Cursor())
+    let all = ["<", "a", "!", "c", "!", "d", "!", "f", "!", ">"]
+    var cursors: [LogReader.Cursor] = []
+    while try follower.next() != nil { cursors.append(follower.cursor) }
+    #expect(try trace(ArchiveFollower(log.folder.path, after: LogReader.Cursor())) == all)
+    for (index, cursor) in cursors.enumerated().dropFirst() {
+      let rest = try trace(ArchiveFollower(log.folder.path, after: cursor))
+      #expect(rest == Array(all[(index + 1)...]), "behind \(index): \(cursor)")
+    }
+  }
+
   @Test("a last archive that is deleted before it is read is a gap, and the cursor is behind it")
   func lastArchiveIsDeleted() throws {
     log.write("a", ticks: 1)

@@ -73,6 +73,22 @@ import Testing
     #expect(trace(follower) == ["c", ">"])
   }
 
+  @Test("the corrupted end of an archive that was not closed is given when the next one begins")
+  func corruptedEnd() {
+    let (log, follower) = followedArchive()
+    log.archives[0] += [UInt8](repeating: 0xA5, count: 64)
+    log.save()
+    #expect(trace(follower) == [])
+    log.beginArchive()
+    log.save()
+    #expect(trace(follower) == ["!"])
+    log.write("b", ticks: 2)
+    log.archive()
+    log.close()
+    log.save()
+    #expect(trace(follower) == ["b", ">"] && trace(follower) == [])
+  }
+
   @Test("rotation and new sessions are followed") func rotationAndNewSessionsAreFollowed() {
     let (log, follower) = followedArchive()
     log.close(nil)
