@@ -21,7 +21,7 @@ extension Shipper {
     /// The receiver has said something of a batch that cannot be true, such as that it has refused
     /// more records than there were.
     case contradiction(batch: String, String)
-    /// Records are gone before they were shipped.
+    /// Records are gone before they were shipped: once, when the batch that says so is settled.
     case gap(LogBatch.Gap)
     /// A batch that was on its way when its process died cannot be made again: what was in it may
     /// be at the receiver twice, or not be there.

@@ -99,6 +99,36 @@ import Testing
     #expect(receiver.gaps.count == 1)
   }
 
+  @Test("a gap goes with the half of a batch that it is in, and is said once")
+  func gapInSecondHalf() async throws {
+    let test = try ShippedStore()
+    for first in [1, 11, 21] { try test.log(first...first + 9) }
+    try corrupt(frame: 1, in: test.folder)
+    let receiver = Receiver { delivery, number in
+      if delivery.messages.count > 10 { throw DeliveryError.refused("too many") }
+      if number > 2 { try await Task.sleep(nanoseconds: 3_600_000_000_000) }
+      return .accepted
+    }
+    let shipper = try test.shipper(to: receiver) { $0.age = .zero }
+    let events = shipper.events
+    try shipper.start()
+    try await wait { receiver.tryCount == 3 }
+    await shipper.stop()
+    #expect(receiver.messages == records(1...10) && receiver.gaps.isEmpty)
+    receiver.change { _, _ in .accepted }
+    let next = try test.shipper(to: receiver)
+    let nextEvents = next.events
+    #expect(try await next.shipAll())
+    await next.stop()
+    #expect(receiver.messages == records(1...10) + records(21...30))
+    #expect(receiver.gaps.count == 1 && receiver.deliveries.last?.gaps.count == 1)
+    var said = 0
+    for events in [events, nextEvents] {
+      for await event in events { if case .gap = event { said += 1 } }
+    }
+    #expect(said == 1)
+  }
+
   /// How an archive ends whose process has died, or has lost a part of it.
   enum End: CaseIterable {
     case corrupted, torn, missing

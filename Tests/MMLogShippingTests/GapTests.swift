@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import MMLog
 import MMLogFormat
 import MMLogReader
@@ -459,6 +460,104 @@ import Testing
     #expect(receiver.messages == records(11...20))
     #expect(receiver.gaps.map(\.mayBeSent) == [true] && receiver.gaps[0].count == 10)
   }
+
+  /// What nobody can undo.
+  enum Damage: CaseIterable {
+    case removed, emptied, overwritten
+
+    func strike(_ path: String) throws {
+      switch self {
+      case .removed: try FileManager.default.removeItem(atPath: path)
+      case .emptied: try File.open(path, .write).truncate(to: 0)
+      case .overwritten:
+        let size = try Data(contentsOf: URL(filePath: path)).count
+        let file = try FileHandle(forUpdating: URL(filePath: path))
+        try file.write(contentsOf: [UInt8](repeating: 0xA5, count: size))
+      }
+    }
+  }
+
+  @Test(
+    "an archive of which nothing can be read any more is a gap, once, and the consumer goes on",
+    arguments: Damage.allCases, [(false, true), (true, true), (true, false)])
+  func unreadable(damage: Damage, shipped: (isBegun: Bool, isOnItsWay: Bool)) async throws {
+    let test = try ShippedStore()
+    let receiver = Receiver()
+    if shipped.isBegun {
+      try test.log(1...10)
+      try await test.ship(to: receiver)
+    }
+    try test.log(11...20)
+    if shipped.isOnItsWay { try await test.shipWithoutAnswer(to: receiver) }
+    receiver.change { _, _ in .accepted }
+    try await test.store.close()
+    try damage.strike(test.folder(try #require(try test.folder.names(ending: ".mmlog").first)))
+    let other = try LogStore(directory: test.folder.path, name: "other")
+    other.logger(label: "other").info("another session")
+    try await other.close()
+    for count in [1, 0] {
+      let shipper = try test.shipper(to: receiver)
+      // A file is there that cannot be read.
+      #expect(try await shipper.shipAll() == (damage == .removed))
+      #expect(shipper.statistics.gaps == count)
+    }
+    #expect(receiver.messages == (shipped.isBegun ? records(1...10) : []) + ["another session"])
+    #expect(receiver.gaps.map(\.archives) == [1...1])
+    #expect(receiver.gaps.map(\.mayBeSent) == [shipped.isOnItsWay])
+  }
+
+  @Test("an archive that is overwritten before it is read is a gap, and other sessions go on")
+  func overwritten() async throws {
+    let test = try ShippedStore()
+    try await logArchives(1...20, test)
+    try await test.store.close()
+    let other = try LogStore(directory: test.folder.path, name: "other")
+    other.logger(label: "other").info("another session")
+    try await other.close()
+    let receiver = Receiver()
+    let shipper = try test.shipper(to: receiver)
+    shipper.suspend()
+    try shipper.start()
+    try await wait { shipper.statistics.waiting == 21 }
+    let name = try test.folder.names(ending: "-000002.mmlog").first { $0.hasPrefix("test") }
+    try Damage.overwritten.strike(test.folder(try #require(name)))
+    shipper.resume()
+    try await wait { receiver.gaps.count == 1 && receiver.messages.count == 11 }
+    await shipper.stop()
+    #expect(Set(receiver.messages) == Set(records(1...10) + ["another session"]))
+    #expect(receiver.gaps.map(\.archives) == [2...2])
+  }
+
+  #if DEBUG
+    @Test("what keeps an archive from being opened for a moment changes no batch")
+    func notOpened() async throws {
+      for call in 1...12 {
+        let test = try ShippedStore()
+        let receiver = Receiver()
+        try await logArchives(1...10, test)
+        try await test.store.close()
+        let ids = LockedValue<[String]>([])
+        try await test.shipWithoutAnswer(to: receiver) { delivery in
+          ids.withLock { $0.append(delivery.id) }
+        }
+        receiver.change { _, _ in .accepted }
+        let path = test.folder(try #require(try test.folder.names(ending: "1.mmlog").first))
+        ForcedFault.force(.openat, errno: EMFILE, onCall: call, under: path)
+        defer { ForcedFault.clear(under: path) }
+        let shipper = try test.shipper(to: receiver)
+        let events = shipper.events
+        _ = try? await shipper.shipAll()
+        ForcedFault.clear(under: path)
+        try await test.ship(to: receiver)
+        #expect(receiver.messages == records(1...10) && receiver.gaps.isEmpty, "call \(call)")
+        #expect(receiver.deliveries.map(\.id) == ids.withLock { $0 }, "call \(call)")
+        await shipper.stop()
+        for await event in events {
+          if case .changedBatch = event { Issue.record("call \(call): the batch was changed") }
+        }
+      }
+    }
+  #endif
 
   @Test("a batch that begins with a gap is the same after a crash, unless more was deleted")
   func repeatedWithGap() async throws {

@@ -121,10 +121,12 @@ package final class ArchiveQueue {
   /// nil if there is none. Of a corrupted file nothing more is to come.
   package func error(of session: SessionID) -> LogError? {
     unreadable.first { name, error in
-      error.code != .corruptedFile && error.code != .foreignFile
-        && FileNames.Archive(fileName: name)?.session == session
+      !error.isLasting && FileNames.Archive(fileName: name)?.session == session
     }?.value
   }
+
+  /// Whether a file cannot be read now that may be later.
+  package var mayReadMore: Bool { unreadable.values.contains { !$0.isLasting } }
 
   /// Forgets a session of which nothing is left.
   package func forget(_ session: SessionID) { sessions[session] = nil }
@@ -214,6 +216,10 @@ final class QueuedFile {
         // It was deleted since the last scan.
         isGone = true
         return nil
+      } catch let error as LogError where error.isLasting {
+        // All of it was overwritten since the last scan. The next one says so.
+        (size, archives) = (-1, [])
+        return nil
       }
       for (index, file) in (opened ?? []).enumerated() where index < archives.count {
         archives[index].learn(file)
@@ -292,6 +298,11 @@ package final class QueuedArchive {
 
   /// Whether it can be read: it is there, or open.
   package var isReadable: Bool { isInFile && (!file.isGone || file.isOpen) }
+}
+
+extension LogError {
+  /// Whether nothing of a file can be read, whenever that is tried.
+  fileprivate var isLasting: Bool { code == .corruptedFile || code == .foreignFile }
 }
 
 extension File.OpenOptions {

@@ -220,8 +220,9 @@ package final class QueuedSession {
     }
   }
 
-  /// How many archives between two places cannot be read; nil if that of the last place cannot, or
-  /// its frame is not the one any more that is noted.
+  /// How many archives between two places are gone, as far as the last scan and reading have found
+  /// out; nil if that of the last place is, or its frame is not the one any more that is noted. One
+  /// that cannot be opened just now is not gone.
   package func goneArchives(from first: Progress?, to last: Progress) -> Int? {
     let begin = first?.next.archive ?? archives.first?.number ?? 1
     let end = last.next.lastArchive
@@ -229,7 +230,6 @@ package final class QueuedSession {
     // Not number by number: a cursor that was read may have any.
     var (count, needsLast) = (0, (begin...end).contains(last.next.archive))
     for archive in archives where (begin...end).contains(archive.number) && archive.isReadable {
-      guard (try? archive.open()) != nil else { continue }
       if archive.number == last.next.archive {
         if archive.hasUndone(last) { return nil }
         needsLast = !archive.frames.contains { $0.ordinal >= last.next.frame }

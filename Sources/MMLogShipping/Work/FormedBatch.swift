@@ -8,13 +8,10 @@ struct FormedBatch {
   var from: Progress?
   var to: Progress
   var records: [LogReader.Records] = []
-  var gaps: [LogBatch.Gap] = []
+  private(set) var missing: [Missing] = []
   /// Records that were dropped on the way, and that came in addition.
   var dropped = 0
   var added = 0
-  /// Rows of archives that were gone, and of these what may have been sent.
-  var missed = 0
-  var maybeSent = 0
   /// Whether it was on its way before, in this process or another.
   var mayBeRepeat = false
   var count = 0
@@ -23,7 +20,22 @@ struct FormedBatch {
     (self.session, self.from, self.to) = (session, from, to)
   }
 
-  var isEmpty: Bool { count == 0 && gaps.isEmpty }
+  /// Something that is missing among the records.
+  struct Missing {
+    let gap: LogBatch.Gap
+    /// How many rows of archives that are gone.
+    let rows: Int
+    /// Where whoever knows of it goes on.
+    let end: LogReader.Cursor.Place
+  }
+
+  mutating func add(_ gap: LogBatch.Gap, rows: Int = 0, before end: LogReader.Cursor.Place) {
+    missing.append(Missing(gap: gap, rows: rows, end: end))
+  }
+
+  var gaps: [LogBatch.Gap] { missing.map(\.gap) }
+
+  var isEmpty: Bool { count == 0 && missing.isEmpty }
 
   /// How many records of an archive it was made of.
   func sourceCount(in archive: UInt32) -> Int {
@@ -38,8 +50,8 @@ struct FormedBatch {
 
   // MARK: - Dividing
 
-  /// Two batches of about half the records each, or of the gaps and a single record; nil if there
-  /// is no more to divide.
+  /// Two batches of about half the records each, or of a single record and the gaps before it or
+  /// behind it; nil if there is no more to divide.
   func halves() -> (FormedBatch, FormedBatch)? {
     var (first, second) = (self, self)
     (first.records, second.records, first.count) = ([], [], 0)
@@ -65,24 +77,39 @@ struct FormedBatch {
     }
     if first.count == 0 { return gapsApart() }
     guard second.count > 0, let last = first.records.last?.lastID else { return nil }
-    let next = LogReader.Cursor.Place(archive: last.archive, frame: last.frame, row: last.row + 1)
-    // What is in pieces at this place began behind the batch's start.
-    first.to = FormedBatch.Progress(
-      next: next, checksum: last.checksum, start: from?.start ?? .init(archive: 1))
-    (second.from, second.gaps, second.missed, second.maybeSent) = (first.to, [], 0, 0)
-    (first.dropped, first.added) = (0, 0)
+    first.end(at: behind(last), before: &second)
     return (first, second)
   }
 
-  /// The gaps of a batch, and its records without them; nil if it does not have both.
+  /// The gaps of a batch before its records, and the rest; or else its records, and the gaps behind
+  /// them. Nil if it does not have both.
   private func gapsApart() -> (FormedBatch, FormedBatch)? {
-    guard !gaps.isEmpty, let id = records.first?.firstID else { return nil }
+    guard !missing.isEmpty, let id = records.first?.firstID, let last = records.last?.lastID
+    else { return nil }
     var (first, second) = (self, self)
     let next = LogReader.Cursor.Place(archive: id.archive, frame: id.frame, row: id.row)
-    first.to = FormedBatch.Progress(next: next, checksum: id.checksum)
-    (first.records, first.count, first.dropped, first.added) = ([], 0, 0, 0)
-    (second.from, second.gaps, second.missed, second.maybeSent) = (first.to, [], 0, 0)
+    if missing.contains(where: { $0.end <= next }) {
+      (first.records, first.count) = ([], 0)
+      first.end(at: FormedBatch.Progress(next: next, checksum: id.checksum), before: &second)
+    } else {
+      (second.records, second.count) = ([], 0)
+      first.end(at: behind(last), before: &second)
+    }
     return (first, second)
+  }
+
+  private func behind(_ last: LogReader.RecordID) -> Progress {
+    let next = LogReader.Cursor.Place(archive: last.archive, frame: last.frame, row: last.row + 1)
+    // What is in pieces at this place began behind the batch's start.
+    return Progress(next: next, checksum: last.checksum, start: from?.start ?? .init(archive: 1))
+  }
+
+  /// Ends at a place, and leaves the gaps behind it to the half that begins there.
+  private mutating func end(at place: Progress, before other: inout FormedBatch) {
+    (to, other.from) = (place, place)
+    (dropped, added) = (0, 0)
+    missing.removeAll { $0.end > place.next }
+    other.missing.removeAll { $0.end <= place.next }
   }
 
   /// Moves the last record to the beginning of another batch.

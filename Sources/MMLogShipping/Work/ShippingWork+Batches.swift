@@ -69,17 +69,19 @@ extension ShippingWork {
     _ = try deliver(batch, of: session)
   }
 
-  /// Notes that a batch cannot be made again. A gap alone, which nothing follows that can be read,
-  /// is sent again.
+  /// Notes that a batch cannot be made again. What was in it is a gap, unless more of the session
+  /// can be read: then what is missing is found before that.
   private func giveUp(_ note: ConsumerState.Note) throws(LogError) {
     change { $0.batch = nil }
     queue.sessions[note.session]?.goOn(at: note.from)
-    if note.count > 0 || note.mayBeSent { doubtful = note }
-    if note.count > 0 { return control.send(.changedBatch(note.id)) }
+    let mayBeSent = note.count > 0 || note.mayBeSent
+    if mayBeSent { doubtful = note }
+    if note.count > 0 { control.send(.changedBatch(note.id)) }
     let last = note.to.next.lastArchive
     let missing = queue.sessions[note.session]?.firstMissing ?? 0
     let deleted = deletedNotes.keys.filter { $0.session == note.session && $0.number <= last }
-    let begin = note.from?.next.archive ?? deleted.map(\.number).min() ?? last
+    let begin =
+      note.from?.next.archive ?? deleted.map(\.number).min() ?? (mayBeSent ? 1 : last)
     let first = max(begin, missing)
     if first <= last { try takeIn(first...last, of: note.session, isRepeat: true) }
   }
@@ -118,7 +120,7 @@ extension ShippingWork {
         take(LogReader.Records(record), into: &new)
       case .item(.gap(let gap)): take(gap, session, into: &new)
       case .item(.corruption(let corruption)):
-        new.gaps.append(LogBatch.Gap("\(corruption)", session: owner.id))
+        new.add(LogBatch.Gap("\(corruption)", session: owner.id), before: session.place)
       case .item: break
       }
       batch = new
@@ -160,23 +162,19 @@ extension ShippingWork {
     _ gap: LogReader.Gap, _ session: QueuedSession, into batch: inout FormedBatch
   ) {
     guard case .archivesNotHere(let numbers) = gap.cause else {
-      batch.gaps.append(LogBatch.Gap(gap.summary, session: gap.session.id))
+      batch.add(LogBatch.Gap(gap.summary, session: gap.session.id), before: session.place)
       return
     }
     let id = gap.session.id
     // That the oldest archives are gone before a consumer begins is how retention is meant.
-    if batch.from == nil, notes(of: numbers, in: id).isEmpty,
+    if batch.from == nil, notes(of: numbers, in: id).isEmpty, doubtful?.session != id,
       session.identity.startTime < state.created
     {
       return
     }
-    if let missed = self.gap(of: numbers, in: id, at: batch.from) { add(missed, to: &batch) }
-  }
-
-  private func add(_ missed: (gap: LogBatch.Gap, rows: Int), to batch: inout FormedBatch) {
-    batch.gaps.append(missed.gap)
-    batch.missed += missed.rows
-    if missed.gap.mayBeSent { batch.maybeSent += missed.rows }
+    if let missed = self.gap(of: numbers, in: id, at: batch.from) {
+      batch.add(missed.gap, rows: missed.rows, before: session.place)
+    }
   }
 
   /// What is noted of archives that are gone. There are fewer notes than there may be numbers.
@@ -267,10 +265,10 @@ extension ShippingWork {
       if mayNotSend { return }
       if let gone = session.goneAtEnd { try takeIn(gone, of: id) }
     }
-    // Of a session that had not ended, no file may be left at all. What cannot be read may be of
-    // it. Before the start of an archive all was there: whether that one was ever made, nobody
+    // Of a session that had not ended, no file may be left at all. What cannot be read now may be
+    // of it. Before the start of an archive all was there: whether that one was ever made, nobody
     // knows.
-    guard queue.unreadable.isEmpty else { return }
+    guard !queue.mayReadMore else { return }
     for (id, given) in state.cursor.sessions
     where !given.isEnded && !given.next.isAtStart && queue.sessions[id] == nil
       && !queue.filteredOut.contains(id)
@@ -308,7 +306,9 @@ extension ShippingWork {
     batch.mayBeRepeat = isRepeat
     let first = from.map { max($0.next.archive, queued?.firstMissing ?? 0) } ?? gone.lowerBound
     let numbers = Int(min(first, gone.lowerBound))...Int(gone.upperBound)
-    if let gap = gap(of: numbers, in: session, at: from) { add(gap, to: &batch) }
+    if let missed = gap(of: numbers, in: session, at: from) {
+      batch.add(missed.gap, rows: missed.rows, before: to.next)
+    }
     // Before it is delivered: then what is gone is forgotten with it.
     queued?.goOn(at: to)
     _ = try deliver(batch, of: queued)
@@ -324,16 +324,14 @@ extension ShippingWork {
       try settle(batch, session, acknowledged: 0, refused: 0)
       return true
     }
-    for gap in batch.gaps { control.send(.gap(gap)) }
     let mayBeSent = batch.gaps.contains { $0.mayBeSent }
     let id = ConsumerState.Note.id(
       of: consumer, batch.session.id, from: batch.from, to: batch.to, mayBeSent: mayBeSent)
-    change {
-      $0.batch = ConsumerState.Note(
-        id: id, session: batch.session.id, from: batch.from, to: batch.to, count: batch.count,
-        mayBeSent: mayBeSent,
-        goneArchives: session?.goneArchives(from: batch.from, to: batch.to) ?? 0)
-    }
+    let noted = ConsumerState.Note(
+      id: id, session: batch.session.id, from: batch.from, to: batch.to, count: batch.count,
+      mayBeSent: mayBeSent,
+      goneArchives: session?.goneArchives(from: batch.from, to: batch.to) ?? 0)
+    change { $0.batch = noted }
     try note(isSafe: true)
     TestPoint.reach(.batchNoted)
     switch delivery.send(batch, id: id) {
@@ -389,8 +387,10 @@ extension ShippingWork {
     balance.refused += refused
     balance.dropped += batch.dropped
     balance.added += batch.added
-    balance.missed += batch.missed
-    balance.maybeSent += batch.maybeSent
+    for missing in batch.missing {
+      balance.missed += missing.rows
+      if missing.gap.mayBeSent { balance.maybeSent += missing.rows }
+    }
     change {
       $0.cursor.sessions[id] = batch.to
       $0.balances[id] = balance
@@ -399,6 +399,7 @@ extension ShippingWork {
     if doubtful?.session == id { doubtful = nil }
     try note(isSafe: false)
     TestPoint.reach(.batchSettled)
+    for gap in batch.gaps { control.send(.gap(gap)) }
     session?.prune()
     let bytes = batch.records.reduce(0) { $0 + $1.size }
     control.statistics.withLock { statistics in
