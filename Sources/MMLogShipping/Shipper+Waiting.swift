@@ -28,14 +28,25 @@ extension Shipper {
     let state = try explaining("Opening the directory failed") { () throws(SystemError) in
       ConsumerFile.state(of: name, in: try Directory.open(directory)).flatMap { ConsumerState($0) }
     }
+    return try Waiting.behind(
+      state?.cursor ?? LogReader.Cursor(), in: directory, configuration.filter,
+      ringDirectory: configuration.ringDirectory)
+  }
+}
+
+extension Shipper.Waiting {
+  /// What of each session is behind a cursor; see ``Shipper/waiting()``.
+  package static func behind(
+    _ cursor: LogReader.Cursor, in directory: String, _ filter: LogReader.Filter = .init(),
+    ringDirectory: String? = nil
+  ) throws(LogError) -> [Shipper.Waiting] {
     let queue = ArchiveQueue(
-      of: directory, ringDirectory: configuration.ringDirectory, filter: configuration.filter,
-      after: state?.cursor ?? LogReader.Cursor())
+      of: directory, ringDirectory: ringDirectory, filter: filter, after: cursor)
     try explaining("Searching for archives failed") { () throws(SystemError) in
       try queue.scan(everything: true)
     }
     if let error = queue.unreadable.min(by: { $0.key < $1.key })?.value { throw error }
-    var found: [Waiting] = []
+    var found: [Shipper.Waiting] = []
     for (id, session) in queue.sessions.sorted(by: { $0.key.description < $1.key.description }) {
       var corruption: [LogReader.Corruption] = []
       let records = try session.countRecords { corruption.append($0) }
@@ -43,11 +54,11 @@ extension Shipper {
       let hasRing = queue.sessionsWithRing.contains(id)
       if records > 0 || hasRing || !corruption.isEmpty {
         found.append(
-          Waiting(session: id, records: records, hasRing: hasRing, corruption: corruption))
+          Self(session: id, records: records, hasRing: hasRing, corruption: corruption))
       }
     }
     for id in queue.sessionsWithRing where queue.sessions[id] == nil {
-      found.append(Waiting(session: id, records: 0, hasRing: true, corruption: []))
+      found.append(Self(session: id, records: 0, hasRing: true, corruption: []))
     }
     return found
   }

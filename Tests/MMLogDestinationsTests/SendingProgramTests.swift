@@ -43,6 +43,49 @@ import Testing
     #expect(try !UnsentArchives(in: Directory.open(folder("logs"))).isEmpty)
   }
 
+  @Test("corruption that waits is shown, and is an error, until it is sent as a gap")
+  func waitingCorruption() throws {
+    let path = folder("logs")
+    #expect(try send("--once", "--to", server.url, path).status == .success)
+    let name = try #require(try consumers.first)
+    let log = TestLog()
+    log.writesRing = false
+    for text in ["a", "b", "c"] {
+      log.write(text, ticks: 1)
+      log.archive()
+    }
+    log.close()
+    let places = archivePlaces(in: log.archives[0])
+    // The header of the second frame of records: each is behind its call sites.
+    log.corruptArchive(at: places[4] + 8)
+    let file = folder("logs/third.mmlog")
+    try Data(log.archives[0]).write(to: URL(filePath: file))
+    func status(_ options: String...) throws -> (status: Ending, said: String) {
+      let program = try ChildProcess(
+        ChildProcess.path(of: "mmlog-ship"), ["status"] + options + [path], output: folder("said"))
+      return (program.wait(), try String(contentsOfFile: folder("said"), encoding: .utf8))
+    }
+    let text = try status()
+    #expect(text.status == .exited(1))
+    let lines = text.said.split(separator: "\n")
+    #expect(lines.count == 2, "\(text.said)")
+    #expect(
+      lines.first
+        == "\(path) to \(name): 2 records sent, 2 wait, 1 corrupted place to be sent as a gap")
+    #expect(lines.last?.hasPrefix("  \(file): ") == true)
+    let json = try status("--json")
+    #expect(json.status == .exited(1))
+    let object = try #require(
+      try JSONSerialization.jsonObject(with: Data(json.said.utf8)) as? [String: Any])
+    #expect(object["destination"] as? String == name && object["sent"] as? Int == 2)
+    #expect(object["waiting"] as? Int == 2)
+    let corruption = try #require(object["corruption"] as? [String])
+    #expect(corruption.count == 1 && corruption.first?.hasPrefix(file) == true)
+    #expect(try send("--once", "--to", server.url, path).status == .exited(1))
+    let after = try status()
+    #expect(after.said == "\(path) to \(name): 4 records sent\n" && after.status == .success)
+  }
+
   @Test("a session that is not there is said")
   func noSuchSession() throws {
     let result = try send("--to", server.url, "--session", "zz", folder("logs"))

@@ -9,16 +9,18 @@ extension Command {
   static let status = Command(
     "status",
     description: [
-      "Prints what each destination of a directory has, as is noted there.",
+      "Prints what each destination of a directory has, as is noted there, and what waits for it.",
       """
-      A destination stands for itself by the name that its configuration gives it. Rows that wait \
-      are in archives behind its cursor; what is still in rings is not counted. Whole archives are \
-      noted as sent by themselves, for whatever destination.
+      A destination stands for itself by the name that its configuration gives it. Records that wait \
+      are in archives behind its cursor, with those that its filter will pass over; what is still in \
+      rings is not counted. A line follows for each corrupted place among them, which is still to be \
+      sent as a gap. Whole archives are noted as sent by themselves, for whatever destination.
       """,
     ],
-    options: [], operands: shippedOperands
+    options: [.jsonSummary], operands: shippedOperands
   ) { arguments, output in
     var (status, isAnyRead) = (Program.Status.success, false)
+    let isJSON = arguments.isSet(.jsonSummary)
     for directory in try arguments.directories() {
       let names: [String]
       do throws(SystemError) {
@@ -29,50 +31,94 @@ extension Command {
         continue
       }
       isAnyRead = true
-      let archives = try Command.archives(of: directory)
-      if let archives {
-        try output.append("\(directory): \(archives.text)\n")
-        if !archives.isWhole { status = .corruptionOrLoss }
-      } else if names.isEmpty {
-        try output.append("\(directory): nothing was sent\n")
-      }
-      for name in names {
-        let line = try Command.state(of: name, in: directory)
-        try output.append("\(directory) to \(name): \(line.text)\n")
-        if !line.isWhole { status = .corruptionOrLoss }
+      var entries = [try StatusEntry(ofArchivesIn: directory)].compactMap(\.self)
+      entries += try names.map { try StatusEntry(of: $0, in: directory) }
+      if entries.isEmpty, !isJSON { try output.append("\(directory): nothing was sent\n") }
+      for entry in entries {
+        for line in isJSON ? [entry.json.text] : entry.lines { try output.append("\(line)\n") }
+        if !entry.isWhole { status = .corruptionOrLoss }
       }
     }
     return isAnyRead ? status : .nothingReadable
   }
+}
+
+/// What is said of a destination, or of whole archives.
+private struct StatusEntry {
+  private(set) var lines: [String] = []
+  private(set) var json = JSONObject()
+  /// Whether nothing was refused, or is missing.
+  private(set) var isWhole = true
 
   /// What is noted on whole archives; nil if none was sent or refused.
-  private static func archives(of directory: String) throws -> (text: String, isWhole: Bool)? {
+  init?(ofArchivesIn directory: String) throws {
     let archives = try Catalog(of: directory, store: nil).scan().filter(\.isSealed)
     let refused = archives.filter(ArchiveShipper.isRefused)
     let sent = archives.count { $0.state.isUploaded }
     if sent == 0, refused.isEmpty { return nil }
-    var line = "\(sent) archives sent whole, \(archives.count - sent - refused.count) wait"
+    let waiting = archives.count - sent - refused.count
+    json.add("directory", directory)
+    json.add("archives_sent", sent)
+    json.add("archives_waiting", waiting)
+    var (line, objects) = ("\(sent) archives sent whole, \(waiting) wait", [String]())
     for archive in refused {
       let reason = archive.state.attributes[ArchiveShipper.refusedAttribute] ?? ""
       line += "; \(archive.fileName) was refused: \(reason)"
+      var object = JSONObject()
+      object.add("file", archive.fileName)
+      object.add("reason", reason)
+      objects.append(object.text)
     }
-    return (line, refused.isEmpty)
+    json.add("archives_refused", json: JSONObject.array(objects))
+    lines = ["\(directory): \(line)"]
+    isWhole = refused.isEmpty
   }
 
-  private static func state(
-    of name: String, in directory: String
-  ) throws -> (text: String, isWhole: Bool) {
+  /// What is noted on a destination of records, and what waits for it.
+  init(of name: String, in directory: String) throws {
+    json.add("directory", directory)
+    json.add("destination", name)
     guard let text = ConsumerFile.state(of: name, in: try Directory.open(directory)),
       let state = ConsumerState(text)
-    else { return ("what is noted cannot be read; what is there is sent again", false) }
+    else {
+      let problem = "what is noted cannot be read; what is there is sent again"
+      json.add("error", problem)
+      (lines, isWhole) = (["\(directory) to \(name): \(problem)"], false)
+      return
+    }
     let balances = state.balances.values
     let acknowledged = balances.reduce(0) { $0 &+ $1.acknowledged }
     let refused = balances.reduce(0) { $0 &+ $1.refused }
     let missed = balances.reduce(0) { $0 &+ $1.missed }
-    var line = "\(acknowledged) records sent"
+    json.add("sent", acknowledged)
+    json.add("refused", refused)
+    json.add("deleted", missed)
+    json.add("on_their_way", state.batch?.count ?? 0)
+    isWhole = refused == 0 && missed == 0
+    var line = "\(directory) to \(name): \(acknowledged) records sent"
     if refused > 0 { line += ", \(refused) refused" }
     if missed > 0 { line += ", \(missed) deleted before they were sent" }
     if let batch = state.batch { line += ", \(batch.count) on their way" }
-    return (line, refused == 0 && missed == 0)
+    lines = [line]
+    // What somebody has asked for once waits for nobody.
+    if !state.isSelection { addWaiting(behind: state.cursor, in: directory) }
+  }
+
+  private mutating func addWaiting(behind cursor: LogReader.Cursor, in directory: String) {
+    do throws(LogError) {
+      let waiting = try Shipper.Waiting.behind(cursor, in: directory)
+      let records = waiting.reduce(0) { $0 + $1.records }
+      let corruption = waiting.flatMap(\.corruption).map { "\($0)" }
+      json.add("waiting", records)
+      json.add("corruption", json: JSONObject.array(corruption.map(JSONObject.text(of:))))
+      if records > 0 { lines[0] += ", \(records) wait" }
+      if corruption.isEmpty { return }
+      lines[0] += ", \(count(corruption.count, "corrupted place")) to be sent as a gap"
+      lines += corruption.map { "  \($0)" }
+    } catch {
+      json.add("error", "\(error)")
+      lines.append("  what waits cannot be read: \(error)")
+    }
+    isWhole = false
   }
 }
