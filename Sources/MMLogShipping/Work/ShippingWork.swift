@@ -24,10 +24,7 @@ final class ShippingWork: @unchecked Sendable {
   private var waiting: [SessionID: (since: UInt64, turn: UInt64)] = [:]
   /// The batch that was on its way when the process before this one died, and cannot be made again.
   var doubtful: ConsumerState.Note?
-  /// Flushes whose rings have not all answered yet: which rings, and which request of each.
-  private var asked: [Int: [(ring: LiveRing, number: UInt32)]] = [:]
-  /// What flushes wait for: how far each session is to be acknowledged.
-  private var flushing: [Int: [SessionID: ConsumerState.Progress]] = [:]
+  private var flushes: PendingFlushes
   private var lastFailure: String?
   /// Why files could not be read at the last scan, by name: each is reported once.
   private var unreadable: [String: String] = [:]
@@ -38,7 +35,6 @@ final class ShippingWork: @unchecked Sendable {
   private var isWaitingForAnother = false
   private var nextFullScan: UInt64 = 0
   private var nextRecovery: UInt64 = 0
-  private var nextArchiving: UInt64 = 0
 
   init(
     _ path: String, _ consumer: String, _ destination: any LogDestination,
@@ -47,6 +43,7 @@ final class ShippingWork: @unchecked Sendable {
     (self.path, self.consumer, self.configuration) = (path, consumer, configuration)
     (self.control, self.isOnce) = (control, isOnce)
     delivery = Delivery(destination, configuration, control)
+    flushes = PendingFlushes(path, configuration, control)
     queue = ArchiveQueue(
       of: path, ringDirectory: configuration.ringDirectory, filter: configuration.filter,
       after: LogReader.Cursor())
@@ -120,7 +117,8 @@ final class ShippingWork: @unchecked Sendable {
   func close() {
     file = nil
     queue = newQueue(after: LogReader.Cursor())
-    (waiting, asked, flushing) = ([:], [:], [:])
+    waiting = [:]
+    flushes = PendingFlushes(path, configuration, control)
   }
 
   // MARK: - One pass
@@ -130,9 +128,9 @@ final class ShippingWork: @unchecked Sendable {
     guard try open() else { return }
     try checkRoomAside()
     // What is flushed from now on waits for the next pass: this one may have archived before.
-    let flushes = control.orders.withLock { $0.flushes.map(\.number) }
+    let numbers = control.orders.withLock { $0.flushes.map(\.number) }
     recoverRings()
-    let archived = askForArchiving(for: flushes)
+    let archived = flushes.askForArchiving(for: numbers)
     try scan()
     takeInUndone()
     try readDeleted()
@@ -141,7 +139,7 @@ final class ShippingWork: @unchecked Sendable {
       try resend()
     }
     try takeInDeleted()
-    noteFlushes(archived)
+    flushes.wait(archived, for: queue.sessions.compactMapValues(\.end))
     // A shipper may be resumed in the middle of a pass, which has not sent again what is on its way.
     while state.batch == nil, !mayNotSend, let session = next() {
       if let wait = policyWait() {
@@ -202,7 +200,7 @@ final class ShippingWork: @unchecked Sendable {
     }
     self.file = consume file
     queue = newQueue(after: state.cursor)
-    (nextFullScan, nextRecovery, nextArchiving) = (0, 0, 0)
+    (nextFullScan, nextRecovery) = (0, 0)
     return true
   }
 
@@ -313,7 +311,7 @@ final class ShippingWork: @unchecked Sendable {
   /// Whether what is unread of a session is to be shipped now.
   private func isDue(_ session: QueuedSession, _ now: UInt64) -> Bool {
     let unread = session.unread
-    if isOnce || unread.hasClosed || !flushing.isEmpty || !asked.isEmpty { return true }
+    if isOnce || unread.hasClosed || !flushes.isEmpty { return true }
     // What is corrupted is in an archive of which no more is to come.
     if unread.rows == 0 { return true }
     let id = session.identity.session
@@ -366,91 +364,16 @@ final class ShippingWork: @unchecked Sendable {
     control.note(LogError(.corruptedFile, sentence, path: path), isNew: true)
   }
 
-  private static let archivingTimeout: Int64 = 2_000_000_000
-
-  /// Has what is in rings archived, if it is time for that or a flush is new.
-  ///
-  /// - Parameter flushes: Their numbers.
-  /// - Returns: The flushes before which all is archived that was logged before them.
-  private func askForArchiving(for flushes: [Int]) -> [Int] {
-    let now = Clock.monotonic()
-    asked = asked.filter { flushes.contains($0.key) }
-    let new = flushes.filter { flushing[$0] == nil && asked[$0] == nil }
-    if let interval = configuration.archiveInterval, now >= nextArchiving {
-      nextArchiving = now + UInt64(interval.nanoseconds)
-    } else if new.isEmpty {
-      return answeredFlushes(within: 0)
-    }
-    if let archive = configuration.archive {
-      archive()
-      return new
-    }
-    let requests = askRings()
-    // A flush is of what was logged before it. Without all requests, it is tried in the next pass.
-    if let requests { for flush in new { asked[flush] = requests } }
-    return answeredFlushes(within: new.isEmpty ? 0 : Self.archivingTimeout)
-  }
-
-  /// Asks all rings.
-  ///
-  /// - Returns: The requests; nil if not all could be asked.
-  private func askRings() -> [(ring: LiveRing, number: UInt32)]? {
-    let rings: [LiveRing]
-    do throws(LogError) {
-      rings = try LiveRing.all(in: configuration.ringDirectory ?? path) { _ in }
-    } catch {
-      // A directory of rings that is not there yet has none.
-      return (error.cause as? SystemError)?.isNotFound == true ? [] : nil
-    }
-    let requests = rings.compactMap { ring in
-      (try? ring.ask(for: [])).map { (ring: ring, number: $0) }
-    }
-    return requests.count == rings.count ? requests : nil
-  }
-
-  /// The flushes whose rings have all answered. Where one does not, later passes look again.
-  private func answeredFlushes(within limit: Int64) -> [Int] {
-    let deadline = Deadline(after: limit)
-    for (flush, requests) in asked {
-      do throws(LogError) {
-        for request in requests {
-          try request.ring.waitForAnswer(
-            to: request.number, within: min(deadline.left, control.timeUntilDeadline))
-        }
-        asked[flush] = []
-      } catch {
-        // Whoever has ended, or could not archive, is asked again if its ring is still there.
-        if error.code != .timedOut { asked[flush] = nil }
-      }
-    }
-    return asked.filter(\.value.isEmpty).map(\.key)
-  }
-
   // MARK: - Flushing
-
-  /// - Parameter archived: The flushes before which all is archived that they are of.
-  private func noteFlushes(_ archived: [Int]) {
-    let numbers = control.orders.withLock { $0.flushes.map(\.number) }
-    flushing = flushing.filter { numbers.contains($0.key) }
-    for number in archived where flushing[number] == nil {
-      asked[number] = nil
-      flushing[number] = queue.sessions.compactMapValues(\.end)
-    }
-  }
 
   private func answerFlushes() {
     // What is on its way counts as read, and is not acknowledged.
     if state.batch != nil || control.isStopping { return }
-    let done = flushing.filter {
-      $0.value.allSatisfy { session, target in
-        let queued = queue.sessions[session]
-        if queued?.hasUnread != true, queued?.goneAtEnd == nil { return true }
-        return state.cursor.sessions[session].map { $0.next >= target.next } ?? false
-      }
+    flushes.answer { session, target in
+      let queued = queue.sessions[session]
+      if queued?.hasUnread != true, queued?.goneAtEnd == nil { return true }
+      return state.cursor.sessions[session].map { $0.next >= target.next } ?? false
     }
-    if done.isEmpty { return }
-    control.answerFlushes(true) { done[$0.number] != nil }
-    for number in done.keys { flushing[number] = nil }
   }
 
   // MARK: - The end of sessions
