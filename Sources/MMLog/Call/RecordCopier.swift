@@ -167,7 +167,9 @@ struct RecordCopier {
 ///
 /// Proof of `@unchecked Sendable`: the block is touched under the lock only.
 final class OverflowWriter: @unchecked Sendable {
-  let lock = ForkSafeMutex()
+  private let lock = ForkSafeMutex()
+  /// Times that the lock was given back.
+  private let unlocked = EventCount()
   private var block: ThreadBlock?
 
   init(_ threads: ThreadRegistry) { block = threads.makeShared() }
@@ -187,14 +189,25 @@ final class OverflowWriter: @unchecked Sendable {
     _ copier: RecordCopier, from writer: UnsafeMutablePointer<mmlog_writer>, _ session: Session
   ) -> Bool {
     let timeout = WriterSpace.timeout(of: writer)
-    guard lock.tryLock(atMost: session.waitingTime(timeout)) else { return false }
-    defer { lock.unlock() }
+    guard unlocked.wait(atMost: session.waitingTime(timeout), for: lock.tryLock) else {
+      return false
+    }
+    defer {
+      lock.unlock()
+      unlocked.advanceForOne()
+    }
     guard let block else { return false }
     TestPoint.reach(.overflowLocked)
     let shared = mmlog_writer_at(block, 0)
     shared.pointee.has_waited = timeout == .none ? 1 : 0
     shared.pointee.outer = writer.pointee.outer
     return copier.naming(writer.pointee.thread).copy(to: shared, session)
+  }
+
+  /// Makes the lock free that a thread may have which a fork's child does not have.
+  func reinitialize() {
+    lock.reinitialize()
+    unlocked.reinitialize()
   }
 
   /// Seals the segment. At the session's end.

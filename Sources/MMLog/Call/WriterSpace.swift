@@ -178,10 +178,7 @@ enum WriterSpace {
       !isFirst
         || session.ring.pool.addHolder(isShared: isBrief || isOverflow(writer.pointee.thread))
     else { return false }
-    guard
-      let segment = session.ring.openSegment(for: writer)
-        ?? session.awaitSegment(for: writer, timeout(of: writer))
-    else {
+    guard let segment = openSegment(for: writer, session) else {
       writer.pointee.has_waited = 1
       if isFirst { session.ring.pool.removeHolder() }
       return false
@@ -196,6 +193,16 @@ enum WriterSpace {
     writer.pointee.seed = UInt64(segment.seed)
     writer.pointee.stream_distance = Int64(segment.streamDistance)
     return true
+  }
+
+  @inline(__always)
+  private static func openSegment(
+    for writer: UnsafeMutablePointer<mmlog_writer>, _ session: Session
+  ) -> OpenSegment? {
+    // What is free now is for those who have waited for long.
+    let isOthersTurn = session.ring.eventCounts.hasOverdue
+    if !isOthersTurn, let segment = session.ring.openSegment(for: writer) { return segment }
+    return session.awaitSegment(for: writer, timeout(of: writer))
   }
 
   /// Opens a segment for the calling thread's next record, unless the thread has one with room for

@@ -25,15 +25,24 @@ final class RingEventCounts: Sendable {
   ///
   /// - Parameter nanoseconds: How long to wait at most.
   func wait<Result>(atMost nanoseconds: Int64, for take: () -> Result?) -> Result? {
-    let deadline = Deadline(after: nanoseconds)
-    while true {
-      let seen = freed.current
-      if let result = take() { return result }
-      let left = deadline.left
-      guard left > 0, !isOver.load(ordering: .acquiring) else { return nil }
-      requestPass()
-      freed.wait(since: seen, atMost: left)
+    var result: Result?
+    _ = freed.wait(atMost: nanoseconds, preparing: prepareToWait) {
+      result = take()
+      return result != nil
     }
+    return result
+  }
+
+  /// Whether threads have waited for so long that they come first.
+  var hasOverdue: Bool { freed.hasOverdue }
+
+  /// Forgets the threads that waited: for a child of fork, which does not have them.
+  func reinitialize() { freed.reinitialize() }
+
+  private func prepareToWait() -> Bool {
+    if isOver.load(ordering: .acquiring) { return false }
+    requestPass()
+    return true
   }
 
   /// Makes the drainer check now. One system call if it sleeps, none if not.

@@ -83,7 +83,8 @@ final class Session: Sendable {
   /// Makes locks free that a thread may have had which a fork's child does not have.
   func reinitializeLocks() {
     ring.dictionaryLock.reinitialize()
-    overflow.lock.reinitialize()
+    overflow.reinitialize()
+    ring.eventCounts.reinitialize()
   }
 
   /// How long a thread may wait for a free segment.

@@ -3,7 +3,7 @@ import CMMLogCore
 /// Counts events, so that a thread can wait for the next one without missing any.
 ///
 /// An event costs no system call while nobody waits, and a single one for all who wait. All is
-/// async-signal-safe: three words, and futex(2) on the first.
+/// async-signal-safe: four words, and futex(2) on the first.
 ///
 /// Proof of `@unchecked Sendable`: the words are touched by atomic operations only.
 package final class EventCount: @unchecked Sendable {
@@ -12,12 +12,19 @@ package final class EventCount: @unchecked Sendable {
   private let hasWaiters: UnsafeMutablePointer<UInt32>
   /// How many wait, or are about to.
   private let waiters: UnsafeMutablePointer<UInt32>
+  /// How many have waited for longer than ``patience`` for something that only one can have.
+  private let overdue: UnsafeMutablePointer<UInt32>
+
+  /// After so many nanoseconds, whoever waits comes before all who have not waited for so long.
+  /// Long enough to be rare, as each event then wakes all.
+  private static let patience: Int64 = 100_000_000
 
   package init() {
-    count = .allocate(capacity: 3)
-    count.initialize(repeating: 0, count: 3)
+    count = .allocate(capacity: 4)
+    count.initialize(repeating: 0, count: 4)
     hasWaiters = count + 1
     waiters = count + 2
+    overdue = count + 3
   }
 
   deinit { count.deallocate() }
@@ -39,7 +46,8 @@ package final class EventCount: @unchecked Sendable {
   /// Whoever is woken has to check what the event was about, also if the time is over.
   package func advanceForOne() {
     _ = mmlog_fetch_add_u32(count, 1)
-    if mmlog_load_acquire_u32(waiters) > 0 { Futex.wake(count, count: 1) }
+    guard mmlog_load_acquire_u32(waiters) > 0 else { return }
+    if hasOverdue { Futex.wake(count) } else { Futex.wake(count, count: 1) }
   }
 
   /// Waits until there was another event since `seen`, for so many nanoseconds at most; now and
@@ -51,5 +59,51 @@ package final class EventCount: @unchecked Sendable {
     mmlog_store_release_u32(hasWaiters, 1)
     // The kernel compares the count again, behind a barrier: no event in between is missed.
     if current == seen { _ = Futex.wait(count, expected: seen, timeout: nanoseconds) }
+  }
+
+  // MARK: - Waiting for what only one can have
+
+  /// Whether somebody has waited for so long that whoever comes has to wait, too.
+  package var hasOverdue: Bool { mmlog_load_acquire_u32(overdue) > 0 }
+
+  /// Calls `take` until it succeeds or the time is over. Async-signal-safe if `take` is.
+  ///
+  /// A thread that runs takes what becomes free before one that the kernel has just woken. That is
+  /// fast, but the woken one could wait for ever. So those who have waited for long come first.
+  ///
+  /// - Parameters:
+  ///   - nanoseconds: How long to wait at most. Who waits only briefly waits for nobody else.
+  ///   - prepare: Is called each time before the thread waits; false ends the waiting.
+  /// - Returns: Whether `take` succeeded.
+  package func wait(
+    atMost nanoseconds: Int64, preparing prepare: () -> Bool = { true }, for take: () -> Bool
+  ) -> Bool {
+    let (deadline, turn) = (Deadline(after: nanoseconds), Deadline(after: Self.patience))
+    var isOverdue = false
+    defer { if isOverdue { endOverdue() } }
+    while true {
+      let seen = current
+      let mayTake = isOverdue || nanoseconds <= Self.patience || !hasOverdue
+      if mayTake, take() { return true }
+      let (left, leftToTurn) = (deadline.left, turn.left)
+      guard left > 0, prepare() else { return false }
+      if !isOverdue, leftToTurn == 0 {
+        isOverdue = true
+        _ = mmlog_fetch_add_u32(overdue, 1)
+      } else {
+        wait(since: seen, atMost: isOverdue ? left : min(left, leftToTurn))
+      }
+    }
+  }
+
+  private func endOverdue() {
+    // Those who were not let go first may find something now.
+    if mmlog_fetch_add_u32(overdue, .max) == 1 { advance() }
+  }
+
+  /// Forgets who waited: for a child of fork, where the other threads are gone.
+  package func reinitialize() {
+    mmlog_store_release_u32(waiters, 0)
+    mmlog_store_release_u32(overdue, 0)
   }
 }

@@ -13,16 +13,7 @@ private final class Things: Sendable {
   }
 
   /// Waits until it has taken one; false if that takes a minute.
-  func take() -> Bool {
-    let deadline = Clock.monotonic() + 60_000_000_000
-    while true {
-      let seen = events.current
-      if tryTake() { return true }
-      let now = Clock.monotonic()
-      if now >= deadline { return false }
-      events.wait(since: seen, atMost: Int64(deadline - now))
-    }
-  }
+  func take() -> Bool { events.wait(atMost: 60_000_000_000, for: tryTake) }
 
   private func tryTake() -> Bool {
     var old = left.load(ordering: .acquiring)
@@ -54,10 +45,49 @@ private final class Things: Sendable {
     for thread in makers + takers { thread.join() }
     #expect(taken.value == threads * rounds)
   }
+
+  @Test("whoever has waited for long comes before all who come later")
+  func longest() throws {
+    let (events, isThere, hour) = (EventCount(), Flag(), Int64(3_600_000_000_000))
+    let (order, tries, waits) = (LockedValue<[String]>([]), Counter(), Counter())
+    let first = try Thread(name: "first") {
+      if events.wait(atMost: hour, for: isThere.take) { order.withLock { $0.append("first") } }
+    }
+    while !events.hasOverdue { Sleep.nanoseconds(1_000_000) }
+    let second = try Thread(name: "second") {
+      let isTaken = events.wait(
+        atMost: hour,
+        preparing: {
+          waits.add()
+          return true
+        },
+        for: {
+          tries.add()
+          return isThere.take()
+        })
+      if isTaken { order.withLock { $0.append("second") } }
+    }
+    while waits.value == 0 { Sleep.nanoseconds(1_000_000) }
+    #expect(tries.value == 0)
+    isThere.set()
+    events.advanceForOne()
+    first.join()
+    isThere.set()
+    events.advanceForOne()
+    second.join()
+    #expect(order.withLock { $0 } == ["first", "second"])
+    #expect(!events.hasOverdue)
+  }
 }
 
 private final class Counter: Sendable {
   private let count = Atomic<Int>(0)
   var value: Int { count.load(ordering: .acquiring) }
   func add() { count.add(1, ordering: .acquiringAndReleasing) }
+}
+
+private final class Flag: Sendable {
+  private let isSet = Atomic(false)
+  func set() { isSet.store(true, ordering: .releasing) }
+  func take() -> Bool { isSet.exchange(false, ordering: .acquiringAndReleasing) }
 }
