@@ -61,7 +61,14 @@ public final class ArchiveFollower {
       try queue.scan(everything: true)
     }
     (current, failing) = (nil, [])
-    for session in queue.sessions.values { note(session) }
+    for (id, session) in queue.sessions {
+      note(session)
+      guard let error = queue.error(of: id, from: session.given?.start.archive ?? 0) else {
+        continue
+      }
+      failing.insert(id)
+      failure = failure ?? error
+    }
     return try takeOrThrow()
   }
 
@@ -106,8 +113,7 @@ public final class ArchiveFollower {
   /// Where more comes, that is read, and the gap is found before it.
   private var sessionGoneAtEnd: QueuedSession? {
     queue.sessions.first { id, session in
-      session.goneAtEnd != nil && !queue.sessionsWithRing.contains(id)
-        && queue.error(of: id) == nil && !failing.contains(id)
+      session.goneAtEnd != nil && !queue.sessionsWithRing.contains(id) && !failing.contains(id)
     }?.value
   }
 

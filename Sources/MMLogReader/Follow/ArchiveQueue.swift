@@ -118,11 +118,14 @@ package final class ArchiveQueue {
   }
 
   /// Why an archive of a session, as far as its name says, cannot be read now, and may be later;
-  /// nil if there is none. Of a corrupted file nothing more is to come.
-  package func error(of session: SessionID) -> LogError? {
-    unreadable.first { name, error in
-      !error.isLasting && FileNames.Archive(fileName: name)?.session == session
-    }?.value
+  /// nil if there is none.
+  ///
+  /// - Parameter number: Archives with lower numbers do not count.
+  package func error(of session: SessionID, from number: UInt32 = 0) -> LogError? {
+    unreadable.values.first { error in
+      guard let archive = error.archiveToCome else { return false }
+      return archive.session == session && archive.number >= number
+    }
   }
 
   /// Whether a file cannot be read now that may be later.
@@ -298,11 +301,6 @@ package final class QueuedArchive {
 
   /// Whether it can be read: it is there, or open.
   package var isReadable: Bool { isInFile && (!file.isGone || file.isOpen) }
-}
-
-extension LogError {
-  /// Whether nothing of a file can be read, whenever that is tried.
-  fileprivate var isLasting: Bool { code == .corruptedFile || code == .foreignFile }
 }
 
 extension File.OpenOptions {

@@ -1,5 +1,6 @@
 import MMLogFormat
 import MMLogStorage
+import MMLogSystem
 
 /// All files of one session.
 package struct SessionFiles {
@@ -9,6 +10,8 @@ package struct SessionFiles {
   package private(set) var archives: [ArchiveFile] = []
   /// Why files are not read that are of the same ring or archive as another, and no copies of it.
   private(set) var rivals: [LogError] = []
+  /// Archives of it, as far as their names say, that cannot be opened now, and may be later.
+  private var unopened: [(number: UInt32, error: LogError)] = []
 
   /// Sorts files by session. A copy of a file that is there already is left out: of each ring the
   /// one that goes further counts, and so of each archive.
@@ -25,6 +28,10 @@ package struct SessionFiles {
       let identity = archive.fileHeader.identity
       sessions[identity.session, default: SessionFiles(identity: identity)].add(archive)
     }
+    for error in files.unreadable {
+      guard let archive = error.archiveToCome else { continue }
+      sessions[archive.session]?.unopened.append((archive.number, error))
+    }
     return sessions.values.sorted {
       ($0.identity.startTime, $0.identity.session.description)
         < ($1.identity.startTime, $1.identity.session.description)
@@ -32,6 +39,11 @@ package struct SessionFiles {
   }
 
   init(identity: SessionIdentity) { self.identity = identity }
+
+  /// Why an archive cannot be opened now, of those from a number on; nil if all can.
+  func problem(from number: UInt32) -> LogError? {
+    unopened.first { $0.number >= number }?.error
+  }
 
   /// How large all frames of records are, in bytes.
   var recordBytes: Int {
@@ -159,6 +171,18 @@ extension SessionEnding {
   init(_ mark: SessionEnd?, _ ring: SessionEnd?) {
     self = (mark ?? ring).map { .ended($0) } ?? .unknown
   }
+}
+
+extension LogError {
+  /// The archive that the error keeps from being read, as far as its file's name says: it may be
+  /// read later. Nil if the error is about something else, or about a corrupted file, of which
+  /// nothing more is to come.
+  var archiveToCome: FileNames.Archive? {
+    isLasting ? nil : FileNames.Archive(fileName: path.splitAtLastSlash.name)
+  }
+
+  /// Whether nothing of a file can be read, whenever that is tried.
+  var isLasting: Bool { code == .corruptedFile || code == .foreignFile }
 }
 
 extension Array {

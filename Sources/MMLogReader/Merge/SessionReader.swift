@@ -251,7 +251,8 @@ final class SessionReader {
 
   /// Gets ready to read archives from a place on, one frame after the other.
   private func openArchives(_ files: SessionFiles) {
-    if let error = summary.readingError {
+    // Whoever goes on behind an archive that is not opened now would never read it.
+    if let error = summary.readingError ?? files.problem(from: given?.start.archive ?? 0) {
       readingError = error
       return queue = [.corruption(LogReader.Corruption(0..<0, error.message, in: error.path))]
     }

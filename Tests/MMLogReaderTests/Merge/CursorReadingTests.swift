@@ -90,6 +90,58 @@ import Testing
         #expect(messages + rest.messages == ["a", "b", "c"], "call \(failing)")
       }
     }
+
+    @Test("an archive that cannot be opened now is said, and is not passed over")
+    func openingFails() throws {
+      let log = threeArchives()
+      let path = log.save()[1]
+      ForcedFault.force(.openat, errno: EACCES, times: .max, under: path)
+      defer { ForcedFault.clear(under: path) }
+      let reader = LogReader(paths: [log.folder.path], after: LogReader.Cursor())
+      var failures: [LogReader.Corruption] = []
+      while let item = reader.next() {
+        if case .record(let record) = item { Issue.record("\(record.message)") }
+        if case .corruption(let corruption) = item { failures.append(corruption) }
+      }
+      #expect(failures.map(\.path) == [path] && reader.unreadable.map(\.path) == [path])
+      let follower = ArchiveFollower(log.folder.path, after: LogReader.Cursor())
+      #expect(throws: LogError.self) {
+        while let item = try follower.next() {
+          if case .record(let record) = item { Issue.record("\(record.message)") }
+        }
+      }
+      ForcedFault.clear(under: path)
+      #expect(read(log, after: reader.cursor).messages == ["a", "b", "c"])
+      #expect(try follow(log, after: follower.cursor).messages == ["a", "b", "c"])
+    }
+
+    @Test("an archive that was read may fail to be opened")
+    func openingOfAnArchiveThatWasReadFails() throws {
+      let log = threeArchives()
+      let cursor = read(log, after: LogReader.Cursor()).cursor
+      log.beginArchive()
+      log.write("d", ticks: 400)
+      log.archive()
+      let path = log.save()[1]
+      ForcedFault.force(.openat, errno: EACCES, times: .max, under: path)
+      defer { ForcedFault.clear(under: path) }
+      for read in [read, follow] {
+        #expect(try read(log, cursor).messages == ["d"])
+      }
+    }
+
+    /// A session that goes on, with three complete archives.
+    private func threeArchives() -> TestLog {
+      let log = TestLog(session: 7)
+      log.writesRing = false
+      for (index, text) in ["a", "b", "c"].enumerated() {
+        if index > 0 { log.beginArchive() }
+        log.write(text, ticks: UInt64(100 * index + 100))
+        log.archive()
+        log.close(nil)
+      }
+      return log
+    }
   #endif
 
   @Test("what is not there any more is waited for, and nothing is given twice")
