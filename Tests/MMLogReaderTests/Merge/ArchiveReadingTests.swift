@@ -43,6 +43,24 @@ import Testing
     #expect(log.read().messages == ["a", "b", "c", "d"])
   }
 
+  @Test(
+    "a frame that is archived again is given once, and reported", arguments: [false, true],
+    [false, true])
+  func aFrameThatIsArchivedAgain(hasRing: Bool, isInAnotherArchive: Bool) {
+    log.writesRing = hasRing
+    log.write("a", ticks: 100)
+    log.write("b", ticks: 200)
+    log.archive(isPublished: false)
+    if isInAnotherArchive {
+      log.close(nil)
+      log.beginArchive()
+    }
+    log.archive()
+    let reading = log.read()
+    #expect(reading.messages == ["a", "b"])
+    #expect(reading.corruption.count == 1)
+  }
+
   @Test("what records of frames that take turns keep in memory is counted once")
   func whatRecordsOfFramesThatTakeTurnsKeepIsCountedOnce() {
     for thread in 1...2 as ClosedRange<UInt32> {
