@@ -53,6 +53,9 @@ extension LogReader {
 
     package init(_ identity: SessionIdentity) { self.identity = identity }
 
+    /// How many bytes they take.
+    var fieldSize: Int { knownFields.withLock { $0.words.count * wordSize } }
+
     /// Takes over what a dictionary says of it.
     package func learn(_ dictionary: LogDictionary) {
       guard let fields = dictionary.sessionFields else { return }

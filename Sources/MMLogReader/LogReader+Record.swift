@@ -121,6 +121,26 @@ extension LogReader {
     /// - Complexity: O(records).
     public var size: Int { contents.reduce(0) { $0 + $1.size } }
 
+    /// How many bytes all take as text or JSON, about.
+    ///
+    /// - Complexity: O(bytes of the records).
+    package var textSize: Int {
+      let session = owner.session.fieldSize
+      return contents.reduce(0) { $0 + $1.textSize + session }
+    }
+
+    /// How many of the first take so many bytes as text or JSON, about; at least one.
+    func count(ofTextSize maximum: Int) -> Int {
+      let session = owner.session.fieldSize
+      var (count, size) = (0, 0)
+      for content in contents {
+        size += content.textSize + session
+        if count > 0, size > maximum { break }
+        count += 1
+      }
+      return count
+    }
+
     /// When the last one was logged; nil if there is none.
     public var lastTime: Timestamp? { contents.last?.time }
 

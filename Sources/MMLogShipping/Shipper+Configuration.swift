@@ -8,8 +8,9 @@ extension Shipper {
     /// more of them take a shipper beyond 32 MiB of memory.
     public var maximumRecords = 5_000
 
-    /// From how many bytes on a batch is full, counted as the records' values take memory: from 1
-    /// KiB to 64 MiB. Default 1 MiB. A batch may be larger by some records.
+    /// From how many bytes on a batch is full, counted about as the records take as text: from 1
+    /// KiB to 64 MiB. Default 1 MiB. A batch may be larger by a record. It is full, too, when its
+    /// records keep 64 MiB of archives in memory, as where few of many pass ``filter``.
     public var maximumBytes = 1 << 20
 
     /// How long archived records wait for more to make a batch full: from zero to an hour. Default

@@ -254,15 +254,16 @@ package final class QueuedSession {
   ///
   /// - Parameters:
   ///   - limit: How many records at most.
+  ///   - textSize: How many bytes they take as text at most, about, if they are more than one.
   ///   - last: No record from this place on is given; nil for any.
   /// - Throws: What keeps an archive from being read. Nothing of it is passed over: the next call
   ///   tries again.
   package func nextChunk(
-    atMost limit: Int, until last: Place? = nil
+    atMost limit: Int, textSize: Int = .max, until last: Place? = nil
   ) throws(LogError) -> LogReader.Chunk? {
     let before = given
     do throws(LogError) {
-      return try readChunk(atMost: limit, until: last)
+      return try readChunk(atMost: limit, textSize: textSize, until: last)
     } catch {
       goOn(at: before)
       throw error
@@ -270,10 +271,10 @@ package final class QueuedSession {
   }
 
   private func readChunk(
-    atMost limit: Int, until last: Place?
+    atMost limit: Int, textSize: Int, until last: Place?
   ) throws(LogError) -> LogReader.Chunk? {
     while true {
-      if let chunk = reader?.nextChunk(atMost: limit, until: last) {
+      if let chunk = reader?.nextChunk(atMost: limit, textSize: textSize, until: last) {
         if case .item(.corruption) = chunk, let error = reader?.readingError { throw error }
         return chunk
       }

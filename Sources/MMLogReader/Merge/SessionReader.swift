@@ -164,26 +164,27 @@ final class SessionReader {
   ///
   /// - Parameters:
   ///   - limit: How many records at most.
+  ///   - textSize: How many bytes they take as text at most, about, if they are more than one.
   ///   - last: Nothing behind this place is given; nil for anything.
   func nextChunk(
-    atMost limit: Int, until last: LogReader.Cursor.Place?
+    atMost limit: Int, textSize: Int, until last: LogReader.Cursor.Place?
   ) -> LogReader.Chunk? {
     while records.isEmpty, queue.isEmpty {
       if !hasNext { return nil }
       ahead = Self.aheads.upperBound
       readAhead()
     }
-    if let content = records.first {
-      guard let last, let frame = owner.frame else {
-        let end = records.startIndex + min(limit, records.count)
-        return .records(takeRecords(until: end))
+    if !records.isEmpty {
+      var wanted = records.prefix(limit)
+      if let last, let frame = owner.frame {
+        wanted = wanted.prefix { LogReader.Cursor.Place(frame, row: $0.row) < last }
+        if wanted.isEmpty { return nil }
       }
-      let isBefore = { (content: RecordContent) in
-        LogReader.Cursor.Place(frame, row: content.row) < last
+      if textSize < .max {
+        let all = LogReader.Records(owner: owner, contents: wanted)
+        wanted = wanted.prefix(all.count(ofTextSize: textSize))
       }
-      if !isBefore(content) { return nil }
-      let before = records.prefix(limit).prefix(while: isBefore)
-      return .records(takeRecords(until: before.endIndex))
+      return .records(takeRecords(until: wanted.endIndex))
     }
     if let last, case .record(let record) = queue.last, let frame = record.owner.frame,
       LogReader.Cursor.Place(frame, row: record.content.row) >= last

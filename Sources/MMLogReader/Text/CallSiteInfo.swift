@@ -57,6 +57,9 @@ struct ValueStyle: BitwiseCopyable, Sendable {
   /// Whether it changes nothing.
   let isPlain: Bool
 
+  /// How many bytes it has a number take at least, about.
+  var textSize: Int { max(minimumDigits, float == nil ? 0 : precision) }
+
   /// As usual.
   static let plain = ValueStyle(0, width: 0)
 

@@ -16,6 +16,15 @@ struct MessagePlan: ~Copyable, Sendable {
     var name: PreparedTexts.Place
 
     var hasArgument: Bool { type != 0 && type != MessagePlan.noArgument }
+
+    /// How many bytes it adds to a record's text, about.
+    fileprivate var textSize: Int {
+      let text = literal.count + name.count
+      return hasArgument ? text + max(Self.shortest, alignment.columns, style.textSize) : text
+    }
+
+    /// Of a value that takes no byte of a record, as `<private>`.
+    private static let shortest = 9
   }
 
   private let ownSteps: StableArray<Step>
@@ -24,6 +33,8 @@ struct MessagePlan: ~Copyable, Sendable {
   private let placeText: PreparedTexts.Place
   private let functionText: PreparedTexts.Place
   private let fileText: PreparedTexts.Place
+  /// How many bytes it adds to the text of each of its records, about: what stands in none of them.
+  let textSize: Int
 
   init(_ site: CallSite) {
     var texts = PreparedTexts()
@@ -56,6 +67,7 @@ struct MessagePlan: ~Copyable, Sendable {
     placeText = texts.add(site.file.isEmpty ? "" : "\(site.file):\(site.line)")
     functionText = texts.add(site.function)
     ownTexts = StableArray(texts.bytes)
+    textSize = steps.reduce(fileText.count + functionText.count) { $0 + $1.textSize }
   }
 
   /// The type of a step behind which another literal comes.

@@ -10,6 +10,9 @@ struct PreparedTexts: Sendable {
     @inline(__always)
     func isEmpty(_ form: TextForm) -> Bool { counts[form.rawValue] == 0 }
 
+    /// How many bytes the text has as it is.
+    var count: Int { Int(counts[TextForm.raw.rawValue]) }
+
     /// The bytes of the text in a form.
     ///
     /// - Parameter base: Where those of ``PreparedTexts/bytes`` are.
@@ -64,6 +67,7 @@ final class PreparedText: Sendable {
   }
 
   var isEmpty: Bool { place.isEmpty(.raw) }
+  var count: Int { place.count }
 
   /// Appends it in a form.
   func append(_ form: TextForm, to output: inout TextBuffer) {

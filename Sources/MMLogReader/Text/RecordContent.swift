@@ -194,4 +194,21 @@ package struct RecordContent: @unchecked Sendable {
 
   /// How many bytes its arguments and metadata take before an archive compresses them.
   package var size: Int { values.count }
+
+  /// How many bytes it takes as text or JSON, about: its values, and what its call site, its label
+  /// and its key sets add. A record of a few bytes may have many megabytes.
+  var textSize: Int {
+    var size = values.count + withPlan { $0.textSize }
+    size += labelReference._withUnsafeGuaranteedRef { $0.count }
+    if flags.contains(.span) { size += spanName?.utf8.count ?? 0 }
+    guard hasPairs else { return size }
+    var reader = WordReader(values)
+    // `check` has been here before: nothing is thrown.
+    try? passArguments(&reader)
+    try? passPairs(&reader) { (name, value, reader) throws(FormatError) in
+      size += name.count
+      try reader.skipElements(of: value)
+    }
+    return size
+  }
 }

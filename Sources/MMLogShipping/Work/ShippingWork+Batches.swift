@@ -86,6 +86,10 @@ extension ShippingWork {
     if first <= last { try takeIn(first...last, of: note.session, isRepeat: true) }
   }
 
+  /// What the records of a batch keep of frames in memory, in bytes, by which it is full: where few
+  /// records pass the filter, each may keep a frame.
+  private static let maximumKeptBytes = 64 << 20
+
   /// - Parameter last: Where a batch ends that was made before; nil: at a limit.
   /// - Returns: Nil if there is nothing.
   private func form(
@@ -93,14 +97,14 @@ extension ShippingWork {
   ) throws(LogError) -> FormedBatch? {
     let (maximumRecords, maximumBytes) = delivery.limits
     var (rest, bytes) = (last == nil ? maximumRecords : .max, 0)
+    var kept = KeptBytes()
+    var keptBytes = 0
     var batch: FormedBatch?
-    while rest > 0, last != nil || bytes < maximumBytes {
-      // As many as there is room for, if they are as large as those before them.
-      let size = batch.map { max(1, bytes / max(1, $0.count)) } ?? 64
-      let room = last == nil ? max(1, (maximumBytes - bytes) / size) : .max
+    while rest > 0, last != nil || bytes < maximumBytes && keptBytes < Self.maximumKeptBytes {
       let next: LogReader.Chunk?
       do throws(LogError) {
-        next = try session.nextChunk(atMost: min(rest, room), until: last)
+        next = try session.nextChunk(
+          atMost: rest, textSize: last == nil ? maximumBytes - bytes : .max, until: last)
       } catch {
         // What can be read goes first. A batch that was made before has to be whole.
         if last == nil, batch != nil, session.given?.next != from?.next { break }
@@ -112,11 +116,13 @@ extension ShippingWork {
       switch chunk {
       case .records(let records):
         rest -= records.count
-        bytes += records.size
+        bytes += records.textSize
+        keptBytes += kept.add(records)
         take(records, into: &new)
       case .item(.record(let record)):
         rest -= 1
-        bytes += LogReader.Records(record).size
+        bytes += LogReader.Records(record).textSize
+        keptBytes += kept.add(record)
         take(LogReader.Records(record), into: &new)
       case .item(.gap(let gap)): take(gap, session, into: &new)
       case .item(.corruption(let corruption)):
