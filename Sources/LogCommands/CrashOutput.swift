@@ -67,7 +67,11 @@ package struct CrashOutput {
   // MARK: - As text
 
   /// For people.
-  package func appendText(to text: inout TextBuffer) {
+  ///
+  /// - Parameter handOn: Takes what was made so far, as soon as that is much: all messages together
+  ///   may be larger than memory.
+  package func printText(_ handOn: (borrowing TextBuffer) throws -> Void) rethrows {
+    var text = TextBuffer()
     var time = TimeFormatter(zone)
     append("\(session.title), started at \(time.text(of: session.identity.startTime))", &text)
     if let overview { append(time.ending(overview.ending), &text) }
@@ -87,9 +91,24 @@ package struct CrashOutput {
       text.append("\n")
       append(
         "Last records of thread \(thread.id)\(name)\(hasCrashed ? ", which crashed" : ""):", &text)
-      for record in records { formatter.append(record, to: &text) }
+      for record in records {
+        formatter.append(record, to: &text)
+        try handOnMuch(of: &text, handOn)
+      }
     }
+    try handOn(text)
   }
+
+  private func handOnMuch(
+    of text: inout TextBuffer, _ handOn: (borrowing TextBuffer) throws -> Void
+  ) rethrows {
+    guard text.count >= Self.much else { return }
+    try handOn(text)
+    text.removeAll(keeping: Self.much)
+  }
+
+  /// So many bytes are handed on.
+  private static let much = 1 << 20
 
   private func append(_ title: String, _ lines: [String], _ text: inout TextBuffer) {
     if lines.isEmpty { return }
@@ -107,7 +126,10 @@ package struct CrashOutput {
   // MARK: - As JSON
 
   /// For programs.
-  package func appendJSON(to text: inout TextBuffer) {
+  ///
+  /// - Parameter handOn: As that of ``printText(_:)``.
+  package func printJSON(_ handOn: (borrowing TextBuffer) throws -> Void) rethrows {
+    var text = TextBuffer()
     var time = TimeFormatter(zone)
     var object = JSONObject()
     object.add(session)
@@ -117,27 +139,45 @@ package struct CrashOutput {
     object.add("state", json: overview?.stateInWords.json.text)
     object.add("in_flight", json: JSONObject.array(inFlight.list.map { time.json($0).text }))
     object.add("unfinished", json: JSONObject.array(unfinished.map(JSONObject.text)))
-    object.add("threads", json: JSONObject.array(sortedThreads.map(json)))
-    text.append(text: object.text + "\n")
+    text.append(text: object.text)
+    text.append(member: "threads")
+    for (index, (thread, hasCrashed, records)) in sortedThreads.enumerated() {
+      if index > 0 { text.append(",") }
+      text.append(text: json(thread, hasCrashed).text)
+      text.append(member: "records")
+      var formatter = JSONFormatter(zone: zone)
+      for (index, record) in records.enumerated() {
+        if index > 0 { text.append(",") }
+        formatter.append(record, to: &text)
+        text.removeLast()
+        try handOnMuch(of: &text, handOn)
+      }
+      text.append("]}")
+    }
+    text.append("]}\n")
+    try handOn(text)
   }
 
-  private func json(
-    _ thread: LogReader.Thread, _ hasCrashed: Bool, _ records: [LogReader.Record]
-  ) -> String {
+  private func json(_ thread: LogReader.Thread, _ hasCrashed: Bool) -> JSONObject {
     var object = JSONObject()
     object.add("thread_id", thread.id)
     object.add("thread_ordinal", thread.ordinal)
     if !thread.name.isEmpty { object.add("thread_name", thread.name) }
     object.add("crashed", json: "\(hasCrashed)")
-    var formatter = JSONFormatter(zone: zone)
-    let lines = records.map { record -> String in
-      var line = TextBuffer()
-      formatter.append(record, to: &line)
-      return line.withUnsafeBytes { String(decoding: $0.dropLast(), as: UTF8.self) }
-    }
-    object.add("records", json: JSONObject.array(lines))
-    return object.text
+    return object
   }
+}
+
+extension TextBuffer {
+  /// Goes on in an object that is complete, with the beginning of an array as its last member.
+  fileprivate mutating func append(member name: StaticString) {
+    removeLast()
+    append(",\"")
+    append(name)
+    append("\":[")
+  }
+
+  fileprivate mutating func removeLast() { cut(to: count - 1) }
 }
 
 extension CrashReport {

@@ -5,8 +5,11 @@ import Testing
 /// Records of a few bytes, whose messages have megabytes.
 @Suite(.disabled(if: isSanitized, "Sanitizers take memory of their own for each byte."))
 struct LargeMessageTests {
+  private static let folder = folder(of: .closed)
+  private static let killed = folder(of: .killed)
+
   /// 64 records without a value. Each has 1024 arguments that are wide, and so a message of 2 MiB.
-  private static let folder: TemporaryDirectory = {
+  private static func folder(of ending: SessionEnd.How) -> TemporaryDirectory {
     let log = TestLog()
     log.writesRing = false
     log.write("small", ticks: 1)
@@ -19,10 +22,10 @@ struct LargeMessageTests {
     log.addFrame(.dictionary, words.withUnsafeBytes { Array($0) })
     for ticks in 2..<66 as Range<UInt64> { log.write(TestRecord(ticks: ticks, site: 100)) }
     log.archive()
-    log.close()
+    log.close(ending)
     log.save()
     return log.folder
-  }()
+  }
 
   /// All messages together have 128 MiB.
   @Test(
@@ -37,6 +40,30 @@ struct LargeMessageTests {
       folder: TemporaryDirectory())
     #expect(run.status == 0 && run.errors.isEmpty, "\(run.errors)")
     #expect(Int(run.output.filter(\.isNumber)) ?? 0 > 64 << 21, "\(run.output)")
+  }
+
+  @Test(
+    "of what a session died of, few of many large messages are in memory at once",
+    arguments: ["", "--json"])
+  func crash(options: String) throws {
+    let run = try shell(
+      "ulimit -d 110000; '\(tool)' crash -n 64 \(options) '\(Self.killed.path)' | wc -c",
+      folder: TemporaryDirectory())
+    #expect(run.status == 0 && run.errors.isEmpty, "\(run.errors)")
+    #expect(Int(run.output.filter(\.isNumber)) ?? 0 > 64 << 21, "\(run.output)")
+  }
+
+  @Test("what is collected has the beginning of a text of large messages")
+  func collected() throws {
+    let folder = TemporaryDirectory()
+    let control = ChildProcess.path(of: "mmlogctl")
+    let run = try shell(
+      """
+      ulimit -d 110000; '\(control)' collect -o '\(folder("all.tar"))' '\(Self.killed.path)'
+      ulimit -d unlimited; tar -xOf '\(folder("all.tar"))' --wildcards '*/crashes/*' | tail -n 1
+      """, folder: folder)
+    #expect(run.status == 0, "\(run.errors)")
+    #expect(run.output.hasSuffix("The rest is left out: all of it is too long\n"))
   }
 
   @Test("what a batch of several threads has no room for stands in its place")

@@ -30,14 +30,9 @@ extension Command {
       let crash = CrashOutput(
         files, session, zone, recordsOfThread: count, columns: arguments.columns,
         hasColors: arguments.hasColors, complain: complain)
-      var text = TextBuffer()
-      if arguments.isSet(.jsonSummary) {
-        crash.appendJSON(to: &text)
-      } else {
-        crash.appendText(to: &text)
-      }
       return try arguments.paging(output) {
-        try text.withUnsafeBytes { try output.append($0.bytes) }
+        let print = arguments.isSet(.jsonSummary) ? crash.printJSON : crash.printText
+        try print { try $0.withUnsafeBytes { try output.append($0.bytes) } }
         return crash.isComplete ? .success : .corruptionOrLoss
       }
     }

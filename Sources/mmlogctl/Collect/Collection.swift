@@ -29,6 +29,9 @@ struct Collection {
 
   /// The crash reports of so many sessions are in it, the newest.
   private static let maximumCrashes = 20
+  /// Of a crash's text, in bytes: all are in memory before they are written. A record of a few
+  /// bytes may have a message of megabytes.
+  private static let longestCrash = 8 << 20
 
   init(
     _ found: FoundRings, _ filter: LogReader.Filter, _ zone: LogTimeZone, limit: Int,
@@ -217,9 +220,15 @@ struct Collection {
   private mutating func crash(_ files: LogFiles, _ session: LogReader.Session) -> String {
     var missing: [String] = []
     let crash = CrashOutput(files, session, zone, recordsOfThread: 50) { missing.append($0) }
-    var text = TextBuffer()
-    crash.appendText(to: &text)
-    return text.text() + missing.map { "\n\($0)\n" }.joined()
+    var (text, isWhole) = ([UInt8](), true)
+    crash.printText { part in
+      part.withUnsafeBytes { bytes in
+        text += bytes.prefix(Self.longestCrash - text.count)
+        isWhole = isWhole && text.count < Self.longestCrash
+      }
+    }
+    if !isWhole { missing.append("The rest is left out: all of it is too long") }
+    return String(decoding: text, as: UTF8.self) + missing.map { "\n\($0)\n" }.joined()
   }
 
   private var manifest: String {
