@@ -117,7 +117,7 @@ public struct OpenSpans: Sendable {
     public let time: Timestamp
     /// What it began with: the first 200 characters of the message.
     public let message: String
-    /// The logger's label.
+    /// The logger's label: its first 200 characters.
     public let label: String
     /// The thread that began it, by its name or number.
     public let thread: String
@@ -166,7 +166,7 @@ public struct OpenSpans: Sendable {
       let thread = record.thread
       let new = Open(
         session: key.session, number: number, parent: parent, time: record.time,
-        message: record.message.first200, label: record.label,
+        message: record.message.first200, label: record.label.first200,
         thread: thread.name.isEmpty ? "\(thread.id)" : thread.name)
       spans[key] = new
       return nil

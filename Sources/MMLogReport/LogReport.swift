@@ -105,7 +105,7 @@ public struct LogReport {
     records.add(
       record,
       ReportRecords.References(
-        site: sites.add(record), label: labels.number(of: record.label),
+        site: sites.add(record), label: labels.number(of: record.label.first200),
         thread: number(of: record.thread), session: session))
   }
 

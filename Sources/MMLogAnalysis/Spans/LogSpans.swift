@@ -31,6 +31,7 @@ package struct LogSpans {
     package let name: String?
     /// What it began with; nil if that was not read.
     package let message: String?
+    /// The first 200 characters of it.
     package let label: String
     package let thread: String
   }
@@ -80,7 +81,7 @@ package struct LogSpans {
       Span(
         session: record.session.id, number: span.number, parent: beginning?.parent, start: start,
         duration: duration, age: nil, outcome: outcome, name: span.name?.first200,
-        message: beginning?.message, label: record.label,
+        message: beginning?.message, label: record.label.first200,
         thread: beginning?.thread ?? (thread.name.isEmpty ? "\(thread.id)" : thread.name)))
   }
 

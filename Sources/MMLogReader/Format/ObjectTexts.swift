@@ -7,6 +7,9 @@ struct ObjectTexts<Object: AnyObject> {
 
   /// More than are met at one time. Then it is begun anew.
   private static var maximum: Int { 1024 }
+  /// What the texts take. A session may have fields of megabytes.
+  private var bytes = 0
+  private static var maximumBytes: Int { 16 << 20 }
 
   /// Appends the text of an object; `make` makes it if it is not known yet.
   @inline(__always)
@@ -27,9 +30,13 @@ struct ObjectTexts<Object: AnyObject> {
     let key = ObjectIdentifier(object)
     // The object is kept, so that no other gets its address.
     if let entry = all[key] { return entry }
-    if all.count >= Self.maximum { all.removeAll() }
+    if all.count >= Self.maximum || bytes >= Self.maximumBytes {
+      all.removeAll()
+      bytes = 0
+    }
     var buffer = TextBuffer()
     make(&buffer)
+    bytes += buffer.count
     let entry = (object, buffer.withUnsafeBytes { Array($0) })
     all[key] = entry
     return entry
