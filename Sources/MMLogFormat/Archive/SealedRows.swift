@@ -9,7 +9,7 @@ package enum SealedRows {
     UInt64(UInt32(truncatingIfNeeded: stream)) | UInt64(offset) << 32
   }
 
-  private struct Row {
+  struct Row {
     /// Which of the streams it is of.
     let stream: Int
     let offset: Int
@@ -17,7 +17,13 @@ package enum SealedRows {
     let place: Int
     let count: Int
     let clearWords: Int
+
+    /// What of the stream it is encrypted with.
+    var encrypted: Range<Int> { offset + clearWords * wordSize..<offset + count }
   }
+
+  /// To make so much of a stream costs no more than to begin anew behind it.
+  private static let largestGap = 4096
 
   /// The payload in rows.
   ///
@@ -43,13 +49,14 @@ package enum SealedRows {
     let rows = try self.rows(&reader, streamCount, into: &output)
     guard output.count == size else { throw FormatError.invalid("size of its rows") }
     try output.withUnsafeMutableBytes { output in
-      var stream: SegmentStream?
-      for row in rows {
+      let stream = SegmentStream(0, of: cipher)
+      for (index, row) in rows.enumerated() {
         let number = streams.load(row.stream * wordSize, as: UInt64.self)
         // Of a segment that was not encrypted.
-        if number == 0 { continue }
-        if stream?.number != number { stream = SegmentStream(number, of: cipher) }
-        try stream?.combine(
+        if number == 0 || row.encrypted.isEmpty { continue }
+        if stream.number != number { stream.move(to: number) }
+        try stream.prepare(row.encrypted, part(of: rows[index...]))
+        try stream.combine(
           with: UnsafeMutableRawBufferPointer(
             rebasing: output[row.place..<row.place + row.count]),
           behind: row.clearWords, at: row.offset)
@@ -58,7 +65,21 @@ package enum SealedRows {
     return output
   }
 
-  /// Copies all rows, and gives them stream by stream: each stream is made once.
+  /// What is to be made of the stream at once: what the first row needs, and those that follow it
+  /// closely. A row of a few bytes that stands alone would else cost as much as thousands.
+  static func part(of rows: ArraySlice<Row>) -> Range<Int> {
+    guard let first = rows.first else { return 0..<0 }
+    var part = first.encrypted
+    for row in rows.dropFirst() {
+      guard row.stream == first.stream, part.count < SegmentStream.partSize,
+        row.offset <= part.upperBound + largestGap
+      else { break }
+      part = part.lowerBound..<max(part.upperBound, row.offset + row.count)
+    }
+    return part
+  }
+
+  /// Copies all rows, and gives them stream by stream, so that little of a stream is made twice.
   private static func rows(
     _ reader: inout WordReader, _ streamCount: Int, into output: inout [UInt8]
   ) throws(FormatError) -> [Row] {

@@ -103,7 +103,9 @@ package final class RecordDecryptor {
 /// A segment's stream, made part by part as records are decrypted, one after the other. For one
 /// thread at a time.
 package final class SegmentStream {
-  package let number: UInt64
+  package private(set) var number: UInt64
+  /// How much is made at once, at most.
+  static let partSize = PartMemory.size
   private let cipher: RingCipher
   /// The memory of a part; nil before the first.
   private var memory: SecretMemory?
@@ -135,6 +137,26 @@ package final class SegmentStream {
     memory = nil
   }
 
+  /// Goes on with another stream, in the same memory.
+  func move(to number: UInt64) { (self.number, part.pointee) = (number, Part()) }
+
+  /// Makes what is wanted next, unless it is there: for records that do not follow one another, of
+  /// which each would else have a whole part made.
+  ///
+  /// - Parameters:
+  ///   - needed: What has to be there, from the segment's start.
+  ///   - wanted: What to make otherwise, as far as there is room; begins where `needed` does.
+  func prepare(
+    _ needed: Range<Int>, _ wanted: @autoclosure () -> Range<Int>
+  ) throws(CryptoError) {
+    let made = part.pointee
+    if needed.lowerBound >= made.start, needed.upperBound <= made.start + made.bytes.count {
+      return
+    }
+    let start = needed.lowerBound / RingCipher.blockSize * RingCipher.blockSize
+    _ = try makePart(from: start, count: wanted().upperBound - start)
+  }
+
   /// The same for a loop, in which references are not counted. Valid as long as this.
   var unowned: UnownedStream { UnownedStream(part: part, stream: .passUnretained(self)) }
 
@@ -154,14 +176,21 @@ package final class SegmentStream {
 
   @inline(never)
   fileprivate func makePart(at offset: Int) throws(CryptoError) -> UnsafeRawBufferPointer {
+    let start = offset / Self.partSize * Self.partSize
+    let bytes = try makePart(from: start, count: Self.partSize)
+    return bytes.slice(offset - start, bytes.count - (offset - start))
+  }
+
+  /// - Parameter start: A multiple of 16.
+  private func makePart(from start: Int, count: Int) throws(CryptoError) -> UnsafeRawBufferPointer {
     // Should this fail, no part is to be taken for the one that was there before.
     part.pointee = Part()
     let memory = try madeMemory()
-    let start = offset / PartMemory.size * PartMemory.size
-    let bytes = UnsafeMutableRawBufferPointer(rebasing: memory.bytes[..<PartMemory.size])
+    let bytes = UnsafeMutableRawBufferPointer(
+      rebasing: memory.bytes[..<min(count, Self.partSize)])
     try cipher.fill(bytes, ofStream: number, from: start)
     part.pointee = Part(bytes: UnsafeRawBufferPointer(bytes), start: start)
-    return UnsafeRawBufferPointer(bytes).slice(offset - start, bytes.count - (offset - start))
+    return UnsafeRawBufferPointer(bytes)
   }
 
   private func madeMemory() throws(CryptoError) -> SecretMemory {

@@ -103,6 +103,36 @@
       }
     }
 
+    @Test("sealed rows are decrypted wherever in their streams they stood")
+    func scatteredSealedRows() throws {
+      let cipher = RingCipher(try SlottedKey(for: [recipient]))
+      var generator = SeededGenerator(seed: 22)
+      var payload: [UInt64] = [1 | 3 << 32, 1, 0, 0, 7, 0, 8]
+      var rows: [UInt64] = [1, 1, 0, 0]
+      for number in 0..<400 as Range<UInt64> {
+        let stream = Int.random(in: 0...2, using: &generator)
+        let isLong = Int.random(in: 0..<20, using: &generator) == 0
+        let count = Int.random(in: isLong ? 3000...20_000 : 3...40, using: &generator)
+        let offset = 128 + 8 * Int.random(in: 0...100_000, using: &generator)
+        var row = (0..<UInt64(count)).map { $0 &* number }
+        row[0] = UInt64(count) | RecordLayout.recordKind
+        row[2] = 1
+        rows += row
+        let number: UInt64 = [7, 0, 8][stream]
+        if number != 0 {
+          try row.withUnsafeMutableBytes {
+            try SegmentStream(number, of: cipher).combine(with: $0, behind: 3, at: offset)
+          }
+        }
+        payload += [UInt64(stream) | UInt64(offset) << 32] + row
+      }
+      let size = rows.count * 8
+      let read = try payload.withUnsafeBytes {
+        try SealedRows.decrypt($0, size: size, with: cipher)
+      }
+      #expect(read == rows.withUnsafeBytes { Array($0) })
+    }
+
     /// Logs one record of each kind that is built in a way of its own.
     private func logAll(_ store: LogStore) throws -> [String] {
       let log = store.logger(label: "l")
