@@ -115,7 +115,10 @@ public final class LogFiles {
         for frame in archive.frames where frame.header.type == .records {
           let summary = frame.header.summary
           guard filter.mayPass(summary) else { continue }
-          frames.append((summary.lastWall, summary.firstWall, Int(summary.count)))
+          // How many records of a frame are before the end within it, nobody knows. If they were
+          // fewer than is counted here, more would be read, and all again.
+          let isCut = filter.until.map { summary.lastWall >= $0 } ?? false
+          frames.append((summary.lastWall, summary.firstWall, isCut ? 0 : Int(summary.count)))
         }
       }
     }

@@ -165,6 +165,11 @@ extension LogReader {
       LogReader.Records(owner: owner, contents: contents.prefix(count))
     }
 
+    /// The last one first.
+    package func reversed() -> LogReader.Records {
+      LogReader.Records(owner: owner, contents: contents.reversed()[...])
+    }
+
     /// All but the first so many.
     public func dropFirst(_ count: Int) -> LogReader.Records {
       LogReader.Records(owner: owner, contents: contents.dropFirst(count))

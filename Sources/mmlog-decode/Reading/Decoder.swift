@@ -136,8 +136,14 @@ struct Decoder {
     var kept = KeptBytes()
     var newest: [(time: Timestamp, size: Int)] = []
     let reader = files.lastRecords(count, filter: filter, while: { !Interruption.isRequested })
-    Self.forEach(of: reader) { item in
-      if case .record(let record) = item { newest.append((record.time, kept.add(record))) }
+    Self.forEachChunk(of: reader) { chunk in
+      guard let records = chunk.records else { return }
+      // What they keep counts with the first of them.
+      var size = kept.add(records)
+      records.forEach { record in
+        newest.append((record.time, size))
+        size = 0
+      }
     }
     newest.sort { $0.time > $1.time }
     var size = 0
@@ -150,18 +156,12 @@ struct Decoder {
     return (fitting.last ?? newest.first)?.time
   }
 
-  /// Gives what a reader gives one by one, until it ends, or the program is interrupted: also
-  /// between records that do not pass.
-  private static func forEach<Failure: Error>(
-    of reader: LogReader, _ body: (LogReader.Item) throws(Failure) -> Void
+  /// Gives what a reader gives, until it ends, or the program is interrupted: also between records
+  /// that do not pass.
+  private static func forEachChunk<Failure: Error>(
+    of reader: LogReader, _ body: (LogReader.Chunk) throws(Failure) -> Void
   ) throws(Failure) {
-    while !Interruption.isRequested, let chunk = reader.nextChunk() {
-      switch chunk {
-      case .records(let records):
-        try records.forEach { (record) throws(Failure) in try body(.record(record)) }
-      case .item(let item): try body(item)
-      }
-    }
+    while !Interruption.isRequested, let chunk = reader.nextChunk() { try body(chunk) }
   }
 
   /// Prints the last records of a slice, the newest first.
@@ -171,24 +171,33 @@ struct Decoder {
     _ files: LogFiles, _ slice: LogReader.Filter, last count: Int
   ) throws -> Int {
     var kept = KeptBytes()
-    var (records, sizes, size) = ([LogReader.Record](), [Int](), 0)
+    var (chunks, sizes, size) = ([LogReader.Records](), [Int](), 0)
     // Of the first records, as many as are of one time.
     var equal = (time: Timestamp.distantPast, count: 0, size: 0)
-    try Self.forEach(of: LogReader(files, filter: slice)) { item in
-      guard case .record(let record) = item else { return try take(item) }
-      let added = kept.add(record)
-      if sizes.isEmpty { equal.time = record.time }
-      if equal.count == sizes.count, equal.time == record.time {
-        equal = (record.time, equal.count + 1, equal.size + added)
-      }
-      sizes.append(added)
+    try Self.forEachChunk(of: LogReader(files, filter: slice)) { chunk in
+      guard let records = chunk.records else { return try take(chunk) }
+      // What they keep counts with the first of them.
+      var added = kept.add(records)
       size += added
-      records.append(record)
-      if size > Self.pageBytes { records = [] }
+      records.forEach { record in
+        if sizes.isEmpty { equal.time = record.time }
+        if equal.count == sizes.count, equal.time == record.time {
+          equal = (record.time, equal.count + 1, equal.size + added)
+        }
+        sizes.append(added)
+        added = 0
+      }
+      chunks.append(records)
+      if size > Self.pageBytes { chunks = [] }
     }
     if size <= Self.pageBytes {
-      for record in records.suffix(count).reversed() where isWanting { try print(record) }
-      return min(count, records.count)
+      var left = count
+      for records in chunks.reversed() where isWanting && left > 0 {
+        let last = records.dropFirst(max(0, records.count - left))
+        try take(.records(last.reversed()))
+        left -= last.count
+      }
+      return count - left
     }
     // Many were logged at one time, or a clock was set back: the slice is read for each part of it.
     let start = max(0, sizes.count - count)
@@ -339,5 +348,16 @@ struct Decoder {
     let isAsked = part.maximum > 0 && part.last != 0 && sink.hasReader
     if query.isQuiet || !isAsked || Interruption.isRequested { return }
     Command.complain(NothingFound(query, files).sentence)
+  }
+}
+
+extension LogReader.Chunk {
+  /// The records, if it has nothing else.
+  fileprivate var records: LogReader.Records? {
+    switch self {
+    case .records(let records): records
+    case .item(.record(let record)): LogReader.Records(record)
+    case .item: nil
+    }
   }
 }
