@@ -90,13 +90,12 @@ private struct InFlight {
     let thread: LogReader.Thread
     let time: Timestamp
     let level: Level
-    let label: String
-    /// The first 200 characters of the message.
-    let message: String
+    /// The first 200 characters of each.
+    let (label, message): (String, String)
 
     init(_ record: LogReader.Record) {
-      (thread, time, level, label) = (record.thread, record.time, record.level, record.label)
-      message = record.message.first200
+      (thread, time, level) = (record.thread, record.time, record.level)
+      (label, message) = (record.label.first200, record.message.first200)
     }
   }
 
