@@ -12,6 +12,9 @@ package struct CrashOutput {
   private let overview: SessionOverview?
   private let inFlight: OpenSpans
   private var threads: [UInt32: [LogReader.Record]] = [:]
+  /// What these keep in memory, and how many records were forgotten since it was too much.
+  private var (kept, keptBytes, forgotten) = (KeptBytes(), 0, 0)
+  private static let maximumKeptBytes = 128 << 20
   private var unfinished: [String] = []
   /// Whether nothing of it is missing.
   package private(set) var isComplete = true
@@ -37,17 +40,33 @@ package struct CrashOutput {
     inFlight = files.openSpans(of: session.id)
     guard let reader = files.lastCrash(recordsOfThread: count, filter: filter) else { return }
     for item in reader { add(item) }
+    if forgotten > 0 {
+      complain("\(forgotten) of the last records of threads are left out: they are too large")
+    }
   }
 
   private mutating func add(_ item: LogReader.Item) {
     switch item {
-    case .record(let record): threads[record.thread.ordinal, default: []].append(record)
+    case .record(let record):
+      threads[record.thread.ordinal, default: []].append(record)
+      keptBytes += kept.add(record)
+      if keptBytes > Self.maximumKeptBytes { forgetEarliest() }
     case .unfinished(let record): unfinished.append(record.summary)
     case .corruption(let corruption):
       complain("\(corruption.path): corrupted: \(corruption.summary)")
     case .losses(_, let ledger): complain("\(session.title): \(ledger)")
     case .gap, .crashed, .sessionStarted, .sessionEnded: return
     }
+  }
+
+  /// Forgets the earlier half of the records: a record of a few bytes may keep a frame in memory.
+  private mutating func forgetEarliest() {
+    let all = threads.values.joined().sorted { $0.time < $1.time }
+    let rest = all.suffix(max(1, all.count / 2))
+    forgotten += all.count - rest.count
+    threads = Dictionary(grouping: rest) { $0.thread.ordinal }
+    kept = KeptBytes()
+    keptBytes = rest.reduce(0) { $0 + kept.add($1) }
   }
 
   private mutating func complain(_ sentence: String) {

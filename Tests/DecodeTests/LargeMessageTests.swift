@@ -53,6 +53,32 @@ struct LargeMessageTests {
     #expect(Int(run.output.filter(\.isNumber)) ?? 0 > 64 << 21, "\(run.output)")
   }
 
+  @Test("of what a session died of, few of many large frames are in memory at once")
+  func largeFrames() throws {
+    let log = TestLog()
+    log.writesRing = false
+    log.write("first", ticks: 1)
+    log.archive()
+    // Of each the last record is another thread's, and the others are of one.
+    for ticks in 2..<18 as Range<UInt64> {
+      let small = TestRecord(
+        ticks: ticks, site: log.textSite, words: ValueWords.argument(.text("\(ticks)")))
+      var rows = small.encoded(seed: 0)
+      rows[0] &= 0xFFFF_FFFF
+      rows += rows
+      rows[rows.count / 2] |= (100 + ticks) << 32
+      log.addLong(20 << 20, site: log.textSite, ticks: ticks, behind: rows)
+    }
+    log.write("last", ticks: 20)
+    log.archive()
+    log.close(.killed)
+    log.save()
+    let run = try shell(
+      "ulimit -d 300000; '\(tool)' crash -n 1 '\(log.folder.path)'", folder: TemporaryDirectory())
+    #expect(run.output.contains("   last (App"), "\(run.output)")
+    #expect(run.errors.contains("left out: they are too large"), "\(run.errors)")
+  }
+
   @Test("what is collected has the beginning of a text of large messages")
   func collected() throws {
     let folder = TemporaryDirectory()
