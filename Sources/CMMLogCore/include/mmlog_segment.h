@@ -63,22 +63,24 @@ static inline void mmlog_set_segment_end(mmlog_segment *segment, uint32_t offset
 // its state. From the checksum on, readers take the segment as used, whatever its state says.
 //
 // By stores alone: memory that the drainer has just cleaned is far away, and neither a load nor an
-// atomic operation is to wait for it.
+// exchange is to wait for it. By atomic ones: the drainer may be reading the header of the last use,
+// which a thread has overwritten meanwhile, and finds the checksum wrong.
 static inline void mmlog_write_segment(mmlog_segment *segment, mmlog_segment use) {
   // First what the last use has left: a header whose checksum is right counts, also while its state
   // says that the segment is free.
   mmlog_set_segment_end(segment, 0);
   mmlog_store_relaxed_u64(&segment->generation, use.generation);
   mmlog_set_segment_archived(segment, sizeof *segment);
-  segment->thread_ordinal = use.thread_ordinal;
-  segment->thread_id = use.thread_id;
-  segment->thread_name[0] = use.thread_name[0];
-  segment->thread_name[1] = use.thread_name[1];
-  segment->first_number = use.first_number;
-  segment->writer = use.writer;
-  segment->reserved = 0;
-  segment->stream = use.stream;
-  memset(segment->zeros, 0, sizeof segment->zeros);
+  mmlog_store_relaxed_u32(&segment->thread_ordinal, use.thread_ordinal);
+  mmlog_store_relaxed_u32(&segment->thread_id, use.thread_id);
+  mmlog_store_relaxed_u64(&segment->thread_name[0], use.thread_name[0]);
+  mmlog_store_relaxed_u64(&segment->thread_name[1], use.thread_name[1]);
+  mmlog_store_relaxed_u64(&segment->first_number, use.first_number);
+  mmlog_store_relaxed_u32(&segment->writer, use.writer);
+  mmlog_store_relaxed_u32(&segment->reserved, 0);
+  mmlog_store_relaxed_u64(&segment->stream, use.stream);
+  for (size_t word = 0; word < sizeof segment->zeros / 8; word++)
+    mmlog_store_relaxed_u64(&segment->zeros[word], 0);
   // Over the words as they are stored, and zeros: see `segmentChecksum`.
   uint64_t checksum = mmlog_crc32c_word(UINT32_MAX, use.generation);
   checksum = mmlog_crc32c_word(checksum, (uint64_t)use.thread_id << 32 | use.thread_ordinal);
