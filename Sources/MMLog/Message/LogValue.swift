@@ -134,6 +134,22 @@ extension LogInterpolation {
     append(logValue: value, name, align, privacy)
   }
 
+  /// Adds integers one after the other, as they are in a collection of values.
+  ///
+  /// So a literal of integers is one of `Int`, as elsewhere in Swift, and not of bytes.
+  ///
+  /// - Parameters:
+  ///   - value: The integers.
+  ///   - name: Makes it a field of that name as well.
+  ///   - align: The minimum width.
+  ///   - privacy: Whether it is written to disk.
+  public mutating func appendInterpolation(
+    _ value: [Int], name: StaticString? = nil, align: Logger.Alignment = .none,
+    privacy: Logger.Privacy = .public
+  ) {
+    append(logValue: value, name, align, privacy)
+  }
+
   private mutating func append(
     logValue value: some LogValue, _ name: StaticString?, _ align: Logger.Alignment,
     _ privacy: Logger.Privacy

@@ -140,6 +140,26 @@ struct ArgumentTests {
     #expect(found == [.bytes(all), .bytes([]), .bytes(all)])
   }
 
+  @Test("a literal of integers is integers, and bytes are what the program says are bytes")
+  func literalsOfIntegers() throws {
+    let (byte, flag) = (UInt8(66), true)
+    let found = try values { log in
+      log.info(
+        "\([65, 66], name: "a")\([byte, 67], name: "b")\(flag ? [1] : [], name: "c")\([65] as [UInt8], name: "d")"
+      )
+    }
+    #expect(
+      found == [.array([.int(65), .int(66)]), .bytes([66, 67]), .array([.int(1)]), .bytes([65])])
+    let test = try TestStore()
+    let message: LogMessage = "\([65, 66]) \([byte] + [67])"
+    test.log.info(message)
+    test.log.info("", metadata: ["a": [65, 66], "b": .value([65, 66]), "c": .bytes([65])])
+    let contents = try test.closeAndRead()
+    #expect(contents.messages == ["[65, 66] BC", ""])
+    let numbers = Value.array([.int(65), .int(66)])
+    #expect(contents.records.last?.fields.map(\.value) == [numbers, numbers, .bytes([65])])
+  }
+
   @Test("optionals are their value or null")
   func optionals() throws {
     let found = try values { log in
