@@ -88,6 +88,7 @@ extension LiteralRecord {
       hash: parts.hash.value, parts: parts, file, function, line: line, column: column)
     let tail = cursor.identity(label, level, [])
     return LogCall.commit(
-      cursor.writer, cursor.next, cursor.checksum, tail, site) != nil
+      cursor.writer, cursor.next, cursor.checksum, tail, site
+    ).isKept
   }
 }

@@ -119,7 +119,7 @@ extension RecordCursor {
     _ statement: UnsafePointer<mmlog_statement>, _ flags: RecordFlags = []
   ) -> UInt64 {
     commit(label, level, flags, hash: statement.pointee.hash) { tail in
-      LogCall.commit(writer, next, checksum, tail, NewCallSite(statement.pointee)) ?? 0
+      LogCall.commit(writer, next, checksum, tail, NewCallSite(statement.pointee)).callSite
     }
   }
 

@@ -202,7 +202,7 @@ extension RecordCursor {
           let site = NewCallSite(
             hash: hash, parts: parts, file: UnsafeRawBufferPointer(file),
             function: UnsafeRawBufferPointer(function), line: line, column: 0)
-          return LogCall.commit(writer, next, checksum, tail, site) ?? 0
+          return LogCall.commit(writer, next, checksum, tail, site).callSite
         }
       }
     }

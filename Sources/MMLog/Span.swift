@@ -19,6 +19,8 @@ extension Logger {
   ///   first one as the span's end, and show others as ends of a span that is over.
   /// - **Never ended:** nothing happens. Readers list it as open; of a process that died, as what
   ///   was in flight.
+  /// - **Lost** at its beginning, as where the ring was full: the loss is counted, and its end is
+  ///   recorded all the same.
   /// - **Not recorded** at its beginning, because the level was off or the store closed: its end is
   ///   not recorded either.
   /// - **Ended in another session** than it began in (after `fork()`, or when a lost ring was
@@ -53,7 +55,8 @@ extension Logger {
     /// Not the one that it was begun with: a span is copied without counting references.
     @inlinable @inline(__always) var log: Logger { Logger(label) }
 
-    /// Whether its beginning was recorded, so that its end will be.
+    /// Whether its end will be recorded: its level was on when it began, and the store open. Its
+    /// beginning may be lost all the same, as others are where the ring is full, and is counted.
     @inlinable public var isRecorded: Bool { number != 0 }
 
     /// Its number as far as it means something in a session.

@@ -12,18 +12,18 @@ extension LogCall {
   ///     words are written.
   ///   - tail: Its identity word without the call site.
   ///   - site: The log statement.
-  /// - Returns: The number of the call site, 0 if it is in the record itself; nil if the record is
-  ///   not kept, but counted.
+  /// - Returns: The number of the call site, 0 if the dictionary does not have it; and whether the
+  ///   record is kept, or else counted.
   @inline(never)
   static func commit(
     _ writer: UnsafeMutablePointer<mmlog_writer>, _ next: UnsafeMutablePointer<UInt64>,
     _ checksum: UInt64, _ tail: UInt64, _ site: NewCallSite
-  ) -> UInt64? {
+  ) -> (callSite: UInt64, isKept: Bool) {
     let cursor = RecordCursor(writer, next, checksum: checksum)
     defer { leave(writer) }
     let errorNumber = CurrentProcess.errorNumber
     defer { CurrentProcess.errorNumber = errorNumber }
-    guard let session = Session.of(writer.pointee.thread) else { return nil }
+    guard let session = Session.of(writer.pointee.thread) else { return (0, false) }
     let level = Level(fromFile: UInt8(truncatingIfNeeded: tail >> RecordLayout.levelShift))
     var record = UnfinishedRecord(cursor: cursor, identity: tail)
     record.appendContext()
@@ -31,7 +31,9 @@ extension LogCall {
       lose(cause, level, writer, session)
       // A flight record's writer goes on in its segment.
       eraseAbandoned(writer)
-      return nil
+      // The end of a span whose beginning is lost still says what began. Where the call site is not
+      // known, it cannot be added: of a lost record, the parts may be gone.
+      return (session.sites.find(site.hash) ?? 0, false)
     }
     let isNested = writer.pointee.outer != nil
     let number = session.number(of: site, isNested: isNested)
@@ -41,16 +43,15 @@ extension LogCall {
     } else if !record.appendCallSite(site, of: session.ring.identity.session) {
       lose(.tooLarge, level, writer, session)
       eraseAbandoned(writer)
-      return nil
+      return (0, false)
     }
     let allFlags = UInt8(truncatingIfNeeded: record.identity >> RecordLayout.flagsShift)
     if RecordFlags(rawValue: allFlags).contains(.cut) { session.ring.countLoss(.cut, level) }
     if writer.pointee.in_scratch != 0 {
-      guard place(record, level, writer, session) else { return nil }
-    } else {
-      record.finishInPlace()
+      return (number ?? 0, place(record, level, writer, session))
     }
-    return number ?? 0
+    record.finishInPlace()
+    return (number ?? 0, true)
   }
 
   /// The flag of a record with a context, where it stands in the identity word.
@@ -297,7 +298,7 @@ extension UnsafeMutablePointer<mmlog_writer> {
       file: UnsafeRawBufferPointer(start: file, count: sizes.file),
       function: UnsafeRawBufferPointer(start: function, count: sizes.function),
       line: detail.line, column: detail.column)
-    return LogCall.commit(self, next, pointee.record_checksum, pointee.record_tail, site) ?? 0
+    return LogCall.commit(self, next, pointee.record_checksum, pointee.record_tail, site).callSite
   }
 
   /// Has records find their call sites in the thread's cache; where there is no counter, in none,

@@ -94,6 +94,28 @@
       #expect(test.store.losses == losses, "also after the close")
     }
 
+    @Test("the end of a span whose beginning was dropped is recorded, and says what began")
+    func droppedBeginning() throws {
+      let test = try TestStore {
+        $0.makeTiny()
+        $0.fullRing = .dropNewest
+      }
+      block(test)
+      var span: Logger.Span
+      repeat { span = test.log.begin("job \(1)") } while test.store.losses.isEmpty
+      unblock(test)
+      try test.store.flush(.archive)
+      #expect(span.isRecorded)
+      span.end("done")
+      let contents = try test.closeAndRead()
+      let (beginning, end) = try (
+        #require(contents.records.first), #require(contents.records.last)
+      )
+      #expect(end.message == "done" && end.span?.number != nil)
+      #expect(contents.records.count { $0.span?.number == end.span?.number } == 1)
+      #expect(end.span?.name == "job {}" && beginning.span?.name == "job {}")
+    }
+
     @Test("a flight recorder keeps the newest, and counts what it gave up", arguments: [1000, 200])
     func overwrites(size: Int) throws {
       let test = try TestStore {
