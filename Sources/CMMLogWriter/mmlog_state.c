@@ -5,14 +5,15 @@
 
 #include "CMMLogWriter.h"
 
-mmlog_state mmlog_no_state = {.place = mmlog_no_state.own};
+mmlog_state mmlog_no_state = {.place = mmlog_no_state.own + 1};
 
-mmlog_state *mmlog_make_state(mmlog_state *next, bool is_text) {
+mmlog_state *mmlog_make_state(mmlog_state *next, bool is_text, uint64_t head) {
   mmlog_state *state = calloc(1, sizeof *state);
   if (state == NULL) return NULL;
-  state->place = state->own;
+  state->head = head;
   state->next = next;
   state->is_text = is_text;
+  state->place = mmlog_state_own(state);
   return state;
 }
 
@@ -43,15 +44,17 @@ bool mmlog_wait_for_state(mmlog_state *state) {
 }
 
 void mmlog_move_state(mmlog_state *state, uint64_t *place) {
-  if (!state->is_text) {
-    uint64_t word = __atomic_load_n(mmlog_state_place(state), __ATOMIC_RELAXED);
-    __atomic_store_n(place, word, __ATOMIC_RELAXED);
-    __atomic_store_n(&state->place, place, __ATOMIC_RELEASE);
-    return;
-  }
   // Nobody has it for long; if somebody does, it is a copy that may not be whole.
-  bool is_locked = mmlog_try_lock_state(state) || mmlog_wait_for_state(state);
-  memcpy(place, mmlog_state_place(state), sizeof state->own);
+  bool is_locked = state->is_text && (mmlog_try_lock_state(state) || mmlog_wait_for_state(state));
+  const uint64_t *old = mmlog_state_place(state);
+  uint32_t head_words = mmlog_state_head_words(state);
+  uint64_t head = __atomic_load_n(old - head_words, __ATOMIC_ACQUIRE);
+  if (state->is_text) {
+    memcpy(place, old, 2 * MMLOG_STATE_COPY_WORDS * sizeof *place);
+  } else {
+    __atomic_store_n(place, __atomic_load_n(old, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+  }
+  __atomic_store_n(place - head_words, head, __ATOMIC_RELEASE);
   __atomic_store_n(&state->place, place, __ATOMIC_RELEASE);
   if (is_locked) mmlog_unlock_state(state);
 }
@@ -60,5 +63,5 @@ void mmlog_forget_state(mmlog_state *state) {
   memset(state->own, 0, sizeof state->own);
   state->lock = 0;
   state->ordinal = 0;
-  state->place = state->own;
+  state->place = mmlog_state_own(state);
 }

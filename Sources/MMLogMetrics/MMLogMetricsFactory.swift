@@ -101,7 +101,11 @@
     private let sum = Mutex<Int64>(0)
     private let slot: LogStore.StateSlot<Int64>
 
-    init(_ slot: LogStore.StateSlot<Int64>) { self.slot = slot }
+    init(_ slot: LogStore.StateSlot<Int64>) {
+      self.slot = slot
+      // What was never counted is zero; what was never measured is not.
+      slot.store(0)
+    }
 
     // Stored under the lock, so that the newest value is what stays.
     func increment(by amount: Int64) {

@@ -214,7 +214,8 @@ struct StoreTests {
     #expect(!messages.contains("never seen"))
   }
 
-  @Test("state slots have what was stored last") func stateSlots() throws {
+  @Test("state slots have what was stored last, and are not there before")
+  func stateSlots() throws {
     let test = try CStore()
     func slot(_ name: String, _ type: mmlog_slot_type) -> UnsafeMutablePointer<mmlog_slot> {
       mmlog_get_slot(test.store, name, type)
@@ -223,6 +224,7 @@ struct StoreTests {
     mmlog_slot_set_uint(slot("uint", MMLOG_SLOT_UINT), .max)
     mmlog_slot_set_double(slot("double", MMLOG_SLOT_DOUBLE), 0.5)
     mmlog_slot_set_bool(slot("bool", MMLOG_SLOT_BOOL), true)
+    for type in [MMLOG_SLOT_BOOL, MMLOG_SLOT_TEXT] { _ = slot("no value \(type)", type) }
     for text in ["first", "", String(repeating: "é", count: 40)] {
       mmlog_slot_set_text(slot("text", MMLOG_SLOT_TEXT), text)
     }

@@ -28,6 +28,8 @@
       let reset = Counter(label: "reset", factory: metrics)
       reset.increment()
       reset.reset()
+      _ = Counter(label: "never", factory: metrics)
+      _ = Meter(label: "unset", factory: metrics)
       FloatingPointCounter(label: "fractions", factory: metrics).increment(by: 2.5)
       let meter = Meter(label: "meter", factory: metrics)
       meter.set(5)
@@ -38,9 +40,8 @@
       let ring = try #require(rings.first)
       #expect(
         Set(ring.image.state.fields.texts) == [
-          "accepted=6", "\"huge{shop=12,kind=a}\"=\(Int64.max)", "reset=0", "fractions=2",
-          "meter=6.5",
-          "gauge=-1.5",
+          "accepted=6", "\"huge{shop=12,kind=a}\"=\(Int64.max)", "reset=0", "never=0",
+          "fractions=2", "meter=6.5", "gauge=-1.5",
         ])
       try store.close()
     }

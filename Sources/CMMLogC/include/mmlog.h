@@ -439,6 +439,7 @@ static inline bool mmlog_is_enabled(const mmlog_logger *logger, mmlog_level leve
 // runs, and `mmlog-decode crash` what was in it when it died. It is public: never store a secret.
 typedef struct mmlog_slot {
   uint64_t *place;
+  uint64_t head;
 } mmlog_slot;
 
 typedef enum mmlog_slot_type {
@@ -451,18 +452,20 @@ typedef enum mmlog_slot_type {
 
 // The slot of a name of 1 to 48 bytes: the same for the same name. There are 128 places; a text
 // takes three. If there is none left, or the name is there with another type, what is stored goes
-// nowhere. Its value is 0, false or "" until one is stored. Takes a lock: keep what it returns.
-// Never NULL.
+// nowhere. Readers do not show it until a value is stored. Takes a lock: keep what it returns. Never
+// NULL.
 //
 // It stays valid after mmlog_close, when nobody sees what is stored; a child of fork(2) begins with
 // no values.
 mmlog_slot *mmlog_get_slot(mmlog_store *store, const char *name, mmlog_slot_type type);
 
 static inline void mmlog_slot_set_word(const mmlog_slot *slot, uint64_t word) {
-  __atomic_store_n(__atomic_load_n(&slot->place, __ATOMIC_ACQUIRE), word, __ATOMIC_RELAXED);
+  uint64_t *place = __atomic_load_n(&slot->place, __ATOMIC_ACQUIRE);
+  __atomic_store_n(place, word, __ATOMIC_RELAXED);
+  __atomic_store_n(place - 1, slot->head, __ATOMIC_RELEASE);
 }
 
-// Overwrite the value, with one store. The slot must be of that type. Async-signal-safe.
+// Overwrite the value, which is one store. The slot must be of that type. Async-signal-safe.
 static inline void mmlog_slot_set_int(const mmlog_slot *slot, int64_t value) {
   uint64_t word;
   __builtin_memcpy(&word, &value, sizeof word);

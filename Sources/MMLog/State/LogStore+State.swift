@@ -31,8 +31,8 @@ extension LogStore {
   /// - Parameters:
   ///   - name: Names the place, such as `queue.depth`: 1 to 48 bytes.
   ///   - type: Of its value: an integer of up to 64 bits, `Double`, `Float`, `Bool` or `String`.
-  /// - Returns: The place. Its value is 0, false or an empty text until one is stored. Any thread;
-  ///   takes a lock. Not for signal handlers.
+  /// - Returns: The place. Readers do not show it until a value is stored. Any thread; takes a
+  ///   lock. Not for signal handlers.
   /// - Complexity: O(1). Keep the slot, do not ask for it each time.
   public func slot<Value: StateSlotValue>(
     _ name: String, of type: Value.Type

@@ -37,7 +37,9 @@ public struct StateSlotPlace: @unchecked Sendable {
     guard mmlog_try_lock_state(state) || mmlog_wait_for_state(state) else { return }
     let ordinal = state.pointee.ordinal &+ 1
     state.pointee.ordinal = ordinal
-    let copy = mmlog_state_place(state) + Int(ordinal & 1) * Int(MMLOG_STATE_COPY_WORDS)
+    let place = mmlog_state_place(state)
+    mmlog_show_text(state, place)
+    let copy = place + Int(ordinal & 1) * Int(MMLOG_STATE_COPY_WORDS)
     var (index, checksum) = (0, UInt64(UInt32.max))
     while index &* wordSize < size {
       let word = words[index]

@@ -47,7 +47,7 @@ final class StateTable {
       return mmlog_state_of_nobody()
     }
     guard nextPlace + count <= StateSlotLayout.count,
-      let state = mmlog_make_state(newest, isText)
+      let state = mmlog_make_state(newest, isText, Self.head(type, name))
     else {
       report(name, "has no place: all \(StateSlotLayout.count) are taken", problem)
       return mmlog_state_of_nobody()
@@ -59,6 +59,13 @@ final class StateTable {
     slots.append(slot)
     if let ring { enter(slot, into: ring) }
     return state
+  }
+
+  private static func head(_ type: ValueType, _ name: String) -> UInt64 {
+    var name = name
+    return name.withUTF8 {
+      StateSlots.head(type: type.rawValue, name: UnsafeRawBufferPointer($0))
+    }
   }
 
   private func report(_ name: String, _ what: String, _ problem: (LogError) -> Void) {
@@ -89,18 +96,15 @@ final class StateTable {
 
   private func enter(_ slot: Slot, into ring: Ring) {
     let place = ring.statePlace(slot.place)
+    // Before the value, with which a reader sees all of it.
+    var name = slot.name
+    name.withUTF8 { name in
+      guard let start = name.baseAddress else { return }
+      (place + StateSlotLayout.name).copyMemory(from: start, byteCount: name.count)
+    }
     let isText = slot.state.pointee.is_text
     mmlog_move_state(
       slot.state, place.word(isText ? StateSlotLayout.size : StateSlotLayout.value))
-    // Last: then a reader sees all of it.
-    var name = slot.name
-    name.withUTF8 { name in
-      let name = UnsafeRawBufferPointer(name)
-      guard let start = name.baseAddress else { return }
-      (place + StateSlotLayout.name).copyMemory(from: start, byteCount: name.count)
-      let head = StateSlots.head(type: slot.type.rawValue, name: name)
-      mmlog_store_release_u64(place.word(StateSlotLayout.type), head)
-    }
   }
 }
 
