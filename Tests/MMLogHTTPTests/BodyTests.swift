@@ -39,6 +39,26 @@ import Testing
       ])
   }
 
+  @Test("a body's record is at the statement that has begun the exchange")
+  func place() throws {
+    let test = try HTTPTest { $0.bodyLevel = .info }
+    let (exchange, line) = (test.http.begin(method: "PUT", url: "/"), #line)
+    exchange.record(body: [65], of: .request, contentType: "text/plain")
+    exchange.record(body: [0], of: .request, contentType: "image/png")
+    exchange.record(body: [65], of: .response, contentType: "text/plain")
+    exchange.record(body: [0], of: .response, contentType: "image/png")
+    let passing = HTTPLog.PassingBody(exchange, contentType: "text/plain")
+    passing.append([65])
+    passing.finish()
+    let records = try test.closeAndRead()
+    #expect(records.count == 6)
+    for record in records {
+      #expect(
+        record.file == #fileID && record.function == #function && record.line == line,
+        "\(record.message)")
+    }
+  }
+
   @Test("a body belongs to its exchange, is cut at its limit, and says how large it was")
   func limit() throws {
     let test = try HTTPTest {

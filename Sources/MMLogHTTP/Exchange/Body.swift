@@ -55,7 +55,8 @@ extension HTTPLog {
 extension HTTPLog.Exchange {
   /// Has a body of the exchange be recorded while it passes by.
   ///
-  /// Its record belongs to the exchange's span, and has the level ``HTTPLog/Options/bodyLevel``.
+  /// Its record belongs to the exchange's span, is at the statement that has begun the exchange, and
+  /// has the level ``HTTPLog/Options/bodyLevel``.
   /// Where that is below the store's `archiveLevel`, bodies are flight records: they stay in the
   /// ring, and are captured when somebody asks for it, or when the process dies.
   ///
@@ -115,6 +116,7 @@ private final class BodyPart {
 
   private let shared: HTTPLog.Shared
   private let span: Logger.Span
+  private let place: HTTPLog.Place
   private let message: HTTPLog.Message
   private var reading: Reading
   private let memory: UnsafeMutableRawBufferPointer
@@ -124,10 +126,10 @@ private final class BodyPart {
 
   init?(_ exchange: HTTPLog.Exchange, _ message: HTTPLog.Message, _ contentType: String?) {
     guard exchange.recordsOwnBody(of: message), let shared = exchange.shared,
-      let span = exchange.span
+      let span = exchange.span, let place = exchange.recorded?.place
     else { return nil }
     let options = shared.options
-    (self.shared, self.span, self.message) = (shared, span, message)
+    (self.shared, self.span, self.place, self.message) = (shared, span, place, message)
     reading = Self.reading(contentType, shared)
     var capacity = Self.limit(options)
     if case .binary = reading { capacity = 0 }
@@ -209,49 +211,49 @@ private final class BodyPart {
     }
   }
 
-  private var log: Logger { shared.log.with(span: span) }
-
   private func record(_ whole: String) {
-    let level = shared.options.bodyLevel
     // What was no text, and what was redacted in a form, has become longer.
     let text = HTTPLog.Shared.cut(whole, to: Self.limit(shared.options))
     let fields: Logger.Metadata? =
       output.isCut || text.utf8.count < whole.utf8.count ? ["cut": true] : nil
     switch message {
     case .request:
-      log.log(
-        level: level,
+      log(
         """
         request body of \(size, name: "http.request.body.size") bytes: \
         \(text, name: "http.request.body.content", privacy: .public)
-        """, metadata: fields)
+        """, fields)
     case .response:
-      log.log(
-        level: level,
+      log(
         """
         response body of \(size, name: "http.response.body.size") bytes: \
         \(text, name: "http.response.body.content", privacy: .public)
-        """, metadata: fields)
+        """, fields)
     }
   }
 
   private func record(_ hash: UInt64) {
-    let level = shared.options.bodyLevel
     switch message {
     case .request:
-      log.log(
-        level: level,
+      log(
         """
         request body of \(size, name: "http.request.body.size") bytes, hash \
         \(hash, name: "http.request.body.hash", format: .hex)
         """)
     case .response:
-      log.log(
-        level: level,
+      log(
         """
         response body of \(size, name: "http.response.body.size") bytes, hash \
         \(hash, name: "http.response.body.hash", format: .hex)
         """)
     }
+  }
+
+  /// Inlined, so that the message is a literal of its statement.
+  @inline(__always)
+  private func log(_ message: @autoclosure () -> LogLiteral, _ fields: Logger.Metadata? = nil) {
+    shared.log.with(span: span).log(
+      level: shared.options.bodyLevel, message(), metadata: fields, file: place.file,
+      function: place.function, line: place.line, column: place.column)
   }
 }

@@ -19,9 +19,11 @@ extension HTTPLog {
       @usableFromInline let span: Logger.Span?
       /// What the end needs of the beginning, and further logs; nil: nothing.
       @usableFromInline var extra: Extra?
+      /// Where it began. Its bodies' records are there, too; nil where its span is.
+      let place: Place?
 
-      init(_ shared: Shared?, _ span: Logger.Span?, _ extra: Extra?) {
-        (self.shared, self.span, self.extra) = (shared, span, extra)
+      init(_ shared: Shared?, _ span: Logger.Span?, _ extra: Extra?, _ place: Place?) {
+        (self.shared, self.span, self.extra, self.place) = (shared, span, extra, place)
       }
 
       // Here, so that nothing of an exchange that is not recorded has to be in memory.
@@ -37,8 +39,8 @@ extension HTTPLog {
 
     private init(_ recorded: Recorded) { self.recorded = recorded }
 
-    init(_ shared: Shared, _ span: Logger.Span, _ extra: Extra?) {
-      recorded = Recorded(shared, span, extra)
+    init(_ shared: Shared, _ span: Logger.Span, _ extra: Extra?, _ place: Place) {
+      recorded = Recorded(shared, span, extra, place)
     }
 
     var shared: Shared? { recorded?.shared }
@@ -75,13 +77,14 @@ extension HTTPLog {
     func adding(_ others: [Exchange]) -> Exchange {
       if others.isEmpty { return self }
       var exchange = self
-      exchange.recorded = Recorded(shared, span, Extra(extra, others))
+      exchange.recorded = Recorded(shared, span, Extra(extra, others), recorded?.place)
       return exchange
     }
 
     var others: [Exchange] { extra?.others ?? [] }
 
-    /// Whether its beginning was recorded, in this log or in a further one.
+    /// Whether its end will be recorded, in this log or in a further one. See
+    /// `Logger.Span.isRecorded`.
     @inlinable public var isRecorded: Bool {
       @inline(__always) get {
         guard case .some = recorded else { return false }

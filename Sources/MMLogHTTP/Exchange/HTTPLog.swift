@@ -104,7 +104,7 @@ public struct HTTPLog: Sendable {
 
   /// A statement's place in the source code.
   @frozen @usableFromInline
-  struct Place {
+  struct Place: Sendable {
     @usableFromInline let file, function: StaticString
     @usableFromInline let line, column: UInt32
 

@@ -99,7 +99,7 @@ extension HTTPLog {
       let span = begin(method, url, fields, place)
       guard span.isRecorded else { return Exchange() }
       let extra = isExtended ? Exchange.Extra(number, method, url) : nil
-      let exchange = Exchange(self, span, extra)
+      let exchange = Exchange(self, span, extra, place)
       if isCounting { exchange.report(.request, fields) }
       return exchange
     }
