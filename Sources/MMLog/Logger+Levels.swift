@@ -149,6 +149,14 @@ extension Logger {
       column: column)
   }
 
+  /// What other libraries call `warning`.
+  @available(*, unavailable, renamed: "warning(_:metadata:)")
+  public func warn(
+    _ message: @autoclosure () -> LogLiteral, metadata: @autoclosure () -> Metadata? = nil
+  ) {
+    warning(message(), metadata: metadata())
+  }
+
   /// Records a message at the level `error`. See
   /// ``log(level:_:metadata:file:function:line:column:)-(_,()->LogLiteral,_,_,_,_,_)``.
   @export(implementation) @inline(__always)

@@ -21,6 +21,10 @@ public enum Level: UInt8, CaseIterable, Comparable, Sendable, CustomStringConver
   /// logged at it is not recorded.
   case off
 
+  /// What other libraries call ``warning``.
+  @available(*, unavailable, renamed: "warning")
+  public static var warn: Level { .warning }
+
   /// The levels that a record can have, from the least important on: all but ``off``.
   public static let allCases: [Level] = [
     .trace, .debug, .info, .notice, .warning, .error, .critical,
