@@ -229,14 +229,16 @@ extension Logger {
     @inlinable public static var none: Logger.Alignment { Logger.Alignment(word: 0) }
     /// The argument at the left, spaces after it.
     ///
-    /// - Parameter columns: The minimum number of characters.
+    /// - Parameter columns: The minimum number of Unicode scalars. A character may be several, and
+    ///   one may take two columns of a terminal: the argument then looks shorter or wider.
     @inlinable @inline(__always)
     public static func left(columns: Int) -> Logger.Alignment {
       Logger.Alignment(word: 1 | UInt64(UInt16(clamping: columns)) << 8)
     }
     /// The argument at the right, spaces before it.
     ///
-    /// - Parameter columns: The minimum number of characters.
+    /// - Parameter columns: The minimum number of Unicode scalars. A character may be several, and
+    ///   one may take two columns of a terminal: the argument then looks shorter or wider.
     @inlinable @inline(__always)
     public static func right(columns: Int) -> Logger.Alignment {
       Logger.Alignment(word: 2 | UInt64(UInt16(clamping: columns)) << 8)
