@@ -110,13 +110,18 @@ package func slot(
   _ store: OpaquePointer, _ name: UnsafePointer<CChar>?, _ type: UInt32
 ) -> UnsafeMutablePointer<mmlog_state> {
   let (store, name) = (logStore(store), String(c: name))
-  return switch mmlog_slot_type(rawValue: type) {
-  case MMLOG_SLOT_UINT: store.slot(name, of: UInt64.self).state
-  case MMLOG_SLOT_DOUBLE: store.slot(name, of: Double.self).state
-  case MMLOG_SLOT_BOOL: store.slot(name, of: Bool.self).state
-  case MMLOG_SLOT_TEXT: store.slot(name, of: String.self).state
-  default: store.slot(name, of: Int64.self).state
-  }
+  let type = mmlog_slot_type(rawValue: type)
+  let state =
+    switch type {
+    case MMLOG_SLOT_UINT: store.slot(name, of: UInt64.self).state
+    case MMLOG_SLOT_DOUBLE: store.slot(name, of: Double.self).state
+    case MMLOG_SLOT_BOOL: store.slot(name, of: Bool.self).state
+    case MMLOG_SLOT_TEXT: store.slot(name, of: String.self).state
+    default: store.slot(name, of: Int64.self).state
+    }
+  // A program that was compiled with the header of 1.0 or 1.1 stores its numbers, but does not say so.
+  if type != MMLOG_SLOT_TEXT { mmlog_show_state(state, mmlog_state_place(state)) }
+  return state
 }
 
 @_cdecl("mmlog_slot_set_text")

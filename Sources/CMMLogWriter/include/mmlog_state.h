@@ -55,10 +55,10 @@ static inline void mmlog_store_state(const mmlog_state *state, uint64_t word) {
   __atomic_store_n(place - 1, state->head, __ATOMIC_RELEASE);
 }
 
-// Has readers see a text in its place. To be called before one is stored: while the slot seems
-// free, its copies would be taken for slots.
-static inline void mmlog_show_text(const mmlog_state *state, uint64_t *place) {
-  __atomic_store_n(place - MMLOG_STATE_COPY_WORDS, state->head, __ATOMIC_RELEASE);
+// Has readers see the slot whose value is at a place. Of a text, to be called before one is stored:
+// while the slot seems free, its copies would be taken for slots.
+static inline void mmlog_show_state(const mmlog_state *state, uint64_t *place) {
+  __atomic_store_n(place - mmlog_state_head_words(state), state->head, __ATOMIC_RELEASE);
 }
 
 // For whoever stores a text. Another thread that has the lock is waited for, but not for ever: not

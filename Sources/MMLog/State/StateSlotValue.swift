@@ -38,7 +38,7 @@ public struct StateSlotPlace: @unchecked Sendable {
     let ordinal = state.pointee.ordinal &+ 1
     state.pointee.ordinal = ordinal
     let place = mmlog_state_place(state)
-    mmlog_show_text(state, place)
+    mmlog_show_state(state, place)
     let copy = place + Int(ordinal & 1) * Int(MMLOG_STATE_COPY_WORDS)
     var (index, checksum) = (0, UInt64(UInt32.max))
     while index &* wordSize < size {
