@@ -26,12 +26,9 @@ struct StateCheck {
     guard words.count == 2, let lane = Int(words[1]),
       let page = pages[lane / CountPage.laneCount]
     else { return problems.append("a state slot of nobody: \(name)") }
-    // A child by fork has its parent's slots, without values.
+    // A child of fork shows none of its parent's slots.
     if page.processID != processID {
-      if value != .int(0), value != .string([]) {
-        problems.append("\(name) is in another process's session")
-      }
-      return
+      return problems.append("\(name) is in another process's session")
     }
     let acknowledged = page[lane % CountPage.laneCount]
     let expected = [acknowledged, acknowledged + 1].map { sequence -> Value in
