@@ -58,10 +58,15 @@ import Testing
       return run.output.split(separator: "\n").map { String($0.drop { $0 != "]" }.dropFirst(3)) }
     }
     func logAll() { for index in 0..<5 { log.debug("\(index)", line: 1) } }
-    _ = try lines(["set-level", "db.*=debug,db.*=9/1h"])
-    _ = try lines(["set-level", "db.*=2/720h"])
     #expect(
-      try lines(["levels"]).dropFirst() == [
+      try lines(["set-level", "db.*=debug,db.*=9/1h"]) == [
+        "db.pool: info to debug", "db.pool: the program's own limit to limit 9/1h",
+      ])
+    #expect(
+      try lines(["set-level", "db.*=2/720h"]) == ["db.pool: limit 9/1h to limit 2/720h"])
+    #expect(
+      try lines(["levels"]) == [
+        "debug     db.pool  set from outside  limit 2/720h from outside",
         "rule db.*=debug holds until it is taken back",
         "rule db.*=2/720h holds until it is taken back",
       ])
@@ -76,8 +81,13 @@ import Testing
     let inspected = try decode(["inspect", folder.path])
     #expect(inspected.output.contains("\n  noted: 3 records suppressed by rate limits\n"))
     #expect(inspected.output.contains("\n  noted: rule from outside: db.*=2/720h\n"))
-    _ = try lines(["set-level", "db.*=default"])
+    #expect(
+      try lines(["set-level", "db.*=default"]) == [
+        "db.pool: debug to info", "db.pool: limit 2/720h to the program's own limit",
+      ])
     logAll()
+    #expect(
+      try lines(["set-level", "web=3/1s"]) == ["no level or limit of a present label changed"])
     _ = try lines(["set-level", "debug"])
     logAll()
     try store.close()

@@ -115,17 +115,20 @@ package struct ControlPage {
     package let level: Level?
     /// Whether somebody outside has set the level.
     package let isOverridden: Bool
+    /// The rate limit that somebody outside has set; nil: the program's own counts, if it has one.
+    package let limit: RateLimit?
   }
 
   /// The labels of a ring's dictionary, by name.
   package func labels(_ dictionary: LogDictionary) -> [Label] {
+    let rules = overrides.map(\.rule)
     let all = dictionary.labels.map { id, name in
       let place = ControlLayout.labelLevels + Int(id) - 1
       let byte = (1...ControlLayout.labelCount).contains(Int(id)) ? bytes[place] : 0
       let known = byte & ControlLayout.levelMask
       return Label(
         name: name, level: known == 0 ? nil : Level(rawValue: known - 1),
-        isOverridden: byte & ControlLayout.overridden != 0)
+        isOverridden: byte & ControlLayout.overridden != 0, limit: rules.limit(of: name))
     }
     return all.inOrder { $0.name < $1.name }
   }

@@ -10,7 +10,9 @@ import MMLogSystem
 extension Command {
   static let levels = Command(
     "levels",
-    description: ["Lists the labels of running processes, with their levels."],
+    description: [
+      "Lists the labels of running processes, with their levels, and rate limits from outside."
+    ],
     options: [.silent], operands: storeOperands
   ) { arguments, output in
     try Control(arguments, output).run { control, rings in
@@ -233,16 +235,16 @@ final class Control {
   }
 
   private func reportChanges(_ ring: LiveRing, _ before: [ControlPage.Label]) throws {
-    let old = Dictionary(before.map { ($0.name, $0.level) }) { $1 }
+    let old = Dictionary(before.map { ($0.name, $0) }) { $1 }
     var isAny = false
     for label in try ring.labels() {
-      guard let level = label.level, let former = old[label.name] ?? nil, former != level else {
-        continue
+      guard let former = old[label.name] else { continue }
+      for change in label.changes(since: former) {
+        isAny = true
+        try say("\(ring.title)  \(label.shownName): \(change)")
       }
-      isAny = true
-      try say("\(ring.title)  \(label.shownName): \(former) to \(level)")
     }
-    if !isAny { try say("\(ring.title)  no level of a present label changed") }
+    if !isAny { try say("\(ring.title)  no level or limit of a present label changed") }
   }
 
   // MARK: - Capturing
@@ -270,6 +272,7 @@ final class Control {
       try say(
         "\(ring.title)  \(level)  "
           + "\(label.shownName)\(label.isOverridden ? "  set from outside" : "")"
+          + (label.limit.map { "  limit \($0) from outside" } ?? "")
       )
     }
     for (override, count) in try ring.overridesWithCounts() {
@@ -314,6 +317,18 @@ extension SessionIdentity {
 
 extension ControlPage.Label {
   var shownName: String { name.isEmpty ? "(no label)" : name }
+
+  /// `info to debug`, `limit 2/1s to the program's own limit`: what is other than it was.
+  fileprivate func changes(since former: Self) -> [String] {
+    var changes: [String] = []
+    if let level, let old = former.level, level != old { changes.append("\(old) to \(level)") }
+    if limit != former.limit {
+      let own = "the program's own limit"
+      let (old, new) = (former.limit.map { "limit \($0)" }, limit.map { "limit \($0)" })
+      changes.append("\(old ?? own) to \(new ?? own)")
+    }
+    return changes
+  }
 }
 
 extension Arguments {
