@@ -47,8 +47,9 @@ extension LogStore {
   /// ```
   ///
   /// Ends when the store is closed, and not before: no error ends it. What is sealed by closing the
-  /// store comes at the next start. An archive that fails comes again after a second, then after
-  /// twice as long each time, up to five minutes, and behind all that have not been tried. Any
-  /// number of loops may run at once, in any processes that share the directory.
+  /// store comes at the next start. The last archive of a session may say only how that ended, and
+  /// have no record: a receiver learns it from there. An archive that fails comes again after a
+  /// second, then after twice as long each time, up to five minutes, and behind all that have not
+  /// been tried. Any number of loops may run at once, in any processes that share the directory.
   public var pendingArchives: PendingArchives { PendingArchives(core: core) }
 }

@@ -1,5 +1,6 @@
 import Glibc
 @testable import MMLog
+import MMLogReader
 import MMLogStorage
 import MMLogSystem
 import Synchronization
@@ -95,6 +96,29 @@ import TestSupport
       }
     }
     #expect(failures == ["1: Failure()"])
+  }
+
+  @Test("how a session ended is handed on, though its last archive has no record")
+  func end() async throws {
+    let test = try TestStore()
+    try await roll(test.store, "only")
+    try test.store.blockingClose()
+    let archives = try test.store.needingUpload()
+    #expect(archives.map { $0.contents?.count } == [1, 0])
+    #expect(archives.map { $0.contents?.ending } == [nil, .closed])
+    // A receiver of the first one alone does not know how the session ended.
+    #expect(Contents(archives[0].path).endings == [.unknown])
+    #expect(Contents(test.folder.path).endings.map(\.isCrash) == [false])
+    let catalog = Catalog(of: test.folder.path, store: "test")
+    let (events, calls) = (EventHub(of: "test", startup: [], observer: nil), EventCount())
+    let queue = UploadQueue(catalog, events, wake: { calls.advance() })
+    async let first = queue.next(leasedFor: .seconds(60))
+    while calls.current < 1 { await Task.yield() }
+    _ = queue.serve(try catalog.scan())
+    async let second = queue.next(leasedFor: .seconds(60))
+    while calls.current < 2 { await Task.yield() }
+    _ = queue.serve(try catalog.scan())
+    #expect(await [first?.info.number, second?.info.number] == [1, 2])
   }
 
   @Test("an archive that nobody settles is released, and its lease ends")
