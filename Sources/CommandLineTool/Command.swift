@@ -31,6 +31,9 @@ package struct Command: Sendable {
   /// The commands of a program; the first is meant where a command line names none.
   package private(set) var commands: [Command] = []
 
+  /// Whether it is meant by a command line that begins with a word which is no command.
+  package private(set) var isImplied = false
+
   /// The commands of the program that it belongs to.
   private(set) var siblings: [Command] = []
 
@@ -127,11 +130,12 @@ package struct Command: Sendable {
 
   /// The command that a command line is for, and what is left of it.
   func resolve(_ arguments: [String]) -> (command: Command, arguments: [String]) {
-    guard let main = commands.first else { return (self, arguments) }
+    guard var main = commands.first else { return (self, arguments) }
     if let named = commands.first(where: { $0.word == arguments.first }) {
       return (named, Array(arguments.dropFirst()))
     }
     let first = arguments.first?.prefix { $0 != "=" } ?? ""
+    main.isImplied = arguments.first?.hasPrefix("-") == false
     let isOwn = options.contains { $0.names.contains(String(first)) }
     return (isOwn ? self : main, arguments)
   }

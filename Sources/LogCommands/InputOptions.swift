@@ -61,11 +61,13 @@ extension Arguments {
 
   /// What is misspelled would be searched for as a file.
   private func checkIsNoCommand(_ word: String) throws(UsageError) {
-    guard !word.contains("/"), word != "-", (try? File.status(ofPath: word)) == nil,
-      let near = command.suggestedCommand(for: word)
-    else { return }
+    guard !word.contains("/"), word != "-", (try? File.status(ofPath: word)) == nil else { return }
+    let near = command.suggestedCommand(for: word)
     if near == word { throw UsageError("'\(word)' is a command; it stands before its options") }
-    throw UsageError("there is neither a command nor a file '\(word)'; did you mean '\(near)'?")
+    let fix = near.map { "did you mean '\($0)'?" } ?? "--help lists the commands"
+    let isLikeOne = command.isImplied && word.allSatisfy { $0.isLetter || $0 == "-" }
+    guard near != nil || isLikeOne else { return }
+    throw UsageError("there is neither a command nor a file '\(word)'; \(fix)")
   }
 }
 

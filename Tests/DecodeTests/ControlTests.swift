@@ -94,6 +94,20 @@ import Testing
     #expect(try decode(["--format", "message", folder.path]).output == "0\n1\n0\n1\n2\n3\n4\n")
   }
 
+  @Test("what is neither a command nor there is taken for a wrong command")
+  func wrongCommand() throws {
+    let run = try control(["nosuch", folder.path])
+    #expect(run.status == 2 && run.output.isEmpty)
+    #expect(
+      run.errors.hasPrefix(
+        "mmlogctl: there is neither a command nor a file 'nosuch'; --help lists the commands\n"),
+      "\(run)")
+    let path = try control(["./nosuch", folder.path])
+    #expect(path.status == 3 && path.errors.contains("open ./nosuch: "), "\(path)")
+    let named = try control(["status", "nosuch", folder.path])
+    #expect(named.status == 3 && named.errors.contains("open nosuch: "), "\(named)")
+  }
+
   @Test("flight records are captured shown and left away")
   func flightRecordsAreCapturedShownAndLeftAway() throws {
     var configuration = LogStore.Configuration()

@@ -78,6 +78,15 @@ import Testing
     #expect(try control(["status", folder.path]).output == "")
   }
 
+  @Test("one record of a dead process waits") func oneRecordWaits() throws {
+    let child = try LoggingChild(in: folder.path)
+    try child.log("only")
+    try child.stop()
+    child.die()
+    let dead = try control(["status", folder.path])
+    #expect(dead.output.contains("; 1 record waits for recovery in "), "\(dead)")
+  }
+
   @Test("whatever stands in a control page, it is only read")
   func hostileControlPage() throws {
     let child = try LoggingChild(in: folder.path)

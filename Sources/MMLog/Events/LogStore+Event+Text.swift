@@ -22,9 +22,7 @@ extension LogStore.Event {
   package var text: String {
     switch self {
     case .failed(let error): error.message
-    case .dropped(let losses):
-      "\(losses). Where the ring was full, make it larger, log less, or give archives a faster "
-        + "disk; mmlog-decode shows where records are missing."
+    case .dropped(let losses): "\(losses).\(losses.advice)"
     case .stalled(let duration):
       "Archives have not been written for \(duration.components.seconds) seconds: the disk hangs, "
         + "its file system is frozen, or the process gets no time. The ring keeps records as long "
@@ -74,5 +72,28 @@ extension LogStore.Event {
     case .pendingReached(let bytes): "Archives that are not uploaded take \(bytes) bytes."
     case .sizeReached(let bytes): "All archives take \(bytes) bytes."
     }
+  }
+}
+
+extension LossLedger {
+  /// What to do about its causes, a sentence for each.
+  fileprivate var advice: String {
+    let fixes: [(causes: [Cause], sentence: String)] = [
+      (
+        [.ringFull, .overwritten],
+        "The ring was full: make it larger, log less, or give archives a faster disk."
+      ),
+      ([.cut], "Values were too long, or memory was short: log less of them."),
+      ([.tooDeep], "Calls were nested too deep: in signal handlers, use recordInSignalHandler."),
+      (
+        [.noRing],
+        "There was no ring: open the store before the first log call, and close it after the last."
+      ),
+      ([.corrupted], "Bytes of records changed in memory: look for what writes there."),
+      ([.tooLarge], "Records were too large: log less at once."),
+    ]
+    var sentences = fixes.filter { $0.causes.contains { total($0) > 0 } }.map(\.sentence)
+    if lostCount > 0 { sentences.append("mmlog-decode shows where records are missing.") }
+    return sentences.map { " \($0)" }.joined()
   }
 }

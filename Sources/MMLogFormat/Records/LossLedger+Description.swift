@@ -1,16 +1,29 @@
 extension LossLedger: CustomStringConvertible {
-  /// What was lost, by cause and level: `lost 12 records: ring full (info 9, error 3)`; or `no
-  /// losses`.
+  /// What was lost, by cause and level: `lost 12 records: ring full (info 9, error 3)`; what was
+  /// only cut, `cut 1 record (debug 1)`, behind it; or `no losses`.
   public var description: String {
     if isEmpty { return "no losses" }
-    let count = counts.reduce(0, &+)
-    var causes = LossLedger.Cause.allCases.filter { total($0) > 0 }.map {
-      "\($0) (\(levels(of: $0)))"
-    }
-    let known = LossLedger.Cause.allCases.reduce(0) { $0 &+ total($1) }
+    let causes = LossLedger.Cause.allCases.filter { $0 != .cut && total($0) > 0 }
+    var words = causes.map { "\($0) (\(levels(of: $0)))" }
+    let known = causes.reduce(total(.cut)) { $0 &+ total($1) }
     // A newer version's, or what a corrupted file has there.
-    if count != known { causes.append("causes unknown to this version (\(count &- known))") }
-    return "lost \(count) record\(count == 1 ? "" : "s"): \(causes.joined(separator: ", "))"
+    let unknown = lostCount &+ total(.cut) &- known
+    if unknown > 0 { words.append("causes unknown to this version (\(unknown))") }
+    var parts: [String] = []
+    if lostCount > 0 {
+      parts.append("lost \(Self.records(lostCount)): \(words.joined(separator: ", "))")
+    }
+    if total(.cut) > 0 {
+      parts.append("cut \(Self.records(total(.cut))) (\(levels(of: .cut)))")
+    }
+    return parts.joined(separator: "; ")
+  }
+
+  /// How many records are not there: all but those that were only cut.
+  package var lostCount: UInt64 { counts.reduce(0, &+) &- total(.cut) }
+
+  private static func records(_ count: UInt64) -> String {
+    "\(count) record\(count == 1 ? "" : "s")"
   }
 
   private func levels(of cause: LossLedger.Cause) -> String {

@@ -18,7 +18,7 @@ extension SystemError {
     case EISDIR: "A directory stands where a file should be: move it, or choose another name."
     case ELOOP:
       "A symbolic link stands there, and none is followed: remove it, or give the real path."
-    case ENOSPC, EDQUOT: "Free some space, or make the ring smaller."
+    case ENOSPC, EDQUOT: "Free some space\(isAboutRing ? ", or make the ring smaller" : "")."
     case EROFS: "Mount the file system for writing, or choose another directory."
     case EMFILE, ENFILE: "Raise the limit of open files (RLIMIT_NOFILE)."
     case EFBIG: "Raise the limit of file sizes (RLIMIT_FSIZE)."
@@ -28,4 +28,7 @@ extension SystemError {
     default: "See errno(3)."
     }
   }
+
+  /// Whether it is about a ring, by the name of its file.
+  private var isAboutRing: Bool { path.hasSuffix(".ring") || path.hasSuffix(".ring.new") }
 }

@@ -118,8 +118,8 @@ extension TimeFormatter {
   fileprivate mutating func line(ofDead ring: RingStatus) -> String {
     let waiting = ring.waiting
     return
-      "\(ring.identity.title)  \(text(of: ring.image.end)); \(count(waiting.count, "record")) wait "
-      + "for recovery in \(ring.image.path)"
+      "\(ring.identity.title)  \(text(of: ring.image.end)); \(count(waiting.count, "record")) "
+      + "\(waiting.count == 1 ? "waits" : "wait") for recovery in \(ring.image.path)"
   }
 }
 

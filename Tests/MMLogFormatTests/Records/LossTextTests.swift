@@ -9,7 +9,14 @@ struct LossTextTests {
     ledger[.ringFull, .info] = 9
     ledger[.ringFull, .error] = 3
     ledger[.cut, .debug] = 1
-    #expect("\(ledger)" == "lost 13 records: ring full (info 9, error 3), cut (debug 1)")
+    #expect("\(ledger)" == "lost 12 records: ring full (info 9, error 3); cut 1 record (debug 1)")
+  }
+
+  @Test("does not call lost what is only cut")
+  func cut() {
+    var ledger = LossLedger()
+    ledger[.cut, .info] = 2
+    #expect("\(ledger)" == "cut 2 records (info 2)")
   }
 
   @Test("says so if there are none")
@@ -23,6 +30,6 @@ struct LossTextTests {
     ledger[.cut, .info] = 1
     ledger.counts[7 * LossLedger.levels] = 4
     #expect(
-      "\(ledger)" == "lost 5 records: cut (info 1), causes unknown to this version (4)")
+      "\(ledger)" == "lost 4 records: causes unknown to this version (4); cut 1 record (info 1)")
   }
 }

@@ -307,6 +307,36 @@ struct EnvironmentTests {
     #expect(try openingError(folder("dangling"))?.path.contains("dangling") == true)
   }
 
+  @Test("a full disk is no reason to make the ring smaller where it has no room for an archive")
+  func fixOfFullDisk() {
+    func fix(_ path: String) -> String { SystemError(call: .pwrite, errno: ENOSPC, path: path).fix }
+    #expect(fix("/log/orders-1.mmlog.new") == "Free some space.")
+    #expect(fix("/log/orders.ring") == "Free some space, or make the ring smaller.")
+    #expect(fix("/log/orders.ring.new") == "Free some space, or make the ring smaller.")
+  }
+
+  @Test("what is said of lost records fits what they were lost for")
+  func adviceFitsTheCause() {
+    func text(_ cause: LossLedger.Cause) -> String {
+      var losses = LossLedger()
+      losses[cause, .info] = 1
+      return LogStore.Event.dropped(losses: losses).text
+    }
+    let place = "mmlog-decode shows where records are missing."
+    #expect(
+      text(.noRing)
+        == "lost 1 record: no ring (info 1). There was no ring: open the store before the first log "
+        + "call, and close it after the last. \(place)")
+    #expect(
+      text(.cut)
+        == "cut 1 record (info 1). Values were too long, or memory was short: log less of them.")
+    for cause in LossLedger.Cause.allCases {
+      let isOfRing = cause == .ringFull || cause == .overwritten
+      #expect(text(cause).contains("The ring was full: make it larger") == isOfRing, "\(cause)")
+      #expect(text(cause).contains(place) == (cause != .cut), "\(cause)")
+    }
+  }
+
   @Test("a real full file system is one error that says so, and leaves nothing")
   func fullFileSystem() throws {
     mkdir(folder("small"), 0o700)
