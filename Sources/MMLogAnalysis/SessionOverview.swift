@@ -17,7 +17,7 @@ public struct SessionOverview: Sendable {
   /// When it logged last, as far as its files say; nil if it has no
   /// records.
   public let lastTime: Timestamp?
-  /// How many records there are, each once; of a large one each part counts.
+  /// How many records there are, each once. In what cannot be read, each part of a large one counts.
   public let recordCount: Int
   /// What could not be kept.
   public let losses: LossLedger
@@ -35,7 +35,9 @@ public struct SessionOverview: Sendable {
 extension LogFiles {
   /// All sessions, by their start.
   ///
-  /// - Complexity: O(*n* log *n*) in the number of frames and the size of the rings.
+  /// - Complexity: O(*n* log *n*) in the number of frames and the size of the rings. The records of
+  ///   archives are read as far as it takes to count them: in such as are not closed, or have records
+  ///   that are larger than a segment.
   public func overview(filter: LogReader.Filter = LogReader.Filter()) -> [SessionOverview] {
     sessions.filter { filter.passes($0.identity) }.map { SessionOverview($0) }
   }
@@ -54,7 +56,8 @@ extension SessionOverview {
     archiveCount = files.archives.count
     hasRing = files.ring != nil
     let records = files.records(summary)
-    (recordCount, lastTime) = (records.count, records.lastTime)
+    recordCount = records.countInRing + files.countInArchives(summary)
+    lastTime = records.lastTime
     ending = files.ending(summary.end).notBefore(records.lastTime)
     corruption =
       summary.corruption.sorted { $0.key < $1.key }.flatMap(\.value) + records.corruption

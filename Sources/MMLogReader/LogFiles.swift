@@ -169,20 +169,25 @@ extension LogError {
 }
 
 extension ArchiveFile {
-  /// How many records it has that are encrypted, each fragment counted.
+  /// How many records it has that are encrypted. Unless its index says it, each fragment of one
+  /// counts.
   fileprivate var encryptedCount: UInt64 {
-    frames.lazy.filter { $0.header.type == .records && $0.header.isEncrypted }
-      .reduce(0) { $0 &+ UInt64($1.header.summary.count) }
+    let all = frames.filter { $0.header.type == .records }
+    let encrypted = all.filter(\.header.isEncrypted)
+    if encrypted.count == all.count { return UInt64(recordCount) }
+    return encrypted.reduce(0) { $0 &+ UInt64($1.header.summary.count) }
   }
 }
 
 extension RingImage {
-  /// How many records there are that are not noted to be in an archive, each fragment counted.
+  /// How many records there are that are not noted to be in an archive.
   fileprivate var waitingCount: UInt64 {
     segments.reduce(0) { sum, segment in
       var scanner = scanner(of: segment, from: segment.header.archived, scansBehindZeros: false)
       var count = sum
-      while let item = scanner.next() { if case .record = item { count &+= 1 } }
+      while let item = scanner.next() {
+        if case .record(let record, _) = item, record.isCounted { count &+= 1 }
+      }
       return count
     }
   }

@@ -104,6 +104,37 @@ import Testing
     #expect(run.output.contains("are not chained any more"))
   }
 
+  @Test("a record that is larger than a segment counts once in each output, whatever has it")
+  func aLargeRecordCountsOnce() throws {
+    let folder = TemporaryDirectory()
+    let store = try LogStore(directory: folder.path, name: "orders")
+    let log = store.logger(label: "l")
+    for _ in 0..<3 { log.info("\(String(repeating: "x", count: 1 << 20))") }
+    log.info("small")
+    func check(_ place: String) throws {
+      let sessions = try decode(["sessions", "--json", folder.path])
+      #expect(sessions.output.contains(#""records":4,"#), "\(place): \(sessions)")
+      let table = try decode(["sessions", "--utc", folder.path]).output.split(separator: "\n")
+      #expect(try #require(table.dropFirst().first).contains("  4  "), "\(place): \(table)")
+      for command in ["verify", "inspect"] {
+        let run = try decode([command, folder.path])
+        let heads = run.output.split(separator: "\n").filter {
+          $0.contains(".mmlog: ") && $0.contains("4 records")
+        }
+        #expect(run.status == 0 && heads.count == 1, "\(place): \(run)")
+      }
+    }
+    let waiting = try decode(["sessions", "--json", folder.path])
+    #expect(waiting.output.contains(#""records":4,"#), "\(waiting)")
+    _ = try control(["flush", folder.path])
+    try check("being written")
+    try store.close()
+    try check("closed")
+    let (copy, archive) = (folder("copy"), try #require(try folder.names(ending: ".mmlog").first))
+    let repaired = try decode(["repair", "-o", copy, folder(archive)])
+    #expect(repaired.output == "\(copy): 4 records of 1 session\n", "\(repaired)")
+  }
+
   @Test("sessions are listed") func sessionsAreListed() throws {
     let log = log()
     let crashed = TestLog(session: 2)

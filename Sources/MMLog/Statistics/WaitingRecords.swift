@@ -34,8 +34,7 @@ struct WaitingRecords {
   }
 
   private mutating func add(_ record: RecordView, _ clock: TickClock) {
-    let isFirst = !record.isFragment || record.callSite == 0
-    records.add(record.level, count: isFirst ? 1 : 0, bytes: UInt64(record.bytes.count))
+    records.add(record.level, count: record.isCounted ? 1 : 0, bytes: UInt64(record.bytes.count))
     if record.ticks < oldest?.ticks ?? .max { oldest = (record.ticks, clock) }
   }
 }

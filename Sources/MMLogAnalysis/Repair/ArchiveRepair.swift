@@ -127,7 +127,7 @@ struct ArchiveRepair {
         var rows = try RowReader(payload)
         while let row = try rows.next() {
           try session.sites.check(row)
-          if !row.isFragment || row.callSite == 0 { levels[row.levelIndex] += 1 }
+          if row.isCounted { levels[row.levelIndex] += 1 }
           count += 1
         }
       }
@@ -149,7 +149,7 @@ struct ArchiveRepair {
   ) throws {
     let levels: LevelCounts? = if case .whole(let levels) = content { levels } else { nil }
     try writer.append(frame, of: archive, levels)
-    if frame.header.type == .records { recordCount += Int(frame.header.summary.count) }
+    recordCount += archive.recordCount(of: frame)
   }
 
   private mutating func add(
@@ -272,7 +272,7 @@ struct ArchiveRepair {
             let room = RowBuilder.largestSize - left
             if try rows.add(note, ticks: place, of: session, room: room) { continue }
           } else {
-            count += 1
+            if row.isCounted { count += 1 }
           }
           let ordinal = row.threadOrdinalOfRow
           let thread = threads[ordinal] ?? ThreadIdentity(ordinal: ordinal, id: 0, name: "")
@@ -347,6 +347,6 @@ extension ArchiveFile.Frame {
   ) -> LogReader.Corruption {
     LogReader.Corruption(
       offset..<offset + header.frameSize,
-      "\(what) of \(header.summary.count) records: \(error)", in: archive.path)
+      "\(what) of \(header.summary.rows): \(error)", in: archive.path)
   }
 }

@@ -76,7 +76,7 @@ struct RingRepair: ~Copyable {
   private mutating func add(
     _ view: RecordView, _ ticks: UInt64, of run: Run, from place: (stream: UInt64, offset: Int)?
   ) throws {
-    recordCount += 1
+    if view.isCounted { recordCount += 1 }
     self.ticks = max(self.ticks, ticks)
     try writeNotes()
     let thread = run.thread(of: view).takeUnretainedValue()

@@ -97,7 +97,7 @@ struct FileCheck {
     }
     let said = header.summary
     guard summary.count == said.count else {
-      return "it has \(summary.count) records, and its header says \(said.count)"
+      return "it has \(summary.rows), and its header says \(said.count)"
     }
     let isSame =
       summary.firstTicks == said.firstTicks && summary.lastTicks == said.lastTicks

@@ -14,8 +14,8 @@ extension FileReport {
       : archive.tail.tornBytes > 0
         ? "not closed, \(archive.tail.tornBytes) bytes of a frame at its end" : "not closed"
     state = archive.isChained ? "\(closing), chained" : closing
-    parts = archive.frames.map { Part($0) }
-    recordCount = parts.reduce(0) { $0 + $1.recordCount }
+    parts = archive.frames.map { Part($0, of: archive) }
+    recordCount = archive.recordCount
   }
 
   init(_ ring: RingView) {
@@ -33,12 +33,12 @@ extension FileReport {
 }
 
 extension FileReport.Part {
-  fileprivate init(_ frame: ArchiveFile.Frame) {
+  fileprivate init(_ frame: ArchiveFile.Frame, of archive: ArchiveFile) {
     let header = frame.header
     let isOfRecords = header.type == .records
     offset = frame.offset
     size = header.frameSize
-    recordCount = isOfRecords ? Int(header.summary.count) : 0
+    recordCount = archive.recordCount(of: frame)
     let arrangement = isOfRecords && header.codec.isInColumns ? ", in columns" : ""
     let coder = header.codec == .zlibRows ? ", zlib" : header.codec == .zstdColumns ? ", zstd" : ""
     let name = header.isFlight ? "a frame of flight records" : header.type.name
@@ -57,8 +57,10 @@ extension FileReport.Part {
     var scanner = image.scanner(of: segment, scansBehindZeros: !isRunning)
     while let item = scanner.next() {
       guard case .record(let view, let offset) = item else { continue }
-      count += 1
-      if offset < header.archived { archived += 1 }
+      if view.isCounted {
+        count += 1
+        if offset < header.archived { archived += 1 }
+      }
       ticks = (min(ticks.first, view.ticks), max(ticks.last, view.ticks))
     }
     recordCount = count
@@ -70,7 +72,7 @@ extension FileReport.Part {
       "segment \(segment.index), \(state), generation \(header.generation), \(thread), "
       + "\(archived) archived"
     let (first, last) = (image.clock.wall(at: ticks.first), image.clock.wall(at: ticks.last))
-    times = count > 0 ? first...max(first, last) : nil
+    times = ticks.first <= ticks.last ? first...max(first, last) : nil
   }
 }
 

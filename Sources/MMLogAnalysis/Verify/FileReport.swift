@@ -13,7 +13,7 @@ public struct FileReport: Sendable {
   public let state: String
   /// Of an archive: its number in the session, from 1; of a ring 0.
   public let number: Int
-  /// How many records it has; of a large one each part counts.
+  /// How many records it has. In what cannot be read, each part of a large one counts.
   public let recordCount: Int
   /// What it consists of: an archive's frames, or a ring's segments in use.
   public let parts: [Part]
@@ -32,15 +32,17 @@ public struct FileReport: Sendable {
     public let size: Int
     /// What it is, in a few words.
     public let what: String
-    /// How many records it has.
+    /// How many records it has. A large one that is in several parts counts in the first.
     public let recordCount: Int
-    /// When the first and the last of them were logged; nil without any.
+    /// When the first and the last of them were logged, parts of large ones included; nil without
+    /// any.
     public let times: ClosedRange<Timestamp>?
   }
 }
 
 extension LogFiles {
-  /// File headers, frames and segments of all files, by session; no frame is decompressed.
+  /// File headers, frames and segments of all files, by session. Frames are decompressed only to
+  /// count records: see ``overview(filter:)``.
   ///
   /// - Complexity: O(frames + size of the rings).
   public func inspect() -> [FileReport] {

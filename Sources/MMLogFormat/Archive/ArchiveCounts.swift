@@ -30,6 +30,11 @@ package struct ArchiveCounts: Equatable, Sendable {
     counts[index] = overflow ? .max : sum
   }
 
+  /// How many records there are; nil if fragments may be among what is counted.
+  package var total: Int? {
+    counts.last == 0 ? counts.reduce(0) { $0 + Int($1) } : nil
+  }
+
   /// Takes in how the session ended.
   package mutating func add(_ end: SessionEnd) { (ending, endTime) = (end.how, end.time) }
 

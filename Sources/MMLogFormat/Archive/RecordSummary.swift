@@ -10,6 +10,9 @@ package struct RecordSummary: Equatable, Sendable {
 
   package init() {}
 
+  /// `1 row`, `150 rows`: what ``count`` counts, each a record or a fragment of one.
+  package var rows: String { "\(count) row\(count == 1 ? "" : "s")" }
+
   /// Takes in another frame, or the summary of other frames.
   package mutating func add(_ other: RecordSummary) {
     if other.count == 0 { return }

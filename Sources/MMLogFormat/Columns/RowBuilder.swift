@@ -50,6 +50,9 @@ package struct RowBuilder: ~Copyable {
     return levels
   }
 
+  /// How many records there are of all levels.
+  package var recordCount: Int { (0..<8).reduce(0) { $0 + Int(count(level: $1)) } }
+
   /// How many records and fragments there are.
   package var count: Int { offsets.count / wordSize }
   /// What can be known of them, but for the wall times.
@@ -86,7 +89,7 @@ package struct RowBuilder: ~Copyable {
     }
     (firstTicks, lastTicks) = (min(firstTicks, ticks), max(lastTicks, ticks))
     let level = record.levelIndex
-    if !record.isFragment || record.callSite == 0 { tallies.base[2 * level] &+= 1 }
+    if record.isCounted { tallies.base[2 * level] &+= 1 }
     tallies.base[2 * level + 1] &+= UInt64(truncatingIfNeeded: record.bytes.count)
   }
 

@@ -39,6 +39,9 @@ package struct RecordView {
   package var ticks: UInt64 { word(RecordLayout.ticksWord) }
   private var identity: UInt64 { word(RecordLayout.identityWord) }
   package var isFragment: Bool { word(0) & 0xFF00_0000 == RecordLayout.fragmentKind }
+  /// Whether it counts as a record: of one in fragments, only the first fragment does.
+  @inline(__always)
+  package var isCounted: Bool { !isFragment || callSite == 0 }
   /// The call site's number, or of a fragment its index.
   package var callSite: UInt32 { UInt32(truncatingIfNeeded: identity) }
   package var label: UInt32 {

@@ -171,7 +171,7 @@ final class FrameRun: Run {
     }
     failure = corruption(
       frame.offset, frame.header.frameSize,
-      "\(what) of \(frame.header.summary.count) records: \(error)")
+      "\(what) of \(frame.header.summary.rows): \(error)")
   }
 }
 

@@ -137,21 +137,36 @@ extension SessionFiles {
     return max(end.time, records(summary).lastTime ?? end.time)
   }
 
-  /// How many records there are, each once, when the last was logged, and what of the ring cannot
-  /// be read. Of archives only the headers of frames are read.
+  /// When the last record was logged; and of the ring, how many records are in no archive, and what
+  /// cannot be read. Of archives only the headers of frames are read.
   package func records(
     _ summary: SessionSummary
-  ) -> (count: Int, lastTime: Timestamp?, corruption: [LogReader.Corruption]) {
-    var found =
-      summary.ring.map { SessionRuns.segments(of: $0) } ?? (count: 0, lastTime: nil, corruption: [])
+  ) -> (countInRing: Int, lastTime: Timestamp?, corruption: [LogReader.Corruption]) {
+    let ring = summary.ring.map { SessionRuns.segments(of: $0) }
+    var lastTime = ring?.lastTime
     for (index, archive) in archives.enumerated() {
       for frame in archive.frames where frame.header.type == .records {
         if summary.skipped[index]?.contains(frame.offset) == true { continue }
-        found.count += Int(frame.header.summary.count)
-        found.lastTime = max(found.lastTime ?? .distantPast, frame.header.summary.lastWall)
+        lastTime = max(lastTime ?? .distantPast, frame.header.summary.lastWall)
       }
     }
-    return found
+    return (ring?.count ?? 0, lastTime, ring?.corruption ?? [])
+  }
+
+  /// How many records its archives have, each once; see ``ArchiveFile/recordCount``.
+  package func countInArchives(_ summary: SessionSummary) -> Int {
+    var count = 0
+    for (index, archive) in archives.enumerated() {
+      let skipped = summary.skipped[index] ?? []
+      if skipped.isEmpty {
+        count += archive.recordCount
+        continue
+      }
+      for frame in archive.frames where !skipped.contains(frame.offset) {
+        count += archive.recordCount(of: frame)
+      }
+    }
+    return count
   }
 }
 

@@ -24,8 +24,8 @@ extension SessionRuns {
     var (count, last, corruption) = (0, Timestamp?.none, [LogReader.Corruption]())
     while let step = runs.step(), let run = runs.current {
       switch step {
-      case .record(_, let ticks, _):
-        count += 1
+      case .record(let record, let ticks, _):
+        if record.isCounted { count += 1 }
         last = max(last ?? .distantPast, run.clock.wall(at: ticks))
       case .corruption: if let found = run.corruption { corruption.append(found) }
       case .nothing, .end: continue

@@ -185,10 +185,8 @@ package struct SessionSummary {
 }
 
 extension RecordSummary {
-  /// `150 records from 2026-11-21T09:00:00.000000000Z to 2026-11-21T09:00:01.000000000Z`
-  fileprivate var title: String {
-    "\(count) record\(count == 1 ? "" : "s") from \(firstWall) to \(lastWall)"
-  }
+  /// `150 rows from 2026-11-21T09:00:00.000000000Z to 2026-11-21T09:00:01.000000000Z`
+  fileprivate var title: String { "\(rows) from \(firstWall) to \(lastWall)" }
 }
 
 extension LossLedger {

@@ -109,8 +109,7 @@ package struct RingStatus {
     package subscript(level: Level) -> Int { counts[Int(level.rawValue)] }
 
     fileprivate mutating func add(_ record: RecordView) {
-      // Of one in pieces, the first piece counts.
-      if !record.isFragment || record.callSite == 0 { counts[Int(record.level.rawValue)] += 1 }
+      if record.isCounted { counts[Int(record.level.rawValue)] += 1 }
       bytes += record.bytes.count
       oldestTicks = min(oldestTicks ?? .max, record.ticks)
     }

@@ -45,6 +45,44 @@ extension ArchiveFile {
     }
   }
 
+  /// How many records it has. In frames that cannot be read, each fragment of one counts.
+  ///
+  /// - Complexity: O(frames) if its index says it, else as reading the numbers of all columns.
+  package var recordCount: Int {
+    if let total = countsInIndex?.total { return total }
+    return frames.reduce(0) { $0 + recordCount(of: $1) }
+  }
+
+  /// How many records a frame has; 0 for one of another type. If it cannot be read, each fragment
+  /// of one counts.
+  package func recordCount(of frame: Frame) -> Int {
+    if frame.header.type != .records { return 0 }
+    let rowCount = Int(frame.header.summary.count)
+    if hasNoFragments { return rowCount }
+    // Of a frame with nothing but whole records, less is decompressed.
+    guard let payload = try? payload(of: frame, ifWanted: { _, _ in false }) else {
+      return rowCount
+    }
+    let counted = try? payload.withUnsafeBytes { bytes in
+      var rows = try RowReader(bytes)
+      var count = 0
+      while let row = try rows.next() { if row.isCounted { count += 1 } }
+      return count
+    }
+    return counted ?? rowCount
+  }
+
+  /// Whether its index says that all rows are whole records.
+  private var hasNoFragments: Bool {
+    guard let total = countsInIndex?.total else { return false }
+    return total == Int(frames.last?.header.summary.count ?? 0)
+  }
+
+  /// What its index says of its records, if all that it speaks of is there.
+  private var countsInIndex: ArchiveCounts? {
+    isClosed && isSound ? frames.last?.header.archiveCounts : nil
+  }
+
   /// The rows of a frame that a recovery has made of an encrypted ring.
   private func rows(_ sealed: UnsafeRawBufferPointer, of header: FrameHeader) throws -> [UInt8] {
     try SealedRows.decrypt(sealed, size: header.rawSize, with: ringCipher.get())

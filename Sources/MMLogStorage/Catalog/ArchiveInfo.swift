@@ -56,7 +56,7 @@ public struct ArchiveInfo: Equatable, Sendable {
     /// which the archive was continued. Parts of a record count each.
     public var countOfUnknownLevel: Int { Int(counts[counts.count - 1]) }
 
-    /// How many records there are.
+    /// How many records there are; of those in ``countOfUnknownLevel``, parts count each.
     public var count: Int { counts.reduce(0) { $0 + Int($1) } }
 
     /// What two parts of an archive hold together.

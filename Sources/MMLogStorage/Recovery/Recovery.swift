@@ -276,7 +276,7 @@ package struct Recovery: ~Copyable {
       archives: infos, sealed: infos.filter { sealed.contains($0.path) },
       corruption: (image.corruption + corruption).map {
         "\($0.what) at \($0.offset), \($0.size) bytes"
-      } + (lost.map { ["a frame of \($0.summary.count) records: it was not written whole"] } ?? [])
+      } + (lost.map { ["a frame of \($0.summary.rows): it was not written whole"] } ?? [])
         + (lostEnd.map { ["archive \(image.newestArchive): \($0.lack.what)"] } ?? []))
   }
 
@@ -573,7 +573,7 @@ package struct Recovery: ~Copyable {
         try series.rotateIfDue(dictionary: $0)
       }
       TestPoint.reach(.recoveryAfterFrame)
-      count += Int(rows.summary.count)
+      count += rows.recordCount
       rows.removeAll()
     }
   }

@@ -45,7 +45,7 @@ import Testing
     #expect(reading.messages == ["a", "d"])
     #expect(reading.corruption.map(\.offset) == [frame.offset])
     #expect(reading.corruption.map(\.size) == [frame.size - 24])
-    #expect(reading.corruption.first?.what.contains("2 records") == true, "\(reading.corruption)")
+    #expect(reading.corruption.first?.what.contains("2 rows") == true, "\(reading.corruption)")
     let verified = LogFiles([.path(log.folder.path)]).verify().flatMap(\.corruption)
     #expect(verified == reading.corruption)
   }

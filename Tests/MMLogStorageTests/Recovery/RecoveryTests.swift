@@ -451,7 +451,20 @@ import Testing
     log.archive()
     log.writeFragments(record, partWords: 150, range: 1..<3)
     log.save()
-    #expect(try recover().sessions.map(\.recordCount) == [2])
+    // It counts where its first fragment is.
+    #expect(try recover().sessions.map(\.recordCount) == [0])
+    #expect(messages() == [text])
+  }
+
+  @Test("a record in fragments is recovered as one") func fragmentsAreRecoveredAsOneRecord() throws
+  {
+    let text = String(repeating: "0123456789", count: 300)
+    let record = TestRecord(ticks: 5, site: log.textSite, words: ValueWords.argument(.text(text)))
+    log.writeFragments(record, partWords: 150)
+    log.save()
+    let session = try #require(try recover().sessions.first)
+    #expect(session.recordCount == 1)
+    #expect(session.archives.map { $0.contents?.count } == [1])
     #expect(messages() == [text])
   }
 
