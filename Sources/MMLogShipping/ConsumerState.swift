@@ -1,6 +1,7 @@
 package import MMLogFormat
 package import MMLogReader
 import MMLogStorage
+import MMLogSystem
 
 /// What a consumer knows between two lives of its process: what was acknowledged, the batch that is
 /// on its way, and of each session what became of its records. FORMAT.md, 9.
@@ -54,6 +55,22 @@ package struct ConsumerState: Equatable, Sendable {
   package var balances: [SessionID: Balance] = [:]
 
   package init(created: Timestamp) { self.created = created }
+
+  /// Reads what is noted of a consumer in a directory, without its lock.
+  ///
+  /// - Throws: also if nothing is noted: then nothing was shipped for that name.
+  init(of consumer: String, in directory: String) throws(LogError) {
+    let text = try explaining("Opening the directory failed") { () throws(SystemError) in
+      ConsumerFile.state(of: consumer, in: try Directory.open(directory))
+    }
+    guard let text, let state = ConsumerState(text) else {
+      throw LogError(
+        .corruptedFile,
+        "\(directory) has no state of the consumer \(consumer) that can be read: nothing was shipped "
+          + "for it, or its file is corrupted", path: directory)
+    }
+    self = state
+  }
 }
 
 // MARK: - Text

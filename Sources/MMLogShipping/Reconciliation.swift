@@ -74,11 +74,25 @@ public struct Reconciliation: Sendable {
     of directory: String, consumer: String, filter: LogReader.Filter = LogReader.Filter(),
     ringDirectory: String? = nil, received: [SessionID: Int]? = nil
   ) throws(LogError) {
-    let state = try Self.state(of: consumer, in: directory)
+    try self.init(
+      of: directory, consumer: consumer, filter: filter, ringDirectory: ringDirectory,
+      received: received, identities: LogIdentities())
+  }
+
+  /// The same, of records that are encrypted, too.
+  ///
+  /// - Parameter identities: Who decrypts them. Records that none of them opens are a problem, since
+  ///   they can be neither sent nor compared.
+  package init(
+    of directory: String, consumer: String, filter: LogReader.Filter, ringDirectory: String?,
+    received: [SessionID: Int]? = nil, identities: LogIdentities
+  ) throws(LogError) {
+    let state = try ConsumerState(of: consumer, in: directory)
     let refused = try explaining("Reading what was refused failed") { () throws(SystemError) in
       try RefusedRecords.read(of: consumer, in: Directory.open(directory))
     }
-    let queue = ArchiveQueue(of: directory, filter: filter, after: LogReader.Cursor())
+    let queue = ArchiveQueue(
+      of: directory, filter: filter, after: LogReader.Cursor(), identities: identities)
     try explaining("Searching for archives failed") { () throws(SystemError) in
       try queue.scan()
     }
@@ -93,7 +107,15 @@ public struct Reconciliation: Sendable {
       var balance = Session(id, state, asideCount: aside.reduce(0) { $0 + $1.count })
       balance.add(numbersOf: session)
       if let queued = queue.sessions[id] {
-        try balance.add(recordsOf: queued, until: state.cursor.sessions[id])
+        do throws(LogError) {
+          try balance.add(recordsOf: queued, until: state.cursor.sessions[id])
+        } catch {
+          guard error.code == .encrypted else { throw error }
+          // Not compared: nothing of it can be counted.
+          balance.problems = [error.message]
+          sessions.append(balance)
+          continue
+        }
       }
       balance.checkArchives(session, state.cursor.sessions[id], deleted)
       balance.check(session, state.cursor.sessions[id], received: received?[id])
@@ -104,21 +126,6 @@ public struct Reconciliation: Sendable {
         "\(refused.corrupted) lines of what was refused are corrupted (of whichever session)")
     }
     self.sessions = sessions
-  }
-
-  private static func state(
-    of consumer: String, in directory: String
-  ) throws(LogError) -> ConsumerState {
-    let text = try explaining("Opening the directory failed") { () throws(SystemError) in
-      ConsumerFile.state(of: consumer, in: try Directory.open(directory))
-    }
-    guard let text, let state = ConsumerState(text) else {
-      throw LogError(
-        .corruptedFile,
-        "\(directory) has no state of the consumer \(consumer) that can be read: nothing was shipped "
-          + "for it, or its file is corrupted", path: directory)
-    }
-    return state
   }
 }
 

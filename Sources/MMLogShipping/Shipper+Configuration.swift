@@ -51,6 +51,8 @@ extension Shipper {
     /// Whether it is of some records alone that somebody has asked for once: no archive waits for
     /// it.
     package var isSelection = false
+    /// Who decrypts records that are encrypted. Those that none of them opens wait.
+    package var identities = LogIdentities()
 
     /// How often processes that log into the directory are asked to archive what is in their rings:
     /// from 10 ms; they do it within a second. Nil, the default: never, and a record waits for its

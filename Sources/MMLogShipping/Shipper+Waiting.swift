@@ -30,7 +30,7 @@ extension Shipper {
     }
     return try Waiting.behind(
       state?.cursor ?? LogReader.Cursor(), in: directory, configuration.filter,
-      ringDirectory: configuration.ringDirectory)
+      ringDirectory: configuration.ringDirectory, identities: configuration.identities)
   }
 }
 
@@ -38,10 +38,11 @@ extension Shipper.Waiting {
   /// What of each session is behind a cursor; see ``Shipper/waiting()``.
   package static func behind(
     _ cursor: LogReader.Cursor, in directory: String, _ filter: LogReader.Filter = .init(),
-    ringDirectory: String? = nil
+    ringDirectory: String? = nil, identities: LogIdentities = LogIdentities()
   ) throws(LogError) -> [Shipper.Waiting] {
     let queue = ArchiveQueue(
-      of: directory, ringDirectory: ringDirectory, filter: filter, after: cursor)
+      of: directory, ringDirectory: ringDirectory, filter: filter, after: cursor,
+      identities: identities)
     try explaining("Searching for archives failed") { () throws(SystemError) in
       try queue.scan(everything: true)
     }

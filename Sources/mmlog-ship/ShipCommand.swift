@@ -106,7 +106,7 @@ extension Option {
   )
 
   /// What every command has that is about destinations.
-  static let plan: [Option] = [.to, .set, .config, .named, .ringDirectory]
+  static let plan: [Option] = [.to, .set, .config, .named, .ringDirectory, .identity]
 }
 
 /// The directories that services log into.

@@ -105,6 +105,23 @@ import Testing
     #expect(result.status == .exited(1) && result.complaints.contains(path))
   }
 
+  @Test("records that are encrypted for others wait and are said, and others are sent")
+  func encryptedForOthers() throws {
+    folder.put("logs/third.mmlog", TestLog.encrypted())
+    let path = folder("logs")
+    for option in ["--check", "--once", "--orphans"] {
+      let result = try send(option, "--as", "x", "--to", server.url, path)
+      #expect(result.status == .exited(1), "\(option): \(result.complaints)")
+      #expect(result.complaints.contains("third.mmlog wait"), "\(option): \(result.complaints)")
+    }
+    // A check asks without a record.
+    #expect(try server.requests.filter { !$0.body.isEmpty }.count == 2)
+    let balance = try send("reconcile", "--as", "x", "--to", server.url, path)
+    #expect(balance.status == .exited(1) && balance.complaints.contains("third.mmlog wait"))
+    let status = try send("status", path)
+    #expect(status.status == .exited(1) && status.complaints.contains("third.mmlog wait"))
+  }
+
   @Test("a ring that cannot be recovered is said, and all was not sent")
   func unrecoverableRing() throws {
     let left = TemporaryDirectory()

@@ -26,6 +26,7 @@ package final class ArchiveQueue {
   private let ringDirectory: String
   private let filter: LogReader.Filter
   private let cursor: LogReader.Cursor
+  private let identities: LogIdentities
   private let memory = FrameMemory()
   private var changes = DirectoryChanges()
 
@@ -34,11 +35,14 @@ package final class ArchiveQueue {
   ///   - ringDirectory: Where the rings are; nil: in the same directory.
   ///   - filter: Which records are wanted. Others are passed over.
   ///   - cursor: What was given before.
+  ///   - identities: Who decrypts what is encrypted. A session with records that none of them opens
+  ///     waits before these.
   package init(
     of path: String, ringDirectory: String? = nil, filter: LogReader.Filter,
-    after cursor: LogReader.Cursor
+    after cursor: LogReader.Cursor, identities: LogIdentities = LogIdentities()
   ) {
     (self.path, self.filter, self.cursor) = (path, filter, cursor)
+    self.identities = identities
     self.ringDirectory = ringDirectory ?? path
   }
 
@@ -68,7 +72,7 @@ package final class ArchiveQueue {
       files[name] = nil
       unreadable[name] = nil
     }
-    for name in archives where files[name] == nil { files[name] = QueuedFile(name) }
+    for name in archives where files[name] == nil { files[name] = QueuedFile(name, identities) }
     if !filteredOut.isEmpty { filteredOut.formIntersection(files.values.flatMap(\.sessions)) }
   }
 
@@ -138,6 +142,7 @@ package final class ArchiveQueue {
 /// A file of archives: one, or several where a store went on with the last archive there.
 final class QueuedFile {
   let name: String
+  private let identities: LogIdentities
   private(set) var size = -1
   private(set) var identity: FileStatus.Identity?
   private(set) var isGone = false
@@ -146,7 +151,9 @@ final class QueuedFile {
   /// The same, open; nil while the file is closed.
   private var opened: [ArchiveFile]?
 
-  init(_ name: String) { self.name = name }
+  init(_ name: String, _ identities: LogIdentities) {
+    (self.name, self.identities) = (name, identities)
+  }
 
   /// Of whom its archives are.
   var sessions: [SessionID] { archives.map(\.identity.session) }
@@ -163,13 +170,13 @@ final class QueuedFile {
     _ status: FileStatus, in directory: borrowing Directory
   ) throws -> [QueuedArchive] {
     if identity != status.identity {
-      opened = try ArchiveFile.all(in: directory.openFile(name, .toRead))
+      opened = try open(in: directory)
       archives = []
     } else if let last = opened?.last {
       _ = try last.refresh()
       opened?.append(contentsOf: try last.following())
     } else {
-      opened = try ArchiveFile.all(in: directory.openFile(name, .toRead))
+      opened = try open(in: directory)
     }
     // Who goes on behind an archive goes on with the next number.
     if opened?.contains(where: { $0.fileHeader.number == .max }) == true {
@@ -178,6 +185,10 @@ final class QueuedFile {
     }
     (size, identity, isGone) = (status.size, status.identity, false)
     return take(in: directory.path)
+  }
+
+  private func open(in directory: borrowing Directory) throws -> [ArchiveFile] {
+    try ArchiveFile.all(in: directory.openFile(name, .toRead), identities: identities)
   }
 
   /// Takes in what was appended before it was deleted, if it is open.
@@ -214,7 +225,7 @@ final class QueuedFile {
         let file = try directory.openFile(name, .toRead)
         // The next scan takes in that another one has the name.
         guard try file.status().identity == identity else { return nil }
-        opened = try ArchiveFile.all(in: file)
+        opened = try ArchiveFile.all(in: file, identities: identities)
       } catch let error as SystemError where error.isNotFound {
         // It was deleted since the last scan.
         isGone = true

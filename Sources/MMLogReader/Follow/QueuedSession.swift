@@ -1,3 +1,4 @@
+import MMLogCrypto
 package import MMLogFormat
 package import MMLogStorage
 
@@ -298,6 +299,7 @@ package final class QueuedSession {
       } else if file.frames.count > loaded.frames || file.corruption.count > loaded.corruption
         || isOver(loaded.archive) != loaded.isOver
       {
+        try checkKey(of: file, from: loaded.frames)
         try reader?.load(
           file, from: (loaded.frames, loaded.corruption), isOver: isOver(loaded.archive))
         note(loaded.archive, file)
@@ -322,12 +324,36 @@ package final class QueuedSession {
       // A record in pieces may go on in the next archive: then its reader does, too.
       goOn(at: given)
     }
+    try checkKey(of: file, from: 0)
     if reader == nil { reader = SessionReader(archivesOf: identity, filter, memory, after: start) }
     try reader?.load(file, from: (0, 0), isOver: isOver(next))
     // Not before: frames that repeat those of the archive before are compared with these.
     loaded?.archive.close()
     note(next, file)
     return gap
+  }
+
+  /// Who reads on passes over frames that nobody here decrypts. Whoever keeps a cursor must not:
+  /// what is before a cursor counts as given.
+  ///
+  /// - Parameter first: The first frame that was not loaded.
+  /// - Throws: `encrypted` if no identity opens a frame of records that was not given.
+  private func checkKey(of file: ArchiveFile, from first: Int) throws(LogError) {
+    let place = place
+    for frame in file.frames[first...] where frame.header.type == .records {
+      let header = frame.header
+      let end = Place(
+        archive: file.fileHeader.number, frame: header.ordinal, row: header.summary.count)
+      guard end > place, let reason = file.lock(of: frame) else { continue }
+      var why = "\(reason)"
+      if case .encrypted(.wrongIdentity) = reason {
+        why = "they are encrypted, and no identity that opens them was given"
+      }
+      throw LogError(
+        .encrypted,
+        "The records of \(file.path) wait: \(why). Give one (mmlog-ship has --identity FILE), or "
+          + "send whole archives (put, s3)", path: file.path, cause: reason)
+    }
   }
 
   private func note(_ archive: QueuedArchive, _ file: ArchiveFile) {

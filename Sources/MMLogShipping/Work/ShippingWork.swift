@@ -46,7 +46,7 @@ final class ShippingWork: @unchecked Sendable {
     flushes = PendingFlushes(path, configuration, control)
     queue = ArchiveQueue(
       of: path, ringDirectory: configuration.ringDirectory, filter: configuration.filter,
-      after: LogReader.Cursor())
+      after: LogReader.Cursor(), identities: configuration.identities)
   }
 
   /// Why a shipper cannot be as it is asked to be; nil if it can.
@@ -207,7 +207,7 @@ final class ShippingWork: @unchecked Sendable {
   private func newQueue(after cursor: LogReader.Cursor) -> ArchiveQueue {
     ArchiveQueue(
       of: path, ringDirectory: configuration.ringDirectory, filter: configuration.filter,
-      after: cursor)
+      after: cursor, identities: configuration.identities)
   }
 
   /// Nil if no file is open.

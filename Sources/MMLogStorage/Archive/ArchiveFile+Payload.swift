@@ -151,6 +151,15 @@ extension ArchiveFile {
     return reason
   }
 
+  /// Why a frame cannot be read without a key; nil if it can, or if nobody can.
+  package func lock(of frame: Frame) -> FormatError? {
+    if frame.header.isEncrypted, let lock { return lock }
+    guard frame.header.codec == .sealedRows, case .failure(let error) = ringCipher,
+      let reason = error as? FormatError, case .encrypted = reason
+    else { return nil }
+    return reason
+  }
+
   /// Waits until what is in it is on the disk, whoever wrote it: fdatasync(2).
   package func sync() throws(SystemError) { try scanner.file.syncData() }
 }

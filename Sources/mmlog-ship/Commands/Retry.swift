@@ -43,7 +43,7 @@ extension Command {
     for route in try arguments.recordRoutes() {
       let balance = try Reconciliation(
         of: route.directory, consumer: route.target.name, filter: route.target.shipping.filter,
-        ringDirectory: route.rings)
+        ringDirectory: route.rings, identities: route.identities)
       for session in balance.sessions {
         let numbered = session.threads.reduce(0) { $0 &+ $1.numbered }
         try output.append(

@@ -103,7 +103,9 @@ private struct Send {
         target.shipping.filter.sessions = sessions.map(\.session.id.description)
       }
       target.name = String("\(target.name.prefix(40)).\(Self.name(arguments))")
-      return Plan.Route(directory: route.directory, rings: route.rings, target: target)
+      var selected = route
+      selected.target = target
+      return selected
     }
     if selected.isEmpty, !prefixes.isEmpty {
       throw UsageError(

@@ -17,10 +17,11 @@ extension Command {
       sent as a gap. Whole archives are noted as sent by themselves, for whatever destination.
       """,
     ],
-    options: [.jsonSummary], operands: shippedOperands
+    options: [.identity, .jsonSummary], operands: shippedOperands
   ) { arguments, output in
     var (status, isAnyRead) = (Program.Status.success, false)
     let isJSON = arguments.isSet(.jsonSummary)
+    let identities = try arguments.identities()
     for directory in try arguments.directories() {
       let names: [String]
       do throws(SystemError) {
@@ -32,7 +33,7 @@ extension Command {
       }
       isAnyRead = true
       var entries = [try StatusEntry(ofArchivesIn: directory)].compactMap(\.self)
-      entries += try names.map { try StatusEntry(of: $0, in: directory) }
+      entries += try names.map { try StatusEntry(of: $0, in: directory, identities) }
       if entries.isEmpty, !isJSON { try output.append("\(directory): nothing was sent\n") }
       for entry in entries {
         for line in isJSON ? [entry.json.text] : entry.lines { try output.append("\(line)\n") }
@@ -75,7 +76,7 @@ private struct StatusEntry {
   }
 
   /// What is noted on a destination of records, and what waits for it.
-  init(of name: String, in directory: String) throws {
+  init(of name: String, in directory: String, _ identities: LogIdentities) throws {
     json.add("directory", directory)
     json.add("destination", name)
     guard let text = ConsumerFile.state(of: name, in: try Directory.open(directory)),
@@ -101,12 +102,16 @@ private struct StatusEntry {
     if let batch = state.batch { line += ", \(batch.count) on their way" }
     lines = [line]
     // What somebody has asked for once waits for nobody.
-    if !state.isSelection { addWaiting(behind: state.cursor, in: directory) }
+    if !state.isSelection {
+      addWaiting(behind: state.cursor, in: directory, identities)
+    }
   }
 
-  private mutating func addWaiting(behind cursor: LogReader.Cursor, in directory: String) {
+  private mutating func addWaiting(
+    behind cursor: LogReader.Cursor, in directory: String, _ identities: LogIdentities
+  ) {
     do throws(LogError) {
-      let waiting = try Shipper.Waiting.behind(cursor, in: directory)
+      let waiting = try Shipper.Waiting.behind(cursor, in: directory, identities: identities)
       let records = waiting.reduce(0) { $0 + $1.records }
       let corruption = waiting.flatMap(\.corruption).map { "\($0)" }
       json.add("waiting", records)

@@ -1,7 +1,9 @@
 import CommandLineTool
 import LogCommands
 import MMLogDestinations
+import MMLogReader
 import MMLogShipping
+import MMLogStorage
 
 /// What is shipped where: each directory to each of its targets.
 struct Plan {
@@ -9,19 +11,22 @@ struct Plan {
   struct Route {
     let directory: String
     let rings: String?
-    let target: Target
+    /// Who decrypts the directory's records.
+    let identities: LogIdentities
+    var target: Target
   }
 
   private(set) var routes: [Route] = []
 
   /// What the command line says: a configuration file, or targets and directories.
   init(_ arguments: Arguments) throws {
+    let identities = try arguments.identities()
     if let path = arguments.value(of: .config) {
       guard ![Option.to, .set, .named, .ringDirectory].contains(where: arguments.isSet) else {
         throw UsageError(
           "--config has all of that itself; leave --to, --set, --as and --ring-directory away")
       }
-      try add(ConfigurationFile(path: path), only: arguments.operands)
+      try add(ConfigurationFile(path: path), only: arguments.operands, identities)
       try checkNames()
       try checkArchiveTargets()
       return
@@ -29,7 +34,9 @@ struct Plan {
     let directories = try arguments.directories()
     for target in try Self.targets(arguments) {
       routes += directories.map {
-        Route(directory: $0, rings: arguments.value(of: .ringDirectory), target: target)
+        Route(
+          directory: $0, rings: arguments.value(of: .ringDirectory), identities: identities,
+          target: target)
       }
     }
     do throws(SettingError) {
@@ -93,7 +100,7 @@ struct Plan {
   }
 
   private mutating func add(
-    _ file: ConfigurationFile, only directories: [String]
+    _ file: ConfigurationFile, only directories: [String], _ identities: LogIdentities
   ) throws(SettingError) {
     var targets: [String: Target] = [:]
     for section in file.sections where section.kind == "destination" {
@@ -104,7 +111,7 @@ struct Plan {
     }
     for section in file.sections where section.kind == "directory" {
       if !directories.isEmpty, !directories.contains(section.name) { continue }
-      try add(section, targets)
+      try add(section, targets, identities)
     }
     guard !routes.isEmpty else {
       throw SettingError("the configuration file has no [directory PATH] with a destination")
@@ -136,16 +143,23 @@ struct Plan {
   }
 
   private mutating func add(
-    _ section: ConfigurationFile.Section, _ targets: [String: Target]
+    _ section: ConfigurationFile.Section, _ targets: [String: Target], _ others: LogIdentities
   ) throws(SettingError) {
-    var (names, rings) = ([ConfigurationFile.Entry](), nil as String?)
+    var (names, rings, identities) = ([ConfigurationFile.Entry](), nil as String?, others)
     for entry in section.entries {
       switch entry.name {
       case "to": names.append(entry)
       case "ring-directory": rings = entry.value
+      case "identity":
+        do throws(LogError) {
+          identities = LogIdentities(identities.all + (try LogIdentities(files: [entry.value])).all)
+        } catch {
+          throw entry.place.error("\(error)")
+        }
       default:
         throw entry.place.error(
-          "a directory has no setting '\(entry.name)'; it has 'to' and 'ring-directory'")
+          "a directory has no setting '\(entry.name)'; it has 'to', 'ring-directory' and "
+            + "'identity'")
       }
     }
     guard !names.isEmpty else {
@@ -156,7 +170,9 @@ struct Plan {
         guard let target = targets[String(name)] else {
           throw entry.place.error("there is no [destination \(name)]")
         }
-        routes.append(Route(directory: section.name, rings: rings, target: target))
+        routes.append(
+          Route(
+            directory: section.name, rings: rings, identities: identities, target: target))
       }
     }
   }

@@ -25,6 +25,7 @@ struct AnyRoute: Sendable {
     if let destination = try settings.recordDestination() {
       var configuration = route.target.shipping
       configuration.ringDirectory = route.rings
+      configuration.identities = route.identities
       let shipper = try Shipper(
         of: route.directory, as: route.target.name, to: destination, configuration: configuration)
       kind = .records(shipper)
