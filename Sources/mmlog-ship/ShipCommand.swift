@@ -102,7 +102,11 @@ extension Option {
     "ring-directory", value: "DIR", "Where the rings are, if not beside the archives.")
   static let metrics = Option(
     "metrics", value: "FILE",
-    "Write numbers for Prometheus there each 15 seconds, for its node exporter's textfile collector."
+    """
+    Write numbers for Prometheus there each 15 seconds, for its node exporter's textfile collector: \
+    a whole new file each time. A device or a pipe is written to as it is, and a symbolic link is \
+    refused.
+    """
   )
 
   /// What every command has that is about destinations.

@@ -53,6 +53,20 @@ import Testing
     #expect(try print("--after \(cursor) --exit-code --level error").status == 4)
   }
 
+  @Test("a cursor goes into a regular file alone, and nothing else is replaced")
+  func cursorInOtherFiles() throws {
+    archive(0..<2)
+    let kept = TemporaryDirectory()
+    try #require(mkfifo(kept("pipe"), 0o600) == 0)
+    try #require(symlink(kept("file"), kept("link")) == 0)
+    for (name, words) in [("pipe", "no regular file"), ("link", "symbolic link")] {
+      let run = try print("--cursor-file '\(kept(name))'")
+      #expect(run.status == 2 && run.output.isEmpty && run.errors.contains(words), "\(run)")
+    }
+    #expect(try kept.names().sorted() == ["link", "pipe"])
+    #expect(try File.status(ofPath: kept("pipe")).isRegularFile == false)
+  }
+
   @Test("a cursor does not go into what is read, or where it would be read as a log")
   func cursorAmongLogs() throws {
     archive(0..<2)

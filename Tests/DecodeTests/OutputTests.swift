@@ -305,6 +305,24 @@ import Testing
     #expect(run == Run(output: "", errors: "", status: 0))
   }
 
+  @Test("no file of --split-by takes the place of a pipe or of a symbolic link")
+  func splitIntoOtherFiles() throws {
+    let log = TestLog()
+    log.write("one", ticks: 1)
+    log.archive()
+    log.save()
+    let folder = TemporaryDirectory()
+    let options = ["--split-by=label", "-o", folder("out"), log.folder.path]
+    #expect(try decode(options).status == 0)
+    let names = { try FileManager.default.contentsOfDirectory(atPath: folder("out")) }
+    let name = folder("out/" + (try #require(try names().first)))
+    try #require(unlink(name) == 0 && mkfifo(name, 0o600) == 0)
+    #expect(try decode(options).status == 2)
+    try #require(unlink(name) == 0 && symlink(folder("target"), name) == 0)
+    #expect(try decode(options).status == 2)
+    #expect(try names().count == 1)
+  }
+
   @Test("hostile labels are harmless names of files")
   func hostileLabelsAreHarmlessNamesOfFiles() throws {
     let log = TestLog()

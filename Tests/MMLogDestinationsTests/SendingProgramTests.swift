@@ -299,6 +299,34 @@ import Testing
     #expect(Set(names.map(\.first)).count == 11)
   }
 
+  @Test(
+    "metrics go into a device or a pipe that is there, and never into its place",
+    .enabled(if: geteuid() == 0, "Only root can make a device."),
+    arguments: ["device", "pipe"])
+  func metricsInPlace(kind: String) throws {
+    let path = folder("metrics")
+    let mode = kind == "device" ? S_IFCHR | 0o600 : S_IFIFO | 0o600
+    // Of its own, as /dev/null: 1, 3.
+    if mknod(path, mode, kind == "device" ? 0x103 : 0) != 0 { return }
+    let before = try File.status(ofPath: path).identity
+    let program = try ChildProcess(
+      ChildProcess.path(of: "mmlog-ship"), ["--to", server.url, "--metrics", path, folder("logs")],
+      output: folder("said"))
+    try program.wait { try server.requests.count == 2 }
+    program.signal(SIGTERM)
+    #expect(program.wait() == .success, "\(program.complaints)")
+    #expect(try File.status(ofPath: path).identity == before)
+  }
+
+  @Test("metrics behind a symbolic link are refused before anything is sent")
+  func metricsBehindLink() throws {
+    let path = folder("metrics")
+    try #require(symlink(folder.put("target", "keep"), path) == 0)
+    let result = try send("--once", "--to", server.url, "--metrics", path, folder("logs"))
+    #expect(result.status == .exited(2) && result.complaints.contains("symbolic link"))
+    #expect(try server.requests.isEmpty && folder.bytes("target") == Array("keep".utf8))
+  }
+
   @Test("files whose lines end as on Windows are read like others")
   func otherLineEnds() throws {
     let token = folder.put("token", "secret\r\n")

@@ -99,7 +99,10 @@ extension File {
     }
   }
 
-  private func writeOnce(_ bytes: UnsafeRawBufferPointer) throws(SystemError) -> Int {
+  /// Writes after what was written last with one call: write(2).
+  ///
+  /// - Returns: how many bytes were written: maybe fewer than asked for.
+  package func writeOnce(_ bytes: UnsafeRawBufferPointer) throws(SystemError) -> Int {
     try retrying(.write, path, count: bytes.count) { count in
       Glibc.write(descriptor, bytes.baseAddress, count)
     }

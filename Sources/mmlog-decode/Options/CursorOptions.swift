@@ -30,7 +30,12 @@ struct CursorChoice {
       if text != nil { throw UsageError("--after and --cursor-file both say where; give one") }
       try Self.check(file, isNotOutputOf: arguments)
       let (parent, name) = file.splitAtLastSlash
-      try InputPaths(arguments.inputs(arguments.paths())).check(name, in: Directory.open(parent))
+      let directory = try Directory.open(parent)
+      try InputPaths(arguments.inputs(arguments.paths())).check(name, in: directory)
+      // Reading would wait for a pipe, and a cursor in a device is nowhere.
+      guard case .regular = try NamedFile(name, in: directory, file) else {
+        throw UsageError("'\(file)' is no regular file; name one, or one that is to be made")
+      }
       text = try Self.content(of: file)
     }
     guard let text else {

@@ -16,20 +16,13 @@ final class OutputFile: OutputTarget {
   ///   made.
   init(_ path: String, besides places: InputPaths) throws {
     let (parent, name) = path.splitAtLastSlash
-    guard !name.isEmpty, name != ".", name != ".." else {
-      throw UsageError("'\(path)' is not the name of a file; add one")
-    }
     directory = try Directory.open(parent)
+    let kind = try NamedFile(name, in: directory, path)
     try places.check(name, in: directory)
     Interruption.watch()
-    switch try directory.status(of: name) {
-    case .some(let status) where status.isDirectory:
-      throw UsageError("'\(path)' is a directory; name a file in it, or add --split-by")
-    case .some(let status) where status.isSymbolicLink:
-      throw UsageError("'\(path)' is a symbolic link; name the file that it leads to")
-    case .some(let status) where !status.isRegularFile:
-      output = StandardOutput(to: try directory.openFile(name, [.write]))
-    default:
+    switch kind {
+    case .inPlace: output = StandardOutput(to: try directory.openFile(name, [.write]))
+    case .regular:
       let file = try UnfinishedFile(name, in: directory)
       self.file = file
       output = StandardOutput(to: try file.open(in: directory))

@@ -94,6 +94,10 @@ final class SplitOutput: ItemSink {
     }
     let name = name(of: key) + suffix
     try places.check(name, in: directory)
+    let path = directory.path(of: name)
+    guard case .regular = try NamedFile(name, in: directory, path) else {
+      throw UsageError("'\(path)' is no regular file; name another directory")
+    }
     let part = Part(try UnfinishedFile(name, in: directory), makeFormatter())
     part.formatter.begin(&part.buffer)
     parts[key] = part

@@ -43,6 +43,11 @@ private struct Send {
       throw UsageError("\(error)")
     }
     routes = plan.routes
+    // Before anything is sent.
+    if let path = arguments.value(of: .metrics) {
+      let (parent, name) = path.splitAtLastSlash
+      _ = try NamedFile(name, in: Directory.open(parent), path)
+    }
   }
 
   func run() throws -> Program.Status {
@@ -223,10 +228,18 @@ private struct Send {
       of: routes.compactMap { route in
         route.statistics.map { (consumer: route.name, statistics: $0) }
       })
-    let (parent, name) = path.splitAtLastSlash
-    do throws(SystemError) {
+    do {
+      let (parent, name) = path.splitAtLastSlash
+      let directory = try Directory.open(parent)
+      switch try NamedFile(name, in: directory, path) {
       // The collector never sees a half of it.
-      try Directory.open(parent).replace(name, with: Array(text.utf8), mode: 0o644, isSynced: false)
+      case .regular:
+        try directory.replace(name, with: Array(text.utf8), mode: 0o644, isSynced: false)
+      // A pipe that nobody reads, or that is full, is not waited for: the next numbers come.
+      case .inPlace:
+        let file = try directory.openFile(name, [.write, .nonBlocking])
+        _ = try Array(text.utf8).withUnsafeBytes { try file.writeOnce($0) }
+      }
     } catch {
       Command.complain("cannot write the metrics: \(error)")
     }
