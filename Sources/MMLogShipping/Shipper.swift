@@ -104,7 +104,7 @@ public final class Shipper: Sendable {
   /// Sends again what was put aside since the receiver had refused it, and returns when that is
   /// settled. Not beside ``start()``.
   ///
-  /// - Throws: As ``shipAll()``.
+  /// - Throws: As ``shipAll()``; also if nothing was ever shipped under the consumer's name.
   public func retryRefused() async throws(LogError) -> RetriedRecords {
     try await run { $0.retryRefused() }
   }

@@ -327,6 +327,13 @@ import Testing
     #expect(try server.requests.isEmpty && folder.bytes("target") == Array("keep".utf8))
   }
 
+  @Test("what was put aside of an unknown destination is not sent again, and makes no consumer")
+  func retryOfUnknown() throws {
+    let result = try send("retry", "--as", "typo", "--to", server.url, folder("logs"))
+    #expect(result.status == .exited(1) && result.complaints.contains("typo"))
+    #expect(try consumers.isEmpty)
+  }
+
   @Test("files whose lines end as on Windows are read like others")
   func otherLineEnds() throws {
     let token = folder.put("token", "secret\r\n")

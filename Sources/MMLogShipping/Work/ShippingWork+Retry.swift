@@ -21,6 +21,8 @@ extension ShippingWork {
   func retryRefused() -> Result<Shipper.RetriedRecords, LogError> {
     defer { close() }
     do throws(LogError) {
+      // Retention keeps archives for each consumer: who mistypes a name must not make one.
+      _ = try ConsumerState(of: consumer, in: path)
       guard try open() else { throw isAtWork }
       try explaining("Searching for archives failed") { () throws(SystemError) in
         try queue.scan(everything: true)
