@@ -124,7 +124,7 @@ public struct RetryRule: Sendable {
     public let error: DeliveryError
   }
 
-  let delay: @Sendable (Attempt) -> Duration?
+  package let delay: @Sendable (Attempt) -> Duration?
 
   /// Makes a rule.
   ///
@@ -134,7 +134,7 @@ public struct RetryRule: Sendable {
 
   /// Tries for ever. The pause is random between zero and a limit that begins at `first`, doubles
   /// with each try and ends at `longest`, so that many clients do not come back at once ("full
-  /// jitter"). It is not shorter than the receiver asks for, up to a day.
+  /// jitter"). It is not shorter than the receiver asks for, up to an hour.
   public static func forever(
     first: Duration = .seconds(1), longest: Duration = .seconds(300)
   ) -> RetryRule {
@@ -143,7 +143,7 @@ public struct RetryRule: Sendable {
       let (limit, overflow) = first.nanoseconds.multipliedReportingOverflow(by: 1 << doublings)
       let bound = overflow ? longest.nanoseconds : min(limit, longest.nanoseconds)
       let pause = Duration.nanoseconds(Int64.random(in: 0...max(0, bound)))
-      return max(pause, min(attempt.retryAfter ?? .zero, .seconds(86_400)))
+      return max(pause, min(attempt.retryAfter ?? .zero, .seconds(3600)))
     }
   }
 

@@ -334,6 +334,29 @@ import Testing
     #expect(try consumers.isEmpty)
   }
 
+  @Test("a long pause that the receiver asks for is bounded, and said at once")
+  func longRetryAfter() throws {
+    let busy = PlannedAnswer(status: 503, headers: ["Retry-After": "999999999"])
+    let server = try TestReceiver([busy, PlannedAnswer()])
+    let program = try ChildProcess(
+      ChildProcess.path(of: "mmlog-ship"),
+      ["--to", server.url, "--grace", "0s", folder("logs")], output: folder("said"))
+    try program.wait { try !server.requests.isEmpty }
+    try program.wait { program.complaints.contains("the next time in 3600 s") }
+    program.signal(SIGTERM)
+    #expect(program.wait() == .success)
+  }
+
+  @Test("no pause is longer than retry-limit, whatever the receiver asks for")
+  func retryLimit() throws {
+    let busy = PlannedAnswer(status: 503, headers: ["Retry-After": "999999999"])
+    let server = try TestReceiver([busy, PlannedAnswer()])
+    let result = try send(
+      "--once", "--set", "retry-limit=1", "--to", server.url, folder("logs"))
+    #expect(result.status == .success, "\(result.complaints)")
+    #expect(try server.requests.count == 3)
+  }
+
   @Test("files whose lines end as on Windows are read like others")
   func otherLineEnds() throws {
     let token = folder.put("token", "secret\r\n")

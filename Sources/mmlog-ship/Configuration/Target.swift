@@ -35,7 +35,10 @@ struct Target {
     ("records-per-second", "N", "How many records are sent in a second at most."),
     ("bytes-per-second", "N", "How many bytes are sent in a second at most."),
     ("archive-interval", "MILLISECONDS", "How often running processes are asked to archive."),
-    ("retry-limit", "SECONDS", "The longest pause between two tries. Default: 300."),
+    (
+      "retry-limit", "SECONDS",
+      "The longest pause between two tries. Default: 300; 3600 where the destination asks for it."
+    ),
   ]
 
   /// Makes a target of a URL.
@@ -86,7 +89,8 @@ struct Target {
       shipping.archiveInterval = .milliseconds(try Self.number(name, value, 10...86_400_000))
     case "retry-limit":
       let longest = Duration.seconds(try Self.number(name, value, 1...86_400))
-      shipping.retry = .forever(first: min(.seconds(1), longest), longest: longest)
+      let rule = RetryRule.forever(first: min(.seconds(1), longest), longest: longest)
+      shipping.retry = RetryRule { attempt in rule.delay(attempt).map { min($0, longest) } }
     default: try settings.set(name, value)
     }
   }

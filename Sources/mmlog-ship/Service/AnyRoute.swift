@@ -1,4 +1,5 @@
 import CommandLineTool
+import LogCommands
 import MMLogDestinations
 import MMLogShipping
 import MMLogStorage
@@ -229,8 +230,9 @@ extension Shipper.Event {
     case .started, .acknowledged: return nil
     case .retrying(_, let attempt, let error, let delay):
       // The first failures may be a restart of the destination.
-      guard attempt == 3 || attempt % 20 == 0 else { return nil }
-      return "\(error); tried \(attempt) times, the next time in \(delay.components.seconds) s"
+      guard attempt == 3 || attempt % 20 == 0 || error.hasAskedFor(delay) else { return nil }
+      return "\(error); tried \(count(attempt, "time")), the next time in "
+        + "\(delay.components.seconds) s"
     case .blocked(let error): return "\(error); nothing is sent until that is changed"
     case .resumed: return "the destination takes records again"
     case .refused(_, 0, let reason): return "that records are gone was refused: \(reason)"
@@ -251,6 +253,14 @@ extension Shipper.Event {
   }
 }
 
+extension DeliveryError {
+  /// Whether the receiver has asked for a pause, and it takes more than a minute: that is said at
+  /// once.
+  fileprivate func hasAskedFor(_ delay: Duration) -> Bool {
+    if case .tryAgain(.some) = remedy { delay > .seconds(60) } else { false }
+  }
+}
+
 extension ArchiveShipper.Event {
   /// Whether nothing is sent until somebody acts.
   fileprivate var isBlocked: Bool {
@@ -261,10 +271,11 @@ extension ArchiveShipper.Event {
   fileprivate var sentence: String? {
     switch self {
     case .shipped: return nil
-    case .retrying(let archive, let attempt, let error, _):
+    case .retrying(let archive, let attempt, let error, let delay):
       if isBlocked { return "\(error); nothing is sent until that is changed" }
-      guard attempt == 3 || attempt % 20 == 0 else { return nil }
-      return "\(archive.fileName): \(error); tried \(attempt) times"
+      guard attempt == 3 || attempt % 20 == 0 || error.hasAskedFor(delay) else { return nil }
+      return "\(archive.fileName): \(error); tried \(count(attempt, "time")), the next time in "
+        + "\(delay.components.seconds) s"
     case .refused(let archive, let reason):
       return "\(archive.fileName) was refused; 'mmlog-ship retry' sends it again: \(reason)"
     case .failed(let error): return "\(error)"
