@@ -357,6 +357,19 @@ import Testing
     #expect(try server.requests.count == 3)
   }
 
+  @Test("of records that OTLP's receiver refuses without names, nobody says that they can go again")
+  func unnamedRefusals() throws {
+    // ExportLogsServiceResponse { partial_success { rejected_log_records: 1, error_message: "old" }
+    // }
+    let inner: [UInt8] = [0x08, 0x01, 0x12, 3] + Array("old".utf8)
+    let refusing = try TestReceiver([PlannedAnswer(body: Data([0x0A, UInt8(inner.count)] + inner))])
+    let result = try send(
+      "--once", "--as", "one", "--to", "otlp+\(refusing.url)", folder("logs"))
+    #expect(result.status == .exited(1))
+    #expect(result.complaints.contains("old; the receiver does not name them"))
+    #expect(!result.complaints.contains("put aside"), "\(result.complaints)")
+  }
+
   @Test("files whose lines end as on Windows are read like others")
   func otherLineEnds() throws {
     let token = folder.put("token", "secret\r\n")

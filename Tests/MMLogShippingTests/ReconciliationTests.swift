@@ -2,11 +2,12 @@ import Foundation
 import MMLog
 import MMLogFormat
 import MMLogReader
-import MMLogShipping
 import MMLogStorage
 import MMLogSystem
 import TestSupport
 import Testing
+
+@testable import MMLogShipping
 
 /// One record is taken away at each place where it may be, and the balance shows it.
 @Suite struct ReconciliationTests {
@@ -255,6 +256,22 @@ import Testing
         #expect(try directory.names().sorted() == names, "\(call)")
         #expect(try RefusedRecords.read(of: "test", in: directory).entries == entries, "\(call)")
       }
+    }
+
+    @Test("a write that fails leaves no part of a line among what was put aside")
+    func fullDiskWhileAppending() async throws {
+      let test = try await shipped()
+      let directory = try Directory.open(test.folder.path)
+      let before = try RefusedRecords.read(of: "test", in: directory)
+      var others = before.entries
+      for index in others.indices { others[index].batch = "other" }
+      ForcedFault.forceShort(.pwrite, count: 10, under: test.folder.path)
+      ForcedFault.force(.pwrite, errno: ENOSPC, onCall: 2, under: test.folder.path)
+      #expect(throws: SystemError.self) {
+        try RefusedRecords.append(others, of: "test", in: directory)
+      }
+      let after = try RefusedRecords.read(of: "test", in: directory)
+      #expect(after.corrupted == 0 && after.entries == before.entries)
     }
   #endif
 

@@ -39,6 +39,10 @@ package enum RefusedRecords {
     package var session: SessionID? { SessionID(record.prefix { $0 != "." }) }
   }
 
+  /// Stands behind the reason of records that the receiver has refused without naming them: nobody
+  /// can send them again.
+  package static let unnamedSuffix = "; the receiver does not name them"
+
   package static func fileName(of consumer: String) -> String { consumer + ".refused" }
 
   /// A file that is larger gets no more: the receiver refuses everything, or nobody acts. Who sends
@@ -57,8 +61,14 @@ package enum RefusedRecords {
     // A line that a crash has cut ends here.
     var text = try isCut(file, size) ? "\n" : ""
     for entry in entries { text += line(entry) }
-    try file.write(all: Array(text.utf8), at: size)
-    try file.syncData()
+    do throws(SystemError) {
+      try file.write(all: Array(text.utf8), at: size)
+      try file.syncData()
+    } catch {
+      // Who appends next writes all of it again: what a full disk has left of a line is no loss.
+      try? file.truncate(to: size)
+      throw error
+    }
   }
 
   private static func isCut(_ file: borrowing File, _ size: Int) throws(SystemError) -> Bool {
@@ -195,11 +205,16 @@ extension ShippingWork {
       try RefusedRecords.append(entries, of: consumer, in: Directory.openForItsUser(path))
     }
     TestPoint.reach(.recordPutAside)
-    let count = answer.refused.count + answer.refusedUnnamed
-    control.send(
-      .refused(
-        batch: id, count: count, reason: answer.refused.first?.reason ?? answer.reason))
-    return count
+    if let first = answer.refused.first {
+      control.send(.refused(batch: id, count: answer.refused.count, reason: first.reason))
+    }
+    if answer.refusedUnnamed > 0 {
+      control.send(
+        .refused(
+          batch: id, count: answer.refusedUnnamed,
+          reason: answer.reason + RefusedRecords.unnamedSuffix))
+    }
+    return answer.refused.count + answer.refusedUnnamed
   }
 
   /// What stands for the records of a batch that the receiver has refused without naming them.

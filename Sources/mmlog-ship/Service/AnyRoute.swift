@@ -217,9 +217,13 @@ private final class Refusals: Sendable {
   }
 
   private func say(_ count: Int, _ reason: String) {
+    let what = "\(name): \(count) record\(count == 1 ? " was" : "s were") refused"
+    if reason.hasSuffix(RefusedRecords.unnamedSuffix) {
+      return Command.complain("\(what), and cannot be sent again: \(reason)")
+    }
     Command.complain(
-      "\(name): \(count) record\(count == 1 ? " was" : "s were") refused and put aside; "
-        + "'mmlog-ship retry' sends \(count == 1 ? "it" : "them") again: \(reason)")
+      "\(what) and put aside; 'mmlog-ship retry' sends \(count == 1 ? "it" : "them") again: "
+        + reason)
   }
 }
 
