@@ -370,6 +370,40 @@ import Testing
     #expect(!result.complaints.contains("put aside"), "\(result.complaints)")
   }
 
+  @Test(
+    "that a full disk has no room for what is to be noted is found out before anything is sent",
+    .enabled(if: geteuid() == 0, "Only root can mount a file system."))
+  func fullDisk() throws {
+    let line = """
+      mkdir "$1" && mount -t tmpfs -o size=400k none "$1" || exit 77
+      cp -a "$2" "$1/logs" || exit 77
+      dd if=/dev/zero of="$1/fill" bs=512 2>&1 | grep -q 'No space' || exit 77
+      "$3" --check --as y --to "$4" "$1/logs"; echo "check $?"
+      "$3" --once --as y --to "$4" "$1/logs"; echo "once $?"
+      ls "$1/logs" | grep consumer
+      rm "$1/fill"; "$3" --check --as y --to "$4" "$1/logs" >&2; echo "freed $?"
+      """
+    let arguments = [
+      folder("disk"), folder("logs"), ChildProcess.path(of: "mmlog-ship"), server.url,
+    ]
+    let program = try ChildProcess(
+      "unshare", ["-m", "sh", "-c", line, "sh"] + arguments, output: folder("said"))
+    let status = program.wait()
+    if status == .exited(77) { return }
+    let said = try String(decoding: folder.bytes("said"), as: UTF8.self)
+    let hasEnded = ["check 1", "once 1", "freed 0"].map(said.contains)
+    #expect(hasEnded == [true, true, true], "\(said)")
+    #expect(!said.contains("consumer\n"), "\(said)")
+    #expect(try server.requests.allSatisfy(\.body.isEmpty))
+  }
+
+  @Test("an empty file of a consumer, as a crash can leave it, is no consumer")
+  func emptyConsumer() throws {
+    folder.put("logs/left.consumer", "")
+    let result = try send("status", folder("logs"))
+    #expect(result.status == .success, "\(result.complaints)")
+  }
+
   @Test("files whose lines end as on Windows are read like others")
   func otherLineEnds() throws {
     let token = folder.put("token", "secret\r\n")

@@ -120,7 +120,26 @@ package struct ConsumerFile: ~Copyable, Sendable {
       if syncs { try lock.file.syncData() }
       (sequence, isSynced) = (next, syncs)
     } catch {
+      // Nothing was ever noted in it, and an empty file says nothing.
+      if slotSize == 0 { try? directory.remove(name) }
       throw LogError(error, while: "Noting what was shipped failed", path: file)
+    }
+  }
+
+  /// Why nothing can be noted on a consumer; nil if something can, or if that cannot be found out
+  /// without leaving a name in the directory.
+  package static func problem(
+    ofNoting consumer: String, in directory: borrowing Directory
+  ) -> SystemError? {
+    do throws(SystemError) {
+      let file = try directory.makeUnnamedFile(for: fileName(of: consumer))
+      // What is there already has the room that it needs.
+      if state(of: consumer, in: directory) == nil {
+        try file.allocate(offset: 0, count: smallestSlot * slots)
+      }
+      return nil
+    } catch {
+      return error.isWithoutUnnamedFiles ? nil : error
     }
   }
 
@@ -233,8 +252,14 @@ package struct ConsumerFile: ~Copyable, Sendable {
     return (try? newest(in: file)).flatMap { $0?.text }
   }
 
-  /// The consumers that have a state in a directory.
+  /// The consumers that have a state in a directory. Who was killed before the first state was
+  /// written has left an empty file, which is none.
   package static func consumers(in directory: borrowing Directory) throws(SystemError) -> [String] {
-    try directory.names().compactMap { consumer(ofFileName: $0) }.inOrder()
+    var consumers: [String] = []
+    for name in try directory.names() {
+      guard let consumer = consumer(ofFileName: name) else { continue }
+      if try directory.status(of: name)?.size != 0 { consumers.append(consumer) }
+    }
+    return consumers.inOrder()
   }
 }

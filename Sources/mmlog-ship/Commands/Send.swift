@@ -247,26 +247,17 @@ private struct Send {
 
   // MARK: - Trying
 
-  /// Why nothing can be noted in a directory; nil if it can be. What nobody can open at all is
-  /// reported by who reads it.
-  private static func problem(ofNotingIn path: String) -> String? {
-    guard let directory = try? Directory.open(path) else { return nil }
-    do throws(SystemError) {
-      _ = try directory.makeUnnamedFile(for: "a cursor")
-      return nil
-    } catch {
-      return error.isWithoutUnnamedFiles ? nil : "\(error)"
-    }
-  }
-
   private func check(_ routes: [Plan.Route]) throws -> Program.Status {
     var status = Program.Status.success
-    for route in routes {
-      let route = try AnyRoute(route)
+    for planned in routes {
+      let route = try AnyRoute(planned)
       let problem: String? = try waiting { await route.check() }
       try output.append("\(route.name): \(problem ?? "the destination answers")\n")
       if problem != nil { status = .corruptionOrLoss }
-      if let problem = Self.problem(ofNotingIn: route.directory) {
+      // What nobody can open at all is reported by who reads it.
+      if let directory = try? Directory.open(route.directory),
+        let problem = ConsumerFile.problem(ofNoting: planned.target.name, in: directory)
+      {
         try output.append("  what is sent cannot be noted: \(problem)\n")
         status = .corruptionOrLoss
       }
