@@ -404,6 +404,23 @@ import Testing
     #expect(result.status == .success, "\(result.complaints)")
   }
 
+  @Test("one directory with two spellings, or two URLs of one destination, are refused")
+  func repeatedInConfiguration() throws {
+    let logs = folder("logs")
+    let twice = folder.put(
+      "twice.conf",
+      "[destination x]\nurl = \(server.url)\n[directory \(logs)]\nto = x\n"
+        + "[directory \(logs)/]\nto = x\n")
+    let directories = try send("--check", "--config", twice)
+    #expect(directories.status == .exited(2) && directories.complaints.contains("is sent twice"))
+    let urls = folder.put(
+      "urls.conf",
+      "[destination x]\nurl = \(server.url)\nurl = exec:true\n[directory \(logs)]\nto = x\n")
+    let second = try send("--check", "--config", urls)
+    #expect(second.status == .exited(2) && second.complaints.contains("urls.conf:3:"))
+    #expect(try server.requests.isEmpty)
+  }
+
   @Test("files whose lines end as on Windows are read like others")
   func otherLineEnds() throws {
     let token = folder.put("token", "secret\r\n")

@@ -4,6 +4,7 @@ import MMLogDestinations
 import MMLogReader
 import MMLogShipping
 import MMLogStorage
+import MMLogSystem
 
 /// What is shipped where: each directory to each of its targets.
 struct Plan {
@@ -14,6 +15,9 @@ struct Plan {
     /// Who decrypts the directory's records.
     let identities: LogIdentities
     var target: Target
+
+    /// The directory, however its path is spelled.
+    fileprivate var place: String { Plan.place(directory) }
   }
 
   private(set) var routes: [Route] = []
@@ -51,7 +55,7 @@ struct Plan {
   /// other was sent.
   private func checkNames() throws(SettingError) {
     var seen: Set<[String]> = []
-    for route in routes where !seen.insert([route.directory, route.target.name]).inserted {
+    for route in routes where !seen.insert([route.place, route.target.name]).inserted {
       throw SettingError(
         "'\(route.directory)' is sent twice to a destination '\(route.target.name)', whose name "
           + "its cursor has: name each directory and destination once, and use --config to give "
@@ -64,7 +68,7 @@ struct Plan {
   private func checkArchiveTargets() throws(SettingError) {
     var names: [String: String] = [:]
     for route in routes where route.target.settings.url.takesArchives {
-      if let other = names.updateValue(route.target.name, forKey: route.directory) {
+      if let other = names.updateValue(route.target.name, forKey: route.place) {
         throw SettingError(
           "'\(route.directory)' has two destinations of whole archives, '\(other)' and "
             + "'\(route.target.name)': an archive is sent to one; have that one copy it, or send "
@@ -102,6 +106,7 @@ struct Plan {
   private mutating func add(
     _ file: ConfigurationFile, only directories: [String], _ identities: LogIdentities
   ) throws(SettingError) {
+    let places = directories.map(Self.place)
     var targets: [String: Target] = [:]
     for section in file.sections where section.kind == "destination" {
       guard targets[section.name] == nil else {
@@ -110,7 +115,7 @@ struct Plan {
       targets[section.name] = try Self.target(section)
     }
     for section in file.sections where section.kind == "directory" {
-      if !directories.isEmpty, !directories.contains(section.name) { continue }
+      if !places.isEmpty, !places.contains(Self.place(section.name)) { continue }
       try add(section, targets, identities)
     }
     guard !routes.isEmpty else {
@@ -121,8 +126,13 @@ struct Plan {
   private static func target(
     _ section: ConfigurationFile.Section
   ) throws(SettingError) -> Target {
-    guard let url = section.entries.first(where: { $0.name == "url" }) else {
+    let urls = section.entries.filter { $0.name == "url" }
+    guard let url = urls.first else {
       throw section.place.error("the destination '\(section.name)' has no url")
+    }
+    if urls.count > 1 {
+      throw urls[1].place.error(
+        "the destination '\(section.name)' has a url already; make another [destination NAME]")
     }
     var target: Target
     do throws(SettingError) { target = try Target(name: section.name, url: url.value) } catch {
@@ -175,5 +185,12 @@ struct Plan {
             directory: section.name, rings: rings, identities: identities, target: target))
       }
     }
+  }
+
+  /// Names a directory, whatever path leads to it. Of one that is not there, the path counts,
+  /// without slashes that say nothing.
+  private static func place(_ path: String) -> String {
+    if let status = try? File.status(ofPath: path) { return "\(status.identity)" }
+    return (path.hasPrefix("/") ? "/" : "") + path.split(separator: "/").joined(separator: "/")
   }
 }
