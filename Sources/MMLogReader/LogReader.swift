@@ -60,10 +60,11 @@ public final class LogReader: Sequence, IteratorProtocol {
   /// Gaps come before a session's records. What retention has deleted unread is a gap.
   ///
   /// Where the system keeps an archive from being read, that is reported as corruption, and the
-  /// session's reading ends there: the next reader may go on. Of a session of which an archive
-  /// cannot even be opened, as far as the name of its file says, nothing is given until it can.
-  /// If a power cut has undone records that were given, their archive is given again from its
-  /// beginning.
+  /// session's reading ends there: the next reader may go on. It also ends before the first records
+  /// that are encrypted for others, as ``LogFiles/unreadable`` says: a reader with the key goes on
+  /// there. Of a session of which an archive cannot even be opened, as far as the name of its file
+  /// says, nothing is given until it can. If a power cut has undone records that were given, their
+  /// archive is given again from its beginning.
   ///
   /// - Parameters:
   ///   - files: At least all files of each session that has not ended. For records that are deleted

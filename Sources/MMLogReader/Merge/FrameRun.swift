@@ -127,9 +127,10 @@ final class FrameRun: Run {
         if rows.endIndex < reader.size { next = rows.endIndex }
         take(UnsafeRawBufferPointer(rebasing: rows))
       }
-    } catch FormatError.encrypted {
+    } catch FormatError.encrypted(let reason) {
       // `LogFiles` has said so of all.
       isOpened = true
+      readingError = LogError(FormatError.encrypted(reason), while: "Reading failed", path: path)
     } catch {
       isOpened = true
       fail(start == 0 ? "a frame" : "the rest of a frame", error)

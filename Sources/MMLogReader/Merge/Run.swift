@@ -65,8 +65,8 @@ package class Run {
   /// Where whoever has been given ``corruption`` goes on; nil where that is not known.
   var placeBehindCorruption: LogReader.Cursor.Place? { nil }
 
-  /// Why ``corruption`` may be none: something else than the file's bytes kept these from being
-  /// read.
+  /// Why the run may have more than it gives: something else than the file's bytes kept these from
+  /// being read, such as the lack of a key.
   final var readingError: LogError?
 
   /// Moves on to the ticks of the item that is next now.

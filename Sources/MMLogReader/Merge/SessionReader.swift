@@ -456,7 +456,9 @@ final class SessionReader {
         owner = run.owner
         continue
       case .nothing: break
-      case .end: runs?.end(run)
+      case .end:
+        // Who reads all has been told of it. A position must not be behind what was not read.
+        if progress != nil, let error = run.readingError { stop(error) } else { runs?.end(run) }
       }
       break
     }

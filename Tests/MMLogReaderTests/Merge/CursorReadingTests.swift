@@ -1,4 +1,5 @@
 import Glibc
+import MMLogFormat
 import MMLogReader
 import MMLogSystem
 import TestSupport
@@ -143,6 +144,44 @@ import Testing
       return log
     }
   #endif
+
+  @Test("what no key is given for is not passed over, and is read once there is one")
+  func noKey() throws {
+    let sealed = TestLog.encrypted()
+    let secret = archivePlaces(in: sealed).dropLast(2).filter {
+      sealed[$0 + FrameLayout.flags] & FrameLayout.encryptedFlag != 0
+    }
+    /// The archive as it looks to whoever has the key of all but some of its frames.
+    func archive(sealing places: some Sequence<Int>) -> [UInt8] {
+      var bytes = sealed
+      for place in secret { bytes[place + FrameLayout.flags] &= ~FrameLayout.encryptedFlag }
+      for place in places { bytes[place + FrameLayout.flags] |= FrameLayout.encryptedFlag }
+      return ChecksumFix.archive(bytes)
+    }
+    func read(_ bytes: [UInt8], after cursor: LogReader.Cursor) -> (
+      messages: [String], ends: Int, cursor: LogReader.Cursor
+    ) {
+      let reader = LogReader(paths: [folder.put("1.mmlog", bytes)], after: cursor)
+      var (messages, ends) = ([String](), 0)
+      while let item = reader.next() {
+        if case .record(let record) = item { messages.append(record.message) }
+        if case .sessionEnded = item { ends += 1 }
+      }
+      return (messages, ends, reader.cursor)
+    }
+    let folder = TemporaryDirectory()
+    // The first has the call sites of all.
+    var found = read(archive(sealing: secret.dropFirst(2)), after: LogReader.Cursor())
+    #expect(found.messages == ["frame 0"] && found.ends == 0)
+    let stopped = found.cursor
+    found = read(archive(sealing: secret.dropFirst(2)), after: stopped)
+    #expect(found.messages == [] && found.ends == 0 && found.cursor == stopped)
+    found = read(archive(sealing: []), after: stopped)
+    #expect(found.messages == ["frame 1", "frame 2", "frame 3"] && found.ends == 1)
+    found = read(sealed, after: LogReader.Cursor())
+    #expect(found.messages == [])
+    #expect(read(archive(sealing: []), after: found.cursor).messages.count == 4)
+  }
 
   @Test("what is not there any more is waited for, and nothing is given twice")
   func shorterArchive() {
