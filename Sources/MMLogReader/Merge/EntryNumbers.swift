@@ -33,16 +33,16 @@ package struct EntryNumbers {
   package mutating func add(_ header: FrameHeader) {
     let (first, last) = (header.summary.firstWall, header.summary.lastWall)
     let times = header.summary.count > 0 && first <= last ? first...last : nil
-    for range in header.ranges { range.numbers.map { add($0, times: times) } }
+    for case let numbers? in header.ranges.map(\.numbers) where numbers.count > 0 {
+      add(numbers, times: times)
+    }
   }
 
-  /// Takes in entries that are there.
+  /// Takes in entries that are there; of none, that those before them were numbered.
   ///
   /// - Parameter times: When they were logged, if that is known.
   package mutating func add(_ numbers: NumberRange, times: ClosedRange<Timestamp>? = nil) {
-    if numbers.count > 0 {
-      parts[numbers.writer, default: []].append(Part(numbers: numbers, times: times))
-    }
+    parts[numbers.writer, default: []].append(Part(numbers: numbers, times: times))
   }
 
   /// What is missing before and between the entries that are there, by writer and number. What is

@@ -83,25 +83,40 @@ package struct SessionGaps {
     add(wasSealed ? .archivesNotHere(next...number) : .newestArchiveNotHere(number))
   }
 
-  /// Adds what the ring of a dead process has: what of it is archived, too, counts once.
+  /// Adds what the ring of a dead process has and no archive: what its records' archives have of
+  /// them counts there. So what the ring says is archived, and is in no archive that is here, is
+  /// missing.
   private mutating func add(_ ring: RingView) {
-    for segment in ring.image.segments {
-      var (count, ticks) = (UInt32(0), UInt64.max...UInt64.max)
+    let clock = ring.image.clock
+    for segment in ring.image.segments where segment.header.writer != 0 {
+      // Without entries, it still says which numbers were given before it.
+      var part = NumberRange(
+        writer: segment.header.writer, thread: segment.header.thread.ordinal,
+        first: segment.header.firstNumber, count: 0)
+      var ticks: ClosedRange<UInt64>?
+      func add() {
+        let times = ticks.map { ticks in
+          let first = clock.wall(at: ticks.lowerBound)
+          return first...max(first, clock.wall(at: ticks.upperBound))
+        }
+        numbers.add(part, times: times)
+      }
       var scanner = ring.image.scanner(of: segment, scansBehindZeros: true)
       while let item = scanner.next() {
-        guard case .record(let view, _) = item, !ring.image.isFlight(view) else { continue }
-        ticks = count == 0 ? view.ticks...view.ticks : ticks.extended(to: view.ticks)
-        count += 1
+        guard case .record(let view, let offset) = item, !ring.image.isFlight(view) else {
+          continue
+        }
+        if ring.isDone(segment, view, offset) {
+          if part.count > 0 { add() }
+          (part.first, part.count) = (part.end &+ 1, 0)
+          ticks = view.ticks...view.ticks
+        } else {
+          if part.count == 0 { ticks = nil }
+          part.count += 1
+          ticks = ticks?.extended(to: view.ticks) ?? view.ticks...view.ticks
+        }
       }
-      let header = segment.header
-      guard header.writer != 0 else { continue }
-      let clock = ring.image.clock
-      let first = clock.wall(at: ticks.lowerBound)
-      numbers.add(
-        NumberRange(
-          writer: header.writer, thread: header.thread.ordinal, first: header.firstNumber,
-          count: count),
-        times: first...max(first, clock.wall(at: ticks.upperBound)))
+      add()
     }
   }
 

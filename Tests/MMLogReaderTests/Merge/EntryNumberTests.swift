@@ -46,8 +46,10 @@ import Testing
     #expect(places(gaps([part(0, 10), part(2, 3), part(8, 4), part(13, 1)])) == [[4, 12, 1]])
   }
 
-  @Test("an empty part says nothing") func anEmptyPartSaysNothing() {
-    #expect(gaps([part(7, 0)]) == [])
+  @Test("an empty part says that what is before it was numbered")
+  func anEmptyPartSaysThatWhatIsBeforeItWasNumbered() {
+    #expect(places(gaps([part(0, 5), part(7, 0)])) == [[4, 5, 2]])
+    #expect(gaps([part(0, 7), part(7, 0)]) == [])
   }
 
   @Test("hostile numbers do not trap") func hostileNumbersDoNotTrap() {
@@ -66,6 +68,8 @@ import Testing
         RingRange(generation: 1, from: 0, to: 8, segment: 0, numbers: part(first, 5)),
         // Of flight records.
         RingRange(generation: 2, from: 0, to: 8, segment: 1),
+        // Without entries.
+        RingRange(generation: 3, from: 0, to: 8, segment: 2, numbers: part(100, 0)),
       ]
       numbers.add(header)
     }

@@ -1,6 +1,7 @@
 import MMLogAnalysis
 import MMLogFormat
 import MMLogReader
+import MMLogSystem
 import TestSupport
 import Testing
 
@@ -70,6 +71,48 @@ import Testing
     log.put([UInt8](repeating: 0, count: log.geometry.segmentSize), at: segment)
     let found = missing(log.read())
     #expect(found.map(\.count) == [17])
+  }
+
+  /// A copy whose archives were made before its ring.
+  @Test(
+    "a ring says of what was moved to an archive meanwhile that it is missing",
+    arguments: [["c"], []])
+  func copiedBeforeItsRing(later: [String]) throws {
+    let log = TestLog(bootID: Host.bootID())
+    log.write("a", ticks: 100)
+    log.archive()
+    let copied = log.archives
+    for index in 0..<12 { log.write("b", ticks: 200 + UInt64(index)) }
+    log.archive()
+    log.store(1, at: RingLayout.newestFrames)
+    for text in later { log.write(text, ticks: 900) }
+    #expect(log.read().gaps.isEmpty)
+    log.archives = copied
+    let reading = log.read()
+    #expect(reading.messages == ["a"] + later)
+    let found = try #require(missing(reading).first)
+    #expect(found.count == 12 && found.threads == [1] && missing(reading).count == 1)
+    let last: Int64 = later.isEmpty ? 211 : 900
+    #expect(found.times == TestLog.epoch + 100...TestLog.epoch + last)
+  }
+
+  @Test("what a deleted archive had is no loss, though the ring had it, too")
+  func deletedButInTheRing() {
+    let log = TestLog(bootID: Host.bootID())
+    for index in 0..<4 {
+      log.write("\(index)", ticks: UInt64(index * 100))
+      log.archive()
+      if index < 3 {
+        log.close(nil)
+        log.beginArchive()
+      }
+    }
+    log.write("last", ticks: 1000)
+    let paths = log.save()
+    for archives in [[3, 4], [1, 4], [1, 3, 4], [4]] {
+      let reading = Reading([paths[0]] + archives.map { paths[$0] })
+      #expect(missing(reading).isEmpty && reading.messages.last == "last", "\(archives)")
+    }
   }
 
   @Test("what a deleted archive had is no loss") func whatADeletedArchiveHadIsNoLoss() {
