@@ -17,6 +17,8 @@ struct RingCopy {
   /// How much of the file is there.
   private let present: Int
   private(set) var state = StateSlots()
+  /// The segments that cannot be read: they stay as they are.
+  private var unreadable: Set<Int> = []
   /// Where what is not known of the dictionary is.
   private var newEntries: Range<Int>
 
@@ -113,6 +115,18 @@ struct RingCopy {
       try copySegment(use.index, use.generation, file, from: use.resume)
     }
     try noteLostHeaders(file, besides: Set(uses.map(\.index)))
+    settleUses()
+  }
+
+  /// Removes notes of uses that began or ended while the segments were copied: what is copied is to
+  /// say the same of a segment in both places.
+  private func settleUses() {
+    let seeds = Dictionary(segments.map { ($0.index, $0.seed) }, uniquingKeysWith: { $1 })
+    for index in 0..<geometry.segmentCount where !unreadable.contains(index) {
+      if !isUse(use(ofSegment: index), of: index, seed: seeds[index]) {
+        clear(geometry.use(ofSegment: index)..<geometry.use(ofSegment: index) + wordSize)
+      }
+    }
   }
 
   /// Notes segments that look free, and are in use as the ring says elsewhere.
@@ -140,11 +154,19 @@ struct RingCopy {
     let word = use(ofSegment: index)
     guard isOfThisBoot, word != 0, geometry.offset(ofSegment: index) + SegmentLayout.size < present
     else { return false }
-    let agrees =
-      seed.map { captured(ofSegment: index, $0) != nil }
-      ?? SegmentUse.isBeingEmptied(word, segmentSize: geometry.segmentSize)
-    if agrees { return false }
+    if isUse(word, of: index, seed: seed) { return false }
     return try self.word(file, at: place, within: place + wordSize) == word
+  }
+
+  private func clear(_ range: Range<Int>) {
+    UnsafeMutableRawBufferPointer(rebasing: memory.bytes[range])
+      .initializeMemory(as: UInt8.self, repeating: 0)
+  }
+
+  /// Whether a note of a segment's use fits its header; see ``contradictsUse(of:seed:_:)``.
+  private func isUse(_ word: UInt64, of index: Int, seed: UInt32?) -> Bool {
+    seed.map { captured(ofSegment: index, $0) != nil }
+      ?? SegmentUse.isBeingEmptied(word, segmentSize: geometry.segmentSize)
   }
 
   private func use(ofSegment index: Int) -> UInt64 {
@@ -155,6 +177,7 @@ struct RingCopy {
     let start = geometry.offset(ofSegment: segment)
     let place = start..<min(start + geometry.segmentSize, present)
     corruption.append(Corruption(place, "segment \(segment): \(problem)", in: path))
+    unreadable.insert(segment)
   }
 
   /// Inspects the header of each segment, and gives index and generation of those in use to `body`.
@@ -198,13 +221,15 @@ struct RingCopy {
       // Only if it is not being made ready just now.
       if try word(file, at: offset, within: offset + size) == generation {
         note(index, "\(error)")
+      } else {
+        clear(offset..<offset + size)
       }
       return
     }
     // In use anew, or free: what was in it is in an archive, or discarded.
     guard !header.isFree, written == generation,
       try word(file, at: offset + SegmentLayout.generation, within: offset + size) == generation
-    else { return }
+    else { return clear(offset..<offset + size) }
     let seed = checksumSeed(session: session, generation: header.generation)
     if hasErasures { try readErasedAgain(part, in: offset..<offset + size, seed, file) }
     header.captured = captured(ofSegment: index, seed) ?? header.captured
@@ -314,7 +339,10 @@ struct RingCopy {
       let isUnfinished = ClockPair.isUnfinished(bytes) && place != areas.clocks.lowerBound
       if isUnfinished || ClockPair(bytes) != nil { continue }
       // Only if it is not being written just now.
-      guard try file.bytes(at: place, count: bytes.count).elementsEqual(bytes) else { continue }
+      guard try file.bytes(at: place, count: bytes.count).elementsEqual(bytes) else {
+        try memory.read(file, place..<place + bytes.count)
+        continue
+      }
       corruption.append(
         Corruption(place..<place + bytes.count, "a clock reading", in: path))
     }

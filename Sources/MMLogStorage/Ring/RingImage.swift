@@ -63,7 +63,7 @@ package final class RingImage {
   /// Bytes of the ring that could not be read.
   package let corruption: [Corruption]
   /// What has been read of the file, each part in its place.
-  private let memory: SparseMemory
+  let memory: SparseMemory
 
   /// Copies and checks the ring in `file`.
   ///

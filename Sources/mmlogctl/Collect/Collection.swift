@@ -14,6 +14,8 @@ struct Collection {
     /// Its name in the tar file.
     let name: String
     let isRing: Bool
+    /// Whether it is the ring of a process that goes on.
+    let isRunning: Bool
   }
 
   private var found: FoundRings
@@ -105,19 +107,35 @@ struct Collection {
       // Deleted or recovered since it was listed: not among what could be collected.
       return true
     }
+    // A running process may free a segment, and use it anew, while its ring is read.
+    if source.isRunning, let copy = try? RingImage(file).fileCopy(of: file) {
+      return try add(source, copy.bytes.count, status.modified, before: end) { part, offset in
+        let rest = UnsafeRawBufferPointer(rebasing: copy.bytes[offset...].prefix(part.count))
+        part.copyMemory(from: rest)
+        return rest.count
+      }
+    }
+    return try add(source, status.size, status.modified, before: end) { part, offset in
+      (try? file.readFully(into: part, at: offset)) ?? 0
+    }
+  }
+
+  private mutating func add(
+    _ source: Source, _ size: Int, _ modified: Int64, before end: Int, _ read: TarWriter.Reading
+  ) throws -> Bool {
     // Most of a ring is empty.
-    let parts = source.isRing ? TarWriter.parts(of: file, size: status.size) : [0..<status.size]
-    let size = parts.reduce(0) { $0 + $1.count }
-    guard tar.size + TarWriter.space(of: size, parts: parts.count) <= end else {
-      leftOut.append((source.path, status.size))
+    let parts = source.isRing ? TarWriter.parts(ofSize: size, read) : [0..<size]
+    let stored = parts.reduce(0) { $0 + $1.count }
+    guard tar.size + TarWriter.space(of: stored, parts: parts.count) <= end else {
+      leftOut.append((source.path, size))
       return false
     }
     let isComplete = try tar.add(
-      source.name, file, parts: parts, size: status.size, modified: status.modified)
+      source.name, parts: parts, size: size, modified: modified, read)
     if !isComplete {
       problem("\(source.path) became shorter while it was read, or has become unreadable")
     }
-    note(source.name, status.size, source.path)
+    note(source.name, size, source.path)
     return true
   }
 
@@ -154,11 +172,14 @@ struct Collection {
   /// With names of their own in the tar file.
   private func sources(_ files: [(path: String, folder: String)]) -> [Source] {
     var used: Set<String> = []
+    let running = Set(found.running.map(\.image.path))
     return files.map { path, folder in
       let file = path.splitAtLastSlash.name
       var name = "\(folder)/\(file)"
       while !used.insert(name).inserted { name = "\(folder)/copy-\(used.count)/\(file)" }
-      return Source(path: path, name: name, isRing: file.hasSuffix(FileNames.ringSuffix))
+      return Source(
+        path: path, name: name, isRing: file.hasSuffix(FileNames.ringSuffix),
+        isRunning: running.contains(path))
     }
   }
 

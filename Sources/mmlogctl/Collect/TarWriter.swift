@@ -6,6 +6,11 @@ import MMLogSystem
 struct TarWriter {
   static let blockSize = 512
 
+  /// Reads what is in a file from an offset on: as much as there is room for, or up to its end.
+  ///
+  /// - Returns: How many bytes.
+  typealias Reading = (UnsafeMutableRawBufferPointer, Int) -> Int
+
   private let output: StandardOutput
   /// What the names in it begin with.
   private let folder: String
@@ -34,11 +39,11 @@ struct TarWriter {
   ///
   /// - Returns: Whether it has lost nothing meanwhile.
   mutating func add(
-    _ name: String, _ file: borrowing File, parts: [Range<Int>], size: Int, modified: Int64
+    _ name: String, parts: [Range<Int>], size: Int, modified: Int64, _ read: Reading
   ) throws(SystemError) -> Bool {
     if parts == [0..<size] || size == 0 {
       try addHeader(name, size: size, modified: modified)
-      return try append(file, 0..<size)
+      return try append(0..<size, read)
     }
     let all = parts + [size..<size]
     var map = Array(
@@ -53,17 +58,17 @@ struct TarWriter {
       "GNUSparseFile.0/ring", size: stored, modified: modified, records: records)
     try append(map)
     var isComplete = true
-    for part in parts { isComplete = try append(file, part) && isComplete }
+    for part in parts { isComplete = try append(part, read) && isComplete }
     return isComplete
   }
 
   /// The parts of a file that are not zeros, in blocks of 4 KiB.
-  static func parts(of file: borrowing File, size: Int) -> [Range<Int>] {
+  static func parts(ofSize size: Int, _ read: Reading) -> [Range<Int>] {
     let block = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 8)
     defer { block.deallocate() }
     var parts: [Range<Int>] = []
     for start in stride(from: 0, to: size, by: block.count) {
-      let count = (try? file.readFully(into: block, at: start)) ?? 0
+      let count = read(block, start)
       if !block[..<count].contains(where: { $0 != 0 }) { continue }
       let end = min(start + block.count, size)
       if let last = parts.last, last.upperBound == start {
@@ -77,7 +82,7 @@ struct TarWriter {
 
   /// Appends a part of a file, and fills the last block.
   private mutating func append(
-    _ file: borrowing File, _ range: Range<Int>
+    _ range: Range<Int>, _ read: Reading
   ) throws(SystemError) -> Bool {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 18, alignment: 8)
     defer { buffer.deallocate() }
@@ -85,7 +90,7 @@ struct TarWriter {
     while offset < range.upperBound {
       let part = UnsafeMutableRawBufferPointer(
         rebasing: buffer[..<min(buffer.count, range.upperBound - offset)])
-      let count = isComplete ? (try? file.readFully(into: part, at: offset)) ?? 0 : 0
+      let count = isComplete ? read(part, offset) : 0
       if count < part.count {
         isComplete = false
         for index in count..<part.count { part[index] = 0 }

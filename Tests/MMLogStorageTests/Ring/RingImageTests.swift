@@ -97,6 +97,48 @@ import Testing
     #expect(try ticks(RingImage(File.open(path, .read))) == [[1], [2], [3]])
   }
 
+  /// The bytes of a copy of an image's file.
+  private func copy(_ image: RingImage, _ file: borrowing File) throws -> [UInt8] {
+    let copy = try image.fileCopy(of: file)
+    return withExtendedLifetime(copy) { Array(copy.bytes) }
+  }
+
+  @Test("a copy of a ring's file has all of it")
+  func fileCopy() throws {
+    let file = try File.open(folder.put("ring", log.ring), .read)
+    #expect(try copy(RingImage(file), file) == log.ring)
+  }
+
+  @Test("in a copy of a ring's file that changes, each segment is whole or free")
+  func fileCopyOfAChangingRing() throws {
+    let log = TestLog(bootID: Host.bootID())
+    for thread in 1...8 as ClosedRange<UInt32> {
+      log.write("record", ticks: UInt64(thread), thread: thread)
+      log.seal(thread)
+    }
+    let (geometry, whole) = (log.geometry, log.ring)
+    for index in 3..<8 { log.free(segment: index) }
+    let file = try File.open(folder.put("ring", log.ring), .read)
+    var uses = 0
+    let image = try RingImage(file) { _ in
+      uses += 1
+      // While it is copied, after its headers: one segment is freed, and one is used anew.
+      if uses == 3 {
+        log.free(segment: 0)
+        let start = geometry.offset(ofSegment: 7)
+        log.put(
+          whole[start..<start + geometry.segmentSize], at: geometry.offset(ofSegment: 1))
+        let use = geometry.use(ofSegment: 7)
+        log.put(whole[use..<use + wordSize], at: geometry.use(ofSegment: 1))
+        folder.put("ring", log.ring)
+      }
+      return nil
+    }
+    #expect(ticks(image) == [[3]] && image.corruption.isEmpty)
+    let copied = try self.image(copy(image, file))
+    #expect(ticks(copied) == [[3]] && copied.corruption.isEmpty, "\(copied.corruption)")
+  }
+
   @Test("a truncated ring is read as far as it goes")
   func aTruncatedRingIsReadAsFarAsItGoes() throws {
     let whole = ticks(try image(log.ring))
