@@ -90,6 +90,18 @@ import Testing
       ])
   }
 
+  @Test("a stop signal ends the wait for somebody who reads a pipe by name")
+  func pipeWithoutReader() throws {
+    let log = log()
+    let run = try shell(
+      """
+      cd '\(log.folder.path)' && mkfifo pipe && python3 -c "\(Self.unblocked)" \
+        "$(type -P timeout)" -k 10 1 '\(tool)' -o pipe '\(log.folder.path)'
+      """, folder: log.folder)
+    // 124: the first signal ended it; 137: only SIGKILL did.
+    #expect(run.status == 124, "\(run)")
+  }
+
   @Test("comma separated values") func commaSeparatedValues() throws {
     let end =
       #","App/Main.swift",7,"run()",1,1001,"worker1","test","orders",42,"tokyo","#
@@ -259,6 +271,12 @@ import Testing
     }
   }
 
+  /// For python3: runs a program that signals reach. The threads that tests run on block them, and a
+  /// child inherits that.
+  private static let unblocked =
+    "import os, signal, sys; signal.pthread_sigmask(signal.SIG_SETMASK, []); "
+    + "os.execv(sys.argv[1], sys.argv[1:])"
+
   /// It waits for its input until it has been asked to end, so that nothing depends on how fast it
   /// is.
   @Test("an interruption leaves no file", arguments: [("TERM", "143\n"), ("KILL", "137\n")])
@@ -267,12 +285,8 @@ import Testing
     let folder = TemporaryDirectory()
     let run = try shell(
       """
-      # The threads that tests run on block signals, and a child inherits that.
-      unblocked='import os, signal, sys
-      signal.pthread_sigmask(signal.SIG_SETMASK, [])
-      os.execv(sys.argv[1], sys.argv[1:])'
       cd '\(folder.path)' && mkfifo in && mkdir files
-      python3 -c "$unblocked" '\(tool)' -o files/out - < in & decoder=$!
+      python3 -c "\(Self.unblocked)" '\(tool)' -o files/out - < in & decoder=$!
       exec 3> in
       until ls -l /proc/$decoder/fd | grep -q '/files/'; do sleep 0.01; done
       kill -\(signal) $decoder

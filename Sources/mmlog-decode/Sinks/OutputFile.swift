@@ -19,10 +19,13 @@ final class OutputFile: OutputTarget {
     directory = try Directory.open(parent)
     let kind = try NamedFile(name, in: directory, path)
     try places.check(name, in: directory)
-    Interruption.watch()
     switch kind {
-    case .inPlace: output = StandardOutput(to: try directory.openFile(name, [.write]))
+    case .inPlace:
+      // Nothing is to be tidied up: a signal ends the process, also while it waits for somebody who
+      // reads a pipe.
+      output = StandardOutput(to: try directory.openFile(name, [.write]))
     case .regular:
+      Interruption.watch()
       let file = try UnfinishedFile(name, in: directory)
       self.file = file
       output = StandardOutput(to: try file.open(in: directory))
