@@ -90,6 +90,29 @@ import Testing
       ])
   }
 
+  @Test("a key is not twice in a line of logfmt, though two names become one key")
+  func logfmtKeys() throws {
+    let log = TestLog()
+    log.sessionFields([("time", .text("s")), ("a_b", .text("s2")), ("free", .text("s3"))])
+    for (ticks, names) in [["time", "a b", "a=b"], ["time#2", "time"], ["x"]].enumerated() {
+      log.write(
+        TestRecord(
+          ticks: UInt64(ticks), site: log.textSite, level: .info, flags: .metadata,
+          words: ValueWords.argument(.text("m"))
+            + ValueWords.metadata(names.map { ($0, .int(1)) })))
+    }
+    log.save()
+    let run = try decode(["--format", "logfmt", "--utc", "-q", log.folder.path])
+    let lines = run.output.split(separator: "\n")
+    #expect(lines.count == 3)
+    #expect(lines[0].contains(" msg=m time#2=1 a_b=1 a_b#2=1 source="), "\(lines[0])")
+    #expect(lines[0].hasSuffix(" time#3=s a_b#3=s2 free=s3"), "\(lines[0])")
+    #expect(lines[1].contains(" msg=m time#2=1 time#3=1 source="), "\(lines[1])")
+    #expect(lines[1].hasSuffix(" time#4=s a_b=s2 free=s3"), "\(lines[1])")
+    #expect(lines[2].contains(" msg=m x=1 source="), "\(lines[2])")
+    #expect(lines[2].hasSuffix(" time#2=s a_b=s2 free=s3"), "\(lines[2])")
+  }
+
   @Test("a stop signal ends the wait for somebody who reads a pipe by name")
   func pipeWithoutReader() throws {
     let log = log()

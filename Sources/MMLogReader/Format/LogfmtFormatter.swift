@@ -12,11 +12,13 @@ import MMLogSystem
 /// Both have `span_name`. Keys are those that logfmt is
 /// usually written with. Values that have a space, `=`, a quote or a control character in them
 /// stand between quotes, with backslashes as in text. Keys consist of letters, digits and `_ - . /
-/// # @`; anything else in a field's name becomes `_`. A record's own keys come first and last; a
-/// field that is called like one of them gets `#2`.
+/// # @`; anything else in a field's name becomes `_`. No key comes twice: a field that is called like
+/// one of the record's own, or like a field before it, gets the first of `#2`, `#3` … that is free.
 public struct LogfmtFormatter: LogFormatter {
   private var timestamp: TimeFormatter
   private var ends = ObjectTexts<LogReader.Session>()
+  /// The keys of a session's fields, where no record has a field with the same.
+  private var sessionKeys = ObjectValues<LogReader.Session, FieldNames>()
   private static let levels = Level.allCases.map { Array(" level=\($0) label=".utf8) }
   private static let keys: Set<String> = [
     "time", "time_ns", "level", "label", "msg", "source", "thread", "service", "pid", "session",
@@ -24,6 +26,12 @@ public struct LogfmtFormatter: LogFormatter {
     "trace",
     "span_event", "span_name", "parent_span", "duration_ns", "span_failed",
   ]
+  /// These as names that fields must not have.
+  private static let ownNames: UniqueNames = {
+    var names = UniqueNames()
+    for key in keys { _ = names.unique(key) }
+    return names
+  }()
 
   /// Makes a formatter that shows times in a zone.
   public init(zone: LogTimeZone = .local) { timestamp = TimeFormatter(zone) }
@@ -38,7 +46,7 @@ public struct LogfmtFormatter: LogFormatter {
     output.appendQuoting { record.content.appendLabel(.quoted, to: &$0) }
     output.append(" msg=")
     output.appendQuoting { record.content.appendMessage(.quoted, to: &$0) }
-    appendFields(record.content, to: &output)
+    let names = appendFields(record, to: &output)
     if record.content.hasContext { Self.appendContext(record, to: &output) }
     if record.content.hasPlace {
       output.append(" source=")
@@ -46,29 +54,81 @@ public struct LogfmtFormatter: LogFormatter {
     }
     output.append(" thread=")
     output.appendQuoting { Self.append(record.thread, to: &$0) }
-    ends.append(record.session, to: &output) { Self.append(record.session, to: &$0) }
+    if var names {
+      Self.append(record.session, &names, to: &output)
+    } else {
+      ends.append(record.session, to: &output) {
+        var names = Self.ownNames
+        Self.append(record.session, &names, to: &$0)
+      }
+    }
     output.append(UInt8(ascii: "\n"))
   }
 
-  private func appendFields(_ content: RecordContent, to output: inout TextBuffer) {
-    content.forEachField(.raw) { (name, value, reader) throws(FormatError) in
+  /// Appends the record's fields.
+  ///
+  /// - Returns: The keys so far, where one of them, or of the session's fields, would be there
+  ///   twice; nil: each is as it would be alone.
+  private mutating func appendFields(
+    _ record: LogReader.Record, to output: inout TextBuffer
+  ) -> UniqueNames? {
+    guard record.content.hasFields else { return nil }
+    let start = output.count
+    var keys = sessionKeys.value(of: record.session) { Self.keys(of: record.session) }
+    record.content.forEachField(.raw) { (name, value, reader) throws(FormatError) in
       output.append(UInt8(ascii: " "))
       let start = output.count
       name.append(.raw, to: &output)
-      Self.cleanFieldKey(&output, from: start)
+      Self.cleanKey(&output, from: start)
+      if Self.isOwn(&output, from: start) { output.append("#2") }
+      output.withBytes(from: start) { keys.add(UnsafeRawBufferPointer($0)) }
       output.append(UInt8(ascii: "="))
       try output.append(quoting: value, from: &reader)
     }
+    if !keys.isDoubtful { return nil }
+    output.cut(to: start)
+    var names = Self.ownNames
+    record.content.forEachField(.raw) { (name, value, reader) throws(FormatError) in
+      try Self.append(name.string, value, &reader, &names, to: &output)
+    }
+    return names
   }
 
-  /// Makes a key, unlike the record's own, of what was appended from `start` on.
-  private static func cleanFieldKey(_ output: inout TextBuffer, from start: Int) {
-    cleanKey(&output, from: start)
-    let isTaken = output.withBytes(from: start) { bytes in
+  /// Appends a field with a key that none before it has.
+  private static func append(
+    _ name: String, _ value: ValueView, _ reader: inout WordReader, _ names: inout UniqueNames,
+    to output: inout TextBuffer
+  ) throws(FormatError) {
+    output.append(UInt8(ascii: " "))
+    output.append(text: key(name, &names))
+    output.append(UInt8(ascii: "="))
+    try output.append(quoting: value, from: &reader)
+  }
+
+  /// A key that none before it is.
+  private static func key(_ name: String, _ names: inout UniqueNames) -> String {
+    var key = TextBuffer(capacity: 64)
+    key.append(text: name)
+    cleanKey(&key, from: 0)
+    return names.unique(key.text())
+  }
+
+  private static func keys(of session: LogReader.Session) -> FieldNames {
+    var (keys, names) = (FieldNames(), ownNames)
+    session.forEachField { (name, value, reader) throws(FormatError) in
+      var key = key(name, &names)
+      key.withUTF8 { keys.add(UnsafeRawBufferPointer($0)) }
+      try reader.skipElements(of: value)
+    }
+    return keys
+  }
+
+  /// Whether what was appended from `start` on is one of the record's own keys.
+  private static func isOwn(_ output: inout TextBuffer, from start: Int) -> Bool {
+    output.withBytes(from: start) { bytes in
       // The longest of ours.
       bytes.count <= 11 && keys.contains(String(decoding: bytes, as: UTF8.self))
     }
-    if isTaken { output.append("#2") }
   }
 
   /// Makes a key of what was appended from `start` on.
@@ -109,18 +169,16 @@ public struct LogfmtFormatter: LogFormatter {
     }
   }
 
-  private static func append(_ session: LogReader.Session, to output: inout TextBuffer) {
+  /// - Parameter names: The keys before.
+  private static func append(
+    _ session: LogReader.Session, _ names: inout UniqueNames, to output: inout TextBuffer
+  ) {
     output.append(" service=")
     output.appendQuoting { $0.append(session.identity.storeName, .quoted) }
     output.append(" pid=")
     output.append(text: "\(session.identity.processID) session=\(session.id)")
     session.forEachField { (name, value, reader) throws(FormatError) in
-      output.append(UInt8(ascii: " "))
-      let start = output.count
-      output.append(text: name)
-      cleanFieldKey(&output, from: start)
-      output.append(UInt8(ascii: "="))
-      try output.append(quoting: value, from: &reader)
+      try append(name, value, &reader, &names, to: &output)
     }
   }
 }

@@ -1,12 +1,44 @@
-/// What a formatter has to say of a session or a thread: made once, and then copied.
-struct ObjectTexts<Object: AnyObject> {
+import MMLogFormat
+
+/// What a formatter knows of a session or a thread: found out once, and then kept.
+struct ObjectValues<Object: AnyObject, Value> {
   // Not a pair of both: taking that apart would count references, for each record.
   private var lastObject: Object?
-  private var lastText: [UInt8] = []
-  private var all: [ObjectIdentifier: (object: Object, text: [UInt8])] = [:]
+  private var lastValue: Value?
+  private var all: [ObjectIdentifier: (object: Object, value: Value)] = [:]
 
   /// More than are met at one time. Then it is begun anew.
   private static var maximum: Int { 1024 }
+
+  /// The value of an object; `make` makes it if it is not known yet.
+  @inline(__always)
+  mutating func value(of object: Object, _ make: () -> Value) -> Value {
+    if lastObject === object, let lastValue { return lastValue }
+    return find(object, make)
+  }
+
+  private mutating func find(_ object: Object, _ make: () -> Value) -> Value {
+    let (object, value) = entry(object, make)
+    (lastObject, lastValue) = (object, value)
+    return value
+  }
+
+  private mutating func entry(
+    _ object: Object, _ make: () -> Value
+  ) -> (object: Object, value: Value) {
+    let key = ObjectIdentifier(object)
+    // The object is kept, so that no other gets its address.
+    if let entry = all[key] { return entry }
+    if all.count >= Self.maximum { all.removeAll() }
+    let entry = (object, make())
+    all[key] = entry
+    return entry
+  }
+}
+
+/// What a formatter has to say of a session or a thread.
+struct ObjectTexts<Object: AnyObject> {
+  private var texts = ObjectValues<Object, [UInt8]>()
   /// What the texts take. A session may have fields of megabytes.
   private var bytes = 0
   private static var maximumBytes: Int { 16 << 20 }
@@ -16,29 +48,19 @@ struct ObjectTexts<Object: AnyObject> {
   mutating func append(
     _ object: Object, to output: inout TextBuffer, _ make: (inout TextBuffer) -> Void
   ) {
-    if lastObject !== object { find(object, make) }
-    output.append(lastText)
+    var made = 0
+    output.append(
+      texts.value(of: object) {
+        var buffer = TextBuffer()
+        make(&buffer)
+        made = buffer.count
+        return buffer.withUnsafeBytes { Array($0) }
+      })
+    if made > 0 { count(made) }
   }
 
-  private mutating func find(_ object: Object, _ make: (inout TextBuffer) -> Void) {
-    (lastObject, lastText) = entry(object, make)
-  }
-
-  private mutating func entry(
-    _ object: Object, _ make: (inout TextBuffer) -> Void
-  ) -> (object: Object, text: [UInt8]) {
-    let key = ObjectIdentifier(object)
-    // The object is kept, so that no other gets its address.
-    if let entry = all[key] { return entry }
-    if all.count >= Self.maximum || bytes >= Self.maximumBytes {
-      all.removeAll()
-      bytes = 0
-    }
-    var buffer = TextBuffer()
-    make(&buffer)
-    bytes += buffer.count
-    let entry = (object, buffer.withUnsafeBytes { Array($0) })
-    all[key] = entry
-    return entry
+  private mutating func count(_ made: Int) {
+    bytes += made
+    if bytes >= Self.maximumBytes { self = ObjectTexts() }
   }
 }
