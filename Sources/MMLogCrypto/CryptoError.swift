@@ -24,7 +24,7 @@ extension CryptoError: CustomStringConvertible {
     case .system(let what): what
     case .malformed(let what): what
     case .wrongIdentity:
-      "no identity that opens it was given (mmlog-decode has --identity FILE and MMLOG_IDENTITY)"
+      "no identity that opens it was given (--identity FILE or MMLOG_IDENTITY names one)"
     case .notAuthentic: "it is not what was encrypted: it was changed, or the key is another one"
     }
   }

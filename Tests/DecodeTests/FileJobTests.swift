@@ -61,6 +61,20 @@ import Testing
     #expect(run.status == 1 && run.errors.contains("4 records in \(path) are not read"), "\(run)")
   }
 
+  /// What there is in records that cannot be read is not known.
+  @Test(
+    "of records that nobody decrypts, only that is said",
+    arguments: ["", "spans", "--label svc", "--where x==1", "histogram", "top x"])
+  func nothingIsKnownOfWhatIsEncrypted(line: String) throws {
+    let folder = TemporaryDirectory()
+    let path = folder.put(TestLog.sealedName(), TestLog.encrypted())
+    let arguments = line.split(separator: " ").map(String.init)
+    let run = try decode(arguments + [path], environment: ["TZ": "UTC", "MMLOG_IDENTITY": ""])
+    #expect(run.status == 1 && run.errors.contains("4 records in \(path) are not read"), "\(run)")
+    #expect(run.errors.split(separator: "\n").count == 1, "\(run.errors)")
+    #expect(!run.output.contains("no records"), "\(run.output)")
+  }
+
   @Test("corruption and what is missing are found")
   func corruptionAndWhatIsMissingAreFound() throws {
     let log = log()

@@ -36,6 +36,9 @@ public struct LogHistogram {
     if case .record(let record) = item { buckets.add(record.time, record.level) }
   }
 
+  /// Whether there were no records.
+  package var isEmpty: Bool { buckets.isEmpty }
+
   /// Appends its lines.
   public mutating func append(to output: inout TextBuffer) {
     buckets.widen(toSpan: rows)

@@ -40,6 +40,9 @@ package struct TimeBuckets {
     last?.counts[Int(level.rawValue)] += 1
   }
 
+  /// Whether nothing was counted.
+  var isEmpty: Bool { buckets.isEmpty && last == nil }
+
   /// Puts away what the bucket of the last record has.
   package mutating func settle() {
     guard let (index, counts) = last else { return }

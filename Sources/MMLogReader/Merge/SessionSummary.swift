@@ -213,7 +213,9 @@ extension ArchiveFile {
   fileprivate func tornFrame(
     _ range: Range<Int>, _ header: FrameHeader?, _ sentence: String = "or the file is truncated"
   ) -> LogReader.Corruption {
-    let frame = header.map { "a frame of \($0.summary.title)" } ?? "a frame"
+    let frame =
+      header.map { $0.type == .records ? "a frame of \($0.summary.title)" : $0.type.name }
+      ?? "a frame"
     return LogReader.Corruption(
       range, "the end: \(frame) was not written whole, \(sentence)", in: path)
   }

@@ -35,8 +35,12 @@ extension Command {
     let histogram = LogHistogram(
       zone: query.zone, rows: max(10, terminalSize().rows - 4), columns: arguments.columns ?? 80,
       colors: arguments.hasColors)
+    var isEncrypted = false
     let sink = try arguments.summarySink(
-      query, output, histogram, add: { $0.add($1) }, print: { $0.append(to: &$1) })
+      query, output, histogram, add: { $0.add($1) },
+      addUnreadable: { isEncrypted = isEncrypted || $1.code == .encrypted },
+      // Of records that are encrypted for others, it is not to say that there are none.
+      print: { if !isEncrypted || !$0.isEmpty { $0.append(to: &$1) } })
     return try Decoder(query, sink).run()
   }
 

@@ -347,6 +347,8 @@ struct Decoder {
   private func complainOfNothing(in files: LogFiles) {
     let isAsked = part.maximum > 0 && part.last != 0 && sink.hasReader
     if query.isQuiet || !isAsked || Interruption.isRequested { return }
+    // What there is in records that are encrypted for others is not known.
+    if files.unreadable.contains(where: { $0.code == .encrypted }) { return }
     Command.complain(NothingFound(query, files).sentence)
   }
 }

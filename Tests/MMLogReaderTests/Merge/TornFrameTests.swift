@@ -50,6 +50,16 @@ import Testing
     #expect(verified == reading.corruption)
   }
 
+  @Test("a torn frame of call sites is called that")
+  func aTornFrameOfCallSites() throws {
+    let log = TestLog.archived(["a"])
+    let frame = try #require(try ArchiveFileFrame.all(log.archives[0]).first)
+    log.archives[0].removeSubrange((frame.offset + frame.size - 8)...)
+    let found = log.read().corruption.map(\.what)
+    #expect(found.count == 1)
+    #expect(found[0].hasPrefix("the end: a frame of call sites was not written whole"), "\(found)")
+  }
+
   /// The ring does not have its records any more, and no later ones of its thread.
   @Test(
     "frames that the ring knows of and are cut off are reported",
