@@ -102,8 +102,14 @@ extension TextBuffer {
   ///
   /// - Parameter columns: How wide it is at most; nil: no limit.
   mutating func append(line: String, within columns: Int?) {
-    let room = columns ?? .max
-    append(text: line.count <= room ? line : line.prefix(room - 1) + "…")
+    append(text: line.cut(to: columns ?? .max))
     append("\n")
   }
+}
+
+extension String {
+  /// It, or as much of it as there is room for.
+  ///
+  /// - Parameter columns: How many characters there may be, at least one.
+  func cut(to columns: Int) -> String { count <= columns ? self : prefix(columns - 1) + "…" }
 }

@@ -142,15 +142,18 @@ public struct LogStatistics {
   }
 
   private func appendRow(_ cells: [String], _ name: String, _ output: inout TextBuffer) {
-    for (cell, width) in zip(cells, Self.widths) {
+    let widths = columns < Self.narrow ? Self.widths.prefix(2) : Self.widths[...]
+    for (cell, width) in zip(cells, widths) {
       output.append(UInt8(ascii: " "), count: max(1, width - cell.utf8.count))
       output.append(text: cell)
     }
     output.append("  ")
-    let room = columns - Self.widths.reduce(2, +)
-    output.append(name.count <= room ? name : name.prefix(max(10, room - 1)) + "…", .plain)
+    output.append(name.cut(to: max(10, columns - widths.reduce(2, +))), .plain)
     output.append("\n")
   }
+
+  /// On lines that are shorter than this, bytes are left out.
+  private static let narrow = 60
 
   private static let widths = [11, 6, 10, 6]
 

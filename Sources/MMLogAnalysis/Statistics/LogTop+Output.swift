@@ -46,10 +46,9 @@ extension LogTop {
       output.append(UInt8(ascii: " "), count: max(1, width - cell.count))
       output.append(text: cell)
     }
-    let room = columns - (output.count - start) - 2
     if !name.isEmpty {
       output.append("  ")
-      output.append(name.count <= room ? name : name.prefix(max(10, room - 1)) + "…", .plain)
+      output.append(name.cut(to: max(10, columns - (output.count - start))), .plain)
     }
     output.append("\n")
   }

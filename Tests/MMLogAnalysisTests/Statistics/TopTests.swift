@@ -63,6 +63,26 @@ import Testing
     #expect(text.contains(" 1 <0.001 "), "\(text)")
   }
 
+  @Test("on a narrow terminal, lines of a table are not wider, and only what is cut says so")
+  func narrowTerminal() {
+    let log = TestLog()
+    log.write(String(repeating: "long ", count: 20), ticks: 1, level: .critical)
+    log.write("a second later", ticks: 1_000_000_001)
+    var (top, statistics) = (LogTop(by: .level), LogStatistics(zone: .utc))
+    for item in LogReader(paths: log.save()) {
+      top.add(item)
+      statistics.add(item)
+    }
+    var output = TextBuffer()
+    top.appendText(rows: 9, columns: 40, to: &output)
+    statistics.appendText(to: &output, columns: 40)
+    let lines = output.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+      .split(separator: "\n").filter { $0.hasPrefix(" ") }
+    #expect(lines.allSatisfy { $0.count <= 40 }, "\(lines)")
+    #expect(lines.count { $0.hasSuffix(" critical") } == 2, "\(lines)")
+    #expect(!lines.contains { $0.contains("critical…") }, "\(lines)")
+  }
+
   @Test("a value that is shown by its hash has the group of that") func hashes() {
     let log = TestLog()
     let site = log.site(.argument(type: .hash, name: "user"))
