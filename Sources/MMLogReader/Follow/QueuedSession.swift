@@ -279,6 +279,7 @@ package final class QueuedSession {
         if case .item(.corruption) = chunk, let error = reader?.readingError { throw error }
         return chunk
       }
+      if let error = reader?.readingError { throw error }
       if let reader, !reader.isExhausted { return nil }
       guard let gap = try load(until: last) else { return nil }
       if !gap.isEmpty, let session = reader?.session {
