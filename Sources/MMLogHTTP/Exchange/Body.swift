@@ -126,7 +126,7 @@ private final class BodyPart {
 
   init?(_ exchange: HTTPLog.Exchange, _ message: HTTPLog.Message, _ contentType: String?) {
     guard exchange.recordsOwnBody(of: message), let shared = exchange.shared,
-      let span = exchange.span, let place = exchange.recorded?.place
+      let span = exchange.span, let place = exchange.extra?.place
     else { return nil }
     let options = shared.options
     (self.shared, self.span, self.place, self.message) = (shared, span, place, message)

@@ -17,13 +17,11 @@ extension HTTPLog {
     struct Recorded: Sendable {
       @usableFromInline let shared: Shared?
       @usableFromInline let span: Logger.Span?
-      /// What the end needs of the beginning, and further logs; nil: nothing.
+      /// What the end and bodies need of the beginning, and further logs; nil: nothing.
       @usableFromInline var extra: Extra?
-      /// Where it began. Its bodies' records are there, too; nil where its span is.
-      let place: Place?
 
-      init(_ shared: Shared?, _ span: Logger.Span?, _ extra: Extra?, _ place: Place?) {
-        (self.shared, self.span, self.extra, self.place) = (shared, span, extra, place)
+      init(_ shared: Shared?, _ span: Logger.Span?, _ extra: Extra?) {
+        (self.shared, self.span, self.extra) = (shared, span, extra)
       }
 
       // Here, so that nothing of an exchange that is not recorded has to be in memory.
@@ -39,8 +37,8 @@ extension HTTPLog {
 
     private init(_ recorded: Recorded) { self.recorded = recorded }
 
-    init(_ shared: Shared, _ span: Logger.Span, _ extra: Extra?, _ place: Place) {
-      recorded = Recorded(shared, span, extra, place)
+    init(_ shared: Shared, _ span: Logger.Span, _ extra: Extra?) {
+      recorded = Recorded(shared, span, extra)
     }
 
     var shared: Shared? { recorded?.shared }
@@ -59,17 +57,19 @@ extension HTTPLog {
       let method, url: String
       /// When the exchange began: nanoseconds.
       let start: UInt64
+      /// Where it began, and its bodies' records are, too.
+      let place: Place?
       /// The same exchange in further logs.
       let others: [Exchange]
 
-      init(_ number: UInt64, _ method: String, _ url: String) {
-        (self.number, self.method, self.url, others) = (number, method, url, [])
-        start = Clock.monotonic()
+      init(_ number: UInt64, _ method: String, _ url: String, _ place: Place) {
+        (self.number, self.method, self.url, self.place) = (number, method, url, place)
+        (start, others) = (Clock.monotonic(), [])
       }
 
       init(_ extra: Extra?, _ others: [Exchange]) {
         (number, method, url) = (extra?.number ?? 0, extra?.method ?? "", extra?.url ?? "")
-        (start, self.others) = (extra?.start ?? 0, others)
+        (start, place, self.others) = (extra?.start ?? 0, extra?.place, others)
       }
     }
 
@@ -77,7 +77,7 @@ extension HTTPLog {
     func adding(_ others: [Exchange]) -> Exchange {
       if others.isEmpty { return self }
       var exchange = self
-      exchange.recorded = Recorded(shared, span, Extra(extra, others), recorded?.place)
+      exchange.recorded = Recorded(shared, span, Extra(extra, others))
       return exchange
     }
 

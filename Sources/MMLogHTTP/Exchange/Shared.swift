@@ -19,7 +19,7 @@ extension HTTPLog {
     let contentTypes: [Glob]
     /// Whether exchanges are counted.
     private let isCounting: Bool
-    /// Whether the end needs more of the beginning than its span.
+    /// Whether the end, or a body, needs more of the beginning than its span.
     private let isExtended: Bool
     private let count = Atomic<UInt64>(0)
     /// How long an exchange may take, in nanoseconds, and the clocks at some time before any.
@@ -40,7 +40,9 @@ extension HTTPLog {
       isCounting =
         options.sampling > 1 || options.reporter != nil
         || elements.union(ends).contains(.serialNumber)
-      isExtended = isCounting || !ends.isDisjoint(with: [.method, .url])
+      isExtended =
+        isCounting || !ends.isDisjoint(with: [.method, .url])
+        || options.request.union(options.response).contains(.body)
     }
 
     var isEnabled: Bool { log.isEnabled(level) }
@@ -98,8 +100,8 @@ extension HTTPLog {
       }
       let span = begin(method, url, fields, place)
       guard span.isRecorded else { return Exchange() }
-      let extra = isExtended ? Exchange.Extra(number, method, url) : nil
-      let exchange = Exchange(self, span, extra, place)
+      let extra = isExtended ? Exchange.Extra(number, method, url, place) : nil
+      let exchange = Exchange(self, span, extra)
       if isCounting { exchange.report(.request, fields) }
       return exchange
     }
