@@ -126,10 +126,12 @@ private final class BodyPart {
 
   init?(_ exchange: HTTPLog.Exchange, _ message: HTTPLog.Message, _ contentType: String?) {
     guard exchange.recordsOwnBody(of: message), let shared = exchange.shared,
-      let span = exchange.span, let place = exchange.extra?.place
+      let span = exchange.span
     else { return nil }
     let options = shared.options
-    (self.shared, self.span, self.place, self.message) = (shared, span, place, message)
+    (self.shared, self.span, self.message) = (shared, span, message)
+    // It is not known if the level of bodies was off when the exchange began.
+    place = exchange.extra?.place ?? HTTPLog.Place(#fileID, #function, #line, #column)
     reading = Self.reading(contentType, shared)
     var capacity = Self.limit(options)
     if case .binary = reading { capacity = 0 }

@@ -19,8 +19,10 @@ extension HTTPLog {
     let contentTypes: [Glob]
     /// Whether exchanges are counted.
     private let isCounting: Bool
-    /// Whether the end, or a body, needs more of the beginning than its span.
+    /// Whether the end needs more of the beginning than its span.
     private let isExtended: Bool
+    /// Whether bodies are recorded, where their level is on. They need its place.
+    private let hasBodies: Bool
     private let count = Atomic<UInt64>(0)
     /// How long an exchange may take, in nanoseconds, and the clocks at some time before any.
     private let slow: (limit: UInt64, ticks: UInt64, time: UInt64)?
@@ -40,9 +42,8 @@ extension HTTPLog {
       isCounting =
         options.sampling > 1 || options.reporter != nil
         || elements.union(ends).contains(.serialNumber)
-      isExtended =
-        isCounting || !ends.isDisjoint(with: [.method, .url])
-        || options.request.union(options.response).contains(.body)
+      isExtended = isCounting || !ends.isDisjoint(with: [.method, .url])
+      hasBodies = elements.union(options.response).contains(.body)
     }
 
     var isEnabled: Bool { log.isEnabled(level) }
@@ -100,7 +101,8 @@ extension HTTPLog {
       }
       let span = begin(method, url, fields, place)
       guard span.isRecorded else { return Exchange() }
-      let extra = isExtended ? Exchange.Extra(number, method, url, place) : nil
+      let needsExtra = isExtended || hasBodies && log.isEnabled(options.bodyLevel)
+      let extra = needsExtra ? Exchange.Extra(number, method, url, place) : nil
       let exchange = Exchange(self, span, extra)
       if isCounting { exchange.report(.request, fields) }
       return exchange
