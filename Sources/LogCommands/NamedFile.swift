@@ -12,8 +12,8 @@ package enum NamedFile {
   /// Finds out what stands there.
   ///
   /// - Parameter path: The same for messages, as it was given.
-  /// - Throws: ``UsageError`` for a directory, and for a symbolic link, which renaming would replace;
-  ///   ``SystemError``.
+  /// - Throws: ``UsageError`` for a directory, and for a symbolic link, which renaming would
+  ///   replace; ``SystemError``.
   package init(_ name: String, in directory: borrowing Directory, _ path: String) throws {
     guard !name.isEmpty, name != ".", name != ".." else {
       throw UsageError("'\(path)' is not the name of a file; add one")

@@ -17,7 +17,8 @@ public struct SessionOverview: Sendable {
   /// When it logged last, as far as its files say; nil if it has no
   /// records.
   public let lastTime: Timestamp?
-  /// How many records there are, each once. In what cannot be read, each part of a large one counts.
+  /// How many records there are, each once. In what cannot be read, each part of a large one
+  /// counts.
   public let recordCount: Int
   /// What could not be kept.
   public let losses: LossLedger
@@ -36,8 +37,8 @@ extension LogFiles {
   /// All sessions, by their start.
   ///
   /// - Complexity: O(*n* log *n*) in the number of frames and the size of the rings. The records of
-  ///   archives are read as far as it takes to count them: in such as are not closed, or have records
-  ///   that are larger than a segment.
+  ///   archives are read as far as it takes to count them: in such as are not closed, or have
+  ///   records that are larger than a segment.
   public func overview(filter: LogReader.Filter = LogReader.Filter()) -> [SessionOverview] {
     sessions.filter { filter.passes($0.identity) }.map { SessionOverview($0) }
   }

@@ -119,7 +119,8 @@ package func slot(
     case MMLOG_SLOT_TEXT: store.slot(name, of: String.self).state
     default: store.slot(name, of: Int64.self).state
     }
-  // A program that was compiled with the header of 1.0 or 1.1 stores its numbers, but does not say so.
+  // A program that was compiled with the header of 1.0 or 1.1 stores its numbers, but does not say
+  // so.
   if type != MMLOG_SLOT_TEXT { mmlog_show_state(state, mmlog_state_place(state)) }
   return state
 }

@@ -66,8 +66,8 @@ package struct ConsumerState: Equatable, Sendable {
     guard let text, let state = ConsumerState(text) else {
       throw LogError(
         .corruptedFile,
-        "\(directory) has no state of the consumer \(consumer) that can be read: nothing was shipped "
-          + "for it, or its file is corrupted", path: directory)
+        "\(directory) has no state of the consumer \(consumer) that can be read: nothing was "
+          + "shipped for it, or its file is corrupted", path: directory)
     }
     self = state
   }

@@ -81,8 +81,8 @@ public struct Reconciliation: Sendable {
 
   /// The same, of records that are encrypted, too.
   ///
-  /// - Parameter identities: Who decrypts them. Records that none of them opens are a problem, since
-  ///   they can be neither sent nor compared.
+  /// - Parameter identities: Who decrypts them. Records that none of them opens are a problem,
+  ///   since they can be neither sent nor compared.
   package init(
     of directory: String, consumer: String, filter: LogReader.Filter, ringDirectory: String?,
     received: [SessionID: Int]? = nil, identities: LogIdentities

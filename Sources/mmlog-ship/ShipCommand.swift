@@ -103,8 +103,8 @@ extension Option {
   static let metrics = Option(
     "metrics", value: "FILE",
     """
-    Write numbers for Prometheus there each 15 seconds, for its node exporter's textfile collector: \
-    a whole new file each time. A device or a pipe is written to as it is, and a symbolic link is \
+    Write numbers for Prometheus there each 15 seconds, for its node exporter's textfile \
+    collector: a whole new file each time. A device or a pipe is written to as it is, and a symbolic link is \
     refused.
     """
   )

@@ -334,9 +334,7 @@ import Testing
       // Its archive is not complete, and so stays open: it is not the opening that fails.
       try test.log(1...10)
       let path = test.folder(try #require(try test.folder.names(ending: ".mmlog").first))
-      let other = try LogStore(directory: test.folder.path, name: "other")
-      other.logger(label: "other").info("another session")
-      try await other.close()
+      try await test.logAnotherSession()
       let receiver = Receiver()
       let shipper = try test.shipper(to: receiver)
       shipper.suspend()

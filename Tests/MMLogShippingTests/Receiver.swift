@@ -81,6 +81,13 @@ struct ShippedStore {
     try store.flush(.archive)
   }
 
+  /// Has a session of another store log one record, and end.
+  func logAnotherSession() async throws {
+    let other = try LogStore(directory: folder.path, name: "other")
+    other.logger(label: "other").info("another session")
+    try await other.close()
+  }
+
   func shipper(
     as consumer: String = "test", to receiver: any LogDestination,
     _ change: (inout Shipper.Configuration) -> Void = { _ in }

@@ -452,8 +452,8 @@ typedef enum mmlog_slot_type {
 
 // The slot of a name of 1 to 48 bytes: the same for the same name. There are 128 places; a text
 // takes three. If there is none left, or the name is there with another type, what is stored goes
-// nowhere. Readers show 0 or false until a number is stored, and no text until one is. Takes a lock:
-// keep what it returns. Never NULL.
+// nowhere. Readers show 0 or false until a number is stored, and no text until one is. Takes a
+// lock: keep what it returns. Never NULL.
 //
 // It stays valid after mmlog_close, when nobody sees what is stored; a child of fork(2) begins with
 // no values.

@@ -63,8 +63,8 @@ static inline void mmlog_set_segment_end(mmlog_segment *segment, uint32_t offset
 // its state. From the checksum on, readers take the segment as used, whatever its state says.
 //
 // By stores alone: memory that the drainer has just cleaned is far away, and neither a load nor an
-// exchange is to wait for it. By atomic ones: the drainer may be reading the header of the last use,
-// which a thread has overwritten meanwhile, and finds the checksum wrong.
+// exchange is to wait for it. By atomic ones: the drainer may be reading the header of the last
+// use, which a thread has overwritten meanwhile, and finds the checksum wrong.
 static inline void mmlog_write_segment(mmlog_segment *segment, mmlog_segment use) {
   // First what the last use has left: a header whose checksum is right counts, also while its state
   // says that the segment is free.

@@ -15,8 +15,8 @@ public struct LogRepair {
   public struct Result: Sendable {
     /// How many sessions have anything.
     public internal(set) var sessionCount = 0
-    /// How many records were written. In what cannot be read, each part of a large one counts. Those
-    /// about corruption are not counted.
+    /// How many records were written. In what cannot be read, each part of a large one counts.
+    /// Those about corruption are not counted.
     public internal(set) var recordCount = 0
     /// What could not be read.
     public internal(set) var corruption: [LogReader.Corruption] = []

@@ -55,10 +55,9 @@ extension HTTPLog {
 extension HTTPLog.Exchange {
   /// Has a body of the exchange be recorded while it passes by.
   ///
-  /// Its record belongs to the exchange's span, is at the statement that has begun the exchange, and
-  /// has the level ``HTTPLog/Options/bodyLevel``.
-  /// Where that is below the store's `archiveLevel`, bodies are flight records: they stay in the
-  /// ring, and are captured when somebody asks for it, or when the process dies.
+  /// Its record belongs to the exchange's span, is at the statement that has begun the exchange,
+  /// and has the level ``HTTPLog/Options/bodyLevel``. Where that is below the store's
+  /// `archiveLevel`, bodies are flight records: they stay in the ring, and are captured when somebody asks for it, or when the process dies.
   ///
   /// JSON is redacted as it comes, and a form at its end. Of types that
   /// ``HTTPLog/Options/contentTypes`` does not name, and of what begins with control characters, as

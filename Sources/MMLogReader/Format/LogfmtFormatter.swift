@@ -12,8 +12,8 @@ import MMLogSystem
 /// Both have `span_name`. Keys are those that logfmt is
 /// usually written with. Values that have a space, `=`, a quote or a control character in them
 /// stand between quotes, with backslashes as in text. Keys consist of letters, digits and `_ - . /
-/// # @`; anything else in a field's name becomes `_`. No key comes twice: a field that is called like
-/// one of the record's own, or like a field before it, gets the first of `#2`, `#3` … that is free.
+/// # @`; anything else in a field's name becomes `_`. No key comes twice: a field that is called
+/// like one of the record's own, or like a field before it, gets the first of `#2`, `#3` … that is free.
 public struct LogfmtFormatter: LogFormatter {
   private var timestamp: TimeFormatter
   private var ends = ObjectTexts<LogReader.Session>()

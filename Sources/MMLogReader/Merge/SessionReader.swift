@@ -67,8 +67,8 @@ final class SessionReader {
     isPassingGiven = known != nil
   }
 
-  /// For a session whose archives are given by ``load(_:from:isOver:)``, one after the other: what else
-  /// there is to know of it is for the caller to find out.
+  /// For a session whose archives are given by ``load(_:from:isOver:)``, one after the other: what
+  /// else there is to know of it is for the caller to find out.
   ///
   /// - Parameter known: Where to go on; nil for the beginning.
   convenience init(

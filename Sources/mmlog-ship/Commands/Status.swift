@@ -11,10 +11,10 @@ extension Command {
     description: [
       "Prints what each destination of a directory has, as is noted there, and what waits for it.",
       """
-      A destination stands for itself by the name that its configuration gives it. Records that wait \
-      are in archives behind its cursor, with those that its filter will pass over; what is still in \
-      rings is not counted. A line follows for each corrupted place among them, which is still to be \
-      sent as a gap. Whole archives are noted as sent by themselves, for whatever destination.
+      A destination stands for itself by the name that its configuration gives it. Records that \
+      wait are in archives behind its cursor, with those that its filter will pass over; what is \
+      still in rings is not counted. A line follows for each corrupted place among them, which is \
+      still to be sent as a gap. Whole archives are noted as sent by themselves, for whatever destination.
       """,
     ],
     options: [.identity, .jsonSummary], operands: shippedOperands
