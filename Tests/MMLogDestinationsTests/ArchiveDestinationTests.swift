@@ -190,6 +190,29 @@ import Testing
     #expect(!left.text.contains("<UploadId>"), "\(left.text)")
   }
 
+  @Test("a key of S3 is behind the prefix, whatever the file header has for names")
+  func keys() async throws {
+    let sealed = try Sealed()
+    let (info, file) = (sealed.archive.info, sealed.archive.info.fileName)
+    let server = try TestReceiver()
+    var settings = HTTPSettings()
+    let secret = Secret(path: try server.file("keys", "AKIDEXAMPLE:hunter2"))
+    settings.credentials = .aws(keys: secret, region: "us-east-1", service: "s3")
+    let destination = S3Destination(
+      bucket: "\(server.url)/logs", prefix: "a/b", settings: settings)
+    let cases = [
+      ("orders", "tokyo", "orders/tokyo"), ("a b", "caf\u{E9}", "a%20b/caf%C3%A9"),
+      ("..", "../../other", "%252E./%252E.%252F..%252Fother"), (".", "", "%252E/unknown"),
+      ("x", "a/\u{301}b", "x/a%252F%CC%81b"),
+    ]
+    for (store, host, folders) in cases {
+      var identity = sealed.archive.identity
+      (identity.storeName, identity.hostName) = (store, host)
+      _ = try await destination.send(SealedArchive(info: info, identity: identity))
+      #expect(try server.requests.last?.path == "/logs/a/b/\(folders)/\(file)")
+    }
+  }
+
   @Test(
     "S3 verifies checksums and signatures, and nothing is overwritten",
     .enabled(if: S3Server.isThere, S3Server.missing))

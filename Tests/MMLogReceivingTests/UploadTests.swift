@@ -397,12 +397,15 @@ import Testing
     let hosts = [
       "..", ".", "", "/", "../../../etc", "a/b", "%2F", "\u{1b}[2J", "x.mmlog", ".mmlog-trash",
       String(repeating: "h", count: 64), "-rf", "a b",
+      // A slash and the scalar beside it are one character.
+      "a/\u{301}b", "/\u{301}..", "a\u{600}/..", "a\u{600}/b",
     ]
     for (index, host) in hosts.enumerated() {
       let archive = TestLog.sealed(session: UInt64(index + 1), host: host)
       let receipt = try sending.send(archive[...], as: "x")
       let parts = receipt.path.split(separator: "/", omittingEmptySubsequences: false)
       #expect(parts.count == 3 && parts[1] != ".." && parts[1] != "." && !parts[1].isEmpty)
+      #expect(receipt.path.utf8.count { $0 == UInt8(ascii: "/") } == 2, "\(host)")
       #expect(try Folder.read(sending.folder("received/\(receipt.path)")) == archive, "\(host)")
       let name = TestLog.sealedName(session: UInt64(index + 1))
       #expect(
@@ -416,9 +419,13 @@ import Testing
       #expect(refusal?.status == .unprocessableContent, "\(store)")
     }
     #expect(sending.files.count == hosts.count)
-    for store in [".hidden", "%", "a b", "\u{7}"] {
+    for store in [".hidden", "%", "a b", "\u{7}", "\u{301}x"] {
       let archive = TestLog.sealed(session: 99, store: store)
-      #expect(try sending.send(archive[...], as: "x").outcome == .stored, "\(store)")
+      let receipt = try sending.send(archive[...], as: "x")
+      #expect(receipt.outcome == .stored, "\(store)")
+      let name = try #require(receipt.path.utf8.split(separator: UInt8(ascii: "/")).last)
+      let holding = try sending.archives.holding(of: "folder/\(Substring(name))", client: "c")
+      #expect(holding == .stored(receipt.path, archive.count), "\(store)")
     }
   }
 
@@ -478,14 +485,16 @@ import Testing
     try #require(try begin("2", size + 1)).suspend()
   }
 
-  @Test("what is stored counts after a restart")
-  func limitsAfterARestart() throws {
+  @Test(
+    "what is stored counts after a restart, whatever the host is called",
+    arguments: ["tokyo", "a/\u{301}b"])
+  func limitsAfterARestart(host: String) throws {
     let folder = TemporaryDirectory()
     var limits = ReceiverLimits()
     (limits.freeSpace, limits.client) = (.bytes(0), archive.count + 600)
     for (session, isRefused) in [(1 as UInt64, false), (2, true)] {
       let archives = try ReceivedArchives(at: folder("received"), limits)
-      let bytes = TestLog.sealed(session: session)
+      let bytes = TestLog.sealed(session: session, host: host)
       let request = try ReceiverRequest(method: "PUT", path: "/archives/x") {
         $0 == "content-length" ? "\(bytes.count)" : nil
       }

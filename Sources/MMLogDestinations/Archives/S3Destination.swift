@@ -24,8 +24,8 @@ package final class S3Destination: ArchiveDestination {
   /// - Parameters:
   ///   - bucket: Its URL, such as `https://logs.s3.eu-central-1.amazonaws.com`, or
   ///     `https://minio:9000/logs`.
-  ///   - prefix: What names of objects begin with. After it come service, host, and the archive's
-  ///     name, with slashes between them.
+  ///   - prefix: What names of objects begin with. After it come service and host, as a receiver
+  ///     has them for names of folders, and the archive's name, with slashes between them.
   ///   - multipartSize: Larger archives go in parts. Default: 64 MiB.
   ///   - partSize: The size of a part; 5 MiB is the smallest that S3 takes. Default: 16 MiB.
   package init(
@@ -41,9 +41,10 @@ package final class S3Destination: ArchiveDestination {
   package func send(_ archive: SealedArchive) async throws -> String? {
     let upload = try await ArchiveUpload(archive)
     let (identity, file) = (archive.identity, archive.info.fileName)
-    let key = "\(prefix)\(identity.storeName)/\(identity.hostName)/\(file)"
-    let parts = key.split(separator: "/", omittingEmptySubsequences: false)
-    let url = bucket + parts.map { String($0).percentEncoded }.joined(separator: "/")
+    let folders = "\(FileNames.folder(identity.storeName))/\(FileNames.folder(identity.hostName))"
+    let key = "\(prefix)\(folders)/\(file)"
+    let parts = key.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+    let url = bucket + parts.map { String(Substring($0)).percentEncoded }.joined(separator: "/")
     let metadata = ArchiveUpload.metadata(of: archive, prefix: "x-amz-meta-mmlog-")
     let response =
       upload.size > multipartSize
@@ -130,7 +131,7 @@ package final class S3Destination: ArchiveDestination {
     let response = try await request("GET", url)
     try check(response, url)
     return response.text.elements("Upload").last { upload in
-      upload.elements("Key").first.map { String($0).unescapingXML } == key
+      upload.elements("Key").first?.unescapingXML.utf8.elementsEqual(key.utf8) == true
     }?.elements("UploadId").first.map { String($0).percentEncoded }
   }
 
@@ -155,7 +156,7 @@ package final class S3Destination: ArchiveDestination {
         else { continue }
         // Without a checksum, nobody knows what is in it: it goes once more.
         let checksum = part.elements("ChecksumCRC32C").first.map(String.init) ?? ""
-        parts[number] = Part(size: size, tag: String(tag).unescapingXML, checksum: checksum)
+        parts[number] = Part(size: size, tag: tag.unescapingXML, checksum: checksum)
         last = max(last, number)
       }
       guard response.text.elements("IsTruncated").first == "true", parts.count > before else {
@@ -245,24 +246,26 @@ package final class S3Destination: ArchiveDestination {
   }
 }
 
+// By bytes: `>` or `;` may be one character with what is behind it.
 extension StringProtocol {
   /// What stands between the tags of each element of a name: the answers of S3 have neither
   /// attributes nor an element in one of the same name.
-  fileprivate func elements(_ name: String) -> [SubSequence] {
-    var (found, rest) = ([SubSequence](), self[...])
-    while let start = rest.firstRange(of: "<\(name)>"),
-      let end = rest[start.upperBound...].firstRange(of: "</\(name)>")
+  fileprivate func elements(_ name: String) -> [Substring] {
+    var (found, rest) = ([Substring](), Substring(self).utf8)
+    while let start = rest.firstRange(of: "<\(name)>".utf8),
+      let end = rest[start.upperBound...].firstRange(of: "</\(name)>".utf8)
     {
-      found.append(rest[start.upperBound..<end.lowerBound])
+      found.append(Substring(rest[start.upperBound..<end.lowerBound]))
       rest = rest[end.upperBound...]
     }
     return found
   }
-}
 
-extension String {
   fileprivate var unescapingXML: String {
-    replacing("&quot;", with: "\"").replacing("&#34;", with: "\"").replacing("&lt;", with: "<")
-      .replacing("&gt;", with: ">").replacing("&amp;", with: "&")
+    let entities = [
+      ("&quot;", "\""), ("&#34;", "\""), ("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"),
+    ]
+    let bytes = entities.reduce(Array(utf8)) { $0.replacing($1.0.utf8, with: $1.1.utf8) }
+    return String(decoding: bytes, as: UTF8.self)
   }
 }

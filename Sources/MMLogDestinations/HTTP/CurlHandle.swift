@@ -69,6 +69,8 @@ final class CurlHandle {
     _ request: Request, _ message: HTTPRequest, _ secrets: inout [String]
   ) throws(SettingError) {
     request.set(CURLOPT_URL, message.url)
+    // A server is asked for what the URL says, not for what is left without `.` and `..`.
+    request.set(CURLOPT_PATH_AS_IS, 1)
     request.set(CURLOPT_PROTOCOLS_STR, "http,https")
     request.set(CURLOPT_FOLLOWLOCATION, 0)
     request.set(CURLOPT_NOSIGNAL, 1)

@@ -23,17 +23,9 @@ struct ArchivePlace: Equatable, Sendable {
     let archive = FileNames.Archive(
       store: identity.storeName, created: header.created, session: identity.session,
       number: header.number)
-    service = Self.folder(identity.storeName)
-    host = Self.folder(identity.hostName)
+    service = FileNames.folder(identity.storeName)
+    host = FileNames.folder(identity.hostName)
     fileName = archive.fileName
-  }
-
-  /// A service or a host as a folder's name: as file names have a store's name, with slashes
-  /// escaped in the same way.
-  static func folder(_ name: String) -> String {
-    if name.isEmpty { return "unknown" }
-    return FileNames.escaped(name).split(separator: "/", omittingEmptySubsequences: false)
-      .joined(separator: "%2F")
   }
 
   /// NAME_MAX of Linux.
@@ -42,9 +34,10 @@ struct ArchivePlace: Equatable, Sendable {
   /// The file name that a client calls an archive by: the last part of what it says, if that is a
   /// name as stores give them, and no longer than a file's name can be.
   static func archive(named name: String) -> FileNames.Archive? {
-    guard let last = name.split(separator: "/").last, last.utf8.count <= longestFileName else {
-      return nil
-    }
-    return FileNames.Archive(fileName: String(last))
+    // By bytes: a slash may be one character with what is behind it.
+    guard let last = name.utf8.split(separator: UInt8(ascii: "/")).last,
+      last.count <= longestFileName
+    else { return nil }
+    return FileNames.Archive(fileName: String(Substring(last)))
   }
 }

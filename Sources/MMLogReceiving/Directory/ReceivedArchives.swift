@@ -85,7 +85,7 @@ package final class ReceivedArchives: @unchecked Sendable {
       let upload = UploadName(of: name, client: client).fileName
       if let status = try uploads.status(of: upload) { return .unfinished(status.size) }
       guard let archive = ArchivePlace.archive(named: name) else { return .nothing }
-      let service = ArchivePlace.folder(archive.store)
+      let service = FileNames.folder(archive.store)
       guard let found = try stored(archive.fileName, in: service) else { return .nothing }
       return .stored("\(service)/\(found.host)/\(archive.fileName)", found.size)
     } catch {

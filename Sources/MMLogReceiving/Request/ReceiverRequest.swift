@@ -74,12 +74,13 @@ package struct ReceiverRequest: Equatable, Sendable {
 
   private static func target(_ path: String) throws(Refusal) -> Target {
     if path == "/health" { return .health }
-    let prefix = "/archives/"
-    guard path.hasPrefix(prefix), path.utf8.count > prefix.utf8.count else {
+    // By bytes: the slash may be one character with what is behind it.
+    let (bytes, prefix) = (path.utf8, "/archives/".utf8)
+    guard bytes.starts(with: prefix), bytes.count > prefix.count else {
       throw Refusal(
         .notFound, "There is nothing here. Archives are sent to /archives/ and a name of theirs.")
     }
-    let name = path.dropFirst(prefix.count)
+    let name = Substring(bytes.dropFirst(prefix.count))
     guard name.utf8.count <= longestName,
       !name.unicodeScalars.contains(where: { $0.value < 32 || (127..<160).contains($0.value) })
     else {

@@ -121,6 +121,17 @@ package enum FileNames {
     return result
   }
 
+  /// The name of the folder that copies of a store's or a host's archives are in, at a receiver:
+  /// as ``escaped(_:)`` has it, with `%2F` for slashes; `unknown` for an empty name. It is neither
+  /// `.` nor `..`.
+  package static func folder(_ name: String) -> String {
+    if name.isEmpty { return "unknown" }
+    // By bytes, as file systems find slashes: a slash may be one character with what is behind it.
+    let slash = UInt8(ascii: "/")
+    let parts = escaped(name).utf8.split(separator: slash, omittingEmptySubsequences: false)
+    return parts.map { String(Substring($0)) }.joined(separator: "%2F")
+  }
+
   /// The store's name that a file's name has in this form, or nil if none has.
   package static func unescaped(_ text: Substring) -> String? {
     if text.isEmpty { return nil }
