@@ -88,7 +88,9 @@ extension Shipper {
       ) {
         text += "# HELP mmlog_ship_\(name) \(help)\n# TYPE mmlog_ship_\(name) \(type)\n"
         for (consumer, statistics) in all {
-          let label = consumer.filter { $0 != "\"" && $0 != "\\" && $0 != "\n" }
+          // By scalars: `\r\n` is one character, and so may be each of these with what follows.
+          let scalars = consumer.unicodeScalars.filter { $0 != "\"" && $0 != "\\" && $0 != "\n" }
+          let label = String(String.UnicodeScalarView(scalars))
           text += "mmlog_ship_\(name){consumer=\"\(label)\"} \(value(statistics))\n"
         }
       }

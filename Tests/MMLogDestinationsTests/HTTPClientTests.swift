@@ -191,7 +191,9 @@ import Testing
     let encoded = Data("me:hunter2".utf8).base64EncodedString()
     let server = try TestReceiver([
       PlannedAnswer(
-        status: 401, headers: ["X-Refused": "Basic \(encoded)"],
+        // The bytes of U+0301, which is one character with what is before it.
+        status: 401,
+        headers: ["X-Refused": "Basic \(encoded)", "X-Other": "hunter2\u{CC}\u{81}"],
         body: Data("'Basic \(encoded)' is wrong, as hunter2 is".utf8))
     ])
     var settings = HTTPSettings()
@@ -201,6 +203,7 @@ import Testing
     let stars = String(repeating: "*", count: encoded.count)
     #expect(answer.text == "'Basic \(stars)' is wrong, as ******* is")
     #expect(answer.header("x-refused") == "Basic ***")
+    #expect(answer.header("x-other") == "***\u{301}")
   }
 
   @Test("a secret that is not there, is empty, or would add a header is an error that names it")

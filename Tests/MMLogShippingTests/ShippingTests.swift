@@ -25,6 +25,16 @@ import Testing
     #expect(receiver.gaps.isEmpty)
   }
 
+  @Test("a consumer's name ends neither its label in the metrics nor the line")
+  func metricsLabel() throws {
+    let statistics = try ShippedStore().shipper(to: Receiver()).statistics
+    let text = statistics.prometheusText(consumer: "a\"\u{301}b\r\nc\\\u{301}d")
+    for line in text.utf8.split(separator: UInt8(ascii: "\n")) where line.first != 0x23 {
+      #expect(Substring(line).hasPrefix("mmlog_ship_"))
+      #expect(line.count { $0 == UInt8(ascii: "\"") } == 2 && !line.contains(0x5C))
+    }
+  }
+
   @Test("a batch keeps to its limits")
   func limits() async throws {
     let test = try ShippedStore()

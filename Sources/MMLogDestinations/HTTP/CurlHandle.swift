@@ -431,11 +431,11 @@ extension [UInt8] {
 
 extension String {
   func hiding(_ secrets: [String]) -> String {
-    var parts = [Substring(self)]
-    for secret in secrets where !secret.isEmpty {
-      parts = [Substring(parts.joined().replacing(secret, with: "***"))]
+    // By bytes: the end of a secret may be one character with what is behind it.
+    let bytes = secrets.filter { !$0.isEmpty }.reduce(Array(utf8)) {
+      $0.replacing($1.utf8, with: "***".utf8)
     }
-    return parts.joined()
+    return String(decoding: bytes, as: UTF8.self)
   }
 }
 

@@ -142,5 +142,5 @@ extension String {
   }
 
   /// A URL as errors show it: the query may have what is nobody's business.
-  var withoutQuery: String { String(prefix { $0 != "?" }) }
+  var withoutQuery: String { String(unicodeScalars.prefix { $0 != "?" }) }
 }

@@ -128,7 +128,7 @@ package struct DestinationSettings: Sendable {
   private static func fileFor(secretIn name: String, _ value: String) -> String? {
     switch name {
     case "proxy", "endpoint":
-      guard value.contains("@") else { return nil }
+      guard value.unicodeScalars.contains("@") else { return nil }
       return name == "proxy" ? "proxy-password-file" : "credentials-file"
     case "header":
       let header = value.prefix { $0 != ":" }.trimmed().lowercased()
