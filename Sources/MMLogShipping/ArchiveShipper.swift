@@ -290,7 +290,7 @@ public final class ArchiveShipper: Sendable {
             RetryRule.Attempt(count: attempt, retryAfter: retryAfter, error: error))
         }
         guard let delay else {
-          let reason = ArchiveInfo.State.line(String(error.message.prefix(200)))
+          let reason = ArchiveInfo.State.line(error.message.first200)
           try catalog.setAttribute(reason, for: Self.refusedAttribute, on: archive)
           listener.yield(.refused(archive, reason: error.message))
           return false

@@ -95,6 +95,37 @@ import Testing
     }
   }
 
+  @Test("what a server says is cut, however few characters it is to people")
+  func longWords() async throws {
+    let body = Data(("e" + String(repeating: "\u{301}", count: 100_000)).utf8)
+    let server = try TestReceiver([PlannedAnswer(status: 500, body: body)])
+    let error = await #expect(throws: DeliveryError.self) {
+      try await LinesDestination(url: server.url).send(TestBatch().batch)
+    }
+    #expect((600...1000).contains(error?.message.utf8.count ?? 0))
+  }
+
+  @Test("a URL that paths are put behind has no query, and none has a password")
+  func queries() throws {
+    for kind in ["otlp", "elasticsearch", "opensearch", "loki", "put"] {
+      for end in ["?key=private", "/path#private", "/?\u{301}private"] {
+        let error = #expect(throws: SettingError.self, "\(kind) \(end)") {
+          try DestinationURL("\(kind)+http://host:1\(end)")
+        }
+        #expect(error?.description.contains("private") == false)
+        #expect(error?.description.contains("query") == true, "\(error as Any)")
+      }
+    }
+    for url in ["clickhouse+http://host/?database=x", "http://host/path?x=y", "s3://bucket/a?b"] {
+      #expect(throws: Never.self) { try DestinationURL(url) }
+    }
+    for url in ["http://me:private@\u{301}host/", "http://host/?password=\u{301}private"] {
+      #expect(throws: SettingError.self, "\(url)") { try DestinationURL(url) }
+    }
+    #expect(
+      try DestinationURL("s3://bucket/\u{301}a") == .s3(bucket: "bucket", prefix: "\u{301}a"))
+  }
+
   @Test("a command gets the batch, and its status says what became of it")
   func command() async throws {
     let folder = TemporaryDirectory()

@@ -135,10 +135,12 @@ extension Timestamp {
 }
 
 extension String {
-  /// The first 300 characters on one line, for an error.
+  /// The first 300 characters of Unicode on one line, for an error. What people see as one
+  /// character may have any number of them.
   var excerpt: String {
-    let line = split(whereSeparator: \.isWhitespace).joined(separator: " ")
-    return line.count > 300 ? line.prefix(300) + "…" : line
+    let words = unicodeScalars.split(whereSeparator: \.properties.isWhitespace)
+    let line = String.UnicodeScalarView(words.joined(separator: " ".unicodeScalars))
+    return line.count > 300 ? String(line.prefix(300)) + "…" : String(line)
   }
 
   /// A URL as errors show it: the query may have what is nobody's business.

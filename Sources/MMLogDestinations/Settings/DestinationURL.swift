@@ -50,11 +50,12 @@ package enum DestinationURL: Hashable, Sendable {
     switch scheme {
     case "http", "https": self = .lines(text)
     case "s3", "kafka":
-      let path = String(rest.dropFirst(2 + authority.count).drop { $0 == "/" })
+      let behind = rest.utf8.dropFirst(2 + authority.utf8.count)
+      let path = String(Substring(behind.drop { $0 == UInt8(ascii: "/") }))
       if scheme == "s3" {
         self = .s3(bucket: authority, prefix: path)
       } else {
-        guard !path.isEmpty, !path.contains("/") else {
+        guard !path.isEmpty, !path.utf8.contains(UInt8(ascii: "/")) else {
           throw SettingError("a topic is missing: write kafka://HOST:9092/TOPIC")
         }
         self = .kafka(brokers: authority, topic: path)
@@ -71,6 +72,10 @@ package enum DestinationURL: Hashable, Sendable {
           + forms.map { String($0.0.prefix { $0 != ":" }) }.joined(separator: ", "))
     }
     let url = "\(parts[1]):\(rest)"
+    if parts[0] != "clickhouse", rest.unicodeScalars.contains(where: { $0 == "?" || $0 == "#" }) {
+      throw SettingError(
+        "paths are put behind a URL of '\(parts[0].prefix(40))': it must have no query and no '#'")
+    }
     switch parts[0] {
     case "otlp": return .otlp(url)
     case "clickhouse": return .clickHouse(url)
@@ -88,7 +93,8 @@ package enum DestinationURL: Hashable, Sendable {
     guard rest.hasPrefix("//") else {
       throw SettingError("'//' is missing behind '\(scheme.prefix(40)):'")
     }
-    let authority = rest.dropFirst(2).prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+    // By scalars: each of these may be one character with what is behind it.
+    let authority = rest.unicodeScalars.dropFirst(2).prefix { $0 != "/" && $0 != "?" && $0 != "#" }
     guard !authority.isEmpty else {
       throw SettingError("a host is missing behind '\(scheme.prefix(40))://'")
     }
@@ -97,7 +103,7 @@ package enum DestinationURL: Hashable, Sendable {
         "a URL must not have a user or a password in it, which others see; set user and "
           + "password-file")
     }
-    guard !rest.lowercased().contains("password=") else {
+    guard !rest.lowercased().utf8.contains("password=".utf8) else {
       throw SettingError(
         "a URL must not have a password in it, which others see; set password-file")
     }
