@@ -316,6 +316,27 @@ import Testing
     program.signal(SIGTERM)
     #expect(program.wait() == .success, "\(program.complaints)")
     #expect(try File.status(ofPath: path).identity == before)
+    #expect(!program.complaints.contains("metrics"), "\(program.complaints)")
+  }
+
+  @Test("what a server says, and names of files, do not move a terminal's cursor")
+  func terminalEscapes() throws {
+    let server = try TestReceiver([
+      PlannedAnswer(status: 401, body: Data("\u{1B}[2J from the server".utf8))
+    ])
+    let logs = folder("logs\u{1B}[1m")
+    try Folder.copy(folder("logs"), to: logs)
+    let name = try #require(try Folder.names(logs).first { $0.hasSuffix(".mmlog") })
+    try FileManager.default.moveItem(atPath: "\(logs)/\(name)", toPath: "\(logs)/\u{1B}.mmlog")
+    for arguments in [
+      ["--check", "--to", server.url], ["--check", "--to", "put+\(server.url)"], ["status"],
+    ] {
+      let program = try ChildProcess(
+        ChildProcess.path(of: "mmlog-ship"), arguments + [logs], output: folder("said"))
+      _ = program.wait()
+      let said = Folder.text(folder("said"))
+      #expect(!said.utf8.contains(0x1B) && said.contains("u{1b}"), "\(said.debugDescription)")
+    }
   }
 
   @Test("metrics behind a symbolic link are refused before anything is sent")

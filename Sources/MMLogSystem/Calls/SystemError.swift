@@ -87,6 +87,9 @@ extension SystemError {
     [ECONNREFUSED, ECONNRESET, ENOTCONN, EPIPE, ENOENT].contains(errno)
   }
 
+  /// True where nobody reads a pipe, or it has no room, and a call does not wait for that.
+  package var isUnreadPipe: Bool { errno == ENXIO || errno == EAGAIN || errno == EPIPE }
+
   /// True where the kernel or the file system does not offer the call.
   package var isNotSupported: Bool { errno == EOPNOTSUPP || errno == ENOSYS }
 }

@@ -22,7 +22,7 @@ extension Command {
         await route.stop()
         return result
       }
-      try output.append("\(route.name): \(result.text)\n")
+      try output.append("\(route.name): \(result.text)\n".escapedControls)
       if !result.isWhole { status = .corruptionOrLoss }
     }
     return status
@@ -46,11 +46,12 @@ extension Command {
         ringDirectory: route.rings, identities: route.identities)
       for session in balance.sessions {
         let numbered = session.threads.reduce(0) { $0 &+ $1.numbered }
-        try output.append(
+        let line =
           "\(route.directory) to \(route.target.name), session \(session.id): \(numbered) numbered, "
-            + "\(session.archived) archived; \(session.acknowledged) acknowledged, "
-            + "\(session.refused) refused, \(session.dropped) dropped, \(session.waiting) waiting, "
-            + "\(session.missed) deleted before\n")
+          + "\(session.archived) archived; \(session.acknowledged) acknowledged, "
+          + "\(session.refused) refused, \(session.dropped) dropped, \(session.waiting) waiting, "
+          + "\(session.missed) deleted before\n"
+        try output.append(line.escapedControls)
       }
       for problem in balance.problems {
         Command.complain("\(route.target.name): \(problem)")

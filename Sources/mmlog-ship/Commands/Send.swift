@@ -235,11 +235,12 @@ private struct Send {
       // The collector never sees a half of it.
       case .regular:
         try directory.replace(name, with: Array(text.utf8), mode: 0o644, isSynced: false)
-      // A pipe that nobody reads, or that is full, is not waited for: the next numbers come.
       case .inPlace:
         let file = try directory.openFile(name, [.write, .nonBlocking])
         _ = try Array(text.utf8).withUnsafeBytes { try file.writeOnce($0) }
       }
+    } catch let error as SystemError where error.isUnreadPipe {
+      // It is not waited for: the next numbers come.
     } catch {
       Command.complain("cannot write the metrics: \(error)")
     }
@@ -252,19 +253,20 @@ private struct Send {
     for planned in routes {
       let route = try AnyRoute(planned)
       let problem: String? = try waiting { await route.check() }
-      try output.append("\(route.name): \(problem ?? "the destination answers")\n")
+      let answer = problem ?? "the destination answers"
+      try output.append("\(route.name): \(answer)\n".escapedControls)
       if problem != nil { status = .corruptionOrLoss }
       // What nobody can open at all is reported by who reads it.
       if let directory = try? Directory.open(route.directory),
         let problem = ConsumerFile.problem(ofNoting: planned.target.name, in: directory)
       {
-        try output.append("  what is sent cannot be noted: \(problem)\n")
+        try output.append("  what is sent cannot be noted: \(problem)\n".escapedControls)
         status = .corruptionOrLoss
       }
       do throws(LogError) {
         let waiting = try route.waiting()
         if waiting.isEmpty { try? output.append("  nothing would be sent\n") }
-        for line in waiting { try? output.append("  \(line)\n") }
+        for line in waiting { try? output.append("  \(line)\n".escapedControls) }
       } catch {
         Command.complain("\(route.name): \(error)")
         status = .corruptionOrLoss

@@ -34,9 +34,13 @@ extension Command {
       isAnyRead = true
       var entries = [try StatusEntry(ofArchivesIn: directory)].compactMap(\.self)
       entries += try names.map { try StatusEntry(of: $0, in: directory, identities) }
-      if entries.isEmpty, !isJSON { try output.append("\(directory): nothing was sent\n") }
+      if entries.isEmpty, !isJSON {
+        try output.append("\(directory): nothing was sent\n".escapedControls)
+      }
       for entry in entries {
-        for line in isJSON ? [entry.json.text] : entry.lines { try output.append("\(line)\n") }
+        for line in isJSON ? [entry.json.text] : entry.lines {
+          try output.append("\(line)\n".escapedControls)
+        }
         if !entry.isWhole { status = .corruptionOrLoss }
       }
     }
