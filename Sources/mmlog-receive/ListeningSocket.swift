@@ -1,5 +1,6 @@
 import CommandLineTool
 import Glibc
+import MMLogStorage
 import MMLogSystem
 
 /// Where the receiver listens: `127.0.0.1:7514`, `[::1]:7514` or `unix:/run/mmlog-receive.sock`.
@@ -33,7 +34,7 @@ struct ListeningSocket: ~Copyable {
   let isLocal: Bool
   private let path: String?
 
-  init(_ address: ListeningAddress) throws(SystemError) {
+  init(_ address: ListeningAddress) throws {
     switch address {
     case .unix(let path): try self.init(unix: path)
     case .internet(let host, let port): try self.init(host: host, port: port)
@@ -73,15 +74,19 @@ struct ListeningSocket: ~Copyable {
     return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFSOCK
   }
 
-  private init(host: String, port: UInt16) throws(SystemError) {
+  private init(host: String, port: UInt16) throws {
     let place = "\(host):\(port)"
     var hints = addrinfo()
     hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
     hints.ai_flags = AI_PASSIVE
     var list: UnsafeMutablePointer<addrinfo>?
-    guard getaddrinfo(host, "\(port)", &hints, &list) == 0, let found = list?.pointee,
-      let address = found.ai_addr
-    else { throw SystemError(call: .open, errno: EADDRNOTAVAIL, path: place) }
+    let code = getaddrinfo(host, "\(port)", &hints, &list)
+    guard code == 0, let found = list?.pointee, let address = found.ai_addr else {
+      let why =
+        code == EAI_SYSTEM ? SystemError.text(of: errno) : String(cString: gai_strerror(code))
+      throw LogError(
+        .system, "Listening failed: no address is known for '\(host)': \(why); check --listen")
+    }
     defer { freeaddrinfo(list) }
     let listening = try check(socket(found.ai_family, Self.type, 0), place)
     var yes: CInt = 1

@@ -28,8 +28,9 @@ struct Receiver {
     StopSignals.block()
     if let tokens = settings.tokens { _ = try Tokens.read(tokens) }
     let archives = try ReceivedArchives(at: directory, limits)
-    let socket = try explaining("Listening failed") { () throws(SystemError) in
-      try ListeningSocket(address)
+    let socket: ListeningSocket
+    do { socket = try ListeningSocket(address) } catch {
+      throw LogError(error, while: "Listening failed", path: "")
     }
     guard socket.isLocal || settings.tokens != nil else {
       throw UsageError(
@@ -99,9 +100,16 @@ extension Arguments {
   }
 
   private func contents(_ path: String) throws -> String {
-    try explaining("Reading for TLS failed") { () throws(SystemError) in
-      let file = try File.openFollowingLinks(path)
-      return String(decoding: try file.bytes(at: 0, count: 1 << 20), as: UTF8.self)
+    let largest = 1 << 20
+    let bytes = try explaining("Reading for TLS failed") { () throws(SystemError) in
+      try File.openFollowingLinks(path).bytes(at: 0, count: largest + 1)
     }
+    guard bytes.count <= largest else {
+      throw LogError(
+        .invalidConfiguration,
+        "\(path) is larger than \(largest) bytes; name a file of certificates or a key in PEM",
+        path: path)
+    }
+    return String(decoding: bytes, as: UTF8.self)
   }
 }

@@ -38,6 +38,15 @@ import Testing
     #expect(receiver.log.contains("stored orders/tokyo/\(name)"), "\(receiver.log)")
   }
 
+  @Test("the largest number that there is can be the limit of an archive")
+  func largestLimit() throws {
+    let receiver = try ReceiverProcess(["--max-archive", "\(Int.max)"])
+    let arguments = ["-s", "-i", "-T", receiver.folder.put(name, archive)]
+    let sent = try run("curl", arguments + ["\(receiver.address)/archives/"], in: receiver.folder)
+    #expect(Response(sent.output).status == 201, "\(sent)")
+    #expect(receiver.stop() == .success)
+  }
+
   @Test("an upload that was cut, by the client or by kill -9, goes on")
   func cut() throws {
     let receiver = try ReceiverProcess()
@@ -157,6 +166,7 @@ import Testing
   func usage() throws {
     let folder = TemporaryDirectory()
     let program = ChildProcess.path(of: "mmlog-receive")
+    let large = folder.put("large", [UInt8](repeating: 0x20, count: (1 << 20) + 1))
     let cases: [([String], Int32, String)] = [
       (["--listen", "0.0.0.0:0"], 2, "add '--tokens FILE'"),
       (["--listen", "nowhere"], 2, "HOST:PORT or unix:PATH"),
@@ -164,6 +174,8 @@ import Testing
       (["--max-archive", "much"], 2, "a size as 500M"),
       (["--tokens", folder("none")], 1, "Reading the tokens failed"),
       (["--listen", "unix:\(folder("none/socket"))"], 1, "Listening failed"),
+      (["--listen", "nosuch.invalid:80"], 1, "no address is known for 'nosuch.invalid'"),
+      (["--tls-certificate", large, "--tls-key", large], 1, "is larger than 1048576 bytes"),
     ]
     for (arguments, status, complaint) in cases {
       let result = try run(program, ["-d", folder("received")] + arguments, in: folder)

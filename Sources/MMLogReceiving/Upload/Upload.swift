@@ -90,7 +90,7 @@ package final class Upload {
   package func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
     received += bytes.count
     if refusal == nil { refuse { try take(bytes) } }
-    return received <= archives.limits.archive + (1 << 20)
+    return received - (1 << 20) <= archives.limits.archive
   }
 
   private func take(_ bytes: UnsafeRawBufferPointer) throws {
