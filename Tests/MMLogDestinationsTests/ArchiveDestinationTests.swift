@@ -106,6 +106,24 @@ import Testing
     }
   }
 
+  @Test("PUT says what HEAD is answered where a server answers 412 and gives nothing")
+  func contradiction() async throws {
+    let sealed = try Sealed()
+    let remedies: [(Int, DeliveryError.Remedy)] = [
+      (403, .waitForAction), (405, .waitForAction), (503, .tryAgain(after: nil)),
+      (404, .tryAgain(after: nil)),
+    ]
+    for (status, remedy) in remedies {
+      let server = try TestReceiver([PlannedAnswer(status: 412), PlannedAnswer(status: status)])
+      let error = await #expect(throws: DeliveryError.self) {
+        _ = try await PutDestination(url: server.url).send(sealed.archive)
+      }
+      #expect(error?.remedy == remedy, "\(status): \(error as Any)")
+      let message = error?.message ?? ""
+      #expect(message.contains("answers 412 to PUT and \(status) to HEAD"), "\(message)")
+    }
+  }
+
   @Test("PUT sends nothing again where somebody has to act")
   func notDamaged() async throws {
     let sealed = try Sealed()

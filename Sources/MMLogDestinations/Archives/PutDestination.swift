@@ -42,7 +42,8 @@ package final class PutDestination: ArchiveDestination {
       [("Content-Type", "application/octet-stream")]
       + [("Repr-Digest", ArchiveChecksum.digest(upload.checksum))]
       + ArchiveUpload.metadata(of: archive, prefix: "Mmlog-")
-    let begun = upload.size < resumeSize ? nil : try await present(target)
+    // A server that does not answer HEAD may take PUT.
+    let begun = upload.size < resumeSize ? nil : Present(try await head(target))
     var response: HTTPResponse?
     if let begun, !begun.isComplete, 1..<upload.size ~= begun.size {
       response = try await put(upload, from: begun.size, target, headers)
@@ -103,24 +104,32 @@ package final class PutDestination: ArchiveDestination {
     /// Whether it is an archive to the server, which can go on.
     let isArchive: Bool
     let answer: HTTPResponse
+
+    /// What an answer to HEAD says; nil if it is none of success.
+    init?(_ answer: HTTPResponse) {
+      guard answer.isSuccess else { return nil }
+      let complete = answer.header("upload-complete")
+      let count = answer.header(complete == nil ? "content-length" : "upload-offset")
+      size = count.flatMap(Int.init) ?? 0
+      (isComplete, isArchive) = (complete != "?0", complete != nil)
+      self.answer = answer
+    }
   }
 
-  private func present(_ target: String) async throws -> Present? {
-    let response = try await receiver.send(HTTPRequest("HEAD", target))
-    guard response.isSuccess else { return nil }
-    let complete = response.header("upload-complete")
-    let size = response.header(complete == nil ? "content-length" : "upload-offset")
-    return Present(
-      size: size.flatMap(Int.init) ?? 0, isComplete: complete != "?0", isArchive: complete != nil,
-      answer: response)
+  private func head(_ target: String) async throws -> HTTPResponse {
+    try await receiver.send(HTTPRequest("HEAD", target))
   }
 
   /// Finds out what is stored under the archive's name.
   private func settle(
     _ upload: ArchiveUpload, _ target: String, _ headers: [(name: String, value: String)]
   ) async throws -> String? {
-    guard let present = try await present(target) else {
-      throw DeliveryError.unavailable("\(target) says that it is there, and then that it is not")
+    let answer = try await head(target)
+    guard let present = Present(answer) else {
+      let answers = "412 to PUT and \(answer.status) to HEAD"
+      // Somebody may have removed it in between.
+      if answer.status == 404 { throw DeliveryError.unavailable("\(target) answers \(answers)") }
+      throw answer.error(from: target, answers: answers)
     }
     // Another session may have gone on with the archive. Who knows archives takes it if it begins
     // with what is stored.

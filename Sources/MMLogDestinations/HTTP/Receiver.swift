@@ -69,9 +69,13 @@ extension HTTPResponse {
   /// - Parameters:
   ///   - url: Where it came from.
   ///   - words: What the server says; else the body.
-  func error(from url: String, _ words: String? = nil) -> DeliveryError {
+  ///   - answers: What it answers; else the status.
+  func error(
+    from url: String, _ words: String? = nil, answers: String? = nil
+  ) -> DeliveryError {
     let said = (words ?? text).excerpt
-    let sentence = "\(url.withoutQuery) answers \(status)" + (said.isEmpty ? "" : ": \(said)")
+    let answer = "\(url.withoutQuery) answers \(answers ?? "\(status)")"
+    let sentence = answer + (said.isEmpty ? "" : ": \(said)")
     switch status {
     // nginx says so of a client, whatever it has sent; halving would put every record aside.
     case 400 where Self.aboutConnections.contains(where: said.contains):
@@ -85,7 +89,7 @@ extension HTTPResponse {
     case 300..<400:
       let place = header("location").map { "; it names \($0.excerpt.withoutQuery)" } ?? ""
       return .blocked(
-        "\(url.withoutQuery) answers \(status)\(place): redirects are not followed, "
+        "\(answer)\(place): redirects are not followed, "
           + "so configure the URL that takes the logs")
     case 401, 403, 407: return .blocked("\(sentence); check the credentials")
     case 404, 405: return .wrongPath(sentence)
