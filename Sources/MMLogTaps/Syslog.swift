@@ -13,7 +13,8 @@ import MMLogSystem
 /// ```
 ///
 /// The application's name is the store's, the message's id is the label, and fields are structured
-/// data. What could move a terminal's cursor or end the line is escaped in the message.
+/// data. What could move a terminal's cursor or end the line is escaped in the message, and control
+/// characters of fields are spaces.
 ///
 /// A datagram that is too large is sent with a message that is cut, to 8 KiB and then to 1 KiB. A
 /// stream that breaks is connected anew, and the message that could not be sent whole is sent
@@ -187,13 +188,12 @@ struct SyslogMessage {
       data.append(UInt8(ascii: " "))
       data += printable(name, 32, except: "=]\"")
       data += "=\"".utf8
-      for byte in String(decoding: value, as: UTF8.self).utf8 {
-        switch byte {
-        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "]"):
-          data += [UInt8(ascii: "\\"), byte]
-        // Allowed, and a receiver of lines would take it for the message's end.
-        case UInt8(ascii: "\n"): data.append(UInt8(ascii: " "))
-        default: data.append(byte)
+      for scalar in String(decoding: value, as: UTF8.self).unicodeScalars {
+        switch scalar {
+        case "\"", "\\", "]": data += [UInt8(ascii: "\\"), UInt8(ascii: scalar)]
+        // Allowed, and receivers may take one for the message's end.
+        case _ where scalar.properties.generalCategory == .control: data.append(UInt8(ascii: " "))
+        default: data += String(scalar).utf8
         }
       }
       data.append(UInt8(ascii: "\""))

@@ -34,12 +34,12 @@ struct SyslogTests {
       decoding: try sent(to: receiver, .local(path: path)) { log in
         log.error(
           "order \(7, name: "order id")\n<0>1 forged",
-          metadata: ["quo\"te=]": "a \"b\" \\ ] c\nd"])
+          metadata: ["quo\"te=]": "a \"b\" \\ ] c\nd\0e\rf\u{1B}g\u{7F}h\u{9B}i"])
       }, as: UTF8.self)
     let match = try #require(text.wholeMatch(of: grammar), "\(text)")
     #expect(match.priority == "131" && match.process == "\(getpid())")
     #expect(match.message == #"order 7\n<0>1 forged"#)
-    #expect(text.contains(#" order_id="7" quo_te__="a \"b\" \\ \] c d"]"#))
+    #expect(text.contains(#" order_id="7" quo_te__="a \"b\" \\ \] c d e f g h i"]"#))
   }
 
   @Test("messages are told apart in a stream: by line ends, or by their lengths")
