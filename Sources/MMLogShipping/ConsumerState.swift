@@ -3,8 +3,8 @@ package import MMLogReader
 import MMLogStorage
 import MMLogSystem
 
-/// What a consumer knows between two lives of its process: what was acknowledged, the batch that is
-/// on its way, and of each session what became of its records. FORMAT.md, 9.
+/// What a consumer knows between two lives of its process: what was acknowledged, the batches that
+/// are on their way, and of each session what became of its records. FORMAT.md, 9.
 package struct ConsumerState: Equatable, Sendable {
   package typealias Progress = LogReader.Cursor.Progress
 
@@ -51,7 +51,8 @@ package struct ConsumerState: Equatable, Sendable {
   /// Whether it is of some records alone that somebody has asked for once: no archive waits for it.
   package var isSelection = false
   package var cursor = LogReader.Cursor()
-  package var batch: Note?
+  /// The batches that are on their way: one of a session at most.
+  package var batches: [SessionID: Note] = [:]
   package var balances: [SessionID: Balance] = [:]
 
   package init(created: Timestamp) { self.created = created }
@@ -82,7 +83,7 @@ extension ConsumerState {
   package var text: String {
     var lines = [Self.title, "created \(created.nanosecondsSince1970)", "cursor \(cursor)"]
     if isSelection { lines.append(UnsentArchives.selection) }
-    if let batch {
+    for (_, batch) in batches.sorted(by: { "\($0.key)" < "\($1.key)" }) {
       let from = batch.from.map { Self.text(of: $0, batch.session) } ?? "-"
       lines.append(
         "batch \(batch.id) \(batch.session) \(batch.count) \(from) "
@@ -112,7 +113,7 @@ extension ConsumerState {
         self.cursor = cursor
       case ("batch", 7), ("batch", 8):
         guard let note = Note(words) else { return nil }
-        batch = note
+        batches[note.session] = note
       case ("session", _):
         let numbers = words.dropFirst(2).compactMap { Int($0) }
         guard words.count > 2, let session = SessionID(words[1]),

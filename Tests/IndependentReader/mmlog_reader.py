@@ -1768,7 +1768,7 @@ def newest_state(data):
 
 
 def batch_of(words, consumer):
-    """The batch on its way, with the id that its range has."""
+    """A batch on its way, with the id that its range has."""
     name, session, records, start, end, gone, *more = words
     text = "%s\n%s\n%s" % (consumer, "" if start == "-" else start, end)
     return {"id": name, "session": session, "records": int(records), "start": start, "end": end,
@@ -1792,14 +1792,14 @@ def read_consumer(path):
     lines = newest[1].splitlines() if newest else []
     if lines[:1] != ["mmlog-consumer 1"]:
         return None
-    state = {"sequence": newest[0], "batch": None, "sessions": {}}
+    state = {"sequence": newest[0], "batches": [], "sessions": {}}
     for key, *words in (line.split(" ") for line in lines[1:]):
         if key == "created":
             state[key] = int(words[0])
         elif key == "cursor":
             state[key] = words[0]
         elif key == "batch":
-            state[key] = batch_of(words, os.path.basename(path).removesuffix(".consumer"))
+            state["batches"].append(batch_of(words, os.path.basename(path).removesuffix(".consumer")))
         elif key == "session":
             state["sessions"][words[0]] = [int(word) for word in words[1:]]
     return state

@@ -220,7 +220,7 @@ import Testing
       "mmlog-consumer 1\nsession 00010203040506070809000a0b0c0d0e 1 2 3 4 5 6 7 8 \(Int.max)\n",
     ])
   func noState(text: String) {
-    if text.contains("batch") { return #expect(ConsumerState(text)?.batch == nil) }
+    if text.contains("batch") { return #expect(ConsumerState(text)?.batches == [:]) }
     #expect(ConsumerState(text) == nil)
   }
 
@@ -234,7 +234,7 @@ import Testing
     let sequence: UInt64
     let created: Int64
     let cursor: String
-    let batch: Batch?
+    let batches: [Batch]
     let sessions: [String: [Int]]
   }
 
@@ -257,7 +257,9 @@ import Testing
     let state = try state(in: &file)
     #expect(found.created == state.created.nanosecondsSince1970 && found.sequence > 1)
     #expect(found.cursor == state.cursor.description)
-    let (note, batch) = (try #require(state.batch), try #require(found.batch))
+    let note = try #require(state.batches.values.first)
+    let batch = try #require(found.batches.first)
+    #expect(state.batches.count == 1 && found.batches.count == 1)
     #expect(batch.id == note.id && batch.idOfRange == note.id)
     #expect(batch.session == note.session.description && !batch.maybeSent && batch.gone == 0)
     #expect(batch.records == 10 && batch.start == found.cursor && batch.end != batch.start)
@@ -349,6 +351,33 @@ import Testing
       try await wait { receiver.messages.count == 11 }
       await shipper.stop()
       #expect(receiver.messages == ["another session"] + records(1...10) && receiver.gaps.isEmpty)
+    }
+
+    @Test("a batch that has to be sent again waits for the disk, and other sessions do not")
+    func failingRepeat() async throws {
+      let test = try ShippedStore()
+      try test.log(1...10)
+      let path = test.folder(try #require(try test.folder.names(ending: ".mmlog").first))
+      let (receiver, first) = (Receiver(), LockedValue(""))
+      try await test.shipWithoutAnswer(to: receiver) { sent in first.withLock { $0 = sent.id } }
+      receiver.change { _, _ in .accepted }
+      try await test.logAnotherSession()
+      ForcedFault.force(.pread, errno: EIO, times: .max, under: path)
+      defer { ForcedFault.clear(under: path) }
+      let shipper = try test.shipper(to: receiver)
+      #expect(try await shipper.shipAll() == false)
+      #expect(receiver.messages == ["another session"] && shipper.statistics.lastError != nil)
+      // Two batches that nobody has answered are known at a time.
+      try await test.logAnotherSession()
+      try await test.shipWithoutAnswer(to: receiver)
+      ForcedFault.clear(under: path)
+      receiver.change { _, _ in .accepted }
+      try await test.ship(to: receiver)
+      #expect(receiver.deliveries.count == 3 && receiver.gaps.isEmpty)
+      #expect(receiver.messages.filter { $0 != "another session" } == records(1...10))
+      let repeated = receiver.deliveries.first { $0.messages == records(1...10) }
+      #expect(repeated?.id == first.withLock { $0 })
+      #expect(receiver.deliveries.map(\.mayBeRepeat) == [false, true, true])
     }
 
     @Test("what can be read before a place where the disk fails is shipped, and the rest later")

@@ -123,7 +123,9 @@ import Testing
     try await logArchives(1...20, test)
     try await test.shipWithoutAnswer(to: receiver)
     try changeState(in: test.folder) {
-      $0.batch?.to = .init(next: .init(archive: .max - 1, frame: 1, row: 1))
+      for session in $0.batches.keys {
+        $0.batches[session]?.to = .init(next: .init(archive: .max - 1, frame: 1, row: 1))
+      }
     }
     receiver.change { _, _ in .accepted }
     try await test.ship(to: receiver)

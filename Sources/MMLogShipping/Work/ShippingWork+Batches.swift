@@ -45,23 +45,20 @@ extension ShippingWork {
     }
   }
 
-  /// Sends the batch again that was on its way when the process before this one died.
-  func resend() throws(LogError) {
-    guard let note = state.batch else { return }
+  /// Sends a batch again that was on its way when the process before this one died. While an
+  /// archive of it cannot be read, it waits.
+  func resend(_ note: ConsumerState.Note) throws(LogError) {
     guard let session = queue.sessions[note.session],
       session.goneArchives(from: note.from, to: note.to) == note.goneArchives
     else { return try giveUp(note) }
-    if note.mayBeSent { doubtful = note }
-    session.goOn(at: note.from)
-    guard var batch = try form(session, from: note.from, until: note.to.next),
-      note.count > 0 || !batch.isEmpty
-    else { return try giveUp(note) }
-    if batch.count < note.count, doubtful == nil {
-      // It begins with the session, and the first archives are gone since.
-      doubtful = note
+    if note.mayBeSent { doubtful[note.session] = note }
+    let formed: FormedBatch?
+    do throws(LogError) { formed = try form(note, session) } catch {
       session.goOn(at: note.from)
-      batch = try form(session, from: note.from, until: note.to.next) ?? batch
+      return noteReading(of: session, error)
     }
+    noteReading(of: session, nil)
+    guard var batch = formed, note.count > 0 || !batch.isEmpty else { return try giveUp(note) }
     batch.to = note.to
     batch.mayBeRepeat = true
     if batch.count != note.count { control.send(.changedBatch(note.id)) }
@@ -69,13 +66,28 @@ extension ShippingWork {
     _ = try deliver(batch, of: session)
   }
 
+  /// Makes a batch again.
+  ///
+  /// - Returns: Nil if there is nothing.
+  private func form(
+    _ note: ConsumerState.Note, _ session: QueuedSession
+  ) throws(LogError) -> FormedBatch? {
+    session.goOn(at: note.from)
+    let batch = try form(session, from: note.from, until: note.to.next)
+    guard let batch, batch.count < note.count, doubtful[note.session] == nil else { return batch }
+    // It begins with the session, and the first archives are gone since.
+    doubtful[note.session] = note
+    session.goOn(at: note.from)
+    return try form(session, from: note.from, until: note.to.next) ?? batch
+  }
+
   /// Notes that a batch cannot be made again. What was in it is a gap, unless more of the session
   /// can be read: then what is missing is found before that.
   private func giveUp(_ note: ConsumerState.Note) throws(LogError) {
-    change { $0.batch = nil }
+    change { $0.batches[note.session] = nil }
     queue.sessions[note.session]?.goOn(at: note.from)
     let mayBeSent = note.count > 0 || note.mayBeSent
-    if mayBeSent { doubtful = note }
+    if mayBeSent { doubtful[note.session] = note }
     if note.count > 0 { control.send(.changedBatch(note.id)) }
     let last = note.to.next.lastArchive
     let missing = queue.sessions[note.session]?.firstMissing ?? 0
@@ -113,21 +125,10 @@ extension ShippingWork {
       guard let chunk = next else { break }
       guard let owner = session.session else { break }
       var new = batch ?? FormedBatch(session: owner, from: from, to: .init(next: .init(archive: 1)))
-      switch chunk {
-      case .records(let records):
+      if let records = take(chunk, session, into: &new) {
         rest -= records.count
         bytes += records.textSize
         keptBytes += kept.add(records)
-        take(records, into: &new)
-      case .item(.record(let record)):
-        rest -= 1
-        bytes += LogReader.Records(record).textSize
-        keptBytes += kept.add(record)
-        take(LogReader.Records(record), into: &new)
-      case .item(.gap(let gap)): take(gap, session, into: &new)
-      case .item(.corruption(let corruption)):
-        new.add(LogBatch.Gap("\(corruption)", session: owner.id), before: session.place)
-      case .item: break
       }
       batch = new
     }
@@ -139,6 +140,29 @@ extension ShippingWork {
     batch?.to = to
     TestPoint.reach(.batchFormed)
     return batch
+  }
+
+  /// Takes what was read of a session into a batch.
+  ///
+  /// - Returns: The records of it, as they were read.
+  private func take(
+    _ chunk: LogReader.Chunk, _ session: QueuedSession, into batch: inout FormedBatch
+  ) -> LogReader.Records? {
+    let records: LogReader.Records
+    switch chunk {
+    case .records(let all): records = all
+    case .item(.record(let record)): records = LogReader.Records(record)
+    case .item(.gap(let gap)):
+      take(gap, session, into: &batch)
+      return nil
+    case .item(.corruption(let corruption)):
+      let gap = LogBatch.Gap("\(corruption)", session: batch.session.id)
+      batch.add(gap, before: session.place)
+      return nil
+    case .item: return nil
+    }
+    take(records, into: &batch)
+    return records
   }
 
   /// Takes records into a batch, with what is changed on the way.
@@ -183,7 +207,7 @@ extension ShippingWork {
       id: id, session: batch.session.id, from: batch.from, to: batch.to, count: batch.count,
       mayBeSent: mayBeSent,
       goneArchives: session?.goneArchives(from: batch.from, to: batch.to) ?? 0)
-    change { $0.batch = noted }
+    change { $0.batches[batch.session.id] = noted }
     try note(isSafe: true)
     TestPoint.reach(.batchNoted)
     switch delivery.send(batch, id: id) {
@@ -246,9 +270,9 @@ extension ShippingWork {
     change {
       $0.cursor.sessions[id] = batch.to
       $0.balances[id] = balance
-      $0.batch = nil
+      $0.batches[id] = nil
     }
-    if doubtful?.session == id { doubtful = nil }
+    doubtful[id] = nil
     try note(isSafe: false)
     TestPoint.reach(.batchSettled)
     for gap in batch.gaps { control.send(.gap(gap)) }

@@ -15,7 +15,7 @@ extension ShippingWork {
     }
     let id = gap.session.id
     // That the oldest archives are gone before a consumer begins is how retention is meant.
-    if batch.from == nil, notes(of: numbers, in: id).isEmpty, doubtful?.session != id,
+    if batch.from == nil, notes(of: numbers, in: id).isEmpty, doubtful[id] == nil,
       session.identity.startTime < state.created
     {
       return
@@ -61,9 +61,7 @@ extension ShippingWork {
     }
     if isKnown, count == 0 { return nil }
     let mayBeSent =
-      doubtful.map {
-        $0.session == session && Int($0.to.next.archive) >= numbers.lowerBound
-      } ?? false
+      doubtful[session].map { Int($0.to.next.archive) >= numbers.lowerBound } ?? false
     let which = numbers.count == 1 ? "archive \(numbers.lowerBound)" : "archives \(numbers)"
     let amount = isKnown ? "\(count)" : "an unknown number of"
     let gap = LogBatch.Gap(
@@ -134,7 +132,7 @@ extension ShippingWork {
     _ gone: ClosedRange<UInt32>, of session: SessionID, isRepeat: Bool = false
   ) throws(LogError) {
     // What is on its way is sent again first.
-    guard state.batch == nil else { return }
+    guard state.batches[session] == nil else { return }
     let queued = queue.sessions[session]
     let from = state.cursor.sessions[session]
     // What can be read still is read; what is followed by more is found when that is read.

@@ -22,8 +22,9 @@ final class ShippingWork: @unchecked Sendable {
   /// Of sessions with rows that wait, by the monotonic clock: since when there always were such
   /// rows, and when it was the session's turn since then.
   private var waiting: [SessionID: (since: UInt64, turn: UInt64)] = [:]
-  /// The batch that was on its way when the process before this one died, and cannot be made again.
-  var doubtful: ConsumerState.Note?
+  /// The batches that were on their way when the process before this one died, and cannot be made
+  /// again.
+  var doubtful: [SessionID: ConsumerState.Note] = [:]
   private var flushes: PendingFlushes
   private var lastFailure: String?
   /// Why files could not be read at the last scan, by name: each is reported once.
@@ -89,7 +90,9 @@ final class ShippingWork: @unchecked Sendable {
       do throws(LogError) {
         try pass(since: seen)
         if isWaitingForAnother { throw isAtWork }
-        if unread.isEmpty, !control.orders.withLock({ $0.isSuspended }) {
+        if unread.isEmpty, !state.batches.keys.contains(where: mayRead),
+          !control.orders.withLock({ $0.isSuspended })
+        {
           return .success(queue.unreadable.isEmpty && unreadableSessions.isEmpty)
         }
         control.wait(since: seen, atMost: pause)
@@ -134,14 +137,10 @@ final class ShippingWork: @unchecked Sendable {
     try scan()
     takeInUndone()
     try readDeleted()
-    if let session = state.batch?.session, !mayNotSend {
-      if let error = queue.error(of: session) { throw error }
-      try resend()
-    }
+    for note in state.batches.values where !mayNotSend && mayRead(note.session) { try resend(note) }
     try takeInDeleted()
     flushes.wait(archived, for: queue.sessions.compactMapValues(\.end))
-    // A shipper may be resumed in the middle of a pass, which has not sent again what is on its way.
-    while state.batch == nil, !mayNotSend, let session = next() {
+    while !mayNotSend, let session = next() {
       if let wait = policyWait() {
         control.wait(since: seen, atMost: wait)
         break
@@ -280,11 +279,13 @@ final class ShippingWork: @unchecked Sendable {
   /// The sessions that have something to be shipped. One of which an archive cannot be read waits:
   /// what follows would go ahead of it.
   private var unread: [SessionID: QueuedSession] {
-    let now = Clock.monotonic()
-    return queue.sessions.filter { id, session in
-      session.hasUnread && queue.error(of: id) == nil
-        && unreadableSessions[id]?.until ?? 0 <= now
-    }
+    queue.sessions.filter { id, session in session.hasUnread && mayRead(id) }
+  }
+
+  /// Whether a session can be read, as far as that is known.
+  private func mayRead(_ session: SessionID) -> Bool {
+    queue.error(of: session) == nil
+      && unreadableSessions[session]?.until ?? 0 <= Clock.monotonic()
   }
 
   /// Notes that an archive of a session cannot be read now, or nil that all could be. What it is,
@@ -297,10 +298,11 @@ final class ShippingWork: @unchecked Sendable {
   }
 
   /// The session whose records are to be shipped next, if one's are due: those that crashed first,
-  /// then the one that has waited longest for its turn.
+  /// then the one that has waited longest for its turn. What is on its way is sent again first.
   private func next() -> QueuedSession? {
     let now = Clock.monotonic()
-    return unread.values.filter { isDue($0, now) }.min { first, second in
+    let due = unread.filter { state.batches[$0.key] == nil && isDue($0.value, now) }
+    return due.values.min { first, second in
       let firstCrashed = crashed.contains(first.identity.session)
       if firstCrashed != crashed.contains(second.identity.session) { return firstCrashed }
       return waiting[first.identity.session]?.turn ?? 0
@@ -367,9 +369,10 @@ final class ShippingWork: @unchecked Sendable {
   // MARK: - Flushing
 
   private func answerFlushes() {
-    // What is on its way counts as read, and is not acknowledged.
-    if state.batch != nil || control.isStopping { return }
+    if control.isStopping { return }
     flushes.answer { session, target in
+      // What is on its way counts as read, and is not acknowledged.
+      if state.batches[session] != nil { return false }
       let queued = queue.sessions[session]
       if queued?.hasUnread != true, queued?.goneAtEnd == nil { return true }
       return state.cursor.sessions[session].map { $0.next >= target.next } ?? false
@@ -384,7 +387,7 @@ final class ShippingWork: @unchecked Sendable {
     var isNews = false
     for (id, session) in queue.sessions
     where !session.hasUnread && session.goneAtEnd == nil {
-      if session.hasEnded, state.batch == nil, state.cursor.sessions[id]?.isEnded != true,
+      if session.hasEnded, state.batches[id] == nil, state.cursor.sessions[id]?.isEnded != true,
         queue.error(of: id) == nil
       {
         session.noteEnd()
@@ -399,7 +402,7 @@ final class ShippingWork: @unchecked Sendable {
     let gone = state.cursor.sessions.filter { id, given in
       (given.isEnded || queue.filteredOut.contains(id))
         && queue.sessions[id] == nil && !queue.mayHaveRing(id)
-        && state.batch?.session != id && doubtful?.session != id && queue.error(of: id) == nil
+        && state.batches[id] == nil && doubtful[id] == nil && queue.error(of: id) == nil
     }.keys
     if gone.isEmpty || !deletedNotes.isEmpty { return }
     for session in gone {

@@ -98,12 +98,13 @@ private struct StatusEntry {
     json.add("sent", acknowledged)
     json.add("refused", refused)
     json.add("deleted", missed)
-    json.add("on_their_way", state.batch?.count ?? 0)
+    let onTheirWay = state.batches.values.reduce(0) { $0 &+ $1.count }
+    json.add("on_their_way", onTheirWay)
     isWhole = refused == 0 && missed == 0
     var line = "\(directory) to \(name): \(acknowledged) records sent"
     if refused > 0 { line += ", \(refused) refused" }
     if missed > 0 { line += ", \(missed) deleted before they were sent" }
-    if let batch = state.batch { line += ", \(batch.count) on their way" }
+    if !state.batches.isEmpty { line += ", \(onTheirWay) on their way" }
     lines = [line]
     // What somebody has asked for once waits for nobody.
     if !state.isSelection {
