@@ -155,6 +155,26 @@ import Testing
     #expect(receiver.messages == records(1...10))
   }
 
+  @Test("what was put aside is read in lines of any size, and one that is too long is corrupted")
+  func linesOfRefused() throws {
+    let folder = TemporaryDirectory()
+    let directory = try Directory.open(folder.path)
+    let entries = [1, 1 << 20, 2, 1 << 18].map { size in
+      RefusedRecords.Entry(
+        time: .zero, batch: "b", record: "r\(size)", reason: "r",
+        content: String(repeating: "x", count: size))
+    }
+    try RefusedRecords.replace(with: entries, of: "test", in: directory)
+    let whole = try RefusedRecords.read(of: "test", in: directory)
+    #expect(whole.entries == entries && whole.corrupted == 0)
+    // Without a line end: what follows is a part of the line.
+    let file = try directory.openFile("test.refused", [.read, .write])
+    let long = [UInt8](repeating: 0x78, count: 21 << 20)
+    try long.withUnsafeBytes { try file.writeFully($0, at: file.status().size) }
+    let cut = try RefusedRecords.read(of: "test", in: directory)
+    #expect(cut.entries == entries && cut.corrupted > 0)
+  }
+
   @Test("a state that is corrupted is reported, and not taken for none")
   func corruptedState() async throws {
     let test = try ShippedStore()

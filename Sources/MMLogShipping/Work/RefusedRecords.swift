@@ -87,23 +87,25 @@ package enum RefusedRecords {
       return ([], 0)
     }
     var (entries, corrupted, seen) = ([Entry](), 0, Set<String>())
-    var (offset, rest) = (0, [UInt8]())
+    var (offset, line) = (0, [UInt8]())
+    func takeLine() {
+      defer { line.removeAll(keepingCapacity: true) }
+      if line.isEmpty { return }
+      guard line.count <= longestLine, let entry = entry(line[...]) else { return corrupted += 1 }
+      // A batch that was sent again after a crash may have been put aside twice.
+      if seen.insert("\(entry.batch) \(entry.record)").inserted { entries.append(entry) }
+    }
     while true {
       let bytes = try file.bytes(at: offset, count: 1 << 18)
       offset += bytes.count
-      rest += bytes
-      var lines = rest.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-      rest = Array(lines.removeLast())
-      if rest.count > longestLine { (rest, corrupted) = ([], corrupted + 1) }
-      if bytes.isEmpty, !rest.isEmpty { (lines, rest) = (lines + [rest[...]], []) }
-      for line in lines where !line.isEmpty {
-        guard let entry = entry(line) else {
-          corrupted += 1
-          continue
-        }
-        // A batch that was sent again after a crash may have been put aside twice.
-        if seen.insert("\(entry.batch) \(entry.record)").inserted { entries.append(entry) }
+      var rest = bytes[...]
+      while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+        line += rest[..<end]
+        rest = rest[(end + 1)...]
+        takeLine()
       }
+      line += rest
+      if bytes.isEmpty || line.count > longestLine { takeLine() }
       if bytes.isEmpty { return (entries, corrupted) }
     }
   }
