@@ -1,6 +1,7 @@
 import MMLogFormat
 import MMLogShipping
 import MMLogStorage
+import MMLogSystem
 
 /// A server that takes batches over HTTP: what its clients have in common.
 ///
@@ -45,7 +46,7 @@ final class Receiver: Sendable {
     tooLarge: (String) -> DeliveryError = DeliveryError.wrongPath
   ) async throws -> HTTPResponse {
     var request = HTTPRequest("POST", url, headers: headers)
-    let zipped = settings.compresses ? body.withUnsafeBytes { Gzip().compress($0) } : nil
+    let zipped = settings.compresses ? body.withUnsafeBytes { gzip($0) } : nil
     if let zipped {
       request.headers.append(("Content-Encoding", "gzip"))
       request.body = .bytes(zipped)
@@ -122,19 +123,16 @@ extension Timestamp {
     let months = [
       "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
     ]
-    guard parts.count == 8, parts[7] == "GMT", let day = Int64(parts[1]), 1...31 ~= day,
-      let month = months.firstIndex(of: String(parts[2])), let year = Int64(parts[3]),
-      1970...2200 ~= year, let hour = Int64(parts[4]), let minute = Int64(parts[5]),
-      let second = Int64(parts[6]), 0...23 ~= hour, 0...59 ~= minute, 0...60 ~= second
+    guard parts.count == 8, parts[7] == "GMT", let day = Int(parts[1]),
+      let month = months.firstIndex(of: String(parts[2])), let year = Int(parts[3]),
+      1970...2200 ~= year, let hour = Int(parts[4]), let minute = Int(parts[5]),
+      let second = Int(parts[6])
     else { return nil }
-    // Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms": a civil date to days.
-    let shiftedYear = month < 2 ? year - 1 : year
-    let era = shiftedYear / 400
-    let yearOfEra = shiftedYear - era * 400
-    let dayOfYear = (153 * ((Int64(month) + 10) % 12) + 2) / 5 + day - 1
-    let days = era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
-    let seconds = (days - 719_468) * 86_400 + hour * 3600 + minute * 60 + second
-    self.init(nanosecondsSince1970: seconds * 1_000_000_000)
+    var time = CivilTime()
+    (time.year, time.month, time.day) = (year, month + 1, day)
+    (time.hour, time.minute, time.second) = (hour, minute, second)
+    guard let second = LocalTime.utcSecond(at: time) else { return nil }
+    self.init(nanosecondsSince1970: Int64(second) * 1_000_000_000)
   }
 }
 

@@ -219,55 +219,64 @@ package struct DestinationSettings: Sendable {
     return all.first ?? .none
   }
 
-  /// The destination of records; nil for one of whole archives.
+  /// What a destination takes.
+  package enum Destination: Sendable {
+    /// Records.
+    case records(any LogDestination)
+    /// Whole archives.
+    case archives(any ArchiveDestination)
+  }
+
+  /// Makes the destination.
   ///
   /// - Throws: a sentence where settings contradict each other.
-  package func recordDestination() throws(SettingError) -> (any LogDestination)? {
+  package func destination() throws(SettingError) -> Destination {
     switch url {
     case .otlp(let url):
-      return OTLPDestination(url: url, sendsSpans: value("spans") != "no", settings: try http())
-    case .lines(let url): return LinesDestination(url: url, settings: try http())
+      return .records(
+        OTLPDestination(url: url, sendsSpans: value("spans") != "no", settings: try http()))
+    case .lines(let url): return .records(LinesDestination(url: url, settings: try http()))
     case .clickHouse(let url):
-      return ClickHouseDestination(
-        url: url, table: value("table") ?? "logs", deduplicates: value("deduplication") != "no",
-        hasJSON: value("attributes") == "json",
-        settings: try http())
+      return .records(
+        ClickHouseDestination(
+          url: url, table: value("table") ?? "logs", deduplicates: value("deduplication") != "no",
+          hasJSON: value("attributes") == "json", settings: try http()))
     case .elasticsearch(let url):
-      return ElasticsearchDestination(
-        url: url, index: value("index") ?? "logs-mmlog-default", settings: try http())
+      return .records(
+        ElasticsearchDestination(
+          url: url, index: value("index") ?? "logs-mmlog-default", settings: try http()))
     case .loki(let url):
-      return LokiDestination(url: url, labels: pairs("stream-label", "="), settings: try http())
+      return .records(
+        LokiDestination(url: url, labels: pairs("stream-label", "="), settings: try http()))
     case .command(let command):
-      return CommandDestination(command: command, timeout: seconds("timeout") ?? .seconds(60))
-    case .kafka(let brokers, let topic):
-      var configuration = KafkaDestination.Configuration(brokers: brokers, topic: topic)
-      configuration.properties = pairs("property", "=")
-      configuration.secrets = pairs("property-file", "=").map { ($0, Secret(path: $1)) }
-      configuration.timeout = seconds("timeout") ?? .seconds(60)
-      return KafkaDestination(configuration)
-    case .s3, .put: return nil
+      return .records(
+        CommandDestination(command: command, timeout: seconds("timeout") ?? .seconds(60)))
+    case .kafka(let brokers, let topic): return .records(kafka(brokers, topic))
+    case .put(let url):
+      return .archives(PutDestination(url: url, settings: try archiveHTTP()))
+    case .s3(let bucket, let prefix): return .archives(try s3(bucket, prefix))
     }
   }
 
-  /// The destination of whole archives; nil for one of records.
-  ///
-  /// - Throws: a sentence where settings contradict each other.
-  package func archiveDestination() throws(SettingError) -> (any ArchiveDestination)? {
-    switch url {
-    case .put(let url): return PutDestination(url: url, settings: try archiveHTTP())
-    case .s3(let bucket, let prefix):
-      var settings = try archiveHTTP()
-      if case .none = settings.credentials {
-        throw SettingError("an s3 destination needs 'credentials-file'")
-      }
-      settings.compresses = false
-      let region = value("region") ?? "us-east-1"
-      let server = value("endpoint").map { "\($0)/\(bucket)" }
-      return S3Destination(
-        bucket: server ?? "https://\(bucket).s3.\(region).amazonaws.com", prefix: prefix,
-        settings: settings)
-    default: return nil
+  private func kafka(_ brokers: String, _ topic: String) -> KafkaDestination {
+    var configuration = KafkaDestination.Configuration(brokers: brokers, topic: topic)
+    configuration.properties = pairs("property", "=")
+    configuration.secrets = pairs("property-file", "=").map { ($0, Secret(path: $1)) }
+    configuration.timeout = seconds("timeout") ?? .seconds(60)
+    return KafkaDestination(configuration)
+  }
+
+  private func s3(_ bucket: String, _ prefix: String) throws(SettingError) -> S3Destination {
+    var settings = try archiveHTTP()
+    if case .none = settings.credentials {
+      throw SettingError("an s3 destination needs 'credentials-file'")
     }
+    settings.compresses = false
+    let region = value("region") ?? "us-east-1"
+    let server = value("endpoint").map { "\($0)/\(bucket)" }
+    return S3Destination(
+      bucket: server ?? "https://\(bucket).s3.\(region).amazonaws.com", prefix: prefix,
+      settings: settings)
   }
 
   /// A large archive takes long.

@@ -126,12 +126,8 @@ private struct Send {
       arguments.value(of: .until).map { "until \($0)" },
     ]
     let crashed = arguments.isSet(.crashed) ? ["crashed"] : []
-    return hash(arguments.values(of: .session) + times.compactMap(\.self) + crashed)
-  }
-
-  /// Names a selection: FNV-1a.
-  private static func hash(_ texts: [String]) -> String {
-    String(texts.sorted().joined(separator: ",").utf8.fnv1a, radix: 16)
+    let texts = arguments.values(of: .session) + times.compactMap(\.self) + crashed
+    return String(texts.sorted().joined(separator: ",").utf8.fnv1a, radix: 16)
   }
 
   /// Recovers the rings of dead processes.
@@ -257,7 +253,7 @@ private struct Send {
       try output.append("\(route.name): \(answer)\n".escapedControls)
       if problem != nil { status = .corruptionOrLoss }
       // What nobody can open at all is reported by who reads it.
-      if let directory = try? Directory.open(route.directory),
+      if let directory = try? Directory.open(planned.directory),
         let problem = ConsumerFile.problem(ofNoting: planned.target.name, in: directory)
       {
         try output.append("  what is sent cannot be noted: \(problem)\n".escapedControls)

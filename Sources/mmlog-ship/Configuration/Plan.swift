@@ -143,10 +143,7 @@ struct Plan {
         throw entry.place.error("\(error)")
       }
     }
-    do throws(SettingError) {
-      _ = try target.settings.recordDestination()
-      _ = try target.settings.archiveDestination()
-    } catch {
+    do throws(SettingError) { _ = try target.settings.destination() } catch {
       throw section.place.error("\(error)")
     }
     return target

@@ -14,56 +14,60 @@ struct AnyRoute: Sendable {
 
   /// For messages.
   let name: String
-  let directory: String
   private let kind: Kind
   /// Prints what is worth a line, until the shipper is stopped.
   private let reporting: Task<Void, Never>
 
   init(_ route: Plan.Route) throws {
     name = "\(route.directory) to \(route.target.name)"
-    directory = route.directory
-    let settings = route.target.settings
-    if let destination = try settings.recordDestination() {
+    switch try route.target.settings.destination() {
+    case .records(let destination):
       var configuration = route.target.shipping
       configuration.ringDirectory = route.rings
       configuration.identities = route.identities
       let shipper = try Shipper(
         of: route.directory, as: route.target.name, to: destination, configuration: configuration)
-      kind = .records(shipper)
-      let (events, name) = (shipper.events, name)
-      reporting = Task.detached {
-        let refusals = Refusals(of: name)
-        let summing = Task {
-          while (try? await Task.sleep(for: .seconds(60))) != nil { refusals.saySum() }
-        }
-        for await event in events {
-          if case .refused(_, let count, let reason) = event, count > 0 {
-            refusals.add(count, reason)
-          } else if let sentence = event.sentence {
-            Command.complain("\(name): \(sentence)")
-          }
-        }
-        summing.cancel()
-        refusals.saySum()
-      }
-    } else if let destination = try settings.archiveDestination() {
+      (kind, reporting) = (.records(shipper), Self.report(shipper.events, name))
+    case .archives(let destination):
       var configuration = ArchiveShipper.Configuration()
       configuration.retry = route.target.shipping.retry
       let shipper = try ArchiveShipper(
         of: route.directory, to: destination, configuration: configuration)
-      kind = .archives(shipper, destination)
-      let (events, name) = (shipper.events, name)
-      reporting = Task.detached {
-        var isBlocked = false
-        for await event in events {
-          let wasBlocked = isBlocked
-          isBlocked = event.isBlocked
-          if isBlocked, wasBlocked { continue }
-          if let sentence = event.sentence { Command.complain("\(name): \(sentence)") }
+      (kind, reporting) = (.archives(shipper, destination), Self.report(shipper.events, name))
+    }
+  }
+
+  private static func report(
+    _ events: AsyncStream<Shipper.Event>, _ name: String
+  ) -> Task<Void, Never> {
+    Task.detached {
+      let refusals = Refusals(of: name)
+      let summing = Task {
+        while (try? await Task.sleep(for: .seconds(60))) != nil { refusals.saySum() }
+      }
+      for await event in events {
+        if case .refused(_, let count, let reason) = event, count > 0 {
+          refusals.add(count, reason)
+        } else if let sentence = event.sentence {
+          Command.complain("\(name): \(sentence)")
         }
       }
-    } else {
-      throw SettingError("\(name): this kind of destination takes nothing")
+      summing.cancel()
+      refusals.saySum()
+    }
+  }
+
+  private static func report(
+    _ events: AsyncStream<ArchiveShipper.Event>, _ name: String
+  ) -> Task<Void, Never> {
+    Task.detached {
+      var isBlocked = false
+      for await event in events {
+        let wasBlocked = isBlocked
+        isBlocked = event.isBlocked
+        if isBlocked, wasBlocked { continue }
+        if let sentence = event.sentence { Command.complain("\(name): \(sentence)") }
+      }
     }
   }
 
