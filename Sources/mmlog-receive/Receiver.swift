@@ -34,7 +34,7 @@ struct Receiver {
     }
     guard socket.isLocal || settings.tokens != nil else {
       throw UsageError(
-        "others than this machine's processes can connect to \(socket.name); add '--tokens FILE'")
+        "other machines can connect to \(socket.name); add '--tokens FILE'")
     }
     File.raiseOpenLimit()
     let server = try Server(archives, socket, settings)

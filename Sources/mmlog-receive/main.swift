@@ -14,17 +14,17 @@ extension Option {
     "HOST:PORT, or unix:PATH for a Unix socket. Port 0: the system chooses one.")
   static let tokens = Option(
     "tokens", value: "FILE",
-    "Who may send: lines of 'NAME TOKEN'. Else, everybody who can connect, which has to be from "
-      + "this machine.")
+    "Who may send: lines of 'NAME TOKEN'. Without it, anybody may send; --listen must then be a "
+      + "loopback address or a Unix socket.")
   static let certificate = Option(
     "tls-certificate", value: "FILE", "Certificate and its chain in PEM: HTTPS only.")
   static let key = Option("tls-key", value: "FILE", "Key of the certificate in PEM.")
   static let maxArchive = Option(
     "max-archive", value: "SIZE", default: "1G", "How large one archive may be.")
   static let maxClient = Option(
-    "max-client", value: "SIZE", "How much is kept of one client; default: any.")
+    "max-client", value: "SIZE", "Most bytes kept for one client. Default: no limit.")
   static let maxTotal = Option(
-    "max-total", value: "SIZE", "How much is kept of all clients; default: any.")
+    "max-total", value: "SIZE", "Most bytes kept for all clients. Default: no limit.")
   static let keepFree = Option(
     "keep-free", value: "SIZE|PERCENT", default: "5%", "What is left free on the file system.")
   static let maxUnfinished = Option(
@@ -40,7 +40,8 @@ extension Option {
     "How many of them from one address; 0 for any number, as behind a proxy.")
   static let timeout = Option(
     "timeout", value: "SECONDS", default: "30",
-    "A request's header has to come within it, and of a body so many KiB.")
+    "How long a client may take for a request's header. In each such time, a body must bring one "
+      + "KiB for each second.")
 }
 
 let command = Command(

@@ -12,8 +12,8 @@ extension Command {
       """,
       """
       It needs nothing but the directories that services log into, also after these have died. What \
-      a destination has acknowledged is noted there; nothing else is kept. Whoever runs it must be \
-      able to write there.
+      a destination has acknowledged is noted there; nothing else is kept. The user that runs it must \
+      be able to write there.
       """,
       """
       A destination is a URL. With https in place of http, certificates are verified. Its settings \
@@ -79,15 +79,15 @@ extension Option {
     "Take destinations and directories from a file; a DIR chooses among these.")
   static let named = Option(
     "as", value: "NAME",
-    "The name under which what was sent is noted; else one made of the URL.")
+    "The name under which what was sent is noted. Default: a name made from the URL.")
   static let once = Option(
     "once",
     "End when all that is archived now is sent. While a destination takes nothing, it is waited for; "
       + "timeout(1) limits that.")
   static let orphans = Option(
     "orphans",
-    "Recover what dead processes have left, send it, and end. Where another mmlog-ship is at work, "
-      + "it is left to that one.")
+    "Recover what dead processes have left, send it, and end. A directory in which another "
+      + "mmlog-ship is at work is left to that one.")
   static let session = Option(
     "session", value: "ID", repeatable: true,
     "Only sessions whose id begins so. What is sent is noted apart from everything else.")
@@ -115,4 +115,4 @@ extension Option {
 
 /// The directories that services log into.
 let shippedOperands = Operands(
-  "DIR", "Directories that services log into; else the one in MMLOG_DIR.")
+  "DIR", "Directories that services log into. Default: the one in MMLOG_DIR.")

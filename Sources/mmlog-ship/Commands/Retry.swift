@@ -8,9 +8,9 @@ extension Command {
   static let retry = Command(
     "retry",
     description: [
-      "Sends again what destinations have refused, records or whole archives, after what was wrong "
-        + "is changed.",
-      "What is refused again stays aside. Not while another mmlog-ship sends to the destination.",
+      "Sends again what destinations have refused, records or whole archives, after the cause was "
+        + "removed.",
+      "What is refused again stays aside. It fails while another mmlog-ship sends to the destination.",
     ],
     options: Option.plan, operands: shippedOperands
   ) { arguments, output in
@@ -35,7 +35,7 @@ extension Command {
       Proves that nothing is missing: of each session, what was logged is archived or was counted as \
       lost, and what is archived was acknowledged, refused, or waits. Anything else is an error.
       """,
-      "Reads all archives. Best while nobody logs and nothing is sent.",
+      "Reads all archives. Run it while no process logs and nothing is sent.",
     ],
     options: Option.plan, operands: shippedOperands
   ) { arguments, output in
@@ -68,7 +68,8 @@ extension Command {
     operands: Operands("KIND", count: 1...1, "clickhouse.")
   ) { arguments, output in
     guard arguments.operands == ["clickhouse"] else {
-      throw UsageError("there is a schema for clickhouse alone")
+      throw UsageError(
+        "'\(arguments.operands[0])' has no schema; the only KIND is clickhouse")
     }
     let days = try arguments.integer(of: .days, in: 0...36_500) ?? 30
     try output.append(
@@ -98,8 +99,8 @@ extension Arguments {
     let routes = try routes()
     for route in routes where route.target.settings.url.takesArchives {
       throw UsageError(
-        "'\(route.target.name)' takes whole archives, whose records are not counted; 'mmlog-ship "
-          + "status' says which archives are sent")
+        "'\(route.target.name)' takes whole archives, and their records are not counted; "
+          + "'mmlog-ship status' says which archives are sent")
     }
     return routes
   }

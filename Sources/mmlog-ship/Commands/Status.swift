@@ -11,10 +11,11 @@ extension Command {
     description: [
       "Prints what each destination of a directory has, as is noted there, and what waits for it.",
       """
-      A destination stands for itself by the name that its configuration gives it. Records that \
-      wait are in archives behind its cursor, with those that its filter will pass over; what is \
-      still in rings is not counted. A line follows for each corrupted place among them, which is \
-      still to be sent as a gap. Whole archives are noted as sent by themselves, for whatever destination.
+      A destination is listed by the name that its configuration gives it. Records that wait are \
+      those in archives behind its cursor, also those that its filter does not pass; records that \
+      are still in rings are not counted. A line follows for each corrupted place among them, which \
+      is still to be sent as a gap. Whole archives are listed without their destination: a mark on \
+      each archive says that it was sent.
       """,
     ],
     options: [.identity, .jsonSummary], operands: shippedOperands

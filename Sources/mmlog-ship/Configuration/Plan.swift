@@ -28,7 +28,7 @@ struct Plan {
     if let path = arguments.value(of: .config) {
       guard ![Option.to, .set, .named, .ringDirectory].contains(where: arguments.isSet) else {
         throw UsageError(
-          "--config has all of that itself; leave --to, --set, --as and --ring-directory away")
+          "--config replaces --to, --set, --as and --ring-directory; leave these out")
       }
       try add(ConfigurationFile(path: path), only: arguments.operands, identities)
       try checkNames()

@@ -243,7 +243,8 @@ extension Shipper.Event {
         + "\(delay.components.seconds) s"
     case .blocked(let error): return "\(error); nothing is sent until that is changed"
     case .resumed: return "the destination takes records again"
-    case .refused(_, 0, let reason): return "that records are gone was refused: \(reason)"
+    case .refused(_, 0, let reason):
+      return "the destination refused the note about missing records: \(reason)"
     // What is said of records: see `Refusals`.
     case .refused: return nil
     case .contradiction(_, let sentence): return sentence
