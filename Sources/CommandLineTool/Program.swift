@@ -116,16 +116,13 @@ package enum StandardError {
   }
 }
 
-/// `\u{1b}` for each control character, which could move a terminal's cursor or fake a line.
-func escapingControls(_ text: String) -> String {
+/// `\u{1b}` for each character that could move a terminal's cursor or fake a line.
+private func escapingControls(_ text: String) -> String {
   var result = ""
   for scalar in text.unicodeScalars {
-    let properties = scalar.properties
-    // Those that turn the direction of what follows fake lines, too.
-    let isUnsafe =
-      [.control, .lineSeparator, .paragraphSeparator].contains(properties.generalCategory)
-      || properties.isBidiControl
-    result += isUnsafe ? "\\u{\(String(scalar.value, radix: 16))}" : String(scalar)
+    result +=
+      isUnsafeToShow(scalar.value)
+      ? "\\u{\(String(scalar.value, radix: 16))}" : String(scalar)
   }
   return result
 }

@@ -128,6 +128,19 @@ import Testing
     #expect(run.errors.split(separator: "\n").count == 1)
   }
 
+  @Test("a command that says more names a path so that a shell reads it as one word")
+  func pathsForAShell() throws {
+    let (log, folder) = (TestLog(), TemporaryDirectory())
+    log.write("one", ticks: 0)
+    let name = "'\u{301};id;'"
+    try FileManager.default.createDirectory(
+      atPath: folder(name), withIntermediateDirectories: false)
+    folder.put("\(name)/test.\(log.identity.session).ring", log.ring)
+    let run = try decode([folder(name)])
+    let word = "'\(folder.path)/'\\''\u{301};id;'\\'''"
+    #expect(run.errors.hasSuffix("; mmlog-decode crash \(word)\n"), "\(run)")
+  }
+
   @Test("losses and an unclean end are reported") func lossesAndAnUncleanEndAreReported() throws {
     let log = TestLog()
     log.identity.processName = "evil"

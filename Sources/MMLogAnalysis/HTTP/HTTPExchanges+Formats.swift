@@ -26,38 +26,11 @@ extension HTTPExchanges {
       let method = row.method ?? "GET"
       // With -X, curl would wait for the body of an answer that has none.
       var words = ["curl", "--globoff"]
-      words += method == "HEAD" ? ["--head"] : ["-X", Self.quoted(method)]
-      words += row.request.headers.flatMap { ["-H", Self.quoted("\($0.name): \($0.value)")] }
-      if let body = row.request.body { words += ["--data-raw", Self.quoted(body)] }
-      words += ["--", Self.quoted(url)]
+      words += method == "HEAD" ? ["--head"] : ["-X", method.quotedForShell]
+      words += row.request.headers.flatMap { ["-H", "\($0.name): \($0.value)".quotedForShell] }
+      if let body = row.request.body { words += ["--data-raw", body.quotedForShell] }
+      words += ["--", url.quotedForShell]
       output.append(text: words.joined(separator: " ") + "\n")
-    }
-  }
-
-  /// A word as a shell reads it, whatever is in it: on one line, and without what a terminal would
-  /// do something else with than show it.
-  static func quoted(_ text: String) -> String {
-    if !text.unicodeScalars.contains(where: isControl) {
-      let parts = text.split(separator: "'", omittingEmptySubsequences: false)
-      return "'\(parts.joined(separator: "'\\''"))'"
-    }
-    var word = "$'"
-    for scalar in text.unicodeScalars {
-      if isControl(scalar) {
-        word += "\\u" + UInt16(truncatingIfNeeded: scalar.value).allHexDigits
-      } else {
-        if scalar == "'" || scalar == "\\" { word += "\\" }
-        word.unicodeScalars.append(scalar)
-      }
-    }
-    return word + "'"
-  }
-
-  /// Whether a character controls a terminal, or the direction of what follows.
-  private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
-    switch scalar.value {
-    case 0..<0x20, 0x7F..<0xA0, 0x200E...0x200F, 0x2028...0x202E, 0x2066...0x2069: true
-    default: false
     }
   }
 }

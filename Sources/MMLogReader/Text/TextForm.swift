@@ -1,3 +1,5 @@
+import MMLogSystem
+
 /// What text from a log becomes in an output: which of its characters are escaped, and how.
 ///
 /// In every form but ``raw`` nothing remains that moves a terminal's cursor or ends a line.

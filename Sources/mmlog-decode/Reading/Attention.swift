@@ -110,7 +110,7 @@ struct Attention {
 
   /// A command line that says more.
   private func command(_ word: String, _ options: String = "") -> String {
-    let paths = query.paths.count > 3 ? ["..."] : query.paths.map(\.quotedForShell)
+    let paths = query.paths.count > 3 ? ["..."] : query.paths.map(\.shellWord)
     let tree = query.isRecursive ? ["-R"] : []
     return (["mmlog-decode", word] + tree + (options.isEmpty ? [] : [options]) + paths)
       .joined(separator: " ")
@@ -144,13 +144,12 @@ extension LogReader.Session {
 }
 
 extension String {
-  /// As a shell takes it for one word.
-  fileprivate var quotedForShell: String {
+  /// As a shell takes it for one word: without quotes, if it needs none.
+  fileprivate var shellWord: String {
     let plain: Set<Character> = Set("/._-+=:@%,")
     if !isEmpty, allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber) || plain.contains($0) }) {
       return self
     }
-    return "'" + split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''")
-      + "'"
+    return quotedForShell
   }
 }

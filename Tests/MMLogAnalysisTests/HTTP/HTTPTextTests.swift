@@ -61,12 +61,4 @@ import Testing
       ("https://h/x/eyJhbGciOiJIUzI1NiJ9abc", "h/x/{id}"),
     ])
   func routes(url: String, route: String) { #expect(HTTPExchanges.route(of: url) == route) }
-
-  @Test(
-    "a word is quoted for a shell",
-    arguments: [
-      ("a b", "'a b'"), ("it's", #"'it'\''s'"#), ("$(x)`y`", "'$(x)`y`'"), ("", "''"),
-      ("a\n'\u{1B}\\\u{202E}", #"$'a\u000a\'\u001b\\\u202e'"#), ("é", "'é'"),
-    ])
-  func quoting(text: String, word: String) { #expect(HTTPExchanges.quoted(text) == word) }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import MMLogFormat
+import MMLogSystem
 import TestSupport
 import Testing
 

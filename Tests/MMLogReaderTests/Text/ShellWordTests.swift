@@ -1,0 +1,28 @@
+import MMLogReader
+import MMLogSystem
+import TestSupport
+import Testing
+
+@Suite("Words of a shell") struct ShellWordTests {
+  private static let words = [
+    ("a b", "'a b'"), ("it's", #"'it'\''s'"#), ("$(x)`y`", "'$(x)`y`'"), ("", "''"),
+    // Also where a shell takes no escape for one: `\'` would end the word.
+    ("a\n'\u{1B}\\\u{202E}", #"$'a\u000a\u0027\u001b\\\u202e'"#), ("é", "'é'"),
+    // One `Character` for Swift, and two for a shell.
+    ("'\u{301};id;'", "''\\''\u{301};id;'\\'''"), ("\u{600}'", "'\u{600}'\\'''"),
+  ]
+
+  @Test("a word is quoted for a shell", arguments: words)
+  func quoting(text: String, word: String) {
+    #expect(text.quotedForShell.utf8.elementsEqual(word.utf8), "\(text.quotedForShell)")
+  }
+
+  @Test("a shell reads it as one word, and runs nothing", arguments: words)
+  func oneWord(text: String, word: String) {
+    // The second does not know `$'`, in most distributions.
+    for shell in ["bash", "sh"] {
+      let line = "set -- \(text.quotedForShell); echo $#"
+      #expect(PipedProgram.output(of: [shell, "-c", line]) == "1\n", "\(shell): \(line)")
+    }
+  }
+}
