@@ -39,8 +39,9 @@ public struct ArchiveHead: Hashable, Sendable, LosslessStringConvertible {
 
   /// Reads what ``description`` gives; nil for anything else.
   public init?(_ description: String) {
-    let words = description.split(
-      separator: " ", maxSplits: 6, omittingEmptySubsequences: false)
+    let words = description.unicodeScalars.split(
+      separator: " ", maxSplits: 6, omittingEmptySubsequences: false
+    ).map(Substring.init)
     guard words.count == 7, words[0] == Self.word, let session = SessionID(words[1]),
       let archive = UInt32(words[2]), let frames = UInt64(words[3]), let hash = FrameHash(words[4]),
       let begun = Int64(words[5]), let store = FileNames.unescaped(words[6])

@@ -63,7 +63,7 @@ extension ArchiveInfo.State {
   static func attributes(of text: String) -> [String: String] {
     if text.utf8.count > longestAttributes { return [:] }
     var attributes: [String: String] = [:]
-    for pair in text.split(separator: "\t") {
+    for pair in text.unicodeScalars.split(separator: "\t") {
       let parts = pair.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
       let (key, value) = (String(parts[0]), parts.count == 2 ? String(parts[1]) : "")
       if problem(withKey: key, value: value) == nil { attributes[key] = value }

@@ -70,10 +70,11 @@ extension ArchiveInfo.State {
       receipt = text
     }
     pinned = fields["pinned"].map { Self.line($0) }
-    // Any text is an owner, an empty one too.
+    // Any text is an owner, an empty one too, and one that combines with the space before it.
     let parts =
-      fields["lease"]?.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false) ?? []
-    if parts.count == 3, let expiry = Timestamp(digits: parts[0]) {
+      fields["lease"]?.unicodeScalars.split(
+        separator: " ", maxSplits: 2, omittingEmptySubsequences: false) ?? []
+    if parts.count == 3, let expiry = Timestamp(digits: Substring(parts[0])) {
       lease = UploadLease(
         owner: Self.line(String(parts[2])), expiry: expiry, process: ProcessMark(String(parts[1])))
     }

@@ -123,7 +123,9 @@ extension DeletedArchives.Note {
   private static let maximum: UInt64 = 1 << 40
 
   fileprivate init?(_ text: String) {
-    let parts = text.split(separator: " ", maxSplits: 6, omittingEmptySubsequences: false)
+    let parts = text.unicodeScalars.split(
+      separator: " ", maxSplits: 6, omittingEmptySubsequences: false
+    ).map(Substring.init)
     guard parts.count == 7, let time = Int64(parts[0]), let rows = Int(parts[3]),
       (0...Int(Self.maximum)).contains(rows)
     else { return nil }

@@ -20,7 +20,9 @@ extension Directory {
     var fields: [String: String] = [:]
     for line in try file.bytes(at: 0, count: limit).split(separator: UInt8(ascii: "\n")) {
       guard let text = String(validating: line, as: UTF8.self) else { continue }
-      let parts = text.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
+      // By scalars: a text may begin with what combines with the space before it.
+      let parts = text.unicodeScalars.split(
+        separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
       fields[String(parts[0])] = parts.count == 2 ? String(parts[1]) : ""
     }
     return fields

@@ -18,6 +18,13 @@ import Testing
     return try #require(ArchiveHead("mmlog-head \(session) 1 2 \(hash) \(time) test"))
   }
 
+  @Test("a head of a store whose name begins with a combining mark is read as it was written")
+  func nameWithACombiningMark() throws {
+    let text = "\(try head(begun: 0))"
+    #expect(text.hasSuffix(" test"))
+    #expect(ArchiveHead(text.dropLast(4) + "\u{301}t")?.store == "\u{301}t")
+  }
+
   #if DEBUG
     @Test("archives are inspected once, however many heads are checked")
     func archivesAreInspectedOnce() throws {

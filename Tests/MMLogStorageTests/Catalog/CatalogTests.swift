@@ -119,7 +119,8 @@ import Testing
   }
 
   @Test(
-    "a note of a deleted archive has the store's name as it is", arguments: ["a\nb", "  a", "50%"])
+    "a note of a deleted archive has the store's name as it is",
+    arguments: ["a\nb", "  a", "50%", "\u{301}a"])
   func aNoteHasTheStoresName(store: String) throws {
     var identity = fixture.identity
     identity.storeName = store
@@ -276,6 +277,29 @@ import Testing
     try catalog.delete([name], if: { _ in true }) { _, _ in }
     try catalog.emptyTrash()
     #expect(fixture.names == [".mmlog-lock", ".mmlog-trash"])
+  }
+
+  @Test("a text that begins with a combining mark is kept", arguments: [true, false])
+  func aTextThatBeginsWithACombiningMarkIsKept(hasAttributes: Bool) throws {
+    let name = try archive(1, created: 10)
+    #if DEBUG
+      if !hasAttributes { refuseAttributes() }
+      defer { ForcedFault.clear(under: fixture.folder.path) }
+    #endif
+    let (catalog, text) = (catalog(), "\u{301}x")
+    try catalog.change(name) {
+      $0.uploaded = 42
+      $0.pinned = text
+      $0.lease = UploadLease(owner: text, expiry: 99)
+      $0.receipt = text
+    }
+    let listed = try #require(try catalog.inspect(at: name))
+    try catalog.setAttribute(text, for: "a", on: listed)
+    try catalog.setAttribute(text, for: "b", on: listed)
+    let state = try #require(try self.catalog().scan().first?.state)
+    #expect(state.pinned == text && state.receipt == text)
+    #expect(state.lease == UploadLease(owner: text, expiry: 99))
+    #expect(state.attributes == ["a": text, "b": text])
   }
 
   private func refuseAttributes() {
