@@ -20,7 +20,9 @@ package enum ProcessState: Equatable, Sendable {
   ///     do, as where the kernel does not say what a process has.
   package init?(of id: UInt32, name: String, mapping file: (inode: UInt64, part: String)? = nil) {
     if let file, Self.isKnownNotToMap(file, id) { return nil }
-    guard let line = ProcessLine(of: id), name.utf8.prefix(15).elementsEqual(line.name.utf8),
+    // The kernel cuts a name at a byte, also within a character.
+    let start = String(decoding: name.utf8.prefix(15), as: UTF8.self)
+    guard let line = ProcessLine(of: id), start.utf8.elementsEqual(line.name.utf8),
       let state = line.state
     else { return nil }
     self = state
@@ -29,13 +31,13 @@ package enum ProcessState: Equatable, Sendable {
   /// By /proc/PID/maps: addresses, access, offset, device, inode, and name. A file that had no name
   /// when it was mapped has none there.
   private static func isKnownNotToMap(_ file: (inode: UInt64, part: String), _ id: UInt32) -> Bool {
-    let maps = Host.wholeContents(of: "/proc/\(id)/maps")
-    let inode = "\(file.inode)"
+    let maps = Host.wholeContents(of: "/proc/\(id)/maps").utf8
+    let inode = "\(file.inode)".utf8
     return !maps.isEmpty
-      && !maps.split(separator: "\n").contains { line in
-        let fields = line.split(separator: " ", maxSplits: 5)
-        return fields.count > 4 && fields[4] == inode
-          || line.split(separator: ".").contains { $0 == file.part }
+      && !maps.split(separator: UInt8(ascii: "\n")).contains { line in
+        let fields = line.split(separator: UInt8(ascii: " "), maxSplits: 5)
+        return fields.count > 4 && fields[4].elementsEqual(inode)
+          || line.split(separator: UInt8(ascii: ".")).contains { $0.elementsEqual(file.part.utf8) }
       }
   }
 }
@@ -49,14 +51,14 @@ struct ProcessLine {
 
   /// Nil if there is no such process here, or it is not shown.
   init?(of id: UInt32) {
-    let line = Host.contents(of: "/proc/\(id)/stat")
-    // What stands in parentheses may have any character in it.
+    let line = Host.contents(of: "/proc/\(id)/stat").unicodeScalars
+    // What stands in parentheses may have any character in it, also one that combines with them.
     guard let start = line.firstIndex(of: "("), let end = line.lastIndex(of: ")"), start < end
     else {
       return nil
     }
-    name = line[line.index(after: start)..<end]
-    fields = line[end...].dropFirst().split(separator: " ")
+    name = Substring(line[line.index(after: start)..<end])
+    fields = line[end...].dropFirst().split(separator: " ").map(Substring.init)
   }
 
   /// Nil if the line is cut.

@@ -50,9 +50,9 @@ enum Spawn {
     let group = isLeader ? POSIX_SPAWN_SETPGROUP : 0
     posix_spawnattr_setflags(
       &attributes, Int16(POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK | group))
-    var arguments = copies(of: words)
-    var variables = copies(
-      of: environment.map { "\($0)=\($1)" } + inherited(without: environment.map(\.name)))
+    var arguments = copies(of: words) + [nil]
+    var variables = copies(of: environment.map { "\($0)=\($1)" })
+    variables += inherited(without: environment.map(\.name)) + [nil]
     defer { for text in arguments + variables { free(text) } }
     var id: pid_t = 0
     let error = posix_spawnp(&id, path, &actions, &attributes, &arguments, &variables)
@@ -70,20 +70,22 @@ enum Spawn {
     return found == id ? status : nil
   }
 
-  private static func inherited(without names: [String]) -> [String] {
-    var all: [String] = []
+  /// Copies of this process's variables, byte by byte: they need not be UTF-8.
+  private static func inherited(without names: [String]) -> [UnsafeMutablePointer<CChar>?] {
+    let starts = names.map { "\($0)=" }
+    var all: [UnsafeMutablePointer<CChar>?] = []
     var next = environ
     while let variable = next.pointee {
-      let text = String(cString: variable)
-      if !names.contains(where: { text.hasPrefix("\($0)=") }) { all.append(text) }
+      if !starts.contains(where: { strncmp(variable, $0, $0.utf8.count) == 0 }) {
+        all.append(strdup(variable))
+      }
       next = next.advanced(by: 1)
     }
     return all
   }
 
-  /// What C takes: the last one is nil.
   private static func copies(of texts: [String]) -> [UnsafeMutablePointer<CChar>?] {
-    texts.map { (text: String) -> UnsafeMutablePointer<CChar>? in strdup(text) } + [nil]
+    texts.map { (text: String) -> UnsafeMutablePointer<CChar>? in strdup(text) }
   }
 }
 

@@ -76,8 +76,8 @@ package enum LocalTime {
 
   /// Opens a zone's file in the system's database; nil if there is none of that name.
   static func openZone(_ name: String) -> File? {
-    let parts = name.split(separator: "/", omittingEmptySubsequences: false)
-    guard !parts.contains(where: { $0.isEmpty || $0.hasPrefix(".") }) else { return nil }
+    let parts = name.unicodeScalars.split(separator: "/", omittingEmptySubsequences: false)
+    guard !parts.contains(where: { $0.isEmpty || $0.first == "." }) else { return nil }
     let folder = getenv("TZDIR").map { String(cString: $0) } ?? "/usr/share/zoneinfo"
     guard let file = try? File.openFollowingLinks("\(folder)/\(name)"),
       (try? file.status().isRegularFile) == true

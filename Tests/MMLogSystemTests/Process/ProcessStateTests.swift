@@ -8,6 +8,29 @@ import Testing
 struct ProcessStateTests {
   private let folder = TemporaryDirectory()
 
+  @Test(
+    "a process is found by its name",
+    arguments: [
+      // What makes one `Character` with the parenthesis or the space beside it.
+      "a)\u{600}", "\u{301}x", "\u{600}",
+      // The kernel cuts the last character.
+      "fourteen bytesé",
+    ])
+  func names(name: String) throws {
+    try FileManager.default.copyItem(atPath: "/bin/sleep", toPath: folder(name))
+    let child = try ChildProcess(folder(name), ["600"])
+    // Until then it has the name of what has started it.
+    while !isNamed(child.id, Array(name.utf8.prefix(15))) { usleep(1000) }
+    #expect(ProcessState(of: UInt32(child.id), name: name) != nil)
+    child.kill()
+    child.wait()
+  }
+
+  private func isNamed(_ id: pid_t, _ name: [UInt8]) -> Bool {
+    let url = URL(fileURLWithPath: "/proc/\(id)/comm")
+    return (try? Data(contentsOf: url)).map { Array($0) } == name + [10]
+  }
+
   @Test("it runs, is stopped, goes on, is dead, and is gone") func states() throws {
     // What stands around a name in /proc/PID/stat, and more than the kernel keeps of it.
     let name = "a) T (.long name of a program.x"

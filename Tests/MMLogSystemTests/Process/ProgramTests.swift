@@ -21,6 +21,20 @@ private func feed(
     #expect(try feed("kill -9 $$").ending == .killed(SIGKILL))
   }
 
+  @Test("variables are those that are asked for in place of the process's, and others to the byte")
+  func variables() async {
+    await #expect(processExitsWith: .success) {
+      setenv("MMLOG_A", "\u{301}old", 1)
+      withUnsafeTemporaryAllocation(of: CChar.self, capacity: 2) { bytes in
+        (bytes[0], bytes[1]) = (-1, 0)
+        if let start = bytes.baseAddress { setenv("MMLOG_B", start, 1) }
+      }
+      let result = try feed("env | grep -a '^MMLOG_[AB]='", environment: [("MMLOG_A", "new")])
+      let lines = Set(result.said.split(separator: 10).map(Array.init))
+      require(lines == [Array("MMLOG_A=new".utf8), Array("MMLOG_B=".utf8) + [0xFF]])
+    }
+  }
+
   @Test("what a program prints is given back, if it succeeds")
   func output() {
     #expect(PipedProgram.output(of: ["sh", "-c", "cat; echo x; echo y >&2"]) == "x\n")
