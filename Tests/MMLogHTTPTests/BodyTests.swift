@@ -39,6 +39,25 @@ import Testing
       ])
   }
 
+  @Test("a content type is taken by its bytes, whatever marks are in it")
+  func contentTypes() throws {
+    let test = try HTTPTest {
+      $0.bodyLevel = .info
+      $0.contentTypes.append("*")
+    }
+    let exchange = test.http.begin(method: "PUT", url: "/")
+    let json = Array(#"{"a":1,"password":{"x":1}}"#.utf8)
+    for type in ["application/json;\u{301}a", "application/json\u{301}", "\u{600}json"] {
+      exchange.record(body: json, of: .request, contentType: type)
+    }
+    exchange.record(
+      body: Array("q=1&pass%77ord=x".utf8), of: .request,
+      contentType: "application/x-www-form-urlencoded\u{301}")
+    let bodies = try test.closeAndRead().compactMap { $0.text("http.request.body.content") }
+    let redacted = #"{"a":1,"password":"REDACTED"}"#
+    #expect(bodies == [redacted, redacted, redacted, "q=1&pass%77ord=REDACTED"])
+  }
+
   @Test("a body's record is at the statement that has begun the exchange")
   func place() throws {
     let test = try HTTPTest { $0.bodyLevel = .info }

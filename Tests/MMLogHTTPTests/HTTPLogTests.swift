@@ -35,6 +35,25 @@ private struct Timeout: Error, CustomStringConvertible {
     #expect(records.allSatisfy { $0.file.hasSuffix("HTTPLogTests.swift") })
   }
 
+  @Test("a header field's name is cut, however few characters people see in it")
+  func longName() throws {
+    let test = try HTTPTest()
+    let name = "a" + String(repeating: "\u{301}", count: 5000)
+    test.http.begin(method: "GET", url: "/", headers: [name: "1"]).end(status: 200)
+    let names = try test.closeAndRead().flatMap(\.fields).map(\.name)
+    let cut = try #require(names.first { $0.utf8.starts(with: "http.request.header.a".utf8) })
+    #expect(cut.utf8.count > 256 && cut.utf8.count <= 1200)
+  }
+
+  @Test("a host is known by bytes, whatever it begins with")
+  func markedHost() throws {
+    let test = try HTTPTest { $0.hosts.excluded = ["*x"] }
+    for url in ["http://\u{301}x/", "//\u{301}x/", "http://y/"] {
+      test.http.begin(method: "GET", url: url).end(status: 200)
+    }
+    #expect(try test.closeAndRead().compactMap { $0.text("url.full") } == ["http://y/"])
+  }
+
   @Test("an error fails its span, and its message is redacted")
   func failure() throws {
     let test = try HTTPTest()

@@ -145,13 +145,16 @@ private final class BodyPart {
   }
 
   private static func reading(_ contentType: String?, _ shared: HTTPLog.Shared) -> Reading {
-    let type = (contentType ?? "").prefix { $0 != ";" }.lowercased().filter { $0 != " " }
+    // By bytes: a mark that combines with a letter must not hide what is to be redacted.
+    let plain = (contentType ?? "").utf8.prefix { $0 != UInt8(ascii: ";") }
+      .filter { $0 != UInt8(ascii: " ") }
+    let type = String(decoding: plain, as: UTF8.self).lowercased()
     let compiled = shared.options.redactor.compiled
     guard shared.contentTypes.contains(where: { $0.matches(type) }) else {
       return .binary(ValueHash())
     }
-    if type.contains("json") { return .json(JSONRedaction(compiled)) }
-    if type.contains("form-urlencoded") { return .form }
+    if type.utf8.contains("json".utf8) { return .json(JSONRedaction(compiled)) }
+    if type.utf8.contains("form-urlencoded".utf8) { return .form }
     return .text(JSONRedaction(compiled))
   }
 

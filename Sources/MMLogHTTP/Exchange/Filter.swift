@@ -64,17 +64,18 @@ struct URLPlace {
   }
 
   private static func endOfScheme(_ url: Substring) -> Substring.Index? {
-    if url.hasPrefix("//") { return url.index(url.startIndex, offsetBy: 2) }
-    guard let colon = url.utf8.firstIndex(of: UInt8(ascii: ":")),
-      url[colon...].hasPrefix("://")
+    let bytes = url.utf8
+    if bytes.starts(with: "//".utf8) { return bytes.index(url.startIndex, offsetBy: 2) }
+    guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")),
+      bytes[colon...].starts(with: "://".utf8)
     else { return nil }
-    return url.index(colon, offsetBy: 3)
+    return bytes.index(colon, offsetBy: 3)
   }
 
   private static func host(_ authority: Substring) -> Substring {
     let at = authority.utf8.lastIndex(of: UInt8(ascii: "@"))
     let host = at.map { authority[authority.utf8.index(after: $0)...] } ?? authority
-    if host.hasPrefix("["), let end = host.utf8.firstIndex(of: UInt8(ascii: "]")) {
+    if host.utf8.first == UInt8(ascii: "["), let end = host.utf8.firstIndex(of: UInt8(ascii: "]")) {
       return host[host.utf8.index(after: host.startIndex)..<end]
     }
     return host.utf8.firstIndex(of: UInt8(ascii: ":")).map { host[..<$0] } ?? host

@@ -182,8 +182,8 @@ extension HTTPLog {
       let all = headers().fields
       for (name, value) in all.prefix(options.maximumHeaders) {
         guard let value = options.redactor.redacted(header: value, named: name) else { continue }
-        fields.append(
-          .string(Self.cut(value, to: longestURL)), for: prefix + name.prefix(256).lowercased())
+        let name = String(name.unicodeScalars.prefix(256)).lowercased()
+        fields.append(.string(Self.cut(value, to: longestURL)), for: prefix + name)
       }
       if all.count > options.maximumHeaders {
         fields.append(.int(Int64(all.count)), for: prefix + "count")
