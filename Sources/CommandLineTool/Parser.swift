@@ -78,11 +78,12 @@ struct Parser {
       guard let option = command.option(lettered: letter) else {
         throw .unknownLetter(letter, in: argument, of: command)
       }
-      let value = letters.first == "=" ? letters.dropFirst() : letters
+      let hasSign = letters.utf8.first == UInt8(ascii: "=")
+      let value = hasSign ? Substring(letters.utf8.dropFirst()) : letters
       if option.placeholder != nil {
         return try add(option, letters.isEmpty ? nil : String(value))
       }
-      if letters.first == "=" { throw .unwantedValue(String(value), of: option) }
+      if hasSign { throw .unwantedValue(String(value), of: option) }
       try add(option, nil)
     }
   }
@@ -127,8 +128,11 @@ struct Parser {
   }
 
   private func split(_ text: Substring) -> (name: String, value: String?) {
-    guard let equals = text.firstIndex(of: "=") else { return (String(text), nil) }
-    return (String(text[..<equals]), String(text[text.index(after: equals)...]))
+    // By bytes: a value may begin with what combines with the sign.
+    guard let equals = text.utf8.firstIndex(of: UInt8(ascii: "=")) else {
+      return (String(text), nil)
+    }
+    return (String(text[..<equals]), String(text[text.utf8.index(after: equals)...]))
   }
 }
 

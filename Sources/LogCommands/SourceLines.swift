@@ -50,7 +50,7 @@ package enum SourceLines {
     ]
     for command in commands {
       guard let text = PipedProgram.output(of: command + addresses) else { continue }
-      let found = calls(in: text.split(separator: "\n").map(String.init))
+      let found = calls(in: text.unicodeScalars.split(separator: "\n").map(String.init))
       if found.count == places.count { return found }
     }
     return []

@@ -23,7 +23,8 @@ import Testing
     arguments: [
       (["--name=a=b"], "a=b"), (["--name="], ""), (["-n", ""], ""), (["-n", "-"], "-"),
       (["-n", "-5"], "-5"), (["--name=--quiet"], "--quiet"), (["-n=-q"], "-q"),
-      (["--name", "größe 🙂"], "größe 🙂"), (["-n", "a\nb"], "a\nb"),
+      (["--name", "größe 🙂"], "größe 🙂"),
+      (["--name=\u{301}a"], "\u{301}a"), (["-n=\u{301}a"], "\u{301}a"), (["-n", "a\nb"], "a\nb"),
     ])
   func aValueMayBeAnyText(arguments: [String], value: String) throws {
     guard case .run(let result) = try sample.parse(arguments) else {

@@ -2,16 +2,16 @@
 enum FormText {
   /// Whether a body is a form, as far as is known.
   static func isForm(_ body: String, _ contentType: String?) -> Bool {
-    if let contentType { return contentType.contains("x-www-form-urlencoded") }
+    if let contentType { return contentType.utf8.contains("x-www-form-urlencoded".utf8) }
     return body.utf8.contains(UInt8(ascii: "="))
       && body.utf8.allSatisfy { $0 > 0x20 && $0 != UInt8(ascii: "{") && $0 != UInt8(ascii: "<") }
   }
 
   /// The fields of a form, as `name = value`.
   static func fields(_ body: String) -> [String] {
-    body.split(separator: "&").map { field in
+    body.unicodeScalars.split(separator: "&").map { field in
       let parts = field.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      return parts.map(decoded).joined(separator: " = ")
+      return parts.map { decoded(Substring($0)) }.joined(separator: " = ")
     }
   }
 

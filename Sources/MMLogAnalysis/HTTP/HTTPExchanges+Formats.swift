@@ -87,10 +87,10 @@ extension HTTPExchanges.Exchange {
   }
 
   private var harQuery: String {
-    let query = (url ?? "").prefix { $0 != "#" }.split(separator: "?", maxSplits: 1).dropFirst()
-    let pairs = query.first?.split(separator: "&") ?? []
+    let plain = (url ?? "").unicodeScalars.prefix { $0 != "#" }
+    let pairs = plain.split(separator: "?", maxSplits: 1).dropFirst().first?.split(separator: "&")
     return JSONObject.array(
-      pairs.map { pair in
+      (pairs ?? []).map { pair in
         let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         var object = JSONObject()
         object.add("name", String(parts[0]))

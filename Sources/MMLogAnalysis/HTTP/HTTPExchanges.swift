@@ -267,8 +267,9 @@ private struct HTTPFields {
   /// Header fields, without what their names begin with here.
   func headers(_ prefix: String) -> [(name: String, value: String)] {
     fields.compactMap { field in
-      guard field.name.hasPrefix(prefix), let text = Self.text(field.value) else { return nil }
-      return (String(field.name.dropFirst(prefix.count)), text)
+      let name = field.name.utf8
+      guard name.starts(with: prefix.utf8), let text = Self.text(field.value) else { return nil }
+      return (String(Substring(name.dropFirst(prefix.utf8.count))), text)
     }
   }
 }

@@ -51,8 +51,8 @@ struct HTTPRoutes {
 extension HTTPExchanges {
   /// A URL without scheme and query, in which parts with digits that look like an id are `{id}`.
   static func route(of url: String) -> String {
-    let plain = url.prefix { $0 != "?" && $0 != "#" }
-    let parts = plain.split(separator: "/", omittingEmptySubsequences: false)
+    let plain = url.unicodeScalars.prefix { $0 != "?" && $0 != "#" }
+    let parts = plain.split(separator: "/", omittingEmptySubsequences: false).map(Substring.init)
     let isAbsolute = parts.count > 2 && parts[0].hasSuffix(":") && parts[1].isEmpty
     let head = isAbsolute ? parts[2...2] : []
     let path = isAbsolute ? parts[3...] : parts[...]

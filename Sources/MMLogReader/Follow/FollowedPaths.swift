@@ -163,7 +163,7 @@ struct FollowedPaths {
   }
 
   private func isInTree(_ path: String) -> Bool {
-    trees.contains { path == $0 || path.hasPrefix($0 + "/") }
+    trees.contains { path == $0 || path.utf8.starts(with: "\($0)/".utf8) }
   }
 
   /// Whether a directory is one that was given, or one in a tree. A symbolic link in a directory

@@ -57,8 +57,9 @@ import Testing
       ("https://h/orders/17?x=1", "h/orders/{id}"), ("http://h:80", "h:80"),
       ("/a/b2/c#7", "/a/b2/c"),
       ("/u/123e4567-e89b-12d3-a456-426614174000/x", "/u/{id}/x"), ("/v1/deadbeef01", "/v1/{id}"),
+    #expect(FormText.fields("a=\u{301}1&\u{301}b") == ["a = \u{301}1", "\u{301}b"])
       ("/face/added/bad", "/face/added/bad"), ("-", "-"), ("", ""),
-      ("https://h/x/eyJhbGciOiJIUzI1NiJ9abc", "h/x/{id}"),
+      ("https://h/x/eyJhbGciOiJIUzI1NiJ9abc", "h/x/{id}"), ("/a?\u{301}x", "/a"),
     ])
   func routes(url: String, route: String) { #expect(HTTPExchanges.route(of: url) == route) }
 }
