@@ -29,6 +29,8 @@ public struct MissingRecords: Hashable, Sendable {
         merged.append(records)
       }
     }
+    // Once for all: there may be as many threads as gaps.
+    for index in merged.indices { merged[index].threads = Set(merged[index].threads).sorted() }
     return merged
   }
 
@@ -39,10 +41,11 @@ public struct MissingRecords: Hashable, Sendable {
     return times.overlaps(others)
   }
 
+  /// Leaves threads in any order, and more than once.
   private mutating func add(_ other: MissingRecords) {
     let (sum, overflow) = count.addingReportingOverflow(other.count)
     count = overflow ? .max : sum
-    threads = Set(threads + other.threads).sorted()
+    threads += other.threads
     guard let mine = times, let others = other.times else { return }
     times = min(mine.lowerBound, others.lowerBound)...max(mine.upperBound, others.upperBound)
   }
