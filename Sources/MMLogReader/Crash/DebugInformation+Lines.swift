@@ -13,7 +13,7 @@ extension DebugInformation {
     private let opcodeBase: UInt8
     private var lengths: [UInt8] = []
 
-    init(_ offset: Int, _ information: DebugInformation) throws(FormatError) {
+    init(_ offset: Int, _ information: inout DebugInformation) throws(FormatError) {
       cursor = DebugCursor(information.section("line"), at: offset)
       let length = try cursor.u32()
       guard length < 0xFFFF_FFF0, Int(length) <= cursor.bytes.count - cursor.at else {
@@ -34,8 +34,8 @@ extension DebugInformation {
       guard lineRange > 0, opcodeBase > 0 else { throw .invalid("debug information") }
       for _ in 1..<max(1, Int(opcodeBase)) { lengths.append(try cursor.u8()) }
       if version == 5 {
-        let directories = try Self.entries(&cursor, information)
-        files = try Self.entries(&cursor, information).map { name, directory in
+        let directories = try Self.entries(&cursor, &information)
+        files = try Self.entries(&cursor, &information).map { name, directory in
           let index = Int(clamping: directory)
           return Self.joined(index < directories.count ? directories[index].0 : "", name)
         }
@@ -57,7 +57,7 @@ extension DebugInformation {
     }
 
     private static func entries(
-      _ cursor: inout DebugCursor, _ information: DebugInformation
+      _ cursor: inout DebugCursor, _ information: inout DebugInformation
     ) throws(FormatError) -> [(String, UInt64)] {
       var formats: [(kind: UInt64, form: UInt64)] = []
       for _ in 0..<(try cursor.u8()) { formats.append((try cursor.uleb(), try cursor.uleb())) }
@@ -65,6 +65,8 @@ extension DebugInformation {
       guard count <= 1 << 20, !formats.isEmpty || count == 0 else {
         throw .invalid("debug information")
       }
+      // There are forms that take no bytes.
+      try information.spend(Int(count) * formats.count)
       var entries: [(String, UInt64)] = []
       for _ in 0..<count {
         var entry = ("", UInt64(0))

@@ -31,7 +31,6 @@ package struct DebugInformation {
     var start = 0
     var end = 0
     var firstEntry = 0
-    var version: UInt16 = 0
     var abbreviations = 0
     var lines: Int?
     var stringOffsets = 8
@@ -54,13 +53,13 @@ package struct DebugInformation {
       guard length < 0xFFFF_FFF0 else { throw .invalid("debug information") }
       unit.end = cursor.at + Int(length)
       guard unit.end <= cursor.bytes.count else { throw .invalid("debug information") }
-      unit.version = try cursor.u16()
-      guard unit.version == 4 || unit.version == 5 else {
+      let version = try cursor.u16()
+      guard version == 4 || version == 5 else {
         cursor.at = unit.end
         continue
       }
       var kind: UInt8 = 1
-      if unit.version == 5 {
+      if version == 5 {
         kind = try cursor.u8()
         guard try cursor.u8() == 8 else { throw .invalid("debug information") }
         unit.abbreviations = Int(try cursor.u32())
@@ -76,7 +75,7 @@ package struct DebugInformation {
     }
   }
 
-  private mutating func spend(_ count: Int) throws(FormatError) {
+  mutating func spend(_ count: Int) throws(FormatError) {
     budget -= count
     if budget < 0 { throw .invalid("debug information") }
   }
@@ -209,7 +208,7 @@ package struct DebugInformation {
       if shared.at != at { shared = (at, try abbreviations(at: at)) }
       try readHead(index, shared.all)
       guard let lines = units[index].lines else { continue }
-      var table = try LineTable(lines, self)
+      var table = try LineTable(lines, &self)
       try spend(table.files.count)
       let wanted = Set(table.files.indices.filter { isWanted(table.files[$0]) })
       if wanted.isEmpty { continue }

@@ -1,3 +1,4 @@
+import MMLogFormat
 import TestSupport
 import Testing
 
@@ -24,6 +25,18 @@ import Testing
     let other = try #require(try place(debugSections(), line: 8, "a.swift"))
     #expect(other.calls.isEmpty && other.code.isEmpty)
     #expect(try place(debugSections(), line: 7, "b.swift") == nil)
+  }
+
+  @Test("a table of names that take no bytes is refused, and not read for minutes")
+  func namesThatTakeNoBytes() {
+    // Version 5, addresses of 8 bytes; the first opcode that is special is 1.
+    var rest: [UInt8] = [5, 0, 8, 0, 0, 0, 0, 0, 1, 1, 1, 0, 1, 1]
+    // 255 forms that are only present, of 2^20 directories; no files.
+    rest += [255] + Array(repeating: [1, 0x19], count: 255).joined() + [0x80, 0x80, 0x40, 0, 0]
+    let line = withUnsafeBytes(of: UInt32(rest.count).littleEndian) { Array($0) } + rest
+    var sections = debugSections()
+    sections["line"] = line
+    #expect(throws: FormatError.self) { try place(sections, line: 7, "a.swift") }
   }
 
   @Test("what is broken is refused, or read as something") func whatIsBroken() {
