@@ -12,7 +12,9 @@ enum JSONText {
   /// - Complexity: O(bytes).
   static func append(pretty text: String, indentedBy prefix: String, to output: inout TextBuffer) {
     let isJSON = ["{", "["].contains { text.drop { $0.isWhitespace }.hasPrefix($0) }
-    let shown = isJSON ? pretty(text) : text
+    // JSON that is made to be read is not longer; what has nothing but brackets would be.
+    let longest = 4 * text.utf8.count + 256
+    let shown = isJSON ? pretty(text, upTo: longest, linesBy: prefix.utf8.count) ?? text : text
     // A line end of two characters is one `Character`.
     let lines = shown.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
     for line in lines {
@@ -23,16 +25,26 @@ enum JSONText {
   }
 
   /// The text with a line for each member, and without escapes that a character can stand for.
-  static func pretty(_ text: String) -> String {
+  ///
+  /// - Parameters:
+  ///   - longest: How many bytes it may have.
+  ///   - addition: How many bytes each line takes besides.
+  /// - Returns: Nil if it would be longer.
+  static func pretty(
+    _ text: String, upTo longest: Int = .max, linesBy addition: Int = 0
+  ) -> String? {
     var printer = Printer()
-    var scalars = text.unicodeScalars.makeIterator()
-    while let scalar = scalars.next() { printer.take(scalar) }
+    for scalar in text.unicodeScalars {
+      printer.take(scalar)
+      if printer.text.utf8.count + printer.lines * addition > longest { return nil }
+    }
     printer.flush()
     return printer.text
   }
 
   private struct Printer {
-    var text = ""
+    private(set) var text = ""
+    private(set) var lines = 1
     private var depth = 0
     private var isInText = false
     /// What there is of an escape: the backslash, or the digits behind `\u`.
@@ -73,6 +85,7 @@ enum JSONText {
     }
 
     private mutating func beginLine() {
+      lines += 1
       text += "\n" + String(repeating: "  ", count: min(max(depth, 0), JSONText.deepest / 2))
     }
 

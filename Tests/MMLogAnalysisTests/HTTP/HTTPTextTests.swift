@@ -33,9 +33,22 @@ import Testing
   }
 
   @Test("what is nested 10,000 deep is shown in as many lines, none of which is long")
-  func deep() {
-    let lines = JSONText.pretty(String(repeating: "[", count: 10_000) + "1").split(separator: "\n")
+  func deep() throws {
+    let text = try #require(JSONText.pretty(String(repeating: "[", count: 10_000) + "1"))
+    let lines = text.split(separator: "\n")
     #expect(lines.count == 10_001 && lines.allSatisfy { $0.utf8.count <= 41 })
+  }
+
+  @Test("a text that would become many times longer with lines of its own is shown as it is")
+  func inflated() {
+    for part in ["[", "[{", "[1,", "1,"] {
+      for start in ["[", String(repeating: "[", count: 60)] {
+        let text = start + String(repeating: part, count: 100_000)
+        var output = TextBuffer()
+        JSONText.append(pretty: text, indentedBy: "> ", to: &output)
+        #expect(output.text().utf8.count <= 4 * text.utf8.count + 1024, "\(start)\(part)")
+      }
+    }
   }
 
   @Test("a form is shown with a field on each line, decoded")
@@ -44,6 +57,7 @@ import Testing
       FormText.fields("q=a+b%26c&&n=%E4%BD%A0&x&y=1=2&%=%zz%4") == [
         "q = a b&c", "n = 你", "x", "y = 1=2", "% = %zz%4",
       ])
+    #expect(FormText.fields("a=\u{301}1&\u{301}b") == ["a = \u{301}1", "\u{301}b"])
     #expect(FormText.isForm("a=1", nil) && FormText.isForm("", "application/x-www-form-urlencoded"))
     for text in ["", "abc", "{\"a\":\"=\"}", "a = b", "<a b='c'>"] {
       #expect(!FormText.isForm(text, nil), "\(text)")
@@ -57,7 +71,6 @@ import Testing
       ("https://h/orders/17?x=1", "h/orders/{id}"), ("http://h:80", "h:80"),
       ("/a/b2/c#7", "/a/b2/c"),
       ("/u/123e4567-e89b-12d3-a456-426614174000/x", "/u/{id}/x"), ("/v1/deadbeef01", "/v1/{id}"),
-    #expect(FormText.fields("a=\u{301}1&\u{301}b") == ["a = \u{301}1", "\u{301}b"])
       ("/face/added/bad", "/face/added/bad"), ("-", "-"), ("", ""),
       ("https://h/x/eyJhbGciOiJIUzI1NiJ9abc", "h/x/{id}"), ("/a?\u{301}x", "/a"),
     ])
