@@ -102,6 +102,44 @@ import Testing
     }
   }
 
+  @Test("an exchange counts once, however many are open at one time")
+  func tooManyOpen() throws {
+    let folder = TemporaryDirectory()
+    let store = try LogStore(directory: folder.path, name: "http")
+    let log = store.logger(label: "http.client")
+    let spans = (0..<7).map { _ in
+      log.begin("\("GET", name: "http.request.method") \("/a", name: "url.full")")
+    }
+    for span in spans.dropLast() { span.end("\(200, name: "http.response.status_code")") }
+    try store.close()
+    for outcomes in [LogSpans.Outcome.all, [.ok], [.open]] {
+      var exchanges = HTTPExchanges(keepsBodies: false, outcomes: outcomes, capacity: 2)
+      for item in LogReader(paths: [folder.path]) { exchanges.add(item) }
+      let counts = count(exchanges, ofRoutes: "").dropFirst().compactMap { Int($0) }
+      #expect(counts.reduce(0, +) <= 7, "\(outcomes): \(counts)")
+      if outcomes == LogSpans.Outcome.all { #expect(counts == [7]) }
+    }
+  }
+
+  @Test("names of fields are cut where they are, whatever follows")
+  func combiningMarks() throws {
+    let folder = TemporaryDirectory()
+    let store = try LogStore(directory: folder.path, name: "http")
+    _ = store.logger(label: "http.client").begin(
+      "\("GET", name: "http.request.method") \("/?\u{301}a=\u{301}b&\u{301}c", name: "url.full")",
+      metadata: ["http.request.header.\u{301}x": "1"])
+    try store.close()
+    let text = try run(folder, "--format", "har").joined(separator: "\n")
+    let json = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
+    let entries = (json?["log"] as? [String: Any])?["entries"] as? [[String: Any]]
+    let request = try #require(entries?.first?["request"] as? [String: Any])
+    #expect(
+      (request["queryString"] as? [[String: String]]) == [
+        ["name": "\u{301}a", "value": "\u{301}b"], ["name": "\u{301}c", "value": ""],
+      ])
+    #expect((request["headers"] as? [[String: String]]) == [["name": "\u{301}x", "value": "1"]])
+  }
+
   /// How many exchanges have the routes that end so, as a table of them says.
   private func count(_ exchanges: HTTPExchanges, ofRoutes end: String) -> [Substring] {
     var output = TextBuffer()
