@@ -93,6 +93,28 @@ import Testing
     #expect(small.status == 2 && small.errors.contains("--limit is too small"), "\(small)")
   }
 
+  @Test("a limit counts the paths that the manifest has") func longPaths() throws {
+    let deep = (0..<12).reduce(folder.path) { path, _ in
+      path + "/" + String(repeating: "d", count: 240)
+    }
+    try FileManager.default.createDirectory(atPath: deep, withIntermediateDirectories: true)
+    for number in 1...100 {
+      let log = TestLog(session: UInt64(number))
+      log.beginArchive()
+      log.close()
+      let name = "test-20251121T090000Z-\(log.identity.session)-000001.mmlog"
+      folder.put(
+        String(deep.dropFirst(folder.path.count + 1)) + "/" + name,
+        log.archives[0] + [UInt8](repeating: 0, count: 10_000))
+    }
+    let file = out("part.tar")
+    let run = try control(["collect", "-o", file, "--limit", "900K", deep])
+    #expect(run.errors.contains("--limit leaves out "), "\(run)")
+    #expect(try Data(contentsOf: URL(fileURLWithPath: file)).count <= 900 << 10)
+    let manifest = try text(file, "manifest.json")
+    #expect(manifest.contains("\"name\":\"archives/"))
+  }
+
   @Test("nothing is made of nothing") func nothing() throws {
     let run = try control(["collect", "-o", out("x.tar"), folder.path])
     #expect(run.status == 3 && run.errors.contains("there is no log in"), "\(run)")

@@ -49,18 +49,20 @@ struct Collection {
   /// - Throws: What prevents writing, or ``UsageError`` for a limit that is too small.
   mutating func write() throws {
     let texts = self.texts()
-    // What the manifest says of each file takes some hundred bytes.
-    let fileCount = rings.count + archives.count + texts.count
-    let reserve = TarWriter.space(of: 16384 + 600 * fileCount) + TarWriter.endSpace
+    let said = (rings + archives).reduce(0) { $0 + Self.mostSaid(of: $1) }
+    let entries = texts.reduce(said) { $0 + Self.entry($1.name, .max, nil).utf8.count }
+    // What the manifest says besides files is there already.
+    let reserve = TarWriter.space(of: manifest.utf8.count + 4096 + entries) + TarWriter.endSpace
     let room = limit - reserve - texts.reduce(0) { $0 + TarWriter.space(of: $1.text.utf8.count) }
     guard room >= 0 else {
       throw UsageError("--limit is too small: reports alone take \(sizeText(limit - room))")
     }
     for (name, text) in texts { try add(name, text) }
-    let end = tar.size + room
+    var end = tar.size + room
     for ring in rings { try add(ring, before: end) }
     // After the rings: what a process has moved meanwhile is in an archive that there is now.
     found.scanArchives()
+    end += said - (rings + archives).reduce(0) { $0 + Self.mostSaid(of: $1) }
     var isFull = false
     for archive in archives {
       // No older one in place of one that is too large: a log with holes helps nobody.
@@ -93,11 +95,22 @@ struct Collection {
   }
 
   private mutating func note(_ name: String, _ size: Int, _ path: String?) {
+    collected.append(Self.entry(name, size, path))
+  }
+
+  private static func entry(_ name: String, _ size: Int, _ path: String?) -> String {
     var entry = JSONObject()
     entry.add("name", name)
     entry.add("bytes", size)
     entry.add("path", path)
-    collected.append(entry.text)
+    return entry.text
+  }
+
+  /// How many bytes the manifest may come to have of a file: that it is in it or left out, and what
+  /// was wrong with it.
+  private static func mostSaid(of source: Source) -> Int {
+    entry(source.name, .max, source.path).utf8.count
+      + JSONObject.text(of: source.path).utf8.count + 512
   }
 
   /// - Returns: False if there is no room for it.
