@@ -33,6 +33,15 @@ extension LogReader {
     case records(LogReader.Records)
     /// What else there is to know, or a record by itself.
     case item(LogReader.Item)
+
+    /// The records, if it has nothing else.
+    package var records: LogReader.Records? {
+      switch self {
+      case .records(let records): records
+      case .item(.record(let record)): LogReader.Records(record)
+      case .item: nil
+      }
+    }
   }
 
   /// Whose records they are: one life of a process's log store.

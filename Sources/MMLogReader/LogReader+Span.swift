@@ -187,11 +187,21 @@ extension LogFiles {
   ///
   /// - Complexity: As reading all records of the session.
   public func openSpans(of session: SessionID) -> OpenSpans {
+    openSpans(of: session, while: { true })
+  }
+
+  /// The same, of what was read as long as somebody wants it.
+  ///
+  /// - Parameter goesOn: Asked before each chunk, also of records that are no spans.
+  package func openSpans(of session: SessionID, while goesOn: () -> Bool) -> OpenSpans {
     var filter = LogReader.Filter()
     filter.sessions = [session.description]
     filter.spansOnly = true
     var spans = OpenSpans()
-    for case .record(let record) in LogReader(self, filter: filter) { spans.add(record) }
+    let reader = LogReader(self, filter: filter)
+    while goesOn(), let chunk = reader.nextChunk() {
+      chunk.records?.forEach { spans.add($0) }
+    }
     return spans
   }
 }

@@ -201,6 +201,20 @@ private func log() -> TestLog {
     #expect(open.thread == "worker2" && open.time == TestLog.epoch + 2000)
   }
 
+  @Test("reading what never ended stops between chunks, where nobody wants it any more")
+  func readingWhatNeverEndedStops() throws {
+    let log = log()
+    let files = LogFiles(log.save().map { .path($0) })
+    let session = try #require(files.lastCrashedSession())
+    var count = 0
+    let none = files.openSpans(of: session.id) {
+      count += 1
+      return false
+    }
+    #expect(none.begun == 0 && count == 1)
+    #expect(files.openSpans(of: session.id, while: { true }).begun == 2)
+  }
+
   @Test("filters find them") func filtersFindThem() throws {
     var filter = LogReader.Filter()
     filter.spansOnly = true

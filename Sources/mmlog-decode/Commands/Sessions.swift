@@ -30,7 +30,8 @@ extension Command {
         let table = SessionTable(sessions.map { time.cells($0) }, columns: columns)
         if !isJSON { try output.append(table.title + "\n") }
         for (index, session) in sessions.enumerated() {
-          let open = session.ending.isCrash ? files.openSpans(of: session.session.id) : OpenSpans()
+          let open = try spans(of: session, files, output)
+          if !output.hasReader || Interruption.isRequested { break }
           if isJSON {
             try output.append(time.json(session, open).text.escapedForTerminal + "\n")
           } else {
@@ -40,6 +41,19 @@ extension Command {
         }
         return sessions.contains(where: \.isIncomplete) ? .corruptionOrLoss : .success
       }
+    }
+  }
+
+  /// What was in flight when a session crashed: of a session that nobody asks for any more, a part.
+  private static func spans(
+    of session: SessionOverview, _ files: LogFiles, _ output: StandardOutput
+  ) throws -> OpenSpans {
+    // Nothing is written meanwhile that would meet the closed pipe of a pager.
+    try output.pause(milliseconds: 0)
+    guard session.ending.isCrash else { return OpenSpans() }
+    return files.openSpans(of: session.session.id) {
+      try? output.pause(milliseconds: 0)
+      return output.hasReader && !Interruption.isRequested
     }
   }
 

@@ -352,14 +352,3 @@ struct Decoder {
     Command.complain(NothingFound(query, files).sentence)
   }
 }
-
-extension LogReader.Chunk {
-  /// The records, if it has nothing else.
-  fileprivate var records: LogReader.Records? {
-    switch self {
-    case .records(let records): records
-    case .item(.record(let record)): LogReader.Records(record)
-    case .item: nil
-    }
-  }
-}
