@@ -257,34 +257,7 @@ struct ArchiveRepair {
     _ payload: [UInt8], _ frame: ArchiveFile.Frame, _ writer: ArchiveWriter
   ) throws {
     var rows = RowBuilder()
-    var count = 0
-    try payload.withUnsafeBytes { bytes in
-      var place = frame.header.summary.firstTicks
-      do {
-        var reader = try RowReader(bytes)
-        let threads = Dictionary(
-          reader.threads.map { ($0.ordinal, $0) }, uniquingKeysWith: { first, _ in first })
-        var left = reader.size
-        while let row = try reader.next() {
-          place = max(place, row.ticks)
-          left -= row.bytes.count
-          if let note = problem(of: row, in: frame) {
-            let room = RowBuilder.largestSize - left
-            if try rows.add(note, ticks: place, of: session, room: room) { continue }
-          } else {
-            if row.isCounted { count += 1 }
-          }
-          let ordinal = row.threadOrdinalOfRow
-          let thread = threads[ordinal] ?? ThreadIdentity(ordinal: ordinal, id: 0, name: "")
-          rows.add(row, thread: thread, ticks: place)
-        }
-      } catch let error as FormatError {
-        let note = found(frame.problem("the rest of a frame", error, in: archive))
-        let room = RowBuilder.largestSize
-        let isAdded = try rows.add(note, ticks: place, of: session, room: room)
-        if !isAdded { notes.append((note, place)) }
-      }
-    }
+    let count = try payload.withUnsafeBytes { try add($0, of: frame, to: &rows) }
     if rows.isEmpty || !rows.isReadable {
       return try writeNotes(at: frame, isRepeat: false, writer)
     }
@@ -292,6 +265,40 @@ struct ArchiveRepair {
     var header = frame.header
     header.previous = nil
     try write(rows, header, writer)
+  }
+
+  /// Adds what can be read of a frame, and notes in the place of the rest.
+  ///
+  /// - Returns: How many records.
+  private mutating func add(
+    _ payload: UnsafeRawBufferPointer, of frame: ArchiveFile.Frame, to rows: inout RowBuilder
+  ) throws -> Int {
+    var (count, place) = (0, frame.header.summary.firstTicks)
+    do {
+      var reader = try RowReader(payload)
+      let threads = Dictionary(
+        reader.threads.map { ($0.ordinal, $0) }, uniquingKeysWith: { first, _ in first })
+      var left = reader.size
+      while let row = try reader.next() {
+        place = max(place, row.ticks)
+        left -= row.bytes.count
+        if let note = problem(of: row, in: frame) {
+          let room = RowBuilder.largestSize - left
+          if try rows.add(note, ticks: place, of: session, room: room) { continue }
+        } else {
+          if row.isCounted { count += 1 }
+        }
+        let ordinal = row.threadOrdinalOfRow
+        let thread = threads[ordinal] ?? ThreadIdentity(ordinal: ordinal, id: 0, name: "")
+        rows.add(row, thread: thread, ticks: place)
+      }
+    } catch let error as FormatError {
+      let note = found(frame.problem("the rest of a frame", error, in: archive))
+      let room = RowBuilder.largestSize
+      let isAdded = try rows.add(note, ticks: place, of: session, room: room)
+      if !isAdded { notes.append((note, place)) }
+    }
+    return count
   }
 
   /// Why a record cannot be shown; nil if it can.

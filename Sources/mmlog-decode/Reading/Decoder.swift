@@ -199,13 +199,26 @@ struct Decoder {
       }
       return count - left
     }
-    // Many were logged at one time, or a clock was set back: the slice is read for each part of it.
     let start = max(0, sizes.count - count)
     let forwards = start..<max(start, equal.size > Self.pageBytes ? equal.count : 0)
+    try printParts(sizes, behind: forwards.upperBound, files, slice)
+    try printForwards(forwards, of: LogReader(files, filter: slice))
+    return sizes.count - start
+  }
+
+  /// Prints records of a slice, the newest first, where they may not all be in memory: many were
+  /// logged at one time, or a clock was set back. The slice is read for each part of it.
+  ///
+  /// - Parameters:
+  ///   - sizes: What each record of the slice takes in memory.
+  ///   - first: The place of the oldest that is printed.
+  private mutating func printParts(
+    _ sizes: [Int], behind first: Int, _ files: LogFiles, _ slice: LogReader.Filter
+  ) throws {
     var end = sizes.count
-    while end > forwards.upperBound, isWanting {
+    while end > first, isWanting {
       var (begin, size) = (end - 1, sizes[end - 1])
-      while begin > forwards.upperBound, size + sizes[begin - 1] <= Self.pageBytes {
+      while begin > first, size + sizes[begin - 1] <= Self.pageBytes {
         begin -= 1
         size += sizes[begin]
       }
@@ -213,8 +226,6 @@ struct Decoder {
       for record in part.reversed() where isWanting { try print(record) }
       end = begin
     }
-    try printForwards(forwards, of: LogReader(files, filter: slice))
-    return sizes.count - start
   }
 
   /// Prints records that are all of one time, by their places, as they come: none is newer than
