@@ -91,7 +91,7 @@ struct Parser {
   /// `attached` is nil where the value of an option that takes one is the next argument.
   private mutating func add(_ option: Option, _ attached: String?) throws(UsageError) {
     if option.placeholder == nil { return result.add(option, "") }
-    if result.isSet(option) && !option.isRepeatable { throw .emittedTwice(option) }
+    if result.isSet(option) && !option.isRepeatable { throw .givenTwice(option) }
     let value = if let attached { attached } else { try nextValue(for: option) }
     let canonical = option.canonical(value)
     guard option.choices.isEmpty || option.choices.contains(canonical) else {

@@ -51,7 +51,7 @@ extension UsageError {
     UsageError("option '--\(option.long)' takes no value; leave '=\(value)' away")
   }
 
-  static func emittedTwice(_ option: Option) -> UsageError {
+  static func givenTwice(_ option: Option) -> UsageError {
     UsageError("option '--\(option.long)' is given twice; give it once")
   }
 
