@@ -2,7 +2,7 @@ package import CommandLineTool
 
 extension Program.Status {
   /// Something is missing from what was printed or done.
-  package static let corruptionOrLoss = Program.Status(rawValue: 1)
+  package static let corruptionOrLoss = Program.Status.failure
   /// There was nothing to work on.
   package static let nothingReadable = Program.Status(rawValue: 3)
   /// Nothing is what was asked for.
@@ -17,7 +17,10 @@ extension Program.Status {
         + "another error."
     ),
     (.usage, "The command line is wrong."),
-    (.nothingReadable, "None of the files could be read, or no process runs that could be asked."),
+    (
+      .nothingReadable,
+      "No file could be read, or no process runs there: for a stopped service, that is no error."
+    ),
     (.nothingMatched, "With --exit-code: nothing is what was asked for."),
   ]
 }

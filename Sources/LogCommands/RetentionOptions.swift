@@ -39,17 +39,16 @@ private func number(_ text: String) -> Int? { Int(text).flatMap { $0 >= 0 ? $0 :
 
 extension Option {
   fileprivate static let count = Option(
-    "count", value: "N", "Keep so many archives.")
+    "count", value: "N", "Keep at most N archives of each store.")
   fileprivate static let totalSize = Option(
-    "total-size", value: "SIZE", "Keep so many bytes on the disk, such as 500M or 2G."
-  )
+    "total-size", value: "SIZE", "Keep at most SIZE of each store, such as 500M or 2G.")
   fileprivate static let age = Option(
     "age", value: "DURATION",
     "Keep what is not older, such as 12h, 30d or 8w, by its last record.")
   fileprivate static let freeSpace = Option(
     "free-space", value: "SIZE|PERCENT",
-    "Leave so much of the file system free, such as 1G or 5%.")
+    "Leave at least this part of the file system free, such as 1G or 5%.")
   fileprivate static let crashes = Option(
     "crashes", value: "N", default: "1",
-    "Keep the archives before and after so many crashes, the newest.")
+    "Keep the archives before and after each of the newest N crashes.")
 }

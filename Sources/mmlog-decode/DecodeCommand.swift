@@ -15,8 +15,8 @@ extension Command {
       Control characters are escaped in every format but message.
       """,
       """
-      It changes nothing of what it reads, except for recover. mmlogctl acts on running processes \
-      and on directories.
+      Only recover changes the files that it reads. mmlogctl acts on running processes and on \
+      directories.
       """,
       timeDescription,
     ],

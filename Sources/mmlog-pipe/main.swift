@@ -20,7 +20,7 @@ extension Option {
       + "removed; else the first word in 128 bytes that is a level in capitals, in brackets or with "
       + "a colon behind it, as in ERROR, [warn] or info:. 'json': the field level, severity, lvl, "
       + "levelname or log.level of an object of JSON, by name or number (those of syslog below 8, "
-      + "else those of bunyan and pino). 'logfmt': such a field in 4096 bytes, by name. "
+      + "else those of bunyan and pino). 'logfmt': the same fields in 4096 bytes, by name. "
       + "'regex:PATTERN': what the first group of the pattern is in 4096 bytes, by name, as in "
       + "'regex:^\\S+ \\|(\\w+)'. Names are in any case, and those of other loggers too, such as "
       + "warn, err and fatal.")

@@ -160,7 +160,7 @@ import Testing
   @Test(
     "what makes no sense is refused",
     arguments: [
-      (["set-level", "db=loud"], "'db=loud' sets no level"),
+      (["set-level", "db=loud"], "'loud' is neither a level nor a limit"),
       (["set-level", " , "], "asks for nothing"),
       (["set-level", "debug", "--for", "soon"], "10m"),
       (["--for", "10m"], "it is one of 'mmlogctl set-level'"),

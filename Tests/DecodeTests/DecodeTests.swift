@@ -267,7 +267,7 @@ import Testing
   @Test("help and version") func helpAndVersion() throws {
     let help = try decode(["--help"])
     #expect(help.status == 0 && help.errors.isEmpty)
-    for text in ["Commands (without one, print):", "TIME is", "Exit status:", "3  None"] {
+    for text in ["Commands (without one, print):", "TIME is", "Exit status:", "3  No file"] {
       #expect(help.output.contains(text), "\(text)")
     }
     let print = try decode(["print", "--help"])

@@ -50,9 +50,9 @@ import Testing
   }
 
   @Test(
-    "what brings nothing is refused",
+    "what has no effect is refused",
     arguments: [
-      ("--format otlp", "puts them together"), ("-g x -C 1", "--jobs brings nothing"),
+      ("--format otlp", "puts them together"), ("-g x -C 1", "--jobs has no effect"),
       ("--split-by label -o x", "--jobs has no meaning with --split-by"),
     ])
   func refused(options: String, reason: String) throws {

@@ -214,7 +214,7 @@ extension AnchorReport {
 extension Option {
   fileprivate static let anchor = Option(
     "anchor", value: "FILE", repeatable: true,
-    "Check what 'mmlogctl head' printed: all lines of FILE that have such a head in them.")
+    "Check what 'mmlogctl head' printed: all lines of FILE with a head in them.")
   fileprivate static let directory = Option(
     "output", short: "o", value: "DIR", required: true, "Write the archives into DIR.")
   fileprivate static let archives = Option(

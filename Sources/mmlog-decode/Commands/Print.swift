@@ -114,7 +114,7 @@ extension Arguments {
     }
     if let option = [Option.context, .before, .after].first(where: { isSet($0) }) {
       throw UsageError(
-        "--\(option.long) prints few records, so --jobs brings nothing; leave it away")
+        "--\(option.long) prints few records, so --jobs has no effect; leave it out")
     }
     return ParallelOutput({ format.makeFormatter() }, to: target, threadCount: jobs)
   }

@@ -125,7 +125,7 @@ extension Option {
     "Only records of processes with this id, or with a name that matches.")
   static let session = Option(
     "session", value: "ID", repeatable: true, candidates: "sessions",
-    "Only records of the session whose id begins so.")
+    "Only records of the session whose id begins with ID.")
   fileprivate static let site = Option(
     "site", value: "PLACE", repeatable: true,
     "Only records of log statements in FILE, FILE:LINE or FILE:LINE-LINE.")
@@ -147,7 +147,7 @@ extension Option {
   static let condition = Option(
     "where", short: "w", value: "CONDITION", repeatable: true,
     """
-    Only records whose fields are so, such as 'user == 42 && elapsed_ms > 10'. Fields are \
+    Only records whose fields meet CONDITION, such as 'user == 42 && elapsed_ms > 10'. Fields are \
     named arguments and metadata; @level, @label, @message, @time, @thread, @process, @session, \
     @file, @line and @function are the record's own, @span and @trace what it belongs to, \
     @span_name the name of the span that it begins or ends, @duration how long the one took that \

@@ -10,7 +10,7 @@ extension Command {
     description: [
       """
       Prints a hash of all that each session has in archives, if their frames are chained. Keep it \
-      where nobody can change it who can change archives: then 'mmlog-decode verify --anchor' \
+      where a user who can change archives cannot change it: then 'mmlog-decode verify --anchor' \
       finds what was changed, left out or put in.
       """,
       """

@@ -22,7 +22,7 @@ struct LevelChange {
         if part.pattern == part.text || part.text == "default" { takesBackAll = true }
       } else {
         throw UsageError(
-          "'\(part.text)' sets no level and no limit; set-level takes PATTERN=LEVEL,… such as "
+          "'\(part.level)' is neither a level nor a limit; set-level takes PATTERN=LEVEL,… such as "
             + "'db.*=debug' or 'db.*=100/1s/1000', or PATTERN=default"
         )
       }

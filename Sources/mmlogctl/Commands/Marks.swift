@@ -119,7 +119,7 @@ extension Catalog {
 
 extension Option {
   fileprivate static let reason = Option(
-    "reason", value: "TEXT", "Why, for whoever wonders later; kept in one line.")
+    "reason", value: "TEXT", "Why the archive is marked; kept in one line.")
   fileprivate static let receipt = Option(
     "receipt", value: "TEXT", "What the receiver gave for it, such as an object's version.")
   fileprivate static let undo = Option("undo", "Take the mark away again.")

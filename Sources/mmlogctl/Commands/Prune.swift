@@ -9,10 +9,11 @@ extension Command {
     description: [
       "Deletes the archives that a limit does not allow.",
       """
-      Only the limits that are given count; without any, those that each store has noted there. Zero \
-      stands for no limit. --crashes alone is no limit: it says what is kept. Safe beside running \
-      services; what is being written or pinned stays. The status is 1, and \
-      what stays is printed with reasons, if a limit cannot be reached.
+      With options for limits, only these limits apply. Without them, the limits of each store's \
+      configuration apply, which its service has noted in the file NAME.settings of the directory. \
+      Zero stands for no limit. --crashes alone is no limit: it says which archives are kept. prune \
+      is safe beside running services: archives that are pinned or being written stay. If a limit \
+      cannot be reached, the status is 1, and prune prints which archives stay, with reasons.
       """,
     ],
     options: pruneOptions,
@@ -127,7 +128,7 @@ extension Retention.Rule {
   fileprivate var shortfall: String {
     switch self {
     case .freeSpace:
-      "less is free than the limit free-space says, beside what others have on the disk"
+      "less is free than the limit free-space, because of other files on the disk"
     default: "the limit is not reached, \(sentence)"
     }
   }

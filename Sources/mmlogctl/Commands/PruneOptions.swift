@@ -23,7 +23,7 @@ extension Retention {
 }
 
 extension Option {
-  static let dryRun = Option("dry-run", "Delete nothing, say what would be.")
+  static let dryRun = Option("dry-run", "Delete nothing; print which archives would be deleted.")
   static let explain = Option(
     "explain", "Say of each archive whether it stays, and why.")
   static let store = Option(

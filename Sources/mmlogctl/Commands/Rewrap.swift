@@ -13,9 +13,9 @@ extension Command {
       when an old key is to open them no more. The records stay encrypted as they are.
       """,
       """
-      Name everybody who is to read them, as nobody else will. Whoever had a copy and its key \
-      still reads that copy. A ring may be in use: what its process archives from then on is for \
-      those that its configuration names.
+      Name all recipients: no other key opens the files from then on. An older copy of a file is \
+      still opened by the keys that opened it. A ring may be in use: what its process archives from \
+      then on is for the recipients that its configuration names.
       """,
     ],
     options: [.identity, .recipient, .silent],
@@ -30,7 +30,7 @@ extension Command {
     let recipients = try arguments.recipients(of: .recipient)
     guard (1...KeySlot.mostRecipients).contains(recipients.count) else {
       throw UsageError(
-        "--recipient says who is to read the archives; give 1 to \(KeySlot.mostRecipients)")
+        "rewrap takes 1 to \(KeySlot.mostRecipients) recipients; name each with --recipient")
     }
     let identities = try arguments.identities()
     return try arguments.forEachArchive(output, "rewrapped", takesRings: true) { catalog, name in
@@ -42,5 +42,5 @@ extension Command {
 extension Option {
   fileprivate static let recipient = Option(
     "recipient", short: "r", value: "AGE1...", repeatable: true,
-    "Who is to read the archives from now on: a public key of age.")
+    "A recipient of the archives from now on: a public key of age.")
 }
