@@ -39,7 +39,7 @@ static inline uint64_t mmlog_fetch_add_u64(uint64_t *p, uint64_t v) {
   return __atomic_fetch_add(p, v, __ATOMIC_ACQ_REL);
 }
 static inline uint32_t mmlog_fetch_add_u32(uint32_t *p, uint32_t v) {
-  return __atomic_fetch_add(p, v, __ATOMIC_ACQ_REL);
+  return __atomic_fetch_add(p, v, __ATOMIC_SEQ_CST);
 }
 static inline uint64_t mmlog_exchange_u64(uint64_t *p, uint64_t v) {
   return __atomic_exchange_n(p, v, __ATOMIC_ACQ_REL);

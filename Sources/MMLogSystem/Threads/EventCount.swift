@@ -3,13 +3,11 @@ import CMMLogCore
 /// Counts events, so that a thread can wait for the next one without missing any.
 ///
 /// An event costs no system call while nobody waits, and a single one for all who wait. All is
-/// async-signal-safe: four words, and futex(2) on the first.
+/// async-signal-safe: three words, and futex(2) on the first. `Models/EventCount.pml` models it.
 ///
 /// Proof of `@unchecked Sendable`: the words are touched by atomic operations only.
 package final class EventCount: @unchecked Sendable {
   private let count: UnsafeMutablePointer<UInt32>
-  /// 1 while somebody may wait.
-  private let hasWaiters: UnsafeMutablePointer<UInt32>
   /// How many wait, or are about to.
   private let waiters: UnsafeMutablePointer<UInt32>
   /// How many have waited for longer than ``patience`` for something that only one can have.
@@ -20,11 +18,10 @@ package final class EventCount: @unchecked Sendable {
   private static let patience: Int64 = 100_000_000
 
   package init() {
-    count = .allocate(capacity: 4)
-    count.initialize(repeating: 0, count: 4)
-    hasWaiters = count + 1
-    waiters = count + 2
-    overdue = count + 3
+    count = .allocate(capacity: 3)
+    count.initialize(repeating: 0, count: 3)
+    waiters = count + 1
+    overdue = count + 2
   }
 
   deinit { count.deallocate() }
@@ -37,17 +34,23 @@ package final class EventCount: @unchecked Sendable {
 
   /// Counts an event, and wakes those who wait.
   package func advance() {
-    _ = mmlog_fetch_add_u32(count, 1)
-    if mmlog_exchange_u32(hasWaiters, 0) == 1 { Futex.wake(count) }
+    if countAndFindWaiters() { Futex.wake(count) }
   }
 
   /// Counts an event that is of use to one of those who wait, and wakes one.
   ///
   /// Whoever is woken has to check what the event was about, also if the time is over.
   package func advanceForOne() {
-    _ = mmlog_fetch_add_u32(count, 1)
-    guard mmlog_load_acquire_u32(waiters) > 0 else { return }
+    guard countAndFindWaiters() else { return }
     if hasOverdue { Futex.wake(count) } else { Futex.wake(count, count: 1) }
+  }
+
+  /// Counts an event. Returns whether somebody waits, or is about to.
+  private func countAndFindWaiters() -> Bool {
+    _ = mmlog_fetch_add_u32(count, 1)
+    // In one order with what a waiter does, which raises `waiters` and then compares the count: one
+    // of the two sees what the other has done.
+    return mmlog_load_ordered_u32(waiters) > 0
   }
 
   /// Waits until there was another event since `seen`, for so many nanoseconds at most; now and
@@ -56,7 +59,6 @@ package final class EventCount: @unchecked Sendable {
     if nanoseconds <= 0 { return }
     _ = mmlog_fetch_add_u32(waiters, 1)
     defer { _ = mmlog_fetch_add_u32(waiters, .max) }
-    mmlog_store_release_u32(hasWaiters, 1)
     // The kernel compares the count again, behind a barrier: no event in between is missed.
     if current == seen { _ = Futex.wait(count, expected: seen, timeout: nanoseconds) }
   }

@@ -1,5 +1,7 @@
+import Glibc
 import MMLogSystem
 import Synchronization
+import TestSupport
 import Testing
 
 /// Things that threads wait for, one for each.
@@ -44,6 +46,27 @@ private final class Things: Sendable {
     }
     for thread in makers + takers { thread.join() }
     #expect(taken.value == threads * rounds)
+  }
+
+  @Test("whoever goes to sleep while one event is counted is woken by the next")
+  func eventsInARow() throws {
+    let (waits, minute) = (1_000_000, Int64(60_000_000_000))
+    let (events, ended, missed) = (EventCount(), Counter(), Counter())
+    let waiter = try Thread(name: "waiter") {
+      for _ in 0..<waits where missed.value == 0 {
+        let end = Deadline(after: minute)
+        events.wait(since: events.current, atMost: minute)
+        if end.isOver { missed.add() }
+        ended.add()
+      }
+    }
+    var random = SeededGenerator(seed: 1)
+    while ended.value < waits, missed.value == 0 {
+      events.advance()
+      for index in 0..<Int.random(in: 0..<100, using: &random) { withExtendedLifetime(index) {} }
+    }
+    waiter.join()
+    #expect(missed.value == 0)
   }
 
   @Test("whoever has waited for long comes before all who come later")
