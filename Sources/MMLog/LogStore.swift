@@ -50,7 +50,6 @@ public final class LogStore: Sendable {
   ) throws(LogError) {
     try StoreRegistry.prepare()
     core = try StoreCore(directory: directory, name: name, configuration)
-    StoreRegistry.add(core)
   }
 
   /// Opens a store at the usual place for its name, which ``directory`` says afterwards. That is

@@ -82,6 +82,7 @@ final class StoreCore: @unchecked Sendable {
     let missing = MissingDirectories(above: [location.directory, location.ringDirectory])
     configuration.maintenanceHook?(.willBegin)
     defer { configuration.maintenanceHook?(.didEnd) }
+    StoreRegistry.add(self)
     do throws(LogError) {
       try location.makeDirectories()
       // The session goes on behind what it writes. And where many rings wait, processes seem to die
@@ -91,9 +92,11 @@ final class StoreCore: @unchecked Sendable {
       {
         _ = recovery.run(location, events) { true }
       }
-      publish(try makeSession())
+      // A fork waits for the lock: its child finds all of the session, or nothing.
+      try lock.withLock { () throws(LogError) in publish(try makeSession()) }
       try startMaintenance()
     } catch {
+      StoreRegistry.remove(self)
       missing.removeAgain()
       events.finish()
       throw error
@@ -131,7 +134,7 @@ final class StoreCore: @unchecked Sendable {
 
   private func startMaintenance() throws(LogError) {
     do throws(LogError) {
-      try lockedMaintenance().start()
+      try maintenance.start()
     } catch {
       recovery.finish()
       try? close()

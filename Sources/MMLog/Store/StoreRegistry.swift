@@ -61,12 +61,23 @@ enum StoreRegistry {
     }
   }
 
+  /// Adds a store that has no session yet: a fork's child has to find each.
   static func add(_ store: StoreCore) {
     lock.withLock {
       store.older = newest
       newest = store
-      // Somebody may have begun to use them after the store was opened.
-      if mmlog_task_contexts_are_used() { store.useTaskContexts() }
+    }
+  }
+
+  /// Takes away a store that could not be opened.
+  static func remove(_ store: StoreCore) {
+    lock.withLock {
+      if newest === store { return newest = store.older }
+      var next = newest
+      while let newer = next {
+        if newer.older === store { return newer.older = store.older }
+        next = newer.older
+      }
     }
   }
 

@@ -56,6 +56,31 @@
       }
     }
 
+    @Test("a child forked before its parent's store is opened whole has nothing of its ring")
+    func opening() async {
+      await #expect(processExitsWith: .success) {
+        let folder = TemporaryDirectory()
+        let lifeline = Lifeline()
+        let parent = forkProcess()
+        if parent == 0 {
+          var configuration = LogStore.Configuration()
+          // The drainer's thread calls the hook, too.
+          let opening = CurrentProcess.threadID()
+          configuration.maintenanceHook = {
+            guard $0 == .didEnd, CurrentProcess.threadID() == opening else { return }
+            if forkProcess() == 0 { lifeline.holdOn() }
+            lifeline.waitForChild()
+            kill(getpid(), SIGKILL)
+          }
+          _ = try LogStore(directory: folder.path, name: "fork", configuration: configuration)
+        }
+        require(waitFor(parent) == SIGKILL)
+        let store = try LogStore(directory: folder.path, name: "fork")
+        require(store.recoveredSessions.count == 1)
+        try store.close()
+      }
+    }
+
     /// The parent is a store's that is closed, or a child that has not logged yet.
     @Test(
       "a child forked while its parent inspects archives can inspect them",
