@@ -467,8 +467,9 @@ static inline void mmlog_add_thread(mmlog_thread *thread) {
       &mmlog_tls_threads, &first, thread, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 }
 
+// Whoever finds the gate of a session finds what was set of the label before, too.
 static inline const void *_Nullable mmlog_load_gate(const mmlog_label *label) {
-  return __atomic_load_n(&label->gate, __ATOMIC_RELAXED);
+  return __atomic_load_n(&label->gate, __ATOMIC_ACQUIRE);
 }
 static inline const void *_Nullable mmlog_load_store(const mmlog_label *label) {
   return __atomic_load_n(&label->store, __ATOMIC_ACQUIRE);
