@@ -12,7 +12,8 @@ import MMLogSystem
 /// the ring is full, that half is left. The others take theirs when they are needed.
 ///
 /// Proof of `@unchecked Sendable`: a lane is touched by whoever has acquired it only. The block is
-/// never freed, since a handler may inspect it after the session's end.
+/// never unmapped, since a handler may inspect it after the session's end: the next session's lanes
+/// have it then, and the handler finds that the gate is not that of its own session.
 final class SignalLanes: @unchecked Sendable {
   /// The maximum number of bytes of text in one record.
   static let longestText = 1024
@@ -22,9 +23,24 @@ final class SignalLanes: @unchecked Sendable {
   private let block: ThreadBlock?
 
   init(_ threads: ThreadRegistry) {
-    block = threads.makeShared()
+    let old = BlockPool.takeLanes()
+    block = threads.makeShared(from: old)
+    guard let block else { return }
     // They count like threads: unlike the overflow's segment, theirs are not for everybody.
-    block?.pointee.in_use = 1
+    block.pointee.in_use = 1
+    if old == nil { return }
+    for depth in 0..<MMLOG_DEPTHS { mmlog_end_busy(mmlog_writer_at(block, depth)) }
+  }
+
+  /// Gives the block to later sessions. At the session's end, when no log call works with it any
+  /// more.
+  func free() {
+    guard let block else { return }
+    // A handler that comes late has a lane for a moment.
+    for depth in 0..<MMLOG_DEPTHS {
+      while !mmlog_acquire(mmlog_writer_at(block, depth)) { Sleep.nanoseconds(1_000) }
+    }
+    BlockPool.releaseLanes(block)
   }
 
   /// Gives the first lane its segment. Before anybody logs.

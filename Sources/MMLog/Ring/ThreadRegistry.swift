@@ -64,9 +64,12 @@ final class ThreadRegistry: @unchecked Sendable {
     return block
   }
 
-  /// A block that no thread owns: its writers are for several; nil if there is no memory.
-  func makeShared() -> ThreadBlock? {
-    guard let block = BlockPool.allocate() else { return nil }
+  /// A block that no thread owns: its writers are for several.
+  ///
+  /// - Parameter old: Such a block of an ended session; nil: a new one is made.
+  /// - Returns: nil if there is no memory.
+  func makeShared(from old: ThreadBlock? = nil) -> ThreadBlock? {
+    guard let block = old ?? BlockPool.allocate() else { return nil }
     Self.prepareWriters(of: block)
     numberWriters(of: block)
     return block
@@ -172,6 +175,9 @@ enum BlockPool {
   /// segments.
   static let lock = ForkSafeMutex()
   nonisolated(unsafe) private static var free: ThreadBlock?
+  /// Those of ended ``SignalLanes``, with all writers busy. Nothing else is ever made of them: a
+  /// handler that has found the session just before its end may still try to acquire a writer.
+  nonisolated(unsafe) private static var freeLanes: ThreadBlock?
 
   /// What a block's `in_use` is while it has an owner, and while its thread takes it for another
   /// session.
@@ -215,14 +221,37 @@ enum BlockPool {
     (0..<MMLOG_DEPTHS).contains { mmlog_is_busy_here(mmlog_writer_at(block, $0)) }
   }
 
-  /// Adds a block to the free ones. It stays in use: a thread that has found it in the list of a
-  /// session which ends must not take it.
-  fileprivate static func release(_ block: ThreadBlock) {
+  /// A block for lanes: its writers are busy, or it is new.
+  static func takeLanes() -> ThreadBlock? {
+    lock.withLock {
+      guard let block = freeLanes else { return nil }
+      freeLanes = block.pointee.next_of_thread
+      return block
+    }
+  }
+
+  /// Takes back a block whose writers are all busy, acquired by the caller.
+  static func releaseLanes(_ block: ThreadBlock) {
+    freeMemory(of: block)
+    PrivateMemory.clear(mmlog_sites_of(block), count: mmlog_sites_size())
+    lock.withLock {
+      block.pointee.next_of_thread = freeLanes
+      freeLanes = block
+    }
+  }
+
+  private static func freeMemory(of block: ThreadBlock) {
     for depth in 0..<MMLOG_DEPTHS {
       let writer = mmlog_writer_at(block, depth)
       WriterSpace.freeScratch(writer)
       WriterSpace.freeContext(writer)
     }
+  }
+
+  /// Adds a block to the free ones. It stays in use: a thread that has found it in the list of a
+  /// session which ends must not take it.
+  fileprivate static func release(_ block: ThreadBlock) {
+    freeMemory(of: block)
     mmlog_store_session(block, nil)
     block.pointee.next_of_thread = free
     free = block

@@ -8,8 +8,9 @@ import Synchronization
 /// One life of a store in one process: its ring, who writes into it, and who drains it.
 ///
 /// A store has one from its opening to its closing; a child of `fork()` gets its own at its first
-/// log call. A session's object is never deallocated: a log call may have found it just before its
-/// end. What is large in it is freed by ``shutDown()``; some three kilobytes are left.
+/// log call. Once the store has published it, a session's object is never deallocated: a log call
+/// may find the session just before its end, and use the object just after. ``shutDown()`` frees
+/// what is large; some three kilobytes are left of each session.
 final class Session: Sendable {
   let ring: Ring
   let sites: CallSiteTable
@@ -44,6 +45,9 @@ final class Session: Sendable {
     signalLanes?.reserve(self)
   }
 
+  // Of one that was never published, which no log call has found.
+  deinit { gate.deallocate() }
+
   /// What labels have for a gate. It is not that of the writers where log calls have to look for
   /// their task's context: then all of them come to the outlined part. See `MMLOG_GATE_CONTEXTS`.
   var gateOfLabels: UnsafeRawPointer { mmlog_task_contexts_are_used() ? gate + 1 : gate }
@@ -64,6 +68,7 @@ final class Session: Sendable {
   func shutDown() {
     sites.free()
     overflow.free()
+    signalLanes?.free()
     ring.unmap()
   }
 
