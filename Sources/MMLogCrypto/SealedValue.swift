@@ -74,8 +74,11 @@ package final class ValueSealer: @unchecked Sendable {
 
   private static func present() -> ValueSealer? {
     current.withLock { current in
-      if let old = current, !old.isUsable { current = try? ValueSealer(for: old.recipients) }
-      return current
+      guard let old = current, !old.isUsable else { return current }
+      // Where that fails, it is tried again at the next value.
+      guard let new = try? ValueSealer(for: old.recipients) else { return nil }
+      current = new
+      return new
     }
   }
 

@@ -113,6 +113,22 @@
       #expect(field("list") == [.array([.string(Array("MARKED 6".utf8)), .int(2)])])
     }
 
+    #if DEBUG
+      @Test("a value for which there is no new key is not sealed, and the next ones are")
+      func noKey() async {
+        await #expect(processExitsWith: .success) { [recipient = recipient.description as String] in
+          try Logger.sealValues(for: [Recipient(recipient)])
+          let child = forkProcess()
+          if child > 0 { return require(waitFor(child) == 0) }
+          let seal = { ValueSealer.seal(UnsafeRawBufferPointer(start: nil, count: 0)) != nil }
+          ForcedFault.force(.mmap, errno: ENOMEM, under: "")
+          require(!seal())
+          require(seal())
+          _exit(0)
+        }
+      }
+    #endif
+
     @Test("the programs show sealed values with an identity, find them, and have them as JSON")
     func programs() throws {
       let store = try store()
