@@ -6,7 +6,16 @@ import Synchronization
 /// pass that begins afterwards.
 final class PassRequests: Sendable {
   private let newest = Atomic<UInt64>(0)
-  private let served = LockedValue<(ticket: UInt64, failure: LogError?)>((0, nil))
+  private struct Served {
+    /// The newest request that has been served.
+    var ticket: UInt64 = 0
+    /// The newest request that a pass has served which did not fail.
+    var success: UInt64 = 0
+    /// What the last pass failed with, if it did.
+    var failure: LogError?
+  }
+
+  private let served = LockedValue(Served())
   /// Counts passes, for those who wait for one.
   private let passes = EventCount()
 
@@ -22,11 +31,15 @@ final class PassRequests: Sendable {
   ///   - ticket: The newest request when it began; `.max` if there will be no other.
   ///   - failure: What they get.
   func serve(_ ticket: UInt64, _ failure: LogError?) {
-    served.withLock { $0 = (ticket, failure) }
+    served.withLock {
+      ($0.ticket, $0.failure) = (ticket, failure)
+      if failure == nil { $0.success = ticket }
+    }
     passes.advance()
   }
 
-  /// Lets nobody wait any longer: they get what the last pass reported.
+  /// Lets nobody wait any longer: those whose request no pass has served get what the last one
+  /// reported.
   func end() {
     served.withLock { $0.ticket = .max }
     passes.advance()
@@ -37,7 +50,8 @@ final class PassRequests: Sendable {
   /// - Parameters:
   ///   - limit: How long to wait at most, in nanoseconds.
   ///   - call: Makes the thread check.
-  /// - Throws: what the pass failed with, or `timedOut`, which says that it took longer.
+  /// - Throws: what the last pass failed with, unless one has served the request and did not fail;
+  ///   or `timedOut`, which says that it took longer.
   func wait(
     atMost limit: Int64, for call: () -> Void, else timedOut: @autoclosure () -> String
   ) throws(LogError) {
@@ -46,9 +60,9 @@ final class PassRequests: Sendable {
     call()
     while true {
       let seen = passes.current
-      let (reached, failure) = served.withLock { $0 }
-      if reached >= ticket {
-        if let failure { throw failure }
+      let served = served.withLock { $0 }
+      if served.ticket >= ticket {
+        if let failure = served.failure, served.success < ticket { throw failure }
         return
       }
       let left = deadline.left
