@@ -155,12 +155,13 @@ void *mmlog_private_allocate(size_t count) {
 }
 
 void *mmlog_sparse_allocate(size_t count) {
+  int saved = errno;
   void *map = mmap(NULL, count, PROT_READ | PROT_WRITE, private_memory | MAP_NORESERVE, -1, 0);
-  if (map == MAP_FAILED) return NULL;
   // A huge page for each small one that is stored to would not be sparse. Kernels without huge
   // pages refuse.
-  madvise(map, count, MADV_NOHUGEPAGE);
-  return map;
+  if (map != MAP_FAILED) madvise(map, count, MADV_NOHUGEPAGE);
+  errno = saved;
+  return map == MAP_FAILED ? NULL : map;
 }
 
 void mmlog_private_clear(void *base, size_t count) {

@@ -86,6 +86,21 @@ struct RateLimitTests {
     }
   }
 
+  @Test("a statement reached more often than is counted stays in its interval")
+  func fullCount() async throws {
+    await #expect(processExitsWith: .success) {
+      let label = UnsafeMutablePointer<mmlog_label>.allocate(capacity: 1)
+      label.initialize(to: mmlog_label())
+      mmlog_set_label_limit(label, 1000, .max, 0)
+      let statement = mmlog_rate_limit_of(MMLOG_LIMITS_OF_LABELS, 1)
+      guard let statement else { fatalError("no place") }
+      let full = 7 << 32 | UInt64(UInt32.max)
+      statement.pointee.state = full
+      require(mmlog_is_within_limit(label, 1, 7000))
+      require(statement.pointee.state == full, "\(statement.pointee.state)")
+    }
+  }
+
   @Test("within an interval repeats are counted, and the next record says how many there were")
   func everyInterval() throws {
     let test = try TestStore()

@@ -82,9 +82,11 @@ void mmlog_touch_pages(void *base, size_t count, size_t page_size);
 int mmlog_replace_with_private_memory(void *base, size_t count);
 
 // mmap(2), munmap(2), mremap(2) MREMAP_MAYMOVE of anonymous private memory. NULL where the kernel
-// refuses. These three leave errno as it was: they are for signal handlers.
+// refuses. These five functions leave errno as it was. Signal handlers may call all of them but the
+// sparse one.
 void *mmlog_private_allocate(size_t count);
-// As much as one likes, of which only what is stored to takes memory.
+// MAP_NORESERVE: `count` may be larger than all of the memory. Only pages that are stored to take
+// some.
 void *mmlog_sparse_allocate(size_t count);
 // madvise(2) MADV_DONTNEED: zeros again, and no memory until they are touched.
 void mmlog_private_clear(void *base, size_t count);

@@ -67,11 +67,11 @@ package enum Sleep {
 }
 
 extension Duration {
-  /// Whole nanoseconds, at most the greatest number that there is.
+  /// Whole nanoseconds; of a duration that is too long for the type, the greatest or least number.
   package var nanoseconds: Int64 {
     let (seconds, attoseconds) = components
-    let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
-    if overflow { return seconds < 0 ? .min : .max }
-    return scaled.addingReportingOverflow(attoseconds / 1_000_000_000).partialValue
+    let scaled = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+    let sum = scaled.partialValue.addingReportingOverflow(attoseconds / 1_000_000_000)
+    return scaled.overflow || sum.overflow ? seconds < 0 ? .min : .max : sum.partialValue
   }
 }

@@ -201,6 +201,8 @@ private struct YearlyRule: Equatable {
 
   func offset(at moment: Int64) -> Int64 {
     guard let summer else { return standard }
+    // The calendar begins anew every 400 years.
+    let moment = (moment % Self.cycle + Self.cycle) % Self.cycle
     var year = 1970 + (moment + standard) / 31_556_952
     while Self.day(year, 1, 1) * 86400 > moment + standard { year -= 1 }
     while Self.day(year + 1, 1, 1) * 86400 <= moment + standard { year += 1 }
@@ -212,6 +214,9 @@ private struct YearlyRule: Equatable {
   }
 
   // MARK: - The calendar
+
+  /// 400 years, in seconds.
+  private static let cycle: Int64 = 146_097 * 86400
 
   /// When a change is due by the clocks before it, in seconds as if they were UTC's.
   private static func second(_ change: Change, _ year: Int64) -> Int64 {

@@ -1,3 +1,4 @@
+import CMMLogCore
 import Glibc
 import MMLogSystem
 import Testing
@@ -25,6 +26,13 @@ struct SparseMemoryTests {
     var pages = [UInt8](repeating: 0, count: 50)
     try #require(mincore(fresh.bytes.baseAddress, 50 * page, &pages) == 0)
     #expect(pages.indices.filter { pages[$0] & 1 != 0 } == [0, 7, 40])
+  }
+
+  @Test("memory that the kernel refuses leaves errno as it was")
+  func refused() {
+    errno = 77
+    #expect(mmlog_sparse_allocate(1 << 62) == nil)
+    #expect(errno == 77)
   }
 
   @Test("the next place with something in it is found where the file system knows of holes")

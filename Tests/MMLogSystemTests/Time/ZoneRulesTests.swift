@@ -30,6 +30,11 @@ import TestSupport
     // 1 July and 1 January 2490.
     #expect(berlin.offset(at: 16_425_374_400) == 7200)
     #expect(berlin.offset(at: 16_409_692_800) == 3600)
+    // 5 July and 1 January 9999, and 1 July 12490: 25 times 400 years later.
+    #expect(berlin.offset(at: 253_386_748_800) == 7200)
+    #expect(berlin.offset(at: 253_370_764_800) == 3600)
+    #expect(berlin.offset(at: 16_425_374_400 + 25 * 146_097 * 86400) == 7200)
+    #expect(berlin.offset(at: .max) == 3600 || berlin.offset(at: .max) == 7200)
   }
 
   @Test("a time is shown once twice or skipped") func aTimeIsShownOnceTwiceOrSkipped() throws {
