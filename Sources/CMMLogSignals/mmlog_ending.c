@@ -55,18 +55,19 @@ bool mmlog_ending_add(mmlog_ending *ending) {
 
 static uint32_t is_writing;
 
-// Signals are blocked meanwhile: no handler waits for what it has interrupted.
-static sigset_t lock(void) {
+// Signals are blocked meanwhile: no handler waits for what it has interrupted. False, with nothing
+// blocked: another thread has had the lock in each of so many rounds, a millisecond apart.
+static bool lock(sigset_t *before, unsigned rounds) {
   const struct timespec moment = {.tv_nsec = 1000000};
-  sigset_t blocked, before;
+  sigset_t blocked;
   mmlog_signals_from_elsewhere(&blocked);
-  pthread_sigmask(SIG_BLOCK, &blocked, &before);
-  // Not for ever: it is the end of the process that would wait.
-  for (unsigned round = 0; round < 1000; round++) {
-    if (__atomic_exchange_n(&is_writing, 1, __ATOMIC_ACQUIRE) == 0) break;
+  pthread_sigmask(SIG_BLOCK, &blocked, before);
+  for (unsigned round = 0; round < rounds; round++) {
+    if (__atomic_exchange_n(&is_writing, 1, __ATOMIC_ACQUIRE) == 0) return true;
     nanosleep(&moment, NULL);
   }
-  return before;
+  pthread_sigmask(SIG_SETMASK, before, NULL);
+  return false;
 }
 
 static void unlock(const sigset_t *before) {
@@ -87,7 +88,9 @@ static void note(uint32_t how, int signal, uint32_t sender) {
   mmlog_ending ending = {
       .how = how, .signal = signal, .sender = sender, .time = mmlog_nanoseconds(CLOCK_REALTIME)};
   ending.checksum = ~mmlog_crc32c_bytes(UINT32_MAX, (const uint8_t *)&ending, sizeof ending);
-  const sigset_t before = lock();
+  sigset_t before;
+  // Not for ever: it is the end of the process that would wait.
+  if (!lock(&before, 1000)) return;
   write_all(&ending);
   __atomic_store_n(&terminated, signal == 0 ? 0 : mmlog_nanoseconds(CLOCK_MONOTONIC),
                    __ATOMIC_RELEASE);
@@ -95,8 +98,10 @@ static void note(uint32_t how, int signal, uint32_t sender) {
 }
 
 void mmlog_ending_remove(mmlog_ending *ending) {
-  // With the lock, so that nobody writes to it afterwards.
-  const sigset_t before = lock();
+  // With the lock, however long that takes, so that nobody writes to it afterwards.
+  sigset_t before;
+  while (!lock(&before, 1000)) {
+  }
   for (place *it = __atomic_load_n(&places, __ATOMIC_ACQUIRE); it != NULL; it = it->next) {
     mmlog_ending *old = ending;
     __atomic_compare_exchange_n(&it->ending, &old, NULL, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
@@ -113,7 +118,8 @@ void mmlog_ending_deny(void) {
   static const mmlog_ending none;
   int64_t when = __atomic_load_n(&terminated, __ATOMIC_ACQUIRE);
   if (when == 0 || mmlog_nanoseconds(CLOCK_MONOTONIC) - when < 1000000000) return;
-  const sigset_t before = lock();
+  sigset_t before;
+  if (!lock(&before, 1000)) return;
   // Unless the process has begun to end once more.
   if (__atomic_compare_exchange_n(&terminated, &when, 0, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
     write_all(&none);
@@ -136,7 +142,10 @@ static void handle(int signal, siginfo_t *info, void *context) {
   int saved = errno;
   struct sigaction action;
   // A handler that was set later, and calls this one: what happens is its decision.
-  if (sigaction(signal, NULL, &action) != 0 || action.sa_sigaction != handle) return;
+  if (sigaction(signal, NULL, &action) != 0 || action.sa_sigaction != handle) {
+    errno = saved;
+    return;
+  }
   // Where the kernel sends a signal itself, there is no sender.
   note(MMLOG_ENDING_TERMINATED, signal, info->si_code <= 0 ? (uint32_t)info->si_pid : 0);
   memset(&action, 0, sizeof action);
