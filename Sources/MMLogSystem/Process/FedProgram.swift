@@ -104,17 +104,19 @@ package enum FedProgram {
     return errno == EAGAIN || errno == EINTR ? 0 : nil
   }
 
-  /// Takes what there is; false at the end.
+  /// Takes what there is, up to 16 parts: a program that prints faster than they are taken must not
+  /// keep the caller from looking at the time. False at the end.
   private static func read(_ descriptor: CInt, _ said: inout [UInt8]) -> Bool {
     guard descriptor >= 0 else { return true }
     var part = [UInt8](repeating: 0, count: 4096)
-    while true {
+    for _ in 0..<16 {
       let count = Glibc.read(descriptor, &part, part.count)
       if count < 0 { return errno == EAGAIN || errno == EINTR }
       if count == 0 { return false }
       said += part.prefix(count)
       said.removeFirst(max(0, said.count - maximumSaid))
     }
+    return true
   }
 }
 

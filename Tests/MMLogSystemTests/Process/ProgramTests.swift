@@ -35,6 +35,14 @@ private func feed(
     }
   }
 
+  @Test("a command that prints without end is killed when its time is over, as any other")
+  func endless() throws {
+    let result = try FedProgram.run(
+      "cat /dev/zero & cat /dev/zero", environment: [], input: [], timeout: 100_000_000,
+      isCanceled: { false })
+    #expect(result.ending == .timedOut)
+  }
+
   @Test("what a program prints is given back, if it succeeds")
   func output() {
     #expect(PipedProgram.output(of: ["sh", "-c", "cat; echo x; echo y >&2"]) == "x\n")
