@@ -351,6 +351,7 @@ package final class ArchiveSeries {
     // Whoever took it away need not let us complete it.
     try? note(number, 0)
     if isWhole {
+      report(.willClose(path: archive.path, .interference))
       do throws(SystemError) { try archive.close(dictionary: dictionary) } catch {
         // It has records that nobody else has: whoever asks for a sync is to know of them.
         unsynced.append(archive)

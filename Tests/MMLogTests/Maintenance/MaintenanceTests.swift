@@ -652,10 +652,14 @@ import TestSupport
     }
     test.log.info("second")
     try test.store.blockingFlush(.archive)
-    let taken = try await next(events) { event in
-      if case .takenAway(let path) = event { path } else { nil }
+    var closed: [String] = []
+    let taken = try await next(events) { event -> String? in
+      if case .willRotate(let path, .interference) = event { closed.append(path) }
+      return if case .takenAway(let path) = event { path } else { nil }
     }
     #expect(taken == path)
+    // One that is still somewhere is completed there.
+    #expect(closed == (how == "renamed" || how == "replaced" ? [path] : []))
     try test.store.blockingClose()
     let messages = Contents(test.folder.path).messages
     #expect(messages == (how == "renamed" ? ["first", "second"] : ["second"]))
