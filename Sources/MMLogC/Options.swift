@@ -194,13 +194,6 @@ extension String {
   init(c text: UnsafePointer<CChar>?) { self = text.map { String(cString: $0) } ?? "" }
 }
 
-extension Int {
-  fileprivate init(checking number: some BinaryInteger, _ name: String) throws(LogError) {
-    guard let number = Int(exactly: number) else { throw invalid("\(name) is \(number)") }
-    self = number
-  }
-}
-
 /// What settings in Swift, and words about them, are in C.
 private let namesInC = [
   "ringSize": "ring_size", "segmentSize": "segment_size", "dictionarySize": "dictionary_size",
@@ -209,6 +202,11 @@ private let namesInC = [
   "syncInterval": "sync_interval_ms", "captureTime": "capture_time_ms",
   "compressionLevel": "compression_level", "hashChain": "hash_chain", "fileMode": "file_mode",
   "fileGroup": "file_group", "rotation.size": "rotation_size", "nil": "-1",
+  "pendingThreshold": "pending_threshold", "sizeThreshold": "size_threshold",
+  "retention.minimumSize": "retention_minimum_size", "retention.crashes": "retention_crashes",
+  "retention.count": "retention_count", "retention.totalSize": "retention_total_size",
+  "retention.unsentSize": "retention_unsent_size", "retention.age": "retention_age_s",
+  "retention.unsentAge": "retention_unsent_age_s",
 ]
 
 extension LogError {

@@ -73,9 +73,9 @@ extension LogStore.Configuration {
   }
 
   private func checkLimits() throws(LogError) {
-    guard [pendingThreshold, sizeThreshold].allSatisfy({ $0.map { $0 > 0 } ?? true }) else {
-      throw Self.invalid(
-        "pendingThreshold or sizeThreshold is not positive: it must be, or nil for none")
+    let thresholds = [("pendingThreshold", pendingThreshold), ("sizeThreshold", sizeThreshold)]
+    for case (let name, let threshold?) in thresholds where threshold <= 0 {
+      throw Self.invalid("\(name) is \(threshold): it must be greater than 0, or nil for none")
     }
     if let syncInterval, syncInterval < .milliseconds(10) {
       throw Self.invalid("syncInterval is shorter than 10 ms")

@@ -74,11 +74,18 @@ public struct Retention: Equatable, Sendable {
 
   /// Why these limits cannot be used, or nil if they can.
   package var problem: String? {
-    if minimumSize < 0 || crashes < 0 { return "a number of retention is negative" }
-    let limits = [count, totalSize, unsentSize].compactMap(\.self)
-    let ages = [age, unsentAge].compactMap(\.self)
-    if limits.contains(where: { $0 <= 0 }) || ages.contains(where: { $0 <= .zero }) {
-      return "a limit of retention is zero or negative: it must be greater, or nil for none"
+    for (name, number) in [("minimumSize", minimumSize), ("crashes", crashes)] where number < 0 {
+      return "retention.\(name) is \(number): it must not be negative"
+    }
+    let limits: [(String, Int?)] = [
+      ("count", count), ("totalSize", totalSize), ("unsentSize", unsentSize),
+    ]
+    for case (let name, let limit?) in limits where limit <= 0 {
+      return "retention.\(name) is \(limit): it must be greater than 0, or nil for none"
+    }
+    for case (let name, let limit?) in [("age", age), ("unsentAge", unsentAge)]
+    where limit <= .zero {
+      return "retention.\(name) is \(limit): it must be greater than 0, or nil for none"
     }
     switch freeSpace {
     case nil: return nil
