@@ -162,7 +162,7 @@ package struct SegmentRun {
   /// - Parameter stream: What they are encrypted with; nil: they are not.
   @inline(__always)
   private mutating func moveSeries(
-    of first: RecordView, _ behind: RecordCursor, to builder: inout RowBuilder, size: Int,
+    of first: RecordView, _ behind: RecordReader, to builder: inout RowBuilder, size: Int,
     before limit: UInt64, cutoff: UInt64, _ stream: UnownedStream?
   ) {
     var (cursor, record, ticks, count, place) = (behind, first, ticks, 0, offset)

@@ -1,9 +1,9 @@
-/// How compressed bytes are written. Raw values stand on disk, in the codec of a frame.
-package enum CompressionFormat: UInt8, Sendable {
+/// How compressed bytes are written.
+package enum CompressionFormat: Sendable {
   /// RFC 1950. Every build reads and writes it.
-  case zlib = 1
+  case zlib
   /// RFC 8878. For builds with the trait `Zstd`.
-  case zstd = 2
+  case zstd
 
   /// Whether this build has it.
   package var isAvailable: Bool {

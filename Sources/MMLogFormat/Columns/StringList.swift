@@ -11,22 +11,19 @@ final class StringList {
   ///
   /// - Parameter string: Start and length of each of the `count` new ones, which stay where they
   ///   are until the column is written; nil for none after all.
-  /// - Returns: Whether none was nil.
   @inline(__always)
-  @discardableResult
-  func fill(_ count: Int, _ string: (Int) -> (start: UnsafeRawPointer, length: Int)?) -> Bool {
+  func fill(_ count: Int, _ string: (Int) -> (start: UnsafeRawPointer, length: Int)?) {
     starts.grow(for: count)
     lengths.grow(for: count)
     let (starts, lengths) = (starts.base, lengths.base)
     var size = 0
     for index in 0..<count {
-      guard let (start, length) = string(index) else { return false }
+      guard let (start, length) = string(index) else { return }
       starts[index] = UInt64(UInt(bitPattern: start))
       lengths[index] = UInt64(truncatingIfNeeded: length)
       size &+= length
     }
     (self.count, self.size) = (count, size)
-    return true
   }
 
   @inline(__always)

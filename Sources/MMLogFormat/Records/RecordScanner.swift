@@ -166,14 +166,14 @@ package struct RecordScanner {
 
   /// Where it stands, for a loop that walks on over valid records; see ``move(to:)``.
   @inline(__always)
-  var cursor: RecordCursor? {
+  var cursor: RecordReader? {
     guard pending == nil, let base = segment.baseAddress else { return nil }
-    return RecordCursor(next: base + offset, end: base + segment.count, seed: seed)
+    return RecordReader(next: base + offset, end: base + segment.count, seed: seed)
   }
 
   /// Goes on where a cursor stands that it gave.
   @inline(__always)
-  mutating func move(to cursor: RecordCursor) {
+  mutating func move(to cursor: RecordReader) {
     guard let base = segment.baseAddress else { return }
     offset = cursor.next - base
   }
@@ -247,7 +247,7 @@ package struct RecordScanner {
 
 /// Walks over valid records that are whole, in registers. What else comes is for the scanner that
 /// it is of: a cursor then stays before it.
-struct RecordCursor {
+struct RecordReader {
   /// Where the next record begins, or would.
   fileprivate(set) var next: UnsafeRawPointer
   fileprivate let end: UnsafeRawPointer

@@ -39,7 +39,7 @@ extension File {
     do throws(SystemError) {
       return try readFully(into: buffer, at: 0)
     } catch  where error.errno == ESPIPE {}
-    _ = try retrying(.fcntl, path) { fcntl(descriptor, F_SETFL, 0) }
+    try makeBlocking()
     var done = 0
     while done < buffer.count {
       let count = try read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[done...]))

@@ -17,15 +17,13 @@ package struct PipedProgram: ~Copyable {
   /// Runs a program, which is searched for in `PATH`: pipe2(2), posix_spawnp(3), waitpid(2). It
   /// reads nothing, and what it says on standard error is dropped.
   ///
-  /// - Parameters:
-  ///   - arguments: its name, and what follows that; no shell sees them.
-  ///   - maximum: of what it prints beyond so many bytes, nothing is kept.
-  /// - Returns: what it printed; nil if it could not be started, or failed.
-  package static func output(of arguments: [String], maximum: Int = 1 << 20) -> String? {
+  /// - Parameter arguments: its name, and what follows that; no shell sees them.
+  /// - Returns: the first MiB of what it printed; nil if it could not be started, or failed.
+  package static func output(of arguments: [String]) -> String? {
     guard let program = start(arguments.first ?? "", arguments, isReading: false) else {
       return nil
     }
-    let text = read(program.pipe, maximum)
+    let text = read(program.pipe)
     _ = close(program.pipe)
     return program.wait() == 0 ? String(decoding: text, as: UTF8.self) : nil
   }
@@ -51,14 +49,14 @@ package struct PipedProgram: ~Copyable {
     return PipedProgram(id: id, pipe: isReading ? pipe.takeWriting() : pipe.takeReading())
   }
 
-  private static func read(_ descriptor: CInt, _ maximum: Int) -> [UInt8] {
+  private static func read(_ descriptor: CInt) -> [UInt8] {
     var text: [UInt8] = []
     var part = [UInt8](repeating: 0, count: 65536)
     while true {
       let count = Glibc.read(descriptor, &part, part.count)
       if count < 0, errno == EINTR { continue }
       if count <= 0 { return text }
-      text += part.prefix(min(count, maximum - text.count))
+      text += part.prefix(min(count, 1 << 20 - text.count))
     }
   }
 }
