@@ -50,7 +50,7 @@ final class EventHandler: LogStore.Observer, @unchecked Sendable {
   }
 }
 
-// What C is told of events: see mmlog_event_kind.
+// Events as C has them: see mmlog_event_kind.
 extension LogStore.Event {
   fileprivate var kind: mmlog_event_kind {
     switch self {

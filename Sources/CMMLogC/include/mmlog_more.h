@@ -1,4 +1,4 @@
-// What the functions in C tell Sources/MMLogC of a record. No part of the interface.
+// The parts of a record that the functions in C hand to Sources/MMLogC. No part of the interface.
 
 #ifndef MMLOG_MORE_H
 #define MMLOG_MORE_H

@@ -1,5 +1,5 @@
-// What handlers of signals write into the ring, and readers find there and in archives. These are
-// the only declarations of these bytes; docs/FORMAT.md has them field by field.
+// The reports that signal handlers write into the ring. Readers find them there and in archives.
+// These bytes are declared nowhere else; docs/FORMAT.md has them field by field.
 
 #ifndef MMLOG_REPORT_H
 #define MMLOG_REPORT_H
@@ -21,7 +21,7 @@ typedef struct {
   uint64_t end;   // of its code
   uint32_t build_id_size;
   uint8_t build_id[MMLOG_BUILD_ID];
-  // The end of it, if it is longer; with a zero behind it, if it is shorter.
+  // A longer path is cut at its beginning; a shorter one ends with a zero.
   char path[MMLOG_MODULE_PATH];
 } mmlog_crash_module;
 

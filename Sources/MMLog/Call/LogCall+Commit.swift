@@ -207,9 +207,9 @@ extension LogCall {
 
   /// Counts a record that its writer could not keep.
   ///
-  /// It has a number, so that a reader can determine where it is missing. The next record's number
-  /// then is not the next of the segment, so it goes into another segment: there is little room
-  /// left in this one, or none for what was lost; and sealed, it is the sooner free for others.
+  /// The lost record has a number, so that a reader can determine where it is missing. Numbers in a
+  /// segment have no gaps, so the next record goes into another segment. This one has little room
+  /// left; sealed, it is free for others sooner.
   private static func lose(
     _ cause: LossLedger.Cause, _ level: Level, _ writer: UnsafeMutablePointer<mmlog_writer>,
     _ session: Session

@@ -5,7 +5,7 @@ struct HeldSegments: ~Copyable {
 
   init(_ ring: Ring) { self.ring = ring }
 
-  /// The oldest states first.
+  /// Retained segments first, then sealed ones, then open ones.
   var indices: [Int] { retained + sealed + open }
 
   /// Holds a segment, in the order of what becomes of one, so that none is passed over while it

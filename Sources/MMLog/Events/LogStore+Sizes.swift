@@ -95,8 +95,8 @@ extension LogStores {
   public var sizeChanges: LogStore.SizeChanges { LogStore.SizeChanges(stores: self) }
 }
 
-/// Tells those who wait that the sizes of archives have changed. Whoever is told twice before it
-/// looks is told once.
+/// Signals that the sizes of archives have changed. Signals that come before a listener takes the
+/// first of them count as one.
 final class SizeSignals: Sendable {
   typealias Listener = AsyncStream<Void>.Continuation
 

@@ -79,7 +79,7 @@ extension Logger {
     ///
     /// - Parameters:
     ///   - explicitPositiveSign: Whether positive numbers get a `+`.
-    ///   - minDigits: Least number of digits, 0 to 255 at most; zeros are put before.
+    ///   - minDigits: Minimum number of digits, 0 to 255; zeros are put before.
     @inlinable @inline(__always)
     public static func decimal(explicitPositiveSign: Bool = false, minDigits: Int = 0) -> Self {
       Logger.IntegerFormat(
@@ -94,7 +94,7 @@ extension Logger {
     ///   - explicitPositiveSign: Whether numbers get a `+`.
     ///   - includePrefix: Whether `0x` goes before.
     ///   - uppercase: Whether digits are `A` to `F`.
-    ///   - minDigits: Least number of digits, 0 to 255 at most.
+    ///   - minDigits: Minimum number of digits, 0 to 255.
     @inlinable @inline(__always)
     public static func hex(
       explicitPositiveSign: Bool = false, includePrefix: Bool = false, uppercase: Bool = false,
@@ -112,7 +112,7 @@ extension Logger {
     /// - Parameters:
     ///   - explicitPositiveSign: Whether numbers get a `+`.
     ///   - includePrefix: Whether `0o` goes before.
-    ///   - minDigits: Least number of digits, 0 to 255 at most.
+    ///   - minDigits: Minimum number of digits, 0 to 255.
     @inlinable @inline(__always)
     public static func octal(
       explicitPositiveSign: Bool = false, includePrefix: Bool = false, minDigits: Int = 0
@@ -127,7 +127,7 @@ extension Logger {
     /// - Parameters:
     ///   - explicitPositiveSign: Whether numbers get a `+`.
     ///   - includePrefix: Whether `0b` goes before.
-    ///   - minDigits: Least number of digits, 0 to 255 at most.
+    ///   - minDigits: Minimum number of digits, 0 to 255.
     @inlinable @inline(__always)
     public static func binary(
       explicitPositiveSign: Bool = false, includePrefix: Bool = false, minDigits: Int = 0

@@ -275,8 +275,8 @@ extension LogStore {
     public var captureLevel: Logger.Level? = .error
 
     /// How far back a capture goes, and how long a record below ``archiveLevel`` is kept at all:
-    /// from 1 ms to a day; default one minute. After a crash, all that is left in the ring counts;
-    /// what a capture found too old is not.
+    /// from 1 ms to a day; default one minute. After a crash, all that is left in the ring counts,
+    /// except records that an earlier capture skipped as too old.
     public var captureTime = Duration.seconds(60)
 
     /// Which spans have their flight records captured when they end. Default: nil, spans decide

@@ -19,7 +19,7 @@ final class StartRecovery: Sendable {
   /// Recovers, unless that has been done.
   ///
   /// - Parameters:
-  ///   - events: Are told what became of each ring.
+  ///   - events: Receives an event for each ring: what became of it.
   ///   - goesOn: Whether to recover another ring. What is left is for the next start.
   /// - Returns: What became of the rings.
   func run(_ location: StoreLocation, _ events: EventHub, while goesOn: () -> Bool) -> Outcome {

@@ -183,7 +183,8 @@ extension StoreCore {
   /// Brings a session to its end that another has come in place of; on the drainer's thread of the
   /// new one.
   private func retire(_ old: Open) {
-    // Until the new session is published, log calls begin in the old one.
+    // Whoever replaces the session has the lock until the new one is published. Until then, log
+    // calls begin in the old one.
     lock.withLock {}
     do throws(LogError) {
       try configuration.maintaining { () throws(LogError) in try end(old, isReplaced: true) }

@@ -102,7 +102,7 @@ struct StoreLocation: Sendable {
 
   /// The catalog of the archives.
   ///
-  /// - Parameter events: Is told of changes of the archives' sizes.
+  /// - Parameter events: Receives that the archives' sizes have changed.
   func makeCatalog(_ events: EventHub) -> Catalog {
     Catalog(
       of: directory, store: name, newFiles: newFiles,

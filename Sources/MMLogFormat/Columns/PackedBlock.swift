@@ -1,7 +1,8 @@
 /// How a block of numbers is best packed.
 struct PackedBlock {
   private let count: Int
-  /// The least of the numbers, as signed ones; or less, see ``widen(for:)``.
+  /// What is subtracted from each number: the least of them as signed numbers, or a lesser number
+  /// after ``widen(for:)``.
   private(set) var base: UInt64
   /// Bits that all of them take, less the base.
   let width: Int

@@ -1,12 +1,12 @@
 /// Writes one dictionary entry into memory that is there already: allocates nothing, so that it
-/// also works in a signal handler. What does not fit is not written, and ``finish(seed:)`` reports.
+/// also works in a signal handler. What does not fit is not written: ``finish(kind:seed:)`` is nil.
 package struct EntryWriter {
   private let memory: UnsafeMutableRawBufferPointer
   private var size = 0
   private var fits = true
 
   /// - Parameter memory: Where the entry goes; aligned to a word. Its first word stays as it is
-  ///   until the caller stores the header that ``finish(seed:)`` gives.
+  ///   until the caller stores the header that ``finish(kind:seed:)`` gives.
   package init(into memory: UnsafeMutableRawBufferPointer) {
     self.memory = memory
     reserve(wordSize)

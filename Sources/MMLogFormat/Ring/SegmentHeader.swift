@@ -44,8 +44,8 @@ package struct SegmentHeader: Equatable, Sendable {
       id: segment.load(SegmentLayout.threadID, as: UInt32.self),
       name: segment.text(SegmentLayout.threadName, SegmentLayout.threadNameSize))
     let isRight = segmentChecksum(segment) == segment.load(SegmentLayout.checksum, as: UInt32.self)
-    // Of writers that store the complements, the generation says it, and a wrong state costs
-    // nothing.
+    // Where the writer stores `archivedChecksum`, only generation 0 says that a segment is free. A
+    // wrong state then costs no records.
     let saysMore = isRight && segment.load(SegmentLayout.archivedChecksum, as: UInt32.self) != 0
     isFree = generation == 0 || state == SegmentLayout.stateFree && !saysMore
     if !isFree && !isRight { throw .wrongChecksum }

@@ -422,8 +422,8 @@ package final class Catalog: @unchecked Sendable {
     }
   }
 
-  /// The space on the directory's file system: what is free, what deleted archives will give back
-  /// included, and all.
+  /// The space on the directory's file system: how many bytes are free for this process, and how
+  /// many there are in all.
   package func space() throws(SystemError) -> (free: Int, total: Int) {
     let space = try Directory.open(path).freeSpace()
     return (space.available, space.total)
