@@ -36,9 +36,14 @@ final class SignalLanes: @unchecked Sendable {
   /// more.
   func free() {
     guard let block else { return }
-    // A handler that comes late has a lane for a moment.
+    // A handler that comes late has a lane for a moment. If its thread is stopped just then, the
+    // block is left to it.
+    let end = Deadline(after: 1_000_000_000)
     for depth in 0..<MMLOG_DEPTHS {
-      while !mmlog_acquire(mmlog_writer_at(block, depth)) { Sleep.nanoseconds(1_000) }
+      while !mmlog_acquire(mmlog_writer_at(block, depth)) {
+        if end.isOver { return }
+        Sleep.nanoseconds(1_000)
+      }
     }
     BlockPool.releaseLanes(block)
   }

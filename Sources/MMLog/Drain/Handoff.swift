@@ -304,8 +304,8 @@ struct Handoff: ~Copyable {
   }
 
   private mutating func publish(_ part: PendingFrame.Part) {
-    // Before the ring says that they are archived. A crash in between then leaves flight records that
-    // are counted and still there; in the other order, some would be forgotten and never counted.
+    // Before the ring says that they are archived. A crash in between then leaves flight records
+    // that are counted and still there; in the other order, some would be forgotten uncounted.
     flight?.note(part)
     session.ring.publish(archived: part.end, ofSegment: part.index)
     progress[part.generation] = (part.lastTicks, part.number)

@@ -107,7 +107,6 @@ enum StoreRegistry {
     // writers, and what a handler of a signal logs there would go over records of the parent.
     mmlog_block_signals()
     ValueSealer.lock.lock()
-    BlockPool.lock.lock()
     var next = newest
     while let store = next {
       store.lock.lock()
@@ -117,12 +116,15 @@ enum StoreRegistry {
       store.pauseThreads()
       next = store.older
     }
+    // Behind the stores' locks: whoever opens a session takes this one with its store's.
+    BlockPool.lock.lock()
     CrashArea.prepareForFork()
     TestPoint.reach(.forkPrepared)
   }
 
   private static func afterForkInParent() {
     CrashArea.resumeAfterFork()
+    BlockPool.lock.unlock()
     var next = newest
     while let store = next {
       store.resumeThreads()
@@ -132,7 +134,6 @@ enum StoreRegistry {
       store.lock.unlock()
       next = store.older
     }
-    BlockPool.lock.unlock()
     ValueSealer.lock.unlock()
     mmlog_unblock_signals()
     lock.unlock()

@@ -56,6 +56,31 @@
       }
     }
 
+    @Test("a fork while a store with lanes for handlers is opened waits, and holds nothing up")
+    func openingWithLanes() async {
+      await #expect(processExitsWith: .success) {
+        let (folder, id) = (TemporaryDirectory(), LockedValue<pid_t>(0))
+        let forking = LockedValue<MMLogSystem.Thread?>(nil)
+        TestPoint.handler = {
+          guard $0 == .ringNamed, id.withLock({ $0 == 0 }) else { return }
+          let thread = try? MMLogSystem.Thread(name: "forking") {
+            id.withLock { $0 = CurrentProcess.threadID() }
+            let child = forkProcess()
+            if child == 0 { _exit(0) }
+            require(waitFor(child) == 0)
+          }
+          forking.withLock { $0 = thread }
+          // It waits for the store's lock then, with all locks that it takes before that one.
+          while !isAsleep(id.withLock { $0 }) { usleep(1000) }
+        }
+        var configuration = LogStore.Configuration()
+        configuration.servesSignalHandlers = true
+        let store = try LogStore(directory: folder.path, name: "f", configuration: configuration)
+        forking.withLock { $0 }?.join()
+        try store.close()
+      }
+    }
+
     @Test("a child forked before its parent's store is opened whole has nothing of its ring")
     func opening() async {
       await #expect(processExitsWith: .success) {
@@ -141,4 +166,11 @@
     }
   }
 
+  /// Whether a thread of this process waits.
+  private func isAsleep(_ thread: pid_t) -> Bool {
+    let path = "/proc/self/task/\(thread)/stat"
+    let bytes = (try? File.openFollowingLinks(path).bytes(at: 0, count: 4096)) ?? []
+    guard let end = bytes.lastIndex(of: UInt8(ascii: ")")) else { return false }
+    return bytes.dropFirst(end + 2).first == UInt8(ascii: "S")
+  }
 #endif
