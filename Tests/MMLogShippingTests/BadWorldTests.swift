@@ -387,6 +387,10 @@ import Testing
       let shipper = try test.shipper(to: receiver)
       #expect(try await shipper.shipAll() == false)
       #expect(receiver.messages == ["another session"] && shipper.statistics.lastError != nil)
+      let running = try test.shipper(to: receiver)
+      try running.start()
+      #expect(await running.flush(within: .milliseconds(500)) == false)
+      await running.stop()
       // Two batches that nobody has answered are known at a time.
       try await test.logAnotherSession()
       try await test.shipWithoutAnswer(to: receiver)

@@ -369,7 +369,10 @@ final class ShippingWork: @unchecked Sendable {
   // MARK: - Flushing
 
   private func answerFlushes() {
-    if control.isStopping { return }
+    // Nor is anything of a session of which no file can be opened.
+    if control.isStopping || state.batches.keys.contains(where: { queue.sessions[$0] == nil }) {
+      return
+    }
     flushes.answer { session, target in
       // What is on its way counts as read, and is not acknowledged.
       if state.batches[session] != nil { return false }
