@@ -74,7 +74,8 @@ struct Parser {
     if letters.count > 1, command.option(named: split(letters).name) != nil {
       throw .oneDash(argument)
     }
-    while let letter = letters.popFirst() {
+    // By scalars: a value may begin with what combines with the letter.
+    while let letter = letters.unicodeScalars.popFirst().map(Character.init) {
       guard let option = command.option(lettered: letter) else {
         throw .unknownLetter(letter, in: argument, of: command)
       }

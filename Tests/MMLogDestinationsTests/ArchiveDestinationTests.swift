@@ -110,7 +110,8 @@ import Testing
   func contradiction() async throws {
     let sealed = try Sealed()
     let remedies: [(Int, DeliveryError.Remedy)] = [
-      (403, .waitForAction), (405, .waitForAction), (503, .tryAgain(after: nil)),
+      (400, .waitForAction), (403, .waitForAction), (405, .waitForAction), (413, .waitForAction),
+      (503, .tryAgain(after: nil)),
       (404, .tryAgain(after: nil)),
     ]
     for (status, remedy) in remedies {

@@ -129,7 +129,10 @@ package final class PutDestination: ArchiveDestination {
       let answers = "412 to PUT and \(answer.status) to HEAD"
       // Somebody may have removed it in between.
       if answer.status == 404 { throw DeliveryError.unavailable("\(target) answers \(answers)") }
-      throw answer.error(from: target, answers: answers)
+      let error = answer.error(from: target, answers: answers)
+      // What HEAD is answered says nothing of the archive.
+      if case .tryAgain = error.remedy { throw error }
+      throw DeliveryError.blocked(error.message)
     }
     // Another session may have gone on with the archive. Who knows archives takes it if it begins
     // with what is stored.

@@ -72,21 +72,23 @@ package enum DestinationURL: Hashable, Sendable {
           + forms.map { String($0.0.prefix { $0 != ":" }) }.joined(separator: ", "))
     }
     let url = "\(parts[1]):\(rest)"
-    if parts[0] != "clickhouse", rest.unicodeScalars.contains(where: { $0 == "?" || $0 == "#" }) {
-      throw SettingError(
-        "paths are put behind a URL of '\(parts[0].prefix(40))': it must have no query and no '#'")
-    }
+    let destination: Self
     switch parts[0] {
-    case "otlp": return .otlp(url)
+    case "otlp": destination = .otlp(url)
     case "clickhouse": return .clickHouse(url)
-    case "elasticsearch", "opensearch": return .elasticsearch(url)
-    case "loki": return .loki(url)
-    case "put": return .put(url)
+    case "elasticsearch", "opensearch": destination = .elasticsearch(url)
+    case "loki": destination = .loki(url)
+    case "put": destination = .put(url)
     default:
       throw SettingError(
         "there is no kind of destination '\(parts[0].prefix(40))'; there are otlp, clickhouse, "
           + "elasticsearch, opensearch, loki and put")
     }
+    if rest.unicodeScalars.contains(where: { $0 == "?" || $0 == "#" }) {
+      throw SettingError(
+        "paths are put behind a URL of '\(parts[0])': it must have no query and no '#'")
+    }
+    return destination
   }
 
   private static func authority(_ rest: String, _ scheme: String) throws(SettingError) -> String {
@@ -147,6 +149,8 @@ extension String {
   /// Host and port of a URL.
   fileprivate var host: Substring {
     guard let start = firstRange(of: "//") else { return self[...] }
-    return self[start.upperBound...].prefix { $0 != "/" && $0 != "?" }
+    // By scalars: each of these may be one character with what is behind it.
+    let rest = self[start.upperBound...].unicodeScalars
+    return Substring(rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" })
   }
 }
