@@ -5,10 +5,10 @@ package import MMLogReader
 /// MMLogHTTP records them.
 ///
 /// Memory is bounded: of many exchanges, those are kept that are open or took longest, 200,000 or
-/// more. The others only count in their routes; where more than that are open at one time, as they
-/// were then, whether they end or not. Of header fields and bodies, 512 MiB are kept, and
-/// of methods, URLs and errors 256 MiB: fewer exchanges are kept where these are long, and what has
-/// no room even so counts as one route. For one thread at a time.
+/// more. The others only count in their routes. Of more open exchanges than that, the oldest count
+/// once, as open. Of header fields and bodies, 512 MiB are kept, and of methods, URLs and errors 256
+/// MiB: fewer exchanges are kept where these are long, and what has no room even so counts as one
+/// route. For one thread at a time.
 package struct HTTPExchanges {
   /// One of them. What was not read is nil.
   package struct Exchange: Sendable {
@@ -63,9 +63,9 @@ package struct HTTPExchanges {
   private var textBytes = TextBudget(512 << 20)
   /// How many exchanges there were after some had to go for the names of others.
   private var countAfterMakingRoom = 0
-  /// Whether some are counted as open, and not kept: what ends without being known may be one of
-  /// them, and would count again.
-  private var hasCountedOpen = false
+  /// The sessions of which some are counted as open, and not kept: what ends without being known may
+  /// be one of them, and would count again.
+  private var countedOpen: Set<SessionID> = []
   private let keepsBodies: Bool
   /// How many of those that are listed are not kept.
   private(set) var others = 0
@@ -133,7 +133,7 @@ package struct HTTPExchanges {
     makeRoom(for: fields)
     let known = key.flatMap { indexes[$0] }
     // The beginning may have been deleted.
-    guard known != nil || fields.status != nil && !hasCountedOpen,
+    guard known != nil || fields.status != nil && !countedOpen.contains(record.session.id),
       case let index = known ?? make(record, key, start), exchanges[index].outcome == .open
     else { return }
     exchanges[index].duration = duration
@@ -167,7 +167,7 @@ package struct HTTPExchanges {
       for exchange in exchanges[count...] where outcomes.contains(exchange.outcome) {
         otherRoutes.add(exchange)
         others += 1
-        if exchange.outcome == .open { hasCountedOpen = true }
+        if exchange.outcome == .open { countedOpen.insert(exchange.session) }
       }
       exchanges.removeSubrange(count...)
     }

@@ -12,8 +12,8 @@ enum JSONText {
   /// - Complexity: O(bytes).
   static func append(pretty text: String, indentedBy prefix: String, to output: inout TextBuffer) {
     let isJSON = ["{", "["].contains { text.drop { $0.isWhitespace }.hasPrefix($0) }
-    // JSON that is made to be read is not longer; what has nothing but brackets would be.
-    let longest = 4 * text.utf8.count + 256
+    // Each of many brackets would take a line with its indentation.
+    let longest = 8 * text.utf8.count + 256
     let shown = isJSON ? pretty(text, upTo: longest, linesBy: prefix.utf8.count) ?? text : text
     // A line end of two characters is one `Character`.
     let lines = shown.split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }
