@@ -111,7 +111,8 @@ bool mmlog_is_within_limit(const mmlog_label *label, uint64_t key, uint64_t now)
   uint64_t old = __atomic_load_n(&statement->state, __ATOMIC_RELAXED), count;
   do {
     count = (old ^ now_in) >> 32 == 0 ? old & UINT32_MAX : 0;
-    // It does not go on counting into the interval. Of the greatest `first`, it stays below.
+    // It does not go on counting into the interval. With the greatest `first`, it stays below that,
+    // so that all pass.
     if (count == UINT32_MAX) count = first == UINT32_MAX ? first - 1 : first;
   } while (!__atomic_compare_exchange_n(
       &statement->state, &old, now_in | (count + 1), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));

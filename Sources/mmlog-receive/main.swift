@@ -40,8 +40,8 @@ extension Option {
     "How many of them from one address; 0 for any number, as behind a proxy.")
   static let timeout = Option(
     "timeout", value: "SECONDS", default: "30",
-    "How long a client may take for a request's header. In each such time, a body must bring one "
-      + "KiB for each second.")
+    "How long a client may take for a request's header. A body must come with at least 1 KiB a "
+      + "second, measured over this time.")
 }
 
 let command = Command(

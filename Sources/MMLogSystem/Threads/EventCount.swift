@@ -2,7 +2,7 @@ import CMMLogCore
 
 /// Counts events, so that a thread can wait for the next one without missing any.
 ///
-/// An event costs no system call while nobody waits, and a single one for all who wait. All is
+/// An event costs no system call while nobody waits, else a single one for all who wait. All is
 /// async-signal-safe: three words, and futex(2) on the first. `Models/EventCount.pml` models it.
 ///
 /// Proof of `@unchecked Sendable`: the words are touched by atomic operations only.
