@@ -161,7 +161,9 @@ package struct SessionRuns {
   ) {
     var corruption = corruption.sorted { $0.offset > $1.offset }
     let number = archive.fileHeader.number
-    var (ticks, clock) = (UInt64(0), TickClock(ticks: 0, wall: archive.fileHeader.created, rate: 0))
+    // Not when the archive was begun: records of the session that wait behind it may be older.
+    let began = archive.fileHeader.identity.startTime
+    var (ticks, clock) = (UInt64(0), TickClock(ticks: 0, wall: began, rate: 0))
     for frame in frames
     where frame.header.type == .records && frame.header.ordinal >= start.frame {
       (ticks, clock) = (frame.header.summary.firstTicks, frame.header.clock)

@@ -107,8 +107,34 @@ import Testing
   func aSealedArchiveThatIsNotHereIsReportedAndNoLoss() {
     log.close(nil)
     log.archives = []
-    let gaps = log.read().gaps
-    #expect(gaps.map(\.cause) == [.archivesNotHere(1...1)] && gaps.allSatisfy { !$0.isLoss })
+    let reading = log.read()
+    #expect(reading.gaps.map(\.cause) == [.archivesNotHere(1...1)])
+    #expect(reading.gaps.allSatisfy { !$0.isLoss } && reading.messages == ["b", "c", "d"])
+  }
+
+  /// A recovery was cut off that had begun it.
+  @Test("an archive without a whole frame does not hold back the records of its session")
+  func anArchiveWithoutAWholeFrameDoesNotHoldBackItsSession() {
+    let log = TestLog()
+    log.write("a", ticks: 300)
+    log.archive()
+    log.close(nil)
+    log.beginArchive()
+    log.write("lost", ticks: 500)
+    log.archive()
+    let begun = ArchiveHeader(
+      identity: log.identity, number: 2, created: TestLog.epoch + 10_000)
+    let frame = log.archives[1][FileHeaderLayout.size...].prefix(200)
+    log.archives[1] = begun.encoded(pageSize: 4096) + frame
+    log.writesRing = false
+    log.save()
+    let other = TestLog(session: 2)
+    other.write("b", ticks: 400)
+    other.save()
+
+    let reading = Reading([log.folder.path, other.folder.path])
+
+    #expect(reading.messages == ["a", "b"] && reading.corruption.count == 1)
   }
 
   @Test("an archive that is cut before a later one is reported")
