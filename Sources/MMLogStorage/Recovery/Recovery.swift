@@ -350,9 +350,10 @@ package struct Recovery: ~Copyable {
       }
     }
     // The newest one is gone, or the ring is corrupted where it says which one it is, and behind
-    // which archive.
+    // which archive. After the machine went down, what the ring says of it may be older than the
+    // archive.
     if !archives.contains(where: { $0.fileHeader.number == image.newestArchive }),
-      image.mayHaveArchives
+      image.mayHaveArchives || !image.isOfThisBoot
     {
       for name in others { archives += try ownArchives(name, in: directory) ?? [] }
     }

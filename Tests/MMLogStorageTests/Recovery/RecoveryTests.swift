@@ -192,6 +192,32 @@ import Testing
     #expect(messages().sorted() == (["other"] + (0..<40).map { "record \($0)" }).sorted())
   }
 
+  /// What the ring says of archives is older than the first of them, which stands behind another
+  /// session's.
+  @Test("after a power cut archives are found in a file that the ring does not name")
+  func afterAPowerCutArchivesAreFoundInAFileThatTheRingDoesNotName() throws {
+    let down = TestLog(bootID: [UInt8](repeating: 9, count: 16))
+    for index in 0..<20 {
+      down.write("record \(index)", ticks: UInt64(index))
+      if index == 9 { down.archive(isPublished: false) }
+    }
+    let archive = down.archives.removeFirst()
+    down.save()
+    let other = TestLog(session: 2)
+    other.write("other", ticks: 1)
+    other.archive()
+    other.close()
+    down.folder.put(
+      "test-20251121T090000Z-\(other.identity.session)-000001.mmlog", other.archives[0] + archive)
+    let before = readHere([down.folder.path])
+
+    let sessions = try recover(in: down.folder).sessions
+
+    #expect(sessions.map(\.recordCount) == [10])
+    let after = readHere([down.folder.path])
+    #expect(after.records == before.records && after.records.count == 21 && !after.hasTrouble)
+  }
+
   @Test("the newest archive is noted where the table of areas says")
   func theNewestArchiveIsNotedWhereTheTableOfAreasSays() throws {
     var areas = RingAreas.usual

@@ -48,6 +48,7 @@ struct Findings {
   }
 
   private mutating func take(_ record: LogReader.Record) {
+    if record.label == Workload.labelBefore { return }
     let message = record.messageBytes
     guard let (lane, sequence) = Lane.position(of: message), lane < lanes.count,
       (1...max(1, expected.begun[lane])).contains(sequence)

@@ -47,6 +47,7 @@ struct Plan {
     configuration.drainThreads = random.pick(1, 2)
     configuration.hashChain = random.oneIn(3) && !CampaignIdentity.recipients.isEmpty
     if random.oneIn(3) { configuration.recipients = CampaignIdentity.recipients }
+    configuration.resumeLastArchive = random.oneIn(3)
     return configuration
   }
 
@@ -73,6 +74,7 @@ extension Plan: CustomStringConvertible {
       + "drain \(it.drainInterval), sync level \(it.syncLevel.map { "\($0)" } ?? "none"), "
       + "sync interval \(it.syncInterval.map { "\($0)" } ?? "none"), full ring \(it.fullRing), "
       + "drain threads \(it.drainThreads)\(it.hashChain ? ", chained" : "")"
+      + (it.resumeLastArchive ? ", behind another session" : "")
       + (it.recipients.isEmpty ? "" : ", encrypted")
   }
 }

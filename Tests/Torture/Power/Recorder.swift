@@ -31,7 +31,9 @@ final class Recorder: @unchecked Sendable {
 
   private func keepClosed() {
     let names = history.names.last?.value ?? [:]
-    let newest = names.keys.filter { $0.hasSuffix(".mmlog") }.max()
+    // By the number that names end in: two sessions may have begun in one second.
+    let newest = names.keys.filter { $0.hasSuffix(".mmlog") }
+      .max { $0.suffix(12) < $1.suffix(12) }
     let closed = names.filter { $0.key.hasSuffix(".mmlog") && $0.key != newest }
     history.names.insert(.init(time: 0, value: closed), at: 0)
     for id in closed.values { history.files[id].syncs.append(.init(began: 1, ended: 1)) }
@@ -55,6 +57,16 @@ final class Recorder: @unchecked Sendable {
     lock.withLock {
       step()
       return history.now
+    }
+  }
+
+  /// Has all that is in the rings be on the disk from now on, as if the kernel had written it back.
+  func writeBack() {
+    lock.withLock {
+      step()
+      for file in history.files where file.isRing {
+        file.syncs.append(.init(began: history.now, ended: history.now))
+      }
     }
   }
 

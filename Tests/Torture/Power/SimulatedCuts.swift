@@ -51,6 +51,7 @@ struct SimulatedCuts {
     defer { unlink("\(folder)/page") }
     let recorder = Recorder(store)
     let workload = try Workload(plan, in: store, page)
+    if random.oneIn(2) { recorder.writeBack() }
     let threads = try workload.start(records: plan.records)
     while workload.counts.reduce(0, +) < plan.records * plan.threads {
       try disturb(workload, recorder)
@@ -73,9 +74,10 @@ struct SimulatedCuts {
   /// What happens while threads log.
   private mutating func disturb(_ workload: Workload, _ recorder: Recorder) throws {
     usleep(UInt32.random(in: 0...4000, using: &random))
-    switch random.pick(0, 1, 2, 2) {
+    switch random.pick(0, 0, 1, 1, 2, 2, 2, 3) {
     case 0: try flush(workload, recorder, .disk)
     case 1: try flush(workload, recorder, .archive)
+    case 3: recorder.writeBack()
     default: recorder.scan()
     }
   }

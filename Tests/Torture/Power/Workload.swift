@@ -13,9 +13,21 @@ final class Workload: Sendable {
 
   init(_ plan: Plan, in directory: String, _ page: CountPage) throws {
     (self.plan, self.page) = (plan, page)
+    if plan.configuration.resumeLastArchive { try Self.leaveArchive(plan, in: directory) }
     store = try LogStore(
       directory: directory, name: "torture", configuration: plan.configuration)
     loggers = (0..<plan.labels).map { [store] in store.logger(label: "label \($0)") }
+  }
+
+  /// The label of the session before.
+  static let labelBefore = "before"
+
+  /// Closes a session, whose archive the next one goes on with.
+  private static func leaveArchive(_ plan: Plan, in directory: String) throws {
+    let store = try LogStore(
+      directory: directory, name: "torture", configuration: plan.configuration)
+    store.logger(label: labelBefore).critical("of the session before")
+    try store.close()
   }
 
   /// How many records of each lane are acknowledged.
