@@ -541,6 +541,10 @@ class Session:
         return (any(start <= offset < end for start, end in ranges)
                 or (not self.archive_corruption and (offset < archived or generation < self.lowest)))
 
+    def is_newest_lost(self):
+        """Whether the newest archive is not here, though the ring notes frames of it that no limit deleted."""
+        return 0 < self.newest_frames < 1 << 31 and self.newest > max(self.numbers, default=0)
+
     def tie(self, item):
         """The span that a record belongs to, and the words that end it; 0 and None if there are none."""
         if self.span_limit is None or item.kind != RECORD or not item.body[7] & (HAS_SPAN | HAS_CONTEXT):
@@ -578,6 +582,8 @@ class Session:
         """The records and fragments of all frames and segments, merged."""
         runs = self.frames[:]
         self.ended_well = set()
+        if self.is_newest_lost():
+            self.archive_corruption = True
         self.find_ended()
         for generation, (items, *places) in sorted(self.segments.items()):
             runs.append([item for item in items

@@ -51,6 +51,7 @@ package struct SessionSummary {
       coverage.distrust()
       note(lost.lack, atEndOf: archives[lost.index], lost.index)
     }
+    if !ring.isRunning && image.isNewestLost(of: archives) { coverage.distrust() }
     coverage.settle()
     // Of a process that lives, a limit may have deleted it since it was noted.
     let isMissing = !ring.isRunning && image.newestArchive > archives.last?.fileHeader.number ?? 0

@@ -234,7 +234,8 @@ package struct Recovery: ~Copyable {
     for archive in archives { coverage.add(archive) }
     if isAnyUnreadable { coverage.distrust() }
     let lostEnd = image.lostEnd(of: archives)
-    if lostEnd != nil { coverage.distrust() }
+    let isNewestLost = image.isNewestLost(of: archives)
+    if lostEnd != nil || isNewestLost { coverage.distrust() }
     try dropCorrupted(archives, &coverage)
     coverage.settle()
     let lost = archives.last.flatMap { image.lostFrame($0.tail, coverage) }
@@ -250,7 +251,8 @@ package struct Recovery: ~Copyable {
     }
     TestPoint.reach(.recoveryCutOff)
     let dictionary = image.dictionaryEntries(with: archives)
-    let places = unreadableSegments + (lost == nil ? 0 : 1) + (lostEnd == nil ? 0 : 1)
+    let places =
+      unreadableSegments + [lost != nil, lostEnd != nil, isNewestLost].count(where: \.self)
     let written = try writtenLosses(archives)
     // Before anything that says of the ring that it is done with: whoever recovers it after this
     // one has died sees less of what is corrupted.
@@ -277,7 +279,9 @@ package struct Recovery: ~Copyable {
       corruption: (image.corruption + corruption).map {
         "\($0.what) at \($0.offset), \($0.size) bytes"
       } + (lost.map { ["a frame of \($0.summary.rows): it was not written whole"] } ?? [])
-        + (lostEnd.map { ["archive \(image.newestArchive): \($0.lack.what)"] } ?? []))
+        + (lostEnd.map { ["archive \(image.newestArchive): \($0.lack.what)"] } ?? [])
+        + (isNewestLost
+          ? ["archive \(image.newestArchive), which was being written: it cannot be read"] : []))
   }
 
   /// The session's archives as they are now, the oldest first.

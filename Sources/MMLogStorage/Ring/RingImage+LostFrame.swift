@@ -31,4 +31,13 @@ extension RingImage {
     else { return nil }
     return (index, lack)
   }
+
+  /// Whether the newest archive is not there, or nothing of it can be read, though the process has
+  /// noted frames of it and had not begun to seal it: no limit has deleted it.
+  ///
+  /// - Parameter archives: The session's, by rising number.
+  package func isNewestLost(of archives: [ArchiveFile]) -> Bool {
+    newestFrames > 0 && !mayNewestBeSealed
+      && newestArchive > archives.last?.fileHeader.number ?? 0
+  }
 }

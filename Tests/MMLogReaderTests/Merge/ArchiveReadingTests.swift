@@ -325,13 +325,17 @@ import Testing
     #expect(log.read().trace == ["<", "a", "b", "c", ">"])
   }
 
-  @Test("a ring alone gives what it has not given away")
-  func aRingAloneGivesWhatItHasNotGivenAway() {
+  @Test(
+    "a ring alone gives all that it has, or what is in no archive if that was sealed",
+    arguments: [true, false])
+  func aRingAlone(isSealed: Bool) {
     writeOverlap(isPublished: true)
+    if isSealed { log.close(nil) }
     log.archives = []
     let reading = log.read()
-    #expect(reading.messages == ["c"])
-    #expect(reading.gaps.map(\.cause) == [.newestArchiveNotHere(1)])
+    #expect(reading.messages == (isSealed ? ["c"] : ["a", "b", "c"]))
+    let cause: LogReader.Gap.Cause = isSealed ? .archivesNotHere(1...1) : .newestArchiveNotHere(1)
+    #expect(reading.gaps.map(\.cause) == [cause])
   }
 
   @Test("the rings copy stands in for a corrupted frame", arguments: [true, false])

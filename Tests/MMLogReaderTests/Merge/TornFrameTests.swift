@@ -96,10 +96,15 @@ import Testing
     #expect(reading.gaps.map(\.cause) == [.newestArchiveNotHere(2)] && reading.gaps[0].isLoss)
   }
 
-  @Test("the only archive of a dead session is missed")
-  func theOnlyArchiveOfADeadSessionIsMissed() {
-    log.archives = []
-    #expect(log.read().gaps.map(\.cause) == [.newestArchiveNotHere(1)])
+  /// It was being written, so what the ring says is archived may be nowhere else.
+  @Test(
+    "the only archive of a dead session is missed, and the ring read instead",
+    arguments: [false, true])
+  func theOnlyArchiveOfADeadSessionIsMissed(isEmptied: Bool) {
+    log.archives = isEmptied ? [[]] : []
+    let reading = log.read()
+    #expect(reading.gaps.map(\.cause) == [.newestArchiveNotHere(1)])
+    #expect(reading.messages == ["a", "b", "c", "d"])
   }
 
   /// A limit may have deleted it while the process lived.

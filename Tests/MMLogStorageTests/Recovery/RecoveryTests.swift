@@ -218,6 +218,29 @@ import Testing
     #expect(after.records == before.records && after.records.count == 21 && !after.hasTrouble)
   }
 
+  @Test(
+    "the ring's records of a lost archive are recovered, and the loss stays said",
+    arguments: [true, false])
+  func theRingStandsInForALostArchive(isEmptied: Bool) throws {
+    writeOverlap()
+    let name = try #require(names.first { $0.hasSuffix(".mmlog") })
+    if isEmptied {
+      log.folder.put(name, [])
+    } else {
+      try FileManager.default.removeItem(atPath: log.folder(name))
+    }
+    let before = readHere([log.folder.path])
+    #expect(before.records.map(\.message) == (0..<40).map { "record \($0)" } && before.hasTrouble)
+    #expect(try readInPython([log.folder.path]).difference(from: before) == nil)
+
+    let session = try #require(try recover().sessions.first)
+
+    #expect(session.recordCount == 40 && session.losses.total(.corrupted) == 1)
+    #expect(session.corruption == ["archive 1, which was being written: it cannot be read"])
+    #expect(readHere([log.folder.path]).records == before.records)
+    #expect(losses(in: log.folder).map { $0.total(.corrupted) } == [1])
+  }
+
   @Test("the newest archive is noted where the table of areas says")
   func theNewestArchiveIsNotedWhereTheTableOfAreasSays() throws {
     var areas = RingAreas.usual
@@ -274,6 +297,8 @@ import Testing
   func whatWasCapturedIsNotArchivedAgainWhenItsArchiveIsGone() throws {
     let log = flightLog()
     let all = writeCaptured(in: log)
+    // Only what is sealed is deleted.
+    log.close(nil)
     log.archives = []
     log.save()
     let before = readHere([log.folder.path])
@@ -297,6 +322,7 @@ import Testing
     if reason == "a wrong frame" {
       log.corruptArchive(at: log.archives[0].count - 20)
     } else {
+      log.close(nil)
       log.archives = []
     }
     log.save()
