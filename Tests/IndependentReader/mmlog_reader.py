@@ -509,6 +509,7 @@ class Session:
         self.chains = {}                            # {archive: (head of the one before, its own)}
         self.newest = 0                             # archive that a dead session's ring names
         self.newest_frames = 0                      # how many frames it has at least
+        self.frame_clock = None                     # of the newest frame of records
 
     def add_entries(self, data, past_zero, corruption):
         for at, size in scan(data, 0, len(data) // 8 * 8, self.entry_seed, range(1, 256),
@@ -574,6 +575,8 @@ class Session:
                 span, end = self.tie(item)
                 if not span or not end or end[1] >> 32 & 3:
                     continue
+                if self.span_limit and item.clock.rate == 0:
+                    continue
                 took = item.clock.wall_of(item.own_ticks) - item.clock.wall_of(end[0])
                 if not self.span_limit or took <= self.span_limit:
                     self.ended_well.add(span)
@@ -584,6 +587,9 @@ class Session:
         self.ended_well = set()
         if self.is_newest_lost():
             self.archive_corruption = True
+        clock = self.frame_clock or Clock(0, self.started, 0)
+        for items, *_ in self.segments.values():
+            items[:] = [item if item.clock else item._replace(clock=clock) for item in items]
         self.find_ended()
         for generation, (items, *places) in sorted(self.segments.items()):
             runs.append([item for item in items
@@ -850,15 +856,15 @@ def ring_areas(data, limit, corruption):
         return {kind: place for kind, place in USUAL_AREAS.items() if sum(place) <= limit}
 
 
-def ring_clock(data, started):
-    """The clock from a ring's clock pairs (§7)."""
+def ring_clock(data):
+    """The clock from a ring's clock pairs (§7); None if none of them can be read."""
     pairs = {}
     for offset in (0, 32, 64):
         if crc32c(data[offset:offset + 28]) == u32(data, offset + 28):
             pairs[offset] = (u32(data, offset + 24), u64(data, offset), i64(data, offset + 8),
                              u64(data, offset + 16))
     if not pairs:
-        return Clock(0, started, 1 << 32)
+        return None
     newest = max(pairs.values())
     _, ticks, wall, monotonic = newest
     _, ticks0, _, monotonic0 = pairs.get(0, min(pairs.values()))
@@ -936,8 +942,10 @@ def read_ring(path, sessions, report):
         if KEY_SLOTS in areas and key is None:
             report.note("%s: it is encrypted, and MMLOG_IDENTITY does not open it" % path)
         same_boot = any(file_header.boot) and file_header.boot == running_boot()
-        clock = ring_clock(clocks, file_header.started)
-        words = os.pread(file, 8 * count, uses)
+        clock = ring_clock(clocks)
+        if clock is None:
+            corruption("no clock reading can be read")
+        words, noted = os.pread(file, 8 * count, uses), {}
         for number in range(count if actual > first else 0):
             try:
                 use = words[8 * number:8 * number + 8]
@@ -1434,6 +1442,7 @@ def add_rows(payload, header, session, corrupted):
                for place in range(8, at, 24)}
     session.thread_names.update((ordinal, name) for ordinal, (_, name) in threads.items() if name)
     clock, items = Clock(u64(header, 64), i64(header, 72), u64(header, 80)), []
+    session.frame_clock = clock
     session.frames.append(items)
     while at < len(payload):
         size = framed(payload, at, len(payload), (RECORD, FRAGMENT))

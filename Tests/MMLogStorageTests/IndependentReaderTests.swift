@@ -66,4 +66,16 @@ import Testing
     log.archives[0].removeSubrange(frames[1])
     try check(["record 1", "record 2"], hasTrouble: true)
   }
+
+  @Test("a ring without clock readings has the clock of the archives, or the session's start")
+  func aRingWithoutClockReadings() throws {
+    log.write("record 1", ticks: 1)
+    let clocks = log.areas.clocks
+    log.put([UInt8](repeating: 0, count: clocks.count), at: clocks.lowerBound)
+    try check(["record 1"], hasTrouble: true)
+    log.frameClock = TickClock(ticks: 0, wall: TestLog.epoch, rate: 2 << 32)
+    log.archive()
+    log.write("record 2", ticks: 1000)
+    try check(["record 1", "record 2"], hasTrouble: true)
+  }
 }

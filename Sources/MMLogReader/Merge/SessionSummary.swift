@@ -40,6 +40,7 @@ package struct SessionSummary {
 
   private mutating func read(_ ring: RingView, _ archives: [ArchiveFile]) {
     let image = ring.image
+    image.restoreClock(from: archives)
     for entry in image.entries { dictionary.insert(entry.entry) }
     let lost = ring.isRunning ? image.losses : image.lossesAtDeath
     if lost.total >= losses.total { losses = lost }

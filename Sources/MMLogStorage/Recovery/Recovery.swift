@@ -236,6 +236,7 @@ package struct Recovery: ~Copyable {
     let lostEnd = image.lostEnd(of: archives)
     let isNewestLost = image.isNewestLost(of: archives)
     if lostEnd != nil || isNewestLost { coverage.distrust() }
+    image.restoreClock(from: archives)
     try dropCorrupted(archives, &coverage)
     coverage.settle()
     let lost = archives.last.flatMap { image.lostFrame($0.tail, coverage) }

@@ -331,8 +331,9 @@ struct RingCopy {
     return bytes.count == wordSize ? bytes.withUnsafeBytes { $0.load(0, as: UInt64.self) } : 0
   }
 
-  /// Reports clock pairs that were written once and cannot be read.
+  /// Reports clock pairs that were written once and cannot be read; as one if none can.
   private mutating func checkClockPairs(_ file: borrowing File) throws(SystemError) {
+    let before = corruption.count
     for place in areas.clockPairs {
       let bytes = clockPair(at: place)
       // The first one was written before the ring had its name.
@@ -346,18 +347,23 @@ struct RingCopy {
       corruption.append(
         Corruption(place..<place + bytes.count, "a clock reading", in: path))
     }
+    guard clock == nil else { return }
+    let what =
+      "all clock readings: records have times by the clock of the session's archives, or, without "
+      + "any, the session's start"
+    corruption.removeSubrange(before...)
+    corruption.append(Corruption(areas.clocks, what, in: path))
   }
 
   private func clockPair(at place: Int) -> UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(memory.bytes).slice(place, ClockPairLayout.size)
   }
 
-  func clock(startTime: Timestamp) -> TickClock {
+  /// Nil if no reading of the clock is valid.
+  var clock: TickClock? {
     let pairs = areas.clockPairs.map { ClockPair(clockPair(at: $0)) }
     let valid = pairs.compactMap { $0 }
-    guard let newest = valid.max(by: { $0.ordinal < $1.ordinal }) else {
-      return TickClock(ticks: 0, wall: startTime, rate: 1 << 32)
-    }
+    guard let newest = valid.max(by: { $0.ordinal < $1.ordinal }) else { return nil }
     // Mostly the first one. From a shorter way, the rate is still a good one.
     let oldest = valid.min { $0.ordinal < $1.ordinal } ?? newest
     return TickClock(first: oldest, newest: newest)

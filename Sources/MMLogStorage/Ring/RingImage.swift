@@ -36,7 +36,10 @@ package final class RingImage {
   package let head: NotedHead?
   /// The archive behind which the session began its first; nil if that has a file of its own.
   package let resumed: ArchiveID?
-  package let clock: TickClock
+  /// What tells the wall time of ticks; see ``restoreClock(from:)``.
+  package private(set) var clock: TickClock
+  /// Whether the ring has no clock reading that is valid.
+  private let isClockLost: Bool
   package let losses: LossLedger
   /// How many fatal signals the process had survived of which it had made no record yet.
   private let survivals: UInt8
@@ -59,7 +62,9 @@ package final class RingImage {
   /// Why the records are still encrypted in this copy; nil if they are not.
   package let lock: FormatError?
   /// The spans that ended well, whose flight records are evicted: see ``SpanCapture``.
-  private var endedWell: Set<UInt64> = []
+  ///
+  /// Found when they are first asked for: the clock may be restored before.
+  private lazy var endedWell = findEndedSpans()
   /// Bytes of the ring that could not be read.
   package let corruption: [Corruption]
   /// What has been read of the file, each part in its place.
@@ -116,7 +121,9 @@ package final class RingImage {
       NotedHead(UnsafeRawBufferPointer(rebasing: all[$0]))
     }
     mark = SessionEnd(state.slice(SessionStateLayout.ending, SessionEndLayout.size))
-    clock = copy.clock(startTime: fileHeader.identity.startTime)
+    let clock = copy.clock
+    isClockLost = clock == nil
+    self.clock = clock ?? TickClock(ticks: 0, wall: fileHeader.identity.startTime, rate: 0)
     losses =
       LossLedger(UnsafeRawBufferPointer(rebasing: all[fileHeader.areas.ledger])) ?? LossLedger()
     crash = fileHeader.areas.crash.flatMap {
@@ -131,12 +138,23 @@ package final class RingImage {
     if fileHeader.isCorrected { copy.noteCorrected(0..<FileHeaderLayout.size, "file header") }
     (dictionary, entries, dictionarySize) = copy.dictionary()
     corruption = copy.corruption
-    if let capture = fileHeader.spanCapture, hasFlight, lock == nil {
-      findEndedSpans(capture)
+  }
+
+  /// Takes the clock of the session's newest frame of records if the ring has lost its own: without
+  /// one, all records have the session's start as their time.
+  ///
+  /// - Parameter archives: The session's, by rising number.
+  package func restoreClock(from archives: [ArchiveFile]) {
+    guard isClockLost else { return }
+    let frames = archives.lazy.reversed().flatMap { $0.frames.reversed() }
+    if let frame = frames.first(where: { $0.header.type == .records }) {
+      clock = frame.header.clock
     }
   }
 
-  private func findEndedSpans(_ capture: SpanCapture) {
+  private func findEndedSpans() -> Set<UInt64> {
+    guard let capture = fileHeader.spanCapture, hasFlight, lock == nil else { return [] }
+    var endedWell: Set<UInt64> = []
     for segment in segments {
       var scanner = scanner(of: segment, scansBehindZeros: true)
       while let item = scanner.next() {
@@ -147,6 +165,7 @@ package final class RingImage {
         endedWell.insert(tie.span)
       }
     }
+    return endedWell
   }
 
   /// Whether a flight record belongs to a span that ended well.

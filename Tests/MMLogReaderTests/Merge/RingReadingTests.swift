@@ -168,6 +168,25 @@ import Testing
     #expect(reading.records.map(\.time) == [TestLog.epoch + 1])
   }
 
+  @Test(
+    "a ring without clock readings has the clock of the archives, or the session's start",
+    arguments: [true, false])
+  func aRingWithoutClockReadings(hasArchive: Bool) {
+    log.frameClock = TickClock(ticks: 0, wall: TestLog.epoch, rate: 2 << 32)
+    log.write("a", ticks: 1000)
+    if hasArchive { log.archive() }
+    log.write("b", ticks: 2000)
+    let clocks = log.areas.clocks
+    log.put([UInt8](repeating: 0, count: clocks.count), at: clocks.lowerBound)
+
+    let reading = log.read()
+
+    let times = [2000, 4000].map { TestLog.epoch + (hasArchive ? $0 : 0) }
+    #expect(reading.records.map(\.time) == times)
+    #expect(reading.corruption.map(\.offset) == [clocks.lowerBound])
+    #expect(reading.corruption.map(\.size) == [clocks.count])
+  }
+
   @Test("a clock reading that a death cut off is no corruption")
   func aClockReadingThatADeathCutOffIsNoCorruption() {
     log.write("a", ticks: 1)

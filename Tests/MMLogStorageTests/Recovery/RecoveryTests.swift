@@ -241,6 +241,23 @@ import Testing
     #expect(losses(in: log.folder).map { $0.total(.corrupted) } == [1])
   }
 
+  @Test("records of a ring that has lost its clock are recovered as they are read")
+  func recordsOfARingThatHasLostItsClockAreRecoveredAsTheyAreRead() throws {
+    log.frameClock = TickClock(ticks: 0, wall: TestLog.epoch, rate: 2 << 32)
+    log.write("a", ticks: 1000)
+    log.archive()
+    log.write("b", ticks: 2000)
+    log.put([UInt8](repeating: 0, count: log.areas.clocks.count), at: log.areas.clocks.lowerBound)
+    log.save()
+    let before = readHere([log.folder.path]).records
+
+    let session = try #require(try recover().sessions.first)
+
+    #expect(session.corruption.count == 1 && session.corruption[0].hasPrefix("all clock readings"))
+    #expect(readHere([log.folder.path]).records == before)
+    #expect(try readInPython([log.folder.path]).records == before)
+  }
+
   @Test("the newest archive is noted where the table of areas says")
   func theNewestArchiveIsNotedWhereTheTableOfAreasSays() throws {
     var areas = RingAreas.usual
