@@ -955,6 +955,12 @@ def read_ring(path, sessions, report):
                         and os.pread(file, 8, uses + 8 * number) == use):
                     corruption("segment %d: the ring notes another use of it" % number)
                 if segment:
+                    generation, fits = u64(segment, 0), captured_place(use, segment_size, seed) is not None
+                    if generation in noted:
+                        corruption("segment %d: another has its generation" % number)
+                        if noted[generation] or not fits:
+                            continue
+                    noted[generation] = fits
                     add_segment(segment, segment_size, session, clock, same_boot, not is_locked(file), use, key,
                                 lambda text: corruption("segment %d: %s" % (number, text)))
             except Malformed as error:

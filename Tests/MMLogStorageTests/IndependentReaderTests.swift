@@ -67,6 +67,16 @@ import Testing
     try check(["record 1", "record 2"], hasTrouble: true)
   }
 
+  @Test("a segment that was written to another place, too, is read once", arguments: [0, 5])
+  func aSegmentThatWasWrittenToAnotherPlaceIsReadOnce(place: Int) throws {
+    log.write("record 1", ticks: 1)
+    log.seal(1)
+    log.write("record 2", ticks: 2)
+    let (segment, copy) = (log.geometry.offset(ofSegment: 1), log.geometry.offset(ofSegment: place))
+    log.put(Array(log.ring[segment..<segment + log.geometry.segmentSize]), at: copy)
+    try check(place == 0 ? ["record 2"] : ["record 1", "record 2"], hasTrouble: true)
+  }
+
   @Test("a ring without clock readings has the clock of the archives, or the session's start")
   func aRingWithoutClockReadings() throws {
     log.write("record 1", ticks: 1)

@@ -114,8 +114,35 @@ struct RingCopy {
     for use in uses where use.generation < limit {
       try copySegment(use.index, use.generation, file, from: use.resume)
     }
+    leaveOutCopies()
     try noteLostHeaders(file, besides: Set(uses.map(\.index)))
     settleUses()
+  }
+
+  /// Leaves out segments with the generation of another: their bytes got into a wrong place. The one
+  /// is read whose use the ring notes.
+  private mutating func leaveOutCopies() {
+    var read: [UInt64: Int] = [:]
+    for segment in segments {
+      let generation = segment.header.generation
+      guard let other = read[generation] else {
+        read[generation] = segment.index
+        continue
+      }
+      let isNoted = captured(ofSegment: segment.index, segment.seed) != nil
+      if isNoted && captured(ofSegment: other, segment.seed) == nil {
+        read[generation] = segment.index
+      }
+    }
+    if read.count == segments.count { return }
+    let all = segments
+    segments.removeAll { read[$0.header.generation] != $0.index }
+    for copy in all {
+      guard let index = read[copy.header.generation], index != copy.index,
+        !unreadable.contains(copy.index)
+      else { continue }
+      note(copy.index, "it is a copy of segment \(index)")
+    }
   }
 
   /// Removes notes of uses that began or ended while the segments were copied: what is copied is to

@@ -187,6 +187,22 @@ import Testing
     #expect(reading.corruption.map(\.size) == [clocks.count])
   }
 
+  @Test("a segment that was written to another place, too, is read once", arguments: [0, 5])
+  func aSegmentThatWasWrittenToAnotherPlaceIsReadOnce(place: Int) {
+    log.write("a", ticks: 1)
+    log.seal(1)
+    log.write("b", ticks: 2)
+    let (segment, copy) = (log.geometry.offset(ofSegment: 1), log.geometry.offset(ofSegment: place))
+    log.put(Array(log.ring[segment..<segment + log.geometry.segmentSize]), at: copy)
+
+    let reading = log.read()
+
+    #expect(reading.messages == (place == 0 ? ["b"] : ["a", "b"]))
+    #expect(reading.corruption.map(\.offset) == [copy])
+    #expect(reading.corruption.map(\.size) == [log.geometry.segmentSize])
+    #expect(reading.corruption.first?.what == "segment \(place): it is a copy of segment 1")
+  }
+
   @Test("a clock reading that a death cut off is no corruption")
   func aClockReadingThatADeathCutOffIsNoCorruption() {
     log.write("a", ticks: 1)
