@@ -297,6 +297,9 @@ enum BlockPool {
     lock.withLock {
       while let block = own {
         own = block.pointee.next_of_thread
+        // A call that the thread was in has ended, too: by pthread_exit(3) in a signal handler, or
+        // a cancellation.
+        for depth in 0..<MMLOG_DEPTHS { mmlog_end_busy(mmlog_writer_at(block, depth)) }
         // One that came after the end of its session is in the list of none.
         if let session = Session.of(block), !session.threads.isDissolved {
           for depth in 0..<MMLOG_DEPTHS {
