@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -338,6 +339,13 @@ int mmlog_sleep_until(uint64_t deadline) {
 }
 
 // The rest.
+
+// Swift's runtime, linked statically, ends the process if it cannot find out where the executable
+// is: in a chroot(2) or a rescue shell without /proc. With this variable, it does not ask. Before
+// the runtime's own constructors.
+__attribute__((constructor(101))) static void name_runtime_path(void) {
+  if (access("/proc/self/exe", F_OK) != 0) setenv("SWIFT_ROOT", "/usr", 0);
+}
 
 ptrdiff_t mmlog_random(void *bytes, size_t count) { return getrandom(bytes, count, 0); }
 

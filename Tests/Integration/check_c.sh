@@ -54,4 +54,20 @@ for compiler in g++ clang++; do
     check $compiler -std=$standard -Wall -Wextra -Wold-style-cast -Werror "$work/service.cpp"
   done
 done
+# Without /proc, as in a chroot(2) or a rescue shell: what is linked statically, in C and in Swift.
+if unshare --mount mount -t tmpfs none /proc 2>/dev/null; then
+  check gcc -std=c11 -D_GNU_SOURCE -static "$work/service.c"
+  rm -rf "$work/log"
+  # shellcheck disable=SC2016 # for the inner shell
+  found=$(unshare --mount bash -c 'mount -t tmpfs none /proc; "$1" "$3" 40 && "$2" --format message "$3"' _ \
+    "$work/program" "$tree/bin/mmlog-decode" "$work/log" | grep -c '' || true)
+  if [[ $found == 125 ]]; then
+    echo "ok       without /proc"
+  else
+    echo "FAILED   without /proc: $found records, and not 125"
+    failed=1
+  fi
+else
+  echo "SKIPPED  without /proc: there is no unshare, or it is not allowed"
+fi
 exit $failed
