@@ -38,7 +38,7 @@ package final class ArchiveSeries {
   package enum Event {
     case willClose(path: String, Rotation.Reason)
     case closed(path: String, Rotation.Reason)
-    /// It was renamed, removed or replaced, or its directory was.
+    /// It was renamed, removed or replaced, or its directory was; or its descriptor was closed.
     case takenAway(path: String)
     /// It was made safe from a power cut, or that failed.
     case synced(failed: Bool)
@@ -104,6 +104,7 @@ package final class ArchiveSeries {
     number: UInt32 = 0, current: ArchiveWriter? = nil
   ) {
     self.directory = directory
+    try? self.directory.noteIdentity()
     self.identity = identity
     self.settings = settings
     encoder = FrameEncoder(
@@ -151,6 +152,7 @@ package final class ArchiveSeries {
   private func append(
     _ body: (ArchiveWriter) throws(SystemError) -> Void
   ) throws(SystemError) -> Int {
+    try checkDescriptors()
     willWrite()
     let archive = try writer()
     let before = archive.end
@@ -218,6 +220,7 @@ package final class ArchiveSeries {
   package func close(
     _ reason: Rotation.Reason = .end, dictionary: UnsafeRawBufferPointer
   ) throws(SystemError) {
+    try checkDescriptors()
     guard let closing = current else { return }
     if !closing.isComplete { report(.willClose(path: closing.path, reason)) }
     // It may be deleted as soon as it has its trailer, by a limit of another process.
@@ -235,6 +238,8 @@ package final class ArchiveSeries {
 
   /// Makes everything that was written safe from a power cut.
   package func sync() throws(SystemError) {
+    try checkDescriptors()
+    unsynced.removeAll { !$0.isStillOpen }
     while let left = unsynced.last {
       willWrite()
       // Of one that the disk has lost a part of, no other try makes more safe.
@@ -332,7 +337,7 @@ package final class ArchiveSeries {
   /// What is left of the old one is completed where it is.
   private func checkPlace(dictionary: UnsafeRawBufferPointer) throws(SystemError) {
     let now = Clock.monotonic()
-    if now &- lastCheck >= Self.checkInterval {
+    if now &- lastCheck >= Self.checkInterval || !directory.isStillOpen {
       lastCheck = now
       if try !isDirectoryInPlace(), try moveToNewDirectory(dictionary: dictionary) { return }
     }
@@ -361,10 +366,19 @@ package final class ArchiveSeries {
     report(.takenAway(path: archive.path))
   }
 
+  /// Goes on in a new archive if the program has closed descriptors that it did not open. Their
+  /// numbers may be those of other files by now, which must not be written to.
+  private func checkDescriptors() throws(SystemError) {
+    if directory.isStillOpen, current?.isStillOpen != false { return }
+    // What is left is not completed, and needs no dictionary.
+    try checkPlace(dictionary: UnsafeRawBufferPointer(start: nil, count: 0))
+  }
+
   private func isDirectoryInPlace() throws(SystemError) -> Bool {
     do throws(SystemError) {
       let there = try Directory.open(directory.path).status(of: ".")
-      return try there?.identity == directory.status(of: ".")?.identity
+      if !directory.isStillOpen { return false }
+      return try there?.identity == directory.status().identity
     } catch  where error.isNotFound {
       return false
     } catch  where error.isOutOfDescriptors {
@@ -381,7 +395,8 @@ package final class ArchiveSeries {
     willWrite()
     let newFiles = directory.newFiles
     try Directory.create(directory.path, newFiles: newFiles)
-    let new = try Directory.open(directory.path, newFiles: newFiles)
+    var new = try Directory.open(directory.path, newFiles: newFiles)
+    try new.noteIdentity()
     if let problem = try whyNotToMove(new) {
       if !isMoveRefused { report(.refused(problem)) }
       isMoveRefused = true

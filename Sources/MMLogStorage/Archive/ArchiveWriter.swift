@@ -360,18 +360,23 @@ package final class ArchiveWriter {
   /// When its file was begun.
   package var created: Timestamp { before?.created ?? fileHeader.created }
 
+  /// Whether the file can be written to. Not if the program has closed its descriptor; the number
+  /// may be another file's by now.
+  package var isStillOpen: Bool { file.isStillOpen }
+
   /// Where an archive is that is being written.
   package enum Place {
     /// Where it was made.
     case unchanged
     /// Its name was changed or removed, but the file is somewhere, whole.
     case elsewhere
-    /// The file is nowhere, or was cut.
+    /// The file is nowhere, or was cut, or the program has closed its descriptor.
     case gone
   }
 
   /// Finds out whether the file still is what has its name.
   package func place(in directory: borrowing Directory) throws(SystemError) -> Place {
+    if !isStillOpen { return .gone }
     let file = try self.file.status()
     if file.linkCount == 0 || file.size < end { return .gone }
     let named = try directory.status(of: fileName)

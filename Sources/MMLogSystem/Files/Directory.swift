@@ -12,6 +12,9 @@ package struct Directory: ~Copyable, Sendable {
   /// The descriptor, valid as long as the directory is.
   package let descriptor: CInt
 
+  /// Which directory it is, of one that is open for long; nil: nobody noted that.
+  private var identity: FileStatus.Identity?
+
   /// What access files are made with here that were not there before (O_EXCL, O_TMPFILE).
   package private(set) var newFiles: FileAccess
 
@@ -22,8 +25,14 @@ package struct Directory: ~Copyable, Sendable {
   }
 
   deinit {
-    _ = close(descriptor)
+    if isStillOpen { _ = close(descriptor) }
   }
+
+  /// See ``File/noteIdentity()``.
+  package mutating func noteIdentity() throws(SystemError) { identity = try status().identity }
+
+  /// Whether the descriptor opens the directory that it opened when ``noteIdentity()`` was called.
+  package var isStillOpen: Bool { identity?.isOpen(as: descriptor) ?? true }
 
   /// What the file system says about the directory: fstat(2).
   package func status() throws(SystemError) -> FileStatus {

@@ -12,6 +12,9 @@ package struct File: ~Copyable, Sendable {
   /// The descriptor, valid as long as the file is.
   package private(set) var descriptor: CInt
 
+  /// Which file it is, of one that is open for long; nil: nobody noted that.
+  private var identity: FileStatus.Identity?
+
   /// Takes over an open descriptor, which is closed with the file.
   package init(adopting descriptor: CInt, path: String) {
     self.descriptor = descriptor
@@ -19,8 +22,15 @@ package struct File: ~Copyable, Sendable {
   }
 
   deinit {
-    if descriptor >= 0 { _ = Glibc.close(descriptor) }
+    if descriptor >= 0, isStillOpen { _ = Glibc.close(descriptor) }
   }
+
+  /// Notes which file it is, so that another is not taken for it: a program may close all
+  /// descriptors, also such as are not its own, and open others that have their numbers then.
+  package mutating func noteIdentity() throws(SystemError) { identity = try status().identity }
+
+  /// Whether the descriptor opens the file that it opened when ``noteIdentity()`` was called.
+  package var isStillOpen: Bool { identity?.isOpen(as: descriptor) ?? true }
 
   /// Closes the file and says whether that worked: close(2).
   ///

@@ -52,6 +52,12 @@ extension FileStatus {
   package struct Identity: Hashable, Sendable {
     let device: UInt64
     let inode: UInt64
+
+    /// Whether a descriptor opens this file. If that cannot be found out, it is taken to.
+    func isOpen(as descriptor: CInt) -> Bool {
+      var status = stat()
+      return fstat(descriptor, &status) == 0 ? FileStatus(status).identity == self : errno != EBADF
+    }
   }
 
   /// Which file it is.

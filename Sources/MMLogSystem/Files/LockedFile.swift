@@ -16,8 +16,9 @@ package struct LockedFile: ~Copyable, Sendable {
   /// - Parameter open: Opens it for writing. Called again if the process has forked meanwhile.
   /// - Returns: Nil if another open file holds a lock.
   package init?(_ open: () throws(SystemError) -> File) throws(SystemError) {
-    let file = try SharedDescriptors.open(open)
+    var file = try SharedDescriptors.open(open)
     do throws(SystemError) {
+      try file.noteIdentity()
       guard try file.tryLock() else {
         SharedDescriptors.remove(file.descriptor)
         return nil
@@ -52,7 +53,7 @@ package struct LockedFile: ~Copyable, Sendable {
 
   deinit {
     // Of a child's copy nothing is known there, and the lock is its parent's.
-    if SharedDescriptors.contains(file.descriptor) { try? file.unlock() }
+    if SharedDescriptors.contains(file.descriptor), file.isStillOpen { try? file.unlock() }
     SharedDescriptors.remove(file.descriptor)
   }
 }

@@ -129,6 +129,23 @@ struct FileTests {
     }
   #endif
 
+  @Test("a file whose number another has by now is not closed")
+  func numberOfAnother() throws {
+    let other = try File.open(folder("other"), [.write, .create]).release()
+    var file = try File.open(folder("file"), [.write, .create])
+    try file.noteIdentity()
+    let (number, wasOpen) = (file.descriptor, file.isStillOpen)
+    #expect(dup2(other, number) == number)
+    let isOpen = file.isStillOpen
+    #expect(wasOpen && !isOpen)
+    drop(file)
+    #expect(fcntl(number, F_GETFD) != -1)
+    Glibc.close(number)
+    Glibc.close(other)
+  }
+
+  private func drop(_ file: consuming File) {}
+
   @Test("closing reports that the descriptor was bad")
   func close() throws {
     let error = failure(closing: File(adopting: CInt.max, path: "nowhere"))
