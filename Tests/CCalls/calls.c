@@ -1,5 +1,6 @@
 #define _GNU_SOURCE 1
 #include <errno.h>
+#include <limits.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
@@ -54,6 +55,8 @@
   X("%Lf", (long double)1.5) \
   X("%*d|%-*d|", 5, 1, 4, 2) \
   X("%.*f", 3, 1.0) \
+  X("%*s 100%% %Lf|%hhd %*ld|%c", 8, "text", (long double)2.5, 300, -8, -7L, 'c') \
+  X("%-*.*f|%.*d|%*.*s|%*m|%*c%*p", 9, -1, 1.5, -3, 5, 6, 2, "abc", 30, 3, 'x', 20, (void *)16) \
   X("% d", 5) \
   X("%'d", 1234567) \
   X("%#o %#X", 8u, 255u) \
@@ -99,6 +102,11 @@ void ccalls_log(mmlog_logger *log, int index) {
   errno = ENOENT;
   DEFERRED(LOG)
   FORMATTED(LOG)
+}
+
+void ccalls_log_wide(mmlog_logger *log) {
+  mmlog_info(log, "%*d", INT_MIN, 5);
+  mmlog_info(log, "%.*d", INT_MAX, 5);
 }
 
 void ccalls_log_many(mmlog_logger *log, int count) {

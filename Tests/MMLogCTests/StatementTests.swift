@@ -19,6 +19,13 @@ struct StatementTests {
     }
   }
 
+  @Test("widths and precisions that are arguments are limited")
+  func wide() throws {
+    let test = try CStore()
+    ccalls_log_wide(test.log)
+    #expect(try test.closeAndRead().messages.map(\.utf8.count) == [65535, 65535])
+  }
+
   @Test("each format is shown as printf shows it")
   func formats() throws {
     let test = try CStore()

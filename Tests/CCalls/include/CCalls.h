@@ -20,6 +20,9 @@ void ccalls_log(mmlog_logger *_Nonnull log, int index);
 
 // ---- Other statements
 
+// Logs two numbers in as many columns and digits as there can be.
+void ccalls_log_wide(mmlog_logger *_Nonnull log);
+
 // So many records: "<number> of <text>", alternately with a long text.
 void ccalls_log_many(mmlog_logger *_Nonnull log, int count);
 
