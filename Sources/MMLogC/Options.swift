@@ -65,8 +65,11 @@ extension LogStore.Configuration {
     }
     if options.file_mode > 0 { fileMode = options.file_mode }
     if options.file_group != nil { fileGroup = String(c: options.file_group) }
-    for text in String(c: options.recipients).split(separator: ",") {
-      do throws(RecipientError) { recipients.append(try Recipient(String(text))) } catch {
+    let recipients = String(c: options.recipients)
+    let texts = recipients.split(separator: ",")
+    if texts.isEmpty, !recipients.isEmpty { throw invalid("recipients has none in it") }
+    for text in texts {
+      do throws(RecipientError) { self.recipients.append(try Recipient(String(text))) } catch {
         throw invalid("recipients: \(error)")
       }
     }

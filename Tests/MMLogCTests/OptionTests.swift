@@ -144,6 +144,14 @@ struct OptionTests {
     }
   }
 
+  @Test("a text of recipients with none in it is refused: the log would not be encrypted")
+  func noRecipient() {
+    let error = ",".withCString { text in
+      #expect(throws: LogError.self) { try configuration { $0.recipients = text } }
+    }
+    #expect(error?.code == .invalidConfiguration)
+  }
+
   @Test("limits change while the store is open, all or none of them")
   func limits() throws {
     let test = try CStore { $0.retention_count = 5 }
