@@ -70,6 +70,8 @@ final class StateTable {
 
   private func report(_ name: String, _ what: String, _ problem: (LogError) -> Void) {
     // Names may be anybody's.
+    let isCut = name.utf8.count > StateSlotLayout.longestName
+    let name = isCut ? "\(name.prefix(StateSlotLayout.longestName))…" : name
     guard reported.count < 1000, reported.insert(name).inserted else { return }
     problem(
       LogError(
