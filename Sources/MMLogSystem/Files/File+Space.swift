@@ -37,7 +37,8 @@ extension File {
       _ = try retrying(.fallocate, path) {
         mmlog_fallocate(descriptor, Int64(offset), Int64(count))
       }
-    } catch let error where error.isNotSupported {
+    } catch let error where error.isNotSupported || error.errno == EPERM {
+      // EPERM: a filter of system calls (seccomp) that does not know it.
       try fill(offset: offset, count: count)
     }
   }

@@ -127,6 +127,15 @@ struct FileTests {
       #expect(ForcedFault.passed(.fallocate, under: folder.path) == 4)
       #expect(try file.status().size == (10 << 20) + 100)
     }
+
+    @Test("space is written where a filter of system calls refuses to allocate it")
+    func allocateWithoutCall() throws {
+      let file = try File.open(folder("file"), [.read, .write, .create])
+      ForcedFault.force(.fallocate, errno: EPERM, onCall: 1, under: folder.path)
+      defer { ForcedFault.clear(under: folder.path) }
+      try file.allocate(offset: 0, count: 10)
+      #expect(try file.status().size == 10)
+    }
   #endif
 
   @Test("a file whose number another has by now is not closed")
