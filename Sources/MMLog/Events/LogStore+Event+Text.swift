@@ -28,8 +28,8 @@ extension LogStore.Event {
         + "its file system is frozen, or the process gets no time. The ring keeps records as long "
         + "as it has room; archiving goes on when that is over."
     case .takenAway(let path):
-      "Somebody renamed, removed, replaced or cut \(path). What is still in the ring goes into a "
-        + "new file. If nobody meant to, find out who did."
+      "Somebody renamed, removed, replaced or cut \(path), or the program closed its descriptor. "
+        + "What is still in the ring goes into a new file. If nobody meant to, find out who did."
     case .tapFailed(let tap, let error):
       "The tap \(tap) cannot write: \(error). It tries again by itself, and the archives have all "
         + "records; check what it writes to."
@@ -38,8 +38,8 @@ extension LogStore.Event {
       "The limit \(rule) does not hold, though all was deleted that may be"
         + (kept.isEmpty
           ? ". Others take the space: free some, or change the limit."
-          : ": \(kept.values.reduce(0, +)) archives are pinned, leased or not sent. Release or send "
-            + "them, or raise the limit.")
+          : ". Archives that are being written, pinned, leased or not sent: "
+            + "\(kept.values.reduce(0, +)). Release or send them, or raise the limit.")
     case .lowSpace(let available):
       "Only \(available >> 20) MiB are left on the file system of the archives. Free some, or lower "
         + "the limits of what is kept."
@@ -87,7 +87,8 @@ extension LossLedger {
       ([.tooDeep], "Calls were nested too deep: in signal handlers, use recordInSignalHandler."),
       (
         [.noRing],
-        "There was no ring: open the store before the first log call, and close it after the last."
+        "There was no ring, or no memory for a thread to use it: open the store before the first "
+          + "log call, close it after the last, and give the process more memory."
       ),
       ([.corrupted], "Bytes of records changed in memory: look for what writes there."),
       ([.tooLarge], "Records were too large: log less at once."),

@@ -9,7 +9,10 @@ extension SystemError {
     case EPERM where call == .fchown:
       "Make the service's user a member of the group, or choose one of its groups; root needs the "
         + "capability CAP_CHOWN."
-    case EACCES, EPERM: "Give the service's user permission, or choose another directory."
+    case EACCES: "Give the service's user permission, or choose another directory."
+    case EPERM:
+      "Give the service's user permission, or choose another directory; or a filter of system calls "
+        + "(seccomp) refuses this one: allow it."
     case EAGAIN where call == .fcntlLock:
       "Another process works with it: see with lslocks(8) which one, and try again."
     case ENOENT: "Create it, or correct the path."
@@ -18,7 +21,14 @@ extension SystemError {
     case EISDIR: "A directory stands where a file should be: move it, or choose another name."
     case ELOOP:
       "A symbolic link stands there, and none is followed: remove it, or give the real path."
-    case ENOSPC, EDQUOT: "Free some space\(isAboutRing ? ", or make the ring smaller" : "")."
+    case ENOSPC, EDQUOT:
+      "Free some space\(isAboutRing ? ", or make the ring smaller" : ""); df -i shows whether it is "
+        + "inodes that are used up."
+    case EAGAIN where call == .pthreadCreate:
+      "Raise the limit of threads: RLIMIT_NPROC, TasksMax of systemd, or pids.max of the control "
+        + "group."
+    case EBADF:
+      "The program has closed a descriptor that it did not open: open the store after such a step."
     case EROFS: "Mount the file system for writing, or choose another directory."
     case EMFILE, ENFILE: "Raise the limit of open files (RLIMIT_NOFILE)."
     case EFBIG: "Raise the limit of file sizes (RLIMIT_FSIZE)."

@@ -310,9 +310,20 @@ struct EnvironmentTests {
   @Test("a full disk is no reason to make the ring smaller where it has no room for an archive")
   func fixOfFullDisk() {
     func fix(_ path: String) -> String { SystemError(call: .pwrite, errno: ENOSPC, path: path).fix }
-    #expect(fix("/log/orders-1.mmlog.new") == "Free some space.")
-    #expect(fix("/log/orders.ring") == "Free some space, or make the ring smaller.")
-    #expect(fix("/log/orders.ring.new") == "Free some space, or make the ring smaller.")
+    let inodes = "; df -i shows whether it is inodes that are used up."
+    #expect(fix("/log/orders-1.mmlog.new") == "Free some space\(inodes)")
+    #expect(fix("/log/orders.ring") == "Free some space, or make the ring smaller\(inodes)")
+    #expect(fix("/log/orders.ring.new") == "Free some space, or make the ring smaller\(inodes)")
+  }
+
+  @Test(
+    "what is said of an error names what may be behind it",
+    arguments: [
+      (SystemCall.fallocate, EPERM, "seccomp"), (.pthreadCreate, EAGAIN, "TasksMax"),
+      (.fstat, EBADF, "closed a descriptor"),
+    ])
+  func fix(call: SystemCall, code: CInt, word: String) {
+    #expect(SystemError(call: call, errno: code).fix.contains(word))
   }
 
   @Test("what is said of lost records fits what they were lost for")
@@ -325,8 +336,9 @@ struct EnvironmentTests {
     let place = "mmlog-decode shows where records are missing."
     #expect(
       text(.noRing)
-        == "lost 1 record: no ring (info 1). There was no ring: open the store before the first log "
-        + "call, and close it after the last. \(place)")
+        == "lost 1 record: no ring (info 1). There was no ring, or no memory for a thread to use "
+        + "it: open the store before the first log call, close it after the last, and give the "
+        + "process more memory. \(place)")
     #expect(
       text(.cut)
         == "cut 1 record (info 1). Values were too long, or memory was short: log less of them.")
