@@ -263,26 +263,6 @@ void mmlog_signals_from_elsewhere(void *signals) {
     sigdelset(set, raised_by_a_fault[i]);
 }
 
-// The kernel's, as glibc's functions leave out the signal of pthread_cancel(3).
-static uint64_t exchange_signal_mask(uint64_t mask) {
-  int saved = errno;
-  uint64_t before = 0;
-  syscall(SYS_rt_sigprocmask, SIG_SETMASK, &mask, &before, sizeof mask);
-  errno = saved;
-  return before;
-}
-
-uint64_t mmlog_hold_signals(void) {
-  enum { cancellation = 32 };
-  sigset_t signals;
-  uint64_t mask;
-  mmlog_signals_from_elsewhere(&signals);
-  memcpy(&mask, &signals, sizeof mask);
-  return exchange_signal_mask(mask | (uint64_t)1 << (cancellation - 1));
-}
-
-void mmlog_set_signal_mask(uint64_t mask) { exchange_signal_mask(mask); }
-
 static sigset_t before_fork;
 
 void mmlog_block_signals(void) {

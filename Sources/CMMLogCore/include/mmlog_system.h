@@ -121,12 +121,6 @@ int mmlog_membarrier(void);
 // thread itself raises. Async-signal-safe.
 void mmlog_signals_from_elsewhere(void *signals);
 
-// Blocks these for the calling thread, and that of pthread_cancel(3): rt_sigprocmask(2). Returns
-// its mask as it was, for mmlog_set_signal_mask. Both leave errno as it was and are
-// async-signal-safe.
-uint64_t mmlog_hold_signals(void);
-void mmlog_set_signal_mask(uint64_t mask);
-
 // Blocks these for the calling thread, and has its mask as it was again: pthread_sigmask(3). For
 // who forks, one thread at a time.
 void mmlog_block_signals(void);

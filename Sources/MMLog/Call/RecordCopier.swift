@@ -167,8 +167,6 @@ struct RecordCopier {
 ///
 /// Proof of `@unchecked Sendable`: the block is touched under the lock only.
 final class OverflowWriter: @unchecked Sendable {
-  /// A thread that has it takes no signals: a handler might leave the call by `siglongjmp`, and
-  /// nobody would give the lock back.
   private let lock = ForkSafeMutex()
   /// Times that the lock was given back.
   private let unlocked = EventCount()
@@ -191,18 +189,12 @@ final class OverflowWriter: @unchecked Sendable {
     _ copier: RecordCopier, from writer: UnsafeMutablePointer<mmlog_writer>, _ session: Session
   ) -> Bool {
     let timeout = WriterSpace.timeout(of: writer)
-    var signals: UInt64 = 0
-    let isLocked = unlocked.wait(atMost: session.waitingTime(timeout)) {
-      signals = mmlog_hold_signals()
-      if lock.tryLock() { return true }
-      mmlog_set_signal_mask(signals)
+    guard unlocked.wait(atMost: session.waitingTime(timeout), for: lock.tryLock) else {
       return false
     }
-    guard isLocked else { return false }
     defer {
       lock.unlock()
       unlocked.advanceForOne()
-      mmlog_set_signal_mask(signals)
     }
     guard let block else { return false }
     TestPoint.reach(.overflowLocked)
