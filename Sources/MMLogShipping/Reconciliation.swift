@@ -121,9 +121,9 @@ public struct Reconciliation: Sendable {
       balance.check(session, state.cursor.sessions[id], received: received?[id])
       sessions.append(balance)
     }
-    if refused.corrupted > 0, !sessions.isEmpty {
+    if !refused.corrupted.isEmpty, !sessions.isEmpty {
       sessions[0].problems.append(
-        "\(refused.corrupted) lines of what was refused are corrupted (of whichever session)")
+        "\(refused.corrupted.count) lines of what was refused are corrupted (of whichever session)")
     }
     self.sessions = sessions
   }

@@ -237,7 +237,7 @@ import Testing
           time: .now, batch: batch, record: "\(session).*", reason: "no", content: "\(Int.max)"))
     }
     try RefusedRecords.replace(with: entries, of: "test", in: directory)
-    #expect(try RefusedRecords.read(of: "test", in: directory).corrupted == 2)
+    #expect(try RefusedRecords.read(of: "test", in: directory).corrupted.count == 2)
     #expect(try problems(test).count == 1)
   }
 
@@ -271,7 +271,7 @@ import Testing
         try RefusedRecords.append(others, of: "test", in: directory)
       }
       let after = try RefusedRecords.read(of: "test", in: directory)
-      #expect(after.corrupted == 0 && after.entries == before.entries)
+      #expect(after.corrupted.isEmpty && after.entries == before.entries)
     }
   #endif
 
@@ -284,6 +284,43 @@ import Testing
     #expect(receiver.messages == ["record 150"])
     #expect(try problems(test, received: 300) == [])
     #expect(try await test.shipper(to: receiver).retryRefused().acknowledged == 0)
+  }
+
+  @Test("lines of what was put aside that cannot be read stay, as they are, and are counted")
+  func unreadableLines() async throws {
+    let test = try ShippedStore()
+    try test.log(1...3)
+    let receiver = Receiver { _, _ in
+      LogBatch.Answer(refused: (0..<3).map { .init(index: $0, reason: "no") })
+    }
+    let shipper = try await test.ship(to: receiver)
+    let path = test.folder("test.refused")
+    var lines = try Folder.read(path).split(separator: UInt8(ascii: "\n")).map(Array.init)
+    try #require(lines.count == 3)
+    lines[1][20] ^= 1
+    let unreadable = [lines[1], [0xFF, 0x00, 0x20]]
+    try Folder.write(Array((lines + [unreadable[1]]).joined(separator: [10])), to: path)
+    receiver.change { _, _ in .accepted }
+    let results = try await shipper.retryRefused()
+    #expect(results.acknowledged == 2 && results.refused == 0 && results.missing == 0)
+    #expect(results.unreadable == 2)
+    #expect(try Folder.read(path) == Array(unreadable.joined(separator: [10])) + [10])
+    let again = try await shipper.retryRefused()
+    #expect(again.acknowledged == 0 && again.unreadable == 2)
+    #expect(try Folder.read(path) == Array(unreadable.joined(separator: [10])) + [10])
+  }
+
+  @Test("what the largest record makes as JSON can be read again when it was put aside")
+  func largestLine() throws {
+    let folder = TemporaryDirectory()
+    let directory = try Directory.openForItsUser(folder.path)
+    // 16 MiB of what takes six bytes each.
+    let entry = RefusedRecords.Entry(
+      time: .now, batch: "b", record: "r", reason: "no",
+      content: String(repeating: "\\u0001", count: 16 << 20))
+    try RefusedRecords.replace(with: [entry], of: "test", in: directory)
+    let read = try RefusedRecords.read(of: "test", in: directory)
+    #expect(read.entries == [entry] && read.corrupted.isEmpty)
   }
 
   @Test("what is refused again without a name stays aside, and counts", arguments: [1, 4])

@@ -114,7 +114,7 @@ import Testing
     #expect(receiver.messages == records(1...200).filter { !poison.contains($0) })
     #expect(shipper.statistics.refused == 4)
     let refused = try RefusedRecords.read(of: "test", in: Directory.open(test.folder.path))
-    #expect(refused.corrupted == 0 && refused.entries.count == 4)
+    #expect(refused.corrupted.isEmpty && refused.entries.count == 4)
     #expect(refused.entries.allSatisfy { $0.reason == "poison" })
     #expect(refused.entries.first?.content.contains("\"body\":\"record 1\"") == true)
     // Nothing is left.

@@ -49,9 +49,6 @@ package enum RefusedRecords {
   /// again what is in it has all of it in memory.
   static let largestFile = 256 << 20
 
-  /// No line is longer, in bytes.
-  private static let longestLine = 20 << 20
-
   /// Appends entries, and returns when they are on the disk.
   static func append(
     _ entries: [Entry], of consumer: String, in directory: borrowing Directory
@@ -76,22 +73,22 @@ package enum RefusedRecords {
     return try file.bytes(at: size - 1, count: 1) != [UInt8(ascii: "\n")]
   }
 
-  /// All entries, each once, and how many lines cannot be read.
+  /// All entries, each once, and the lines that cannot be read.
   package static func read(
     of consumer: String, in directory: borrowing Directory
-  ) throws(SystemError) -> (entries: [Entry], corrupted: Int) {
+  ) throws(SystemError) -> (entries: [Entry], corrupted: [[UInt8]]) {
     let file: File
     do throws(SystemError) {
       file = try directory.openFile(fileName(of: consumer), [.read, .nonBlocking])
     } catch  where error.isNotFound {
-      return ([], 0)
+      return ([], [])
     }
-    var (entries, corrupted, seen) = ([Entry](), 0, Set<String>())
+    var (entries, corrupted, seen) = ([Entry](), [[UInt8]](), Set<String>())
     var (offset, line) = (0, [UInt8]())
     func takeLine() {
       defer { line.removeAll(keepingCapacity: true) }
       if line.isEmpty { return }
-      guard line.count <= longestLine, let entry = entry(line[...]) else { return corrupted += 1 }
+      guard let entry = entry(line[...]) else { return corrupted.append(line) }
       // A batch that was sent again after a crash may have been put aside twice.
       if seen.insert("\(entry.batch) \(entry.record)").inserted { entries.append(entry) }
     }
@@ -105,21 +102,27 @@ package enum RefusedRecords {
         takeLine()
       }
       line += rest
-      if bytes.isEmpty || line.count > longestLine { takeLine() }
-      if bytes.isEmpty { return (entries, corrupted) }
+      if bytes.isEmpty {
+        takeLine()
+        return (entries, corrupted)
+      }
     }
   }
 
   /// Puts other entries in the place of all.
+  ///
+  /// - Parameter corrupted: The lines that cannot be read. They stay as they are.
   package static func replace(
-    with entries: [Entry], of consumer: String, in directory: borrowing Directory
+    with entries: [Entry], _ corrupted: [[UInt8]] = [], of consumer: String,
+    in directory: borrowing Directory
   ) throws(SystemError) {
     let name = fileName(of: consumer)
-    if entries.isEmpty {
+    if entries.isEmpty, corrupted.isEmpty {
       do throws(SystemError) { try directory.remove(name) } catch  where error.isNotFound {}
       return
     }
-    try directory.replace(name, with: Array(entries.map(line).joined().utf8))
+    let lines = corrupted.flatMap { $0 + [UInt8(ascii: "\n")] }
+    try directory.replace(name, with: lines + Array(entries.map(line).joined().utf8))
   }
 
   // MARK: - Lines

@@ -13,6 +13,8 @@ extension Shipper {
     /// How many cannot be sent any more, because their archives are gone, or because the receiver
     /// did not name them when it refused them, now or before. They stay aside.
     public internal(set) var missing = 0
+    /// How many lines of what was put aside cannot be read. They stay aside, as they are.
+    public internal(set) var unreadable = 0
   }
 }
 
@@ -27,10 +29,11 @@ extension ShippingWork {
       try explaining("Searching for archives failed") { () throws(SystemError) in
         try queue.scan(everything: true)
       }
-      let all = try explaining("Reading what was refused failed") { () throws(SystemError) in
-        try RefusedRecords.read(of: consumer, in: Directory.open(path)).entries
+      let (all, corrupted) = try explaining("Reading what was refused failed") {
+        () throws(SystemError) in try RefusedRecords.read(of: consumer, in: Directory.open(path))
       }
       var results = Shipper.RetriedRecords()
+      results.unreadable = corrupted.count
       var left = all
       for (session, entries) in Dictionary(grouping: all.filter(\.isNamed), by: \.session) {
         guard let session, let queued = queue.sessions[session] else { continue }
@@ -39,7 +42,7 @@ extension ShippingWork {
         left.removeAll { $0.isNamed && resent.settled.contains($0.recordID) }
         left += resent.unnamed
         let count = entries.count { resent.settled.contains($0.recordID) }
-        try settle(count - resent.unnamedCount, of: session, left)
+        try settle(count - resent.unnamedCount, of: session, left, corrupted)
       }
       results.missing = left.reduce(0) { $0 + $1.count } - results.refused
       return .success(results)
@@ -51,7 +54,7 @@ extension ShippingWork {
   /// First that they are acknowledged, then that they are not aside: a crash in between has them
   /// sent once more, and not forgotten.
   private func settle(
-    _ count: Int, of session: SessionID, _ left: [RefusedRecords.Entry]
+    _ count: Int, of session: SessionID, _ left: [RefusedRecords.Entry], _ corrupted: [[UInt8]]
   ) throws(LogError) {
     var balance = state.balances[session] ?? ConsumerState.Balance()
     balance.acknowledged += count
@@ -60,7 +63,7 @@ extension ShippingWork {
     try note(isSafe: true)
     try explaining("Noting what is put aside failed") { () throws(SystemError) in
       try RefusedRecords.replace(
-        with: left, of: consumer, in: Directory.openForItsUser(path))
+        with: left, corrupted, of: consumer, in: Directory.openForItsUser(path))
     }
   }
 

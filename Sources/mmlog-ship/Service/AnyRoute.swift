@@ -163,9 +163,13 @@ struct AnyRoute: Sendable {
     switch kind {
     case .records(let shipper):
       let result = try await shipper.retryRefused()
+      let unreadable =
+        result.unreadable == 0
+        ? "" : "; \(count(result.unreadable, "line")) of '.refused' cannot be read, and stay there"
       return (
         "\(result.acknowledged) sent, \(result.refused) refused again, \(result.missing) not here "
-          + "any more", result.refused == 0 && result.missing == 0
+          + "any more\(unreadable)",
+        result.refused == 0 && result.missing == 0 && result.unreadable == 0
       )
     case .archives(let shipper, _):
       let (count, refused) = (try await shipper.retryRefused(), try shipper.refused().count)
