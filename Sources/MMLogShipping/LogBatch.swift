@@ -100,6 +100,8 @@ public struct LogBatch: Sendable {
     public var refusedUnnamed: Int
     /// What the receiver says of these.
     public var reason: String
+    /// Why a gap of the batch is refused; nil: none is.
+    package var gapRefusal: String?
 
     /// The receiver has the whole batch.
     public static let accepted = Answer()

@@ -36,6 +36,21 @@ import Testing
     }
   }
 
+  @Test("a page of HTML, or that something is missing, is no success of an upload")
+  func noSuccess() async throws {
+    let sealed = try Sealed()
+    let page = PlannedAnswer(
+      headers: ["Content-Type": "text/html"], body: Data("<html>Sign in</html>".utf8))
+    let server = try TestReceiver([page, PlannedAnswer(status: 202)])
+    for words in ["a page of HTML", "202"] {
+      let error = await #expect(throws: DeliveryError.self) {
+        try await PutDestination(url: server.url).send(sealed.archive)
+      }
+      #expect(error?.remedy == .tryAgain(after: nil))
+      #expect(error?.message.contains(words) == true)
+    }
+  }
+
   @Test("what has an archive's name and is another file, or a link to one, is not sent")
   func swapped() async throws {
     let sealed = try Sealed()

@@ -61,6 +61,80 @@ import Testing
     }
   }
 
+  @Test("the page of something else than the destination acknowledges nothing")
+  func foreignPage() async throws {
+    let made = try TestBatch()
+    let page = PlannedAnswer(
+      headers: ["Content-Type": "text/html; charset=utf-8"],
+      body: Data("\n<!DOCTYPE html><title>Sign in</title>".utf8))
+    let server = try TestReceiver([page])
+    let all: [any LogDestination] = [
+      LinesDestination(url: server.url), OTLPDestination(url: server.url),
+      LokiDestination(url: server.url), ClickHouseDestination(url: server.url, table: "logs"),
+      ElasticsearchDestination(url: server.url),
+    ]
+    for destination in all {
+      let error = await #expect(throws: DeliveryError.self) {
+        _ = try await destination.send(made.batch)
+      }
+      #expect(error?.remedy == .tryAgain(after: nil), "\(destination)")
+      #expect(error?.message.contains("a page of HTML") == true)
+      #expect(error?.message.contains(server.url) == true)
+    }
+  }
+
+  @Test("an answer with the type of a page that is none is an acknowledgement of lines")
+  func plainAnswer() async throws {
+    let made = try TestBatch()
+    let server = try TestReceiver(
+      ["", "ok"].map {
+        PlannedAnswer(headers: ["Content-Type": "text/html"], body: Data($0.utf8))
+      })
+    for _ in 0..<2 { _ = try await LinesDestination(url: server.url).send(made.batch) }
+  }
+
+  @Test("a success of ClickHouse has no body")
+  func answerOfNoClickHouse() async throws {
+    let made = try TestBatch()
+    let server = try TestReceiver([PlannedAnswer(body: Data("welcome".utf8))])
+    let error = await #expect(throws: DeliveryError.self) {
+      _ = try await ClickHouseDestination(url: server.url, table: "logs").send(made.batch)
+    }
+    #expect(error?.remedy == .tryAgain(after: nil))
+    #expect(error?.message.contains("something else than ClickHouse") == true)
+  }
+
+  @Test("Elasticsearch takes a batch by saying that there are no errors, and by nothing else")
+  func answerOfNoElasticsearch() async throws {
+    let made = try TestBatch()
+    let texts = [
+      #"{"status":"welcome"}"#, #"{"error":{"reason":"down"},"status":503}"#, "{}", "[]", "1",
+      #"{"errors":null}"#, #"{"errors":"false"}"#, #"{"errors":true}"#,
+      #"{"errors":true,"items":[]}"#, #"{"errors":true,"items":{"create":{"status":201}}}"#,
+    ]
+    let server = try TestReceiver(
+      (texts + [#"{"errors":false}"#]).map { PlannedAnswer(body: Data($0.utf8)) })
+    let destination = ElasticsearchDestination(url: server.url)
+    for text in texts {
+      let error = await #expect(throws: DeliveryError.self, "\(text)") {
+        _ = try await destination.send(made.batch)
+      }
+      #expect(error?.remedy == .tryAgain(after: nil), "\(text)")
+    }
+    #expect(try await destination.send(made.batch).refused.isEmpty)
+  }
+
+  @Test("a gap that Elasticsearch refuses is said")
+  func refusedGap() async throws {
+    let made = try TestBatch(gaps: [TestBatch.gap])
+    let body =
+      #"{"errors":true,"items":[{"create":{"status":400,"error":{"type":"t","reason":"r"}}},"#
+      + #"{"create":{"status":201}}]}"#
+    let server = try TestReceiver([PlannedAnswer(body: Data(body.utf8))])
+    let answer = try await ElasticsearchDestination(url: server.url).send(made.batch)
+    #expect(answer.refused.isEmpty && answer.gapRefusal == "400: t: r")
+  }
+
   @Test("each status has its remedy")
   func statuses() async throws {
     let made = try TestBatch()

@@ -623,6 +623,31 @@ import Testing
     #expect(reasons == ["no gaps"])
   }
 
+  @Test("a gap that is refused beside records that are taken is reported")
+  func refusedGapBesideRecords() async throws {
+    let test = try ShippedStore { $0.retention = .unlimited }
+    let receiver = Receiver { delivery, _ in
+      var answer = LogBatch.Answer.accepted
+      if !delivery.gaps.isEmpty { answer.gapRefusal = "no gaps" }
+      return answer
+    }
+    try await logArchives(1...20, test)
+    try await test.ship(to: receiver)
+    try await logArchives(21...40, test)
+    // Two that are shipped and one that is not.
+    try delete(3, in: test.folder)
+    let shipper = try test.shipper(to: receiver)
+    let events = shipper.events
+    #expect(try await shipper.shipAll())
+    await shipper.stop()
+    var reasons: [String] = []
+    for await event in events {
+      if case .refused(_, 0, let reason) = event { reasons.append(reason) }
+    }
+    #expect(reasons == ["no gaps"])
+    #expect(receiver.gaps.count == 1 && receiver.messages == records(1...20) + records(31...40))
+  }
+
   @Test("retention spares so much that is not shipped, and no more")
   func spared() async throws {
     let test = try ShippedStore { $0.retention = .unlimited }

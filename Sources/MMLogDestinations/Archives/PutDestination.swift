@@ -148,7 +148,10 @@ package final class PutDestination: ArchiveDestination {
   }
 
   private func check(_ response: HTTPResponse, _ target: String) throws {
-    if response.isSuccess { return }
+    if response.isSuccess, response.status != 202 { return }
+    if response.status == 202 {
+      throw DeliveryError.unavailable("\(target) answers 202: it does not have all of it yet")
+    }
     let error = response.error(from: target)
     if response.status == 409, response.header("retry-after") == nil {
       throw DeliveryError.refused(error.message)

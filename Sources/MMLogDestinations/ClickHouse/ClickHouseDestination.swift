@@ -77,8 +77,12 @@ package final class ClickHouseDestination: LogDestination {
       response.header("x-clickhouse-exception-code").flatMap(Int.init)
       ?? exceptionCode(response.text)
     // A failure behind the headers comes in a body, with status 200.
-    if response.isSuccess, code == nil { return }
     let sentence = "\(url.withoutQuery) answers \(response.status): \(response.text.excerpt)"
+    if response.isSuccess, code == nil {
+      // To what is asked here, a success has no body.
+      if response.body.isEmpty { return }
+      throw .unavailable("\(sentence); something else than ClickHouse seems to answer")
+    }
     switch code {
     // What is in the rows: CANNOT_PARSE_…, CANNOT_READ_ALL_DATA, INCORRECT_DATA, TOO_LARGE_…,
     // TYPE_MISMATCH, VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE, violated constraints.

@@ -36,8 +36,13 @@ package final class ElasticsearchDestination: LogDestination {
     guard let tree = JSONTree(response.body) else {
       throw DeliveryError.unavailable("\(url.withoutQuery) answers something else than JSON")
     }
+    guard case .bool(let hasErrors) = tree["errors"] else {
+      throw DeliveryError.unavailable(
+        "\(url.withoutQuery) answers something else than a bulk request gets: "
+          + response.text.excerpt)
+    }
     // Without errors, nothing of the items passes the filter.
-    guard tree["errors"]?.isTrue == true else { return .accepted }
+    if !hasErrors { return .accepted }
     return try answer(tree["items"]?.elements ?? [], gaps.count, batch)
   }
 
@@ -81,7 +86,9 @@ package final class ElasticsearchDestination: LogDestination {
       case 408, 429, 500...: throw DeliveryError.unavailable("\(url.withoutQuery): \(reason)")
       case 401, 403, 404: throw DeliveryError.blocked("\(url.withoutQuery): \(reason)")
       default:
-        if index >= gapCount {
+        if index < gapCount {
+          answer.gapRefusal = answer.gapRefusal ?? reason
+        } else {
           answer.refused.append(.init(index: index - gapCount, reason: reason))
         }
       }

@@ -24,9 +24,15 @@ final class Receiver: Sendable {
     _ request: HTTPRequest,
     tooLarge: (String) -> DeliveryError = DeliveryError.wrongPath
   ) async throws -> HTTPResponse {
-    do throws(HTTPFailure) {
-      return try await client.send(request)
-    } catch {
+    do {
+      let response = try await client.send(request)
+      if response.isForeign {
+        throw DeliveryError.unavailable(
+          "\(request.url.withoutQuery) answers \(response.status) with a page of HTML: something "
+            + "else than the destination seems to answer; check the URL, and what is before it")
+      }
+      return response
+    } catch let error as HTTPFailure {
       let sentence = "\(request.url.withoutQuery): \(error)"
       switch error.kind {
       case .unreachable: throw DeliveryError.unavailable(sentence)
@@ -65,6 +71,14 @@ extension DeliveryError {
 }
 
 extension HTTPResponse {
+  /// Whether it is a success that no destination has sent, but the page of a login or of a proxy.
+  /// Apache's mod_dav says in a page that it has created a file, with 201.
+  fileprivate var isForeign: Bool {
+    guard isSuccess, status != 201 else { return false }
+    return header("content-type")?.lowercased().hasPrefix("text/html") == true
+      && body.first { ![9, 10, 13, 32].contains($0) } == UInt8(ascii: "<")
+  }
+
   /// What an answer that is none of success means for the batch.
   ///
   /// - Parameters:

@@ -40,10 +40,12 @@ package final class KafkaDestination: LogDestination {
       let producer = try existingProducer()
       do {
         let refused = try producer.send(messages, isCanceled: isCanceled)
-        return LogBatch.Answer(
+        var answer = LogBatch.Answer(
           refused: refused.filter { $0.index >= gapCount }.map {
             .init(index: $0.index - gapCount, reason: $0.reason)
           })
+        answer.gapRefusal = refused.first { $0.index < gapCount }?.reason
+        return answer
       } catch {
         // What has not been acknowledged goes again as a whole, so this one must not send it later.
         self.producer.withLock { $0 = nil }

@@ -215,6 +215,9 @@ extension ShippingWork {
     case .accepted(let answer):
       TestPoint.reach(.batchSent)
       let refused = try putAside(answer, of: batch, id: id)
+      if let reason = answer.gapRefusal {
+        control.send(.refused(batch: id, count: 0, reason: reason))
+      }
       try settle(batch, session, acknowledged: batch.count - refused, refused: refused)
       control.send(.acknowledged(batch: id, count: batch.count - refused))
     case .refused(let reason):
