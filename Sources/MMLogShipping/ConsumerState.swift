@@ -61,14 +61,36 @@ package struct ConsumerState: Equatable, Sendable {
   ///
   /// - Throws: also if nothing is noted: then nothing was shipped for that name.
   init(of consumer: String, in directory: String) throws(LogError) {
-    let text = try explaining("Opening the directory failed") { () throws(SystemError) in
-      ConsumerFile.state(of: consumer, in: try Directory.open(directory))
-    }
-    guard let text, let state = ConsumerState(text) else {
+    guard let state = try Self.noted(of: consumer, in: directory) else {
       throw LogError(
         .corruptedFile,
-        "\(directory) has no state of the consumer \(consumer) that can be read: nothing was "
-          + "shipped for it, or its file is corrupted", path: directory)
+        "\(directory) has no state of the consumer \(consumer): nothing was shipped for it",
+        path: directory)
+    }
+    self = state
+  }
+
+  /// The same; nil if nothing is noted.
+  ///
+  /// - Throws: what keeps a shipper from sending, too.
+  package static func noted(
+    of consumer: String, in path: String
+  ) throws(LogError) -> ConsumerState? {
+    let directory = try explaining("Opening the directory failed") { () throws(SystemError) in
+      try Directory.open(path)
+    }
+    guard let text = try ConsumerFile.notedState(of: consumer, in: directory) else { return nil }
+    return try ConsumerState(noted: text, in: ConsumerFile.fileName(of: consumer), of: directory)
+  }
+
+  /// Reads what a file of a directory has.
+  init(
+    noted text: String, in name: String, of directory: borrowing Directory
+  ) throws(LogError) {
+    guard let state = ConsumerState(text) else {
+      let path = directory.path(of: name)
+      throw LogError(
+        .newerFormat, "\(path) was written by a newer version of mmlog: use that one", path: path)
     }
     self = state
   }

@@ -425,6 +425,54 @@ import Testing
     #expect(result.status == .success, "\(result.complaints)")
   }
 
+  @Test("a consumer's file without a state is said, and so is that all is sent again")
+  func emptyState() throws {
+    for zeros in [0, 3 * (16 << 10)] {
+      folder.put("logs/x.consumer", [UInt8](repeating: 0, count: zeros))
+      if zeros > 0 {
+        _ = try send("status", folder("logs"))
+        #expect(Folder.text(folder("said")).contains("what is there is sent again"))
+      }
+      let result = try send("--once", "--as", "x", "--to", server.url, folder("logs"))
+      #expect(result.complaints.contains("x.consumer was empty"), "\(result.complaints)")
+    }
+    // Who begins has nothing to say.
+    let other = try send("--once", "--as", "y", "--to", server.url, folder("logs"))
+    #expect(!other.complaints.contains("was empty"), "\(other.complaints)")
+  }
+
+  @Test("of a state that cannot be read, status says what sending does: nothing")
+  func unreadableState() throws {
+    let path = folder("logs/x.consumer")
+    let makers: [() throws -> Void] = [
+      { folder.put("logs/x.consumer", String(repeating: "garbage\n", count: 1000)) },
+      { try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "/none") },
+      {
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+      },
+    ]
+    for make in makers {
+      try make()
+      let status = try send("status", folder("logs"))
+      let said = Folder.text(folder("said"))
+      #expect(status.status == .exited(1) && said.contains("nothing is sent: "), "\(said)")
+      let sent = try send("--once", "--as", "x", "--to", server.url, folder("logs"))
+      #expect(sent.status != .success)
+      try FileManager.default.removeItem(atPath: path)
+    }
+    #expect(try server.requests.isEmpty)
+  }
+
+  @Test("lines of .refused that cannot be read are said by retry, which is no success then")
+  func unreadableRefused() throws {
+    _ = try send("--once", "--as", "x", "--to", server.url, folder("logs"))
+    folder.put("logs/x.refused", "what is this\n")
+    let result = try send("retry", "--as", "x", "--to", server.url, folder("logs"))
+    let said = Folder.text(folder("said"))
+    #expect(result.status == .exited(1) && said.contains("1 line of '.refused'"), "\(said)")
+    #expect(Folder.text(folder("logs/x.refused")) == "what is this\n")
+  }
+
   @Test("one directory with two spellings, or two URLs of one destination, are refused")
   func repeatedInConfiguration() throws {
     let logs = folder("logs")

@@ -185,17 +185,20 @@ final class ShippingWork: @unchecked Sendable {
     }
     isWaitingForAnother = false
     if let text = try file.read() {
-      guard let state = ConsumerState(text) else {
-        throw LogError(
-          .newerFormat,
-          "\(directory.path(of: file.name)) was written by a newer version of mmlog: use that one",
-          path: path)
-      }
-      self.state = state
+      state = try ConsumerState(noted: text, in: file.name, of: directory)
     } else {
       state = ConsumerState(created: .now)
       state.isSelection = configuration.isSelection
       try file.write(state.text, isSafe: true, in: directory)
+      if file.wasThere {
+        control.send(
+          .failed(
+            error: LogError(
+              .corruptedFile,
+              "\(directory.path(of: file.name)) was empty: what was shipped is not known, and all "
+                + "that is there is shipped, also what was shipped before",
+              path: path)))
+      }
     }
     self.file = consume file
     queue = newQueue(after: state.cursor)

@@ -17,6 +17,8 @@ package struct ConsumerFile: ~Copyable, Sendable {
   /// Whether the state of that sequence is known to be on the disk.
   private var isSynced = false
   private var slotSize: Int
+  /// Whether a file of that name was there when this one was opened.
+  package let wasThere: Bool
 
   private static let suffix = ".consumer"
   private static let magic: UInt64 = 0x3150_4948_534C_4D4D
@@ -54,6 +56,7 @@ package struct ConsumerFile: ~Copyable, Sendable {
   /// - Returns: Nil if another consumer of that name is at work.
   package init?(_ consumer: String, in directory: borrowing Directory) throws(LogError) {
     let name = Self.fileName(of: consumer)
+    wasThere = ((try? directory.status(of: name)) ?? nil) != nil
     guard let lock = try Self.lock(name, in: directory) else { return nil }
     slotSize = ((try? lock.file.status().size) ?? 0) / Self.slots
     self.name = name
@@ -243,13 +246,28 @@ package struct ConsumerFile: ~Copyable, Sendable {
 
   // MARK: - Others' states
 
+  /// The newest state of a consumer, without its lock; nil if none was ever written.
+  ///
+  /// - Throws: what keeps it from being read, and a consumer from being opened.
+  package static func notedState(
+    of consumer: String, in directory: borrowing Directory
+  ) throws(LogError) -> String? {
+    let path = directory.path(of: fileName(of: consumer))
+    let file: File
+    do {
+      let found = try directory.openFile(fileName(of: consumer), [.read, .nonBlocking])
+      try Ownership(of: directory).check(found.status(), path)
+      file = found
+    } catch {
+      if (error as? SystemError)?.isNotFound == true { return nil }
+      throw LogError(error, while: what, path: path)
+    }
+    return try newest(in: file)?.text
+  }
+
   /// The newest state of a consumer, without its lock; nil if there is none that can be read.
   package static func state(of consumer: String, in directory: borrowing Directory) -> String? {
-    guard let file = try? directory.openFile(fileName(of: consumer), [.read, .nonBlocking]),
-      let status = try? file.status(), status.isRegularFile,
-      (try? Ownership(of: directory).isForeign(status)) == false
-    else { return nil }
-    return (try? newest(in: file)).flatMap { $0?.text }
+    (try? notedState(of: consumer, in: directory)) ?? nil
   }
 
   /// The consumers that have a state in a directory. Who was killed before the first state was

@@ -84,10 +84,11 @@ private struct StatusEntry {
   init(of name: String, in directory: String, _ identities: LogIdentities) throws {
     json.add("directory", directory)
     json.add("destination", name)
-    guard let text = ConsumerFile.state(of: name, in: try Directory.open(directory)),
-      let state = ConsumerState(text)
-    else {
-      let problem = "what is noted cannot be read; what is there is sent again"
+    var (noted, problem) = (ConsumerState?.none, "nothing is noted; what is there is sent again")
+    do throws(LogError) { noted = try ConsumerState.noted(of: name, in: directory) } catch {
+      problem = "nothing is sent: \(error)"
+    }
+    guard let state = noted else {
       json.add("error", problem)
       (lines, isWhole) = (["\(directory) to \(name): \(problem)"], false)
       return
