@@ -223,6 +223,28 @@ import Testing
     #expect(try server.requests.isEmpty)
   }
 
+  @Test("an encrypted key without its passphrase is an error that names the setting")
+  func encryptedKey() async throws {
+    let (authority, folder) = (try TestAuthority(), TemporaryDirectory())
+    let key = folder("encrypted.key")
+    try ChildProcess.run(
+      "openssl",
+      ["pkey", "-aes256", "-passout", "pass:secret", "-in", authority("client.key"), "-out", key],
+      output: folder("said"))
+    let server = try TestReceiver(options: authority.options(verifiesClients: true))
+    var settings = HTTPSettings()
+    settings.trustedCertificates = authority("ca.pem")
+    settings.certificate = authority("client.pem")
+    settings.certificateKey = key
+    let request = HTTPRequest("GET", "https://127.0.0.1:\(server.port)/")
+    let error = await #expect(throws: HTTPFailure.self) {
+      _ = try await HTTPClient(settings).send(request)
+    }
+    #expect(error?.kind == .configuration && error?.description.contains("passphrase-file") == true)
+    settings.certificatePassphrase = Secret(path: folder.put("passphrase", "secret\n"))
+    #expect(try await HTTPClient(settings).send(request).isSuccess)
+  }
+
   @Test("a server's certificate is verified, and a client's is shown")
   func certificates() async throws {
     let authority = try TestAuthority()

@@ -126,8 +126,10 @@ final class CurlHandle {
     if let path = settings.certificateKey ?? settings.certificate {
       request.set(CURLOPT_SSLKEY, path)
     }
-    if let secret = settings.certificatePassphrase {
-      request.set(CURLOPT_KEYPASSWD, try secret.read(into: &secrets))
+    // Without a passphrase, OpenSSL would ask for it on the terminal.
+    if settings.certificateKey ?? settings.certificate != nil {
+      let passphrase = try settings.certificatePassphrase?.read(into: &secrets)
+      request.set(CURLOPT_KEYPASSWD, passphrase ?? "")
     }
     if let proxy = settings.proxy { request.set(CURLOPT_PROXY, proxy) }
     if let (user, password) = settings.proxyCredentials {
@@ -172,7 +174,10 @@ final class CurlHandle {
     let bytes = errorText.prefix { $0 != 0 }.map(UInt8.init(bitPattern:))
     var text = String(decoding: bytes, as: UTF8.self)
     if text.isEmpty { text = String(cString: curl_easy_strerror(code)) }
-    let whole = "\(text) (libcurl's error \(code.rawValue))".hiding(secrets)
+    var whole = "\(text) (libcurl's error \(code.rawValue))".hiding(secrets)
+    if code == CURLE_SSL_CERTPROBLEM, settings.certificatePassphrase == nil {
+      whole += "; if the key is encrypted, set passphrase-file"
+    }
     return HTTPFailure(
       kind: needsAction(code, text) ? .configuration : .unreachable, description: whole)
   }
