@@ -13,9 +13,15 @@ final class Connection {
     if socket != nil {
       do throws(SystemError) {
         return try attempt(body)
-      } catch let error where error.isConnectionBroken {}
+      } catch let error where error.isConnectionBroken && !isUnanswered {}
     }
     try attempt(body)
+  }
+
+  /// Whether nobody answers to what is sent but the kernel of a host where nobody listens, and that
+  /// says so of the datagram before: a new connection would not know it.
+  private var isUnanswered: Bool {
+    if case .host(_, _, .datagrams) = address { true } else { false }
   }
 
   private func attempt(

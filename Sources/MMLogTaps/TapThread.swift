@@ -208,7 +208,14 @@ final class TapThread: RecordTap, @unchecked Sendable {
     work.failures = 0
     if !work.isFailing { return }
     work.isFailing = false
-    reports.resumed(tap.name, missed: work.missed)
+    reports.resumed(tap.name, missed: missed)
+  }
+
+  /// All that were missed, those included whose place has not been reached.
+  private var missed: UInt64 {
+    (work.items + state.withLock { $0.items }).reduce(work.missed) { sum, item in
+      if case .missing(let count) = item { sum + count } else { sum }
+    }
   }
 
   /// - Returns: After how many nanoseconds to try again.

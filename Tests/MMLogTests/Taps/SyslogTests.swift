@@ -78,6 +78,21 @@ struct SyslogTests {
     #expect(match.message?.utf8.count == 8191)
   }
 
+  @Test("that nobody listens is reported of datagrams, too, as far as the kernel says it")
+  func nobodyListens() async throws {
+    let receiver = try TestReceiver(isStream: false)
+    let port = receiver.port
+    _ = receiver.stop()
+    let test = try TestStore {
+      $0.taps = [LogTap(Syslog(to: .udp(host: "127.0.0.1", port: port)))]
+    }
+    var events = test.store.events.makeAsyncIterator()
+    for number in 0..<3 { test.log.info("number \(number)") }
+    try await test.store.flush(.archive)
+    while let event = await events.next() { if case .tapFailed = event { break } }
+    try await test.store.close()
+  }
+
   @Test("a receiver of a stream that is started anew gets what comes then")
   func restarted() async throws {
     let folder = TemporaryDirectory()

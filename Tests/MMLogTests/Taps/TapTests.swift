@@ -123,6 +123,37 @@ struct TapTests {
     gate.fulfill(())
   }
 
+  @Test("when a tap goes on, all records are named that it has missed until then")
+  func missedWhileFailing() async throws {
+    struct Refusal: Error {}
+    let (kept, isOpen) = (Kept(), LockedValue(false))
+    let test = try TestStore { configuration in
+      var tap = LogTap(Keeper(kept: kept) { if !isOpen.withLock({ $0 }) { throw Refusal() } })
+      tap.capacity = 1 << 10
+      configuration.taps = [tap]
+    }
+    var events = test.store.events.makeAsyncIterator()
+    test.log.info("first")
+    try await test.store.flush(.archive)
+    while let event = await events.next() { if case .tapFailed = event { break } }
+    for number in 0..<1000 {
+      test.log.info("number \(number)")
+      if number % 10 == 0 { try await test.store.flush(.archive) }
+    }
+    try await test.store.flush(.archive)
+    isOpen.withLock { $0 = true }
+    var named: UInt64 = 0
+    while let event = await events.next() {
+      if case .tapResumed(_, let count) = event {
+        named = count
+        break
+      }
+    }
+    // Nothing was logged since.
+    #expect(named == test.store.statistics.missedByTaps && named > 500)
+    try await test.store.close()
+  }
+
   @Test("a tap that throws is tried again, and then goes on behind the record, which is counted")
   func throwing() async throws {
     struct Refusal: Error {}
