@@ -1,8 +1,9 @@
 -- A table of records in DuckDB. It takes those that are not in it yet out of records.jsonl:
 --
---   mmlog-decode --json --cursor-file orders.cursor -o records.jsonl /var/log/orders
---   duckdb orders.duckdb < docs/recipes/duckdb.sql
+--   [ -s records.jsonl ] || mmlog-decode --json --cursor-file orders.cursor -o records.jsonl /var/log/orders
+--   duckdb orders.duckdb < docs/recipes/duckdb.sql && rm records.jsonl
 --
+-- The cursor is behind what is in the file. So the file is there until it is in the table.
 -- A record's uid is its name: no other record ever has it. So a file that comes twice changes nothing.
 CREATE TABLE IF NOT EXISTS records (
   uid VARCHAR PRIMARY KEY,
@@ -26,7 +27,7 @@ INSERT OR IGNORE INTO records
 SELECT log_record_uid, "timestamp", severity_text, severity_number, scope_name, body, attributes,
   code_file_path, code_line_number, trace_id, span_id, duration_nano, thread_ordinal, service_name,
   session_id
-FROM read_json('records.jsonl', format = 'newline_delimited', columns = {
+FROM read_json('records.jsonl', format = 'newline_delimited', maximum_object_size = 134217728, columns = {
   log_record_uid: 'VARCHAR', "timestamp": 'TIMESTAMPTZ', severity_text: 'VARCHAR',
   severity_number: 'TINYINT', scope_name: 'VARCHAR', body: 'VARCHAR', attributes: 'JSON',
   code_file_path: 'VARCHAR', code_line_number: 'INTEGER', trace_id: 'VARCHAR', span_id: 'VARCHAR',
