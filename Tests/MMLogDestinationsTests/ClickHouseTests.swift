@@ -118,6 +118,24 @@ import Testing
   }
 
   @Test(
+    "a time beyond those of old types of dates is in its partition, and stays",
+    .enabled(if: ClickHouseEngine.isThere, ClickHouseEngine.missing))
+  func farTimes() async throws {
+    let server = try ClickHouseEngine()
+    for (table, days) in [("kept", nil), ("limited", 30)] as [(String, Int?)] {
+      _ = try await server.query(ClickHouseSchema.statement(table: table, days: days))
+      for time in ["1960-02-03 00:00:00", "2200-02-03 00:00:00"] {
+        _ = try await server.query("INSERT INTO \(table) (Timestamp) VALUES ('\(time)')")
+      }
+      _ = try await server.query("OPTIMIZE TABLE \(table) FINAL")
+      let found = try await server.query(
+        "SELECT toYear(Timestamp), _partition_id FROM \(table) ORDER BY Timestamp")
+      // Partitions are days since 1970.
+      #expect(found == (days == nil ? "1960\t-3620\n" : "") + "2200\t84039\n")
+    }
+  }
+
+  @Test(
     "today's engine stores a batch that comes again once, in the table of the schema",
     .enabled(if: ClickHouseEngine.isThere, ClickHouseEngine.missing))
   func deduplication() async throws {

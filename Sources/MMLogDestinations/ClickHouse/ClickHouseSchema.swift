@@ -13,9 +13,10 @@ package enum ClickHouseSchema {
   ///
   /// - Parameters:
   ///   - table: Its name, with the database before it if that is not the default one.
-  ///   - days: How long rows are kept; nil: for ever.
+  ///   - days: How long rows are kept, from the time of the record on; nil: for ever. The table
+  ///     drops records that are older when they come.
   package static func statement(table: String, days: Int? = 30) -> String {
-    let retention = days.map { "\nTTL toDateTime(Timestamp) + toIntervalDay(\($0))" } ?? ""
+    let retention = days.map { "\nTTL Timestamp + toIntervalDay(\($0))" } ?? ""
     return """
       CREATE TABLE IF NOT EXISTS \(quoted(table))
       (
@@ -35,7 +36,7 @@ package enum ClickHouseSchema {
           INDEX BodyIndex lower(Body) TYPE tokenbf_v1(32768, 3, 0) GRANULARITY 8
       )
       ENGINE = MergeTree
-      PARTITION BY toDate(Timestamp)
+      PARTITION BY toDate32(Timestamp)
       ORDER BY (ServiceName, SeverityNumber, Timestamp)\(retention)
       SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1;
 
