@@ -6,13 +6,14 @@ import MMLogSystem
 public enum RecordEdit: Sendable {
   /// A field is added; one that is there under this name stays.
   case add(String, LogReader.Value)
-  /// The fields of this name are dropped. Where one stands in the message, `<redacted>` stands
+  /// The fields of this name are dropped. Where one stands in the message, `<private>` stands
   /// then.
   case drop(String)
   /// The fields of the first name get the second.
   case rename(String, to: String)
   /// The values of the fields of this name become a hash of 64 bits: equal for equal values, in all
-  /// sessions. Whoever knows all values that there may be can find out which it was.
+  /// sessions. Whoever knows all values that there may be can find out which it was. Values that
+  /// are sealed, and that nobody here opens, stay as they are.
   case hash(String)
 
   func apply(to record: inout EditableRecord) {
@@ -26,6 +27,8 @@ public enum RecordEdit: Sendable {
       }
     case .hash(let name):
       for index in record.fields.indices where record.fields[index].name == name {
+        // What is encrypted differs each time.
+        if case .sealed = record.fields[index].value { continue }
         record.fields[index].value = .hash(record.fields[index].value.stableHash)
       }
     }

@@ -22,7 +22,11 @@ struct Target {
     ("add-field", "NAME=VALUE", "A field that each record gets, unless it has it."),
     ("drop-field", "NAME", "A field that is dropped."),
     ("rename-field", "NAME=NEW", "A field that gets another name."),
-    ("hash-field", "NAME", "A field whose value is replaced by a hash."),
+    (
+      "hash-field", "NAME",
+      "A field whose value is replaced by a hash without a key: of few possible values, anybody "
+        + "can find out which it was."
+    ),
     (
       "batch-records", "N",
       "How many records a batch has at most. Default: 5000; 10000 for ClickHouse."
