@@ -52,7 +52,7 @@ struct OTLPLogFormatter: LogFormatter {
 
   private mutating func appendRecord(_ record: LogReader.Record, to output: inout TextBuffer) {
     let content = record.content
-    // The protocol has no time before 1970.
+    // The protocol has no time before 1970; 0 says that it is not known.
     output.append(field: 1, fixed64: UInt64(max(0, record.time.nanosecondsSince1970)))
     output.append(field: 2, varint: UInt64(record.level.severityNumber))
     output.append(field: 3, record.level.text)
@@ -67,6 +67,9 @@ struct OTLPLogFormatter: LogFormatter {
         ids.append(idOf: record, to: &output)
         output.end(start)
       }
+    }
+    if record.time.nanosecondsSince1970 < 0 {
+      output.append(attribute: "mmlog.time", record.time.description, field: 6)
     }
     if !isUTF8 {
       output.appendAttribute("log.record.original", 6) { output in

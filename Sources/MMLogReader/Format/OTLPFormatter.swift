@@ -75,7 +75,7 @@ public struct OTLPFormatter: LogFormatter {
 
   private mutating func appendRecord(_ record: LogReader.Record, to output: inout TextBuffer) {
     output.append(#"{"timeUnixNano":""#)
-    // The protocol has no time before 1970.
+    // The protocol has no time before 1970; 0 says that it is not known.
     output.append(decimal: UInt64(max(0, record.time.nanosecondsSince1970)))
     output.append(Self.levels[Int(record.level.rawValue)])
     output.append(#""stringValue":""#)
@@ -88,6 +88,11 @@ public struct OTLPFormatter: LogFormatter {
     if record.owner.frame != nil {
       output.append(#",{"key":"log.record.uid","value":{"stringValue":""#)
       frames.append(idOf: record, to: &output)
+      output.append(#""}}"#)
+    }
+    if record.time.nanosecondsSince1970 < 0 {
+      output.append(#",{"key":"mmlog.time","value":{"stringValue":""#)
+      output.append(text: record.time.description)
       output.append(#""}}"#)
     }
     if !isUTF8 {
