@@ -18,12 +18,14 @@ extension Catalog {
   /// - Parameters:
   ///   - identities: One of them opens the archive now.
   ///   - recipients: Who opens it from then on: 1 to ``KeySlot/mostRecipients``.
+  /// - Returns: Whether the archive is noted to be uploaded: as it was before.
   /// - Throws: `missingArchive`; `archiveInUse` if it is not sealed; `encrypted` if no identity
   ///   opens it; `invalidConfiguration` if it is not encrypted; `corruptedFile`; what the system
   ///   refuses.
+  @discardableResult
   package func rewrap(
     _ fileName: String, with identities: LogIdentities, for recipients: [Recipient]
-  ) throws(LogError) {
+  ) throws(LogError) -> Bool {
     try withDirectory { (directory) throws(LogError) in
       do {
         let isRing = FileNames.Ring(fileName: fileName) != nil
@@ -34,9 +36,9 @@ extension Catalog {
         try Ownership(of: directory).check(status, path)
         if isRing {
           try Self.rewrap(ring: fileName, in: directory, with: identities, for: recipients)
-        } else {
-          try Self.rewrap(fileName, status, in: directory, with: identities, for: recipients)
+          return false
         }
+        return try Self.rewrap(fileName, status, in: directory, with: identities, for: recipients)
       } catch {
         throw LogError(
           error, while: "Giving the key to other recipients failed",
@@ -48,7 +50,7 @@ extension Catalog {
   private static func rewrap(
     _ name: String, _ status: FileStatus, in directory: borrowing Directory,
     with identities: LogIdentities, for recipients: [Recipient]
-  ) throws {
+  ) throws -> Bool {
     let original = try directory.openFile(name, [.read])
     let state = try ArchiveInfo.State(of: original, name: name, in: directory)
     let archives = try ArchiveFile.all(in: original, identities: identities)
@@ -70,6 +72,7 @@ extension Catalog {
       try? directory.remove(unfinished)
       throw error
     }
+    return state.isUploaded
   }
 
   private static func rewrap(

@@ -14,8 +14,9 @@ extension Command {
       """,
       """
       Name all recipients: no other key opens the files from then on. An older copy of a file is \
-      still opened by the keys that opened it. A ring may be in use: what its process archives from \
-      then on is for the recipients that its configuration names.
+      still opened by the keys that opened it, and so is the copy of a receiver that was sent an \
+      archive. A ring may be in use: what its process archives from then on is for the recipients \
+      that its configuration names.
       """,
     ],
     options: [.identity, .recipient, .silent],
@@ -34,7 +35,11 @@ extension Command {
     }
     let identities = try arguments.identities()
     return try arguments.forEachArchive(output, "rewrapped", takesRings: true) { catalog, name in
-      try catalog.rewrap(name, with: identities, for: recipients)
+      if try catalog.rewrap(name, with: identities, for: recipients) {
+        Command.complain(
+          "\(name) was uploaded before: the receiver's copy is for the old recipients, until it is "
+            + "rewrapped there, too")
+      }
     }
   }
 }
