@@ -56,7 +56,9 @@ extension Arguments {
   /// Who decrypts what is encrypted: those of the options, and of the file in `MMLOG_IDENTITY`.
   package func identities() throws -> LogIdentities {
     let variable = CurrentProcess.variable("MMLOG_IDENTITY") ?? ""
-    return try LogIdentities(files: values(of: .identity) + [variable].filter { !$0.isEmpty })
+    let files = values(of: .identity) + [variable].filter { !$0.isEmpty }
+    for warning in files.compactMap(LogIdentities.warning) { command.report(warning) }
+    return try LogIdentities(files: files)
   }
 
   /// What is misspelled would be searched for as a file.

@@ -12,15 +12,11 @@ package struct Tokens: Sendable {
   ///
   /// - Throws: what is wrong with it, with the line; also if every user may read it.
   package static func read(_ path: String) throws(LogError) -> Tokens {
-    let (mode, bytes) = try explaining("Reading the tokens failed") { () throws(SystemError) in
+    let (problem, bytes) = try explaining("Reading the tokens failed") { () throws(SystemError) in
       let file = try File.openFollowingLinks(path)
-      return (try file.status().mode, try file.bytes(at: 0, count: largestFile + 1))
+      return (try file.status().openness(path), try file.bytes(at: 0, count: largestFile + 1))
     }
-    if mode & 0o007 != 0 {
-      throw LogError(
-        .invalidConfiguration,
-        "\(path) can be read by every user. Take that right away: chmod o= \(path)", path: path)
-    }
+    if let problem { throw LogError(.invalidConfiguration, problem, path: path) }
     if bytes.count > largestFile {
       throw LogError(
         .invalidConfiguration, "\(path) is larger than \(largestFile) bytes.", path: path)

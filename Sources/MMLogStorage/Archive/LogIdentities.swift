@@ -42,8 +42,16 @@ public struct LogIdentities: Sendable {
 
   private static let largestFile = 1 << 20
 
+  /// What to warn of about a file of identities: that every user can read it, or whose it is.
+  package static func warning(ofFile path: String) -> String? {
+    guard let status = try? File.status(ofPath: path), status.isRegularFile else { return nil }
+    if let openness = status.openness(path) { return openness }
+    if [0, CurrentProcess.effectiveUserID].contains(status.owner) { return nil }
+    return "\(path) belongs to user \(status.owner), who can read it and replace it"
+  }
+
   private static func read(_ path: String) throws(LogError) -> [Identity] {
-    let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: largestFile, alignment: 1)
+    let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: largestFile + 1, alignment: 1)
     defer {
       SecretMemory.erase(bytes)
       bytes.deallocate()
@@ -53,6 +61,10 @@ public struct LogIdentities: Sendable {
     }
     do {
       return try Identity.all(in: String(decoding: bytes[..<count], as: UTF8.self))
+    if count > largestFile {
+      throw LogError(
+        .invalidConfiguration, "\(path) is larger than \(largestFile) bytes", path: path)
+    }
     } catch {
       throw LogError(
         error == .missingLibrary ? .unsupported : .invalidConfiguration,

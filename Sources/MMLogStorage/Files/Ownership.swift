@@ -58,6 +58,12 @@ package struct Ownership {
 }
 
 extension FileStatus {
+  /// What to report of a file of secrets that every user can read, or change; nil of another.
+  package func openness(_ path: String) -> String? {
+    if permissions & 0o007 == 0 { return nil }
+    return "\(path) can be read by every user. Take that right away: chmod o= \(path)"
+  }
+
   /// Whether its group, or every user, may write it. A link's permissions say nothing.
   fileprivate var isWritableByOthers: Bool { isRegularFile && permissions & 0o022 != 0 }
 }

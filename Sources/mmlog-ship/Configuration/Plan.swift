@@ -159,7 +159,9 @@ struct Plan {
       case "ring-directory": rings = entry.value
       case "identity":
         do throws(LogError) {
-          identities = LogIdentities(identities.all + (try LogIdentities(files: [entry.value])).all)
+          let own = try LogIdentities(files: [entry.value])
+          if let warning = LogIdentities.warning(ofFile: entry.value) { Command.complain(warning) }
+          identities = LogIdentities(identities.all + own.all)
         } catch {
           throw entry.place.error("\(error)")
         }

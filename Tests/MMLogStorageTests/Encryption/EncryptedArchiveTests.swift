@@ -363,5 +363,13 @@
       #expect(error?.code == .invalidConfiguration && error?.path == folder("wrong"))
       #expect(error?.message.contains("GFPYY") == false)
     }
+
+    @Test("a file that is too large for identities is said to be so")
+    func aFileThatIsTooLargeIsRefused() throws {
+      let lines = String(repeating: "#\n", count: 1 << 19)
+      let path = folder.put("large", lines + Folder.text(folder("identity")))
+      let error = #expect(throws: LogError.self) { try LogIdentities(files: [path]) }
+      #expect(error?.message.contains("is larger than") == true)
+    }
   }
 #endif
