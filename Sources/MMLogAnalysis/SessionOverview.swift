@@ -40,15 +40,17 @@ extension LogFiles {
   ///   archives are read as far as it takes to count them: in such as are not closed, or have
   ///   records that are larger than a segment.
   public func overview(filter: LogReader.Filter = LogReader.Filter()) -> [SessionOverview] {
-    sessions.filter { filter.passes($0.identity) }.map { SessionOverview($0) }
+    sessions.filter { filter.passes($0.identity) }.map {
+      SessionOverview($0, identities)
+    }
   }
 }
 
 extension SessionOverview {
-  fileprivate init(_ files: SessionFiles) {
+  fileprivate init(_ files: SessionFiles, _ identities: LogIdentities) {
     var summary = SessionSummary()
     summary.read(files)
-    session = LogReader.Session(files.identity)
+    session = LogReader.Session(files.identity, opening: identities.slots)
     session.learn(summary.dictionary)
     losses = summary.losses
     gaps = SessionGaps(files, summary, of: session).gaps

@@ -14,19 +14,18 @@ package enum SealedValue {
     withUnsafeBytes(of: UInt32(slot.count).littleEndian) { Array($0) } + slot
   }
 
-  /// Whether any can be opened here. What stands in a file is not all that is shown then.
-  package static var mayBeOpened: Bool { !OpenedSlots.isEmpty }
-
   /// The value.
   ///
-  /// - Returns: Nil if none of the identities that ``OpenedSlots`` has opens it, and if it was
-  ///   changed or cut.
-  package static func open(_ sealed: UnsafeRawBufferPointer) -> [UInt8]? {
-    if OpenedSlots.isEmpty || sealed.count < sizeSize { return nil }
+  /// - Parameter slots: Those of the reader's identities.
+  /// - Returns: Nil if none of the identities opens it, and if it was changed or cut.
+  package static func open(
+    _ sealed: UnsafeRawBufferPointer, with slots: OpenedSlots
+  ) -> [UInt8]? {
+    guard sealed.count >= sizeSize else { return nil }
     let size = Int(UInt32(littleEndian: sealed.loadUnaligned(as: UInt32.self)))
     let start = sizeSize + size
     guard size <= KeySlot.largest, sealed.count - start >= Cryptography.nonceSize,
-      let key = OpenedSlots.key(of: Array(sealed[sizeSize..<start]))
+      let key = slots.key(of: Array(sealed[sizeSize..<start]))
     else { return nil }
     let text = start + Cryptography.nonceSize
     return try? Cryptography.decrypt(
@@ -89,49 +88,35 @@ package final class ValueSealer: @unchecked Sendable {
   }
 }
 
-/// The identities of a process that opens single values, and what they have opened.
-package enum OpenedSlots {
+/// The identities of a reader that opens single values, and what they have opened.
+package final class OpenedSlots: Sendable {
   private struct State {
-    var identities: [Identity] = []
     var keys: [[UInt8]: SecretKey] = [:]
     /// Hashes of the slots that none of them opens. Never emptied for room, so that a slot that
     /// comes again is not tried again.
     var refused: Set<Int> = []
   }
 
-  private static let state = LockedValue(State())
-  private static let hasIdentities = Atomic<Bool>(false)
+  private let identities: [Identity]
+  private let state = LockedValue(State())
   /// Slots are as many as processes that have sealed something. More come from somebody hostile.
   private static let most = 4096
   /// So many slots that are for others are tried, and then no new ones, as each takes long: values
   /// of further slots stay sealed.
   private static let mostRefused = 1 << 16
 
-  static var isEmpty: Bool { !hasIdentities.load(ordering: .acquiring) }
+  package init(for identities: [Identity]) { self.identities = identities }
 
-  /// Has values opened that are for these, too.
-  package static func add(_ identities: [Identity]) {
-    state.withLock { state in
-      let new = identities.filter { identity in
-        !state.identities.contains { $0.recipient == identity.recipient }
-      }
-      if new.isEmpty { return }
-      state.identities += new
-      (state.keys, state.refused) = ([:], [])
-      hasIdentities.store(true, ordering: .releasing)
-    }
-  }
-
-  static func key(of slot: [UInt8]) -> SecretKey? {
+  fileprivate func key(of slot: [UInt8]) -> SecretKey? {
     state.withLock { state in
       if let known = state.keys[slot] { return known }
       let hash = slot.hashValue
-      if state.refused.count >= mostRefused || state.refused.contains(hash) { return nil }
-      guard let key = try? KeySlot.decrypt(slot, with: state.identities) else {
+      if state.refused.count >= Self.mostRefused || state.refused.contains(hash) { return nil }
+      guard let key = try? KeySlot.decrypt(slot, with: identities) else {
         state.refused.insert(hash)
         return nil
       }
-      if state.keys.count >= most { state.keys = [:] }
+      if state.keys.count >= Self.most { state.keys = [:] }
       state.keys[slot] = key
       return key
     }

@@ -12,6 +12,8 @@ public final class LogFiles {
   /// How many files there are.
   public let fileCount: Int
   package let sessions: [SessionFiles]
+  /// Who decrypts what is encrypted.
+  package let identities: LogIdentities
 
   /// Opens files, reads rings, and reads the headers of archives' frames.
   ///
@@ -21,6 +23,7 @@ public final class LogFiles {
   ///     records are passed over, and ``unreadable`` says so once.
   /// - Complexity: O(size of the rings + number of frames).
   public init(_ inputs: [LogReader.Input], identities: LogIdentities = LogIdentities()) {
+    self.identities = identities
     let files = InputFiles(inputs, identities)
     fileCount = files.rings.count + files.archives.count
     sessions = SessionFiles.group(files)
@@ -33,8 +36,8 @@ public final class LogFiles {
   package var unreadableWithKeys: [LogError] { unreadable.filter { $0.code != .encrypted } }
 
   /// Sessions whose files are open already.
-  init(sessions: [SessionFiles]) {
-    self.sessions = sessions
+  init(sessions: [SessionFiles], _ identities: LogIdentities) {
+    (self.sessions, self.identities) = (sessions, identities)
     unreadable = []
     fileCount = sessions.reduce(0) { $0 + $1.archives.count + ($1.ring == nil ? 0 : 1) }
   }

@@ -1,3 +1,4 @@
+package import MMLogCrypto
 public import MMLogFormat
 public import MMLogStorage
 import MMLogSystem
@@ -60,14 +61,20 @@ extension LogReader {
     package var fieldsInWords: SessionFields { knownFields.withLock { $0 } }
     private let knownFields = LockedValue(SessionFields())
 
-    package init(_ identity: SessionIdentity) { self.identity = identity }
+    /// Opens those that are sealed; nil: nobody does.
+    private let slots: OpenedSlots?
+
+    package init(_ identity: SessionIdentity, opening slots: OpenedSlots? = nil) {
+      (self.identity, self.slots) = (identity, slots)
+    }
 
     /// How many bytes they take.
     var fieldSize: Int { knownFields.withLock { $0.words.count * wordSize } }
 
     /// Takes over what a dictionary says of it.
     package func learn(_ dictionary: LogDictionary) {
-      guard let fields = dictionary.sessionFields else { return }
+      guard var fields = dictionary.sessionFields else { return }
+      fields.slots = slots
       knownFields.withLock { $0 = fields }
     }
 

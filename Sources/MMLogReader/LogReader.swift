@@ -103,7 +103,7 @@ public final class LogReader: Sequence, IteratorProtocol {
     unreadable = files.unreadable
     fileCount = files.fileCount
     self.skipping = skipping
-    let memory = FrameMemory()
+    let memory = FrameMemory(opening: files.identities.slots)
     for session in files.sessions where filter.passes(session.identity) {
       let reader = SessionReader(session, filter, memory, after: cursor)
       sessions.insert(reader)

@@ -340,7 +340,9 @@ private let identities = {
 private func readKeys(_ bytes: [UInt8]) {
   if let identity {
     // A single value, which begins with the size of its slot.
-    _ = identities.all.isEmpty ? nil : bytes.withUnsafeBytes { SealedValue.open($0) }
+    if let slots = identities.slots {
+      _ = bytes.withUnsafeBytes { SealedValue.open($0, with: slots) }
+    }
     if let key = try? KeySlot.decrypt(bytes, with: [identity]),
       let slot = try? KeySlot.encrypt(key, for: [identity.recipient])
     {

@@ -85,6 +85,68 @@
       #expect(try ship("status", logs, "--identity", folder("identity")).status == .success)
     }
 
+    @Test("an identity opens sealed values of its own directory alone, whatever else is shipped")
+    func eachDirectoryHasItsIdentity() async throws {
+      let other = TemporaryDirectory()
+      let values = ["first": folder("identity"), "second": other.put("identity", try key())]
+      for (name, identity) in values {
+        let recipient = try recipient(of: identity)
+        let directory = folder(name)
+        // Who may read is the process's.
+        await #expect(processExitsWith: .success) {
+          [name = name as String, recipient = recipient as String, directory = directory as String]
+          in
+          try Logger.sealValues(for: [Recipient(recipient)])
+          let store = try LogStore(directory: directory, name: "orders")
+          store.logger(label: "l").info(
+            "a \("SEALED \(name)", privacy: .sealed)",
+            metadata: ["user": .value("SEALED \(name)", privacy: .sealed)])
+          try store.close()
+        }
+      }
+      let servers = ["first": server, "second": try TestReceiver(), "neither": try TestReceiver()]
+      var text = ""
+      for (name, server) in servers { text += "[destination \(name)]\nurl = \(server.url)\n" }
+      for (name, identity) in values {
+        text += "[directory \(folder(name))]\nto = \(name)\nidentity = \(identity)\n"
+        text += "[directory \(folder(name))]\nto = neither\n"
+      }
+      let result = try ship("--once", "--config", folder.put("ship.conf", text))
+      #expect(result.status == .success, "\(result.said)")
+      for (name, server) in servers {
+        let sent = try server.requests.map(\.text).joined()
+        #expect(sent.contains("SEALED first") == (name == "first"), "\(name): \(sent)")
+        #expect(sent.contains("SEALED second") == (name == "second"), "\(name): \(sent)")
+      }
+    }
+
+    @Test("a sealed value that nobody opens is not hashed: it differs each time")
+    func hashOfSealed() async throws {
+      let (directory, recipient) = (folder("values"), try recipient(of: folder("identity")))
+      await #expect(processExitsWith: .success) {
+        [recipient = recipient as String, directory = directory as String] in
+        try Logger.sealValues(for: [Recipient(recipient)])
+        let store = try LogStore(directory: directory, name: "orders")
+        for _ in 0..<2 {
+          store.logger(label: "l").info("a", metadata: ["user": .value("x", privacy: .sealed)])
+        }
+        try store.close()
+      }
+      let options = ["--once", "--as", "x", "--to", server.url, "--set", "hash-field=user"]
+      #expect(try ship(options + [directory]).status == .success)
+      #expect(try server.requests.allSatisfy { $0.text.contains(#""user":"<sealed>""#) })
+      #expect(try lineCount == 2)
+    }
+
+    private func key() throws -> String {
+      try #require(PipedProgram.output(of: ["age-keygen"]), "age is missing")
+    }
+
+    private func recipient(of identity: String) throws -> String {
+      let name = try #require(PipedProgram.output(of: ["age-keygen", "-y", identity]))
+      return String(name.prefix { $0 != "\n" })
+    }
+
     @Test("what a dead process has left encrypted waits for a key, and is sent with one")
     func deadProcess() throws {
       let left = TemporaryDirectory()

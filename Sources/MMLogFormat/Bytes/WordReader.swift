@@ -1,3 +1,5 @@
+package import MMLogCrypto
+
 /// Reads words, strings and bytes one after the other, and throws at the end of its bytes instead
 /// of running over it.
 package struct WordReader {
@@ -5,8 +7,14 @@ package struct WordReader {
   /// The offset of the next word.
   package private(set) var offset = 0
 
-  /// Reads from `bytes`, which the caller keeps alive for as long as the reader and what it gave.
-  package init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+  /// Opens single values that are sealed; nil: nobody does.
+  package let slots: Unmanaged<OpenedSlots>?
+
+  /// Reads from `bytes`, which the caller keeps alive, with `slots`, for as long as the reader and
+  /// what it gave.
+  package init(_ bytes: UnsafeRawBufferPointer, opening slots: Unmanaged<OpenedSlots>? = nil) {
+    (self.bytes, self.slots) = (bytes, slots)
+  }
 
   package var isAtEnd: Bool { offset >= bytes.count }
   package var remaining: Int { bytes.count - offset }
@@ -31,6 +39,11 @@ package struct WordReader {
     let padded = paddedSize(Int(length))
     guard padded <= remaining else { throw .truncated }
     return try take(padded).slice(0, Int(length))
+  }
+
+  /// A sealed value's text; nil if nobody here opens it.
+  package func open(_ sealed: UnsafeRawBufferPointer) -> [UInt8]? {
+    slots?._withUnsafeGuaranteedRef { SealedValue.open(sealed, with: $0) }
   }
 
   package mutating func text() throws(FormatError) -> String {

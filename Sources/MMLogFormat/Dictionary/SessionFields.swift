@@ -1,7 +1,11 @@
+package import MMLogCrypto
+
 /// What is true of all records of a session, by name: a version, a tenant, where the process runs.
 package struct SessionFields: Equatable, Sendable {
   /// How many pairs, and then the pairs, as metadata has them.
   package let words: [UInt64]
+  /// Opens single values that are sealed; nil: nobody does.
+  package var slots: OpenedSlots?
 
   /// None.
   package init() { words = [0] }
@@ -29,6 +33,8 @@ package struct SessionFields: Equatable, Sendable {
     return pairs
   }
 
+  package static func == (a: SessionFields, b: SessionFields) -> Bool { a.words == b.words }
+
   /// Gives each pair to `body`, which has to take or to pass over the elements of a container.
   ///
   /// - Throws: what `body` does, and for what cannot be read.
@@ -36,7 +42,8 @@ package struct SessionFields: Equatable, Sendable {
     _ body: (UnsafeRawBufferPointer, ValueView, inout WordReader) throws(FormatError) -> Void
   ) throws(FormatError) {
     try words.withUnsafeBufferPointer { (words) throws(FormatError) in
-      var reader = WordReader(UnsafeRawBufferPointer(words))
+      var reader = WordReader(
+        UnsafeRawBufferPointer(words), opening: slots.map { .passUnretained($0) })
       let count = try reader.word()
       guard count <= UInt64(reader.remaining / (2 * wordSize)) else { throw .truncated }
       for _ in 0..<count {

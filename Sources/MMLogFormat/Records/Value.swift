@@ -1,5 +1,3 @@
-import MMLogCrypto
-
 /// A value of a record, as it was logged.
 @nonexhaustive
 public indirect enum Value: Equatable, Sendable {
@@ -83,7 +81,7 @@ extension WordReader {
     case .redacted: return .redacted
     case .hash(let value): return .hash(value)
     case .sealed(let bytes):
-      return SealedValue.open(bytes).map { .string($0) } ?? .sealed(Array(bytes))
+      return open(bytes).map { .string($0) } ?? .sealed(Array(bytes))
     case .null: return .null
     case .array(let count): return .array(try elements(count, depth: depth))
     case .dictionary(let count):

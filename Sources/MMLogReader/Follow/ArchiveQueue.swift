@@ -27,7 +27,7 @@ package final class ArchiveQueue {
   private let filter: LogReader.Filter
   private let cursor: LogReader.Cursor
   private let identities: LogIdentities
-  private let memory = FrameMemory()
+  private let memory: FrameMemory
   private var changes = DirectoryChanges()
 
   /// - Parameters:
@@ -43,6 +43,7 @@ package final class ArchiveQueue {
   ) {
     (self.path, self.filter, self.cursor) = (path, filter, cursor)
     self.identities = identities
+    memory = FrameMemory(opening: identities.slots)
     self.ringDirectory = ringDirectory ?? path
   }
 

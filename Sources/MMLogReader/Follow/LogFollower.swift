@@ -44,7 +44,7 @@ public final class LogFollower {
   private(set) var sessions: [FollowedSession] = []
   /// Those that are over.
   private var ended: [SessionID: FollowedSession] = [:]
-  private let memory = FrameMemory()
+  private let memory: FrameMemory
   private let identities: LogIdentities
   private var merge = SessionMerge()
   private var skipping = RecordSkip.none
@@ -65,11 +65,12 @@ public final class LogFollower {
   ) {
     places = FollowedPaths(inputs, identities)
     self.identities = identities
+    memory = FrameMemory(opening: identities.slots)
     self.filter = filter
     scan()
     var narrowed = filter
     if let last {
-      let files = LogFiles(sessions: sessions.map(\.files))
+      let files = LogFiles(sessions: sessions.map(\.files), identities)
       (narrowed, skipping) = files.narrowed(toLast: last, filter)
     }
     load(narrowed)

@@ -1,3 +1,4 @@
+import MMLogCrypto
 import MMLogFormat
 import MMLogStorage
 
@@ -182,10 +183,14 @@ final class FrameRun: Run {
 /// each, whenever they are opened, and few have all that they need.
 final class FrameMemory {
   private var left = 24 << 20
+  /// Opens single values of these sessions that are sealed; nil: nobody does.
+  let slots: OpenedSlots?
 
   /// The writer's frames are smaller. To decompress a larger one again and again would take long.
   private static let largestInParts = 2 * RowBuilder.targetSize
   private static let maximumParts = 16
+
+  init(opening slots: OpenedSlots? = nil) { self.slots = slots }
 
   /// How much of a frame's rows may be read at once, in bytes.
   func share(of size: Int) -> Int {

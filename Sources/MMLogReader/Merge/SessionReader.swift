@@ -17,7 +17,7 @@ final class SessionReader {
   /// Where what is not a record belongs among the items of other sessions.
   private var itemTime: Timestamp
   private let filter: SessionFilter
-  private let sites = SiteTable()
+  private let sites: SiteTable
   private let threads = ThreadTable()
   private let memory: FrameMemory
   /// What is to be opened when the merge arrives at the session.
@@ -98,9 +98,10 @@ final class SessionReader {
     _ emitted: EmittedSegments?
   ) {
     self.memory = memory
+    sites = SiteTable(opening: memory.slots)
     self.filter = SessionFilter(filter, sites, of: identity)
     self.emitted = emitted
-    session = LogReader.Session(identity)
+    session = LogReader.Session(identity, opening: memory.slots)
     fragments = FragmentTable(of: session)
     noOwner = RecordOwner(session, TickClock(ticks: 0, wall: .zero, rate: 0), keeping: [])
     owner = noOwner

@@ -1,3 +1,4 @@
+package import MMLogCrypto
 import MMLogFormat
 
 /// The call sites, labels and key sets of a session, by number. It grows where a session is
@@ -13,9 +14,15 @@ package final class SiteTable {
   private let noLabel = PreparedText("")
   private let noThread = LogReader.Thread(ordinal: 0, id: 0, name: "")
 
-  package init() {}
+  /// Opens single values that are sealed; nil: nobody does.
+  let slots: Unmanaged<OpenedSlots>?
+
+  package init(opening slots: OpenedSlots? = nil) {
+    self.slots = slots.map { .passRetained($0) }
+  }
 
   deinit {
+    slots?.release()
     sites.forEach { $0.release() }
     labels.forEach { $0.release() }
     keySets.forEach { $0.release() }

@@ -1,4 +1,3 @@
-import MMLogCrypto
 import MMLogFormat
 import MMLogSystem
 
@@ -19,14 +18,15 @@ final class RequiredText {
   private var (isInKeyName, knownKeySets) = (false, 0)
 
   /// Nil if there is nothing of that kind.
-  init?(_ pattern: TextPattern, of site: CallSiteInfo, _ keyNames: KeyNames) {
-    if pattern.ignoresCase || SealedValue.mayBeOpened { return nil }
+  init?(_ pattern: TextPattern, of site: CallSiteInfo, _ sites: SiteTable) {
+    // What stands in a file is not all that is shown of it where sealed values are opened.
+    if pattern.ignoresCase || sites.slots != nil { return nil }
     let texts = pattern.literal.split { !Self.isOfText($0) }.sorted { $0.count > $1.count }
     text = Array(texts.first { !Self.isWord($0) && !site.mayShow($0, isHex: Self.isHex($0)) } ?? [])
     textOfFrame = Array(Self.partOfFrames(text))
     isOfMetadataToo = !Self.isHex(text[...])
     textPlace = StableArray(text)
-    self.keyNames = keyNames
+    keyNames = sites.keyNames
     let digits = pattern.literal.split { !(48...57).contains($0) }.max { $0.count < $1.count }
     self.digits = digits.flatMap { DigitSearch($0, of: site) }
     if text.isEmpty && self.digits == nil { return nil }

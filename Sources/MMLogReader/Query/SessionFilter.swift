@@ -142,7 +142,7 @@ final class SessionFilter {
     if let known = decisions[number] { return known }
     // What is unknown is corruption, and reported when it is inspected.
     guard let site = sites[number] else { return .unknown }
-    let decision = SiteDecision(filter, site.takeUnretainedValue(), sites.keyNames) {
+    let decision = SiteDecision(filter, site.takeUnretainedValue(), sites) {
       needs.append($0)
     }
     decisions.insert(decision, number, of: sites.count)
@@ -174,7 +174,7 @@ final class SessionFilter {
     if filter.spansOnly, !content.flags.contains(.span) { return false }
     let decision =
       content.callSite == 0
-      ? SiteDecision(filter, content.site, sites.keyNames) { _ in } : decision(of: content.callSite)
+      ? SiteDecision(filter, content.site, sites) { _ in } : decision(of: content.callSite)
     if decision.isNever { return false }
     if decision.needsMetadata, !content.hasPairs { return false }
     guard checksContent else { return true }

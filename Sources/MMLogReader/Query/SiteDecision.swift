@@ -18,7 +18,7 @@ struct SiteDecision {
 
   /// - Parameter keep: Takes what has to be kept for as long as the decision.
   init(
-    _ filter: LogReader.Filter, _ site: CallSiteInfo, _ keyNames: KeyNames,
+    _ filter: LogReader.Filter, _ site: CallSiteInfo, _ sites: SiteTable,
     keep: (RequiredText) -> Void
   ) {
     let isOfPlace =
@@ -39,7 +39,7 @@ struct SiteDecision {
       isNever = filter.isTextInverted
     } else if !filter.isTextInverted {
       needsMetadata = filter.text.allSatisfy { site.cannotShow($0) }
-      if filter.text.count == 1, let need = RequiredText(filter.text[0], of: site, keyNames) {
+      if filter.text.count == 1, let need = RequiredText(filter.text[0], of: site, sites) {
         keep(need)
         self.need = .passUnretained(need)
       }

@@ -140,19 +140,17 @@ extension RecordContent {
   @discardableResult
   private func appendParts(_ form: TextForm, to output: inout TextBuffer) -> Bool {
     withPlan { plan in
-      withValues { (values) in
-        var reader = WordReader(values)
-        var isUTF8 = true
-        for step in plan.steps {
-          output.append(step.literal.bytes(form, plan.texts))
-          guard step.hasArgument else { continue }
-          // `check` has been here before: nothing is thrown.
-          if let isText = try? append(step, form, from: &reader, to: &output) {
-            isUTF8 = isUTF8 && isText
-          }
+      var reader = words
+      var isUTF8 = true
+      for step in plan.steps {
+        output.append(step.literal.bytes(form, plan.texts))
+        guard step.hasArgument else { continue }
+        // `check` has been here before: nothing is thrown.
+        if let isText = try? append(step, form, from: &reader, to: &output) {
+          isUTF8 = isUTF8 && isText
         }
-        return isUTF8
       }
+      return isUTF8
     }
   }
 

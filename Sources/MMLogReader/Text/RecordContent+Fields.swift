@@ -15,13 +15,11 @@ extension RecordContent {
   ) {
     guard hasFields else { return }
     withPlan { plan in
-      withValues { values in
-        var reader = WordReader(values)
-        var names = FieldNames()
-        // `check` has been here before: nothing is thrown.
-        try? forEachArgument(plan.steps, plan.texts, &reader, &names, form, body)
-        try? forEachPair(&reader, names, body)
-      }
+      var reader = words
+      var names = FieldNames()
+      // `check` has been here before: nothing is thrown.
+      try? forEachArgument(plan.steps, plan.texts, &reader, &names, form, body)
+      try? forEachPair(&reader, names, body)
     }
   }
 
@@ -29,12 +27,10 @@ extension RecordContent {
   func forEachField(
     _ body: (FieldName, ValueView, inout WordReader) throws(FormatError) -> Void
   ) {
-    withValues { values in
-      var reader = WordReader(values)
-      // As above.
-      try? forEachArgument(&reader, body)
-      try? forEachPair(&reader, nil, body)
-    }
+    var reader = words
+    // As above.
+    try? forEachArgument(&reader, body)
+    try? forEachPair(&reader, nil, body)
   }
 
   private func forEachArgument(
@@ -56,12 +52,10 @@ extension RecordContent {
     _ body: (FieldName, ValueView, inout WordReader) throws(FormatError) -> Void
   ) {
     guard hasPairs else { return }
-    withValues { values in
-      var reader = WordReader(values)
-      // As above.
-      try? passArguments(&reader)
-      try? forEachPair(&reader, nil, body)
-    }
+    var reader = words
+    // As above.
+    try? passArguments(&reader)
+    try? forEachPair(&reader, nil, body)
   }
 
   private func forEachArgument(

@@ -70,13 +70,13 @@ package struct RecordContent: @unchecked Sendable {
 
   /// Walks over all values once, so that showing them later cannot fail.
   private func check() throws(FormatError) {
-    var reader = WordReader(values)
+    var reader = words
     try passArguments(&reader)
     try passMetadata(&reader)
     if flags.contains(.span) { _ = try SpanWords(&reader) }
     guard flags.contains(.context) else { return }
     let context = try ContextView(&reader)
-    var fields = WordReader(context.fields)
+    var fields = WordReader(context.fields, opening: reader.slots)
     if context.hasFields { try passBlocks(&fields, Self.skip) }
   }
 
@@ -108,7 +108,7 @@ package struct RecordContent: @unchecked Sendable {
     guard flags.contains(.context) else { return }
     if flags.contains(.span) { _ = try SpanWords(&reader) }
     let context = try ContextView(&reader)
-    var fields = WordReader(context.fields)
+    var fields = WordReader(context.fields, opening: reader.slots)
     if context.hasFields { try passBlocks(&fields, body) }
   }
 
@@ -173,7 +173,7 @@ package struct RecordContent: @unchecked Sendable {
   private func behindMetadata<Result>(
     _ read: (inout WordReader) throws(FormatError) -> Result
   ) -> Result? {
-    var reader = WordReader(values)
+    var reader = words
     do throws(FormatError) {
       try passArguments(&reader)
       try passMetadata(&reader)
@@ -188,9 +188,11 @@ package struct RecordContent: @unchecked Sendable {
     }
   }
 
-  /// Gives the arguments and then the metadata.
+  /// Reads the arguments and then the metadata.
   @inline(__always)
-  func withValues<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result { body(values) }
+  var words: WordReader {
+    WordReader(values, opening: tableReference._withUnsafeGuaranteedRef { $0.slots })
+  }
 
   /// How many bytes its arguments and metadata take before an archive compresses them.
   package var size: Int { values.count }
@@ -202,7 +204,7 @@ package struct RecordContent: @unchecked Sendable {
     size += labelReference._withUnsafeGuaranteedRef { $0.count }
     if flags.contains(.span) { size += spanName?.utf8.count ?? 0 }
     guard hasPairs else { return size }
-    var reader = WordReader(values)
+    var reader = words
     // `check` has been here before: nothing is thrown.
     try? passArguments(&reader)
     try? passPairs(&reader) { (name, value, reader) throws(FormatError) in

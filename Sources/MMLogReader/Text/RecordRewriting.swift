@@ -5,14 +5,12 @@ extension LogReader.Record {
   var rewritableFields: [EditableRecord.Field] {
     withExtendedLifetime(owner) {
       var found: [EditableRecord.Field] = []
-      content.withValues { values in
-        var reader = WordReader(values)
+      var reader = content.words
+      for (index, argument) in content.site.arguments.enumerated() {
         // The record has been checked: nothing is thrown.
-        for (index, argument) in content.site.arguments.enumerated() {
-          guard let value = try? reader.value(ofArgumentType: argument.type) else { return }
-          if !argument.name.isEmpty {
-            found.append(.init(name: argument.name, value: value, argument: index))
-          }
+        guard let value = try? reader.value(ofArgumentType: argument.type) else { break }
+        if !argument.name.isEmpty {
+          found.append(.init(name: argument.name, value: value, argument: index))
         }
       }
       content.forEachPair { (name, value, reader) throws(FormatError) in
@@ -34,22 +32,20 @@ extension LogReader.Record {
     level: Level, message: String?, fields: [EditableRecord.Field]
   ) -> LogReader.Records? {
     withExtendedLifetime(owner) {
-      content.withValues { values in
-        var rewriter = RecordRewriter(content, WordReader(values))
-        guard let (site, body) = try? rewriter.write(level: level, message: message, fields) else {
-          return nil
-        }
-        let (payload, info) = (Payload(body.withUnsafeBytes { Array($0) }), CallSiteInfo(site))
-        let start = FragmentTable.Start(ticks: ticks, wall: time, isFlight: content.isFlight)
-        guard
-          var new = try? content.copy(
-            try RecordParts(payload.bytes), .passUnretained(info), start)
-        else { return nil }
-        new.row = content.row
-        let owner = RecordOwner(
-          session, self.owner.clock, of: self.owner.frame, keeping: [self.owner, payload, info])
-        return LogReader.Records(owner: owner, contents: [new])
+      var rewriter = RecordRewriter(content, content.words)
+      guard let (site, body) = try? rewriter.write(level: level, message: message, fields) else {
+        return nil
       }
+      let (payload, info) = (Payload(body.withUnsafeBytes { Array($0) }), CallSiteInfo(site))
+      let start = FragmentTable.Start(ticks: ticks, wall: time, isFlight: content.isFlight)
+      guard
+        var new = try? content.copy(
+          try RecordParts(payload.bytes), .passUnretained(info), start)
+      else { return nil }
+      new.row = content.row
+      let owner = RecordOwner(
+        session, self.owner.clock, of: self.owner.frame, keeping: [self.owner, payload, info])
+      return LogReader.Records(owner: owner, contents: [new])
     }
   }
 }

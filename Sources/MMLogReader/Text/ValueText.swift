@@ -1,4 +1,3 @@
-import MMLogCrypto
 package import MMLogFormat
 
 extension TextBuffer {
@@ -23,7 +22,7 @@ extension TextBuffer {
     case .bytes(let bytes): return append(bytes, form)
     case .redacted: append("<private>")
     case .hash(let hash): append(hash: hash)
-    case .sealed(let bytes): append(sealed: bytes, form)
+    case .sealed(let bytes): append(opened: reader.open(bytes), form)
     case .null: append("nil")
     case .array(let count): return try append(array: count, form, from: &reader, depth: depth)
     case .dictionary(let count):
@@ -52,8 +51,8 @@ extension TextBuffer {
   }
 
   /// Appends a sealed value, or `<sealed>` if nobody here opens it.
-  private mutating func append(sealed bytes: UnsafeRawBufferPointer, _ form: TextForm) {
-    guard let text = SealedValue.open(bytes) else { return append("<sealed>") }
+  private mutating func append(opened text: [UInt8]?, _ form: TextForm) {
+    guard let text else { return append("<sealed>") }
     text.withUnsafeBytes { append(repairing: $0, form) }
   }
 

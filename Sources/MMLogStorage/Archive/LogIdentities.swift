@@ -12,21 +12,23 @@ import MMLogSystem
 /// for item in LogReader(files) { print(item) }
 /// ```
 ///
-/// Single values of any store (`privacy: .sealed`) are opened for as long as the process lives,
-/// once it has identities for them. After those of 65,536 processes that have sealed for others,
-/// values of further processes stay `<sealed>`.
+/// Single values of any store (`privacy: .sealed`) are opened, too, by readers that have identities
+/// for them. After those of 65,536 processes that have sealed for others, values of further
+/// processes stay `<sealed>`.
 ///
 /// The memory of the keys is in no core dump, and not swapped out where the system allows that. Of
 /// the text that they were read from, a copy may remain in memory. Any thread.
 public struct LogIdentities: Sendable {
   package let all: [Identity]
+  /// Opens single values; nil: nobody does.
+  package let slots: OpenedSlots?
 
   /// Nobody: what is encrypted is not read.
-  public init() { all = [] }
+  public init() { (all, slots) = ([], nil) }
 
   package init(_ identities: [Identity]) {
     all = identities
-    OpenedSlots.add(identities)
+    slots = identities.isEmpty ? nil : OpenedSlots(for: identities)
   }
 
   /// Reads files with an identity a line; lines that begin with `#` are passed over.
@@ -40,8 +42,6 @@ public struct LogIdentities: Sendable {
     self.init(identities)
   }
 
-  private static let largestFile = 1 << 20
-
   /// What to warn of about a file of identities: that every user can read it, or whose it is.
   package static func warning(ofFile path: String) -> String? {
     guard let status = try? File.status(ofPath: path), status.isRegularFile else { return nil }
@@ -49,6 +49,8 @@ public struct LogIdentities: Sendable {
     if [0, CurrentProcess.effectiveUserID].contains(status.owner) { return nil }
     return "\(path) belongs to user \(status.owner), who can read it and replace it"
   }
+
+  private static let largestFile = 1 << 20
 
   private static func read(_ path: String) throws(LogError) -> [Identity] {
     let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: largestFile + 1, alignment: 1)
@@ -59,12 +61,12 @@ public struct LogIdentities: Sendable {
     let count = try explaining("Reading the identities failed") { () throws(SystemError) in
       try File.openFollowingLinks(path).readFully(into: bytes)
     }
-    do {
-      return try Identity.all(in: String(decoding: bytes[..<count], as: UTF8.self))
     if count > largestFile {
       throw LogError(
         .invalidConfiguration, "\(path) is larger than \(largestFile) bytes", path: path)
     }
+    do {
+      return try Identity.all(in: String(decoding: bytes[..<count], as: UTF8.self))
     } catch {
       throw LogError(
         error == .missingLibrary ? .unsupported : .invalidConfiguration,

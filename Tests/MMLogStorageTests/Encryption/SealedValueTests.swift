@@ -12,8 +12,7 @@
 
   /// Single values that are encrypted in a store that is not.
   ///
-  /// Who may read them is the process's, and so are the identities that open them: each test has
-  /// those of its own, and only this suite seals.
+  /// Who may read them is the process's: only this suite seals.
   @Suite(.serialized) struct SealedValueTests {
     private let folder = TemporaryDirectory()
     private let recipient: Recipient
@@ -22,14 +21,14 @@
     init() throws {
       folder.put(
         "identity", try #require(PipedProgram.output(of: ["age-keygen"]), "age is missing"))
-      // Not by LogIdentities, which would open them for good.
-      let text = Folder.text(folder("identity"))
-      recipient = try #require(Identity.all(in: text).first).recipient
+      recipient = try #require(LogIdentities(files: [folder("identity")]).all.first).recipient
       try Folder.make(logs)
       try Logger.sealValues(for: [recipient])
     }
 
-    private func open() throws { _ = try LogIdentities(files: [folder("identity")]) }
+    private var identities: LogIdentities {
+      get throws { try LogIdentities(files: [folder("identity")]) }
+    }
 
     private func store(_ name: String = "test") throws -> LogStore {
       var configuration = LogStore.Configuration()
@@ -72,8 +71,8 @@
       }
     }
 
-    private func field(_ name: String) -> [Value] {
-      LogReader(LogFiles([.path(logs)])).flatMap { item -> [Value] in
+    private func field(_ name: String, _ identities: LogIdentities = LogIdentities()) -> [Value] {
+      LogReader(LogFiles([.path(logs)], identities: identities)).flatMap { item -> [Value] in
         guard case .record(let record) = item else { return [] }
         return record.fields.filter { $0.name == name }.map(\.value)
       }
@@ -100,17 +99,51 @@
         let other = try readInPython([path])
         #expect(other.difference(from: readHere([path])) == nil)
       }
-      try open()
+      let identities = try identities
       for path in [logs, left] {
-        let read = readHere([path])
+        let read = readHere([path], identities: identities)
         #expect(read.records.map(\.message) == Self.opened && !read.hasTrouble)
         if let other = try readEncryptedInPython([path], identity: folder("identity")) {
           #expect(other.difference(from: read) == nil)
         }
       }
-      #expect(field("user") == [.string(Array("MARKED 4".utf8)), .string(Array("MARKED 5".utf8))])
-      #expect(field("n").first == .string(Array("42".utf8)))
-      #expect(field("list") == [.array([.string(Array("MARKED 6".utf8)), .int(2)])])
+      let user = field("user", identities)
+      #expect(user == [.string(Array("MARKED 4".utf8)), .string(Array("MARKED 5".utf8))])
+      #expect(field("n", identities).first == .string(Array("42".utf8)))
+      #expect(
+        field("list", identities) == [.array([.string(Array("MARKED 6".utf8)), .int(2)])])
+    }
+
+    @Test("only a reader with the identity opens values, however many there are in the process")
+    func eachReaderHasItsIdentities() throws {
+      var configuration = LogStore.Configuration()
+      configuration.fields = ["tenant": .value("MARKED 7", privacy: .sealed)]
+      let store = try LogStore(directory: logs, name: "test", configuration: configuration)
+      logAll(store.logger(label: "l"))
+      try store.close()
+      let identities = try identities
+      for reader in [identities, LogIdentities(), identities, LogIdentities()] {
+        let isOpened = !reader.all.isEmpty
+        let text = isOpened ? Self.opened : Self.sealed
+        #expect(readHere([logs], identities: reader).records.map(\.message) == text)
+        let files = LogFiles([.path(logs)], identities: reader)
+        var tenants: [Value] = []
+        for case .record(let record) in LogReader(files) {
+          tenants += record.session.fields.filter { $0.name == "tenant" }.map(\.value)
+        }
+        #expect(tenants.count == text.count)
+        #expect(tenants.allSatisfy { ($0 == .string(Array("MARKED 7".utf8))) == isOpened })
+        var filter = LogReader.Filter()
+        filter.text = [try TextPattern("MARKED 1")]
+        let matches = LogReader(files, filter: filter).count { item in
+          if case .record = item { true } else { false }
+        }
+        #expect(matches == (isOpened ? 1 : 0))
+        let messages = LogReader(files, after: LogReader.Cursor()).compactMap { item -> String? in
+          if case .record(let record) = item { record.message } else { nil }
+        }
+        #expect(messages == text)
+      }
     }
 
     #if DEBUG
@@ -151,9 +184,10 @@
     @Test("a value that was changed, cut, or is for others, is not opened")
     func aChangedValueIsNotOpened() throws {
       let sealed = try #require("MARKED".utf8Bytes { ValueSealer.seal($0) })
-      func opened(_ bytes: [UInt8]) -> [UInt8]? { bytes.withUnsafeBytes { SealedValue.open($0) } }
-      #expect(opened(sealed) == nil)
-      try open()
+      let slots = try #require(identities.slots)
+      func opened(_ bytes: [UInt8]) -> [UInt8]? {
+        bytes.withUnsafeBytes { SealedValue.open($0, with: slots) }
+      }
       #expect(opened(sealed) == Array("MARKED".utf8))
       for bit in 0..<sealed.count * 8 {
         #expect(opened(sealed.flipping(bit: bit)) == nil, "bit \(bit)")
@@ -170,21 +204,23 @@
 
     @Test("a slot that is for others counts once, however often it comes again")
     func aSlotForOthersCountsOnce() async {
-      // What has been tried is the process's.
+      // Who may read is the process's.
       await #expect(processExitsWith: .success) { [identity = folder("identity") as String] in
         let identities = try LogIdentities(files: [identity])
+        let slots = try #require(identities.slots)
         // No slots at all are refused at once. More than are kept open, and so often that a count
         // of the times would have reached the limit.
         for _ in 0..<20 {
           for number in 0..<5000 as Range<UInt32> {
             let head = [4, 0, 0, 0] + withUnsafeBytes(of: number) { Array($0) }
             let sealed = head + [UInt8](repeating: 0, count: Cryptography.nonceSize)
-            require(sealed.withUnsafeBytes { SealedValue.open($0) } == nil)
+            require(sealed.withUnsafeBytes { SealedValue.open($0, with: slots) } == nil)
           }
         }
         try Logger.sealValues(for: identities.all.map(\.recipient))
         let sealed = try #require("MARKED".utf8Bytes { ValueSealer.seal($0) })
-        require(sealed.withUnsafeBytes { SealedValue.open($0) } == Array("MARKED".utf8))
+        let opened = sealed.withUnsafeBytes { SealedValue.open($0, with: slots) }
+        require(opened == Array("MARKED".utf8))
       }
     }
 
@@ -224,9 +260,9 @@
         }
         _exit(0)
       }
-      try open()
+      let slots = try #require(identities.slots)
       let values = try ["parent", "child"].map { try Folder.read(folder($0)) }
-      let opened = values.map { $0.withUnsafeBytes { SealedValue.open($0) } }
+      let opened = values.map { $0.withUnsafeBytes { SealedValue.open($0, with: slots) } }
       #expect(opened == [Array("parent".utf8), Array("child".utf8)])
       #expect(values[0].prefix(200) != values[1].prefix(200))
     }
