@@ -239,7 +239,6 @@ package final class ArchiveSeries {
   /// Makes everything that was written safe from a power cut.
   package func sync() throws(SystemError) {
     try checkDescriptors()
-    unsynced.removeAll { !$0.isStillOpen }
     while let left = unsynced.last {
       willWrite()
       // Of one that the disk has lost a part of, no other try makes more safe.
@@ -361,6 +360,9 @@ package final class ArchiveSeries {
         // It has records that nobody else has: whoever asks for a sync is to know of them.
         unsynced.append(archive)
       }
+    } else if !archive.isStillOpen {
+      // Its name still leads to what was written.
+      unsynced.append(archive)
     }
     leave(archive)
     report(.takenAway(path: archive.path))

@@ -424,6 +424,7 @@ package final class ArchiveWriter {
   /// writes it again first. If it is not what was written any more, that is an error, and the
   /// archive ``isCorrupted``.
   package func sync() throws(SystemError) {
+    if !isStillOpen { return try syncByPath() }
     do throws(SystemError) {
       if unsynced.mayBeLost { try writeAgain() }
       try file.syncData()
@@ -432,6 +433,13 @@ package final class ArchiveWriter {
       unsynced.mayBeLost = true
       throw error
     }
+  }
+
+  /// Of a file whose descriptor the program has closed: what was written is in it all the same.
+  private func syncByPath() throws(SystemError) {
+    do throws(SystemError) { try File.openFollowingLinks(path).syncData() } catch
+      where error.isNotFound
+    {}
   }
 
   private func writeAgain() throws(SystemError) {

@@ -33,8 +33,15 @@ struct ClosedDescriptorTests {
         if isReused { require(dup2(own, number) == number) } else { close(number) }
       }
 
+      #if DEBUG
+        let first = test.folder(try test.folder.names(ending: ".mmlog")[0])
+        ForcedFault.force(.fdatasync, errno: EIO, onCall: .max, under: first)
+      #endif
       test.log.info("second")
       try test.store.blockingFlush(.disk)
+      #if DEBUG
+        require(ForcedFault.passed(.fdatasync, under: first) == 1)
+      #endif
       test.log.info("third")
       try test.store.blockingClose()
 
