@@ -29,8 +29,8 @@ extension Shipper {
     /// Dead processes' rings were recovered.
     case recovered(sessions: [SessionID])
     /// The shipper cannot work at the moment, or cannot read an archive, or recover a ring; it
-    /// tries again. Once for each reason. Or the file of its state has none, as a power cut may leave
-    /// it, and all that is there is shipped, also what was shipped before.
+    /// tries again. Once for each reason. Or the file of its state has none, as a power cut may
+    /// leave it, and all that is there is shipped, also what was shipped before.
     case failed(error: LogError)
     /// Another shipper of the same name is at work: this one waits until it ends.
     case waitingForAnother

@@ -12,8 +12,8 @@ extension Command {
       """,
       """
       It needs nothing but the directories that services log into, also after these have died. What \
-      a destination has acknowledged is noted there; nothing else is kept. The user that runs it must \
-      be able to write there.
+      a destination has acknowledged is noted there; nothing else is kept. The user that runs it \
+      must be able to write there.
       """,
       """
       A destination is a URL. With https in place of http, certificates are verified. Its settings \

@@ -6,9 +6,9 @@ package import MMLogReader
 ///
 /// Memory is bounded: of many exchanges, those are kept that are open or took longest, 200,000 or
 /// more. The others only count in their routes. Of more open exchanges than that, the oldest count
-/// once, as open. Of header fields and bodies, 512 MiB are kept, and of methods, URLs and errors 256
-/// MiB: fewer exchanges are kept where these are long, and what has no room even so counts as one
-/// route. For one thread at a time.
+/// once, as open. Of header fields and bodies, 512 MiB are kept, and of methods, URLs and errors
+/// 256 MiB: fewer exchanges are kept where these are long, and what has no room even so counts as
+/// one route. For one thread at a time.
 package struct HTTPExchanges {
   /// One of them. What was not read is nil.
   package struct Exchange: Sendable {
@@ -63,8 +63,8 @@ package struct HTTPExchanges {
   private var textBytes = TextBudget(512 << 20)
   /// How many exchanges there were after some had to go for the names of others.
   private var countAfterMakingRoom = 0
-  /// The sessions of which some are counted as open, and not kept: what ends without being known may
-  /// be one of them, and would count again.
+  /// The sessions of which some are counted as open, and not kept: what ends without being known
+  /// may be one of them, and would count again.
   private var countedOpen: Set<SessionID> = []
   private let keepsBodies: Bool
   /// How many of those that are listed are not kept.

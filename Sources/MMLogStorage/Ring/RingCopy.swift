@@ -119,8 +119,8 @@ struct RingCopy {
     settleUses()
   }
 
-  /// Leaves out segments with the generation of another: their bytes got into a wrong place. The one
-  /// is read whose use the ring notes.
+  /// Leaves out segments with the generation of another: their bytes got into a wrong place. The
+  /// one is read whose use the ring notes.
   private mutating func leaveOutCopies() {
     var read: [UInt64: Int] = [:]
     for segment in segments {

@@ -11,8 +11,8 @@ extension SystemError {
         + "capability CAP_CHOWN."
     case EACCES: "Give the service's user permission, or choose another directory."
     case EPERM:
-      "Give the service's user permission, or choose another directory; or a filter of system calls "
-        + "(seccomp) refuses this one: allow it."
+      "Give the service's user permission, or choose another directory; or a filter of system "
+        + "calls (seccomp) refuses this one: allow it."
     case EAGAIN where call == .fcntlLock:
       "Another process works with it: see with lslocks(8) which one, and try again."
     case ENOENT: "Create it, or correct the path."
@@ -22,8 +22,8 @@ extension SystemError {
     case ELOOP:
       "A symbolic link stands there, and none is followed: remove it, or give the real path."
     case ENOSPC, EDQUOT:
-      "Free some space\(isAboutRing ? ", or make the ring smaller" : ""); df -i shows whether it is "
-        + "inodes that are used up."
+      "Free some space\(isAboutRing ? ", or make the ring smaller" : ""); df -i shows whether "
+        + "it is inodes that are used up."
     case EAGAIN where call == .pthreadCreate:
       "Raise the limit of threads: RLIMIT_NPROC, TasksMax of systemd, or pids.max of the control "
         + "group."

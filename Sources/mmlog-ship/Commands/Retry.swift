@@ -10,7 +10,8 @@ extension Command {
     description: [
       "Sends again what destinations have refused, records or whole archives, after the cause was "
         + "removed.",
-      "What is refused again stays aside. It fails while another mmlog-ship sends to the destination.",
+      "What is refused again stays aside. It fails while another mmlog-ship sends to the "
+        + "destination.",
     ],
     options: Option.plan, operands: shippedOperands
   ) { arguments, output in
