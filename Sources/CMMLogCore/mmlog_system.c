@@ -320,11 +320,18 @@ int mmlog_sleep_until(uint64_t deadline) {
 
 // The rest.
 
+// Of Swift's runtime: what takes the place of the arguments that it reads from /proc.
+extern void _swift_stdlib_overrideUnsafeArgvArgc(char **arguments, int count)
+    __attribute__((weak));
+
 // Swift's runtime, linked statically, ends the process if it cannot find out where the executable
-// is: in a chroot(2) or a rescue shell without /proc. With this variable, it does not ask. Before
-// the runtime's own constructors.
-__attribute__((constructor(101))) static void name_runtime_path(void) {
-  if (access("/proc/self/exe", F_OK) != 0) setenv("SWIFT_ROOT", "/usr", 0);
+// is: in a chroot(2) or a rescue shell without /proc. With this variable, it does not ask. Nor does
+// it find the arguments there. Before the runtime's own constructors; glibc passes them what main
+// gets.
+__attribute__((constructor(101))) static void start_without_proc(int count, char **arguments) {
+  if (access("/proc/self/exe", F_OK) == 0) return;
+  setenv("SWIFT_ROOT", "/usr", 0);
+  if (_swift_stdlib_overrideUnsafeArgvArgc) _swift_stdlib_overrideUnsafeArgvArgc(arguments, count);
 }
 
 ptrdiff_t mmlog_random(void *bytes, size_t count) { return getrandom(bytes, count, 0); }
