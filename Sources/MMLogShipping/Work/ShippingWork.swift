@@ -372,7 +372,8 @@ final class ShippingWork: @unchecked Sendable {
   // MARK: - Flushing
 
   private func answerFlushes() {
-    // Nor is anything of a session of which no file can be opened.
+    // A batch whose session has no file that can be opened is not acknowledged, and the queue does
+    // not know of that session.
     if control.isStopping || state.batches.keys.contains(where: { queue.sessions[$0] == nil }) {
       return
     }
