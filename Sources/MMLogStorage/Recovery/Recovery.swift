@@ -354,15 +354,24 @@ package struct Recovery: ~Copyable {
         isAnyUnreadable = isAnyUnreadable || isWanted
       }
     }
-    // The newest one is gone, or the ring is corrupted where it says which one it is, and behind
-    // which archive. After the machine went down, what the ring says of it may be older than the
-    // archive.
-    if !archives.contains(where: { $0.fileHeader.number == image.newestArchive }),
-      image.mayHaveArchives || !image.isOfThisBoot
-    {
+    if isAnyElsewhere(archives.map(\.fileHeader.number)) {
       for name in others { archives += try ownArchives(name, in: directory) ?? [] }
     }
     return (archives, isAnyUnreadable)
+  }
+
+  /// Whether an archive of the session may be in a file that the ring does not name. It is the
+  /// first then.
+  ///
+  /// - Parameter numbers: Those of the archives that are in the files of the session's name, and in
+  ///   the one that the ring names.
+  private func isAnyElsewhere(_ numbers: [UInt32]) -> Bool {
+    // After the machine went down, the ring's page that names the file may be older than the
+    // archive, and yet say what a recovery has noted that was cut off.
+    if !image.isOfThisBoot { return !numbers.contains(1) }
+    // The newest one is gone, or the ring is corrupted where it says which one it is, and behind
+    // which archive.
+    return !numbers.contains(image.newestArchive) && image.mayHaveArchives
   }
 
   /// The session's archives in a file; nil if nothing of the file can be read.

@@ -192,14 +192,43 @@ import Testing
     #expect(messages().sorted() == (["other"] + (0..<40).map { "record \($0)" }).sorted())
   }
 
-  /// What the ring says of archives is older than the first of them, which stands behind another
-  /// session's.
   @Test("after a power cut archives are found in a file that the ring does not name")
   func afterAPowerCutArchivesAreFoundInAFileThatTheRingDoesNotName() throws {
+    let down = downBehindAnother(isPublished: false)
+    let before = readHere([down.folder.path])
+
+    let sessions = try recover(in: down.folder).sessions
+
+    #expect(sessions.map(\.recordCount) == [10])
+    let after = readHere([down.folder.path])
+    #expect(after.records == before.records && after.records.count == 21 && !after.hasTrouble)
+  }
+
+  /// The first recovery has begun an archive and noted it in the ring.
+  @Test("after a power cut during the recovery, too")
+  func afterAPowerCutDuringTheRecoveryToo() throws {
+    let down = downBehindAnother(isPublished: true)
+    let before = readHere([down.folder.path])
+    _ = try recover(in: down.folder, .init(rotationSize: 1, compressionLevel: 1))
+    down.store(2, at: RingLayout.newestArchive)
+    down.save()
+
+    let sessions = try recover(in: down.folder).sessions
+
+    #expect(sessions.map(\.recordCount) == [0])
+    let after = readHere([down.folder.path])
+    #expect(after.records == before.records && !after.hasTrouble)
+  }
+
+  /// A session of 20 records whose machine went down. Ten are in its archive, which stands behind
+  /// another session's. The ring's page that names the file is older than the archive.
+  ///
+  /// - Parameter isPublished: Whether the page with the records is not.
+  private func downBehindAnother(isPublished: Bool) -> TestLog {
     let down = TestLog(bootID: [UInt8](repeating: 9, count: 16))
     for index in 0..<20 {
       down.write("record \(index)", ticks: UInt64(index))
-      if index == 9 { down.archive(isPublished: false) }
+      if index == 9 { down.archive(isPublished: isPublished) }
     }
     let archive = down.archives.removeFirst()
     down.save()
@@ -209,13 +238,7 @@ import Testing
     other.close()
     down.folder.put(
       "test-20251121T090000Z-\(other.identity.session)-000001.mmlog", other.archives[0] + archive)
-    let before = readHere([down.folder.path])
-
-    let sessions = try recover(in: down.folder).sessions
-
-    #expect(sessions.map(\.recordCount) == [10])
-    let after = readHere([down.folder.path])
-    #expect(after.records == before.records && after.records.count == 21 && !after.hasTrouble)
+    return down
   }
 
   @Test(
