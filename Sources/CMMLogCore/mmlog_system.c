@@ -7,6 +7,7 @@
 #include <malloc.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -308,6 +309,12 @@ void mmlog_get_thread_name(char name[16]) {
 
 // Not gettid(3): glibc has it since 2.30 only.
 int32_t mmlog_thread_id(void) { return (int32_t)syscall(SYS_gettid); }
+
+int mmlog_processor_count(void) {
+  cpu_set_t processors;
+  if (sched_getaffinity(0, sizeof processors, &processors) == 0) return CPU_COUNT(&processors);
+  return (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
 
 int mmlog_sleep_until(uint64_t deadline) {
   struct timespec time = {.tv_sec = (time_t)(deadline / nanoseconds_per_second),

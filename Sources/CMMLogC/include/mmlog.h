@@ -251,7 +251,8 @@ typedef struct mmlog_options {
   // For whom ring and archives are encrypted: recipients of age, with commas between them. Default:
   // nobody, they are not. For builds with the trait Encryption.
   const char *recipients;
-  // How many threads move records to archives: 1 or 2, one of which encodes frames. Default: 1.
+  // How many threads move records to archives: 1 or 2, one of which encodes frames. Default: 2, or
+  // 1 where the calling thread may run on one processor only.
   uint32_t drain_threads;
   // Each frame of an archive carries the hash of the one before it, so that 'mmlog-decode verify
   // --anchor' finds what was changed or taken out. For builds with the trait Encryption.

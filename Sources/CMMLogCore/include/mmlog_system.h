@@ -138,6 +138,10 @@ void mmlog_get_thread_name(char name[16]);
 // gettid(2). Async-signal-safe.
 int32_t mmlog_thread_id(void);
 
+// On how many processors the calling thread may run: sched_getaffinity(2), or sysconf(3) where that
+// fails.
+int mmlog_processor_count(void);
+
 // clock_nanosleep(2) until an absolute CLOCK_MONOTONIC time in nanoseconds.
 int mmlog_sleep_until(uint64_t deadline);
 

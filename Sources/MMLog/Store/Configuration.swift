@@ -166,13 +166,13 @@ extension LogStore {
     /// What records are compressed with. Default: ``LogStore/Compression/zlib``.
     public var compression = LogStore.Compression.zlib
 
-    /// How many threads move records from the ring to archives: 1 or 2. Default: 1.
+    /// How many threads move records from the ring to archives: 1 or 2. Default: 2, or 1 where the
+    /// thread that makes the configuration may run on one processor only.
     ///
     /// With 2, one collects records and writes frames, and the other encodes and compresses them
-    /// meanwhile: for a service that logs more than one processor archives, and has another to
-    /// spare. Order and exactness are the same. A second thread takes no time while records come
-    /// more slowly, and some 2 MiB of memory.
-    public var drainThreads = 1
+    /// meanwhile, so that more is archived in the same time. Order and exactness are the same. A
+    /// second thread takes no time while records come slowly, and some 2 MiB of memory.
+    public var drainThreads = CurrentProcess.processorCount > 1 ? 2 : 1
 
     /// Whether text is compressed with less effort while more than half of the ring waits to be
     /// archived, and not at all while three quarters do. Default: true, so that no log call waits

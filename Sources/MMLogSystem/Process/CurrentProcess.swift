@@ -43,6 +43,9 @@ package enum CurrentProcess {
   /// The calling thread's number, unique in the system: gettid(2). Async-signal-safe.
   package static func threadID() -> Int32 { mmlog_thread_id() }
 
+  /// On how many processors the calling thread may run: sched_getaffinity(2).
+  package static var processorCount: Int { Int(mmlog_processor_count()) }
+
   /// Why the calling thread's last system call failed: errno(3). Async-signal-safe.
   package static var errorNumber: CInt {
     get { errno }
