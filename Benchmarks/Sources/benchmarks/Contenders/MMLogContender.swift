@@ -30,8 +30,9 @@ struct MMLogContender: Contender {
     configuration.ringDirectory = ring
     configuration.fullRing = .wait(upTo: .seconds(60))
     // 'Benchmarks/run --drain-threads'
-    let drainThreads = ProcessInfo.processInfo.environment["BENCHMARK_DRAIN_THREADS"]
-    if let count = drainThreads.flatMap({ Int($0) }) { configuration.drainThreads = count }
+    configuration.drainThreads =
+      ProcessInfo.processInfo.environment["BENCHMARK_DRAIN_THREADS"].flatMap(Int.init)
+      ?? configuration.drainThreads
     if purpose == .latency { configuration.ringSize = 64 << 20 }
     store = try LogStore(directory: directory, name: Self.storeName, configuration: configuration)
     calls = MMLogCalls(store.logger(label: Self.label))
