@@ -307,16 +307,20 @@ struct Handoff: ~Copyable {
     // Before the ring says that they are archived. A crash in between then leaves flight records
     // that are counted and still there; in the other order, some would be forgotten uncounted.
     flight?.note(part)
+    countCorruption(part.corrupted)
     session.ring.publish(archived: part.end, ofSegment: part.index)
     progress[part.generation] = (part.lastTicks, part.number)
   }
 
   private mutating func free(_ run: SegmentRun) {
     progress[run.header.generation] = nil
-    if !run.corruption.isEmpty {
-      session.ring.countLoss(.corrupted, .critical, UInt64(run.corruption.count))
-    }
+    // Behind the last record. What was before one is counted by now.
+    countCorruption(run.corruption.count - run.corruptedCount)
     if flight?.retain(run.index) != true { session.ring.free(segment: run.index) }
+  }
+
+  private func countCorruption(_ count: Int) {
+    if count > 0 { session.ring.countLoss(.corrupted, .critical, UInt64(count)) }
   }
 }
 
@@ -332,8 +336,8 @@ private struct Batch {
   var pinned: [Int] = []
   /// Segments of which nothing is left for a further frame.
   var finished: Set<Int> = []
-  /// Of each run, where its last part ended, and how many records were passed over by then.
-  private var ends: [(end: Int, passed: Int)] = []
+  /// Of each run, where its last part ended, and how much was passed over by then.
+  private var ends: [(end: Int, passed: Int, corrupted: Int)] = []
 
   init(_ ticks: ClosedRange<UInt64>) {
     self.ticks = ticks
@@ -342,7 +346,7 @@ private struct Batch {
 
   mutating func begin(_ runs: [SegmentRun]) {
     collector = FrameCollector(runs, cutoff: ticks.upperBound)
-    ends = runs.map { ($0.header.archived, 0) }
+    ends = runs.map { ($0.header.archived, 0, 0) }
   }
 
   var unfinishedRuns: [SegmentRun] { collector.runs.filter { !finished.contains($0.index) } }
@@ -351,8 +355,11 @@ private struct Batch {
   mutating func takeParts() -> [PendingFrame.Part] {
     var parts: [PendingFrame.Part] = []
     for (place, run) in collector.runs.enumerated() where run.taken > ends[place].end {
-      parts.append(PendingFrame.Part(run, passed: run.passedCount - ends[place].passed))
-      ends[place] = (run.taken, run.passedCount)
+      let (corrupted, last) = (run.corruptedCount, ends[place])
+      parts.append(
+        PendingFrame.Part(
+          run, passed: run.passedCount - last.passed, corrupted: corrupted - last.corrupted))
+      ends[place] = (run.taken, run.passedCount, corrupted)
     }
     return parts
   }

@@ -17,11 +17,13 @@ final class PendingFrame: @unchecked Sendable {
     let number: UInt64
     /// How many records it has passed over, which stay in the ring.
     let passed: Int
+    /// How many places it has passed over that are corrupted.
+    let corrupted: Int
 
-    init(_ run: SegmentRun, passed: Int) {
+    init(_ run: SegmentRun, passed: Int, corrupted: Int) {
       (index, generation) = (run.index, run.header.generation)
       (end, lastTicks, number) = (run.taken, run.lastTicks, run.number ?? 0)
-      self.passed = passed
+      (self.passed, self.corrupted) = (passed, corrupted)
     }
   }
 

@@ -44,6 +44,8 @@ package struct SegmentRun {
   private var ranges: [RingRange] = []
   /// Where a run of corrupted bytes was passed over.
   package private(set) var corruption: [Range<Int>] = []
+  /// How many of them are before the records that have been taken, or between them.
+  package var corruptedCount: Int { corruption.count { $0.lowerBound < taken } }
 
   /// - Parameters:
   ///   - index: The segment's number.

@@ -25,9 +25,12 @@ struct OverwrittenSegmentTests {
   private static let text = String(repeating: "t", count: 50)
   private static let messages = (0..<count).map { "\($0) \(text)" }
 
-  /// Changes the segment that was used first, while it is sealed.
+  /// Changes the segment that was used first.
+  ///
+  /// - Parameter state: What it is at that time.
   private func changeSegment(
-    _ test: TestStore, _ change: (UnsafeMutableRawBufferPointer) -> Void
+    _ test: TestStore, state: UInt32 = SegmentLayout.stateSealed,
+    _ change: (UnsafeMutableRawBufferPointer) -> Void
   ) throws {
     let name = try #require(try test.folder.names(ending: ".ring").first)
     let file = try File.open(test.folder(name), [.read, .write])
@@ -39,7 +42,7 @@ struct OverwrittenSegmentTests {
     _ = try file.readFully(into: memory, at: start)
     let bytes = UnsafeRawBufferPointer(memory)
     try #require(bytes.load(SegmentLayout.generation, as: UInt64.self) == 1)
-    try #require(bytes.load(SegmentLayout.state, as: UInt32.self) == SegmentLayout.stateSealed)
+    try #require(bytes.load(SegmentLayout.state, as: UInt32.self) == state)
     change(memory)
     try file.writeFully(bytes, at: start)
   }
@@ -88,6 +91,23 @@ struct OverwrittenSegmentTests {
     #expect((1...12).contains(missing.count))
     let first = try #require(Self.messages.firstIndex { $0 == missing.first })
     #expect(missing[...] == Self.messages[first..<first + missing.count])
+  }
+
+  @Test("an overwritten record counts once, in however many parts its segment is archived")
+  func archivedInParts() throws {
+    let test = try TestStore {
+      $0.makeTiny()
+      $0.drainInterval = .seconds(3600)
+    }
+    for number in 0..<20 { test.log.info("\(number) \(Self.text, privacy: .public)") }
+    try changeSegment(test, state: SegmentLayout.stateOpen) { $0[1024] ^= 1 }
+    try test.store.blockingFlush(.archive)
+    #expect(test.store.losses.total(.corrupted) == 1)
+    for number in 20..<40 { test.log.info("\(number) \(Self.text, privacy: .public)") }
+    try test.store.blockingFlush(.archive)
+    let contents = try test.closeAndRead()
+    #expect(contents.losses.last?.total(.corrupted) == 1)
+    #expect(contents.records.count == 39)
   }
 
   @Test("while the store is open, the loss is an event, and the segment is used again")
