@@ -37,7 +37,7 @@ import Testing
     try store.flush(.archive)
     let active = folder(try folder.names(ending: ".mmlog")[0])
     let run = try control(["uploaded", active])
-    #expect(run.status == 1 && run.errors.contains("is not sealed"), "\(run)")
+    #expect(run.status == 1 && run.errors.contains("'mmlogctl rotate' has it sealed"), "\(run)")
     let other = folder.put("notes.txt", "x")
     let session = String(repeating: "0", count: 32)
     let missing = folder("orders-20251121T090000Z-\(session)-000001.mmlog")

@@ -122,6 +122,8 @@ from_image() {
   seq 100 | "$work/bundle/rootfs/usr/bin/mmlog-pipe" -d "$work/bundle/rootfs/logs" -n sample
   expect "image: its program reads a log, with nothing beside it" \
     sh -c 'test "$(chroot "$1/rootfs" /usr/bin/mmlog-decode --format message /logs | wc -l)" = 100' sh "$work/bundle"
+  expect "image: its program reads a pipe" \
+    sh -c 'cat "$1"/rootfs/logs/*.mmlog | chroot "$1/rootfs" /usr/bin/mmlog-decode --format message - | grep -qx 100' sh "$work/bundle"
 }
 
 [[ $EUID == 0 ]] || { echo "check_install: needs root, for a chroot" >&2; exit 2; }

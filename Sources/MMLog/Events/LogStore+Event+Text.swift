@@ -38,8 +38,8 @@ extension LogStore.Event {
       "The limit \(rule) does not hold, though all was deleted that may be"
         + (kept.isEmpty
           ? ". Others take the space: free some, or change the limit."
-          : ". Archives that are being written, pinned, leased or not sent: "
-            + "\(kept.values.reduce(0, +)). Release or send them, or raise the limit.")
+          : ". Archives that stay: \(Self.text(of: kept)). 'mmlogctl prune --explain --dry-run "
+            + "DIRECTORY' names them. Change what keeps them, or raise the limit.")
     case .lowSpace(let available):
       "Only \(available >> 20) MiB are left on the file system of the archives. Free some, or lower "
         + "the limits of what is kept."
@@ -72,6 +72,12 @@ extension LogStore.Event {
     case .pendingReached(let bytes): "Archives that are not uploaded take \(bytes) bytes."
     case .sizeReached(let bytes): "All archives take \(bytes) bytes."
     }
+  }
+
+  private static func text(of kept: [Retention.Obstacle: Int]) -> String {
+    Retention.Obstacle.allCases
+      .compactMap { obstacle in kept[obstacle].map { "\($0) \(obstacle.words)" } }
+      .joined(separator: ", ")
   }
 }
 

@@ -58,7 +58,7 @@ struct ArchiveCopy {
       throw LogError(
         .archiveInUse,
         "\(archive.path) is not sealed: its process may go on with it, or its recovery. "
-          + "'mmlogctl rotate' has it sealed",
+          + "'mmlogctl rotate' has it sealed, or, if its process is dead, 'mmlog-decode recover'",
         path: archive.path)
     }
     if let corruption = archive.corruption.first ?? archive.tail.corruption {

@@ -17,5 +17,18 @@ extension Retention {
     case unsent
     /// The store's observer does not let it be deleted.
     case observer
+
+    /// What an archive is that stays for it.
+    package var words: String {
+      switch self {
+      case .active: "being written by a process"
+      case .pinned: "pinned"
+      case .unrecovered: "needed to recover a session that died (mmlog-decode recover)"
+      case .unsent: "not shipped yet (retention's unsentSize)"
+      case .aroundCrash: "around one of the newest crashes (limit crashes)"
+      case .newest: "among the newest, of which 64 MiB stay whatever is free"
+      case .observer: "wanted by the service"
+      }
+    }
   }
 }

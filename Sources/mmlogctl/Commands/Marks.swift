@@ -51,7 +51,10 @@ extension Command {
       guard archive.isSealed else {
         throw LogError(
           .archiveInUse,
-          "\(archive.path) is not sealed, and will change; 'mmlogctl rotate' has it sealed",
+          "\(archive.path) is not sealed, and will change; "
+            + (archive.isActive
+              ? "'mmlogctl rotate' has it sealed"
+              : "'mmlog-decode recover' seals what a dead process has left"),
           path: archive.path)
       }
       try catalog.markUploaded(archive, receipt: receipt)

@@ -147,21 +147,6 @@ extension Pruning.Judgment {
   }
 }
 
-extension Retention.Obstacle {
-  /// What an archive is.
-  fileprivate var words: String {
-    switch self {
-    case .active: "being written by a process"
-    case .pinned: "pinned"
-    case .unrecovered: "needed to recover a session that died (mmlog-decode recover)"
-    case .unsent: "not shipped yet (retention's unsentSize)"
-    case .aroundCrash: "around one of the newest crashes (limit crashes)"
-    case .newest: "among the newest, of which 64 MiB stay whatever is free"
-    case .observer: "wanted by the service"
-    }
-  }
-}
-
 extension ArchiveInfo {
   fileprivate var line: String { "\(path) (\(allocatedSize >> 10) KiB)" }
 }

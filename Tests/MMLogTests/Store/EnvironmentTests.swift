@@ -230,6 +230,14 @@ struct EnvironmentTests {
         == [text + " (9 more like it were not said.)\n"])
   }
 
+  @Test("of a limit that does not hold, the text says what keeps archives")
+  func limitThatDoesNotHold() {
+    let event = LogStore.Event.limitExceeded(
+      rule: .totalSize, kept: [.aroundCrash: 2, .pinned: 1])
+    let kept = "Archives that stay: 1 pinned, 2 around one of the newest crashes (limit crashes)."
+    #expect(event.text.contains(kept), "\(event.text)")
+  }
+
   @Test("missing directories are made, for the service's user only")
   func missing() throws {
     let store = try LogStore(directory: folder("a/b/c"), name: "n")
