@@ -42,7 +42,8 @@ def build_wheel(directory, config_settings=None, metadata_directory=None):
         f"Description-Content-Type: text/markdown\n\n{(HERE / 'README.md').read_text(encoding='utf-8')}"
     )
     files = {f"mmlog/{source.name}": source.read_bytes() for source in sorted((HERE / "mmlog").glob("*.py"))}
-    files[f"mmlog/{pathlib.Path(path).name}"] = library
+    # Whatever the name that leads to it: that is what the package loads.
+    files["mmlog/libmmlog.so.1"] = library
     licenses = sorted(pathlib.Path(path).resolve().parent.parent.glob("share/doc/mmlog/LICENSE*"))
     for license in licenses or [HERE.parent / "LICENSE"]:
         files[f"{stem}.dist-info/licenses/{license.name}"] = license.read_bytes()

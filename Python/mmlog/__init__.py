@@ -243,9 +243,10 @@ def _error(failure):
     return Error(failure.system_error, message)
 
 
-# What every record of logging has, which is therefore no field of anybody's.
-_STANDARD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
-_FEWEST = len(vars(logging.makeLogRecord({})))
+# What every record of logging has, which is therefore no field of anybody's. What a program's record factory adds is one.
+_OWN = vars(logging.LogRecord("", 0, "", 0, "", (), None))
+_STANDARD = frozenset(_OWN) | {"message", "asctime"}
+_FEWEST = len(_OWN)
 
 
 class Handler(logging.Handler):

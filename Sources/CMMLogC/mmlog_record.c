@@ -197,7 +197,7 @@ static int print_directive(
     char *place, size_t room, const char *next, const char *end, argument_list *arguments) {
   char directive[LONGEST_DIRECTIVE];
   if (!resolve(next, end, directive, arguments)) return -1;
-  bool is_long = strpbrk(directive, "lqjzt") != NULL;
+  bool is_long = strpbrk(directive, "lqjztL") != NULL;
   switch (end[-1]) {
     case 'd': case 'i': case 'u': case 'x': case 'X': case 'o': case 'b': case 'B':
       return is_long ? snprintf(place, room, directive, va_arg(arguments->list, int64_t))

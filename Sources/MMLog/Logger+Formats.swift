@@ -119,7 +119,9 @@ extension RecordCursor {
     _ statement: UnsafePointer<mmlog_statement>, _ flags: RecordFlags = []
   ) -> UInt64 {
     commit(label, level, flags, hash: statement.pointee.hash) { tail in
-      LogCall.commit(writer, next, checksum, tail, NewCallSite(statement.pointee)).callSite
+      let site = NewCallSite(statement.pointee)
+      defer { site.parts.further.free() }
+      return LogCall.commit(writer, next, checksum, tail, site).callSite
     }
   }
 

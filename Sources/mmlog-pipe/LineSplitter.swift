@@ -1,5 +1,23 @@
 import Glibc
 
+/// A line, or a record of several lines, or a piece of a line that is too long.
+struct Line {
+  /// What it ends with.
+  enum End {
+    /// A line end, which does not belong to it.
+    case newline
+    /// The input's end.
+    case input
+    /// The next piece of the line.
+    case piece
+  }
+
+  let bytes: UnsafeRawBufferPointer
+  let end: End
+  /// Whether it begins a line. Else it goes on with the one before it.
+  let isBeginning: Bool
+}
+
 /// Collects what was read until there is a line end, or all lines of a record, in one buffer that
 /// grows up to the longest line.
 struct LineSplitter: ~Copyable {
@@ -16,6 +34,8 @@ struct LineSplitter: ~Copyable {
   private var pendingEnd: Int?
   /// How many records that were pending have ended.
   private var ended = 0
+  /// Whether a piece of the line that comes next has been given.
+  private var isInLine = false
   private var joiner: LineJoiner?
   private let longest: Int
 
@@ -49,7 +69,7 @@ struct LineSplitter: ~Copyable {
 
   /// Takes all complete records, without their last line ends, and pieces of a line that is too
   /// long.
-  mutating func forEachRecord(_ body: (UnsafeRawBufferPointer, _ isTerminated: Bool) -> Void) {
+  mutating func forEachRecord(_ body: (Line) -> Void) {
     let joins = joiner != nil
     while let end = nextEnd() {
       searched = end + 1
@@ -57,7 +77,7 @@ struct LineSplitter: ~Copyable {
       if joins {
         join(lineEndingAt: end, body)
       } else {
-        body(slice(taken, end), true)
+        give(until: end, .newline, body)
         taken = end + 1
       }
     }
@@ -69,29 +89,29 @@ struct LineSplitter: ~Copyable {
   ///
   /// - Parameter end: Where the line ends, or the first place where it may.
   private mutating func takePieces(
-    before end: Int, _ body: (UnsafeRawBufferPointer, _ isTerminated: Bool) -> Void
+    before end: Int, _ body: (Line) -> Void
   ) {
     // No line joins a record that is this long. So the buffer always has room for a longest line.
     if end - taken > LineJoiner.largest { endPending(body) }
     while end - lineStart > longest {
-      body(slice(taken, taken + longest), false)
+      give(until: taken + longest, .piece, body)
       taken += longest
     }
   }
 
   /// Takes the record that is pending, as no more lines belong to it.
-  mutating func endPending(_ body: (UnsafeRawBufferPointer, _ isTerminated: Bool) -> Void) {
+  mutating func endPending(_ body: (Line) -> Void) {
     guard let end = pendingEnd else { return }
-    body(slice(taken, end), true)
+    give(until: end, .newline, body)
     (taken, pendingEnd, ended) = (end + 1, nil, ended + 1)
   }
 
   /// Takes what is left, such as a last line without an end.
-  mutating func finish(_ body: (UnsafeRawBufferPointer, _ isTerminated: Bool) -> Void) {
+  mutating func finish(_ body: (Line) -> Void) {
     let line = slice(lineStart, filled)
     if isPending, !line.isEmpty, joiner?.takes(line) == true { pendingEnd = nil }
     endPending(body)
-    if filled > taken { body(slice(taken, filled), false) }
+    if filled > taken { give(until: filled, .input, body) }
     taken = filled
   }
 
@@ -104,12 +124,18 @@ struct LineSplitter: ~Copyable {
   }
 
   private mutating func join(
-    lineEndingAt end: Int, _ body: (UnsafeRawBufferPointer, _ isTerminated: Bool) -> Void
+    lineEndingAt end: Int, _ body: (Line) -> Void
   ) {
     let line = slice(lineStart, end)
     let belongs = joiner?.takes(line) ?? false
     if !belongs || end - taken > LineJoiner.largest { endPending(body) }
     pendingEnd = end
+  }
+
+  /// Gives what has not been taken before a place.
+  private mutating func give(until place: Int, _ end: Line.End, _ body: (Line) -> Void) {
+    body(Line(bytes: slice(taken, place), end: end, isBeginning: !isInLine))
+    isInLine = end == .piece
   }
 
   /// Where the line begins of which there is no end yet.

@@ -13,6 +13,8 @@ struct Pipe {
   private let takesFields: Bool
   /// Whether no rule says anything of a line.
   private let isPlain: Bool
+  /// The level of the line that is recorded in pieces.
+  private var levelOfPieces = Level.info
 
   init(_ arguments: Arguments) throws {
     var configuration = LogStore.Configuration()
@@ -53,7 +55,7 @@ struct Pipe {
   /// - Parameter tee: Where the input is passed on to, after it has been recorded.
   /// - Throws: what kept the input from being read to its end, or passed on; what was read is kept
   ///   then too.
-  func run(tee: StandardOutput?) throws -> Program.Status {
+  mutating func run(tee: StandardOutput?) throws -> Program.Status {
     let input = try StoppableInput()
     var lines = LineSplitter(longest: Logger.longestLine, joiner: joiner)
     var tee = tee
@@ -72,18 +74,18 @@ struct Pipe {
     do {
       while true {
         if let number = lines.pendingRecord, try hasEnded(number, &pending, input) {
-          lines.endPending { record($0, isTerminated: $1) }
+          lines.endPending { record($0) }
           passOn()
         }
         guard let count = try input.read(into: lines.space) else { break }
         lines.add(count)
-        lines.forEachRecord { record($0, isTerminated: $1) }
+        lines.forEachRecord { record($0) }
         passOn()
       }
     } catch {
       failure = error
     }
-    lines.finish { record($0, isTerminated: $1) }
+    lines.finish { record($0) }
     passOn()
     try close()
     if let failure { throw failure }
@@ -107,18 +109,24 @@ struct Pipe {
     return try !input.isReady(within: LineJoiner.patience)
   }
 
-  private func record(_ line: UnsafeRawBufferPointer, isTerminated: Bool) {
-    if isPlain { return log.record(line: line, level, isTerminated: isTerminated) }
-    let takesApart = takesFields && isTerminated
+  private mutating func record(_ line: Line) {
+    let isTerminated = line.end == .newline
+    if isPlain { return log.record(line: line.bytes, level, isTerminated: isTerminated) }
+    // The rules are about whole lines.
+    if !line.isBeginning {
+      return log.record(line: line.bytes, levelOfPieces, isTerminated: isTerminated)
+    }
+    let takesApart = takesFields && line.end != .piece
     // A line that is taken apart is read once: that finds its level, too.
-    if takesApart, let jsonLevels, let object = JSONLine(line, levels: jsonLevels) {
+    if takesApart, let jsonLevels, let object = JSONLine(line.bytes, levels: jsonLevels) {
       return record(object, level)
     }
-    let (found, message) = levels?.read(line) ?? (nil, line)
+    let (found, message) = levels?.read(line.bytes) ?? (nil, line.bytes)
     if takesApart, jsonLevels == nil, let object = JSONLine(message, levels: nil) {
       return record(object, found ?? level)
     }
-    log.record(line: message, found ?? level, isTerminated: isTerminated)
+    levelOfPieces = found ?? level
+    log.record(line: message, levelOfPieces, isTerminated: isTerminated)
   }
 
   private func record(_ object: JSONLine, _ level: Level) {

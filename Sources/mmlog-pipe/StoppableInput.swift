@@ -16,7 +16,7 @@ struct StoppableInput: ~Copyable {
     StopSignal.ends = (ends[0], ends[1])
     for signal in [SIGTERM, SIGINT] {
       // Once: a second one ends the process as usual, if the disk should keep it waiting.
-      SignalHandler.install(for: signal, once: true, keepsIgnored: false) { _ in
+      SignalHandler.install(for: signal, once: true) { _ in
         StopSignal.arrived()
       }
     }

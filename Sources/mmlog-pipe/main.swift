@@ -96,6 +96,6 @@ let command = Command(
 Program.run(command) { arguments, output in
   // When a line came, a pipe knows no better than to a microsecond.
   Clock.coarsenTicks()
-  let pipe = try Pipe(arguments)
+  var pipe = try Pipe(arguments)
   return try pipe.run(tee: arguments.isSet(.tee) ? output : nil)
 }

@@ -1,6 +1,7 @@
 #define _GNU_SOURCE 1
 #include <errno.h>
 #include <limits.h>
+#include <malloc.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
@@ -57,6 +58,7 @@
   X("%.*f", 3, 1.0) \
   X("%*s 100%% %Lf|%hhd %*ld|%c", 8, "text", (long double)2.5, 300, -8, -7L, 'c') \
   X("%-*.*f|%.*d|%*.*s|%*m|%*c%*p", 9, -1, 1.5, -3, 5, 6, 2, "abc", 30, 3, 'x', 20, (void *)16) \
+  X("%*Ld|%Lx|%Li", 12, 5000000000LL, 1LL << 40, -1LL) \
   X("% d", 5) \
   X("%'d", 1234567) \
   X("%#o %#X", 8u, 255u) \
@@ -108,6 +110,13 @@ void ccalls_log_wide(mmlog_logger *log) {
   mmlog_info(log, "%*d", INT_MIN, 5);
   mmlog_info(log, "%.*d", INT_MAX, 5);
 }
+
+void ccalls_log_parts(mmlog_logger *log, const char *text) {
+  mmlog_info(log, "%d%%%d%%%d%%%d%%%d%%%d%%%d%%%d%%%d%%%d%%%d%%%d%%%d%%%d%%%d%%%s", 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
+      13, 14, 15, text);
+}
+
+size_t ccalls_heap_size(void) { return mallinfo2().uordblks; }
 
 void ccalls_log_many(mmlog_logger *log, int count) {
   static const char text[] = "a text that is long enough to have segments fill up at other places than numbers alone would";

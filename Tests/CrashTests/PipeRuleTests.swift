@@ -163,6 +163,35 @@ struct PipeRuleTests {
     }
   }
 
+  @Test("an object without a line end at the end of the input is taken apart")
+  func lastObject() throws {
+    let records = try Self.records(
+      of: Array(#"{"level":"fatal","msg":"out of memory","x":1}"#.utf8),
+      ["--level-from", "json", "--fields", "json"])
+    #expect(records.map(\.message) == ["out of memory"])
+    #expect(records.map(\.level) == [.critical] && records.first?.fields.count == 1)
+  }
+
+  @Test(
+    "rules see no beginning of a line in the middle of one that is too long for a record",
+    arguments: [
+      ("prefix", "<3>the rest"), ("json", #"{"level":"fatal","x":1}"#),
+    ])
+  func longLines(_ rule: String, _ rest: String) throws {
+    let pipe = PipeRun()
+    let input =
+      [UInt8](repeating: 0x61, count: RecordLayout.longestValue) + Array(rest.utf8)
+      + Array("\nanother\n".utf8)
+    try Folder.write(input, to: pipe.folder("in"))
+    let options = ["--level-from", rule, "--fields", "json"]
+    let ending = try pipe.start(input: pipe.folder("in"), options).wait()
+    #expect(ending == .exited(0))
+    try pipe.expectDecoded(input)
+    let records = Self.records(in: pipe)
+    #expect(records.count == 3)
+    #expect(records.allSatisfy { $0.level == .info && $0.fields.isEmpty })
+  }
+
   @Test("an object as deep as a record can have it is taken apart")
   func deepObject() throws {
     let value = String(repeating: "[", count: 16) + String(repeating: "]", count: 16)

@@ -1,5 +1,6 @@
-import TestSupport
+import Foundation
 import Glibc
+import TestSupport
 import MMLogSystem
 import Testing
 
@@ -59,6 +60,25 @@ struct PipeTests {
     try pipe.expectDecoded(input, "signal \(signal)")
     let rings = try Directory.open(pipe.store).names().filter { $0.hasSuffix(".ring") }
     #expect(rings.isEmpty)
+  }
+
+  @Test("a signal stays ignored that who started it ignores, as a shell does in the background")
+  func ignored() throws {
+    let pipe = PipeRun()
+    let child = try pipe.start(
+      by: ["/bin/sh", "-c", "trap '' INT TERM; exec \"$@\"", "sh"], ["--tee"])
+    try pipe.feed(Array("one\n".utf8), child)
+    child.signal(SIGINT)
+    child.signal(SIGTERM)
+    let status = try String(contentsOfFile: "/proc/\(child.id)/status", encoding: .utf8)
+    let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("SigIgn:") })
+    let mask = try #require(UInt64(line.dropFirst(7).drop { $0 == "\t" }, radix: 16))
+    #expect(mask & (1 << (SIGINT - 1)) != 0 && mask & (1 << (SIGTERM - 1)) != 0)
+    try pipe.feed(Array("two\n".utf8), child)
+    pipe.endInput()
+    let ending = child.wait()
+    #expect(ending == .exited(0), "\(child.complaints)")
+    try pipe.expectDecoded(Array("one\ntwo\n".utf8))
   }
 
   @Test("what the service had written when SIGTERM came is kept, though nobody had read it yet")

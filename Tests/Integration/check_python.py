@@ -101,6 +101,22 @@ class HandlerTests(Case):
         found = [record.get("attributes", {}) for record in records(self.directory, with_created=True)]
         self.assertEqual(found, [{"log.created": "2023-11-14T22:13:20.250000Z"}, {}])
 
+    def test_what_a_record_factory_adds_is_a_field_though_it_was_set_before_the_import(self):
+        program = (
+            "import logging, sys\n"
+            "old = logging.getLogRecordFactory()\n"
+            "def factory(name, *a, **k):\n"
+            "    record = old(name, *a, **k); record.request_id = name.upper(); return record\n"
+            "logging.setLogRecordFactory(factory)\n"
+            "import mmlog\n"
+            "with mmlog.Store(sys.argv[1], 'factory') as store:\n"
+            "    log = logging.Logger('maker', 1); log.addHandler(mmlog.Handler(store)); log.info('made', extra={'x': 1})\n"
+            "    logging.setLogRecordFactory(logging.LogRecord); log.info('plain', extra={'x': 2})\n"
+        )
+        subprocess.run([sys.executable, "-c", program, self.directory], check=True)
+        attributes = [record["attributes"] for record in records(self.directory)]
+        self.assertEqual(attributes, [{"request_id": "MAKER", "x": 1}, {"x": 2}])
+
     def test_a_record_without_a_name_and_a_place_is_kept(self):
         nothing = {"name": None, "pathname": None, "lineno": None, "funcName": None}
         with mmlog.Store(self.directory, "placeless") as store:

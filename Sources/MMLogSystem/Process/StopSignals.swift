@@ -37,19 +37,18 @@ package enum SignalHandler {
   /// What a signal calls: a function of C, which may do what is async-signal-safe.
   package typealias Function = @convention(c) (CInt) -> Void
 
-  /// Has `function` called for a signal from now on: sigaction(2). System calls go on behind it.
+  /// Has `function` called for a signal from now on: sigaction(2). System calls go on behind it. A
+  /// signal that is ignored now stays so: whoever started the process wants that (nohup, and a shell
+  /// that starts a pipeline in the background).
   ///
-  /// - Parameters:
-  ///   - isOnce: Whether a second signal does what the signal does without a handler.
-  ///   - keepsIgnored: Whether a signal stays ignored that is ignored now: whoever started the
-  ///     process wants that (nohup).
+  /// - Parameter isOnce: Whether a second signal does what the signal does without a handler.
   package static func install(
-    for signal: CInt, once isOnce: Bool, keepsIgnored: Bool, _ function: @escaping Function
+    for signal: CInt, once isOnce: Bool, _ function: @escaping Function
   ) {
     var action = sigaction()
     sigaction(signal, nil, &action)
     let isIgnored = unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == 1
-    if isIgnored, keepsIgnored { return }
+    if isIgnored { return }
     action.__sigaction_handler.sa_handler = function
     action.sa_flags = CInt(SA_RESTART) | (isOnce ? CInt(bitPattern: UInt32(SA_RESETHAND)) : 0)
     sigaction(signal, &action, nil)

@@ -16,7 +16,7 @@ enum Interruption {
     // Before the handler can be the first to ask for it.
     _ = isRequested
     for number in [SIGINT, SIGTERM, SIGHUP] {
-      SignalHandler.install(for: number, once: !repeatedly, keepsIgnored: true) { number in
+      SignalHandler.install(for: number, once: !repeatedly) { number in
         Interruption.signal.store(number, ordering: .relaxed)
       }
     }

@@ -23,6 +23,12 @@ void ccalls_log(mmlog_logger *_Nonnull log, int index);
 // Logs two numbers in as many columns and digits as there can be.
 void ccalls_log_wide(mmlog_logger *_Nonnull log);
 
+// Logs more parts than a statement in Swift has without memory of its own, and a text.
+void ccalls_log_parts(mmlog_logger *_Nonnull log, const char *_Nonnull text);
+
+// How much of the heap is in use, in bytes.
+size_t ccalls_heap_size(void);
+
 // So many records: "<number> of <text>", alternately with a long text.
 void ccalls_log_many(mmlog_logger *_Nonnull log, int count);
 
