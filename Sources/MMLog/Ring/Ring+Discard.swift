@@ -85,9 +85,13 @@ extension Ring {
   private func countRecordsAsOverwritten(_ index: Int) {
     guard let header = header(ofSegment: index) else { return countLoss(.corrupted, .critical) }
     let end = header.end == 0 ? geometry.segmentSize : header.end
-    var scanner = scanner(ofSegment: index, header, from: header.archived, to: end)
+    var scanner = scanner(
+      ofSegment: index, header, from: header.archived, to: end, isWhole: header.end > 0)
     while let item = scanner.next() {
-      guard case .record(let record, _) = item else { continue }
+      guard case .record(let record, _) = item else {
+        countLoss(.corrupted, .critical)
+        continue
+      }
       if record.level < archiveLevel {
         forget(1)
         continue

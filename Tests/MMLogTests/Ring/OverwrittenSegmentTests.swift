@@ -32,8 +32,14 @@ struct OverwrittenSegmentTests {
     _ test: TestStore, state: UInt32 = SegmentLayout.stateSealed,
     _ change: (UnsafeMutableRawBufferPointer) -> Void
   ) throws {
-    let name = try #require(try test.folder.names(ending: ".ring").first)
-    let file = try File.open(test.folder(name), [.read, .write])
+    try Self.changeSegment(in: test.folder.path, state: state, change)
+  }
+
+  private static func changeSegment(
+    in path: String, state: UInt32, _ change: (UnsafeMutableRawBufferPointer) -> Void
+  ) throws {
+    let name = try #require(try Folder.names(path).first { $0.hasSuffix(".ring") })
+    let file = try File.open("\(path)/\(name)", [.read, .write])
     let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 8)
     defer { memory.deallocate() }
     _ = try file.readFully(into: memory, at: 0)
@@ -110,6 +116,16 @@ struct OverwrittenSegmentTests {
     #expect(contents.records.count == 39)
   }
 
+  /// Zeros in the place of the eleventh record.
+  private static func zeroRecord(_ segment: UnsafeMutableRawBufferPointer) {
+    func behind(_ offset: Int) -> Int {
+      offset + (framedLength(UnsafeRawBufferPointer(segment), offset) ?? 0)
+    }
+    var start = SegmentLayout.size
+    for _ in 0..<10 { start = behind(start) }
+    for offset in start..<behind(start) { segment[offset] = 0 }
+  }
+
   @Test("while the store is open, the loss is an event, and the segment is used again")
   func whileOpen() async throws {
     let test = try store()
@@ -137,6 +153,21 @@ struct OverwrittenSegmentTests {
       let contents = try test.closeAndRead()
       #expect(contents.corruption.isEmpty)
       #expect(contents.losses.map { $0.total(.corrupted) } == [1])
+    }
+
+    @Test("of a segment that has to give way, corrupted records are counted, and those behind them")
+    func discardedBehindZeros() throws {
+      let test = try store { $0.fullRing = .overwriteOldest }
+      try changeSegment(test, Self.zeroRecord)
+      ForcedFault.force(.pwrite, errno: ENOSPC, times: .max, under: test.folder.path)
+      for number in 0..<10_000 { test.log.info("\(number)") }
+      ForcedFault.clear(under: test.folder.path)
+      let contents = try test.closeAndRead()
+      #expect(contents.corruption.isEmpty && contents.losses.count == 1)
+      let losses = try #require(contents.losses.first)
+      #expect(losses.total(.corrupted) == 1)
+      let counted = contents.records.count + Int(losses.total(.overwritten))
+      #expect(counted == Self.count + 10_000 - 1)
     }
   #endif
 }
