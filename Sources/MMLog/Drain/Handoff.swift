@@ -204,13 +204,15 @@ struct Handoff: ~Copyable {
       // It stays in the ring.
       if frame.rows.isUnreadable { throw .unsupported(.libcrypto, session.ring.path) }
       TestPoint.reach(.drainerBeforeFrame)
-      let size = try series.append(encoded, dictionary: session.ring.dictionary)
+      let size = try append(encoded, corrupted: frame.corrupted)
       counters.add(frame.rows, written: size, encoded.header.effort)
       for tap in taps {
         tap.take(frame.rows, dictionary: session.ring.dictionary, frame.fields.clock)
       }
       TestPoint.reach(.drainerAfterFrame)
       writtenLevels |= frame.rows.summary.levels
+    } else {
+      countCorruption(frame.corrupted)
     }
     for part in frame.parts { publish(part) }
     TestPoint.reach(.drainerPublished)
@@ -219,6 +221,22 @@ struct Handoff: ~Copyable {
     for run in frame.finished { free(run) }
     TestPoint.reach(.drainerFreed)
     try series.rotateIfDue(dictionary: session.ring.dictionary)
+  }
+
+  /// Appends a frame to the archive.
+  ///
+  /// - Parameter corrupted: How many places are corrupted in the frame's ranges. They are counted
+  ///   first: whoever recovers the ring takes all that is in the ranges for archived.
+  /// - Returns: How many bytes the archive grew by.
+  private func append(_ frame: EncodedFrame, corrupted: Int) throws(SystemError) -> Int {
+    countCorruption(corrupted)
+    do throws(SystemError) {
+      return try series.append(frame, dictionary: session.ring.dictionary)
+    } catch {
+      // The places are found again by whoever archives or discards what is left in the ring.
+      session.ring.uncount(.corrupted, .critical, UInt64(corrupted))
+      throw error
+    }
   }
 
   /// How much effort the frame is worth, so that no thread has to wait for a segment.
@@ -307,7 +325,6 @@ struct Handoff: ~Copyable {
     // Before the ring says that they are archived. A crash in between then leaves flight records
     // that are counted and still there; in the other order, some would be forgotten uncounted.
     flight?.note(part)
-    countCorruption(part.corrupted)
     session.ring.publish(archived: part.end, ofSegment: part.index)
     progress[part.generation] = (part.lastTicks, part.number)
   }

@@ -30,6 +30,8 @@ final class PendingFrame: @unchecked Sendable {
   var rows = RowBuilder()
   var fields = FrameHeader(.records)
   var parts: [Part] = []
+  /// How many places in the parts are corrupted.
+  var corrupted: Int { parts.reduce(0) { $0 + $1.corrupted } }
   /// Segments that are empty when it is archived.
   var finished: [SegmentRun] = []
   /// All entries of the session so far.

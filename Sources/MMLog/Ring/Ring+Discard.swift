@@ -103,16 +103,15 @@ extension Ring {
       // it settled may empty the next of its segments, and then it has to be counted, even if this
       // thread comes to nothing more.
       let ordinal = record.sharedThread?.ordinal ?? header.thread.ordinal
-      if !settledFragments.insert(thread: ordinal, ticks: record.ticks) { uncount(record.level) }
+      if !settledFragments.insert(thread: ordinal, ticks: record.ticks) {
+        uncount(.overwritten, record.level)
+      }
     }
   }
 
   /// Says that fragments which were written make no record, since the rest found no place. The
   /// caller counts it, or writes it elsewhere.
   func abandonFragments(thread: UInt32, ticks: UInt64, _ level: Level) {
-    if !settledFragments.insert(thread: thread, ticks: ticks) { uncount(level) }
+    if !settledFragments.insert(thread: thread, ticks: ticks) { uncount(.overwritten, level) }
   }
-
-  /// Takes back that a record was counted.
-  private func uncount(_ level: Level) { countLoss(.overwritten, level, .max) }
 }

@@ -338,6 +338,11 @@ final class Ring: @unchecked Sendable {
     _ = mmlog_fetch_add_u64(address.assumingMemoryBound(to: UInt64.self), count)
   }
 
+  /// Takes back that records were counted.
+  func uncount(_ cause: LossLedger.Cause, _ level: Level, _ count: UInt64 = 1) {
+    countLoss(cause, level, 0 &- count)
+  }
+
   /// Counts here what was counted while there was no ring, or no way to it.
   func take(_ losses: LossCounters) {
     for level in Level.allCases {

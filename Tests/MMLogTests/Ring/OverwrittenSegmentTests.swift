@@ -1,6 +1,8 @@
 import Glibc
 import MMLog
 import MMLogFormat
+import MMLogReader
+import MMLogStorage
 import MMLogSystem
 import TestSupport
 import Testing
@@ -168,6 +170,50 @@ struct OverwrittenSegmentTests {
       #expect(losses.total(.corrupted) == 1)
       let counted = contents.records.count + Int(losses.total(.overwritten))
       #expect(counted == Self.count + 10_000 - 1)
+    }
+
+    @Test("an overwritten record counts once, however often its frame cannot be written")
+    func archivedLater() throws {
+      let test = try TestStore {
+        $0.makeTiny()
+        $0.drainInterval = .seconds(3600)
+      }
+      for number in 0..<20 { test.log.info("\(number) \(Self.text, privacy: .public)") }
+      try changeSegment(test, state: SegmentLayout.stateOpen) { $0[1024] ^= 1 }
+      ForcedFault.force(.pwrite, errno: ENOSPC, times: .max, under: test.folder.path)
+      for _ in 0..<3 { #expect(logError { try test.store.flush(.archive) } != nil) }
+      #expect(test.store.losses.isEmpty)
+      ForcedFault.clear(under: test.folder.path)
+      try test.store.flush(.archive)
+      #expect(test.store.losses.total(.corrupted) == 1)
+      #expect(try test.closeAndRead().losses.map { $0.total(.corrupted) } == [1])
+    }
+
+    @Test(
+      "an overwritten record counts once, though the process dies between the frame around it and the ring's note of that",
+      arguments: [TestPoint.drainerBeforeFrame, .drainerAfterFrame, .drainerPublished])
+    func death(at point: TestPoint) async throws {
+      let folder = TemporaryDirectory()
+      await #expect(processExitsWith: .signal(SIGKILL)) {
+        [path = folder.path as String, point = point.rawValue as UInt8] in
+        var configuration = LogStore.Configuration()
+        configuration.makeTiny()
+        configuration.drainInterval = .seconds(3600)
+        let store = try LogStore(directory: path, name: "test", configuration: configuration)
+        let log = store.logger(label: "test")
+        for number in 0..<20 {
+          log.info("\(number) \(OverwrittenSegmentTests.text, privacy: .public)")
+        }
+        try OverwrittenSegmentTests.changeSegment(in: path, state: SegmentLayout.stateOpen) {
+          $0[1024] ^= 1
+        }
+        TestPoint.handler = { if $0.rawValue == point { kill(getpid(), SIGKILL) } }
+        try store.blockingFlush(.archive)
+      }
+      _ = try LogRecovery.recover(folder.path) { _ in }
+      let contents = Contents(folder.path)
+      #expect(contents.records.count == 19 && contents.corruption.isEmpty)
+      #expect(contents.losses.last?.total(.corrupted) == 1)
     }
   #endif
 }
