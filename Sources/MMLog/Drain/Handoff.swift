@@ -21,9 +21,9 @@ struct Handoff: ~Copyable {
   private var encoder: EncodingThread?
   /// Used in turn: one, and one that is collected while another thread encodes the other.
   private let frames: [PendingFrame]
-  /// How far each segment's present use is taken: the greatest ticks, and the number of the next
-  /// entry.
-  private var progress: [UInt64: (ticks: UInt64, number: UInt64)] = [:]
+  /// How far each segment's present use is taken: where that ends, the greatest ticks, and the
+  /// number of the next entry.
+  private var progress: [UInt64: (end: Int, ticks: UInt64, number: UInt64)] = [:]
   private var lowestGeneration: UInt64 = 0
   /// Segments that were opened later are left for the next time.
   private var newestGeneration: UInt64 = 0
@@ -306,7 +306,13 @@ struct Handoff: ~Copyable {
   }
 
   private func run(_ index: Int, isSealed: Bool) -> SegmentRun? {
-    guard let header = session.ring.openHeader(ofSegment: index) else { return nil }
+    guard var header = session.ring.openHeader(ofSegment: index) else { return nil }
+    let progress = progress[header.generation]
+    // The header's word may be overwritten.
+    if let end = progress?.end, end != header.archived {
+      header.archived = end
+      session.ring.publish(archived: end, ofSegment: index)
+    }
     let isWhole = isSealed && header.end > 0
     let end = isWhole ? header.end : session.ring.geometry.segmentSize
     let content = session.ring.content(of: header)
@@ -314,8 +320,8 @@ struct Handoff: ~Copyable {
       index: index, header: header,
       scanner: session.ring.scanner(
         ofSegment: index, header, from: header.archived, to: end, isWhole: isWhole),
-      number: progress[header.generation]?.number ?? header.firstNumber,
-      lastTicks: progress[header.generation]?.ticks ?? 0, content: content,
+      number: progress?.number ?? header.firstNumber, lastTicks: progress?.ticks ?? 0,
+      content: content,
       disposition: flight.map { flight in
         { flight.disposition(of: $0, at: $1, content, in: header.generation) }
       })
@@ -326,7 +332,7 @@ struct Handoff: ~Copyable {
     // that are counted and still there; in the other order, some would be forgotten uncounted.
     flight?.note(part)
     session.ring.publish(archived: part.end, ofSegment: part.index)
-    progress[part.generation] = (part.lastTicks, part.number)
+    progress[part.generation] = (part.end, part.lastTicks, part.number)
   }
 
   private mutating func free(_ run: SegmentRun) {

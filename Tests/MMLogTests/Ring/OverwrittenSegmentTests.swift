@@ -118,6 +118,24 @@ struct OverwrittenSegmentTests {
     #expect(contents.records.count == 39)
   }
 
+  @Test(
+    "a wrong bit in what says how far a segment is archived has nothing archived twice",
+    arguments: [SegmentLayout.archived, SegmentLayout.archivedChecksum])
+  func archivedOnce(word: Int) throws {
+    let test = try TestStore {
+      $0.makeTiny()
+      $0.drainInterval = .seconds(3600)
+    }
+    for number in 0..<20 { test.log.info("\(number) \(Self.text, privacy: .public)") }
+    try test.store.flush(.archive)
+    try changeSegment(test, state: SegmentLayout.stateOpen) { $0[word] ^= 16 }
+    for number in 20..<40 { test.log.info("\(number) \(Self.text, privacy: .public)") }
+    try test.store.flush(.archive)
+    let contents = try test.closeAndRead()
+    #expect(contents.messages[...] == Self.messages.prefix(40))
+    #expect(contents.isClean)
+  }
+
   /// Zeros in the place of the eleventh record.
   private static func zeroRecord(_ segment: UnsafeMutableRawBufferPointer) {
     func behind(_ offset: Int) -> Int {
@@ -170,6 +188,28 @@ struct OverwrittenSegmentTests {
       #expect(losses.total(.corrupted) == 1)
       let counted = contents.records.count + Int(losses.total(.overwritten))
       #expect(counted == Self.count + 10_000 - 1)
+    }
+
+    @Test(
+      "what is archived of a segment does not count as overwritten, though a bit there is wrong")
+    func discardedInPart() throws {
+      let test = try TestStore {
+        $0.makeTiny()
+        $0.drainInterval = .seconds(3600)
+        $0.fullRing = .overwriteOldest
+      }
+      for number in 0..<20 { test.log.info("\(number) \(Self.text, privacy: .public)") }
+      try test.store.flush(.archive)
+      try changeSegment(test, state: SegmentLayout.stateOpen) { $0[SegmentLayout.archived] ^= 16 }
+      // Finds it.
+      try test.store.flush(.archive)
+      ForcedFault.force(.pwrite, errno: ENOSPC, times: .max, under: test.folder.path)
+      for number in 0..<10_000 { test.log.info("\(number)") }
+      ForcedFault.clear(under: test.folder.path)
+      let contents = try test.closeAndRead()
+      #expect(contents.isWhole && contents.messages.starts(with: Self.messages.prefix(20)))
+      let overwritten = contents.losses.map { Int($0.total(.overwritten)) }
+      #expect(overwritten == [20 + 10_000 - contents.records.count])
     }
 
     @Test("an overwritten record counts once, however often its frame cannot be written")
