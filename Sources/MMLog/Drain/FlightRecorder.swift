@@ -148,14 +148,19 @@ final class FlightRecorder {
   private func run(_ index: Int, since oldest: UInt64) -> SegmentRun? {
     guard let header = ring.openHeader(ofSegment: index), header.archived > SegmentLayout.size
     else { return nil }
-    let scanner = ring.scanner(
-      ofSegment: index, header, from: SegmentLayout.size, to: header.archived)
     let done = ring.captured(ofSegment: index, generation: header.generation)
     return SegmentRun(
-      index: index, header: header, scanner: scanner, content: ring.content(of: header),
+      index: index, header: header, scanner: archivedRecords(of: index, header),
+      content: ring.content(of: header),
       disposition: { [archiveLevel = ring.archiveLevel] record, offset in
         record.level < archiveLevel && record.ticks >= oldest && offset >= done ? .taken : .left
       })
+  }
+
+  /// Walks over what of a segment is archived, or left: zeros before its end are a loss.
+  private func archivedRecords(of index: Int, _ header: SegmentHeader) -> RecordScanner {
+    ring.scanner(
+      ofSegment: index, header, from: SegmentLayout.size, to: header.archived, isWhole: true)
   }
 
   /// Archives runs, frame by frame.
@@ -251,21 +256,34 @@ final class FlightRecorder {
     _ spans: Set<UInt64>, areEnds: Bool, in index: Int, _ left: inout Set<UInt64>
   ) {
     guard let header = ring.openHeader(ofSegment: index) else { return }
-    let end = header.end > 0 ? header.end : ring.geometry.segmentSize
     let captured = ring.captured(ofSegment: index, generation: header.generation)
     let content = ring.content(of: header)
-    var scanner = ring.scanner(ofSegment: index, header, from: SegmentLayout.size, to: end)
-    while let item = scanner.next() {
-      guard case .record(let record, let offset) = item, record.level < ring.archiveLevel,
-        let tie = self.spans?.tie(of: record, at: offset, content), spans.contains(tie.span)
-      else { continue }
-      if offset >= header.archived { left.insert(tie.span) }
-      if offset >= header.archived || areEnds != (tie.end != nil) { continue }
+    var scanner = archivedRecords(of: index, header)
+    while let (record, offset, tie) = nextRecord(of: spans, in: &scanner, content) {
+      if areEnds != (tie.end != nil) { continue }
       ring.erase(record, at: offset, ofSegment: index, generation: header.generation)
       if offset < captured { continue }
       ring.pool.addFlight(-1, to: index)
       ring.forget(1)
     }
+    let end = header.end > 0 ? header.end : ring.geometry.segmentSize
+    scanner = ring.scanner(
+      ofSegment: index, header, from: header.archived, to: end, isWhole: header.end > 0)
+    while let (_, _, tie) = nextRecord(of: spans, in: &scanner, content) { left.insert(tie.span) }
+  }
+
+  /// The next flight record that belongs to spans.
+  private func nextRecord(
+    of spans: Set<UInt64>, in scanner: inout RecordScanner, _ content: SegmentRun.Content
+  ) -> (record: RecordView, offset: Int, tie: SpanTie)? {
+    while let item = scanner.next() {
+      if case .record(let record, let offset) = item, record.level < ring.archiveLevel,
+        let tie = self.spans?.tie(of: record, at: offset, content), spans.contains(tie.span)
+      {
+        return (record, offset, tie)
+      }
+    }
+    return nil
   }
 
   /// Archives what belongs to spans that ended otherwise, and takes it out of the ring.
@@ -297,10 +315,7 @@ final class FlightRecorder {
     let done = ring.captured(ofSegment: index, generation: header.generation)
     let content = ring.content(of: header)
     return SegmentRun(
-      index: index, header: header,
-      scanner: ring.scanner(
-        ofSegment: index, header, from: SegmentLayout.size, to: header.archived),
-      content: content,
+      index: index, header: header, scanner: archivedRecords(of: index, header), content: content,
       disposition: { [self] record, offset in
         guard record.level < ring.archiveLevel, offset >= done,
           let tie = self.spans?.tie(of: record, at: offset, content)
@@ -314,7 +329,7 @@ final class FlightRecorder {
     TestPoint.reach(.spanFrameWritten)
     for range in ranges where range.generation == run.header.generation {
       var scanner = ring.scanner(
-        ofSegment: run.index, run.header, from: Int(range.from), to: Int(range.to))
+        ofSegment: run.index, run.header, from: Int(range.from), to: Int(range.to), isWhole: true)
       while let item = scanner.next() {
         // The range goes on behind corrupted bytes.
         guard case .record(let record, let offset) = item else { continue }

@@ -39,7 +39,7 @@ struct RingSurvey {
       defer { if isOpen { ring.pool.unpin(index) } else { ring.pool.release(index) } }
       guard let header = ring.openHeader(ofSegment: index) else { continue }
       let start = max(header.archived, ends[header.generation] ?? 0)
-      let end = scan(index, header, from: start, &isUrgent)
+      let end = scan(index, header, from: start, isSealed: !isOpen, &isUrgent)
       newEnds[header.generation] = end
       if isOpen, end > max(start, SegmentLayout.size) {
         isActive = true
@@ -55,10 +55,12 @@ struct RingSurvey {
   ///
   /// - Returns: Where they end.
   private func scan(
-    _ index: Int, _ header: SegmentHeader, from start: Int, _ isUrgent: inout Bool
+    _ index: Int, _ header: SegmentHeader, from start: Int, isSealed: Bool,
+    _ isUrgent: inout Bool
   ) -> Int {
     let end = header.end > 0 ? header.end : ring.geometry.segmentSize
-    var scanner = ring.scanner(ofSegment: index, header, from: start, to: end)
+    var scanner = ring.scanner(
+      ofSegment: index, header, from: start, to: end, isWhole: isSealed && header.end > 0)
     while let item = scanner.next() {
       guard case .record(let record, _) = item else { continue }
       isUrgent = isUrgent || urgentLevels >> record.level.rawValue & 1 != 0

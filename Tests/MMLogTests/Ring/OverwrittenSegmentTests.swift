@@ -1,5 +1,5 @@
 import Glibc
-import MMLog
+@testable import MMLog
 import MMLogFormat
 import MMLogReader
 import MMLogStorage
@@ -144,6 +144,66 @@ struct OverwrittenSegmentTests {
     var start = SegmentLayout.size
     for _ in 0..<10 { start = behind(start) }
     for offset in start..<behind(start) { segment[offset] = 0 }
+  }
+
+  @Test("flight records behind zeros are captured, and only the one that stood there is evicted")
+  func captured() throws {
+    let test = try TestStore {
+      $0.makeTiny()
+      $0.drainInterval = .seconds(3600)
+      $0.archiveLevel = .info
+    }
+    for number in 0..<20 { test.log.debug("\(number) \(Self.text, privacy: .public)") }
+    try test.store.flush(.archive)
+    try changeSegment(test, state: SegmentLayout.stateOpen, Self.zeroRecord)
+    try test.store.capture(reason: "a test")
+    let counts = test.store.flightCounts
+    let contents = try test.closeAndRead()
+    #expect(contents.messages.dropLast() == Self.messages[..<10] + Self.messages[11..<20])
+    #expect(counts.captured == 19 && counts.forgotten == 1)
+  }
+
+  @Test(
+    "flight records of a span behind zeros leave the ring when it ends, and are archived if it failed",
+    arguments: [false, true])
+  func endedSpan(failed: Bool) throws {
+    let test = try TestStore {
+      $0.makeTiny()
+      $0.drainInterval = .seconds(3600)
+      ($0.archiveLevel, $0.captureLevel, $0.spanCapture) = (.info, nil, SpanCapture())
+    }
+    let span = test.log.begin("span")
+    let log = test.log.with(span: span)
+    for message in Self.messages.prefix(20) { log.debug("\(message, privacy: .public)") }
+    try test.store.flush(.archive)
+    try changeSegment(test, state: SegmentLayout.stateOpen, Self.zeroRecord)
+    span.end(failed: failed)
+    try test.store.flush(.archive)
+    let ring = try #require(try test.folder.names(ending: ".ring").first)
+    let bytes = try test.folder.bytes(ring)
+    #expect(!bytes.contains(Array(Self.messages[19].utf8)))
+    let archived = try test.closeAndRead().records.filter(\.isFlight).map(\.message)
+    // The first record is the span's beginning.
+    let expected = Self.messages[..<9] + Self.messages[10..<20]
+    #expect(archived[...] == (failed ? expected : []))
+  }
+
+  @Test("an urgent record behind zeros is found")
+  func urgent() throws {
+    let test = try TestStore {
+      $0.makeTiny()
+      $0.drainInterval = .seconds(3600)
+    }
+    for number in 0..<Self.count {
+      test.log.log(
+        level: number == 25 ? .notice : .info, "\(number) \(Self.text, privacy: .public)")
+    }
+    try changeSegment(test, Self.zeroRecord)
+    let ring = try #require(test.store.core.openSession?.ring)
+    var survey = RingSurvey(ring, urgentLevels: 1 << Level.notice.rawValue)
+    let isFound = survey.inspect()
+    #expect(isFound)
+    try test.store.close()
   }
 
   @Test("while the store is open, the loss is an event, and the segment is used again")
