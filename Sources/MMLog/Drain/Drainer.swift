@@ -199,7 +199,12 @@ final class Drainer: @unchecked Sendable {
   /// Moves everything, says that the session is closed, and seals the last archive. After
   /// ``stop()``, when no one logs any more.
   func finish() throws(LogError) {
-    defer { reportSealed() }
+    defer {
+      reportSealed()
+      reportLosses()
+    }
+    // Also if moving fails: whoever recovers the ring is to know of them.
+    session.ring.take(lossesWithoutRing)
     do {
       handoff.isClosing = true
       try moveBeforeAnew()

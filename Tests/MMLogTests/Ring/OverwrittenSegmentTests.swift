@@ -206,6 +206,17 @@ struct OverwrittenSegmentTests {
     try test.store.close()
   }
 
+  @Test("a loss that is found while the store is closed is an event, too")
+  func whileClosing() async throws {
+    let test = try store()
+    let events = test.store.events
+    try changeSegment(test) { segment in for offset in 0..<8 { segment[offset] = 255 } }
+    try test.store.blockingClose()
+    var reported: [UInt64] = []
+    for await case .dropped(let losses) in events { reported.append(losses.total(.corrupted)) }
+    #expect(reported == [1])
+  }
+
   @Test("while the store is open, the loss is an event, and the segment is used again")
   func whileOpen() async throws {
     let test = try store()

@@ -540,6 +540,28 @@ struct EnvironmentTests {
       }
     }
 
+    @Test("what a thread loses that has no memory to log with is reported, too, if closing fails")
+    func noMemoryForAThreadAtTheEnd() async {
+      await #expect(processExitsWith: .success) {
+        let test = try TestStore { $0.drainInterval = .seconds(3600) }
+        let events = test.store.events
+        // Once a second the drainer takes over what was lost; not in this moment.
+        try test.store.blockingFlush(.archive)
+        test.loseWithoutMemory()
+        test.log.info("left")
+        ForcedFault.force(.pwrite, errno: EIO, times: .max, under: test.folder.path)
+        require(logError { try test.store.blockingClose() } != nil)
+        ForcedFault.clear(under: test.folder.path)
+        var reported: [UInt64] = []
+        for await case .dropped(let losses) in events { reported.append(losses.total(.noRing)) }
+        require(reported == [1], "\(reported)")
+        _ = try LogRecovery.recover(test.folder.path) { _ in }
+        let contents = Contents(test.folder.path)
+        require(contents.losses.map { $0.total(.noRing) } == [1], "\(contents.losses)")
+        require(contents.messages == ["left"], "\(contents.messages)")
+      }
+    }
+
     @Test("whatever call fails while a store works, records are kept or counted, and it goes on")
     func everyCallAtWork() async {
       await #expect(processExitsWith: .success) {
