@@ -46,9 +46,13 @@ extension LogCall {
       return (0, false)
     }
     let allFlags = UInt8(truncatingIfNeeded: record.identity >> RecordLayout.flagsShift)
-    if RecordFlags(rawValue: allFlags).contains(.cut) { session.ring.countLoss(.cut, level) }
+    let isCut = RecordFlags(rawValue: allFlags).contains(.cut)
+    // First: whatever moment the process dies in, no cut record is there that is not counted.
+    if isCut { session.ring.countLoss(.cut, level) }
     if writer.pointee.in_scratch != 0 {
-      return (number ?? 0, place(record, level, writer, session))
+      let isKept = place(record, level, writer, session)
+      if isCut, !isKept { session.ring.uncount(.cut, level) }
+      return (number ?? 0, isKept)
     }
     record.finishInPlace()
     return (number ?? 0, true)

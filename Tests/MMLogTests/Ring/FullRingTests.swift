@@ -94,6 +94,30 @@
       #expect(test.store.losses == losses, "also after the close")
     }
 
+    @Test("a record that is cut, and then finds no place, is lost, and does not count as cut")
+    func cutAndDropped() async {
+      await #expect(processExitsWith: .success) {
+        let test = try TestStore {
+          $0.makeTiny()
+          $0.fullRing = .dropNewest
+        }
+        ForcedFault.force(.pwrite, errno: ENOSPC, times: .max, under: test.folder.path)
+        while test.store.losses.isEmpty { test.log.info("\(String(repeating: "f", count: 1000))") }
+        // Records are built in private memory now, and this one finds no more of that.
+        for call in [SystemCall.mmap, .mremap] {
+          ForcedFault.force(call, errno: ENOMEM, times: .max, under: "")
+        }
+        test.log.error("\(String(repeating: "t", count: 100_000))")
+        ForcedFault.clear(under: "")
+        let losses = test.store.losses
+        require(losses[.ringFull, .error] == 1 && losses.total(.cut) == 0, "\(losses)")
+        ForcedFault.clear(under: test.folder.path)
+        let contents = try test.closeAndRead()
+        require(contents.isWhole && contents.records.allSatisfy { $0.level == .info })
+        require(contents.losses == [losses], "\(contents.losses)")
+      }
+    }
+
     @Test("the end of a span whose beginning was dropped is recorded, and says what began")
     func droppedBeginning() throws {
       let test = try TestStore {
