@@ -49,13 +49,15 @@
 
     /// Gives one after the other.
     func forEach(_ body: (String, consuming Metadata.Value) -> Void) {
-      for (key, value) in ofEvent where !isOfError(key) { body(key, consume value) }
-      for (key, value) in provided where !isOfError(key) && !ofEvent.has(key) {
-        body(key, consume value)
+      ofEvent.forEachInOrder { key, value in
+        if !isOfError(key.pointee) { body(key.pointee, value.pointee) }
       }
-      for (key, value) in ofHandler
-      where !isOfError(key) && !ofEvent.has(key) && !provided.has(key) {
-        body(key, consume value)
+      provided.forEachInOrder { key, value in
+        if !isOfError(key.pointee) && !ofEvent.has(key.pointee) { body(key.pointee, value.pointee) }
+      }
+      ofHandler.forEachInOrder { key, value in
+        let key = key.pointee
+        if !isOfError(key) && !ofEvent.has(key) && !provided.has(key) { body(key, value.pointee) }
       }
     }
 
@@ -77,7 +79,7 @@
       if metadata.isEmpty { return }
       beginMetadata()
       let record = self
-      metadata.forEachInPlace { key, value in
+      metadata.forEachInOrder { key, value in
         if let text = value.string, record.putDown(key: TextWords(at: key), TextWords(at: text)) {
           return
         }

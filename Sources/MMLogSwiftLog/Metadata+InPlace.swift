@@ -1,41 +1,91 @@
 #if SwiftLog
   import Logging
+  import MMLog
 
   // Pairs of a dictionary where they are in memory. `for in` copies each key and each value, which
   // counts references: half of what a pair costs.
   extension Logging.Logger.Metadata {
-    /// Calls `body` with all pairs, in no order.
+    /// Calls `body` with all pairs: up to 32 in the order of their keys, more in any order.
+    ///
+    /// Two dictionaries of the same keys have them in different orders, and each order would be a
+    /// key set of its own.
     @inline(__always)
-    func forEachInPlace(
+    func forEachInOrder(
       _ body: (UnsafePointer<String>, UnsafePointer<Logging.Logger.MetadataValue>) -> Void
     ) {
       // As the standard library has it that comes with the compiler (DictionaryStorage.swift,
       // HashTable.swift). A later one may have it otherwise.
       #if os(Linux) && _pointerBitWidth(_64) && compiler(<6.4)
         withExtendedLifetime(self) {
-          let storage = unsafeBitCast(self, to: UnsafeRawPointer.self)
-          let buckets = 1 << Int(storage.load(fromByteOffset: 32, as: Int8.self))
-          let keys = storage.load(fromByteOffset: 48, as: UnsafePointer<String>.self)
-          let values = storage.load(
-            fromByteOffset: 56, as: UnsafePointer<Logging.Logger.MetadataValue>.self)
-          // A bit for each bucket, of which a small dictionary has fewer than a word.
-          var bucket = 0
-          while bucket < buckets {
-            var bits = storage.load(fromByteOffset: 64 + bucket / 8, as: UInt.self)
-            if buckets < UInt.bitWidth { bits &= (1 << buckets) - 1 }
-            while bits != 0 {
-              let place = bucket + bits.trailingZeroBitCount
-              body(keys + place, values + place)
-              bits &= bits - 1
+          if count < 2 || count > Self.mostSorted { return forEachInPlace(body) }
+          withUnsafeTemporaryAllocation(of: PairInPlace.self, capacity: Self.mostSorted) { pairs in
+            var count = 0
+            forEachInPlace { key, value in
+              let pair = PairInPlace(key: key, value: value)
+              var place = count
+              while place > 0, pair.precedes(pairs[place &- 1]) {
+                pairs[place] = pairs[place &- 1]
+                place &-= 1
+              }
+              pairs[place] = pair
+              count &+= 1
             }
-            bucket += UInt.bitWidth
+            for index in 0..<count { body(pairs[index].key, pairs[index].value) }
           }
         }
       #else
-        for (key, value) in self {
+        for (key, value) in sorted(by: { $0.key < $1.key }) {
           withUnsafePointer(to: key) { key in withUnsafePointer(to: value) { body(key, $0) } }
         }
       #endif
+    }
+
+    /// Their place is on the stack.
+    private static var mostSorted: Int { 32 }
+
+    #if os(Linux) && _pointerBitWidth(_64) && compiler(<6.4)
+      @inline(__always)
+      private func forEachInPlace(
+        _ body: (UnsafePointer<String>, UnsafePointer<Logging.Logger.MetadataValue>) -> Void
+      ) {
+        let storage = unsafeBitCast(self, to: UnsafeRawPointer.self)
+        let buckets = 1 << Int(storage.load(fromByteOffset: 32, as: Int8.self))
+        let keys = storage.load(fromByteOffset: 48, as: UnsafePointer<String>.self)
+        let values = storage.load(
+          fromByteOffset: 56, as: UnsafePointer<Logging.Logger.MetadataValue>.self)
+        // A bit for each bucket, of which a small dictionary has fewer than a word.
+        var bucket = 0
+        while bucket < buckets {
+          var bits = storage.load(fromByteOffset: 64 + bucket / 8, as: UInt.self)
+          if buckets < UInt.bitWidth { bits &= (1 << buckets) - 1 }
+          while bits != 0 {
+            let place = bucket + bits.trailingZeroBitCount
+            body(keys + place, values + place)
+            bits &= bits - 1
+          }
+          bucket += UInt.bitWidth
+        }
+      }
+    #endif
+  }
+
+  /// Where a pair of a dictionary is.
+  private struct PairInPlace {
+    let key: UnsafePointer<String>
+    let value: UnsafePointer<Logging.Logger.MetadataValue>
+    private let leadingBytes: UInt64
+
+    @inline(__always)
+    init(key: UnsafePointer<String>, value: UnsafePointer<Logging.Logger.MetadataValue>) {
+      (self.key, self.value) = (key, value)
+      leadingBytes = TextWords(at: key).leadingBytes
+    }
+
+    /// Whether its key is before another one's.
+    @inline(__always)
+    func precedes(_ other: PairInPlace) -> Bool {
+      leadingBytes == other.leadingBytes
+        ? key.pointee < other.key.pointee : leadingBytes < other.leadingBytes
     }
   }
 

@@ -282,6 +282,45 @@
       }
     }
 
+    @Test("pairs are in the order of their keys, however their dictionary has them")
+    func order() throws {
+      let test = try HandlerStore()
+      var logger = test.logger(provider: Logger.MetadataProvider { ["p2": "1", "p1": "2"] })
+      logger[metadataKey: "o2"] = "1"
+      logger[metadataKey: "o1"] = "2"
+      let plain = Logger(label: "test") {
+        MMLogHandler(label: $0, store: test.store, metadataProvider: nil)
+      }
+      let keys = [
+        "id", "user", "http.request.method", "http.request.size", "http.route", "é",
+        "a name with é",
+        "a name with f", "z", "",
+      ]
+      var random = SeededGenerator(seed: 7)
+      // Of dictionaries of other capacities, too, whose hashes are others.
+      for round in 0..<20 {
+        var metadata = Logger.Metadata(minimumCapacity: 10 << (round % 4))
+        for key in keys.shuffled(using: &random) { metadata[key] = "\(round)" }
+        plain.info("plain", metadata: metadata)
+        logger.info("merged", metadata: metadata)
+      }
+      // So many are sorted.
+      let many = Dictionary(
+        uniqueKeysWithValues: (10..<42).map { ("k\($0)", Logger.MetadataValue.string("v")) })
+      plain.info("many", metadata: many)
+      let records = try test.closeAndRead()
+      let sorted = keys.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
+      for record in records {
+        let expected =
+          switch record.message {
+          case "plain": sorted
+          case "merged": sorted + ["p1", "p2", "o1", "o2"]
+          default: (10..<42).map { "k\($0)" }
+          }
+        #expect(record.fields.map(\.name) == expected, "\(record.message)")
+      }
+    }
+
     @Test("a handler's level is the label's until it is set, and then its own and its copies'")
     func levels() throws {
       let test = try HandlerStore()

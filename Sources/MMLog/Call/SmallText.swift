@@ -48,6 +48,22 @@ package struct TextWords {
 
     var small: SmallText? { SmallText(words: words) }
 
+    /// Its first eight bytes as a number, which grows with the text by its bytes. A byte that is
+    /// not there, or not in memory, is zero.
+    @inlinable @inline(__always)
+    package var leadingBytes: UInt64 {
+      SmallText(words: words)?.words.0.byteSwapped ?? leadingBytesInMemory
+    }
+
+    @usableFromInline
+    var leadingBytesInMemory: UInt64 {
+      guard let bytes, let start = bytes.baseAddress else { return 0 }
+      let word =
+        bytes.count < wordSize
+        ? RecordCursor.lastWord(start, bytes.count) : start.loadUnaligned(as: UInt64.self)
+      return word.byteSwapped
+    }
+
     /// Two texts, if both are small.
     @inline(__always)
     static func small(_ first: TextWords, _ second: TextWords) -> (SmallText, SmallText)? {
@@ -92,6 +108,7 @@ package struct TextWords {
     init(_ text: String) {}
     package init(at address: UnsafeRawPointer) {}
     var small: SmallText? { nil }
+    package var leadingBytes: UInt64 { 0 }
     static func small(_ first: TextWords, _ second: TextWords) -> (SmallText, SmallText)? { nil }
     var isLiteral: Bool { false }
     var ofLiteral: (UInt64, UInt64)? { nil }
