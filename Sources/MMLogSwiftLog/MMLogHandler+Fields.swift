@@ -16,20 +16,33 @@
       let (ofEvent, source) = (event.metadata ?? [:], recordsSource ? event.explicitSource : nil)
       if provided == nil && metadata.isEmpty && source == nil && event.error == nil {
         // As it mostly is: nothing can be passed over.
-        return record.append(ofEvent, privacy)
+        return record.append(ofEvent, self)
       }
       let pairs = EventPairs(
         ofEvent: ofEvent, provided: provided ?? [:], ofHandler: metadata,
         hasError: event.error != nil)
       let newSource = source.flatMap { pairs.has("source") ? nil : $0 }
+      let privacy = FieldPrivacy(self)
       record.beginMetadata()
       pairs.forEach { key, value in record.append(key, consume value, privacy) }
       if let error = event.error {
-        record.append("error.message", text: "\(error)")
+        record.append("error.message", text: "\(error)", privacy.plain)
         record.append("error.type", text: String(reflecting: type(of: error)))
       }
       if let newSource { record.append("source", text: newSource) }
       record = record.endingMetadata()
+    }
+  }
+
+  /// Which values are private, as a handler says.
+  private struct FieldPrivacy {
+    let ofAttributes: @Sendable (Logging.Logger.MetadataValueAttributes) -> MMLog.Logger.Privacy
+    /// Of values without attributes.
+    let plain: MMLog.Logger.Privacy
+
+    init(_ handler: MMLogHandler) {
+      ofAttributes = handler.privacy
+      plain = handler.privacy(Logging.Logger.MetadataValueAttributes())
     }
   }
 
@@ -73,14 +86,16 @@
   extension RecordCursor {
     /// Adds a record's metadata, if there is any.
     fileprivate mutating func append(
-      _ metadata: Logging.Logger.Metadata,
-      _ privacy: (Logging.Logger.MetadataValueAttributes) -> MMLog.Logger.Privacy
+      _ metadata: Logging.Logger.Metadata, _ handler: MMLogHandler
     ) {
       if metadata.isEmpty { return }
+      let privacy = FieldPrivacy(handler)
       beginMetadata()
-      let record = self
+      let (record, isPublic) = (self, privacy.plain == .public)
       metadata.forEachInOrder { key, value in
-        if let text = value.string, record.putDown(key: TextWords(at: key), TextWords(at: text)) {
+        if isPublic, let text = value.string,
+          record.putDown(key: TextWords(at: key), TextWords(at: text))
+        {
           return
         }
         var record = record.pickedUp
@@ -90,22 +105,24 @@
       self = pickedUp.endingMetadata()
     }
 
-    fileprivate mutating func append(_ key: String, text: String) {
-      append(key: key, .string)
-      append(text, reserving: 0)
+    fileprivate mutating func append(
+      _ key: String, text: @autoclosure () -> String, _ privacy: MMLog.Logger.Privacy = .public
+    ) {
+      append(key, RecordedValue(text(), privacy))
+    }
+
+    private mutating func append(_ key: String, _ value: RecordedValue) {
+      append(key: key, value.type)
+      append(value)
     }
 
     /// Adds a pair, the value with its type where that is one of the usual ones.
     fileprivate mutating func append(
-      _ key: String, _ value: consuming Logging.Logger.MetadataValue,
-      _ privacy: (Logging.Logger.MetadataValueAttributes) -> MMLog.Logger.Privacy
+      _ key: String, _ value: consuming Logging.Logger.MetadataValue, _ privacy: FieldPrivacy
     ) {
       switch consume value {
-      case .string(let text): append(key, text: text)
-      case .stringConvertible(let content):
-        let recorded = RecordedValue(content, privacy)
-        append(key: key, recorded.type)
-        append(recorded)
+      case .string(let text): append(key, text: text, privacy.plain)
+      case .stringConvertible(let content): append(key, RecordedValue(content, privacy))
       case .array(let values):
         append(key: key, .array)
         append(values, depth: 0, privacy)
@@ -117,17 +134,11 @@
 
     /// Adds a value of a container, behind its type.
     private mutating func append(
-      _ value: Logging.Logger.MetadataValue, depth: Int,
-      _ privacy: (Logging.Logger.MetadataValueAttributes) -> MMLog.Logger.Privacy
+      _ value: Logging.Logger.MetadataValue, depth: Int, _ privacy: FieldPrivacy
     ) {
       switch value {
-      case .string(let text):
-        append(checked: UInt64(ValueType.string.rawValue))
-        append(text, reserving: 0)
-      case .stringConvertible(let content):
-        let recorded = RecordedValue(content, privacy)
-        append(checked: UInt64(recorded.type.rawValue))
-        append(recorded)
+      case .string(let text): appendTyped(RecordedValue(text, privacy.plain))
+      case .stringConvertible(let content): appendTyped(RecordedValue(content, privacy))
       case .array(let values) where depth < ValueType.deepest:
         append(checked: UInt64(ValueType.array.rawValue))
         append(values, depth: depth, privacy)
@@ -139,22 +150,25 @@
     }
 
     private mutating func append(
-      _ values: [Logging.Logger.MetadataValue], depth: Int,
-      _ privacy: (Logging.Logger.MetadataValueAttributes) -> MMLog.Logger.Privacy
+      _ values: [Logging.Logger.MetadataValue], depth: Int, _ privacy: FieldPrivacy
     ) {
       append(checked: UInt64(values.count))
       for value in values { append(value, depth: depth + 1, privacy) }
     }
 
     private mutating func append(
-      _ pairs: Logging.Logger.Metadata, depth: Int,
-      _ privacy: (Logging.Logger.MetadataValueAttributes) -> MMLog.Logger.Privacy
+      _ pairs: Logging.Logger.Metadata, depth: Int, _ privacy: FieldPrivacy
     ) {
       append(checked: UInt64(pairs.count))
       for (key, value) in pairs {
         append(key: key)
         append(value, depth: depth + 1, privacy)
       }
+    }
+
+    private mutating func appendTyped(_ value: RecordedValue) {
+      append(checked: UInt64(value.type.rawValue))
+      append(value)
     }
 
     private mutating func append(_ value: RecordedValue) {
@@ -167,17 +181,33 @@
     }
   }
 
-  /// What is recorded of a value that makes a text of itself.
+  /// What is recorded of a text, or of a value that makes a text of itself.
   private enum RecordedValue {
     case word(ValueType, UInt64)
     case text(String)
     case sealed([UInt8])
     case redacted
 
-    init(
-      _ content: any CustomStringConvertible & Sendable,
-      _ privacy: (Logging.Logger.MetadataValueAttributes) -> MMLog.Logger.Privacy
-    ) {
+    init(_ content: any CustomStringConvertible & Sendable, _ privacy: FieldPrivacy) {
+      if privacy.plain == .public, let number = RecordedValue(number: content) {
+        self = number
+      } else {
+        let value = Logging.Logger.MetadataValue.stringConvertible(content)
+        self.init(content.description, privacy.ofAttributes(value.attributes))
+      }
+    }
+
+    init(_ text: @autoclosure () -> String, _ privacy: MMLog.Logger.Privacy) {
+      switch privacy {
+      case .public: self = .text(text())
+      case .hash: self = .word(.hash, PrivateHash.of(text()))
+      case .sealed: self = SealedText.seal(text()).map { .sealed($0) } ?? .redacted
+      default: self = .redacted
+      }
+    }
+
+    /// Nil for what is neither a number nor a Boolean.
+    private init?(number content: any CustomStringConvertible & Sendable) {
       switch content {
       case let number as Int: self = .word(.int, UInt64(bitPattern: Int64(number)))
       case let number as Int64: self = .word(.int, UInt64(bitPattern: number))
@@ -192,13 +222,7 @@
       case let number as UInt16: self = .word(.uint, UInt64(number))
       case let number as UInt8: self = .word(.uint, UInt64(number))
       case let number as Float: self = .word(.double, Double(number).bitPattern)
-      default:
-        switch privacy(Logging.Logger.MetadataValue.stringConvertible(content).attributes) {
-        case .public: self = .text(content.description)
-        case .hash: self = .word(.hash, PrivateHash.of(content.description))
-        case .sealed: self = SealedText.seal(content.description).map { .sealed($0) } ?? .redacted
-        default: self = .redacted
-        }
+      default: return nil
       }
     }
 

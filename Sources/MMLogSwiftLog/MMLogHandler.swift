@@ -38,7 +38,19 @@
     public var metadataProvider: Logging.Logger.MetadataProvider?
 
     /// Which values are private, by their attributes. Default: ``ValuePrivacy``, if a value has
-    /// that attribute.
+    /// that attribute; else a value is public.
+    ///
+    /// ```swift
+    /// LoggingSystem.bootstrap { label in
+    ///   var handler = MMLogHandler(label: label, store: store)
+    ///   handler.privacy = { $0[ValuePrivacy.self] == .public ? .public : .private }
+    ///   return handler
+    /// }
+    /// ```
+    ///
+    /// Texts, numbers, Booleans and what an error says of itself (`error.message`) have no
+    /// attributes: what the closure says of none holds for them. `auto` counts as `private`.
+    /// Messages, keys, `error.type` and `source` are always public.
     public var privacy: @Sendable (Logging.Logger.MetadataValueAttributes) -> Privacy = {
       $0[ValuePrivacy.self]?.privacy ?? .public
     }

@@ -3,6 +3,7 @@
   import InMemoryLogging
   import Logging
   import MMLog
+  import MMLogFormat
   import MMLogReader
   import MMLogSwiftLog
   import TestSupport
@@ -61,6 +62,18 @@
 
     /// The value of a field, if there is one.
     fileprivate subscript(name: String) -> Value? { fields.first { $0.name == name }?.value }
+  }
+
+  extension Value {
+    /// Whether nothing of it is to be read, nor of what is in it.
+    fileprivate var isHidden: Bool {
+      switch self {
+      case .redacted, .hash, .sealed: true
+      case .array(let values): values.allSatisfy(\.isHidden)
+      case .dictionary(let pairs): pairs.allSatisfy(\.value.isHidden)
+      default: false
+      }
+    }
   }
 
   extension Logger.MetadataValue {
@@ -276,6 +289,46 @@
         return
       }
       #expect(records[0]["h"] == records[1]["h"])
+      for file in try FileManager.default.subpathsOfDirectory(atPath: test.folder.path) {
+        let bytes = FileManager.default.contents(atPath: test.folder(file)) ?? Data()
+        #expect(bytes.range(of: Data("secret".utf8)) == nil, "\(file)")
+      }
+    }
+
+    @Test(
+      "what a handler says of values without attributes holds for texts, numbers and errors",
+      arguments: [.private, .hash, .sealed] as [ValuePrivacy])
+    func plainValues(privacy: ValuePrivacy) throws {
+      struct Refusal: Error, CustomStringConvertible { var description = "secret-of-error" }
+      let test = try HandlerStore()
+      let kept =
+        privacy == .hash ? MMLogHandler.Privacy.hash : privacy == .sealed ? .sealed : .private
+      func logger(_ provider: Logger.MetadataProvider?) -> Logger {
+        Logger(label: "test") {
+          var handler = MMLogHandler(label: $0, store: test.store, metadataProvider: provider)
+          handler.privacy = { $0[ValuePrivacy.self] == .public ? .public : kept }
+          return handler
+        }
+      }
+      let plain = logger(nil)
+      var other = logger(Logger.MetadataProvider { ["provided": "secret-provided"] })
+      other[metadataKey: "own"] = "secret-own"
+      let open: Logger.MetadataValue = .attributed("open", attributes: [ValuePrivacy.public])
+      let metadata: Logger.Metadata = [
+        "user": "secret", "a long name of a user": "secret-of-more-than-fifteen-bytes",
+        "n": .stringConvertible(7), "flag": .stringConvertible(true), "open": open,
+        "array": ["secret-one", .stringConvertible(8)], "pairs": ["inner": "secret-inner"],
+      ]
+      for logger in [plain, plain, other] { logger.info("in", metadata: metadata) }
+      for logger in [plain, other] { logger.info("in", error: Refusal(), metadata: metadata) }
+      let records = try test.closeAndRead()
+      #expect(records.map(\.fields.count) == [7, 7, 9, 9, 11])
+      for record in records {
+        #expect(record["open"] == .string(Array("open".utf8)))
+        let hidden = record.fields.filter { !["open", "error.type"].contains($0.name) }
+        for field in hidden { #expect(field.value.isHidden, "\(field)") }
+      }
+      #expect(privacy != .hash || records[0]["user"] == records[1]["user"])
       for file in try FileManager.default.subpathsOfDirectory(atPath: test.folder.path) {
         let bytes = FileManager.default.contents(atPath: test.folder(file)) ?? Data()
         #expect(bytes.range(of: Data("secret".utf8)) == nil, "\(file)")
