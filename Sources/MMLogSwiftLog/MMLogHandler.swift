@@ -94,6 +94,12 @@
       set { ownLevel = newValue }
     }
 
+    /// Whether nothing is recorded, but single statements that somebody outside has turned on.
+    private var isOff: Bool {
+      if let level = logger.levelFromOutside { return level == .off }
+      return ownLevel == nil && logger.level == .off
+    }
+
     /// A value of ``metadata``.
     public subscript(metadataKey key: String) -> Logging.Logger.Metadata.Value? {
       get { metadata[key] }
@@ -103,6 +109,8 @@
     /// Records an event. Called by swift-log, which has compared the levels.
     public func log(event: Logging.LogEvent) {
       let (level, line) = (Level(event.level), UInt32(clamping: event.line))
+      // swift-log knows no `off`: critical events come here all the same.
+      if level == .critical && isOff { return }
       let provided = metadataProvider?.get()
       let own = ownLevel.map { Level($0) }
       guard logger.acquireWriter(level, file: event.file, line, ownLevel: own) else { return }

@@ -335,6 +335,42 @@
       }
     }
 
+    @Test("a label that is off records no critical event, unless its statement is turned on")
+    func off() throws {
+      let test = try HandlerStore()
+      let logger = test.logger("db.pool")
+      var own = test.logger("db.pool")
+      own.logLevel = .trace
+      func critical(_ logger: Logger, _ message: Logger.Message, line: UInt = 1) {
+        logger.critical(message, line: line)
+      }
+      critical(logger, "at the start")
+      test.store.setLevel(.off, for: "db.pool")
+      critical(logger, "off")
+      critical(own, "by its own level")
+      let ring = try #require(
+        try LiveRing.all(in: test.folder.path) { Issue.record("\($0)") }.first)
+      func set(_ rules: [LevelRule]) throws {
+        let ordinal = try ring.askForLevels { _ in rules.map { LevelOverride($0, expiry: 0) } }
+        try ring.waitForLevels(ordinal, within: 300_000_000_000)
+      }
+      try set([LevelRule(.off, for: "db.pool")])
+      critical(own, "off from outside")
+      let statement = try #require(LevelRule.Statement("HandlerTests.swift:2"))
+      try set([LevelRule(.off, for: "db.pool"), LevelRule(statement, of: "*")])
+      critical(logger, "another statement")
+      critical(own, "another statement")
+      critical(logger, "turned on", line: 2)
+      critical(own, "turned on", line: 2)
+      try set([])
+      test.store.setLevel(.critical, for: "db.pool")
+      critical(logger, "on again")
+      #expect(
+        try test.closeAndRead().map(\.message) == [
+          "at the start", "by its own level", "turned on", "turned on", "on again",
+        ])
+    }
+
     @Test("pairs are in the order of their keys, however their dictionary has them")
     func order() throws {
       let test = try HandlerStore()
