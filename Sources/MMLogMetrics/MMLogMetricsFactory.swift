@@ -6,17 +6,21 @@
   /// A backend for swift-metrics that keeps metrics where they survive the process: in its log.
   ///
   /// ```swift
-  /// MetricsSystem.bootstrap(MMLogMetricsFactory(store: store))
+  /// MetricsSystem.bootstrap(MMLogMetricsFactory(store: store, level: .info))
   /// Counter(label: "orders.accepted").increment()
   /// ```
   ///
   /// - **A counter, a meter or a gauge** is a state slot of the store (`LogStore.slot(_:of:)`),
   ///   named by its label and dimensions, as in `orders{shop=12}`. `mmlogctl status` shows its
-  ///   value while the process runs, and `mmlog-decode crash` what it was when the process died. A
-  ///   store has 128 slots, whose names have 48 bytes at most; what has no place goes nowhere, and
-  ///   `LogStore.events` says so.
+  ///   value while the process runs, and `mmlog-decode crash` what it was when the process died.
   /// - **A value of a recorder or of a timer** is a record, with the fields `metric`, `value` or
   ///   `duration_ns`, and its dimensions: `mmlog-decode top --by metric` and the like count them.
+  /// - **What has no place** makes records as a recorder does, and `LogStore.events` says so: a
+  ///   store has 128 slots, whose names have 48 bytes at most. Each amount of a counter is a record,
+  ///   and each new value of a meter or gauge.
+  ///
+  /// Records have the level `debug` unless another one is given, and a store records `info` and
+  /// above unless it is told otherwise: without either, timers leave nothing.
   ///
   /// It is no replacement for a backend that others query: use both with swift-metrics'
   /// `MultiplexMetricsHandler`. Any thread. A counter takes a lock, a record none.
@@ -24,17 +28,18 @@
     private let store: LogStore
     private let log: Logger
     private let level: Logger.Level
-    // Who asks for a metric again is given the same one. One without a place is not remembered:
-    // names may be anybody's, and there is no end of them.
-    private let counters = Mutex<[String: Count]>([:])
-    private let gauges = Mutex<[String: Gauge]>([:])
+    // Who asks for a metric again is given the same one.
+    private let counters = Mutex(Metrics<Count>())
+    private let sums = Mutex(Metrics<Sum>())
+    private let gauges = Mutex(Metrics<Gauge>())
 
     /// A backend.
     ///
     /// - Parameters:
     ///   - store: Where metrics are kept.
     ///   - label: The label of the records. Default: `metrics`.
-    ///   - level: The level of the records. Default: `debug`.
+    ///   - level: The level of the records. Default: `debug`, which a store records only if its own
+    ///     level or the label's allows that: `store.setLevel(.debug, for: "metrics")`.
     public init(store: LogStore, label: String = "metrics", level: Logger.Level = .debug) {
       (self.store, log, self.level) = (store, store.logger(label: label), level)
     }
@@ -44,7 +49,20 @@
       label: String, dimensions: [(String, String)]
     ) -> any CounterHandler {
       let name = Self.name(label, dimensions)
-      return counters.withLock { $0.metric(of: name, in: store, Count.init) }
+      return counters.withLock {
+        $0.metric(of: name, in: store, distribution(label, dimensions), Count.init)
+      }
+    }
+
+    /// A counter of fractions. Amounts that are not above zero, or no numbers, are dropped. Called
+    /// by swift-metrics.
+    public func makeFloatingPointCounter(
+      label: String, dimensions: [(String, String)]
+    ) -> any FloatingPointCounterHandler {
+      let name = Self.name(label, dimensions)
+      return sums.withLock {
+        $0.metric(of: name, in: store, distribution(label, dimensions), Sum.init)
+      }
     }
 
     /// A meter. Called by swift-metrics.
@@ -68,6 +86,9 @@
     public func destroyCounter(_ handler: any CounterHandler) {}
 
     /// Does nothing: the value stays. Called by swift-metrics.
+    public func destroyFloatingPointCounter(_ handler: any FloatingPointCounterHandler) {}
+
+    /// Does nothing: the value stays. Called by swift-metrics.
     public func destroyMeter(_ handler: any MeterHandler) {}
 
     /// Does nothing: records stay. Called by swift-metrics.
@@ -78,16 +99,15 @@
 
     private func gauge(_ label: String, _ dimensions: [(String, String)]) -> Gauge {
       let name = Self.name(label, dimensions)
-      return gauges.withLock { $0.metric(of: name, in: store, Gauge.init) }
+      return gauges.withLock {
+        $0.metric(of: name, in: store, distribution(label, dimensions), Gauge.init)
+      }
     }
 
     private func distribution(
       _ label: String, _ dimensions: [(String, String)]
     ) -> Distribution {
-      var fields = Logger.Metadata()
-      for (name, value) in dimensions { fields.append(.string(value), for: name) }
-      return Distribution(
-        name: label, log: dimensions.isEmpty ? log : log.with(fields), level: level)
+      Distribution(label, dimensions, log, level)
     }
 
     private static func name(_ label: String, _ dimensions: [(String, String)]) -> String {
@@ -96,13 +116,43 @@
     }
   }
 
-  /// A sum in a slot.
+  /// The metrics of a kind by name.
+  private struct Metrics<Metric> {
+    private var known: [String: Metric] = [:]
+    /// How many of them have no place: names may be anybody's, and there is no end of them.
+    private var placeless = 0
+    private static var mostPlaceless: Int { 1000 }
+
+    /// The metric of a name, made if it is not known: with a slot, and where that has no place,
+    /// with what makes records in its stead.
+    mutating func metric<Number: StateSlotValue>(
+      of name: String, in store: LogStore, _ records: @autoclosure () -> Distribution,
+      _ make: (LogStore.StateSlot<Number>, Distribution?) -> Metric
+    ) -> Metric {
+      if let metric = known[name] { return metric }
+      let slot = store.slot(name, of: Number.self)
+      if slot.hasPlace {
+        let metric = make(slot, nil)
+        known[name] = metric
+        return metric
+      }
+      let metric = make(slot, records())
+      if placeless < Self.mostPlaceless {
+        known[name] = metric
+        placeless += 1
+      }
+      return metric
+    }
+  }
+
+  /// A sum of whole amounts.
   private final class Count: CounterHandler {
     private let sum = Mutex<Int64>(0)
     private let slot: LogStore.StateSlot<Int64>
+    private let records: Distribution?
 
-    init(_ slot: LogStore.StateSlot<Int64>) {
-      self.slot = slot
+    init(_ slot: LogStore.StateSlot<Int64>, _ records: Distribution?) {
+      (self.slot, self.records) = (slot, records)
       // What was never counted is zero; what was never measured is not.
       slot.store(0)
     }
@@ -114,6 +164,7 @@
         sum = isTooLarge ? .max : new
         slot.store(sum)
       }
+      records?.record(amount)
     }
 
     func reset() {
@@ -124,65 +175,110 @@
     }
   }
 
-  /// A value in a slot.
+  /// A sum of fractions.
+  private final class Sum: FloatingPointCounterHandler {
+    private let sum = Mutex<Double>(0)
+    private let slot: LogStore.StateSlot<Double>
+    private let records: Distribution?
+
+    init(_ slot: LogStore.StateSlot<Double>, _ records: Distribution?) {
+      (self.slot, self.records) = (slot, records)
+      slot.store(0)
+    }
+
+    func increment(by amount: Double) {
+      guard amount.isFinite, amount > 0 else { return }
+      sum.withLock { sum in
+        sum += amount
+        slot.store(sum)
+      }
+      records?.record(amount)
+    }
+
+    func reset() {
+      sum.withLock { sum in
+        sum = 0
+        slot.store(0)
+      }
+    }
+  }
+
+  /// A value.
   private final class Gauge: MeterHandler, RecorderHandler {
     private let value = Mutex<Double>(0)
     private let slot: LogStore.StateSlot<Double>
+    private let records: Distribution?
 
-    init(_ slot: LogStore.StateSlot<Double>) { self.slot = slot }
+    init(_ slot: LogStore.StateSlot<Double>, _ records: Distribution?) {
+      (self.slot, self.records) = (slot, records)
+    }
 
     private func change(_ body: (inout Double) -> Void) {
       value.withLock { value in
         body(&value)
         slot.store(value)
+        records?.record(value)
       }
     }
 
     func set(_ value: Int64) { set(Double(value)) }
     func set(_ value: Double) { change { $0 = value } }
-    func increment(by amount: Double) { change { $0 += amount } }
-    func decrement(by amount: Double) { change { $0 -= amount } }
+    func increment(by amount: Double) { add(amount) }
+    func decrement(by amount: Double) { add(-amount) }
     func record(_ value: Int64) { set(value) }
     func record(_ value: Double) { set(value) }
+
+    private func add(_ amount: Double) {
+      // No later amount would make a number of the value again.
+      guard amount.isFinite else { return }
+      change { $0 += amount }
+    }
   }
 
   /// Values, a record each.
   private final class Distribution: RecorderHandler, TimerHandler {
     private let name: String
+    private let dimensions: [(String, String)]
     private let log: Logger
     private let level: Logger.Level
+    /// The logger with the dimensions, from the first record on.
+    private let bound = AtomicLazyReference<Bound>()
 
-    init(name: String, log: Logger, level: Logger.Level) {
-      (self.name, self.log, self.level) = (name, log, level)
+    private final class Bound: Sendable {
+      let log: Logger
+      init(_ log: Logger) { self.log = log }
+    }
+
+    init(
+      _ name: String, _ dimensions: [(String, String)], _ log: Logger, _ level: Logger.Level
+    ) {
+      (self.name, self.dimensions, self.log, self.level) = (name, dimensions, log, level)
+    }
+
+    /// Nil: the level is off.
+    private var recordingLog: Logger? {
+      guard log.isEnabled(level) else { return nil }
+      if dimensions.isEmpty { return log }
+      if let bound = bound.load() { return bound.log }
+      var fields = Logger.Metadata()
+      for (name, value) in dimensions { fields.append(.string(value), for: name) }
+      return bound.storeIfNil(Bound(log.with(fields))).log
     }
 
     func record(_ value: Int64) {
-      log.log(
+      recordingLog?.log(
         level: level, "\(name, name: "metric", privacy: .public): \(value, name: "value")")
     }
 
     func record(_ value: Double) {
-      log.log(
+      recordingLog?.log(
         level: level, "\(name, name: "metric", privacy: .public): \(value, name: "value")")
     }
 
     func recordNanoseconds(_ duration: Int64) {
-      log.log(
+      recordingLog?.log(
         level: level,
         "\(name, name: "metric", privacy: .public): \(duration, name: "duration_ns") ns")
-    }
-  }
-
-  extension Dictionary where Key == String {
-    /// The metric of a name, made if it is not known.
-    fileprivate mutating func metric<Number: StateSlotValue>(
-      of name: String, in store: LogStore, _ make: (LogStore.StateSlot<Number>) -> Value
-    ) -> Value {
-      if let known = self[name] { return known }
-      let slot = store.slot(name, of: Number.self)
-      let metric = make(slot)
-      if slot.hasPlace { self[name] = metric }
-      return metric
     }
   }
 #endif

@@ -41,13 +41,37 @@
       #expect(
         Set(ring.image.state.fields.texts) == [
           "accepted=6", "\"huge{shop=12,kind=a}\"=\(Int64.max)", "reset=0", "never=0",
-          "fractions=2", "meter=6.5", "gauge=-1.5",
+          "fractions=2.5", "meter=6.5", "gauge=-1.5",
         ])
       try store.close()
     }
 
-    @Test("a metric that has a place is the same one each time, and no other is remembered")
-    func withoutPlace() throws {
+    @Test("counters of fractions add them up, made anew or kept, and drop what is no amount")
+    func fractions() throws {
+      let store = try LogStore(directory: folder.path, name: "metrics")
+      let metrics = MMLogMetricsFactory(store: store)
+      for _ in 0..<1000 { FloatingPointCounter(label: "cost", factory: metrics).increment(by: 0.5) }
+      let cost = FloatingPointCounter(label: "cost", factory: metrics)
+      for amount in [.nan, .infinity, -.infinity, -1, 0] as [Double] { cost.increment(by: amount) }
+      let reset = FloatingPointCounter(label: "reset", factory: metrics)
+      reset.increment(by: 0.25)
+      reset.reset()
+      reset.destroy()
+      _ = FloatingPointCounter(label: "never", factory: metrics)
+      let meter = Meter(label: "meter", factory: metrics)
+      meter.set(1)
+      meter.increment(by: Double.nan)
+      meter.increment(by: Double.infinity)
+      meter.decrement(by: -Double.infinity)
+      meter.decrement(by: 0.5)
+      let ring = try #require(try RingStatus.all(in: folder.path) { Issue.record("\($0)") }.first)
+      #expect(
+        Set(ring.image.state.fields.texts) == ["cost=500.0", "reset=0.0", "never=0.0", "meter=0.5"])
+      try store.close()
+    }
+
+    @Test("a metric is the same one each time, of those without a place the first thousand")
+    func sameMetric() throws {
       let store = try LogStore(directory: folder.path, name: "metrics")
       let metrics = MMLogMetricsFactory(store: store)
       func isSame(_ name: String) -> Bool {
@@ -56,8 +80,37 @@
       }
       // As many as there are slots.
       for number in 0..<128 { #expect(isSame("number \(number)")) }
-      #expect(!isSame("one more") && isSame("number 0"))
+      for number in 0..<1000 { #expect(isSame("one more \(number)")) }
+      #expect(!isSame("too many") && isSame("number 0") && isSame("one more 0"))
       try store.close()
+    }
+
+    @Test("values of what has no place are records, as a recorder's are")
+    func withoutPlace() throws {
+      let store = try LogStore(directory: folder.path, name: "metrics")
+      let metrics = MMLogMetricsFactory(store: store, level: .info)
+      let label = "http.server.active_requests"
+      let dimensions = [("http.request.method", "GET"), ("http.route", "/orders/{id}")]
+      for amount in 1...3 {
+        Counter(label: label, dimensions: dimensions, factory: metrics).increment(by: amount)
+      }
+      FloatingPointCounter(label: label + ".cost", dimensions: dimensions, factory: metrics)
+        .increment(by: 0.25)
+      for _ in 0..<2 {
+        Meter(label: label + ".now", dimensions: dimensions, factory: metrics).increment(by: 2)
+      }
+      Gauge(label: label + ".gauge", dimensions: dimensions, factory: metrics).record(7)
+      try store.close()
+      let all = LogReader.records(in: folder)
+      #expect(
+        all.map { $0.text("metric") } == [
+          label, label, label, label + ".cost", label + ".now", label + ".now", label + ".gauge",
+        ])
+      #expect(
+        all.map { $0.field("value") } == [
+          .int(1), .int(2), .int(3), .double(0.25), .double(2), .double(4), .double(7),
+        ])
+      #expect(all.allSatisfy { $0.text("http.route") == "/orders/{id}" })
     }
 
     @Test("values of recorders and timers are records, with their dimensions as fields")
