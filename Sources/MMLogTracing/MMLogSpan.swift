@@ -11,32 +11,37 @@
       var name: String
       var attributes: SpanAttributes = [:]
       var status: SpanStatus?
-      var links: [TraceContext] = []
+      var links: [(trace: TraceContext, attributes: SpanAttributes)] = []
       var hasEnded = false
     }
 
     private let span: Logger.Span
-    private let logger: Logger
+    private let trace: TraceContext
+    private let tracerLogger: Logger
     private let place: Logger.SourceLocation
     private let state: Mutex<State>
     /// What is within the span has this context.
     public let context: ServiceContext
 
+    /// - Parameter isApart: Whether the span of the task is none of its parents.
     init(
       _ name: String, _ span: Logger.Span, _ trace: TraceContext, _ outer: ServiceContext,
-      _ place: Logger.SourceLocation, _ logger: Logger
+      isApart: Bool, _ place: Logger.SourceLocation, _ logger: Logger
     ) {
-      (self.span, self.place) = (span, place)
-      let own = TraceContext(
+      (self.span, self.place, tracerLogger) = (span, place, logger)
+      self.trace = TraceContext(
         words: trace.words, spanID: span.isRecorded ? span.number : trace.spanID,
         flags: trace.flags)
-      self.logger = logger.with(span: span, trace: own)
       var context = outer
       context[SpanPlace.Key.self] = SpanPlace(
-        span: span, trace: own, log: LogContext.within(span, own))
+        span: span, trace: self.trace,
+        log: LogContext.within(span, self.trace, isApart: isApart))
       self.context = context
       state = Mutex(State(firstName: name, name: name))
     }
+
+    /// Made only for who needs it, as it allocates.
+    private var logger: Logger { tracerLogger.with(span: span, trace: trace) }
 
     /// Its name. The record of the beginning keeps the name that it was begun with; another one is
     /// with the end, as `span.name`.
@@ -54,8 +59,15 @@
     /// Whether its beginning was recorded, and its end is still to come.
     public var isRecording: Bool { span.isRecorded && !state.withLock(\.hasEnded) }
 
-    /// Says what came of it: the record of the end has failed, if that is an error.
-    public func setStatus(_ status: SpanStatus) { state.withLock { $0.status = status } }
+    /// Says what came of it: the record of the end has failed, if that is an error. A status
+    /// without a message leaves that of an earlier one with the same code: where its closure
+    /// throws, `withSpan` says so without a message.
+    public func setStatus(_ status: SpanStatus) {
+      state.withLock { state in
+        if status.message == nil && status.code == state.status?.code { return }
+        state.status = status
+      }
+    }
 
     /// Records an event at once, with its attributes.
     public func addEvent(_ event: SpanEvent) {
@@ -65,7 +77,7 @@
     }
 
     /// Records an error at once, at the level `error`, with its attributes. The span fails by
-    /// ``setStatus(_:)`` only, as in OpenTelemetry.
+    /// ``setStatus(_:)`` only, as in OpenTelemetry; `withSpan` calls both where its closure throws.
     public func recordError<Instant: TracerInstant>(
       _ error: any Error, attributes: SpanAttributes, at instant: @autoclosure () -> Instant
     ) {
@@ -75,10 +87,11 @@
       logger.log(level: .error, text: "\(error)", metadata: metadata, at: place)
     }
 
-    /// Adds a span that this one has to do with: the record of the end has the links.
+    /// Adds a span that this one has to do with: the record of the end has its `traceparent` among
+    /// `links`, with the link's attributes if it has any. A span that was not recorded is none.
     public func addLink(_ link: SpanLink) {
-      guard let place = link.context[SpanPlace.Key.self] else { return }
-      state.withLock { $0.links.append(place.trace) }
+      guard let place = link.context[SpanPlace.Key.self], place.trace.spanID != 0 else { return }
+      state.withLock { $0.links.append((place.trace, link.attributes)) }
     }
 
     /// Records the end, once.
@@ -91,7 +104,7 @@
       var metadata = Logger.Metadata(ended.attributes)
       if ended.name != ended.firstName { metadata.append(.string(ended.name), for: "span.name") }
       if !ended.links.isEmpty {
-        metadata.append(.array(ended.links.map { .string($0.description) }), for: "links")
+        metadata.append(.array(ended.links.map { Logger.MetadataValue($0, $1) }), for: "links")
       }
       span.end(
         text: ended.status?.message ?? "", failed: ended.status?.code == .error,
@@ -120,6 +133,17 @@
   }
 
   extension Logger.MetadataValue {
+    /// A link.
+    init(_ trace: TraceContext, _ attributes: SpanAttributes) {
+      let text = Self.string(trace.description)
+      self =
+        attributes.isEmpty
+        ? text
+        : .dictionary([
+          "traceparent": text, "attributes": .dictionary(Logger.Metadata(attributes)),
+        ])
+    }
+
     init(_ attribute: SpanAttribute) {
       switch attribute {
       case .int32(let value): self = .int(Int64(value))

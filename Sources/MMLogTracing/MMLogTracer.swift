@@ -24,8 +24,14 @@
   /// - A span's name should be one of a few, such as `GET /orders/{id}`: each is entered into the
   ///   ring's dictionary once.
   /// - A span begins and ends when that is recorded, whatever instants are given.
+  /// - Attributes, links and status of a span are in memory until its end is recorded, and go with
+  ///   the process if that dies before. What `addEvent` and `recordError` are given is recorded at
+  ///   once, and survives.
+  /// - A span that is given a context (`context:`) is a part of the span of that one, and never of
+  ///   the task's.
   /// - A span whose level is not recorded hands the span above it on, or its caller's. Without one,
   ///   its trace goes on in the process, and no header is sent.
+  /// - `activeSpan(identifiedBy:)` finds no span: no table of open ones is kept.
   /// - From the first tracer on in a process, each log call looks for the context of its task.
   public struct MMLogTracer: Tracer {
     private let logger: Logger
@@ -51,12 +57,16 @@
       let context = context()
       let outer = context[SpanPlace.Key.self]
       let trace = outer?.trace ?? TraceContext.random()
+      // Without a span in the context that was given, that of the task would be the parent.
+      let isApart = outer?.span == nil && ServiceContext.current?[SpanPlace.Key.self]?.span != nil
       let place = Logger.SourceLocation(
         file: fileID, function: function, line: UInt32(clamping: line))
       let metadata: Logger.Metadata = kind == .internal ? [:] : ["span.kind": .string("\(kind)")]
-      let span = logger.with(trace: trace).begin(
+      let logger = isApart ? logger.withoutSpan(in: trace) : logger.with(trace: trace)
+      let span = logger.begin(
         name: operationName, in: outer?.span, level: level, metadata: metadata, at: place)
-      return MMLogSpan(operationName, span, trace, context, place, logger)
+      return MMLogSpan(
+        operationName, span, trace, context, isApart: isApart, place, self.logger)
     }
 
     /// Nothing: what is recorded is in the ring already.

@@ -112,6 +112,103 @@
       #expect(found == ids && Set(ids).count == 2 && ids.allSatisfy { $0.count == 32 })
     }
 
+    @Test("a span with a context of its own is no part of the task's span, nor is what is in it")
+    func ownContext() throws {
+      let folder = TemporaryDirectory()
+      let store = try LogStore(directory: folder.path, name: "test")
+      let log = store.logger(label: "test")
+      let tracer = MMLogTracer(store: store)
+      let quiet = MMLogTracer(store: store, label: "quiet", level: .trace)
+      let header = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+      var remote = ServiceContext.topLevel
+      tracer.extract(["traceparent": header], into: &remote, using: Headers())
+      let exchange = log.begin("exchange")
+      withLogFields(["tenant": "acme"], span: exchange) {
+        // Nobody's span but the exchange's is open.
+        tracer.withSpan("first", context: .topLevel) { outer in
+          tracer.withSpan("job", context: .topLevel) { _ in
+            log.info("in job")
+            tracer.withSpan("part of job") { _ in }
+          }
+          tracer.withSpan("served", context: remote) { _ in log.info("in served") }
+          tracer.withSpan("given", context: outer.context) { _ in }
+          quiet.withSpan("quiet", context: .topLevel) { _ in
+            log.info("in quiet")
+            tracer.withSpan("in quiet span") { _ in }
+          }
+          log.info("in first")
+        }
+      }
+      try store.close()
+
+      let records = read(folder.path)
+      func number(_ name: String) -> UInt64? { records[name]?.span?.number }
+      func parent(_ name: String) -> UInt64? {
+        if case .begin(let parent) = records[name]?.span?.event { parent } else { nil }
+      }
+      #expect(parent("first") != nil && parent("first") == number("exchange"))
+      for name in ["job", "served", "in quiet span"] {
+        #expect(number(name) != nil && parent(name) == nil, "\(name)")
+        #expect(records[name]?.fields.map(\.name) == ["tenant"], "\(name)")
+        let trace = records[name]?.trace?.traceID
+        #expect(trace != nil && trace != records["first"]?.trace?.traceID, "\(name)")
+      }
+      #expect(records["served"]?.trace?.description == header)
+      #expect(parent("part of job") == number("job") && parent("given") == number("first"))
+      #expect(records["in job"]?.spanNumber == number("job"))
+      #expect(records["in served"]?.spanNumber == number("served"))
+      #expect(records["in first"]?.spanNumber == number("first"))
+      #expect(records["in quiet"] != nil && records["in quiet"]?.spanNumber == nil)
+    }
+
+    @Test("a span keeps the attributes of its links, and a status's message where it throws")
+    func linksAndStatus() throws {
+      let folder = TemporaryDirectory()
+      let store = try LogStore(directory: folder.path, name: "test")
+      let tracer = MMLogTracer(store: store)
+      let quiet = MMLogTracer(store: store, label: "quiet", level: .trace)
+      let header = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+      var remote = ServiceContext.topLevel
+      tracer.extract(["traceparent": header], into: &remote, using: Headers())
+      let noSpan = quiet.startSpan("quiet", context: .topLevel)
+      try? tracer.withSpan("linked", context: .topLevel) { span in
+        span.addLink(SpanLink(context: remote, attributes: ["kind": "follows", "rank": 2]))
+        span.addLink(SpanLink(context: noSpan.context, attributes: [:]))
+        span.addLink(SpanLink(context: remote, attributes: [:]))
+        span.setStatus(SpanStatus(code: .error, message: "no rows"))
+        throw Refusal()
+      }
+      try? tracer.withSpan("unsaid", context: .topLevel) { span in
+        span.setStatus(SpanStatus(code: .ok, message: "fine so far"))
+        throw Refusal()
+      }
+      noSpan.end()
+      try store.close()
+
+      let records = read(folder.path)
+      let end = try #require(records["end of linked"])
+      #expect(end.message == "no rows" && records["end of unsaid"]?.message == "")
+      for name in ["linked", "unsaid"] {
+        guard case .end(_, _, let failed) = records["end of \(name)"]?.span?.event else {
+          Issue.record("no end of \(name)")
+          continue
+        }
+        #expect(failed)
+      }
+      let trace = Value.string(Array(header.utf8))
+      #expect(
+        end.field("links")
+          == .array([
+            .dictionary([
+              ("traceparent", trace),
+              (
+                "attributes",
+                .dictionary([("kind", .string(Array("follows".utf8))), ("rank", .int(2))])
+              ),
+            ]), trace,
+          ]))
+    }
+
     @Test("a span that is off sends what its caller sent, and nothing if there is none")
     func offSpans() throws {
       let folder = TemporaryDirectory()

@@ -6,7 +6,7 @@ import Synchronization
 
 /// A context as it stands in records. Nothing of it changes, but for what is atomic.
 struct EncodedContext: ~Copyable {
-  /// A span's number.
+  /// A span's number; 0: none, also where another context has one.
   let span: UInt64?
   let trace: TraceContext?
   /// Whole, with the values of a block by a key set, whose number is that of one session.
@@ -79,7 +79,7 @@ struct EncodedContext: ~Copyable {
     _ span: UInt64?, _ trace: TraceContext?, to next: inout UnsafeMutablePointer<UInt64>
   ) -> UInt64 {
     var head: UInt64 = 0
-    if let span {
+    if let span, span != 0 {
       head |= ContextLayout.spanBit
       next.pointee = span
       next += 1

@@ -13,6 +13,7 @@ package final class LogContext: Sendable {
   /// For log calls, which must not count references.
   nonisolated(unsafe) let encoded: UnsafeMutablePointer<EncodedContext>
 
+  /// - Parameter span: A span's number; 0: none, also where another context has one.
   private init(
     label: UnsafeMutablePointer<mmlog_label>?, _ fields: Logger.Metadata, _ span: UInt64?,
     _ trace: TraceContext?, depth: Int
@@ -70,7 +71,20 @@ extension LogContext {
   }
 
   /// The task's context, within a span and a trace.
-  package static func within(_ span: Logger.Span, _ trace: TraceContext) -> LogContext {
-    adding([:], span.isRecorded ? span.number : nil, trace, to: ofTask, label: nil)
+  ///
+  /// - Parameter isApart: Whether it is within no span where the given one was not recorded, not
+  ///   even within the task's.
+  package static func within(
+    _ span: Logger.Span, _ trace: TraceContext, isApart: Bool
+  ) -> LogContext {
+    let none: UInt64? = isApart ? 0 : nil
+    return adding([:], span.isRecorded ? span.number : none, trace, to: ofTask, label: nil)
+  }
+}
+
+extension Logger {
+  /// A logger whose records belong to a trace, and to no span, not even to the task's.
+  package func withoutSpan(in trace: TraceContext) -> Logger {
+    Logger(LogContext.adding([:], 0, trace, to: context, label: shared))
   }
 }
