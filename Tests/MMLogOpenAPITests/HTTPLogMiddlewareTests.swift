@@ -12,6 +12,18 @@
 
   private struct NoAnswer: Error {}
 
+  /// Chunks that can be read any number of times.
+  private struct Chunks: AsyncSequence, Sendable {
+    let chunks: [HTTPBody.ByteChunk]
+
+    struct AsyncIterator: AsyncIteratorProtocol {
+      var chunks: [HTTPBody.ByteChunk].Iterator
+      mutating func next() async -> HTTPBody.ByteChunk? { chunks.next() }
+    }
+
+    func makeAsyncIterator() -> AsyncIterator { AsyncIterator(chunks: chunks.makeIterator()) }
+  }
+
   @Suite("The middleware of swift-openapi-runtime") struct HTTPLogMiddlewareTests {
     private let folder = TemporaryDirectory()
 
@@ -66,6 +78,31 @@
       #expect(all[2].text("http.response.body.content") == "{\"token\":\"REDACTED\"}")
       #expect(all[3].text("http.response.status_code") == "201")
       #expect(all[3].text("http.response.body.size") == "18")
+    }
+
+    @Test("a request's body that is read again is recorded anew, not behind what was read before")
+    func readAgain() async throws {
+      let store = try LogStore(directory: folder.path, name: "client")
+      let middleware = HTTPLogMiddleware(log(store, .client))
+      var request = HTTPRequest(method: .put, scheme: nil, authority: nil, path: "/orders")
+      request.headerFields[.contentType] = "application/json"
+      let body = HTTPBody(
+        Chunks(chunks: ["{\"number\":", "12}"].map { ArraySlice($0.utf8) }), length: .unknown,
+        iterationBehavior: .multiple)
+      let url = try #require(URL(string: "https://h"))
+      _ = try await middleware.intercept(
+        request, body: body, baseURL: url, operationID: "putOrder"
+      ) { _, body, _ in
+        let body = try #require(body)
+        // As a transport does that fails in the middle, and tries again.
+        var chunks = body.makeAsyncIterator()
+        _ = try await chunks.next()
+        let sent = try await String(collecting: body, upTo: 1000)
+        #expect(sent == "{\"number\":12}")
+        return (HTTPResponse(status: .created), nil)
+      }
+      let bodies = try records(store).compactMap { $0.text("http.request.body.content") }
+      #expect(bodies.count == 2 && bodies.last == "{\"number\":12}")
     }
 
     @Test("an operation of a server that throws has failed")

@@ -53,6 +53,15 @@ extension HTTPLog {
       }
     }
 
+    /// Says that it is read from its beginning. What was read before without coming to its end is
+    /// a body of its own, recorded as far as it came.
+    package func begin() {
+      state.withLock { state in
+        if state.isOver { return }
+        (state.record, state.size) = (nil, 0)
+      }
+    }
+
     /// Says that no more comes.
     ///
     /// - Parameter isWhole: Whether this was all of it. Default: it was.
@@ -114,7 +123,8 @@ extension HTTPLog {
     }
 
     package func makeAsyncIterator() -> AsyncIterator {
-      AsyncIterator(chunks: chunks.makeAsyncIterator(), body: body, bytes: bytes)
+      body.begin()
+      return AsyncIterator(chunks: chunks.makeAsyncIterator(), body: body, bytes: bytes)
     }
   }
 }
