@@ -12,6 +12,10 @@
   /// let middlewares: [any ClientMiddleware] = [HTTPLogMiddleware(http)]
   /// ```
   ///
+  /// The first middleware is the outermost one. On a server, have `ErrorHandlingMiddleware` behind
+  /// this one: `[HTTPLogMiddleware(http), ErrorHandlingMiddleware()]`. Then an error that it answers
+  /// ends the exchange with the answer's status. In the other order, it is the exchange's failure.
+  ///
   /// An exchange ends when its response's body has been read, or was dropped. Bodies are recorded
   /// while they pass by: they are never collected, and a stream stays a stream. The operation's id
   /// is what an exchange is for: `HTTPLog.Elements.taskDescription`. What the operation logs, by any
@@ -29,9 +33,7 @@
       _ request: HTTPRequest, body: HTTPBody?, baseURL: URL, operationID: String,
       next: @Sendable (HTTPRequest, HTTPBody?, URL) async throws -> (HTTPResponse, HTTPBody?)
     ) async throws -> (HTTPResponse, HTTPBody?) {
-      let base = baseURL.absoluteString
-      let url = (base.hasSuffix("/") ? String(base.dropLast()) : base) + (request.path ?? "")
-      return try await record(request, url, body, operationID) {
+      try await record(request, request.url(from: baseURL), body, operationID) {
         try await next(request, $0, baseURL)
       }
     }
@@ -45,18 +47,18 @@
           HTTPResponse, HTTPBody?
         )
     ) async throws -> (HTTPResponse, HTTPBody?) {
-      let host = request.authority.map { "\(request.scheme ?? "http")://\($0)" } ?? ""
-      return try await record(request, host + (request.path ?? ""), body, operationID) {
+      try await record(request, request.ownURL, body, operationID) {
         try await next(request, $0, metadata)
       }
     }
 
     private func record(
-      _ request: HTTPRequest, _ url: String, _ body: HTTPBody?, _ operationID: String,
-      _ next: (HTTPBody?) async throws -> (HTTPResponse, HTTPBody?)
+      _ request: HTTPRequest, _ url: @autoclosure () -> String, _ body: HTTPBody?,
+      _ operationID: String, _ next: (HTTPBody?) async throws -> (HTTPResponse, HTTPBody?)
     ) async throws -> (HTTPResponse, HTTPBody?) {
+      guard log.isEnabled else { return try await next(body) }
       let exchange = log.begin(
-        method: request.method.rawValue, url: url, headers: HTTPHeaders(request.headerFields),
+        method: request.method.rawValue, url: url(), headers: HTTPHeaders(request.headerFields),
         task: operationID)
       guard exchange.isRecorded else { return try await next(body) }
       let recorded = exchange.recording(request, body)
@@ -69,6 +71,19 @@
         exchange.fail(error.wrapped)
         throw error
       }
+    }
+  }
+
+  extension HTTPRequest {
+    /// Of a client's request.
+    fileprivate func url(from base: URL) -> String {
+      let base = base.absoluteString
+      return (base.hasSuffix("/") ? String(base.dropLast()) : base) + (path ?? "")
+    }
+
+    /// Of a server's request.
+    fileprivate var ownURL: String {
+      (authority.map { "\(scheme ?? "http")://\($0)" } ?? "") + (path ?? "")
     }
   }
 
