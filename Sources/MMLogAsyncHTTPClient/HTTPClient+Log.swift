@@ -9,8 +9,9 @@
     /// Executes a request, as `execute(_:timeout:logger:)` does, and records the exchange.
     ///
     /// ```swift
-    /// let request = HTTPClientRequest(url: "https://shop.example/orders") let response = try await
-    /// HTTPClient.shared.execute(request, timeout: .seconds(30), log: http)
+    /// let request = HTTPClientRequest(url: "https://shop.example/orders")
+    /// let response = try await HTTPClient.shared.execute(
+    ///   request, timeout: .seconds(30), log: http)
     /// ```
     ///
     /// See ``execute(_:deadline:logger:log:task:file:function:line:column:)``.
