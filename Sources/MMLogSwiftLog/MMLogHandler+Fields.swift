@@ -91,9 +91,11 @@
       if metadata.isEmpty { return }
       let privacy = FieldPrivacy(handler)
       beginMetadata()
-      let (record, isPublic) = (self, privacy.plain == .public)
+      let record = self
+      let findsStrings =
+        privacy.plain == .public && UnsafePointer<Logging.Logger.MetadataValue>.findsStrings
       metadata.forEachInOrder { key, value in
-        if isPublic, let text = value.string,
+        if findsStrings, let text = value.string,
           record.putDown(key: TextWords(at: key), TextWords(at: text))
         {
           return

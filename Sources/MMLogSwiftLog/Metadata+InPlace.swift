@@ -90,11 +90,9 @@
   }
 
   extension UnsafePointer<Logging.Logger.MetadataValue> {
-    /// Where the value's string is, if it is one; nil also if that is not known.
+    /// Where the value's string is, if it is one and ``findsStrings``.
     @inline(__always)
-    var string: UnsafeRawPointer? {
-      Self.findsStrings && kind == 0 ? UnsafeRawPointer(self) : nil
-    }
+    var string: UnsafeRawPointer? { kind == 0 ? UnsafeRawPointer(self) : nil }
 
     /// Which case it is: behind the largest one, which leaves no bit free.
     @inline(__always)
@@ -103,8 +101,9 @@
         fromByteOffset: MemoryLayout<Pointee>.size - 1, as: UInt8.self)
     }
 
-    /// Whether values are as ``string`` takes them to be: swift-log may change.
-    private static let findsStrings: Bool = {
+    /// Whether values are as ``string`` takes them to be: swift-log may change. To be asked once for
+    /// all values of a record, as it is a call.
+    static let findsStrings: Bool = {
       func kind(_ value: Pointee) -> UInt8 { withUnsafePointer(to: value) { $0.kind } }
       func words(_ value: some Any) -> (UInt64, UInt64) {
         withUnsafeBytes(of: value) { $0.loadUnaligned(as: (UInt64, UInt64).self) }
