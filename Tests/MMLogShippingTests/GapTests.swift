@@ -674,4 +674,51 @@ import Testing
     try await test.ship(to: receiver)
     #expect(try deleted { $0.unsentAge = nil } == 4)
   }
+
+  #if DEBUG
+    @Test("where a consumer's state cannot be read, nothing counts as shipped to it")
+    func unreadableState() async throws {
+      let test = try ShippedStore { $0.retention = .unlimited }
+      try await logArchives(1...50, test)
+      try await test.ship(to: Receiver())
+      let archives = try Catalog(of: test.folder.path, store: nil).scan().filter(\.isSealed)
+      let state = test.folder("test.consumer")
+      var retention = Retention.unlimited
+      (retention.count, retention.unsentSize) = (1, 1 << 30)
+      func deleted() throws -> Int {
+        try RetentionPlan(
+          retention, archives, ringDirectories: [test.folder.path], space: nil
+        ).deletions.count
+      }
+      #expect(try deleted() == 4, "all is shipped")
+      for (call, error) in [
+        (SystemCall.openat, EACCES), (.openat, EMFILE), (.fstatat, EIO), (.pread, EIO),
+      ] {
+        // Of the calls of fstatat, the first only says whether the file is empty.
+        ForcedFault.force(call, errno: error, onCall: call == .fstatat ? 2 : 1, under: state)
+        #expect(try deleted() == 0, "\(call) \(error)")
+        ForcedFault.clear(under: state)
+      }
+      try overwrite(state, with: 7)
+      #expect(try deleted() == 0)
+      // What is deleted all the same is noted.
+      try delete(1, in: test.folder)
+      let notes = try DeletedArchives(in: Directory.open(test.folder.path)).notes
+      #expect(notes.values.map(\.consumers) == [["test"]])
+    }
+  #endif
+
+  @Test("what no consumer has written keeps no archive")
+  func plantedState() throws {
+    let folder = TemporaryDirectory()
+    try Folder.make(folder("folder.consumer"))
+    folder.put("planted.consumer", [1])
+    try #require(chmod(folder("planted.consumer"), 0o666) == 0 && chmod(folder.path, 0o1777) == 0)
+    #expect(try UnsentArchives(in: Directory.open(folder.path)).isEmpty)
+  }
+
+  private func overwrite(_ path: String, with byte: UInt8) throws {
+    let size = try Data(contentsOf: URL(filePath: path)).count
+    try Data(repeating: byte, count: size).write(to: URL(filePath: path))
+  }
 }

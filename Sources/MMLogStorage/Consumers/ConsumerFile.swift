@@ -252,11 +252,15 @@ package struct ConsumerFile: ~Copyable, Sendable {
   package static func notedState(
     of consumer: String, in directory: borrowing Directory
   ) throws(LogError) -> String? {
-    let path = directory.path(of: fileName(of: consumer))
+    let name = fileName(of: consumer)
+    let path = directory.path(of: name)
     let file: File
     do {
-      let found = try directory.openFile(fileName(of: consumer), [.read, .nonBlocking])
-      try Ownership(of: directory).check(found.status(), path)
+      let ownership = try Ownership(of: directory)
+      // Before it is opened, too: that may be refused, and be no fault.
+      if let named = try directory.status(of: name) { try ownership.check(named, path) }
+      let found = try directory.openFile(name, [.read, .nonBlocking])
+      try ownership.check(found.status(), path)
       file = found
     } catch {
       if (error as? SystemError)?.isNotFound == true { return nil }

@@ -9,13 +9,21 @@ package struct UnsentArchives: Sendable {
   /// The line of a state whose consumer was asked for some records once: no archive waits for it.
   package static let selection = "selection 1"
 
-  /// Reads the states of all consumers.
+  /// Reads the states of all consumers. One whose state cannot be read has acknowledged nothing, as
+  /// far as is known: what it has not got must not be deleted for that.
   package init(in directory: borrowing Directory) throws(SystemError) {
     for consumer in try ConsumerFile.consumers(in: directory) {
-      guard let state = ConsumerFile.state(of: consumer, in: directory),
-        !state.split(separator: "\n").contains(where: { $0 == Self.selection })
-      else { continue }
-      firsts[consumer] = Self.firsts(state)
+      do throws(LogError) {
+        guard let state = try ConsumerFile.notedState(of: consumer, in: directory),
+          !state.split(separator: "\n").contains(where: { $0 == Self.selection })
+        else { continue }
+        firsts[consumer] = Self.firsts(state)
+      } catch  where error.code == .foreignOwner || error.code == .foreignFile {
+        // No consumer opens it, either.
+        continue
+      } catch {
+        firsts[consumer] = [:]
+      }
     }
   }
 
