@@ -103,7 +103,8 @@ package struct Recovery: ~Copyable {
   /// Which archives a recovery still needs, those of rings in a directory: it inspects them for
   /// what it need not archive again, and completes the last.
   ///
-  /// - Parameter strange: Receives each file that has a ring's name, and is none of ours.
+  /// - Parameter strange: Receives each file that has a ring's name, and is none of ours, or cannot
+  ///   be inspected: the archives of its session are needed.
   /// - Returns: Says of an archive whether it is needed; nil: none is.
   /// - Throws: ``LogError`` if that cannot be determined now.
   package static func neededArchives(

@@ -19,8 +19,10 @@ final class DeadRing {
   /// recovered yet; with those in whose files they had gone on.
   ///
   /// - Parameter strange: Receives each file that has a ring's name, and is none of ours: it stands
-  ///   for no session.
-  /// - Throws: ``LogError`` if that cannot be determined now.
+  ///   for no session. Also each ring that cannot be inspected: that counts as dead, and stands for
+  ///   the session of its name.
+  /// - Throws: ``LogError`` if the directory cannot be listed, or the process lacks descriptors or
+  ///   memory for it now.
   static func sessions(
     in directory: String, strange: (LogError) -> Void
   ) throws(LogError) -> (all: Set<SessionID>, dead: Set<SessionID>) {
@@ -29,19 +31,22 @@ final class DeadRing {
       let directory = try Directory.open(directory)
       let ownership = try Ownership(of: directory)
       for name in try directory.names() {
-        guard let ring = FileNames.Ring(fileName: name),
-          let status = try directory.status(of: name)
-        else { continue }
-        do throws(LogError) { try ownership.check(status, directory.path(of: name)) } catch {
-          strange(error)
-          continue
+        guard let ring = FileNames.Ring(fileName: name) else { continue }
+        do throws(SystemError) {
+          guard let (isAlive, resumed) = try inspect(at: name, ownership, in: directory, strange)
+          else { continue }
+          let sessions = [ring.session, resumed].compactMap(\.self)
+          all.formUnion(sessions)
+          if !isAlive { dead.formUnion(sessions) }
+        } catch  where !error.isOutOfResources {
+          // It may stay so for ever, and limits have to hold for all others.
+          all.insert(ring.session)
+          dead.insert(ring.session)
+          strange(
+            LogError(
+              error,
+              while: "Inspecting a ring failed; no archive of its session is deleted meanwhile"))
         }
-        guard let (isAlive, resumed) = try inspect(at: name, ownership, in: directory) else {
-          continue
-        }
-        let sessions = [ring.session, resumed].compactMap(\.self)
-        all.formUnion(sessions)
-        if !isAlive { dead.formUnion(sessions) }
       }
       return (all, dead)
     } catch {
@@ -57,8 +62,14 @@ final class DeadRing {
   /// Whether somebody works with a ring, and into whose session's file it went on; nil if it is
   /// gone, or not ours to open.
   private static func inspect(
-    at name: String, _ ownership: Ownership, in directory: borrowing Directory
+    at name: String, _ ownership: Ownership, in directory: borrowing Directory,
+    _ strange: (LogError) -> Void
   ) throws(SystemError) -> (isAlive: Bool, resumed: SessionID?)? {
+    guard let status = try directory.status(of: name) else { return nil }
+    do throws(LogError) { try ownership.check(status, directory.path(of: name)) } catch {
+      strange(error)
+      return nil
+    }
     let file: File
     do throws(SystemError) {
       file = try directory.openFile(name, [.read, .nonBlocking])

@@ -76,6 +76,10 @@ extension SystemError {
   /// True where the process, or the system, has as many files open as it may.
   package var isOutOfDescriptors: Bool { errno == EMFILE || errno == ENFILE }
 
+  /// True where the process, or the system, lacks what it may have in a moment: that says nothing
+  /// of the file.
+  package var isOutOfResources: Bool { isOutOfDescriptors || errno == ENOMEM }
+
   /// True where the disk, or the owner's share of it, is full.
   package var isOutOfSpace: Bool { errno == ENOSPC || errno == EDQUOT }
 

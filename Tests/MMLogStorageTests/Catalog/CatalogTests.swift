@@ -429,8 +429,8 @@ import Testing
   }
 
   #if DEBUG
-    @Test("where a ring cannot be inspected nothing is deleted")
-    func whereARingCannotBeInspectedNothingIsDeleted() throws {
+    @Test("where a ring cannot be inspected, its session is spared, and limits hold for others")
+    func whereARingCannotBeInspectedItsSessionIsSpared() throws {
       try archive(1, created: 1, session: 1)
       try archive(1, created: 2, session: 2)
       let ring = FileNames.Ring(store: "test", session: SessionID(words: (1, 9))).fileName
@@ -438,9 +438,35 @@ import Testing
       var retention = Retention.unlimited
       (retention.count, retention.crashes) = (1, 0)
       let list = try catalog().scan()
-      for call in [SystemCall.openat, .pread] {
+      for call in [SystemCall.fstatat, .openat, .fcntlGetLock, .pread] {
         ForcedFault.force(call, errno: EIO, times: 1, under: fixture.folder(ring))
-        #expect(throws: LogError.self) {
+        var reported: [LogError] = []
+        let plan = try RetentionPlan(
+          retention, list, ringDirectories: [directory], space: nil,
+          strange: { reported.append($0) })
+        #expect(plan.deletions.map(\.index) == [1] && plan.kept == [0: .unrecovered], "\(call)")
+        #expect(reported.map(\.path) == [fixture.folder(ring)], "\(call)")
+        #expect(reported.map(\.systemErrorNumber) == [EIO], "\(call)")
+      }
+    }
+
+    @Test("while the process lacks what it needs to inspect rings, nothing is deleted")
+    func withoutDescriptorsNothingIsDeleted() throws {
+      try archive(1, created: 1, session: 1)
+      try archive(1, created: 2, session: 2)
+      let ring = FileNames.Ring(store: "test", session: SessionID(words: (1, 9))).fileName
+      fixture.folder.put(ring, [UInt8](repeating: 0, count: 4096))
+      var retention = Retention.unlimited
+      (retention.count, retention.crashes) = (1, 0)
+      let list = try catalog().scan()
+      let faults = [
+        (SystemCall.openat, EMFILE, ring), (.openat, ENFILE, ring), (.fstatat, ENOMEM, ring),
+        (.readdir, EIO, ""),
+      ]
+      for (call, error, name) in faults {
+        let prefix = name.isEmpty ? directory : fixture.folder(name)
+        ForcedFault.force(call, errno: error, times: 1, under: prefix)
+        #expect(throws: LogError.self, "\(call) \(error)") {
           try RetentionPlan(retention, list, ringDirectories: [directory], space: nil)
         }
       }
