@@ -177,8 +177,9 @@ public struct LogStores: Sendable {
     var deleted: [ArchiveInfo] = []
     try forAll { (store) throws(LogError) in
       guard let archives = over[Place(store)] else { return }
+      let judged = Dictionary(archives.map { ($0.fileName, $0) }) { first, _ in first }
       deleted += try store.core.maintenance.remove(archives, for: .totalSize) {
-        !$0.state.isPinned
+        !$0.state.isPinned && judged[$0.fileName].map($0.isUnchanged(since:)) == true
       }
     }
     return deleted

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import MMLogFormat
+import MMLogReader
 import MMLogStorage
 import MMLogSystem
 import TestSupport
@@ -92,6 +93,26 @@ import Testing
     let done = try control(["prune", folder.path])
     #expect(done.status == 0 && done.errors == "" && done.output.contains("than the limit count"))
     #expect(try left().filter { $0.hasSuffix(".mmlog") } == Array(names.dropFirst()))
+  }
+
+  @Test("what a store went on with since it was judged stays")
+  func resumedMeanwhile() throws {
+    let names = archives(3)
+    let pruning = Pruning(of: folder.path)
+    var retention = Retention.unlimited
+    retention.count = 1
+    let judgment = try pruning.judge(retention, store: nil) { Issue.record("\($0)") }
+    #expect(judgment.verdicts.count { $0.rule != nil } == 2)
+    let longer = try folder.bytes(names[0]) + TestLog.sealed(session: 9)
+    folder.put(names[0], longer)
+    var deleted: [String] = []
+    try pruning.delete(judgment.verdicts) {
+      deleted.append($0.archive.fileName)
+    } failed: {
+      Issue.record("\($0)")
+    }
+    #expect(deleted == [names[1]])
+    #expect(try folder.bytes(names[0]) == longer)
   }
 
   @Test("that a store has no archives is said") func unknownStore() throws {

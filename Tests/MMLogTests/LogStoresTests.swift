@@ -2,6 +2,7 @@ import Foundation
 import MMLog
 import MMLogReader
 import MMLogStorage
+import MMLogSystem
 import TestSupport
 import Testing
 
@@ -107,6 +108,38 @@ import Testing
     #expect(error?.code == .invalidConfiguration)
     try stores.close()
   }
+
+  #if DEBUG
+    @Test("one limit spares an archive that a store goes on with before it is deleted")
+    func resumedMeanwhile() async {
+      await #expect(processExitsWith: .success) {
+        let path = LockedValue<String?>(nil)
+        // Behind the listing, and before the deletion.
+        TestPoint.handler = { point in
+          guard point == .directoryLocked else { return }
+          let resumed = path.withLock { path in
+            defer { path = nil }
+            return path
+          }
+          if let resumed { resume(resumed) }
+        }
+        let test = try TestStore { $0.retention = .unlimited }
+        for _ in 1...2 {
+          test.log.info("x")
+          _ = try test.store.blockingRotate()
+        }
+        try test.store.blockingApplyRetention()
+        let archives = try test.store.archives()
+        path.withLock { $0 = archives[0].path }
+        let stores = LogStores([test.store])
+        let deleted = try stores.limitTotalSize(to: 1).map(\.path)
+        require(deleted == [archives[1].path], "\(deleted)")
+        let left = try stores.archives()
+        require(left.map(\.path) == [archives[0].path] && left[0].size > archives[0].size)
+        try test.store.blockingClose()
+      }
+    }
+  #endif
 
   @Test("the events of a limit over several stores name its rule")
   func eventsNameTheRule() async throws {

@@ -318,9 +318,9 @@ final class Maintenance: @unchecked Sendable {
   private func delete(_ due: [(archive: ArchiveInfo, rule: Retention.Rule)]) throws(LogError) {
     let known = Dictionary(due.map { ($0.archive.fileName, $0) }) { first, _ in first }
     let mayGo = { [self] (archive: ArchiveInfo) in
-      guard goesOn, !archive.state.isPinned, let rule = known[archive.fileName]?.rule else {
-        return false
-      }
+      guard goesOn, !archive.state.isPinned, let (judged, rule) = known[archive.fileName],
+        archive.isUnchanged(since: judged)
+      else { return false }
       events.send(.willDelete(archive: archive, rule: rule))
       return true
     }

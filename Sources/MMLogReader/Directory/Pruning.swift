@@ -81,14 +81,18 @@ package struct Pruning {
   /// Deletes what no limit allows.
   ///
   /// - Parameters:
-  ///   - deleted: Receives each that was deleted. What is pinned or written by now is spared.
+  ///   - deleted: Receives each that was deleted. What is pinned or written by now, or was since it
+  ///     was judged, is spared.
   ///   - failed: Receives each that could not be.
   package func delete(
     _ verdicts: [Verdict], deleted: (Verdict) -> Void, failed: (LogError) -> Void
   ) throws(LogError) {
     for verdict in verdicts where verdict.rule != nil {
-      let name = verdict.archive.fileName
-      try catalog.delete([name], if: { !$0.state.isPinned }) { _, outcome in
+      let judged = verdict.archive
+      let mayGo = { (archive: ArchiveInfo) in
+        !archive.state.isPinned && archive.isUnchanged(since: judged)
+      }
+      try catalog.delete([judged.fileName], if: mayGo) { _, outcome in
         switch outcome {
         case .deleted: deleted(verdict)
         case .failed(let error): failed(error)

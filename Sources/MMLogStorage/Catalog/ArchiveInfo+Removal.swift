@@ -1,6 +1,11 @@
 package import MMLogFormat
 
 extension ArchiveInfo {
+  /// Whether it is what it was when it was listed: no store has gone on with it since.
+  package func isUnchanged(since listed: ArchiveInfo) -> Bool {
+    isSealed == listed.isSealed && size == listed.size
+  }
+
   /// Why a program may not remove an archive, and what to do about it; nil: it may.
   ///
   /// - Parameters:
@@ -27,7 +32,7 @@ extension ArchiveInfo {
         "is being uploaded by \(lease.owner), whose lease ends at \(lease.expiry): release "
           + "the lease, or wait for its end")
     }
-    if current.isSealed != isSealed || current.size != size {
+    if !current.isUnchanged(since: self) {
       return LogError(
         .changedArchive,
         "The archive \(path) has changed since it was listed: list it again, to see what would be "

@@ -544,6 +544,36 @@ import TestSupport
     try test.store.blockingClose()
   }
 
+  /// Has another session go on with the archive that it is asked about first, and keeps whatever it
+  /// is asked about later.
+  private final class ResumingObserver: LogStore.Observer {
+    let sizes = LockedValue<[Int]>([])
+
+    func handle(_ event: LogStore.Event) {}
+
+    func mayDelete(_ archive: ArchiveInfo, for rule: Retention.Rule) -> Bool {
+      let isFirst = sizes.withLock {
+        $0.append(archive.size)
+        return $0.count == 1
+      }
+      if isFirst { resume(archive.path) }
+      return isFirst
+    }
+  }
+
+  @Test("an archive that a store goes on with before it is deleted is judged anew")
+  func resumedMeanwhile() async throws {
+    let observer = ResumingObserver()
+    let test = try TestStore { ($0.observer, $0.retention.count) = (observer, 1) }
+    let archive = try await roll(test)
+    try await roll(test)
+    for _ in 1...2 { try test.store.blockingApplyRetention() }
+    #expect(try test.store.archives().map(\.number) == [1, 2])
+    let sizes = observer.sizes.withLock { $0 }
+    #expect(sizes.count >= 2 && sizes[0] == archive.size && sizes[1] > sizes[0], "\(sizes)")
+    try test.store.blockingClose()
+  }
+
   /// Takes its time over the second archive, and looks for the first one when it is asked about the
   /// third.
   private final class SlowObserver: LogStore.Observer {
@@ -722,5 +752,15 @@ extension UploadLease {
   /// A lease that somebody else has made up.
   fileprivate static func of(_ owner: String) -> UploadLease {
     UploadLease(owner: owner, expiry: 0)
+  }
+}
+
+/// Appends an archive of another session to a file, as `resumeLastArchive` does.
+func resume(_ path: String) {
+  do {
+    let file = try File.open(path, .write)
+    try file.write(all: TestLog.sealed(session: 2), at: file.status().size)
+  } catch {
+    Issue.record("\(error)")
   }
 }
