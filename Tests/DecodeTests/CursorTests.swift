@@ -43,6 +43,47 @@ import Testing
     #expect(try kept.names() == ["cursor"])
   }
 
+  @Test("what was printed into a file the last time is not replaced by what came since")
+  func outputOfTheLastTime() throws {
+    let kept = TemporaryDirectory()
+    let option = "--cursor-file '\(kept("cursor"))' -o '\(kept("out"))'"
+    archive(0..<2)
+    kept.put("out", "what was there before there was a cursor")
+    #expect(try print(option).status == 0)
+    #expect(try kept.bytes("out") == Array("record 0\nrecord 1\n".utf8))
+    archive(2..<3)
+    let cursor = try kept.bytes("cursor")
+    let run = try print(option)
+    #expect(run.status == 2 && run.errors.contains("use >> FILE, or another name"), "\(run.errors)")
+    #expect(try kept.bytes("out") == Array("record 0\nrecord 1\n".utf8))
+    #expect(try kept.bytes("cursor") == cursor && kept.names().sorted() == ["cursor", "out"])
+    // Whoever has taken it in has emptied it, or removed it.
+    kept.put("out")
+    #expect(try print(option).status == 0)
+    #expect(try kept.bytes("out") == Array("record 2\n".utf8))
+    #expect(try print("--cursor-file '\(kept("cursor"))' -o /dev/null").status == 0)
+  }
+
+  @Test("no file of a split is replaced that has what was printed the last time")
+  func splitOfTheLastTime() throws {
+    let kept = TemporaryDirectory()
+    let option = "--cursor-file '\(kept("cursor"))' --split-by session -o '\(kept("out"))'"
+    archive(0..<2)
+    #expect(try print(option).status == 0)
+    let name = try #require(try Folder.names(kept("out")).first)
+    let before = try kept.bytes("out/\(name)")
+    archive(2..<3)
+    let cursor = try kept.bytes("cursor")
+    let run = try print(option)
+    #expect(
+      run.status == 2 && run.errors.contains("out/\(name)' would be replaced"), "\(run.errors)")
+    #expect(try kept.bytes("out/\(name)") == before && kept.bytes("cursor") == cursor)
+    #expect(try Folder.names(kept("out")) == [name])
+    Folder.remove(kept("out/\(name)"))
+    #expect(try print(option).status == 0)
+    #expect(try kept.bytes("out/\(name)") == Array("record 2\n".utf8))
+  }
+
   @Test("a cursor that is printed is one to go on behind") func shownCursor() throws {
     archive(0..<2)
     let lines = try print("--show-cursor").output.split(separator: "\n")

@@ -22,7 +22,7 @@ extension Command {
     part.isReversed = arguments.isSet(.reverse)
     let cursor = try CursorChoice(arguments)
     try arguments.checkPart(part)
-    let sink = try arguments.printingSink(query, output)
+    let sink = try arguments.printingSink(query, output, cursor)
     guard let cursor else {
       return try arguments.paging(output) { try Decoder(query, sink, part).run() }
     }
@@ -80,7 +80,9 @@ extension Arguments {
     }
   }
 
-  fileprivate func printingSink(_ query: Query, _ output: StandardOutput) throws -> any ItemSink {
+  fileprivate func printingSink(
+    _ query: Query, _ output: StandardOutput, _ cursor: CursorChoice?
+  ) throws -> any ItemSink {
     let format = try OutputFormat(self, query)
     let jobs = try integer(of: .jobs, in: 1...256) ?? 1
     if isSet(.count) {
@@ -96,7 +98,7 @@ extension Arguments {
       try check(.splitBy, isAloneAmong: [.jobs])
       let sink = try SplitOutput(
         path, by: SplitKey(split, query.zone), suffix: format.suffix, besides: query.places,
-        { format.makeFormatter() })
+        replaces: cursor?.hasEarlierOutput != true, { format.makeFormatter() })
       return showingProgress(sink, query.zone)
     }
     let sink = try formattingSink(format, jobs: jobs, to: target(query, output))

@@ -9,6 +9,8 @@ struct CursorChoice {
   static let options: [Option] = [.afterCursor, .cursorFile, .showCursor]
 
   let start: LogReader.Cursor
+  /// Whether an earlier run has printed what is before it.
+  let hasEarlierOutput: Bool
   private let file: String?
   private let isShown: Bool
 
@@ -38,6 +40,7 @@ struct CursorChoice {
       }
       text = try Self.content(of: file)
     }
+    hasEarlierOutput = file != nil && text != nil
     guard let text else {
       start = LogReader.Cursor()
       return
@@ -47,6 +50,21 @@ struct CursorChoice {
       throw UsageError("\(place) no cursor in it; without it, everything is read from the start")
     }
     start = cursor
+    if hasEarlierOutput, arguments.isWritingToFile, !arguments.isSet(.splitBy),
+      let (parent, name) = arguments.value(of: .output)?.splitAtLastSlash
+    {
+      try Self.check(name, hasNoEarlierOutputIn: Directory.open(parent))
+    }
+  }
+
+  /// Throws if a file that is to be written has records: the cursor is behind them already, and
+  /// nothing would print them again.
+  static func check(_ name: String, hasNoEarlierOutputIn directory: borrowing Directory) throws {
+    guard let status = try directory.status(of: name), status.isRegularFile, status.size > 0
+    else { return }
+    throw UsageError(
+      "'\(directory.path(of: name))' would be replaced, and it may have what was printed the last "
+        + "time; use >> FILE, or another name")
   }
 
   /// The cursor is written last, and would replace the records.

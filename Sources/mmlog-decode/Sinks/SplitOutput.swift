@@ -16,6 +16,7 @@ final class SplitOutput: ItemSink {
 
   private let directory: Directory
   private let places: InputPaths
+  private let replaces: Bool
   private var key: SplitKey
   private let suffix: String
   private let makeFormatter: () -> any LogFormatter
@@ -34,13 +35,15 @@ final class SplitOutput: ItemSink {
     }
   }
 
-  /// - Parameter places: What is read, and not to be overwritten.
+  /// - Parameters:
+  ///   - places: What is read, and not to be overwritten.
+  ///   - replaces: Whether a file may take the place of one that has something in it.
   /// - Throws: if the directory can neither be made nor opened.
   init(
     _ path: String, by key: SplitKey, suffix: String, besides places: InputPaths,
-    _ formatter: @escaping () -> any LogFormatter
+    replaces: Bool, _ formatter: @escaping () -> any LogFormatter
   ) throws {
-    self.places = places
+    (self.places, self.replaces) = (places, replaces)
     try Directory.create(path, mode: 0o777)
     directory = try Directory.open(path)
     self.key = key
@@ -94,6 +97,7 @@ final class SplitOutput: ItemSink {
     }
     let name = name(of: key) + suffix
     try places.check(name, in: directory)
+    if !replaces { try CursorChoice.check(name, hasNoEarlierOutputIn: directory) }
     let path = directory.path(of: name)
     guard case .regular = try NamedFile(name, in: directory, path) else {
       throw UsageError("'\(path)' is no regular file; name another directory")
