@@ -132,5 +132,7 @@ extension ArchiveInfo.State {
   private func storeSidecar(_ name: String, _ directory: borrowing Directory) throws(SystemError) {
     try directory.store(
       fields, in: Self.sidecar(of: name), written: { TestPoint.reach(.stateSidecarWritten) })
+    // A power cut would take back the name, and with it what was noted.
+    try directory.sync()
   }
 }

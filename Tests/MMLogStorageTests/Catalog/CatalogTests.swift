@@ -302,6 +302,20 @@ import Testing
     #expect(state.attributes == ["a": text, "b": text])
   }
 
+  #if DEBUG
+    @Test("a mark in a file of its own is safe from a power cut, with the file's name")
+    func aMarkInAFileOfItsOwnIsSafe() throws {
+      let name = try archive(1, created: 10)
+      let paths = [fixture.folder.path, fixture.folder(name)]
+      refuseAttributes()
+      for path in paths { ForcedFault.force(.fsync, errno: EIO, onCall: .max, under: path) }
+      defer { for path in paths { ForcedFault.clear(under: path) } }
+      try catalog().change(name) { $0.pinned = "" }
+      // That of the directory, and that of the archive, which also has the directory's path.
+      #expect(paths.map { ForcedFault.passed(.fsync, under: $0) } == [2, 1])
+    }
+  #endif
+
   private func refuseAttributes() {
     #if DEBUG
       for call in [SystemCall.fsetxattr, .fgetxattr, .fremovexattr] {
