@@ -19,9 +19,9 @@ extension Catalog {
   ///   - identities: One of them opens the archive now.
   ///   - recipients: Who opens it from then on: 1 to ``KeySlot/mostRecipients``.
   /// - Returns: Whether the archive is noted to be uploaded: as it was before.
-  /// - Throws: `missingArchive`; `archiveInUse` if it is not sealed; `encrypted` if no identity
-  ///   opens it; `invalidConfiguration` if it is not encrypted; `corruptedFile`; what the system
-  ///   refuses.
+  /// - Throws: `missingArchive`; `archiveInUse` if it is not sealed, or leased; `encrypted` if no
+  ///   identity opens it; `invalidConfiguration` if it is not encrypted; `corruptedFile`; what the
+  ///   system refuses.
   @discardableResult
   package func rewrap(
     _ fileName: String, with identities: LogIdentities, for recipients: [Recipient]
@@ -53,6 +53,12 @@ extension Catalog {
   ) throws -> Bool {
     let original = try directory.openFile(name, [.read])
     let state = try ArchiveInfo.State(of: original, name: name, in: directory)
+    // Who uploads it would send some bytes of one file, and others of the other.
+    if let lease = state.lease, lease.isInForce(at: .now) {
+      let path = directory.path(of: name)
+      throw LogError(
+        .archiveInUse, "The archive \(path) \(lease.obstacle). It was not changed.", path: path)
+    }
     let archives = try ArchiveFile.all(in: original, identities: identities)
     guard archives.contains(where: { $0.frames.contains(where: \.header.isEncrypted) }) else {
       throw LogError.notEncrypted(directory.path(of: name))

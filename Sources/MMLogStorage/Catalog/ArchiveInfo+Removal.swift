@@ -28,9 +28,7 @@ extension ArchiveInfo {
       return inUse("\(words): unpin it first")
     }
     if let lease = current.state.lease, lease.isInForce(at: now) {
-      return inUse(
-        "is being uploaded by \(lease.owner), whose lease ends at \(lease.expiry): release "
-          + "the lease, or wait for its end")
+      return inUse(lease.obstacle)
     }
     if !current.isUnchanged(since: self) {
       return LogError(

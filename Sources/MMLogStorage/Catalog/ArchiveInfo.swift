@@ -143,6 +143,12 @@ public struct UploadLease: Equatable, Sendable {
     self.process = process
   }
 
+  /// What keeps others from changing or removing the archive, and what to do about it.
+  package var obstacle: String {
+    "is being uploaded by \(owner), whose lease ends at \(expiry): release the lease, or wait for "
+      + "its end"
+  }
+
   /// Whether it is in force at a moment, if its process is not known to be gone now.
   public func isInForce(at now: Timestamp) -> Bool {
     now < expiry && expiry <= now + Self.longest && process?.isGone != true

@@ -1,5 +1,6 @@
 import Glibc
 import MMLogFormat
+import MMLogReader
 import MMLogStorage
 import MMLogSystem
 import TestSupport
@@ -315,6 +316,24 @@ import Testing
       #expect(paths.map { ForcedFault.passed(.fsync, under: $0) } == [2, 1])
     }
   #endif
+
+  @Test("an archive that is leased does not get other recipients")
+  func anArchiveThatIsLeasedGetsNoOtherRecipients() throws {
+    let name = try archive(1, created: 10)
+    let catalog = catalog()
+    func refusal() -> LogError? {
+      #expect(throws: LogError.self) {
+        try catalog.rewrap(name, with: LogIdentities(), for: [])
+      }
+    }
+    let expiry = Timestamp.now + .seconds(60)
+    try catalog.change(name) { $0.lease = UploadLease(owner: "host 7", expiry: expiry) }
+    #expect(refusal()?.code == .archiveInUse)
+    #expect(refusal()?.message.contains("by host 7, whose lease ends at \(expiry)") == true)
+    // It is not encrypted; but that is another matter.
+    try catalog.change(name) { $0.lease = UploadLease(owner: "host 7", expiry: 99) }
+    #expect(refusal()?.code == .invalidConfiguration)
+  }
 
   private func refuseAttributes() {
     #if DEBUG
