@@ -581,6 +581,45 @@ import Testing
       }
     }
 
+    @Test("that an archive is there is said only when it and its folders are on the disk")
+    func existingIsSafe() throws {
+      // Whoever stored it died before its name was on the disk.
+      let sending = try Sending()
+      try sending.send(archive[...], as: name)
+      let path = sending.folder("received")
+      let parts = ["", "/orders", "/orders/tokyo", "/orders/tokyo/\(name)"]
+      let checksum = ArchiveChecksum.digest(archive.withUnsafeBytes { crc32c($0) })
+      // Known by its name and checksum, and by its bytes, where two folders are opened before.
+      for (name, fields, count) in [
+        (name, ["repr-digest": checksum, "if-none-match": "*"], parts.count),
+        ("another", [:], parts.count + 2),
+      ] {
+        for call in 1...count {
+          ForcedFault.force(.fsync, errno: EIO, onCall: call, under: path)
+          let refused = refusal("\(name) \(call)") {
+            try sending.send(archive[...], as: name, fields)
+          }
+          #expect(refused?.status == .internalServerError)
+          ForcedFault.clear(under: path)
+        }
+        #expect(try sending.send(archive[...], as: name, fields).outcome == .unchanged)
+      }
+      #expect(ForcedFault.struckPaths.isSuperset(of: parts.map { path + $0 }))
+    }
+
+    @Test("a folder that was there is on the disk before an archive is stored in it")
+    func foldersAreSafe() throws {
+      let sending = try Sending()
+      let path = sending.folder("received")
+      try Directory.create(path + "/orders")
+      try Directory.create(path + "/orders/tokyo")
+      ForcedFault.force(.fsync, errno: EIO, onCall: .max, under: path)
+      defer { ForcedFault.clear(under: path) }
+      try sending.send(archive[...], as: name)
+      // The directory, the folders of service and host, and the archive.
+      #expect(ForcedFault.passed(.fsync, under: path) == 4)
+    }
+
     @Test("a receiver that is killed at any system call leaves nothing wrong")
     func killed() async throws {
       let (folder, archive) = (TemporaryDirectory(), TestLog.sealed(frames: 1))

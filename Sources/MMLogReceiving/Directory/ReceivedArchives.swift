@@ -155,7 +155,10 @@ package final class ReceivedArchives: @unchecked Sendable {
         let file = try File.open("\(self.path)/\(path)", .read)
         let checksum = ~(try file.checksumState(of: 0..<size))
         isSame = checksum == said
-        if isSame { return Receipt(outcome: .unchanged, path: path, size: size, checksum: said) }
+        if isSame {
+          try makeSafe(file, at: path)
+          return Receipt(outcome: .unchanged, path: path, size: size, checksum: said)
+        }
       }
     } catch {
       throw Refusal(error)
@@ -339,12 +342,26 @@ package final class ReceivedArchives: @unchecked Sendable {
     return try open(place.host, in: service)
   }
 
+  /// Makes an archive that is there safe from a power cut, before a receipt says that it is there:
+  /// whoever gave it its name may have died before that.
+  ///
+  /// - Parameter path: Its path in the directory.
+  func makeSafe(_ file: borrowing File, at path: String) throws(SystemError) {
+    try file.sync()
+    // The folders of its host and its service, and the directory.
+    var folder = "\(self.path)/\(path)"
+    for _ in 0..<3 {
+      folder = folder.splitAtLastSlash.directory
+      try Directory.open(folder).sync()
+    }
+  }
+
   private func open(
     _ name: String, in directory: borrowing Directory
   ) throws(SystemError) -> Directory {
-    let isNew = try directory.status(of: name) == nil
     try directory.makeDirectory(name, mode: Self.directoryMode)
-    if isNew { try directory.sync() }
+    // Also of one that was there: whoever made it may have died before this.
+    try directory.sync()
     return try directory.openDirectory(name)
   }
 }

@@ -194,6 +194,7 @@ package final class Upload {
             + "as \(place.path), and they differ. The stored one stays.")
       }
       if outcome == .unchanged {
+        try archives.makeSafe(old, at: place.path)
         removeApart()
         archives.discard(name)
         isEnded = true
