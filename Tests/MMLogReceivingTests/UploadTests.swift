@@ -607,6 +607,22 @@ import Testing
       #expect(ForcedFault.struckPaths.isSuperset(of: parts.map { path + $0 }))
     }
 
+    @Test("nobody notes anything about a stored archive while another takes its place")
+    func lockedWhileReplaced() throws {
+      let sending = try Sending()
+      let longer = archive + TestLog.sealed(session: 2)
+      try sending.send(archive[...], as: name)
+      let stored = "received/orders/tokyo/\(name)"
+      let lock = sending.folder("received/orders/tokyo/.mmlog-lock")
+      ForcedFault.force(.openat, errno: EIO, under: lock)
+      #expect(
+        refusal { try sending.send(longer[...], as: name) }?.status == .internalServerError)
+      ForcedFault.clear(under: lock)
+      #expect(try sending.folder.bytes(stored) == archive)
+      #expect(try sending.send(longer[...], as: name).outcome == .extended)
+      #expect(try sending.folder.bytes(stored) == longer)
+    }
+
     @Test("a folder that was there is on the disk before an archive is stored in it")
     func foldersAreSafe() throws {
       let sending = try Sending()

@@ -186,6 +186,7 @@ package final class Upload {
     var receipt = Receipt(
       outcome: .stored, path: place.path, size: size, checksum: checksum, recordCount: recordCount)
     var state: ArchiveInfo.State?
+    var lock: LockedFile?
     if let old = try Self.open(place.fileName, in: folder) {
       guard let outcome = try outcome(besides: old) else {
         throw Refusal(
@@ -206,13 +207,36 @@ package final class Upload {
       receipt = Receipt(
         outcome: outcome, path: place.path, size: size, checksum: checksum,
         recordCount: recordCount)
+      // The bytes first, which may take long: others wait for the lock.
+      try file.sync()
+      lock = try Self.lock(folder)
+      guard try folder.status(of: place.fileName)?.identity == old.status().identity else {
+        throw Refusal(
+          .serviceUnavailable,
+          "The stored archive has just been changed or removed. Send the archive again.",
+          retryAfter: 5)
+      }
       // A pin holds for what follows, too; a mark of an upload does not.
       var known = try ArchiveInfo.State(of: old, name: place.fileName, in: folder)
       (known.uploaded, known.receipt, known.lease) = (nil, nil, nil)
       state = known
     }
-    try publish(place, state, in: folder)
+    try withExtendedLifetime(lock) { (_) in try publish(place, state, in: folder) }
     return receipt
+  }
+
+  /// Locks the folder of a stored archive: nobody notes anything about the archive, changes it, or
+  /// deletes it while another one takes its place.
+  private static func lock(_ folder: borrowing Directory) throws -> LockedFile {
+    do throws(LogError) {
+      return try DirectoryLock.acquire(on: folder, within: 10_000_000_000)
+    } catch {
+      if let error = error.cause as? SystemError { throw error }
+      throw Refusal(
+        .serviceUnavailable,
+        "Another process is working on the archives of the host. Send the archive again later.",
+        retryAfter: 60)
+    }
   }
 
   private static func open(
