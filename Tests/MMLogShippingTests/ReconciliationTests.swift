@@ -267,13 +267,45 @@ import Testing
       for index in others.indices { others[index].batch = "other" }
       ForcedFault.forceShort(.pwrite, count: 10, under: test.folder.path)
       ForcedFault.force(.pwrite, errno: ENOSPC, onCall: 2, under: test.folder.path)
-      #expect(throws: SystemError.self) {
+      #expect(throws: LogError.self) {
         try RefusedRecords.append(others, of: "test", in: directory)
       }
       let after = try RefusedRecords.read(of: "test", in: directory)
       #expect(after.corrupted.isEmpty && after.entries == before.entries)
     }
+
+    @Test("the name of what is put aside is on the disk, too, also after that has failed once")
+    func nameOnTheDisk() throws {
+      let folder = TemporaryDirectory()
+      let directory = try Directory.open(folder.path)
+      let entry = RefusedRecords.Entry(
+        time: 1, batch: "b", record: "r", reason: "no", content: "{}")
+      ForcedFault.force(.fsync, errno: EIO, under: folder.path)
+      defer { ForcedFault.clear(under: folder.path) }
+      #expect(throws: LogError.self) {
+        try RefusedRecords.append([entry], of: "test", in: directory)
+      }
+      ForcedFault.force(.fsync, errno: EIO, onCall: .max, under: folder.path)
+      try RefusedRecords.append([entry], of: "test", in: directory)
+      #expect(ForcedFault.passed(.fsync, under: folder.path) == 1)
+      #expect(try RefusedRecords.read(of: "test", in: directory).entries == [entry])
+    }
   #endif
+
+  @Test("what was refused is not put into what others may write, nor into a pipe")
+  func plantedAside() throws {
+    let folder = TemporaryDirectory()
+    try #require(mkfifo(folder("pipe.refused"), 0o600) == 0)
+    folder.put("planted.refused")
+    try #require(chmod(folder("planted.refused"), 0o666) == 0 && chmod(folder.path, 0o1777) == 0)
+    let directory = try Directory.open(folder.path)
+    for (consumer, code) in [("pipe", LogError.Code.foreignFile), ("planted", .foreignOwner)] {
+      let error = #expect(throws: LogError.self) {
+        try RefusedRecords.append([], of: consumer, in: directory)
+      }
+      #expect(error?.code == code && error?.path == folder(consumer + ".refused"))
+    }
+  }
 
   @Test("what was put aside is sent again, and then the balance has it")
   func retried() async throws {

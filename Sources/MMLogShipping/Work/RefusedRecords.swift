@@ -52,9 +52,27 @@ package enum RefusedRecords {
   /// Appends entries, and returns when they are on the disk.
   static func append(
     _ entries: [Entry], of consumer: String, in directory: borrowing Directory
+  ) throws(LogError) {
+    let name = fileName(of: consumer)
+    let path = directory.path(of: name)
+    do {
+      let ownership = try Ownership(of: directory)
+      // Before it is opened, too: nobody may ever read a pipe.
+      if let named = try directory.status(of: name) { try ownership.check(named, path) }
+      let file = try directory.openFile(name, [.read, .write, .create])
+      let status = try file.status()
+      try ownership.check(status, path)
+      try append(entries, to: file, status.size)
+      // Each time: whoever made it may have died before this.
+      try directory.sync()
+    } catch {
+      throw LogError(error, while: "Putting aside what was refused failed", path: path)
+    }
+  }
+
+  private static func append(
+    _ entries: [Entry], to file: borrowing File, _ size: Int
   ) throws(SystemError) {
-    let file = try directory.openFile(fileName(of: consumer), [.read, .write, .create])
-    let size = try file.status().size
     // A line that a crash has cut ends here.
     var text = try isCut(file, size) ? "\n" : ""
     for entry in entries { text += line(entry) }
@@ -206,9 +224,7 @@ extension ShippingWork {
       }
     }
     if answer.refusedUnnamed > 0 { entries.append(entry(ofUnnamedIn: answer, batch, id)) }
-    try explaining("Putting aside what was refused failed") { () throws(SystemError) in
-      try RefusedRecords.append(entries, of: consumer, in: Directory.openForItsUser(path))
-    }
+    try RefusedRecords.append(entries, of: consumer, in: openDirectory())
     TestPoint.reach(.recordPutAside)
     if let first = answer.refused.first {
       control.send(.refused(batch: id, count: answer.refused.count, reason: first.reason))
