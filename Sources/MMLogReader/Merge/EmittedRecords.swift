@@ -4,6 +4,8 @@ import MMLogFormat
 struct EmittedRecords {
   private var counts: [UInt64: Int] = [:]
   private(set) var count = 0
+  /// Whether some of what their frame has was still to be read in the ring.
+  var isPartial = false
 
   var isEmpty: Bool { count == 0 }
 

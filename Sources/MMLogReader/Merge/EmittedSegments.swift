@@ -47,6 +47,7 @@ final class EmittedSegments {
     var records = EmittedRecords()
     let kind = header.isFlight ? \Segment.flight : \Segment.records
     for range in header.ranges where range.from < range.to {
+      if end(of: range.generation) ?? 0 < range.to { records.isPartial = true }
       guard let given = segments[range.generation]?[keyPath: kind] else { continue }
       // Mostly they begin with the first: only a capture of some spans leaves what is before.
       let first = given.firstIndex { $0.offset >= range.from } ?? given.count

@@ -190,9 +190,12 @@ package struct SessionRuns {
     _ archive: ArchiveFile, _ frame: ArchiveFile.Frame, _ given: EmittedRecords,
     passing passedRows: UInt32
   ) {
+    // Most frames that a follower comes to have nothing new: they need not be read. The number
+    // alone does not prove that: records that were given may have been erased before the frame was
+    // written, and as many may have come behind them.
+    let isGiven = !given.isPartial && given.count == frame.header.summary.count
     guard filter.mayPass(frame.header.summary, isFlight: frame.header.isFlight),
-      passedRows < max(1, frame.header.summary.count),
-      given.isEmpty || given.count != frame.header.summary.count
+      passedRows < max(1, frame.header.summary.count), given.isEmpty || !isGiven
     else { return }
     laterBytes += frame.header.payloadSize
     later.append(

@@ -207,6 +207,23 @@ struct SpanCaptureTests {
     #expect(follower.newMessages() == [])
   }
 
+  @Test("who follows a store is given a flight record though as many were erased as it lacks")
+  func followingErased() throws {
+    let test = try recorder()
+    let follower = LogFollower(paths: [test.folder.path])
+    test.log.debug("first")
+    let good = test.log.begin("good")
+    test.log.with(span: good).debug("erased")
+    #expect(follower.newMessages() == ["first", "good", "erased"])
+    good.end("good ended")
+    try flush(test)
+    test.log.debug("second")
+    try test.store.capture(reason: "a test")
+    #expect(follower.newMessages().sorted() == ["captured: a test", "good ended", "second"])
+    try test.store.close()
+    #expect(follower.newMessages() == [])
+  }
+
   @Test("recovery passes over what belongs to a span whose end nobody has taken in yet")
   func endsInTheRing() throws {
     let test = try recorder { $0.drainInterval = .seconds(3600) }
