@@ -11,6 +11,8 @@ package struct EntryNumbers {
     package var numbers: NumberRange
     /// When they were logged; nil if that is not known.
     package var times: ClosedRange<Timestamp>?
+    /// Whether what is missing before them was reported by an earlier reader.
+    package var isRead = false
   }
 
   /// Entries that are missing.
@@ -30,19 +32,26 @@ package struct EntryNumbers {
   package init() {}
 
   /// Takes in what a frame has that can be read.
-  package mutating func add(_ header: FrameHeader) {
+  ///
+  /// - Parameter isRead: Whether an earlier reader has read the frame.
+  package mutating func add(_ header: FrameHeader, isRead: Bool = false) {
     let (first, last) = (header.summary.firstWall, header.summary.lastWall)
     let times = header.summary.count > 0 && first <= last ? first...last : nil
     for case let numbers? in header.ranges.map(\.numbers) where numbers.count > 0 {
-      add(numbers, times: times)
+      add(numbers, times: times, isRead: isRead)
     }
   }
 
   /// Takes in entries that are there; of none, that those before them were numbered.
   ///
-  /// - Parameter times: When they were logged, if that is known.
-  package mutating func add(_ numbers: NumberRange, times: ClosedRange<Timestamp>? = nil) {
-    parts[numbers.writer, default: []].append(Part(numbers: numbers, times: times))
+  /// - Parameters:
+  ///   - times: When they were logged, if that is known.
+  ///   - isRead: Whether an earlier reader has reported what is missing before them.
+  package mutating func add(
+    _ numbers: NumberRange, times: ClosedRange<Timestamp>? = nil, isRead: Bool = false
+  ) {
+    parts[numbers.writer, default: []].append(
+      Part(numbers: numbers, times: times, isRead: isRead))
   }
 
   /// What is missing before and between the entries that are there, by writer and number. What is
@@ -80,7 +89,10 @@ package struct EntryNumbers {
 
   private static func gaps(in parts: [Part]) -> [Gap] {
     var (gaps, next, last) = ([Gap](), UInt64(0), Part?.none)
-    for part in parts.sorted(by: { $0.numbers.first < $1.numbers.first }) {
+    // Of two with the same, the one that was read first.
+    for part in parts.sorted(by: {
+      ($0.numbers.first, $0.isRead ? 0 : 1) < ($1.numbers.first, $1.isRead ? 0 : 1)
+    }) {
       if part.numbers.first > next {
         gaps.append(
           Gap(

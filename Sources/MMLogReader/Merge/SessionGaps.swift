@@ -19,24 +19,37 @@ package struct SessionGaps {
   ///   - session: Whose gaps they are.
   /// - Complexity: O(*n* log *n*) in the number of frames and of the ring's records.
   package init(_ files: SessionFiles, _ summary: SessionSummary, of session: LogReader.Session) {
-    self.init(files, summary, of: session, from: nil)
+    self.init(session: session)
+    add(files.archives, summary, after: nil)
+    if summary.missingArchive == nil, let ring = summary.ring, !ring.isRunning { add(ring) }
+    report()
   }
 
-  /// The same from a place on: what is before it does not matter.
+  /// The same of archives alone, for whoever reads on: what earlier readers were told of is left
+  /// out. What is missing before the records of a ring is told once these are in an archive.
+  ///
+  /// - Parameter given: What earlier readers have given; nil if there were none.
   init(
-    _ files: SessionFiles, _ summary: SessionSummary, of session: LogReader.Session,
-    from start: LogReader.Cursor.Place?
+    archivesOf files: SessionFiles, _ summary: SessionSummary, of session: LogReader.Session,
+    after given: LogReader.Cursor.Progress?
   ) {
-    self.session = session
-    if let start { (next, isFromStart) = (Int(start.archive), false) }
-    for archive in files.archives where archive.fileHeader.number >= start?.archive ?? 0 {
-      add(archive, from: archive.fileHeader.number == start?.archive ? start?.frame ?? 0 : 0)
-    }
+    self.init(session: session)
+    add(files.archives, summary, after: given)
+    report()
+  }
+
+  private mutating func add(
+    _ archives: [ArchiveFile], _ summary: SessionSummary, after given: LogReader.Cursor.Progress?
+  ) {
+    let first = Int(given?.start.archive ?? 1)
+    for archive in archives { add(archive, reportingFrom: first, after: given?.next) }
+    next = max(next, first)
     if let number = summary.missingArchive {
       addNewest(Int(number), wasSealed: summary.ring?.image.mayNewestBeSealed == true)
-    } else if let ring = summary.ring, !ring.isRunning {
-      add(ring)
     }
+  }
+
+  private mutating func report() {
     end()
     for records in MissingRecords.merged(found) { add(.recordsMissing(records)) }
   }
@@ -62,17 +75,23 @@ package struct SessionGaps {
     gaps.append(LogReader.Gap(session: session, cause: cause))
   }
 
-  private mutating func add(_ archive: ArchiveFile, from first: UInt64) {
+  /// - Parameters:
+  ///   - first: The number of the first archive whose absence is to be reported.
+  ///   - place: What is before it was read; nil if nothing was.
+  private mutating func add(
+    _ archive: ArchiveFile, reportingFrom first: Int, after place: LogReader.Cursor.Place?
+  ) {
     let number = Int(archive.fileHeader.number)
     if number > next {
-      add(.archivesNotHere(next...number - 1))
+      if number > first { add(.archivesNotHere(max(next, first)...number - 1)) }
       end()
       isFromStart = false
     }
     next = number + 1
-    for frame in archive.frames
-    where frame.header.type == .records && frame.header.ordinal >= first {
-      numbers.add(frame.header)
+    for frame in archive.frames where frame.header.type == .records {
+      let start = LogReader.Cursor.Place(
+        archive: archive.fileHeader.number, frame: frame.header.ordinal)
+      numbers.add(frame.header, isRead: place.map { start < $0 } ?? false)
     }
   }
 
@@ -122,7 +141,7 @@ package struct SessionGaps {
 
   /// Ends the stretch of archives that follow one another.
   private mutating func end() {
-    found += numbers.gaps().filter { isFromStart || $0.before != nil }
+    found += numbers.gaps().filter { !$0.after.isRead && (isFromStart || $0.before != nil) }
     numbers = EntryNumbers()
   }
 }

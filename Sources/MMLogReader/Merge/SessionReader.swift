@@ -280,7 +280,7 @@ final class SessionReader {
     if isEnded { close(files) }
     // First, because who reads on may never come to the end.
     let isResumed = progress?.resumed != nil
-    let gaps = SessionGaps(files, summary, of: session, from: isResumed ? start : nil).gaps
+    let gaps = SessionGaps(archivesOf: files, summary, of: session, after: progress?.given).gaps
     queue = gaps.reversed().filter { isResumed || concerns($0) }.map { .gap($0) }
   }
 

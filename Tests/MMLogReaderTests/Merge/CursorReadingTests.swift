@@ -57,6 +57,52 @@ import Testing
     }
   }
 
+  @Test(
+    "what is missing at a cursor is reported once, by who reads what is behind it",
+    arguments: [false, true])
+  func missingAtCursor(hasRing: Bool) {
+    let log = TestLog(session: 7)
+    log.writesRing = hasRing
+    var cursor = LogReader.Cursor()
+    /// Reads on, so many items.
+    func read(_ count: Int = .max) -> [LogReader.Gap.Cause] {
+      log.save()
+      let reader = LogReader(paths: [log.folder.path], after: cursor)
+      var causes: [LogReader.Gap.Cause] = []
+      for _ in 0..<count {
+        guard let item = reader.next() else { break }
+        if case .gap(let gap) = item { causes.append(gap.cause) }
+      }
+      cursor = reader.cursor
+      return causes
+    }
+    func counts(_ causes: [LogReader.Gap.Cause]) -> [UInt64] {
+      causes.compactMap { if case .recordsMissing(let records) = $0 { records.count } else { nil } }
+    }
+    log.write("a", ticks: 100)
+    log.archive()
+    log.close(nil)
+    log.lose(3)
+    log.write("b", ticks: 200)
+    log.write("c", ticks: 201)
+    // A ring has what comes behind.
+    #expect(counts(read()) == [])
+    log.beginArchive()
+    log.archive()
+    // The gap, and the first record.
+    #expect(counts(read(2)) == [3])
+    #expect(counts(read()) == [])
+    log.lose(4)
+    log.write("d", ticks: 300)
+    log.archive()
+    log.lose(5, thread: 2)
+    log.write("e", ticks: 9000, thread: 2)
+    log.archive()
+    #expect(counts(read()).sorted() == [4, 5])
+    #expect(counts(read()) == [])
+    #expect(counts(log.read().gaps.map(\.cause)).reduce(0, +) == 12)
+  }
+
   @Test("a newest archive that was read and deleted is no gap, though a dead session's ring has it")
   func newestIsDeleted() throws {
     let log = TestLog(session: 7)
