@@ -338,7 +338,11 @@ struct Handoff: ~Copyable {
   private mutating func free(_ run: SegmentRun) {
     progress[run.header.generation] = nil
     // Behind the last record. What was before one is counted by now.
-    countCorruption(run.corruption.count - run.corruptedCount)
+    if let last = run.corruption.last, run.corruptedCount < run.corruption.count {
+      countCorruption(run.corruption.count - run.corruptedCount)
+      // The segment may be retained.
+      session.ring.publish(archived: last.upperBound, ofSegment: run.index)
+    }
     if flight?.retain(run.index) != true { session.ring.free(segment: run.index) }
   }
 

@@ -259,10 +259,10 @@ package struct Recovery: ~Copyable {
     // Before anything that says of the ring that it is done with: whoever recovers it after this
     // one has died sees less of what is corrupted.
     if places > 0 { try series.append(ledger(places, written)) }
-    let (count, corruption) = try moveRecords(to: series, dictionary, coverage) {
+    let (count, lostPlaces, corruption) = try moveRecords(to: series, dictionary, coverage) {
       if $0 > 0 { try series.append(ledger(places + $0, written)) }
     }
-    let losses = ledger(places + corruption.count, written)
+    let losses = ledger(places + lostPlaces, written)
     // After the others, which they stand between: see FORMAT.md, 8.
     let flightCount = image.hasFlight ? try moveFlight(to: series, dictionary, coverage) : 0
     // The ring goes next. What the dead process wrote last may not be on the disk yet.
@@ -502,12 +502,12 @@ package struct Recovery: ~Copyable {
   }
 
   /// - Parameter willAppend: Is called before each frame, with how many places have been found
-  ///   where there should be more.
-  /// - Returns: How many there were, and these places.
+  ///   where there should be more, and nobody has counted that.
+  /// - Returns: How many there were, how many such places, and all places that cannot be read.
   private func moveRecords(
     to series: ArchiveSeries, _ dictionary: [UInt8], _ coverage: Coverage,
     willAppend: (Int) throws -> Void
-  ) throws -> (count: Int, corruption: [Corruption]) {
+  ) throws -> (count: Int, lostPlaces: Int, corruption: [Corruption]) {
     let image = image
     let runs = runs { segment, record, offset in
       if image.isFlight(record) { return .left }
@@ -516,13 +516,32 @@ package struct Recovery: ~Copyable {
       return isArchived ? .archived : .taken
     }
     var collector = FrameCollector(runs)
-    var noted = runs.map(\.taken)
+    var (noted, counted) = (runs.map(\.taken), 0)
     let count = try move(&collector, to: series, dictionary, FrameHeader(.records)) { collector in
-      try willAppend(collector.runs.reduce(0) { $0 + corruption(in: $1, coverage).count })
+      try willAppend(lostPlaces(in: collector.runs, coverage))
     } moved: { collector in
+      try noteLost(lostPlaces(in: collector.runs, areArchived: true, coverage), &counted, coverage)
       try ring.note(collector.runs, &noted)
     }
-    return (count, collector.runs.flatMap { corruption(in: $0, coverage) })
+    return (
+      count, lostPlaces(in: collector.runs, coverage),
+      collector.runs.flatMap { corruption(in: $0, coverage) }
+    )
+  }
+
+  /// Counts places in the ring's ledger, as the drainer does: before the ring says that what stands
+  /// behind them is archived. Whoever recovers it after this one has died takes them as counted.
+  ///
+  /// - Parameter last: What was counted the last time.
+  private func noteLost(
+    _ count: Int, _ last: inout Int, _ coverage: Coverage
+  ) throws(SystemError) {
+    // Where flight records are left and the ring is not believed, the next recovery finds all of
+    // them again.
+    let isBelieved = image.isOfThisBoot && !coverage.hasCorruption
+    if count == last || image.hasFlight && !isBelieved { return }
+    try ring.note(corrupted: image.losses[.corrupted, .critical] &+ UInt64(count))
+    last = count
   }
 
   /// Moves the flight records that are left: what led to the end of the process.
@@ -602,6 +621,22 @@ package struct Recovery: ~Copyable {
       return Corruption(
         start + range.lowerBound..<start + range.upperBound,
         "records in segment \(run.index)", in: image.path)
+    }
+  }
+
+  /// How many places cannot be read where there should be records that nobody has counted.
+  ///
+  /// - Parameter areArchived: Whether only those count that are before the records that have been
+  ///   taken, or between them.
+  private func lostPlaces(
+    in runs: [SegmentRun], areArchived: Bool = false, _ coverage: Coverage
+  ) -> Int {
+    runs.reduce(0) { sum, run in
+      sum
+        + run.corruption.count {
+          (!areArchived || $0.lowerBound < run.taken)
+            && !image.isCounted($0, run.header, coverage)
+        }
     }
   }
 

@@ -107,6 +107,13 @@ final class DeadRing {
     try ring.file.write(all: head.encoded, at: place.lowerBound)
   }
 
+  /// Notes how many records were corrupted, at the level critical.
+  func note(corrupted count: UInt64) throws(SystemError) {
+    let place =
+      image.fileHeader.areas.ledger.lowerBound + LossLedger.offset(.corrupted, .critical)
+    try ring.file.write(all: withUnsafeBytes(of: count.littleEndian) { Array($0) }, at: place)
+  }
+
   /// Notes how far the records of each segment are in an archive.
   ///
   /// - Parameters:

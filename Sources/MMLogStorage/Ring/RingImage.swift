@@ -219,6 +219,17 @@ package final class RingImage {
     }
   }
 
+  /// Whether the ledger of the ring has what was lost in bytes that cannot be read, or nothing was.
+  ///
+  /// Whoever archives what stands behind them counts them, before the ring says that this is done.
+  /// That archives have all that stood there may come later: flight records may be among it.
+  package func isCounted(
+    _ range: Range<Int>, _ segment: SegmentHeader, _ coverage: Coverage
+  ) -> Bool {
+    isOfThisBoot && !coverage.hasCorruption && range.upperBound <= segment.archived
+      || isDone(range, segment, coverage)
+  }
+
   /// Whether anything says that the session has archives.
   package var mayHaveArchives: Bool {
     isStateLost || newestArchive > 0

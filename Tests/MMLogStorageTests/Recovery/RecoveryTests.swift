@@ -437,6 +437,40 @@ import Testing
       #expect(losses(in: log.folder).map { $0.total(.corrupted) } == [1])
     }
 
+    /// Whatever proves what is archived: the ring as it stands, or only frames, after the machine
+    /// went down; with flight records behind the others, and without.
+    @Test(
+      "what one recovery has counted and what the next one finds are both counted",
+      arguments: [true, false], [Level.trace, .info])
+    func corruptedRecordsOfTwoRecoveries(isOfThisBoot: Bool, archiveLevel: Level) throws {
+      let bootID = isOfThisBoot ? Host.bootID() : [UInt8](repeating: 7, count: 16)
+      // More than one frame has.
+      let count = 2 * RowBuilder.targetSize / 4096
+      let log = TestLog(
+        bootID: bootID,
+        geometry: RingGeometry(dictionarySize: 8192, segmentSize: 65536, segmentCount: 40),
+        archiveLevel: archiveLevel)
+      let text = String(repeating: "x", count: 4096)
+      for number in 0..<count {
+        let record = TestRecord(
+          ticks: UInt64(number), site: log.textSite, level: .info,
+          words: ValueWords.argument(.text(text)))
+        let place = log.write(record)
+        if number == 7 || number == count - 7 {
+          log.put([UInt8](repeating: 0xA5, count: place.count), at: place.lowerBound)
+        }
+      }
+      log.save()
+      let settings = ArchiveSeries.Settings(rotationSize: 2048, compressionLevel: 0)
+      // The first archive has the first frame. The second cannot be made.
+      ForcedFault.force(.openat, errno: ENOSPC, onCall: 2, under: log.folder("test-"))
+      #expect(try recover(in: log.folder, settings).sessions.isEmpty)
+      let sessions = try recover(in: log.folder, settings).sessions
+      #expect(sessions.allSatisfy { (1..<count - 2).contains($0.recordCount) })
+      #expect(sessions.map { $0.losses.total(.corrupted) } == [2])
+      #expect(losses(in: log.folder).map { $0.total(.corrupted) } == [2])
+    }
+
     @Test("an archive that is deleted meanwhile is no reason to stop")
     func anArchiveThatIsDeletedMeanwhileIsNoReasonToStop() throws {
       writeOverlap()

@@ -181,7 +181,9 @@ struct SpanCaptureTests {
     try flush(test)
     try test.store.capture(reason: "a test")
     let dead = try copy(of: test)
-    _ = try LogRecovery.recover(dead.path) { Issue.record("\($0)") }
+    let sessions = try LogRecovery.recover(dead.path) { Issue.record("\($0)") }
+    // By the drainer.
+    #expect(sessions.map { $0.losses.total(.corrupted) } == [1])
     let expected = (0..<10).filter { $0 != 5 }.map { "record number \($0)" }
     #expect(flight(Contents(dead.path)) == expected)
     #expect(flight(try test.closeAndRead()) == expected)

@@ -217,6 +217,38 @@ struct OverwrittenSegmentTests {
     #expect(reported == [1])
   }
 
+  @Test(
+    "recovery does not count again what the drainer has, though flight records stay in the ring",
+    arguments: [SegmentLayout.stateOpen, SegmentLayout.stateSealed])
+  func countedByTheDrainer(state: UInt32) throws {
+    let test = try TestStore {
+      $0.makeTiny()
+      $0.drainInterval = .seconds(3600)
+      ($0.archiveLevel, $0.captureLevel) = (.info, nil)
+    }
+    let isOpen = state == SegmentLayout.stateOpen
+    for number in 0..<(isOpen ? 10 : 40) {
+      test.log.debug("\(number) \(Self.text, privacy: .public)")
+      test.log.info("\(number) \(Self.text, privacy: .public)")
+    }
+    try changeSegment(test, state: state) { segment in
+      // Of one that is sealed, the last record: nothing is archived behind it.
+      let end = UnsafeRawBufferPointer(segment).load(SegmentLayout.end, as: UInt32.self)
+      segment[isOpen ? 1024 : Int(end) - 8] ^= 1
+    }
+    try test.store.blockingFlush(.archive)
+    #expect(test.store.losses.total(.corrupted) == 1)
+    let dead = TemporaryDirectory()
+    for name in try test.folder.names() where name.hasSuffix(".ring") || name.hasSuffix(".mmlog") {
+      dead.put(name, try test.folder.bytes(name))
+    }
+    let sessions = try LogRecovery.recover(dead.path) { Issue.record("\($0)") }
+    #expect(sessions.map { $0.losses.total(.corrupted) } == [1])
+    #expect(sessions.map(\.corruption.count) == [1])
+    #expect(Contents(dead.path).losses.map { $0.total(.corrupted) } == [1])
+    try test.store.close()
+  }
+
   @Test("while the store is open, the loss is an event, and the segment is used again")
   func whileOpen() async throws {
     let test = try store()
