@@ -150,8 +150,8 @@ package struct RecordScanner {
   ///   - seed: The seed of the segment's generation.
   ///   - scansBehindZeros: Whether a zero word may be a page that was lost with the machine, so
   ///     that valid records behind it count.
-  ///   - isSealed: Whether records went on to the segment's end: then zeros there are such a page,
-  ///     too.
+  ///   - isSealed: Whether records went on to the segment's end: then zeros before it are a loss in
+  ///     any case, and what stands behind them counts.
   package init(
     _ segment: UnsafeRawBufferPointer, from offset: Int, seed: UInt32, scansBehindZeros: Bool,
     isSealed: Bool = false
@@ -159,7 +159,7 @@ package struct RecordScanner {
     self.segment = segment
     self.offset = offset
     self.seed = seed
-    self.scansBehindZeros = scansBehindZeros
+    self.scansBehindZeros = scansBehindZeros || isSealed
     self.isSealed = isSealed
     budget = CheckBudget(segment.count)
   }

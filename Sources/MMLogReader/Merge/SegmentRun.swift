@@ -71,7 +71,9 @@ final class SegmentRun: Run {
   private func advance() {
     let generation = segment.header.generation
     while let next = scanner.next() {
-      if case .corruption(let range) = next, emitted != nil, ring.isRunning {
+      if case .corruption(let range) = next, emitted != nil, ring.isRunning,
+        segment.header.end == 0
+      {
         // It may only have been copied while it was written: it is inspected again.
         emitted?.move(generation, to: range.lowerBound)
         break

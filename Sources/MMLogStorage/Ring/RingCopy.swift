@@ -106,13 +106,15 @@ struct RingCopy {
   private mutating func copySegments(
     _ file: borrowing File, _ resume: (UInt64) -> Int?
   ) throws(SystemError) {
-    var uses: [(index: Int, generation: UInt64, resume: Int?)] = []
-    try forEachUse(file) { uses.append(($0, $1, resume($1))) }
+    var uses: [(index: Int, generation: UInt64, end: Int, resume: Int?)] = []
+    try forEachUse(file) { uses.append(($0, $1, $2, resume($1))) }
     let known = Set(uses.map(\.generation))
     var limit = UInt64.max
-    try forEachUse(file) { if !known.contains($1) { limit = min(limit, $1) } }
+    try forEachUse(file) { _, generation, _ in
+      if !known.contains(generation) { limit = min(limit, generation) }
+    }
     for use in uses where use.generation < limit {
-      try copySegment(use.index, use.generation, file, from: use.resume)
+      try copySegment(use.index, use.generation, end: use.end, file, from: use.resume)
     }
     leaveOutCopies()
     try noteLostHeaders(file, besides: Set(uses.map(\.index)))
@@ -207,9 +209,10 @@ struct RingCopy {
     unreadable.insert(segment)
   }
 
-  /// Inspects the header of each segment, and gives index and generation of those in use to `body`.
+  /// Inspects the header of each segment, and gives index and generation of those in use to `body`,
+  /// and where the records end of those that are sealed; 0 for others.
   private func forEachUse(
-    _ file: borrowing File, _ body: (Int, UInt64) -> Void
+    _ file: borrowing File, _ body: (_ index: Int, _ generation: UInt64, _ end: Int) -> Void
   ) throws(SystemError) {
     // A word more than the header has: a segment is larger than its header.
     let header = UnsafeMutableRawBufferPointer.allocate(
@@ -224,18 +227,21 @@ struct RingCopy {
       // As it stands there, right or wrong: whether it is the same later is all that it has to say.
       let generation = part.load(SegmentLayout.generation, as: UInt64.self)
       _ = header.correctSegmentHeader()
-      if (try? SegmentHeader(part, size: geometry.segmentSize))?.isFree == true { continue }
-      body(index, generation)
+      let read = try? SegmentHeader(part, size: geometry.segmentSize)
+      if read?.isFree != true { body(index, generation, read?.end ?? 0) }
     }
   }
 
   private mutating func copySegment(
-    _ index: Int, _ generation: UInt64, _ file: borrowing File, from resume: Int?
+    _ index: Int, _ generation: UInt64, end: Int, _ file: borrowing File, from resume: Int?
   ) throws(SystemError) {
     let offset = geometry.offset(ofSegment: index)
     let size = min(geometry.segmentSize, present - offset)
-    // What begins where the known part ends is inspected first: mostly there is nothing new.
-    if let resume, try word(file, at: offset + resume, within: offset + size) == 0 { return }
+    // What begins where the known part ends is inspected first: mostly there is nothing new. In a
+    // sealed segment, records may stand behind zeros.
+    if let resume, resume >= end, try word(file, at: offset + resume, within: offset + size) == 0 {
+      return
+    }
     let target = UnsafeMutableRawBufferPointer(rebasing: memory.bytes[offset..<offset + size])
     let part = UnsafeRawBufferPointer(target)
     try memory.read(file, offset..<offset + size)

@@ -148,6 +148,32 @@ import Testing
     }
   }
 
+  @Test(
+    "zeros in a sealed segment of a running process are reported, and what is behind them is given",
+    arguments: [false, true])
+  func zerosInSealedSegment(wasRead: Bool) throws {
+    let log = TestLog(bootID: Host.bootID())
+    log.write("a", ticks: 1)
+    let words = ValueWords.argument(.text("zeros"))
+    let place = log.write(TestRecord(ticks: 2, site: log.textSite, words: words))
+    log.put([UInt8](repeating: 0, count: place.count), at: place.lowerBound)
+    // As a process does that lives.
+    let ring = try File.open(log.save()[0], [.read, .write])
+    #expect(try ring.tryLock())
+    let follower = LogFollower(paths: [log.folder.path])
+    // Until the segment is sealed, the next record may be just about to be written there.
+    if wasRead { #expect(trace(follower) == ["<", "a"]) }
+    log.write("c", ticks: 3)
+    log.seal(1)
+    log.save()
+    #expect(trace(follower) == (wasRead ? [] : ["<", "a"]) + ["!", "c"])
+    #expect(Reading([log.folder.path]).trace.prefix(4) == ["<", "a", "!", "c"])
+    log.write("d", ticks: 4)
+    log.archive()
+    log.save()
+    #expect(trace(follower) == ["d"])
+  }
+
   @Test("a wrong bit in a segment's generation has nothing given twice", arguments: [0, 5, 63])
   func wrongGeneration(bit: Int) throws {
     let log = TestLog(bootID: Host.bootID())
