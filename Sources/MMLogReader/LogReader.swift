@@ -22,9 +22,12 @@ public final class LogReader: Sequence, IteratorProtocol {
   public let unreadable: [LogError]
   /// How many files are read.
   public let fileCount: Int
+  // One thread reads, and no access to these has another one in it: see `Run`.
+  @exclusivity(unchecked)
   private var sessions = SessionMerge()
   private var readers: [SessionReader] = []
   private var allBytes = 0
+  @exclusivity(unchecked)
   private var skipping: RecordSkip
   /// What earlier readers have given; nil if rings are read, too.
   private let start: LogReader.Cursor?

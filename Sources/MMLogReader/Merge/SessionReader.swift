@@ -2,17 +2,21 @@ import MMLogFormat
 import MMLogStorage
 
 /// Gives what the files of one session hold, one by one or many records at once.
+// What is unchecked, is as in `Run`: each record that is given takes an access, and none has another
+// one to the same property in it.
 final class SessionReader {
   /// Whether there may be a next item.
   private(set) var hasNext = true
 
   let session: LogReader.Session
   /// What comes next: records that were read ahead.
+  @exclusivity(unchecked)
   private var records: ArraySlice<RecordContent> = []
   /// What keeps them.
   private var owner: RecordOwner
   private let noOwner: RecordOwner
   /// What comes after ``records``, last first.
+  @exclusivity(unchecked)
   private var queue: [LogReader.Item] = []
   /// Where what is not a record belongs among the items of other sessions.
   private var itemTime: Timestamp
@@ -24,6 +28,7 @@ final class SessionReader {
   private var files: SessionFiles?
   private var runs: SessionRuns?
   private var segments: [SegmentRun] = []
+  @exclusivity(unchecked)
   private var fragments: FragmentTable
   private var summary = SessionSummary()
   private let emitted: EmittedSegments?
@@ -33,6 +38,7 @@ final class SessionReader {
   /// What comes after everything of the runs, last first.
   private var closing: [LogReader.Item] = []
   /// Where only archives are read: how far.
+  @exclusivity(unchecked)
   private var progress: CursorProgress?
   /// Where only archives are read: why that ended before their end. The next reader may go on.
   private(set) var readingError: LogError?
