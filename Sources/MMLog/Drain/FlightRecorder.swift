@@ -266,9 +266,7 @@ final class FlightRecorder {
       ring.pool.addFlight(-1, to: index)
       ring.forget(1)
     }
-    let end = header.end > 0 ? header.end : ring.geometry.segmentSize
-    scanner = ring.scanner(
-      ofSegment: index, header, from: header.archived, to: end, isWhole: header.end > 0)
+    scanner = ring.scanner(ofSegment: index, header, from: header.archived)
     while let (_, _, tie) = nextRecord(of: spans, in: &scanner, content) { left.insert(tie.span) }
   }
 

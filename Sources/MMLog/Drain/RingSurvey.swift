@@ -58,9 +58,7 @@ struct RingSurvey {
     _ index: Int, _ header: SegmentHeader, from start: Int, isSealed: Bool,
     _ isUrgent: inout Bool
   ) -> Int {
-    let end = header.end > 0 ? header.end : ring.geometry.segmentSize
-    var scanner = ring.scanner(
-      ofSegment: index, header, from: start, to: end, isWhole: isSealed && header.end > 0)
+    var scanner = ring.scanner(ofSegment: index, header, from: start, isSealed: isSealed)
     while let item = scanner.next() {
       guard case .record(let record, _) = item else { continue }
       isUrgent = isUrgent || urgentLevels >> record.level.rawValue & 1 != 0

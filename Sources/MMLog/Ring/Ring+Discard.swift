@@ -84,9 +84,7 @@ extension Ring {
   /// which is better than the other way round.
   private func countRecordsAsOverwritten(_ index: Int) {
     guard let header = header(ofSegment: index) else { return countLoss(.corrupted, .critical) }
-    let end = header.end == 0 ? geometry.segmentSize : header.end
-    var scanner = scanner(
-      ofSegment: index, header, from: header.archived, to: end, isWhole: header.end > 0)
+    var scanner = scanner(ofSegment: index, header, from: header.archived)
     while let item = scanner.next() {
       guard case .record(let record, _) = item else {
         countLoss(.corrupted, .critical)

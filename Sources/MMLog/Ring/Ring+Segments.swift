@@ -84,6 +84,17 @@ extension Ring {
       isWhole: isWhole)
   }
 
+  /// The same up to where the records end, as far as the header says that: of one that is sealed,
+  /// zeros before its end are a loss.
+  func scanner(
+    ofSegment index: Int, _ header: SegmentHeader, from offset: Int, isSealed: Bool = true
+  ) -> RecordScanner {
+    let hasEnd = header.end > 0
+    return scanner(
+      ofSegment: index, header, from: offset, to: hasEnd ? header.end : geometry.segmentSize,
+      isWhole: isSealed && hasEnd)
+  }
+
   /// How records stand in a segment.
   func content(of header: SegmentHeader) -> SegmentRun.Content {
     guard header.stream != 0, let cipher else { return .clear }

@@ -538,8 +538,7 @@ package struct Recovery: ~Copyable {
   ) throws(SystemError) {
     // Where flight records are left and the ring is not believed, the next recovery finds all of
     // them again.
-    let isBelieved = image.isOfThisBoot && !coverage.hasCorruption
-    if count == last || image.hasFlight && !isBelieved { return }
+    if count == last || image.hasFlight && !image.isBelieved(coverage) { return }
     try ring.note(corrupted: image.losses[.corrupted, .critical] &+ UInt64(count))
     last = count
   }

@@ -226,8 +226,13 @@ package final class RingImage {
   package func isCounted(
     _ range: Range<Int>, _ segment: SegmentHeader, _ coverage: Coverage
   ) -> Bool {
-    isOfThisBoot && !coverage.hasCorruption && range.upperBound <= segment.archived
+    isBelieved(coverage) && range.upperBound <= segment.archived
       || isDone(range, segment, coverage)
+  }
+
+  /// Whether what it says of how far its segments are archived holds.
+  package func isBelieved(_ coverage: Coverage) -> Bool {
+    isOfThisBoot && !coverage.hasCorruption
   }
 
   /// Whether anything says that the session has archives.

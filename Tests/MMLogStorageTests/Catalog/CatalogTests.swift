@@ -462,8 +462,10 @@ import Testing
   }
 
   #if DEBUG
-    @Test("where a ring cannot be inspected, its session is spared, and limits hold for others")
-    func whereARingCannotBeInspectedItsSessionIsSpared() throws {
+    /// An archive of each of two sessions, of which the first has a ring, and a limit of one.
+    private func twoSessions() throws -> (
+      ring: String, retention: Retention, list: [ArchiveInfo]
+    ) {
       try archive(1, created: 1, session: 1)
       try archive(1, created: 2, session: 2)
       let ring = FileNames.Ring(store: "test", session: SessionID(words: (1, 9))).fileName
@@ -471,6 +473,12 @@ import Testing
       var retention = Retention.unlimited
       (retention.count, retention.crashes) = (1, 0)
       let list = try catalog().scan()
+      return (ring, retention, list)
+    }
+
+    @Test("where a ring cannot be inspected, its session is spared, and limits hold for others")
+    func whereARingCannotBeInspectedItsSessionIsSpared() throws {
+      let (ring, retention, list) = try twoSessions()
       for call in [SystemCall.fstatat, .openat, .fcntlGetLock, .pread] {
         ForcedFault.force(call, errno: EIO, times: 1, under: fixture.folder(ring))
         var reported: [LogError] = []
@@ -485,13 +493,7 @@ import Testing
 
     @Test("while the process lacks what it needs to inspect rings, nothing is deleted")
     func withoutDescriptorsNothingIsDeleted() throws {
-      try archive(1, created: 1, session: 1)
-      try archive(1, created: 2, session: 2)
-      let ring = FileNames.Ring(store: "test", session: SessionID(words: (1, 9))).fileName
-      fixture.folder.put(ring, [UInt8](repeating: 0, count: 4096))
-      var retention = Retention.unlimited
-      (retention.count, retention.crashes) = (1, 0)
-      let list = try catalog().scan()
+      let (ring, retention, list) = try twoSessions()
       let faults = [
         (SystemCall.openat, EMFILE, ring), (.openat, ENFILE, ring), (.fstatat, ENOMEM, ring),
         (.readdir, EIO, ""),

@@ -10,8 +10,10 @@ import Testing
 /// A stray store of the process, or memory that fails, may hit a segment's header.
 @Suite("Segments whose header is overwritten")
 struct OverwrittenSegmentTests {
-  /// A store whose first segment is sealed, and waits with others to be archived.
+  /// A store with so many records, which wait to be archived. Default: as many as seal its first
+  /// segment, and others.
   private func store(
+    logging count: Int = Self.count,
     _ change: (inout LogStore.Configuration) -> Void = { _ in }
   ) throws -> TestStore {
     let test = try TestStore {
@@ -19,8 +21,12 @@ struct OverwrittenSegmentTests {
       $0.drainInterval = .seconds(3600)
       change(&$0)
     }
-    for number in 0..<Self.count { test.log.info("\(number) \(Self.text, privacy: .public)") }
+    Self.log(0..<count, to: test)
     return test
+  }
+
+  private static func log(_ numbers: Range<Int>, to test: TestStore) {
+    for number in numbers { test.log.info("\(number) \(text, privacy: .public)") }
   }
 
   private static let count = 200
@@ -103,15 +109,11 @@ struct OverwrittenSegmentTests {
 
   @Test("an overwritten record counts once, in however many parts its segment is archived")
   func archivedInParts() throws {
-    let test = try TestStore {
-      $0.makeTiny()
-      $0.drainInterval = .seconds(3600)
-    }
-    for number in 0..<20 { test.log.info("\(number) \(Self.text, privacy: .public)") }
+    let test = try store(logging: 20)
     try changeSegment(test, state: SegmentLayout.stateOpen) { $0[1024] ^= 1 }
     try test.store.blockingFlush(.archive)
     #expect(test.store.losses.total(.corrupted) == 1)
-    for number in 20..<40 { test.log.info("\(number) \(Self.text, privacy: .public)") }
+    Self.log(20..<40, to: test)
     try test.store.blockingFlush(.archive)
     let contents = try test.closeAndRead()
     #expect(contents.losses.last?.total(.corrupted) == 1)
@@ -122,14 +124,10 @@ struct OverwrittenSegmentTests {
     "a wrong bit in what says how far a segment is archived has nothing archived twice",
     arguments: [SegmentLayout.archived, SegmentLayout.archivedChecksum])
   func archivedOnce(word: Int) throws {
-    let test = try TestStore {
-      $0.makeTiny()
-      $0.drainInterval = .seconds(3600)
-    }
-    for number in 0..<20 { test.log.info("\(number) \(Self.text, privacy: .public)") }
+    let test = try store(logging: 20)
     try test.store.flush(.archive)
     try changeSegment(test, state: SegmentLayout.stateOpen) { $0[word] ^= 16 }
-    for number in 20..<40 { test.log.info("\(number) \(Self.text, privacy: .public)") }
+    Self.log(20..<40, to: test)
     try test.store.flush(.archive)
     let contents = try test.closeAndRead()
     #expect(contents.messages[...] == Self.messages.prefix(40))
@@ -296,12 +294,7 @@ struct OverwrittenSegmentTests {
     @Test(
       "what is archived of a segment does not count as overwritten, though a bit there is wrong")
     func discardedInPart() throws {
-      let test = try TestStore {
-        $0.makeTiny()
-        $0.drainInterval = .seconds(3600)
-        $0.fullRing = .overwriteOldest
-      }
-      for number in 0..<20 { test.log.info("\(number) \(Self.text, privacy: .public)") }
+      let test = try store(logging: 20) { $0.fullRing = .overwriteOldest }
       try test.store.flush(.archive)
       try changeSegment(test, state: SegmentLayout.stateOpen) { $0[SegmentLayout.archived] ^= 16 }
       // Finds it.
@@ -317,11 +310,7 @@ struct OverwrittenSegmentTests {
 
     @Test("an overwritten record counts once, however often its frame cannot be written")
     func archivedLater() throws {
-      let test = try TestStore {
-        $0.makeTiny()
-        $0.drainInterval = .seconds(3600)
-      }
-      for number in 0..<20 { test.log.info("\(number) \(Self.text, privacy: .public)") }
+      let test = try store(logging: 20)
       try changeSegment(test, state: SegmentLayout.stateOpen) { $0[1024] ^= 1 }
       ForcedFault.force(.pwrite, errno: ENOSPC, times: .max, under: test.folder.path)
       for _ in 0..<3 { #expect(logError { try test.store.flush(.archive) } != nil) }
