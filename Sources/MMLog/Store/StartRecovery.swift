@@ -19,7 +19,7 @@ final class StartRecovery: Sendable {
   /// Recovers, unless that has been done.
   ///
   /// - Parameters:
-  ///   - events: Receives an event for each ring: what became of it.
+  ///   - events: Receives an event for each ring, and each archive that is sealed.
   ///   - goesOn: Whether to recover another ring. What is left is for the next start.
   /// - Returns: What became of the rings.
   func run(_ location: StoreLocation, _ events: EventHub, while goesOn: () -> Bool) -> Outcome {
@@ -30,6 +30,9 @@ final class StartRecovery: Sendable {
       for archive in session.sealed { events.sendAtStart(.sealed(archive: archive)) }
     }
     for problem in new.problems { events.sendAtStart(.failed(error: problem)) }
+    location.sealRinglessArchives(
+      while: goesOn, sealed: { events.sendAtStart(.sealed(archive: $0)) },
+      problem: { events.sendAtStart(.failed(error: $0)) })
     outcome.fulfill(new)
     return new
   }

@@ -132,6 +132,21 @@ struct StoreLocation: Sendable {
     return outcome
   }
 
+  /// Seals what dead processes left whose ring is gone, too.
+  ///
+  /// - Parameter goesOn: Whether to seal another archive.
+  func sealRinglessArchives(
+    while goesOn: () -> Bool, sealed: (ArchiveInfo) -> Void, problem: (LogError) -> Void
+  ) {
+    do throws(LogError) {
+      RinglessArchives.seal(
+        of: name, in: try openDirectory(), rings: try openRingDirectory(), archiveSettings,
+        while: goesOn, sealed: sealed, problem: problem)
+    } catch {
+      problem(error)
+    }
+  }
+
   /// The identity of a session that begins now.
   func makeIdentity() throws(LogError) -> SessionIdentity {
     var random: (UInt64, UInt64) = (0, 0)

@@ -255,7 +255,7 @@ package struct Recovery: ~Copyable {
     let dictionary = image.dictionaryEntries(with: archives)
     let places =
       unreadableSegments + [lost != nil, lostEnd != nil, isNewestLost].count(where: \.self)
-    let written = try writtenLosses(archives)
+    let written = try LossLedger.written(in: archives) ?? LossLedger()
     // Before anything that says of the ring that it is done with: whoever recovers it after this
     // one has died sees less of what is corrupted.
     if places > 0 { try series.append(ledger(places, written)) }
@@ -418,7 +418,7 @@ package struct Recovery: ~Copyable {
   }
 
   /// The archives in a file; none if it is gone, nil if nothing of it can be read.
-  private static func open(
+  static func open(
     _ name: String, in directory: borrowing Directory
   ) throws -> [ArchiveFile]? {
     do {
@@ -647,21 +647,6 @@ package struct Recovery: ~Copyable {
     let segments = geometry.offset(ofSegment: 0)..<geometry.fileSize
     let known = Set(image.segments.map { geometry.offset(ofSegment: $0.index) })
     return image.corruption.count { segments.contains($0.offset) && !known.contains($0.offset) }
-  }
-
-  /// What the archives say of losses. It is nothing if they say nothing, or it cannot be read.
-  private func writtenLosses(_ archives: [ArchiveFile]) throws -> LossLedger {
-    for archive in archives.reversed() {
-      for frame in archive.frames.reversed() where frame.header.type == .losses {
-        do {
-          let payload = try archive.payload(of: frame)
-          if let losses = payload.withUnsafeBytes({ LossLedger($0) }) { return losses }
-        } catch is FormatError {
-          continue
-        }
-      }
-    }
-    return LossLedger()
   }
 
   /// What the session itself had counted, and one corrupted record for each place that cannot be

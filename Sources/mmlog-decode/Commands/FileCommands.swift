@@ -68,7 +68,7 @@ extension Command {
     description: [
       """
       Moves what is left in rings of dead processes into archives, as the next start of their \
-      service would.
+      service would. Then seals archives whose ring is gone.
       """
     ],
     options: [.archives, .silent],
@@ -152,7 +152,10 @@ extension Command {
   ) throws -> Program.Status {
     File.raiseOpenLimit()
     var status = Program.Status.success
-    let sessions = try LogRecovery.recover(directory, archiveDirectory: archives) { error in
+    var sealed: [String] = []
+    let sessions = try LogRecovery.recover(
+      directory, archiveDirectory: archives, sealed: { sealed.append($0.path) }
+    ) { error in
       complain(error.message)
       status = .corruptionOrLoss
     }
@@ -170,8 +173,13 @@ extension Command {
         status = .corruptionOrLoss
       }
     }
+    if !isSilent {
+      for path in sealed {
+        try output.append("\(path): sealed; its ring is gone\n".escapedControls)
+      }
+    }
     // Of what cannot be read, that is not known.
-    if sessions.isEmpty, status == .success, !isSilent {
+    if sessions.isEmpty, sealed.isEmpty, status == .success, !isSilent {
       complain("\(directory) has no ring of a dead process")
     }
     return status

@@ -175,6 +175,8 @@ extension [ArchiveInfo] {
 
   fileprivate var all: (count: Int, bytes: Int) { size { _ in true } }
   fileprivate var active: (count: Int, bytes: Int) { size(\.isActive) }
+  /// Those that wait for a recovery.
+  fileprivate var left: (count: Int, bytes: Int) { size { !$0.isActive && !$0.isSealed } }
   /// Those that are sealed and not uploaded.
   fileprivate var pending: (count: Int, bytes: Int) { size { $0.isSealed && !$0.state.isUploaded } }
   fileprivate var uploaded: (count: Int, bytes: Int) { size(\.state.isUploaded) }
@@ -183,8 +185,8 @@ extension [ArchiveInfo] {
   fileprivate var text: String {
     if isEmpty { return "none" }
     let kinds = [
-      (active, "being written"), (pending, "sealed and not uploaded"), (uploaded, "uploaded"),
-      (pinned, "pinned"),
+      (active, "being written"), (left, "left unsealed by a dead process"),
+      (pending, "sealed and not uploaded"), (uploaded, "uploaded"), (pinned, "pinned"),
     ]
     let parts = kinds.filter { $0.0.count > 0 }.map { size, word in
       "\(size.count) \(word) (\(sizeText(size.bytes)))"
@@ -222,7 +224,7 @@ extension TimeFormatter {
     var sizes = JSONObject()
     for (name, size) in [
       ("all", archives.all), ("active", archives.active), ("pending", archives.pending),
-      ("uploaded", archives.uploaded), ("pinned", archives.pinned),
+      ("uploaded", archives.uploaded), ("pinned", archives.pinned), ("left", archives.left),
     ] {
       sizes.add(name, size.count)
       sizes.add("\(name)_bytes", size.bytes)

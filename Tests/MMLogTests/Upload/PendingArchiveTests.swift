@@ -50,6 +50,31 @@ import TestSupport
     #expect(sealed == [session.archives[1].path])
   }
 
+  @Test("an archive that a dead process left without its ring is sealed by the next start")
+  func ringless() async throws {
+    let folder = TemporaryDirectory()
+    await #expect(processExitsWith: .signal(SIGKILL)) {
+      [path = folder.path as String] in
+      let store = try LogStore(directory: path, name: "test")
+      store.logger(label: "l").info("archived")
+      try store.flush(.archive)
+      kill(getpid(), SIGKILL)
+    }
+    let ring = try #require(try Directory.open(folder.path).names().first { $0.hasSuffix(".ring") })
+    try Directory.open(folder.path).remove(ring)
+    let store = try LogStore(directory: folder.path, name: "test")
+    #expect(store.recoveredSessions.isEmpty)
+    let pending = try store.needingUpload()
+    #expect(pending.map { Contents($0.path).messages } == [["archived"]])
+    let events = store.events
+    try store.blockingClose()
+    var sealed: [String] = []
+    for await event in events {
+      if case .sealed(let archive) = event { sealed.append(archive.path) }
+    }
+    #expect(sealed == pending.map(\.path))
+  }
+
   @Test(
     "crashed sessions come first, then earlier runs, then what is sealed, until the store closes")
   func order() async throws {

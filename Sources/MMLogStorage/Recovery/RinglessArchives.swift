@@ -1,0 +1,126 @@
+import MMLogFormat
+package import MMLogSystem
+
+/// Archives that are not sealed, and whose session has no ring: it was in memory when the machine
+/// went down, or somebody has deleted it. No recovery of a ring completes them.
+///
+/// They are sealed as they are. How the session ended is not known, so no archive says it: what a
+/// ring turns out to have that is elsewhere goes into the session's next archive, with its end.
+package enum RinglessArchives {
+  /// Seals them. Safe to be killed at any moment, and to be run by several processes at once: an
+  /// archive's lock lets one do it.
+  ///
+  /// - Parameters:
+  ///   - store: The store's name; nil for all.
+  ///   - goesOn: Whether to seal another one.
+  ///   - sealed: Receives each that was sealed.
+  ///   - problem: Receives why one could not be sealed. Corruption is no such reason: every reader
+  ///     reports it, and the archive stays as it is for a repair.
+  package static func seal(
+    of store: String?, in directory: borrowing Directory, rings: borrowing Directory,
+    _ settings: ArchiveSeries.Settings, while goesOn: () -> Bool = { true },
+    sealed: (ArchiveInfo) -> Void, problem: (LogError) -> Void
+  ) {
+    do throws(SystemError) {
+      for name in try candidates(of: store, in: directory, rings) where goesOn() {
+        do {
+          if let info = try seal(name, in: directory, rings, settings) { sealed(info) }
+        } catch {
+          problem(
+            LogError(
+              error, while: "Sealing an archive whose ring is gone failed",
+              path: directory.path(of: name.fileName)))
+        }
+      }
+    } catch {
+      problem(LogError(error, while: "Searching for archives whose ring is gone failed"))
+    }
+  }
+
+  /// The newest file of each session that has no ring: a session writes to one at a time.
+  private static func candidates(
+    of store: String?, in directory: borrowing Directory, _ rings: borrowing Directory
+  ) throws(SystemError) -> [FileNames.Archive] {
+    let withRing = try sessions(in: rings)
+    var newest: [SessionID: FileNames.Archive] = [:]
+    for name in try directory.names() {
+      guard let archive = FileNames.Archive(fileName: name),
+        store == nil || archive.store == store, !withRing.contains(archive.session),
+        archive.number >= newest[archive.session]?.number ?? 0
+      else { continue }
+      newest[archive.session] = archive
+    }
+    return newest.values.inOrder { $0.fileName < $1.fileName }
+  }
+
+  /// The sessions that have a ring.
+  private static func sessions(
+    in rings: borrowing Directory
+  ) throws(SystemError) -> Set<SessionID> {
+    Set(try rings.names().lazy.compactMap { FileNames.Ring(fileName: $0)?.session })
+  }
+
+  /// - Returns: What was sealed; nil if it was sealed already, another works on it, or it is to stay
+  ///   as it is.
+  private static func seal(
+    _ name: FileNames.Archive, in directory: borrowing Directory, _ rings: borrowing Directory,
+    _ settings: ArchiveSeries.Settings
+  ) throws -> ArchiveInfo? {
+    let fileName = name.fileName
+    guard let found = try ArchiveInfo.read(name, fileName, in: directory), !found.isSealed,
+      !found.isActive
+    else { return nil }
+    let lock = try LockedFile { () throws(SystemError) in
+      try directory.openFile(fileName, [.read, .write, .nonBlocking])
+    }
+    guard let lock else { return nil }
+    // Nobody else changes it from here on.
+    guard let archive = try Recovery.open(fileName, in: directory)?.last,
+      try archive.isIn(lock.file), !archive.isClosed, archive.isSound,
+      try !sessions(in: rings).contains(archive.fileHeader.identity.session)
+    else { return nil }
+    let losses =
+      archive.tail == .nothing ? nil : try lossesWithTornFrame(of: archive, in: directory)
+    let writer = try ArchiveWriter(
+      resuming: archive, lock, compressionLevel: settings.compressionLevel)
+    TestPoint.reach(.recoveryCutOff)
+    if let losses { try writer.append(losses) }
+    try writer.close(dictionary: UnsafeRawBufferPointer(start: nil, count: 0))
+    return try ArchiveInfo.read(name, fileName, in: directory)
+  }
+
+  /// What the session's archives say of losses, and one corrupted record for the frame that was not
+  /// written whole: nobody has what was to be in it.
+  private static func lossesWithTornFrame(
+    of archive: ArchiveFile, in directory: borrowing Directory
+  ) throws -> LossLedger {
+    let session = archive.fileHeader.identity.session
+    var own = [archive]
+    for name in try directory.names()
+    where FileNames.Archive(fileName: name)?.session == session {
+      own += try Recovery.open(name, in: directory) ?? []
+    }
+    own.removeAll { $0.fileHeader.identity.session != session }
+    var losses = try LossLedger.written(in: ArchiveFile.read(of: own)) ?? LossLedger()
+    losses[.corrupted, .critical] &+= 1
+    return losses
+  }
+}
+
+extension LossLedger {
+  /// What archives of a session say of losses, by rising number; nil if they say nothing, or it
+  /// cannot be read.
+  static func written(in archives: [ArchiveFile]) throws -> LossLedger? {
+    for archive in archives.reversed() {
+      for frame in archive.frames.reversed() where frame.header.type == .losses {
+        do {
+          let payload = try archive.payload(of: frame)
+          if let losses = payload.withUnsafeBytes({ LossLedger($0) }) { return losses }
+        } catch is FormatError {
+          continue
+        }
+      }
+    }
+    return nil
+  }
+}

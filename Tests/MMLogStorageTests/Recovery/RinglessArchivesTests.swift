@@ -1,0 +1,138 @@
+import Foundation
+import MMLogAnalysis
+import MMLogFormat
+import MMLogReader
+import MMLogStorage
+import MMLogSystem
+import TestSupport
+import Testing
+
+@Suite struct RinglessArchivesTests {
+  private let log = TestLog()
+
+  private func seal(store: String? = "test") throws -> [String] {
+    let directory = try Directory.open(log.folder.path)
+    var sealed: [String] = []
+    RinglessArchives.seal(
+      of: store, in: directory, rings: directory, .usual,
+      sealed: { sealed.append($0.fileName) }, problem: { Issue.record($0) })
+    return sealed
+  }
+
+  /// Ten records in an archive that is not sealed, and ten in the ring.
+  private func write(savesRing: Bool) throws -> String {
+    for index in 0..<20 {
+      log.write("record \(index)", ticks: UInt64(index))
+      if index == 9 { log.archive() }
+    }
+    log.writesRing = savesRing
+    return try #require(log.save().last).splitAtLastSlash.name
+  }
+
+  private func archives() throws -> [ArchiveInfo] {
+    try Catalog(of: log.folder.path, store: nil).scan()
+  }
+
+  private func result() -> ReadResult { readHere([log.folder.path]) }
+
+  @Test("an archive whose ring is gone is sealed once, and nothing in it changes")
+  func anArchiveWhoseRingIsGoneIsSealedOnce() throws {
+    let name = try write(savesRing: false)
+    let before = result()
+    #expect(try seal() == [name])
+    #expect(try archives().map(\.isSealed) == [true])
+    #expect(result().records == before.records && !result().hasTrouble)
+    #expect(before.records.count == 10)
+    #expect(try readInPython([log.folder.path]) == result())
+    #expect(try seal() == [])
+  }
+
+  @Test("no end is claimed of a session whose ring is gone")
+  func noEndIsClaimed() throws {
+    _ = try write(savesRing: false)
+    _ = try seal()
+    let endings = LogReader(paths: [log.folder.path]).compactMap { item -> String? in
+      if case .sessionEnded(_, let ending, _) = item { "\(ending)" } else { nil }
+    }
+    #expect(endings == ["unknown"])
+  }
+
+  @Test("an archive stays open that has a ring, another writer, or another store")
+  func anArchiveStaysOpenThatHasARing() throws {
+    let name = try write(savesRing: true)
+    #expect(try seal() == [])
+    let ring = try #require(try Directory.open(log.folder.path).names().first { $0 != name })
+    try FileManager.default.removeItem(atPath: log.folder(ring))
+    #expect(try seal(store: "other") == [])
+    do {
+      let writer = try Directory.open(log.folder.path)
+      let lock = try LockedFile { () throws(SystemError) in
+        try writer.openFile(name, [.read, .write])
+      }
+      #expect(try seal() == [])
+      let isLocked = lock != nil
+      #expect(isLocked)
+    }
+    #expect(try seal() == [name])
+  }
+
+  @Test("what a ring has that is elsewhere comes behind an archive that was sealed without it")
+  func aRingElsewhereIsRecoveredLater() throws {
+    let name = try write(savesRing: true)
+    let rings = TemporaryDirectory()
+    let ring = try #require(try Directory.open(log.folder.path).names().first { $0 != name })
+    rings.put(ring, try log.folder.bytes(ring))
+    try FileManager.default.removeItem(atPath: log.folder(ring))
+    #expect(try seal() == [name])
+    let sessions = Recovery.recoverAll(
+      of: "test", ringDirectory: try Directory.open(rings.path),
+      archiveDirectory: try Directory.open(log.folder.path), .usual
+    ) { Issue.record($0) }
+    #expect(sessions.map(\.recordCount) == [10])
+    #expect(sessions.first?.losses.isEmpty == true)
+    #expect(result().records.map(\.message) == (0..<20).map { "record \($0)" })
+    #expect(!result().hasTrouble)
+  }
+
+  @Test("a frame that was not written whole counts as one corrupted record, behind earlier losses")
+  func aTornFrameIsCounted() throws {
+    let name = try write(savesRing: false)
+    let path = log.folder(name)
+    let whole = try log.folder.bytes(name)
+    let file = try #require(try ArchiveFile.all(in: File.open(path, .read)).last)
+    var losses = LossLedger()
+    losses[.ringFull, .info] = 3
+    var end = 0
+    if let lock = try LockedFile({ () throws(SystemError) in
+      try File.open(path, [.read, .write])
+    }) {
+      let writer = try ArchiveWriter(resuming: file, lock, compressionLevel: 1)
+      try writer.append(losses)
+      end = writer.end
+    }
+    let torn = whole[file.frames[0].offset...].prefix(20)
+    log.folder.put(name, try Array(log.folder.bytes(name)[..<end]) + torn)
+    #expect(result().hasTrouble)
+    #expect(try seal() == [name])
+    losses[.corrupted, .critical] = 1
+    let said = LogReader(paths: [log.folder.path]).compactMap { item -> LossLedger? in
+      if case .losses(_, let ledger) = item { ledger } else { nil }
+    }
+    #expect(said == [losses])
+    #expect(result().records.count == 10)
+    #expect(try archives().map(\.isSealed) == [true])
+    #expect(try seal() == [])
+  }
+
+  @Test("a corrupted archive stays as it is, for a repair")
+  func aCorruptedArchiveStays() throws {
+    let name = try write(savesRing: false)
+    let path = log.folder(name)
+    let frame = try #require(try ArchiveFile.all(in: File.open(path, .read)).last?.frames.first)
+    var bytes = try log.folder.bytes(name)
+    bytes[frame.offset + 8] ^= 5
+    log.folder.put(name, bytes)
+    #expect(try seal() == [])
+    #expect(try log.folder.bytes(name) == bytes)
+  }
+}
