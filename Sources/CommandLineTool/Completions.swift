@@ -77,15 +77,19 @@ extension Command {
       let pattern = command.word == commands[0].word ? "*" : command.word
       return "  \(pattern))\n\(command.bashCases)    ;;\n"
     }
-    let words = commands.map(\.word) + options.map { "--\($0.long)" }
+    let words = commands.map(\.word)
+    let own = options.map(\.long).filter { long in
+      !commands[0].options.contains { $0.long == long }
+    }.map { "--\($0)" }
     return """
-        if ((COMP_CWORD == 1)); then
+        if ((COMP_CWORD == 1)) && [[ $current != -* ]]; then
           COMPREPLY=($(compgen -W '\(words.joined(separator: " "))' -- "$current"))
           # A file may stand there, too: before anything is typed, both are offered.
           [[ -n $current && ${#COMPREPLY[@]} -gt 0 ]] && return
         fi
         case ${COMP_WORDS[1]} in
       \(cases.joined())  esac
+        ((COMP_CWORD == 1)) && options+=' \(own.joined(separator: " "))'
 
       """
   }

@@ -4,15 +4,14 @@ import MMLogStorage
 import MMLogSystem
 
 /// Lists what a shell offers for a value: `labels`, `sessions` or `stores` of the logs that the
-/// words of the command line name, or else of those in `MMLOG_DIR`.
+/// words of the command line name, or else of those in `MMLOG_DIR`. A shell has not expanded the
+/// words yet.
 ///
 /// It has to be quick, and to be silent: somebody is typing. So names of files say what sessions
 /// and stores there are, and rings and the newest archives what labels.
 @Sendable
 package func loggedNames(_ kind: String, _ words: [String]) -> [String] {
-  let named = words.filter { word in
-    !word.hasPrefix("-") && (try? File.status(ofPath: word))?.isDirectory == true
-  }
+  let named = words.compactMap(folder)
   let folders =
     named.isEmpty
     ? [CurrentProcess.variable("MMLOG_DIR") ?? ""].filter { !$0.isEmpty } : named
@@ -23,6 +22,15 @@ package func loggedNames(_ kind: String, _ words: [String]) -> [String] {
   case "labels": return labels(in: logs)
   default: return []
   }
+}
+
+/// The directory that a word names, itself or by a file of a store in it; nil if it names none.
+private func folder(_ word: String) -> String? {
+  let home = word.hasPrefix("~/") ? CurrentProcess.variable("HOME") : nil
+  let path = home.map { $0 + word.dropFirst() } ?? word
+  guard !word.hasPrefix("-"), let status = try? File.status(ofPath: path) else { return nil }
+  let (directory, name) = path.splitAtLastSlash
+  return status.isDirectory ? path : FileNames.isOurs(name) ? directory : nil
 }
 
 /// A log, as its file's name says.

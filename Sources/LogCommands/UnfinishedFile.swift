@@ -12,15 +12,19 @@ package final class UnfinishedFile {
   private var file: File?
   private var otherName: String { "\(name).unfinished-\(getpid())" }
   private var isFinished = false
+  private static let ownerMayWrite: UInt32 = 0o200
 
   /// - Parameters:
   ///   - directory: Where it is to be, and always the same.
   ///   - name: The name that it is to get. What has it stays until then.
-  ///   - mode: Its permissions, less the process's umask.
+  ///   - mode: Its permissions, less the process's umask, and less what a file lacks that has the
+  ///     name already.
   package init(
     _ name: String, in directory: borrowing Directory, mode: UInt32 = 0o666
   ) throws(SystemError) {
     self.name = name
+    let present = (try? directory.status(of: name))?.permissions ?? mode
+    let mode = mode & (present | Self.ownerMayWrite)
     if let file = try? directory.makeUnnamedFile(for: name, mode: mode),
       file.descriptor < File.openLimit / 2
     {

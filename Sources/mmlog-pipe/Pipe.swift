@@ -1,4 +1,5 @@
 import CommandLineTool
+import Glibc
 import LogCommands
 import MMLog
 import MMLogSystem
@@ -38,6 +39,8 @@ struct Pipe {
     isPlain = levels == nil && !takesFields
     let name = arguments.required(.name)
     level = Level(name: arguments.required(.level)) ?? .info
+    // What the environment says to services does not count: all that comes through is to be kept.
+    unsetenv("MMLOG_LEVEL")
     do throws(LogError) {
       store = try LogStore(
         directory: arguments.required(.directory), name: name, configuration: configuration)
@@ -45,7 +48,6 @@ struct Pipe {
       guard error.code == .invalidConfiguration else { throw error }
       throw UsageError(error.message)
     }
-    // Whatever the environment says to services: all that comes through is to be kept.
     store.setLevel(.trace, for: "*")
     log = store.logger(label: arguments.value(of: .label) ?? name)
   }

@@ -136,6 +136,8 @@ import Testing
     }
     #expect(try offers("d") == ["dig"])
     #expect(try offers("--m") == ["--man"])
+    #expect(try offers("--q") == ["--quiet"])
+    #expect(try offers("--he") == ["--help"])
     #expect(try offers("dig", "--") == ["--depth", "--quiet", "--help"])
     #expect(try offers("show", "--") == ["--quiet", "--help"])
     #expect(try offers("x", "--d").isEmpty)

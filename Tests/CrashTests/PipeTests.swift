@@ -18,6 +18,18 @@ struct PipeTests {
     try pipe.expectDecoded(input)
   }
 
+  @Test("what the environment says of levels and rates is for services, and costs no line")
+  func ignoresTheEnvironment() throws {
+    let input = logText(lines: 1000, seed: 3)
+    let pipe = PipeRun()
+    try Folder.write(input, to: pipe.folder("in"))
+    let child = try pipe.start(
+      by: ["/usr/bin/env", "MMLOG_LEVEL=*=10/1h,*=off,web=loud"], input: pipe.folder("in"))
+    let ending = child.wait()
+    #expect(ending == .exited(0) && child.complaints.isEmpty, "\(child.complaints)")
+    try pipe.expectDecoded(input)
+  }
+
   @Test("killed while its input stands still, it has kept the lines that it read, and no more")
   func killed() throws {
     for (seed, count) in [1, 2, 3, 1000, 30_000].enumerated() {

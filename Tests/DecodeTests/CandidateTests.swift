@@ -1,4 +1,5 @@
 import MMLog
+import MMLogSystem
 import TestSupport
 import Testing
 
@@ -20,6 +21,12 @@ import Testing
       #expect(run == Run(output: "db.pool\norders.match\n", errors: "", status: 0))
     }
     #expect(try control(["--candidates", "stores", folder.path]).output == "orders\n")
+    let (home, name) = folder.path.splitAtLastSlash
+    let archive = try store.archives()[0].path
+    for (word, variables) in [("~/\(name)", ["HOME": home, "MMLOG_DIR": "/"]), (archive, [:])] {
+      let run = try decode(["--candidates", "stores", word], environment: variables)
+      #expect(run.output == "orders\n", "\(word)")
+    }
     let sessions = try decode(["--candidates", "sessions", folder.path]).output
     #expect(sessions == "\(try store.archives()[0].session)\n")
     for words in [["labels"], ["labels", folder("nowhere")], ["nothing", folder.path]] {

@@ -342,6 +342,19 @@ import Testing
     #expect(run == Run(output: "", errors: "", status: 0))
   }
 
+  @Test("an output lets nobody read it who could not read the file that it replaces")
+  func keepsPermissions() throws {
+    let folder = TemporaryDirectory()
+    let log = TestLog.closed("one")
+    log.save()
+    let path = folder.put("out.json", "before")
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
+    #expect(try decode(["--json", "-o", path, log.folder.path]).status == 0)
+    let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+    #expect(mode == 0o600)
+    #expect(try String(contentsOfFile: path, encoding: .utf8).contains("one"))
+  }
+
   @Test("no file of --split-by takes the place of a pipe or of a symbolic link")
   func splitIntoOtherFiles() throws {
     let log = TestLog()

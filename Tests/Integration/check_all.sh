@@ -25,10 +25,15 @@ for level in debug info warning error; do
 done
 mkdir "$work/pictures"
 failed=0
-for check in "check_terminal.sh $programs" "check_tools.sh $programs/mmlog-decode $work/logs" \
-  "check_report.sh $programs/mmlog-decode $work/logs $work/pictures" "check_ship.sh $programs" "check_recipes.sh $programs" \
-  "check_versions.sh $programs" "check_rewrap.sh $programs" check_arm64.sh; do
-  # shellcheck disable=SC2086 # words, on purpose
-  timeout --kill-after 5 300 Tests/Integration/$check || failed=1
-done
+check() {  # SCRIPT, its arguments
+  timeout --kill-after 5 300 "Tests/Integration/check_$1.sh" "${@:2}" || failed=1
+}
+check terminal "$programs"
+check tools "$programs/mmlog-decode" "$work/logs"
+check report "$programs/mmlog-decode" "$work/logs" "$work/pictures"
+check ship "$programs"
+check recipes "$programs"
+check versions "$programs"
+check rewrap "$programs"
+check arm64
 exit $failed

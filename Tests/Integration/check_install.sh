@@ -89,7 +89,7 @@ from_packages() {
   expect "packages: mmlog-ship is installed, and runs" inside sh -c \
     'apt-get -qq update && apt-get -qq install --yes --no-install-recommends /root/mmlog-ship_*.deb && mmlog-ship --version && mmlog-receive --version'
   expect "packages: libmmlog-dev is installed, with a compiler" inside sh -c \
-    'apt-get -qq install --yes --no-install-recommends /root/libmmlog-dev_*.deb gcc g++ pkg-config'
+    'apt-get -qq install --yes --no-install-recommends /root/libmmlog-dev_*.deb gcc pkg-config'
   expect "packages: a program in C is built" inside sh -c \
     'cc /root/orders.c $(pkg-config --cflags --libs mmlog) -o /root/orders'
   expect "packages: its records outlive it" inside sh -c "$in_c" sh /root/orders

@@ -30,8 +30,8 @@ extension Command {
     let query = try Query(arguments)
     let format = arguments.required(.httpFormat)
     let isByRoute = arguments.isSet(.routes)
-    if isByRoute, format != "text" || arguments.isSet(.messages) {
-      throw UsageError("--routes is a table; leave --format and --messages away")
+    if isByRoute, format != "text" || arguments.isSet(.messages) || arguments.isSet(.slowest) {
+      throw UsageError("--routes is a table; leave --format, --messages and --slowest away")
     }
     var style = HTTPExchanges.Style()
     style.isSlowestFirst = arguments.isSet(.slowest)

@@ -44,6 +44,8 @@ extension Arguments {
 
   private func start(_ command: String) -> PipedProgram? {
     setenv("LESS", "FRSX", 0)
+    // All that is printed is UTF-8, also where no locale says so.
+    setenv("LESSCHARSET", "utf-8", 0)
     return PipedProgram.reading(command)
   }
 
