@@ -188,42 +188,26 @@ typedef struct {
 
 enum { largest_frame = 8 << 20, scanned_words = 4096, scanned_at_once = 64 };
 
+// Without the signature that code for AArch64 may put into a return address.
+static uintptr_t unsigned_address(uintptr_t address) {
+#if defined(__aarch64__)
+  register uintptr_t link __asm__("x30") = address;
+  // xpaclri, which is nothing to a processor that knows no signatures.
+  __asm__("hint #7" : "+r"(link));
+  return link;
+#else
+  return address;
+#endif
+}
+
+static bool read_frame(uintptr_t at, stack_frame *frame) {
+  if (at % sizeof(uintptr_t) != 0 || !read_memory(at, frame, sizeof *frame)) return false;
+  frame->address = unsigned_address(frame->address);
+  return true;
+}
+
 static bool is_frame(uintptr_t at, stack_frame *frame) {
-  return at % sizeof(uintptr_t) == 0 && read_memory(at, frame, sizeof *frame) &&
-         module_of(frame->address - 1) != NULL;
-}
-
-static void walk(mmlog_crash_report *report, uintptr_t at) {
-  stack_frame frame;
-  while (is_frame(at, &frame)) {
-    if (report->frame_count == MMLOG_CRASH_FRAMES) {
-      report->flags |= MMLOG_CRASH_MORE_FRAMES;
-      return;
-    }
-    report->frames[report->frame_count++] = frame.address;
-    // The stack grows down.
-    if (frame.caller <= at || frame.caller - at > largest_frame) return;
-    at = frame.caller;
-  }
-}
-
-// Code without frame pointers, as the C library's, leaves anything in the register: searches for a
-// frame of which the caller's is one too.
-static uintptr_t find_frame(uintptr_t stack) {
-  uintptr_t words[scanned_at_once + 1];
-  for (unsigned done = 0; done < scanned_words; done += scanned_at_once) {
-    uintptr_t start = stack + done * sizeof(uintptr_t);
-    if (!read_memory(start, words, sizeof words)) return 0;
-    for (unsigned index = 0; index < scanned_at_once; index++) {
-      uintptr_t at = start + index * sizeof(uintptr_t);
-      stack_frame caller;
-      if (words[index] <= at || words[index] - at > largest_frame ||
-          module_of(words[index + 1] - 1) == NULL)
-        continue;
-      if (is_frame(words[index], &caller)) return at;
-    }
-  }
-  return 0;
+  return read_frame(at, frame) && module_of(frame->address - 1) != NULL;
 }
 
 // Whether the instruction before is a call.
@@ -240,8 +224,54 @@ static bool follows_call(uintptr_t address) {
 #else
   uint32_t instruction;
   if (!read_memory(address - 4, &instruction, sizeof instruction)) return false;
-  return (instruction & 0xFC000000) == 0x94000000 || (instruction & 0xFFFFFC1F) == 0xD63F0000;
+  // BL, or BLR and its forms that check a signature.
+  return (instruction & 0xFC000000) == 0x94000000 || (instruction & 0xFEFFF000) == 0xD63F0000;
 #endif
+}
+
+// Code that is in no known module is passed, a few functions at a time, where it leads back to such
+// as is: it may be of a library that was just loaded, or have been made by the program.
+static void walk(mmlog_crash_report *report, uintptr_t at) {
+  enum { maximum_unknown = 4 };
+  unsigned known = report->frame_count, unknown = 0;
+  for (stack_frame frame;; at = frame.caller) {
+    bool is_known = is_frame(at, &frame);
+    if (!is_known &&
+        (unknown == maximum_unknown || !read_frame(at, &frame) || !follows_call(frame.address)))
+      break;
+    if (report->frame_count == MMLOG_CRASH_FRAMES) {
+      report->flags |= MMLOG_CRASH_MORE_FRAMES;
+      break;
+    }
+    report->frames[report->frame_count++] = frame.address;
+    unknown = is_known ? 0 : unknown + 1;
+    if (is_known) {
+      if (report->frame_count > known + 1) report->flags |= MMLOG_CRASH_GUESSED;
+      known = report->frame_count;
+    }
+    // The stack grows down.
+    if (frame.caller <= at || frame.caller - at > largest_frame) break;
+  }
+  report->frame_count = known;
+}
+
+// Code without frame pointers, as the C library's, leaves anything in the register: searches for a
+// frame of which the caller's is one too.
+static uintptr_t find_frame(uintptr_t stack) {
+  uintptr_t words[scanned_at_once + 1];
+  for (unsigned done = 0; done < scanned_words; done += scanned_at_once) {
+    uintptr_t start = stack + done * sizeof(uintptr_t);
+    if (!read_memory(start, words, sizeof words)) return 0;
+    for (unsigned index = 0; index < scanned_at_once; index++) {
+      uintptr_t at = start + index * sizeof(uintptr_t);
+      stack_frame caller;
+      if (words[index] <= at || words[index] - at > largest_frame ||
+          module_of(unsigned_address(words[index + 1]) - 1) == NULL)
+        continue;
+      if (is_frame(words[index], &caller)) return at;
+    }
+  }
+  return 0;
 }
 
 // Where one library's code without frame pointers is in the middle of another's call, the register
@@ -253,16 +283,33 @@ static uintptr_t find_caller(uintptr_t stack, uintptr_t frame, const loaded_modu
       at >= stack && frame - at < maximum_words * sizeof(uintptr_t); at -= sizeof(uintptr_t)) {
     uintptr_t word;
     if (!read_memory(at, &word, sizeof word)) return 0;
+    word = unsigned_address(word);
     if (module_of(word) == module && follows_call(word)) return word;
   }
   return 0;
 }
 
-static void note_frames(
-    mmlog_crash_report *report, uintptr_t pc, uintptr_t frame, uintptr_t stack) {
+// Where a function returns to that has made no call, and so no frame: what AArch64 has in a register
+// then. 0: it has a frame, or nothing is certain. Within one module, the register may have been left
+// by a call that the function itself has made.
+static uintptr_t caller_in_register(uintptr_t pc, uintptr_t frame, uintptr_t link) {
+  stack_frame first;
+  const loaded_module *module = link == 0 ? NULL : module_of(link - 1);
+  if (module == NULL || module == module_of(pc) || !follows_call(link)) return 0;
+  // It has just made its frame.
+  return is_frame(frame, &first) && first.address == link ? 0 : link;
+}
+
+// link: the register that a call leaves its return address in; 0 if there is none.
+static void note_frames(mmlog_crash_report *report, uintptr_t pc, uintptr_t frame, uintptr_t stack,
+                        uintptr_t link) {
   report->frames[report->frame_count++] = pc;
   stack_frame first;
-  if (is_frame(frame, &first) && module_of(first.address) != module_of(pc)) {
+  uintptr_t direct = caller_in_register(pc, frame, link);
+  if (direct != 0) {
+    report->frames[report->frame_count++] = direct;
+    if (module_of(pc) != NULL) report->flags |= MMLOG_CRASH_GUESSED;
+  } else if (is_frame(frame, &first) && module_of(first.address) != module_of(pc)) {
     uintptr_t caller = find_caller(stack, frame, module_of(first.address));
     if (caller != 0) {
       report->frames[report->frame_count++] = caller;
@@ -299,7 +346,7 @@ static uintptr_t interrupted_stack(const ucontext_t *context) {
 static void note_backtrace(mmlog_crash_report *report, const ucontext_t *context) {
   const greg_t *registers = context->uc_mcontext.gregs;
   note_frames(report, (uintptr_t)registers[REG_RIP], (uintptr_t)registers[REG_RBP],
-      (uintptr_t)registers[REG_RSP]);
+      (uintptr_t)registers[REG_RSP], 0);
 }
 #elif defined(__aarch64__)
 static void note_registers(mmlog_crash_report *report, const ucontext_t *context) {
@@ -314,8 +361,8 @@ static void note_registers(mmlog_crash_report *report, const ucontext_t *context
 static uintptr_t interrupted_stack(const ucontext_t *context) { return context->uc_mcontext.sp; }
 
 static void note_backtrace(mmlog_crash_report *report, const ucontext_t *context) {
-  note_frames(
-      report, context->uc_mcontext.pc, context->uc_mcontext.regs[29], context->uc_mcontext.sp);
+  note_frames(report, context->uc_mcontext.pc, context->uc_mcontext.regs[29],
+      context->uc_mcontext.sp, unsigned_address(context->uc_mcontext.regs[30]));
 }
 #else
 #error "mmlog runs on x86-64 and AArch64"
