@@ -26,6 +26,8 @@ static const uintptr_t being_prepared = 1;
 static struct mmlog_contained *ranges;
 static struct sigaction previous;
 static uintptr_t page_size;
+// When the handler gave way to the default action, by CLOCK_MONOTONIC in nanoseconds; 0: it did not.
+static int64_t gave_way;
 
 MMLOG_UNSANITIZED static struct mmlog_contained *range_of(uintptr_t address) {
   struct mmlog_contained *range = __atomic_load_n(&ranges, __ATOMIC_ACQUIRE);
@@ -57,14 +59,22 @@ MMLOG_UNSANITIZED static bool contain(const siginfo_t *info) {
   return true;
 }
 
+static bool is_default(void) {
+  struct sigaction action;
+  return sigaction(SIGBUS, NULL, &action) == 0 && action.sa_handler == SIG_DFL;
+}
+
 MMLOG_UNSANITIZED static void handle(int signal, siginfo_t *info, void *context) {
   int saved = errno;
-  if (!contain(info)) mmlog_handle_crash(&previous, signal, info, context);
+  if (!contain(info)) {
+    mmlog_handle_crash(&previous, signal, info, context);
+    if (is_default())
+      __atomic_store_n(&gave_way, mmlog_nanoseconds(CLOCK_MONOTONIC), __ATOMIC_RELEASE);
+  }
   errno = saved;
 }
 
-int mmlog_containment_start(void) {
-  if (page_size != 0) return 0;
+static int set_handler(void) {
   struct sigaction action;
   if (sigaction(SIGBUS, NULL, &previous) != 0) return -1;
   memset(&action, 0, sizeof action);
@@ -72,10 +82,22 @@ int mmlog_containment_start(void) {
   action.sa_mask = previous.sa_mask;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | (previous.sa_flags & (SA_NODEFER | SA_RESTART));
   action.sa_sigaction = handle;
+  return sigaction(SIGBUS, &action, NULL);
+}
+
+int mmlog_containment_start(void) {
+  if (page_size != 0) return 0;
   page_size = (uintptr_t)sysconf(_SC_PAGESIZE);
-  if (sigaction(SIGBUS, &action, NULL) == 0) return 0;
+  if (set_handler() == 0) return 0;
   page_size = 0;
   return -1;
+}
+
+void mmlog_containment_restore(void) {
+  int64_t when = __atomic_load_n(&gave_way, __ATOMIC_ACQUIRE);
+  if (when == 0 || mmlog_nanoseconds(CLOCK_MONOTONIC) - when < 1000000000) return;
+  __atomic_store_n(&gave_way, 0, __ATOMIC_RELEASE);
+  if (is_default()) set_handler();
 }
 
 static struct mmlog_contained *reuse(void) {

@@ -39,6 +39,38 @@ struct ContainerTests {
     #expect(overview.map(\.ending.how) == [.killed])
   }
 
+  @Test(
+    "a SIGBUS that it outlives does not end the containment of faults",
+    .enabled(if: getuid() == 0, "unshare(1) makes a process of number 1 for root only"),
+    .disabled(if: hasThreadSanitizer, "no signal is handled under it"))
+  func outlivedFault() throws {
+    let pipe = PipeRun()
+    let child = try pipe.start(by: ["unshare", "--pid", "--fork", "--kill-child"], ["--tee"])
+    let input = Array("a line\n".utf8)
+    try pipe.feed(input, child)
+    let first = try #require(Self.child(of: child.id))
+    for _ in 0..<2 {
+      try child.wait { Self.handlesFaults(first) }
+      kill(first, SIGBUS)
+      try child.wait { !Self.handlesFaults(first) }
+    }
+    try child.wait { Self.handlesFaults(first) }
+    kill(first, SIGKILL)
+    child.wait()
+    try pipe.expectDecoded(input)
+  }
+
+  /// Whether a process has a handler for SIGBUS.
+  private static func handlesFaults(_ process: pid_t) -> Bool {
+    guard let file = fopen("/proc/\(process)/status", "r") else { return false }
+    defer { fclose(file) }
+    var text = [UInt8](repeating: 0, count: 4096)
+    let count = fread(&text, 1, text.count, file)
+    let lines = String(decoding: text.prefix(count), as: UTF8.self).split(separator: "\n")
+    let mask = lines.first { $0.hasPrefix("SigCgt:") }?.split(separator: "\t").last
+    return UInt64(mask ?? "", radix: 16).map { $0 >> UInt64(SIGBUS - 1) & 1 == 1 } ?? false
+  }
+
   /// The process that another one has started.
   private static func child(of process: pid_t) -> pid_t? {
     // It has no size: it is made while it is read.

@@ -466,6 +466,7 @@ final class Drainer: @unchecked Sendable {
     session.ring.readClocks()
     CrashArea.readModules()
     EndingArea.deny()
+    FaultContainment.restore()
     // The thread goes on with a lost ring: others may still wait for a segment.
     if !isRingReplaced, let problem = session.ring.problem() {
       isRingReplaced = callbacks.lostRing(problem)
