@@ -4,14 +4,15 @@ import MMLogSystem
 /// Finds where in the source code a stack was, and the names of C++, by `llvm-symbolizer` or
 /// `addr2line`, where there is one.
 ///
-/// Only programs and libraries are shown to them that are of the same build as those that crashed:
-/// otherwise the lines would be wrong, and a log could have any file inspected.
+/// Only files are shown to them that are of the same build as the programs and libraries that
+/// crashed, because they have the names of functions from there: otherwise the lines would be wrong,
+/// and a log could have any file inspected.
 package enum SourceLines {
   /// The frames with their lines, as far as these are found.
   package static func added(to stack: [CrashReport.Frame]) -> [CrashReport.Frame] {
     var stack = stack
-    for path in Set(stack.filter { $0.function != nil }.compactMap(\.path)) {
-      let own = stack.indices.filter { stack[$0].path == path && stack[$0].function != nil }
+    for path in Set(stack.compactMap(\.symbolFile)) {
+      let own = stack.indices.filter { stack[$0].symbolFile == path }
       // A call may be a function's last instruction: then the return address is in the next one.
       let places = own.map { stack[$0].place &- ($0 > 0 ? 1 : 0) }
       for (index, calls) in zip(own, calls(at: places, in: path)) {

@@ -11,6 +11,8 @@ extension CrashReport {
     package let place: UInt64
     /// Its name, and how many bytes behind its beginning; nil if that is not known.
     package var function: (name: String, offset: UInt64)?
+    /// The file that says so: the program, or its debug file, of the same build; nil if none does.
+    package var symbolFile: String?
     /// File and line in the source code; nil if that is not known.
     package var line: String?
     /// Why compiled code stopped here by itself, such as `Index out of range`; nil if it did not,
@@ -27,7 +29,7 @@ extension CrashReport {
       let module = module(of: address)
       return Frame(
         address: address, path: module?.path, place: address - (module?.base ?? 0),
-        function: functions[index])
+        function: functions[index]?.function, symbolFile: functions[index]?.file)
     }
   }
 
@@ -63,8 +65,8 @@ extension CrashReport {
   }
 
   /// By the frame's index.
-  private var functions: [Int: ExecutableSymbols.Function] {
-    var result: [Int: ExecutableSymbols.Function] = [:]
+  private var functions: [Int: (function: ExecutableSymbols.Function, file: String)] {
+    var result: [Int: (function: ExecutableSymbols.Function, file: String)] = [:]
     for module in modules {
       let own = frames.indices.filter { self.module(of: frames[$0]) == module }
       guard let symbols = ExecutableSymbols.ofBuild(module.buildID, path: module.path) else {
@@ -75,7 +77,9 @@ extension CrashReport {
       let addresses = own.map { frames[$0] - module.base &- ($0 > 0 ? 1 : 0) }
       let found = symbols.functions(at: addresses)
       for (index, address) in zip(own, addresses) {
-        result[index] = found[address].map { ($0.name, $0.offset + (index > 0 ? 1 : 0)) }
+        result[index] = found[address].map {
+          (($0.name, $0.offset + (index > 0 ? 1 : 0)), symbols.path)
+        }
       }
     }
     return result

@@ -13,6 +13,8 @@ struct ExecutableSymbols: ~Copyable {
   typealias Function = (name: String, offset: UInt64)
 
   private let file: ExecutableFile
+  /// Where that is.
+  let path: String
 
   private enum Layout {
     static let symbolSize = 24
@@ -32,15 +34,23 @@ struct ExecutableSymbols: ~Copyable {
     let notes = file.sections.filter { $0.type == Layout.notes }
     guard notes.contains(where: { Self.holds(buildID, file.bytes(of: $0)) }) else { return nil }
     self.file = file
+    self.path = path
   }
 
-  /// Opens the file of a build: its debug file in `/usr/lib/debug`, or the program itself.
+  /// Opens the file of a build: its debug file, or the program itself.
   ///
+  /// - Parameters:
+  ///   - buildID: What the linker called it.
+  ///   - path: The program. What does not begin with a slash is the end of a long path, and would be
+  ///     another file.
+  ///   - directory: Where debug files are.
   /// - Returns: nil if neither is there, and of that build.
-  static func ofBuild(_ buildID: [UInt8], path: String) -> ExecutableSymbols? {
+  static func ofBuild(
+    _ buildID: [UInt8], path: String, debugFilesIn directory: String = "/usr/lib/debug"
+  ) -> ExecutableSymbols? {
     let id = buildID.map(\.allHexDigits)
-    let debugFile = "/usr/lib/debug/.build-id/\(id.first ?? "")/\(id.dropFirst().joined()).debug"
-    for path in [debugFile, path] {
+    let debugFile = "\(directory)/.build-id/\(id.first ?? "")/\(id.dropFirst().joined()).debug"
+    for path in [debugFile, path] where path.hasPrefix("/") {
       if let symbols = ExecutableSymbols(path: path, buildID: buildID) { return symbols }
     }
     return nil

@@ -30,6 +30,40 @@ import Testing
     #expect(!opens("/dev/zero", id))
   }
 
+  @Test("the file that has the names is the one that is of that build")
+  func theFileThatHasTheNames() throws {
+    let bytes = Array(try Data(contentsOf: URL(fileURLWithPath: program)))
+    let id = try buildID(bytes)
+    let digits = id.map { String(format: "%02x", $0) }
+    let folder = TemporaryDirectory()
+    try Folder.make(folder(".build-id"))
+    try Folder.make(folder(".build-id/\(digits[0])"))
+    let debugFile = folder.put(".build-id/\(digits[0])/\(digits.dropFirst().joined()).debug", bytes)
+    func file(of path: String, _ directory: String) -> String? {
+      ExecutableSymbols.ofBuild(id, path: path, debugFilesIn: directory)?.path
+    }
+    // What is there now is of another build.
+    #expect(file(of: "/etc/passwd", folder.path) == debugFile)
+    #expect(file(of: program, folder.path) == debugFile)
+    #expect(file(of: program, folder("nothing")) == program)
+    #expect(file(of: "/etc/passwd", folder("nothing")) == nil)
+  }
+
+  @Test("the end of a path is not taken for a file of the working directory")
+  func theEndOfAPath() async throws {
+    let bytes = Array(try Data(contentsOf: URL(fileURLWithPath: program)))
+    let folder = TemporaryDirectory()
+    folder.put("program", bytes)
+    await #expect(processExitsWith: .success) {
+      [path = folder.path as String, id = try buildID(bytes) as [UInt8]] in
+      try #require(chdir(path) == 0)
+      func isFound(_ path: String) -> Bool {
+        ExecutableSymbols.ofBuild(id, path: path)?.path == path
+      }
+      try #require(isFound("\(path)/program") && !isFound("program"))
+    }
+  }
+
   @Test("a broken file has no names or some") func aBrokenFileHasNoNamesOrSome() throws {
     let bytes = Array(try Data(contentsOf: URL(fileURLWithPath: program)))
     let id = try buildID(bytes)
