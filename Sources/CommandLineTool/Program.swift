@@ -7,7 +7,8 @@ package enum Program {
   ///
   /// What `body` printed is written before an error is reported. An error of its own that is a
   /// ``UsageError`` ends with status 2, any other with status 1, each with one line on standard
-  /// error. From here on SIGPIPE is ignored, and the first three descriptors are in use.
+  /// error. From here on SIGPIPE is ignored, SIGCHLD is not, and the first three descriptors are in
+  /// use.
   /// - Parameters:
   ///   - arguments: without the program's name.
   ///   - body: the work, unless a command of the program has it; runs on the calling thread.
@@ -16,6 +17,9 @@ package enum Program {
     _ body: (Arguments, StandardOutput) throws -> Status = { _, _ in .success }
   ) -> Never {
     signal(SIGPIPE, SIG_IGN)
+    // Whoever ignores it leaves that to the programs that it starts, and then those that this one
+    // starts have no status.
+    signal(SIGCHLD, SIG_DFL)
     occupyStandardDescriptors()
     listCandidates(command, arguments)
     let (command, arguments) = command.resolve(arguments)

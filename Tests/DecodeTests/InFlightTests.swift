@@ -62,6 +62,11 @@ import Testing
     #expect(old.output == "orders 1 0 order 7 \(ProcessInfo.processInfo.processIdentifier)\n")
     let failed = try control(arguments + ["-q", "--older-than", "0s", "--exec", "exit 3"])
     #expect(failed.status == 1 && failed.errors.contains("the command failed for"), "\(failed)")
+    let program = ChildProcess.path(of: "mmlogctl")
+    let ignoring = try shell(
+      "trap '' CHLD; exec '\(program)' in-flight -q --older-than 0s --exec true '\(folder.path)'",
+      folder: TemporaryDirectory())
+    #expect(ignoring.status == 0 && ignoring.errors == "", "\(ignoring)")
     let alone = try control(["in-flight", "--exec", "echo ran", folder.path])
     #expect(alone.status == 2 && alone.errors.contains("--older-than"), "\(alone)")
     span.end()
