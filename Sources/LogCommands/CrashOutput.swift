@@ -76,11 +76,11 @@ package struct CrashOutput {
 
   /// The records of each thread, those of the one that crashed first.
   private var sortedThreads: [(thread: LogReader.Thread, hasCrashed: Bool, [LogReader.Record])] {
-    let crashed = overview?.crash?.threadID
-    let all = threads.sorted { $0.key < $1.key }.map { _, records in
-      (records[0].thread, records[0].thread.id == crashed, records)
-    }
-    return all.filter(\.1) + all.filter { !$0.1 }
+    let all = threads.sorted { $0.key < $1.key }
+    // The system may have given its id to threads before, which have ended.
+    let crashed = all.last { $1[0].thread.id == overview?.crash?.threadID }?.key
+    let marked = all.map { ($1[0].thread, $0 == crashed, $1) }
+    return marked.filter(\.1) + marked.filter { !$0.1 }
   }
 
   // MARK: - As text
@@ -207,7 +207,7 @@ extension CrashReport {
     object.add("signal_number", signal)
     object.add("signal_code", code)
     if sender != 0 { object.add("sender", sender) }
-    object.add("address", "0x\(String(address, radix: 16))")
+    if hasAddress { object.add("address", "0x\(String(address, radix: 16))") }
     object.add("thread_id", threadID)
     if !threadName.isEmpty { object.add("thread_name", threadName) }
     let stack = SourceLines.added(to: self.stack)

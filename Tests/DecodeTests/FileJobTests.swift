@@ -364,6 +364,27 @@ import Testing
     #expect(try decode(["crash", log.folder.path]).errors.contains("no session crashed"))
   }
 
+  @Test("of threads that the system has given one id, the last one has crashed")
+  func ofThreadsWithOneID() throws {
+    let log = TestLog()
+    log.idOfThread = { $0 == 2 ? 78 : 77 }
+    for thread in 1...3 as ClosedRange<UInt32> {
+      log.write("last", ticks: UInt64(thread), thread: thread)
+    }
+    log.put(
+      CrashReport.bytes(frames: [], registers: 0, module: "/opt/orders") {
+        $0.store(77 as UInt32, CrashLayout.thread)
+      }, at: RingLayout.crash)
+    log.save()
+    let run = try decode(["crash", log.folder.path])
+    let titles = run.output.split(separator: "\n").filter { $0.hasPrefix("Last records of ") }
+    #expect(
+      titles == [
+        "Last records of thread 77 worker3, which crashed:", "Last records of thread 77 worker1:",
+        "Last records of thread 78 worker2:",
+      ], "\(run)")
+  }
+
   @Test("what a process died of is shown") func whatAProcessDiedOfIsShown() throws {
     let log = TestLog()
     log.write("last", ticks: 5)

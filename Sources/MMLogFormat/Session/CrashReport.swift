@@ -152,6 +152,13 @@ public struct CrashReport: Equatable, Sendable {
     modules.filter { $0.base <= address && address < $0.end }.max { $0.base < $1.base }
   }
 
+  /// Whether the kernel named ``address``. It does not for a signal that was sent, nor where it says
+  /// no more than that it has raised the signal itself, as for an address that can be none.
+  package var hasAddress: Bool { code > 0 && code != Self.kernelCode }
+
+  /// `SI_KERNEL`.
+  private static let kernelCode: Int32 = 128
+
   /// What ``registers`` are called on that processor; empty if it is not known.
   public var registerNames: [String] {
     switch machine {
@@ -185,7 +192,7 @@ extension CrashReport {
   /// `SIGSEGV (no memory at this address) at 0x10 in thread 4711 (worker)`.
   public var summary: String {
     let why = reason.isEmpty ? "" : " (\(reason))"
-    let place = code > 0 ? " at 0x\(String(address, radix: 16))" : ""
+    let place = hasAddress ? " at 0x\(String(address, radix: 16))" : ""
     let name = threadName.isEmpty ? "" : " (\(threadName))"
     return "\(signalName)\(why)\(place) in thread \(threadID)\(name)"
   }
@@ -224,7 +231,8 @@ extension CrashReport {
     7: [1: "misaligned address", 2: "nonexistent memory", 3: "memory error"],
     8: [1: "integer divided by zero", 2: "integer overflow", 3: "divided by zero"],
     11: [
-      1: "no memory at this address", 2: "not allowed at this address", 128: "address of no kind",
+      1: "no memory at this address", 2: "not allowed at this address",
+      kernelCode: "address of no kind",
     ],
     31: [1: "system call forbidden by a filter"],
   ]

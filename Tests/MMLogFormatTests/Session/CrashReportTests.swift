@@ -36,6 +36,21 @@ import Testing
     #expect(try #require(Self.report(bytes)).message == expected)
   }
 
+  @Test(
+    "an address is shown where the kernel has named one",
+    arguments: [
+      (1, "SIGSEGV (no memory at this address) at 0x10 in thread 0"),
+      (128, "SIGSEGV (address of no kind) in thread 0"),
+      (0, "SIGSEGV in thread 0"),
+    ])
+  func anAddressIsShownWhereTheKernelHasNamedOne(code: UInt32, expected: String) throws {
+    let bytes = CrashReport.bytes(frames: [], registers: 0, module: "") {
+      $0.store(code, CrashLayout.code)
+    }
+    let report = try #require(Self.report(bytes))
+    #expect(report.summary == expected && report.hasAddress == (code == 1))
+  }
+
   @Test("one with a wrong bit is none") func oneWithAWrongBitIsNone() {
     let bytes = CrashReport.bytes { $0.store(11 as UInt32, CrashLayout.signal) }
     // But for what stands beside it, in the same word as the state.

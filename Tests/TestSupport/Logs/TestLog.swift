@@ -17,6 +17,8 @@ package final class TestLog {
   package var writesRing = true
   /// Whether the threads whose segments are opened from now on have names.
   package var namesThreads = true
+  /// The system's ids of the threads whose segments are opened from now on, by their ordinals.
+  package var idOfThread: (UInt32) -> UInt32 = { $0 + 1000 }
   var entries: [DictionaryEntry] = []
   private var dictionaryEnd: Int
   private var open: [UInt32: OpenSegment] = [:]
@@ -227,7 +229,7 @@ package final class TestLog {
     store(SegmentLayout.stateOpen, at: start + SegmentLayout.state)
     store(UInt32(SegmentLayout.size), at: start + SegmentLayout.archived)
     store(thread, at: start + SegmentLayout.threadOrdinal)
-    store(thread + 1000, at: start + SegmentLayout.threadID)
+    store(idOfThread(thread), at: start + SegmentLayout.threadID)
     if namesThreads { put("worker\(thread)".utf8, at: start + SegmentLayout.threadName) }
     store(thread * 4, at: start + SegmentLayout.writer)
     put([numbers[thread] ?? 0], at: start + SegmentLayout.firstNumber)
