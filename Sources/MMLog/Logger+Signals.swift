@@ -15,17 +15,23 @@ extension Logger {
   /// ```swift
   /// import Glibc
   /// import MMLog
+  /// import Synchronization
   ///
   /// private let log = Logger(label: "service")
+  /// private let isStopping = Atomic<Bool>(false)
   ///
-  /// func endWithARecord() {
-  ///   _ = log  // made here, not in the handler
+  /// func stopWithARecord() {
+  ///   _ = log  // both are made here, not in the handler
+  ///   isStopping.store(false, ordering: .relaxed)
   ///   signal(SIGTERM) { number in
-  ///     log.recordInSignalHandler(.critical, "ended by signal", number: Int64(number))
-  ///     _exit(0)
+  ///     log.recordInSignalHandler(.notice, "stopping because of signal", number: Int64(number))
+  ///     isStopping.store(true, ordering: .releasing)  // main stops, and closes the store
   ///   }
   /// }
   /// ```
+  ///
+  /// A handler that ends the process by `_exit(2)` leaves the session without an end: it looks like
+  /// one that was killed, and counts as a crash.
   ///
   /// The store needs ``LogStore/Configuration/servesSignalHandlers``.
   ///

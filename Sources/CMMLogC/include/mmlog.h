@@ -626,10 +626,15 @@ typedef struct mmlog_span {
 
 // Records a message in a signal handler of the program's own.
 //
+//     static volatile sig_atomic_t is_stopping;
+//
 //     static void handle(int signal) {
-//       mmlog_signal_write(log, MMLOG_CRITICAL, "ended by signal %d", signal);
-//       _exit(1);
+//       mmlog_signal_write(log, MMLOG_NOTICE, "stopping because of signal %d", signal);
+//       is_stopping = 1;  // main stops, and closes the store
 //     }
+//
+// A handler that ends the process by _exit(2) leaves the session without an end: it looks like one
+// that was killed, and counts as a crash.
 //
 // The store needs the option serves_signal_handlers. Formats and arguments are as for mmlog_log,
 // with at most 11 arguments and 1024 bytes of text in all of them (what is longer is cut); a format
