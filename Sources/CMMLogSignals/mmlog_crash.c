@@ -594,11 +594,13 @@ static int open_state(uint32_t thread) {
   return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-// Whether a thread has left its handler without returning from it: by longjmp, or by its end.
+// Whether a thread has left its handler without returning from it: by longjmp, or by its end. Where
+// /proc is missing, only its end is known.
 static bool has_left(uint32_t thread) {
+  if (syscall(SYS_tgkill, getpid(), thread, 0) != 0) return errno == ESRCH;
   char text[256];
   int file = open_state(thread);
-  if (file < 0) return errno == ENOENT;
+  if (file < 0) return false;
   ssize_t size = read(file, text, sizeof text - 1);
   close(file);
   if (size <= 0) return false;
