@@ -632,7 +632,10 @@ static bool begin(uintptr_t stack) {
     if (take(other, self)) return true;
   }
   wait_for_other();
-  return false;
+  // Unless the process has survived that crash, it ends now, and the report of it is left as it is.
+  const struct timespec moment = {.tv_nsec = 100000000};
+  nanosleep(&moment, NULL);
+  return take(0, self);
 }
 
 // Says of the reports that their handler has returned: the process may survive.
