@@ -685,26 +685,58 @@ static bool is_repeated(int signal, const siginfo_t *info) {
   return is_fault && info->si_code > 0;
 }
 
+// The flag SA_SIGINFO says nothing of an action that is no function.
+static bool is_function(const struct sigaction *action) {
+  return action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
+}
+
 static void pass_on(const struct sigaction *to, int signal, siginfo_t *info, void *context) {
-  if (to->sa_flags & SA_SIGINFO) {
-    to->sa_sigaction(signal, info, context);
-  } else if (to->sa_handler != SIG_DFL && to->sa_handler != SIG_IGN) {
-    to->sa_handler(signal);
-  } else if (to->sa_handler == SIG_DFL || is_repeated(signal, info)) {
+  if (!is_function(to)) {
+    if (to->sa_handler == SIG_IGN && !is_repeated(signal, info)) return;
     // As it was before. A fault comes again, and has its usual end; everything else is sent once
     // more.
     sigaction(signal, to, NULL);
     if (!is_repeated(signal, info)) raise(signal);
+  } else if (to->sa_flags & SA_SIGINFO) {
+    to->sa_sigaction(signal, info, context);
+  } else {
+    to->sa_handler(signal);
   }
+}
+
+// The signals whose handlers before the crashing thread is in, a bit each.
+static uint32_t passed_on;
+
+// Goes on to the handler before, in the crashing thread. Without mmlog, the signal would be blocked
+// in that, and a fault there would end the process: it is not called for its own.
+static void pass_on_crash(
+    const struct sigaction *to, int signal, siginfo_t *info, void *context) {
+  static const struct sigaction usual_end;
+  const uint32_t before = passed_on, bit = 1u << signal;
+  bool is_own_fault =
+      (before & bit) != 0 && is_repeated(signal, info) && (to->sa_flags & SA_NODEFER) == 0;
+  passed_on = before | bit;
+  pass_on(is_own_fault ? &usual_end : to, signal, info, context);
+  passed_on = before;
+}
+
+static bool is_crashing(void) {
+  uint32_t thread = __atomic_load_n(&crashing, __ATOMIC_ACQUIRE);
+  return thread != 0 && thread == (uint32_t)syscall(SYS_gettid);
 }
 
 void mmlog_handle_crash(const struct sigaction *to, int signal, siginfo_t *info, void *context) {
   bool is_first = has_started() && begin(interrupted_stack(context));
   if (is_first) {
+    passed_on = 0;
     note_handler_stack((uintptr_t)__builtin_frame_address(0));
     record(signal, info, context);
   }
-  pass_on(to, signal, info, context);
+  if (is_crashing()) {
+    pass_on_crash(to, signal, info, context);
+  } else {
+    pass_on(to, signal, info, context);
+  }
   if (is_first) end();
 }
 
@@ -747,7 +779,7 @@ static void restore_handlers(void) {
   for (unsigned index = 0; index < sizeof fatal_signals / sizeof fatal_signals[0]; index++) {
     struct sigaction action;
     int signal = fatal_signals[index];
-    if (sigaction(signal, NULL, &action) != 0 || (action.sa_flags & SA_SIGINFO) != 0) continue;
+    if (sigaction(signal, NULL, &action) != 0) continue;
     if (action.sa_handler == SIG_DFL && previous[signal].sa_handler == SIG_DFL) set_handler(signal);
   }
 }

@@ -171,7 +171,7 @@ void mmlog_ending_handle_signals(void) {
   for (unsigned index = 0; index < signal_count; index++) {
     struct sigaction action;
     if (sigaction(signals[index], NULL, &action) != 0) continue;
-    if ((action.sa_flags & SA_SIGINFO) != 0 || action.sa_handler != SIG_DFL) continue;
+    if (action.sa_handler != SIG_DFL) continue;
     memset(&action, 0, sizeof action);
     mmlog_signals_from_elsewhere(&action.sa_mask);
     action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART;

@@ -11,14 +11,14 @@ struct SessionEndTests {
   /// Ways in which a process ends that does not close its store.
   enum Way: String, Codable, CaseIterable {
     case exit, crashAtExit, recordedCrashAtExit, endAtOnce
-    case term, int, hup, ownHandler, ignored
+    case term, termWithFlag, int, hup, ownHandler, ignored
     case kill, abort, recordedAbort
 
     /// What is to be said of it.
     var how: SessionEnd.How {
       switch self {
       case .exit, .ownHandler, .ignored: .exited
-      case .term, .int, .hup: .terminated
+      case .term, .termWithFlag, .int, .hup: .terminated
       case .crashAtExit, .endAtOnce, .kill, .abort: .killed
       case .recordedCrashAtExit, .recordedAbort: .crashed
       }
@@ -27,7 +27,7 @@ struct SessionEndTests {
     /// The signal that is to be named.
     var signal: CInt {
       switch self {
-      case .term: SIGTERM
+      case .term, .termWithFlag: SIGTERM
       case .int: SIGINT
       case .hup: SIGHUP
       case .recordedCrashAtExit: SIGSEGV
@@ -43,7 +43,7 @@ struct SessionEndTests {
       case .crashAtExit, .recordedCrashAtExit: .signal(SIGSEGV)
       case .kill: .signal(SIGKILL)
       case .abort, .recordedAbort: .signal(SIGABRT)
-      case .term, .int, .hup: .signal(signal)
+      case .term, .termWithFlag, .int, .hup: .signal(signal)
       }
     }
 
@@ -53,6 +53,12 @@ struct SessionEndTests {
       // Whatever those do who run the tests.
       for number in [SIGTERM, SIGINT, SIGHUP] { Glibc.signal(number, SIG_DFL) }
       if self == .ignored { Glibc.signal(SIGTERM, SIG_IGN) }
+      if self == .termWithFlag {
+        // That says nothing where there is no function.
+        var action = sigaction()
+        action.sa_flags = SA_SIGINFO
+        require(sigaction(SIGTERM, &action, nil) == 0)
+      }
       if self == .crashAtExit || self == .recordedCrashAtExit {
         atexit { UnsafeMutablePointer<UInt64>(bitPattern: 16)?.pointee = 1 }
       }
@@ -62,7 +68,7 @@ struct SessionEndTests {
       switch self {
       case .exit, .crashAtExit, .recordedCrashAtExit: Glibc.exit(3)
       case .endAtOnce: _exit(3)
-      case .term, .int, .hup: raise(signal)
+      case .term, .termWithFlag, .int, .hup: raise(signal)
       case .ignored:
         raise(SIGTERM)
         Glibc.exit(3)
