@@ -30,6 +30,9 @@ static bool has_started(void) { return __atomic_load_n(&is_started, __ATOMIC_ACQ
 
 enum { maximum_places = 8, maximum_modules = 256 };
 static mmlog_crash_report *places[maximum_places];
+// Whose rings they are in. A child that was not made by fork(3) may have the same memory, as that of
+// vfork(2), and its crash is another one.
+static pid_t owners[maximum_places];
 // What reports are encrypted with there, and how many parts of it are used.
 static const uint8_t *streams[maximum_places];
 static unsigned used_parts[maximum_places];
@@ -495,7 +498,32 @@ static mmlog_crash_report adding;
 
 static mmlog_crash_report *place_at(unsigned index) {
   mmlog_crash_report *place = __atomic_load_n(&places[index], __ATOMIC_ACQUIRE);
-  return place == &adding ? NULL : place;
+  if (place == NULL || place == &adding) return NULL;
+  return __atomic_load_n(&owners[index], __ATOMIC_RELAXED) == getpid() ? place : NULL;
+}
+
+static bool has_place(void) {
+  for (unsigned index = 0; index < maximum_places; index++)
+    if (place_at(index) != NULL) return true;
+  return false;
+}
+
+// How many threads are writing to places.
+static uint32_t writers;
+
+static void begin_writing(void) { __atomic_fetch_add(&writers, 1, __ATOMIC_SEQ_CST); }
+
+static void end_writing(void) { __atomic_fetch_sub(&writers, 1, __ATOMIC_RELEASE); }
+
+// Waits until nobody writes to a place that was there before; false if somebody still does after a
+// second. It may have crashed in the middle of that.
+static bool wait_for_writers(void) {
+  const struct timespec moment = {.tv_nsec = 1000000};
+  for (unsigned round = 0; __atomic_load_n(&writers, __ATOMIC_SEQ_CST) != 0; round++) {
+    if (round == 1000) return false;
+    nanosleep(&moment, NULL);
+  }
+  return true;
 }
 
 // Encrypts what follows the flags. Without a part of the stream that was not used, nothing is left
@@ -640,16 +668,19 @@ static bool begin(uintptr_t stack) {
 
 // Says of the reports that their handler has returned: the process may survive.
 static void end(void) {
+  begin_writing();
   for (unsigned index = 0; index < maximum_places; index++) {
     mmlog_crash_report *place = place_at(index);
     if (place != NULL) change_state(place, MMLOG_CRASH_COMPLETE, MMLOG_CRASH_RETURNED, 0);
   }
+  end_writing();
   set_handler_stack(0, UINTPTR_MAX);
   __atomic_store_n(&crashing, 0, __ATOMIC_RELEASE);
 }
 
 static void record(int signal, const siginfo_t *info, const void *context) {
   static mmlog_crash_report report;
+  begin_writing();
   note_signal(&report, signal, info);
   note_registers(&report, context);
   bool is_said = note_message(&report);
@@ -659,6 +690,7 @@ static void record(int signal, const siginfo_t *info, const void *context) {
   note_backtrace(&report, context);
   note_modules(&report);
   publish(&report);
+  end_writing();
 }
 
 // MARK: - Stacks of living threads
@@ -726,7 +758,7 @@ static bool is_crashing(void) {
 }
 
 void mmlog_handle_crash(const struct sigaction *to, int signal, siginfo_t *info, void *context) {
-  bool is_first = has_started() && begin(interrupted_stack(context));
+  bool is_first = has_started() && has_place() && begin(interrupted_stack(context));
   if (is_first) {
     passed_on = 0;
     note_handler_stack((uintptr_t)__builtin_frame_address(0));
@@ -784,17 +816,38 @@ static void restore_handlers(void) {
   }
 }
 
-bool mmlog_crash_has_returned(const mmlog_crash_report *place) {
+// Takes a handler that its thread has left for one that has returned.
+static void end_if_left(void) {
   uint32_t thread = __atomic_load_n(&crashing, __ATOMIC_ACQUIRE);
   if (thread != 0 && has_left(thread) && __atomic_load_n(&crashing, __ATOMIC_ACQUIRE) == thread)
     end();
+}
+
+bool mmlog_crash_has_returned(const mmlog_crash_report *place) {
+  end_if_left();
   return (load_state(place) & MMLOG_CRASH_STATE) == MMLOG_CRASH_RETURNED;
+}
+
+bool mmlog_crash_is_running(const mmlog_crash_report *place) {
+  uint32_t state = load_state(place) & MMLOG_CRASH_STATE;
+  return state == MMLOG_CRASH_UNFINISHED || state == MMLOG_CRASH_COMPLETE;
+}
+
+bool mmlog_crash_copy(const mmlog_crash_report *place, mmlog_crash_report *report) {
+  // It is published once before the stack is walked.
+  wait_for_writers();
+  memcpy(report, place, sizeof *report);
+  return (report->state & MMLOG_CRASH_STATE) == MMLOG_CRASH_COMPLETE;
+}
+
+static bool has_room(uint32_t state) {
+  return (state >> 8 & 0xFF) < MMLOG_CRASH_MAXIMUM_SURVIVALS;
 }
 
 bool mmlog_crash_take(mmlog_crash_report *place, mmlog_crash_report *report) {
   uint32_t state = load_state(place);
   if ((state & MMLOG_CRASH_STATE) != MMLOG_CRASH_RETURNED) return false;
-  if ((state >> 8 & 0xFF) >= MMLOG_CRASH_MAXIMUM_SURVIVALS) return false;
+  if (!has_room(state)) return false;
   memcpy(report, place, sizeof *report);
   report->state = MMLOG_CRASH_RETURNED;
   restore_handlers();
@@ -803,6 +856,18 @@ bool mmlog_crash_take(mmlog_crash_report *place, mmlog_crash_report *report) {
 
 void mmlog_crash_noted(mmlog_crash_report *place) {
   __atomic_fetch_sub(&place->state, MMLOG_CRASH_SURVIVAL, __ATOMIC_ACQ_REL);
+}
+
+void mmlog_crash_outlive(void) {
+  if (!has_started()) return;
+  end_if_left();
+  begin_writing();
+  for (unsigned index = 0; index < maximum_places; index++) {
+    mmlog_crash_report *place = place_at(index);
+    if (place != NULL && has_room(load_state(place)))
+      change_state(place, MMLOG_CRASH_RETURNED, 0, MMLOG_CRASH_SURVIVAL);
+  }
+  end_writing();
 }
 
 static bool is_held;
@@ -816,6 +881,7 @@ void mmlog_crash_after_fork(void) {
 void mmlog_crash_forked(void) {
   set_handler_stack(0, UINTPTR_MAX);
   __atomic_store_n(&crashing, 0, __ATOMIC_RELEASE);
+  __atomic_store_n(&writers, 0, __ATOMIC_RELEASE);
   end_reading();
 }
 
@@ -824,6 +890,7 @@ bool mmlog_crash_add(mmlog_crash_report *place, const uint8_t *stream) {
     mmlog_crash_report *none = NULL;
     if (__atomic_compare_exchange_n(
             &places[index], &none, &adding, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+      __atomic_store_n(&owners[index], getpid(), __ATOMIC_RELAXED);
       streams[index] = stream;
       used_parts[index] = 0;
       __atomic_store_n(&places[index], place, __ATOMIC_RELEASE);
@@ -833,12 +900,13 @@ bool mmlog_crash_add(mmlog_crash_report *place, const uint8_t *stream) {
   return false;
 }
 
-void mmlog_crash_remove(mmlog_crash_report *place) {
+bool mmlog_crash_remove(mmlog_crash_report *place) {
   for (unsigned index = 0; index < maximum_places; index++) {
     mmlog_crash_report *old = place;
     __atomic_compare_exchange_n(
-        &places[index], &old, NULL, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+        &places[index], &old, NULL, false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
   }
+  return wait_for_writers();
 }
 
 // MARK: - Stacks for handlers

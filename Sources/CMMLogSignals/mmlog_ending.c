@@ -132,7 +132,10 @@ void mmlog_ending_deny(void) {
 // After the exit handlers, which may crash, log, and close stores: the first that were set are the
 // last to be called, and this is behind them all.
 __attribute__((destructor)) static void note_exit(void) {
-  if (__atomic_load_n(&places, __ATOMIC_ACQUIRE) != NULL) note(MMLOG_ENDING_EXITED, 0, 0);
+  if (__atomic_load_n(&places, __ATOMIC_ACQUIRE) == NULL) return;
+  // A signal whose handler has returned is not what ends the process.
+  mmlog_crash_outlive();
+  note(MMLOG_ENDING_EXITED, 0, 0);
 }
 
 // MARK: - Signals

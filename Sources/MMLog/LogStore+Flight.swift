@@ -9,7 +9,7 @@ extension LogStore {
     case record
     /// `LogStore.capture(reason:within:)`.
     case program
-    /// ``LogStore/captureAll()``.
+    /// ``LogStore/captureAll()``; or the store was closed while a fatal signal was being handled.
     case signal
     /// Somebody outside: `mmlogctl capture`.
     case request

@@ -81,11 +81,27 @@ package struct CrashArea: ~Copyable, @unchecked Sendable {
     return withUnsafeBytes(of: report) { CrashReport($0) }
   }
 
+  /// Whether a signal's handler has written its report, or begun to, and is still under way: unless
+  /// the process survives that, it is dying.
+  package borrowing func isDying() -> Bool { mmlog_crash_is_running(place) }
+
+  /// A copy of the report of such a handler, when all of it is there; nil if there is none. Waits for
+  /// a handler that writes it, a second at most.
+  package borrowing func copy() -> CrashReport? {
+    var report = mmlog_crash_report()
+    guard mmlog_crash_copy(place, &report) else { return nil }
+    return withUnsafeBytes(of: report) { CrashReport($0) }
+  }
+
   /// Says that a report which was taken has become a record, or is counted as a loss.
   package borrowing func noteSurvival() { mmlog_crash_noted(place) }
 
-  /// Ends it in a child of fork(2), without giving anything back. Async-signal-safe.
-  package borrowing func detach() { mmlog_crash_remove(place) }
+  /// Ends it without giving anything back, and waits for a handler that writes to it, a second at
+  /// most. Async-signal-safe.
+  ///
+  /// - Returns: False if a handler still may, and may read the stream.
+  @discardableResult
+  package borrowing func detach() -> Bool { mmlog_crash_remove(place) }
 
-  deinit { mmlog_crash_remove(place) }
+  deinit { _ = mmlog_crash_remove(place) }
 }

@@ -19,17 +19,30 @@ int mmlog_crash_start(void);
 // large, and there until mmlog_crash_remove.
 bool mmlog_crash_add(mmlog_crash_report *place, const uint8_t *_Nullable stream);
 
-// Ends that. Async-signal-safe.
-void mmlog_crash_remove(mmlog_crash_report *place);
+// Ends that, and waits until no handler writes to the place, a second at most; false if one still
+// may, also read the stream. Async-signal-safe.
+bool mmlog_crash_remove(mmlog_crash_report *place);
 
 // Whether there is a complete report whose handler has returned, or was left by longjmp or the end
 // of its thread. Not in a handler.
 bool mmlog_crash_has_returned(const mmlog_crash_report *place);
 
+// Whether there is a report, or the beginning of one, whose handler has neither returned nor was
+// left, as far as that is known: unless it survives, the process is dying.
+bool mmlog_crash_is_running(const mmlog_crash_report *place);
+
+// Copies such a report, when it is all there; false if there is none. Waits for who is writing it, a
+// second at most.
+bool mmlog_crash_copy(const mmlog_crash_report *place, mmlog_crash_report *report);
+
 // Takes the report of a signal that the process has survived, frees its place for the next, and
 // counts a survival; false if there is none, or no room to count. Sets the handlers again that gave
 // way to the default action. Not in a handler.
 bool mmlog_crash_take(mmlog_crash_report *place, mmlog_crash_report *report);
+
+// Counts a survival for each report whose handler has returned, and frees its place: the process
+// ends in another way, and no record is made of it any more. Async-signal-safe.
+void mmlog_crash_outlive(void);
 
 // Says that a survival has become a record, or is counted as a loss.
 void mmlog_crash_noted(mmlog_crash_report *place);

@@ -198,7 +198,12 @@ final class Drainer: @unchecked Sendable {
 
   /// Moves everything, says that the session is closed, and seals the last archive. After
   /// ``stop()``, when no one logs any more.
-  func finish() throws(LogError) {
+  ///
+  /// Where the handler of a fatal signal is under way, the process is dying, and the session is not
+  /// closed but crashed.
+  ///
+  /// - Returns: Whether that is said, and the report of the signal is in the archive.
+  func finish() throws(LogError) -> Bool {
     defer {
       reportSealed()
       reportLosses()
@@ -211,16 +216,22 @@ final class Drainer: @unchecked Sendable {
       // Whatever their ticks: processors' counters may differ by a little.
       try handoff.move(.everything, until: .max)
       flight?.note(levels: handoff.takeWrittenLevels())
+      if session.ring.isDying { flight?.ask(.signal) }
       try capture(.everything)
       TestPoint.reach(.closeArchived)
       countLostSegments()
+      // Its handler may have returned meanwhile.
+      session.collectSurvivedSignal()
       session.giveUpSurvivedSignals()
       session.ring.take(lossesWithoutRing)
       try series.append(session.ring.losses)
+      let crash = session.ring.deathReport
+      if let crash { try series.append(crash) }
       // Of a session in which nothing was logged nothing is left.
-      if series.isEmpty { return }
-      try series.end(
-        SessionEnd(.closed, time: Timestamp.now), dictionary: session.ring.dictionary)
+      if series.isEmpty { return false }
+      let end = crash.map { SessionEnd($0) } ?? SessionEnd(.closed, time: Timestamp.now)
+      try series.end(end, dictionary: session.ring.dictionary)
+      return crash != nil
     } catch {
       throw LogError(
         error,

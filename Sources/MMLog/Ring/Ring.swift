@@ -382,6 +382,16 @@ final class Ring: @unchecked Sendable {
     return (try? report.decrypted(with: cipher)) ?? report
   }
 
+  /// Whether the handler of a fatal signal is under way, and its report is in the ring or about to be.
+  var isDying: Bool { crashArea?.isDying() ?? false }
+
+  /// The report of such a signal, which stays in the ring; nil if there is none, or it cannot be
+  /// decrypted.
+  var deathReport: CrashReport? {
+    guard let report = crashArea?.copy() else { return nil }
+    return if let cipher { try? report.decrypted(with: cipher) } else { report }
+  }
+
   /// Says that a report which was taken has become a record, or is counted as a loss.
   func noteSurvival() { crashArea?.noteSurvival() }
 
@@ -489,6 +499,8 @@ final class Ring: @unchecked Sendable {
   /// Unmaps the ring and closes its file. No one may touch it any more, but for state slots: there
   /// is private memory in their place, because a thread may be about to store in one.
   func unmap() {
+    // A handler of a fatal signal is at it, and will not come to an end.
+    if crashArea?.detach() == false { return detach() }
     settledFragments.free()
     containment = nil
     crashArea = nil

@@ -123,6 +123,7 @@ extension StoreCore {
     }
     session.ring.markClosed()
     TestPoint.reach(.closeMarked)
+    let isCrashNoted: Bool
     do {
       // What is there now may be another's. Not before the thread that works in the directory has
       // ended.
@@ -130,12 +131,14 @@ extension StoreCore {
         _ = try location.openDirectory()
         open.drainer.expectMove()
       }
-      try open.drainer.finish()
+      isCrashNoted = try open.drainer.finish()
     } catch {
       failure = error
       throw error
     }
     TestPoint.reach(.closeFinished)
+    // The process has begun to die since. The next start takes the report from the ring.
+    if session.ring.isDying && !isCrashNoted { return }
     do {
       try session.ring.remove()
       TestPoint.reach(.closeRingRemoved)

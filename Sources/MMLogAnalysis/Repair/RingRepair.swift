@@ -134,7 +134,8 @@ struct RingRepair: ~Copyable {
   /// Writes what was lost, what the process died of, and how the session ended, unless the archives
   /// say so and nothing came behind them.
   mutating func finish(_ ending: SessionEnding, _ summary: SessionSummary) throws {
-    if !hasWritten, summary.end != nil { return }
+    let hasCrashedSince = ending.how == .crashed && summary.end?.how != .crashed
+    if !hasWritten, summary.end != nil, !hasCrashedSince { return }
     if !summary.losses.isEmpty { try series.append(summary.losses) }
     if let crash = summary.crash { try series.append(crash) }
     try session.dictionary.withUnsafeBytes { dictionary in

@@ -178,13 +178,15 @@ extension SessionEnding {
     return .ended(end.notBefore(lastTime))
   }
 
-  /// How a session ended that is not running.
+  /// How a session ended that is not running. A crash counts first: a process may die of one while its
+  /// store is being closed.
   ///
   /// - Parameters:
   ///   - mark: What its last archive says.
   ///   - ring: What its ring says; nil if there is none.
   init(_ mark: SessionEnd?, _ ring: SessionEnd?) {
-    self = (mark ?? ring).map { .ended($0) } ?? .unknown
+    let hasCrashedSince = ring?.how == .crashed && mark?.how != .crashed
+    self = (hasCrashedSince ? ring : mark ?? ring).map { .ended($0) } ?? .unknown
   }
 }
 

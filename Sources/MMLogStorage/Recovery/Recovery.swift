@@ -34,6 +34,11 @@ public struct RecoveredSession: Sendable {
   }
 }
 
+extension ArchiveFile {
+  /// Whether it has a frame of a type.
+  fileprivate func has(_ type: FrameType) -> Bool { frames.contains { $0.header.type == type } }
+}
+
 /// Moves what a dead process left in its ring into the archives of its session, exactly once.
 ///
 /// Safe to be killed at any moment and run again, and to be run by several processes at once: the
@@ -669,8 +674,9 @@ package struct Recovery: ~Copyable {
     _ series: ArchiveSeries, _ dictionary: [UInt8], _ archives: [ArchiveFile], _ end: SessionEnd,
     _ losses: LossLedger
   ) throws {
-    if archives.last?.isClosed == true,
-      archives.last?.frames.contains(where: { $0.header.type == .sessionEnd }) == true
+    // A process may have crashed behind the mark that its store was closed.
+    if let last = archives.last, last.isClosed, last.has(.sessionEnd),
+      image.crash == nil || last.has(.crash)
     {
       return try series.sync()
     }

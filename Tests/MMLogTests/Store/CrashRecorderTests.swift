@@ -2,11 +2,17 @@ import Foundation
 import Glibc
 import MMLogFormat
 import MMLogReader
+import MMLogStorage
 import MMLogSystem
+import Synchronization
 import TestSupport
 import Testing
 
 @testable import MMLog
+
+// Functions that C calls have no context; each test's process has these for itself.
+private let opened = LockedValue<LogStore?>(nil)
+private let entered = Atomic<Int>(0)
 
 /// What is known of a process that a fatal signal has ended.
 @Suite(.serialized) struct CrashRecorderTests {
@@ -189,6 +195,40 @@ import Testing
     #expect(Contents(folder.path).crashes.map(\.signal) == [SIGABRT])
   }
 
+  @Test("a handler before that crashes of the signal that it handles is not called again")
+  func crashOfTheSameSignalInHandler() async throws {
+    let folder = TemporaryDirectory()
+    await #expect(processExitsWith: .signal(SIGSEGV)) { [path = folder.path as String] in
+      signal(SIGSEGV) { _ in
+        if entered.add(1, ordering: .relaxed).newValue > 1 { _exit(9) }
+        dieOfNoMemory()
+      }
+      let store = try CrashRecorderTests.open(path)
+      store.logger(label: "l").info("before")
+      dieOfNoMemory()
+    }
+    #expect(Contents(folder.path).crashes.map(\.signal) == [SIGSEGV])
+  }
+
+  @Test("an action before that is no function is not called, whatever its flags say")
+  func actionWithoutFunction() async throws {
+    let folder = TemporaryDirectory()
+    await #expect(processExitsWith: .success) { [path = folder.path as String] in
+      unblockSignals()
+      var ignoring = sigaction()
+      ignoring.__sigaction_handler.sa_handler = SIG_IGN
+      ignoring.sa_flags = SA_SIGINFO
+      require(sigaction(SIGABRT, &ignoring, nil) == 0)
+      let store = try CrashRecorderTests.open(path)
+      store.logger(label: "l").info("before")
+      raise(SIGABRT)
+      try store.close()
+    }
+    let contents = Contents(folder.path)
+    #expect(contents.messages.count == 2 && contents.crashes.isEmpty)
+    #expect(contents.endings.map(\.how) == [.closed])
+  }
+
   @Test("threads that crash at once end as one would")
   func manyThreads() async throws {
     let folder = TemporaryDirectory()
@@ -199,6 +239,189 @@ import Testing
       while true { pause() }
     }
     #expect(Contents(folder.path).crashes.map(\.signal) == [SIGSEGV])
+  }
+
+  @Test("a thread that crashes while another survives a signal has its own report")
+  func crashBesideSurvival() async throws {
+    let folder = TemporaryDirectory()
+    await #expect(processExitsWith: .signal(SIGSEGV)) { [path = folder.path as String] in
+      signal(SIGABRT) { _ in
+        while entered.load(ordering: .acquiring) == 0 { usleep(1000) }
+        // For the other one to be waiting. If it is not yet, that is no harm.
+        usleep(50_000)
+      }
+      let store = try CrashRecorderTests.open(path)
+      store.logger(label: "l").info("before")
+      _ = try MMLogSystem.Thread(name: "survivor") { raise(SIGABRT) }
+      while Contents(path).crashes.isEmpty { usleep(10_000) }
+      _ = try MMLogSystem.Thread(name: "worker") {
+        entered.store(1, ordering: .releasing)
+        dieOfNoMemory()
+      }
+      while true { pause() }
+    }
+    #expect(Contents(folder.path).crashes.map(\.threadName) == ["worker"])
+  }
+
+  /// Who closes the store while a fatal signal is being handled.
+  enum Closer: String, Codable, CaseIterable {
+    case handler, exitHandler, otherThread
+
+    func prepare() {
+      switch self {
+      case .handler:
+        signal(SIGABRT) { _ in
+          closeStore()
+          _exit(7)
+        }
+      case .exitHandler:
+        atexit { closeStore() }
+        signal(SIGABRT) { _ in exit(7) }
+      case .otherThread:
+        signal(SIGABRT) { _ in
+          while true { pause() }
+        }
+      }
+    }
+  }
+
+  @Test(
+    "a store that is closed while a fatal signal is handled keeps the report, and has crashed",
+    arguments: Closer.allCases)
+  func closedMeanwhile(closer: Closer) async throws {
+    let folder = TemporaryDirectory()
+    await #expect(processExitsWith: .exitCode(7)) {
+      [path = folder.path as String, closer = closer as Closer] in
+      unblockSignals()
+      closer.prepare()
+      let store = try CrashRecorderTests.open(path)
+      opened.withLock { $0 = store }
+      store.logger(label: "l").info("before")
+      if closer == .otherThread {
+        _ = try MMLogSystem.Thread(name: "worker") { raise(SIGABRT) }
+        while Contents(path).crashes.isEmpty { usleep(10_000) }
+        closeStore()
+        _exit(7)
+      }
+      raise(SIGABRT)
+    }
+    let contents = Contents(folder.path)
+    #expect(contents.isClean && contents.messages == ["before"])
+    #expect(contents.crashes.map(\.signal) == [SIGABRT])
+    #expect(contents.crashes.allSatisfy { $0.frames.count > 2 })
+    #expect(contents.endings.map(\.how) == [.crashed])
+    #expect(try folder.names(ending: ".ring").isEmpty)
+
+    let next = try LogStore(directory: folder.path, name: "crash")
+    #expect(next.recoveredSessions.isEmpty)
+    try next.blockingClose()
+    #expect(Contents(folder.path).crashes == contents.crashes)
+  }
+
+  #if DEBUG
+    @Test(
+      "a crash of the thread that closes a store counts, also behind the mark of its end",
+      arguments: [.closeMarked, .closeArchived, .closeFinished] as [TestPoint])
+    func crashInClosing(point: TestPoint) async throws {
+      let folder = TemporaryDirectory()
+      await #expect(processExitsWith: .signal(SIGSEGV)) {
+        [path = folder.path as String, point = point.rawValue as UInt8] in
+        let store = try CrashRecorderTests.open(path)
+        store.logger(label: "l").info("before")
+        TestPoint.handler = { if $0.rawValue == point { dieOfNoMemory() } }
+        try store.close()
+      }
+      try expectCrash(SIGSEGV, inRingOf: folder)
+    }
+
+    @Test("a crash that comes when the end of the session is written leaves the ring")
+    func crashBesideClosing() async throws {
+      let folder = TemporaryDirectory()
+      await #expect(processExitsWith: .exitCode(7)) { [path = folder.path as String] in
+        signal(SIGABRT) { _ in
+          while true { pause() }
+        }
+        let store = try CrashRecorderTests.open(path)
+        store.logger(label: "l").info("before")
+        TestPoint.handler = { point in
+          guard point == .closeFinished else { return }
+          _ = try? MMLogSystem.Thread(name: "worker") { raise(SIGABRT) }
+          while Contents(path).crashes.isEmpty { usleep(10_000) }
+        }
+        try store.close()
+        _exit(7)
+      }
+      try expectCrash(SIGABRT, inRingOf: folder)
+    }
+
+    /// Expects that a session has crashed, before its ring is recovered and after that.
+    private func expectCrash(_ signal: CInt, inRingOf folder: TemporaryDirectory) throws {
+      let before = Contents(folder.path)
+      #expect(before.isClean && before.messages == ["before"])
+      #expect(before.crashes.map(\.signal) == [signal])
+      #expect(before.endings.map(\.how) == [.crashed])
+
+      let next = try LogStore(directory: folder.path, name: "crash")
+      #expect(next.recoveredSessions.map(\.end.how) == [.crashed])
+      try next.blockingClose()
+      for _ in 0..<2 {
+        let after = Contents(folder.path)
+        #expect(after.isClean && after.messages == ["before"] && after.crashes == before.crashes)
+        #expect(after.endings.map(\.how) == [.crashed])
+        try LogStore(directory: folder.path, name: "crash").blockingClose()
+      }
+    }
+  #endif
+
+  #if arch(x86_64)
+    @Test("the walk of a stack passes code that is in no program or library")
+    func madeCode() async throws {
+      let folder = TemporaryDirectory()
+      await #expect(processExitsWith: .signal(SIGSEGV)) { [path = folder.path as String] in
+        let store = try CrashRecorderTests.open(path)
+        store.logger(label: "l").info("before")
+        dieBehindMadeCode()
+      }
+      let crash = try #require(Contents(folder.path).crashes.first)
+      let text = crash.details.joined(separator: "\n")
+      #expect(crash.isGuessed && crash.frames.contains { crash.module(of: $0) == nil }, "\(text)")
+      #expect(text.contains("dieBehindMadeCode"), "\(text)")
+    }
+  #endif
+
+  @Test("a child that is not made by fork(3) leaves its parent's report alone")
+  func otherChild() async throws {
+    let folder = TemporaryDirectory()
+    await #expect(processExitsWith: .success) { [path = folder.path as String] in
+      let store = try CrashRecorderTests.open(path)
+      store.logger(label: "l").info("parent")
+      let symbol = try #require(dlsym(nil, "_Fork"))
+      let child = unsafeBitCast(symbol, to: (@convention(c) () -> pid_t).self)()
+      if child == 0 { dieOfNoMemory() }
+      require(child > 0 && waitFor(child) == SIGSEGV)
+      require(Contents(path).crashes.isEmpty)
+      try store.close()
+    }
+    let contents = Contents(folder.path)
+    #expect(contents.crashes.isEmpty && contents.endings.map(\.how) == [.closed])
+  }
+
+  @Test("a process that exits right after it has survived a signal has exited, and counts a record")
+  func survivedAndExited() async throws {
+    let folder = TemporaryDirectory()
+    await #expect(processExitsWith: .exitCode(3)) { [path = folder.path as String] in
+      unblockSignals()
+      signal(SIGABRT) { _ in }
+      let store = try CrashRecorderTests.open(path)
+      opened.withLock { $0 = store }
+      store.logger(label: "l").info("before")
+      raise(SIGABRT)
+      exit(3)
+    }
+    let contents = Contents(folder.path)
+    #expect(contents.messages == ["before"] && contents.crashes.isEmpty)
+    #expect(contents.endings.map(\.how) == [.exited])
+    #expect(contents.losses.map { $0[.ringFull, .critical] } == [1])
   }
 
   /// Ways to survive a fatal signal.
@@ -404,6 +627,29 @@ import Testing
 @inline(never) private func dieOfNoMemory() {
   UnsafeMutablePointer<UInt64>(bitPattern: 16)?.pointee = 1
   usleep(1)
+}
+
+#if arch(x86_64)
+  /// Crashes three functions behind one that is made here: a frame, and a call of what it is given.
+  @inline(never) private func dieBehindMadeCode() {
+    typealias Made = @convention(c) (@convention(c) () -> Void) -> Void
+    let frame: [UInt8] = [0x55, 0x48, 0x89, 0xE5]
+    let code = Array(repeating: 0x90, count: 8) + frame + [0xFF, 0xD7, 0x5D, 0xC3]
+    let memory = mmap(nil, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+    memory?.copyMemory(from: code, byteCount: code.count)
+    require(mprotect(memory, 4096, PROT_READ | PROT_EXEC) == 0)
+    unsafeBitCast(memory, to: Made.self)({ dieDeep(2) })
+    usleep(1)
+  }
+
+  @inline(never) private func dieDeep(_ depth: Int) {
+    if depth == 0 { dieOfNoMemory() } else { dieDeep(depth - 1) }
+    usleep(1)
+  }
+#endif
+
+private func closeStore() {
+  require(logError { try opened.withLock { $0 }?.close() } == nil)
 }
 
 @inline(never) private func dieOfTrap() {
