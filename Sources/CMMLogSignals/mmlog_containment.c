@@ -26,7 +26,7 @@ static const uintptr_t being_prepared = 1;
 static struct mmlog_contained *ranges;
 static struct sigaction previous;
 static uintptr_t page_size;
-// When the handler gave way to the default action, by CLOCK_MONOTONIC in nanoseconds; 0: it did not.
+// When the handler gave way to the default action, by CLOCK_MONOTONIC in nanoseconds; 0: never.
 static int64_t gave_way;
 
 MMLOG_UNSANITIZED static struct mmlog_contained *range_of(uintptr_t address) {

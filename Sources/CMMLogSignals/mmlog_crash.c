@@ -30,8 +30,8 @@ static bool has_started(void) { return __atomic_load_n(&is_started, __ATOMIC_ACQ
 
 enum { maximum_places = 8, maximum_modules = 256 };
 static mmlog_crash_report *places[maximum_places];
-// Whose rings they are in. A child that was not made by fork(3) may have the same memory, as that of
-// vfork(2), and its crash is another one.
+// Whose rings they are in. A child that was not made by fork(3) may have the same memory, as that
+// of vfork(2), and its crash is another one.
 static pid_t owners[maximum_places];
 // What reports are encrypted with there, and how many parts of it are used.
 static const uint8_t *streams[maximum_places];
@@ -292,9 +292,9 @@ static uintptr_t find_caller(uintptr_t stack, uintptr_t frame, const loaded_modu
   return 0;
 }
 
-// Where a function returns to that has made no call, and so no frame: what AArch64 has in a register
-// then. 0: it has a frame, or nothing is certain. Within one module, the register may have been left
-// by a call that the function itself has made.
+// Where a function returns to that has made no call, and so no frame: what AArch64 has in a
+// register then. 0: it has a frame, or nothing is certain. Within one module, the register may have
+// been left by a call that the function itself has made.
 static uintptr_t caller_in_register(uintptr_t pc, uintptr_t frame, uintptr_t link) {
   stack_frame first;
   const loaded_module *module = link == 0 ? NULL : module_of(link - 1);

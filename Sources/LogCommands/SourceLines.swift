@@ -5,8 +5,8 @@ import MMLogSystem
 /// `addr2line`, where there is one.
 ///
 /// Only files are shown to them that are of the same build as the programs and libraries that
-/// crashed, because they have the names of functions from there: otherwise the lines would be wrong,
-/// and a log could have any file inspected.
+/// crashed, because they have the names of functions from there: otherwise the lines would be
+/// wrong, and a log could have any file inspected.
 package enum SourceLines {
   /// The frames with their lines, as far as these are found.
   package static func added(to stack: [CrashReport.Frame]) -> [CrashReport.Frame] {

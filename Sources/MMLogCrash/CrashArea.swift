@@ -85,8 +85,8 @@ package struct CrashArea: ~Copyable, @unchecked Sendable {
   /// the process survives that, it is dying.
   package borrowing func isDying() -> Bool { mmlog_crash_is_running(place) }
 
-  /// A copy of the report of such a handler, when all of it is there; nil if there is none. Waits for
-  /// a handler that writes it, a second at most.
+  /// A copy of the report of such a handler, when all of it is there; nil if there is none. Waits
+  /// for a handler that writes it, a second at most.
   package borrowing func copy() -> CrashReport? {
     var report = mmlog_crash_report()
     guard mmlog_crash_copy(place, &report) else { return nil }

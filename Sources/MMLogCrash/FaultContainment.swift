@@ -18,8 +18,8 @@ package struct FaultContainment: ~Copyable, @unchecked Sendable {
     _ = try retrying(.sigaction, "") { mmlog_containment_start() }
   }
 
-  /// Handles SIGBUS again if its default action, which somebody's signal was to take a second ago, has
-  /// not ended the process. Any thread, but not in a handler.
+  /// Handles SIGBUS again if its default action, which somebody's signal was to take a second ago,
+  /// has not ended the process. Any thread, but not in a handler.
   package static func restore() { mmlog_containment_restore() }
 
   /// Contains faults in `count` bytes from `base`, whole pages, until it goes away: before they are

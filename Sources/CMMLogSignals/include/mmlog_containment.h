@@ -17,8 +17,8 @@ typedef struct mmlog_contained mmlog_contained;
 // that is in no contained range it calls the handler that was there before. 0, or -1 and errno.
 int mmlog_containment_start(void);
 
-// Sets the handler again if it gave way to the default action a second ago, and that did not end the
-// process: a SIGBUS that was sent to process 1 of a container. Not in a handler.
+// Sets the handler again if it gave way to the default action a second ago, and that did not end
+// the process: a SIGBUS that was sent to process 1 of a container. Not in a handler.
 void mmlog_containment_restore(void);
 
 // Contains faults in a range of whole pages from now on, after mmlog_containment_start. `wake`, if

@@ -31,8 +31,8 @@ bool mmlog_crash_has_returned(const mmlog_crash_report *place);
 // left, as far as that is known: unless it survives, the process is dying.
 bool mmlog_crash_is_running(const mmlog_crash_report *place);
 
-// Copies such a report, when it is all there; false if there is none. Waits for who is writing it, a
-// second at most.
+// Copies such a report, when it is all there; false if there is none. Waits for who is writing it,
+// a second at most.
 bool mmlog_crash_copy(const mmlog_crash_report *place, mmlog_crash_report *report);
 
 // Takes the report of a signal that the process has survived, frees its place for the next, and

@@ -382,7 +382,7 @@ final class Ring: @unchecked Sendable {
     return (try? report.decrypted(with: cipher)) ?? report
   }
 
-  /// Whether the handler of a fatal signal is under way, and its report is in the ring or about to be.
+  /// Whether a fatal signal is being handled: its report is in the ring, or about to be.
   var isDying: Bool { crashArea?.isDying() ?? false }
 
   /// The report of such a signal, which stays in the ring; nil if there is none, or it cannot be

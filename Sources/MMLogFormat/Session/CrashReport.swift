@@ -152,8 +152,8 @@ public struct CrashReport: Equatable, Sendable {
     modules.filter { $0.base <= address && address < $0.end }.max { $0.base < $1.base }
   }
 
-  /// Whether the kernel named ``address``. It does not for a signal that was sent, nor where it says
-  /// no more than that it has raised the signal itself, as for an address that can be none.
+  /// Whether the kernel named ``address``. It does not for a signal that was sent, nor where it
+  /// says no more than that it has raised the signal itself, as for an address that can be none.
   package var hasAddress: Bool { code > 0 && code != Self.kernelCode }
 
   /// `SI_KERNEL`.

@@ -41,8 +41,8 @@ struct ExecutableSymbols: ~Copyable {
   ///
   /// - Parameters:
   ///   - buildID: What the linker called it.
-  ///   - path: The program. What does not begin with a slash is the end of a long path, and would be
-  ///     another file.
+  ///   - path: The program. What does not begin with a slash is the end of a long path, and would
+  ///     be another file.
   ///   - directory: Where debug files are.
   /// - Returns: nil if neither is there, and of that build.
   static func ofBuild(

@@ -178,8 +178,8 @@ extension SessionEnding {
     return .ended(end.notBefore(lastTime))
   }
 
-  /// How a session ended that is not running. A crash counts first: a process may die of one while its
-  /// store is being closed.
+  /// How a session ended that is not running. A crash counts first: a process may die of one while
+  /// its store is being closed.
   ///
   /// - Parameters:
   ///   - mark: What its last archive says.
