@@ -1,8 +1,10 @@
 import Foundation
 import MMLog
 import MMLogDestinations
+import MMLogFormat
 import MMLogReader
 import MMLogShipping
+import MMLogStorage
 import TestSupport
 import Testing
 
@@ -58,5 +60,48 @@ import Testing
       _ = try await destination.send(long.batch)
     }
     #expect(error?.remedy == .halve)
+  }
+
+  @Test("Loki takes a session that ended long before another one that it has")
+  func sessionsOutOfOrder() async throws {
+    let stub = try TestServer("stub.py", ["loki"])
+    let destination = LokiDestination(url: stub.url)
+    for age in [Duration.zero, .seconds(2 * 3600)] {
+      let time = Timestamp.now - age
+      let session = try TestBatch().batch.session
+      // A record would be of now.
+      let gap = LogBatch.Gap("gone", session: session.id, times: time...time)
+      _ = try await destination.send(
+        LogBatch(id: "\(session.id)", session: session, records: [], gaps: [gap]))
+    }
+    #expect(try stub.notes("stored", as: Stored.self).count == 2)
+  }
+
+  @Test("what is larger than Loki takes at once goes in several pushes")
+  func largeBatch() async throws {
+    let stub = try TestServer("stub.py", ["loki"])
+    let made = try TestBatch { log, _ in
+      for index in 0..<50 { log.info("\(index) \(String(repeating: "x", count: 100_000))") }
+    }
+    _ = try await LokiDestination(url: stub.url).send(made.batch)
+    #expect(try stub.notes("stored", as: Stored.self).map(\.log_record_uid) == made.ids)
+  }
+
+  @Test("labels that Loki refuses wait for somebody, and a push that it cannot hand on is halved")
+  func refusedByLoki() async throws {
+    let stub = try TestServer("stub.py", ["loki"])
+    let labeled = LokiDestination(url: stub.url, labels: [("my-env", "prod")])
+    let labels = await #expect(throws: DeliveryError.self) {
+      _ = try await labeled.send(TestBatch().batch)
+    }
+    #expect(labels?.remedy == .waitForAction, "\(labels as Any)")
+    let large = try TestBatch { log, _ in
+      // Six bytes each as JSON.
+      log.info("\(String(repeating: "\u{1}", count: 1 << 20))")
+    }
+    let error = await #expect(throws: DeliveryError.self) {
+      _ = try await LokiDestination(url: stub.url).send(large.batch)
+    }
+    #expect(error?.remedy == .makeSmaller, "\(error as Any)")
   }
 }

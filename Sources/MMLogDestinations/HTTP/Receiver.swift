@@ -51,6 +51,13 @@ final class Receiver: Sendable {
     _ body: consuming TextBuffer, to url: String, headers: [(name: String, value: String)],
     tooLarge: (String) -> DeliveryError = DeliveryError.wrongPath
   ) async throws -> HTTPResponse {
+    try await send(request(body, to: url, headers: headers), tooLarge: tooLarge)
+  }
+
+  /// A request that posts a body, which is compressed unless the settings say otherwise.
+  func request(
+    _ body: borrowing TextBuffer, to url: String, headers: [(name: String, value: String)]
+  ) -> HTTPRequest {
     var request = HTTPRequest("POST", url, headers: headers)
     let zipped = settings.compresses ? body.withUnsafeBytes { gzip($0) } : nil
     if let zipped {
@@ -59,7 +66,7 @@ final class Receiver: Sendable {
     } else {
       request.body = .bytes(body.withUnsafeBytes { Array($0) })
     }
-    return try await send(request, tooLarge: tooLarge)
+    return request
   }
 }
 
@@ -97,6 +104,8 @@ extension HTTPResponse {
       return .blocked("\(sentence); check certificate-file, key-file and the URL")
     case 400, 422: return .refused(sentence)
     case 413: return .tooLarge(sentence)
+    // gRPC says so behind the server that takes HTTP. The same batch would be so for ever.
+    case 500 where said.contains("message larger than max"): return .tooLarge(sentence)
     case 409 where header("retry-after") != nil:
       return .unavailable(sentence, retryAfter: retryAfter)
     case 408, 425, 429, 500, 502, 503, 504, 507, 509, 520...599:

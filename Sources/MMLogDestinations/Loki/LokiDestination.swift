@@ -3,13 +3,19 @@ import MMLogReader
 package import MMLogShipping
 
 /// Grafana Loki, by its push API in JSON. Entries are lines of JSON, as ``JSONFormatter`` has them,
-/// for `| json`; the labels of their stream are `service_name` and `host_name`.
+/// for `| json`; the labels of their stream are `service_name`, `host_name` and
+/// `service_instance_id`, which is the session. Loki refuses an entry that is much older than the
+/// newest of its stream, and sessions are not shipped in the order of their times: so each has a
+/// stream.
 ///
 /// Loki drops an entry that is there already: the same time and line in the same stream.
 package final class LokiDestination: LogDestination {
   private let receiver: Receiver
   private let base: String
   private let labels: [(name: String, value: String)]
+
+  /// The labels that each stream has.
+  static let ownLabels = ["service_name", "host_name", "service_instance_id"]
 
   /// Names a server.
   ///
@@ -26,11 +32,14 @@ package final class LokiDestination: LogDestination {
     receiver = Receiver(settings)
   }
 
+  /// Sends a batch in as many pushes as it takes. If one fails, what was taken before is there
+  /// already when the batch comes again.
   package func send(_ batch: LogBatch) async throws -> LogBatch.Answer {
     let url = "\(base)/loki/api/v1/push"
-    let headers = [(name: "Content-Type", value: "application/json")]
-    let response = try await receiver.post(encode(batch), to: url, headers: headers)
-    guard response.isSuccess else { throw response.error(from: url) }
+    for push in pushes(of: batch, to: url) {
+      let response = try await receiver.send(push)
+      guard response.isSuccess else { throw Self.error(response, url) }
+    }
     return .accepted
   }
 
@@ -40,41 +49,81 @@ package final class LokiDestination: LogDestination {
     guard response.isSuccess else { throw response.error(from: url) }
   }
 
-  private func encode(_ batch: LogBatch) -> TextBuffer {
-    var output = TextBuffer(capacity: 1 << 16)
+  /// Labels are the same in all batches of a session: to halve one would put every record aside.
+  private static func error(_ response: HTTPResponse, _ url: String) -> DeliveryError {
+    let error = response.error(from: url)
+    let words = response.text.lowercased()
+    guard response.status == 400, aboutLabels.contains(where: words.contains) else { return error }
+    return .blocked("\(error.message); check stream-label, and the server's limits of labels")
+  }
+
+  private static let aboutLabels = [
+    "error parsing labels", "label name", "label value too long", "one label pair is required",
+  ]
+
+  private func pushes(of batch: LogBatch, to url: String) -> [HTTPRequest] {
     let identity = batch.session.identity
     var stream = JSONObject()
-    stream.add("service_name", identity.storeName)
-    stream.add("host_name", identity.hostName)
+    let own = [identity.storeName, identity.hostName, batch.session.id.description]
+    for (name, value) in zip(Self.ownLabels, own) { stream.add(name, value) }
     for (name, value) in labels { stream.add(name, value) }
-    output.append(#"{"streams":[{"stream":"#)
-    output.append(text: stream.text)
-    output.append(#","values":["#)
-    var line = TextBuffer()
-    let start = output.count
+    var pushes = LokiPushes(of: stream.text, to: url, receiver)
     for gap in GapRecord.all(of: batch) {
-      BatchLines.append(gap, batch, &line)
-      output.append(entry: &line, gap.time, start)
+      BatchLines.append(gap, batch, &pushes.line)
+      pushes.add(gap.time)
     }
     var formatter = JSONFormatter(zone: .utc)
     batch.forEach { record in
-      formatter.append(record, to: &line)
-      output.append(entry: &line, record.time, start)
+      formatter.append(record, to: &pushes.line)
+      pushes.add(record.time)
     }
-    output.append("]}]}")
-    return output
+    return pushes.finish()
   }
 }
 
-extension TextBuffer {
-  /// Appends an entry of a list that begins at `start`, and empties the line.
-  fileprivate mutating func append(entry line: inout TextBuffer, _ time: Timestamp, _ start: Int) {
-    append(count == start ? "[\"" : ",[\"")
-    append(text: "\(time.nanosecondsSince1970)")
-    append("\",")
+/// The pushes of a batch. By default, Loki's distributors hand no more than 4 MiB at once to its
+/// ingesters, and what a batch takes as lines of JSON may be several times its text.
+private struct LokiPushes: ~Copyable {
+  private let head: String
+  private let url: String
+  private let receiver: Receiver
+  private var body = TextBuffer(capacity: 1 << 16)
+  private var finished: [HTTPRequest] = []
+  /// The next entry's line, with its line end.
+  var line = TextBuffer()
+
+  /// A push with so many bytes gets no more entries.
+  private static let maximum = 1 << 20
+
+  init(of stream: String, to url: String, _ receiver: Receiver) {
+    head = #"{"streams":[{"stream":"# + stream + #","values":["#
+    (self.url, self.receiver) = (url, receiver)
+  }
+
+  /// Adds the entry whose line is there.
+  mutating func add(_ time: Timestamp) {
+    if body.isEmpty { body.append(text: head) } else { body.append(",") }
+    body.append("[\"")
+    body.append(text: "\(time.nanosecondsSince1970)")
+    body.append("\",")
     // Without the line end.
-    append(json: line.withUnsafeBytes { String(decoding: $0.dropLast(), as: UTF8.self) })
-    append("]")
+    body.append(json: line.withUnsafeBytes { String(decoding: $0.dropLast(), as: UTF8.self) })
+    body.append("]")
     line.removeAll(keeping: 1 << 16)
+    if body.count >= Self.maximum { close() }
+  }
+
+  private mutating func close() {
+    if body.isEmpty { return }
+    body.append("]}]}")
+    let headers = [(name: "Content-Type", value: "application/json")]
+    finished.append(receiver.request(body, to: url, headers: headers))
+    body.removeAll(keeping: 2 << 20)
+  }
+
+  /// All pushes.
+  mutating func finish() -> [HTTPRequest] {
+    close()
+    return finished
   }
 }

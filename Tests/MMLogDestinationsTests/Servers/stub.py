@@ -7,10 +7,12 @@ FOLDER/port gets the port. FOLDER/stored gets a line of JSON for each document o
 Elasticsearch: a document whose id is there is answered 409; one that has the attribute "poison", 400; each fifth request, 429
 for its second document, which is not stored. A body that does not end with a line end: 400.
 Loki: an entry that is there (same stream, time, line) is dropped; one of more than 256 KiB is refused with the whole answer 400,
-while others are stored; so is one older than a week.
+while others are stored; so is one older than a week, or an hour older than the newest of its stream. A push of more than 4 MiB
+is answered 500, as what is behind Loki's HTTP server says of it. Labels that cannot be are 400, and nothing is stored.
 """
 
 import json
+import re
 import sys
 import threading
 import time
@@ -20,6 +22,7 @@ import serving
 folder, kind = sys.argv[1:3]
 lock = threading.Lock()
 known = set()
+newest = {}  # of each stream
 requests = 0
 
 
@@ -55,16 +58,25 @@ def elasticsearch(path, body):
 def loki(path, body):
     assert path == "/loki/api/v1/push"
     problems = []
-    for stream in json.loads(body)["streams"]:
+    streams = json.loads(body)["streams"]
+    size = sum(len(line.encode()) for stream in streams for _, line in stream["values"])
+    if size > 4 << 20:
+        return 500, f"rpc error: code = ResourceExhausted desc = grpc: received message larger than max ({size} vs. {4 << 20})"
+    for stream in streams:
         labels = json.dumps(stream["stream"], sort_keys=True)
+        if not all(re.fullmatch("[a-zA-Z_][a-zA-Z0-9_]*", name) for name in stream["stream"]):
+            return 400, f"Error parsing labels '{labels}' with error: 1:2: parse error: unexpected character"
         for nanoseconds, line in stream["values"]:
             key = (labels, nanoseconds, line)
             if len(line) > 256 << 10:
                 problems.append("Max entry size '262144' bytes exceeded")
             elif int(nanoseconds) < (time.time() - 7 * 86400) * 1e9:
+                problems.append("has timestamp too old")
+            elif int(nanoseconds) < newest.get(labels, 0) - 3600 * 1_000_000_000:
                 problems.append("entry too far behind")
             elif key not in known:
                 known.add(key)
+                newest[labels] = max(newest.get(labels, 0), int(nanoseconds))
                 store(json.loads(line))
     return (400, "; ".join(problems)) if problems else (204, "")
 
