@@ -124,6 +124,45 @@ import Testing
     #expect(try await destination.send(made.batch).refused.isEmpty)
   }
 
+  @Test("what an index of Elasticsearch refuses of all documents waits for somebody")
+  func indexErrors() async throws {
+    let made = try TestBatch { log, _ in for index in 0..<2 { log.info("line \(index)") } }
+    let cases: [(type: String, reason: String, isOfIndex: Bool)] = [
+      ("index_closed_exception", "closed", true),
+      ("validation_exception", "Validation Failed: 1: this action would add [2] shards", true),
+      ("illegal_argument_exception", "no write index is defined for alias [logs]", true),
+      ("illegal_argument_exception", "Validation Failed: 1: this action would add [2]", true),
+      ("some_new_exception", "the same of each", true),
+      ("illegal_argument_exception", "Document contains at least one immense term", false),
+      ("document_parsing_exception", "failed to parse field [a]", false),
+      ("mapper_parsing_exception", "failed to parse field [a]", false),
+    ]
+    func item(_ type: String, _ reason: String) -> String {
+      #"{"create":{"status":400,"error":{"type":"\#(type)","reason":"\#(reason)"}}}"#
+    }
+    func answer(_ items: [String]) -> PlannedAnswer {
+      PlannedAnswer(
+        body: Data(#"{"errors":true,"items":[\#(items.joined(separator: ","))]}"#.utf8))
+    }
+    let taken = #"{"create":{"status":201}}"#
+    let server = try TestReceiver(
+      cases.map { answer([item($0.type, $0.reason), item($0.type, $0.reason)]) }
+        + [answer([item("some_new_exception", "of one"), taken])])
+    let destination = ElasticsearchDestination(url: server.url)
+    for (type, reason, isOfIndex) in cases {
+      if !isOfIndex {
+        let answer = try await destination.send(made.batch)
+        #expect(answer.refused.map(\.index) == [0, 1], "\(type)")
+        continue
+      }
+      let error = await #expect(throws: DeliveryError.self, "\(type)") {
+        _ = try await destination.send(made.batch)
+      }
+      #expect(error?.remedy == .waitForAction && error?.message.contains(reason) == true)
+    }
+    #expect(try await destination.send(made.batch).refused.map(\.index) == [0])
+  }
+
   @Test("a gap that Elasticsearch refuses is said")
   func refusedGap() async throws {
     let made = try TestBatch(gaps: [TestBatch.gap])

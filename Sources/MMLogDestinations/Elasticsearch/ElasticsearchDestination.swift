@@ -74,6 +74,9 @@ package final class ElasticsearchDestination: LogDestination {
       throw DeliveryError.unavailable(
         "\(url.withoutQuery) answers for \(items.count) of \(gapCount + batch.count) records")
     }
+    if let reason = Self.indexError(items) {
+      throw DeliveryError.blocked("\(url.withoutQuery): \(reason); check the index")
+    }
     var answer = LogBatch.Answer()
     for (index, item) in items.enumerated() {
       guard let result = item["create"], let status = result["status"]?.integer else {
@@ -95,6 +98,35 @@ package final class ElasticsearchDestination: LogDestination {
     }
     return answer
   }
+}
+
+extension ElasticsearchDestination {
+  /// What keeps the index from taking any document, though each is answered as if it was to blame:
+  /// 400. Nil if documents are to blame.
+  private static func indexError(_ items: [JSONTree]) -> String? {
+    let errors = items.compactMap { item -> (type: String, reason: String)? in
+      guard let result = item["create"], result["status"]?.integer == 400,
+        let error = result["error"], let type = error["type"]?.string
+      else { return nil }
+      return (type, "400: \(error.reason)".excerpt)
+    }
+    let known = errors.first { type, reason in
+      if ["index_closed_exception", "validation_exception"].contains(type) { return true }
+      // Reasons of other types may have the words of a document.
+      return type == "illegal_argument_exception"
+        && ["no write index", "this action would add"].contains(where: reason.contains)
+    }
+    if let known { return known.reason }
+    guard let first = errors.first, items.count > 1, errors.count == items.count,
+      errors.allSatisfy({ $0.type == first.type }),
+      !aboutDocuments.contains(where: first.type.contains)
+    else { return nil }
+    return first.reason
+  }
+
+  /// Parts of types of errors that all documents of a batch may well have, because of what they
+  /// hold.
+  private static let aboutDocuments = ["pars", "mapp", "illegal_argument"]
 }
 
 extension JSONTree {
