@@ -1,7 +1,7 @@
 import CRDKafka
 import Foundation
 import MMLog
-import MMLogDestinations
+@testable import MMLogDestinations
 import MMLogReader
 import MMLogShipping
 import TestSupport
@@ -88,6 +88,22 @@ import Testing
       #expect(error?.message.contains("hunter") == false, "\(name)")
     }
     #expect(try cluster.read("logs", 100).count == 100)
+  }
+
+  @Test("that a broker refuses this client counts until one takes a message, and then of all alone")
+  func refusalsOfOneBroker() {
+    let complaints = Complaints()
+    complaints.note(RD_KAFKA_RESP_ERR__SSL, "broker 1: handshake failed")
+    #expect(complaints.isRefusal)
+    complaints.noteDelivery()
+    #expect(!complaints.isRefusal && complaints.last == nil)
+    // Broker 1 is restarted, and then all are.
+    complaints.note(RD_KAFKA_RESP_ERR__SSL, "broker 1: handshake failed")
+    #expect(!complaints.isRefusal)
+    complaints.note(RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN, "2/2 brokers are down")
+    #expect(complaints.isRefusal && complaints.last == "broker 1: handshake failed")
+    complaints.forget()
+    #expect(!complaints.isRefusal && complaints.last == nil)
   }
 
   @Test("what a broker refuses of many records is not put aside before it is alone")

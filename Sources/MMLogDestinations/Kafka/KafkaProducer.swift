@@ -52,9 +52,11 @@ final class KafkaProducer: @unchecked Sendable {
       Unmanaged<Complaints>.fromOpaque(context).takeUnretainedValue()
         .note(rd_kafka_resp_err_t(code), String(cString: reason))
     }
-    rd_kafka_conf_set_dr_msg_cb(properties) { _, message, _ in
+    rd_kafka_conf_set_dr_msg_cb(properties) { _, message, complaints in
       guard let message, let context = message.pointee._private else { return }
       Unmanaged<Delivery>.fromOpaque(context).takeUnretainedValue().note(message.pointee.err)
+      guard message.pointee.err == RD_KAFKA_RESP_ERR_NO_ERROR, let complaints else { return }
+      Unmanaged<Complaints>.fromOpaque(complaints).takeUnretainedValue().noteDelivery()
     }
     guard let handle = rd_kafka_new(RD_KAFKA_PRODUCER, properties, &error, error.count) else {
       rd_kafka_conf_destroy(properties)
@@ -76,6 +78,9 @@ final class KafkaProducer: @unchecked Sendable {
   func send(
     _ messages: [KafkaMessage], isCanceled: () -> Bool
   ) throws -> [(index: Int, reason: String)] {
+    // What was said while nothing was sent may not hold any longer.
+    rd_kafka_poll(handle, 0)
+    complaints.forget()
     let deliveries = messages.map { _ in Delivery() }
     // Each is referred to until its report has come, or the producer was purged.
     defer { if deliveries.contains(where: { $0.result == nil }) { purge(deliveries) } }
@@ -190,22 +195,39 @@ private let RD_KAFKA_PURGE_F_QUEUE_: CInt = 1
 private let RD_KAFKA_PURGE_F_INFLIGHT_: CInt = 2
 
 /// What librdkafka says of brokers. Touched while the producer is polled, by whom it belongs to.
-private final class Complaints {
+final class Complaints {
   private(set) var last: String?
-  /// Whether a broker does not take this client, or this client not the broker.
-  private(set) var isRefusal = false
+  /// Whether a broker has not taken this client, or this client not the broker.
+  private var isAnyRefusal = false
+  private var areAllDown = false
+  private var hasDelivered = false
   /// What no complaint may show.
   var secrets: [String] = []
+
+  /// Whether brokers do not take this client, or this client not them. Where messages were
+  /// delivered before, one broker that is being restarted may say the same: it is none then as long
+  /// as there are others.
+  var isRefusal: Bool { isAnyRefusal && (areAllDown || !hasDelivered) }
+
+  /// Drops what was said.
+  func forget() { (last, isAnyRefusal, areAllDown) = (nil, false, false) }
+
+  /// Notes that a broker has taken a message.
+  func noteDelivery() {
+    forget()
+    hasDelivered = true
+  }
 
   func note(_ code: rd_kafka_resp_err_t, _ reason: String) {
     let refusals = [
       RD_KAFKA_RESP_ERR__AUTHENTICATION, RD_KAFKA_RESP_ERR_SASL_AUTHENTICATION_FAILED,
       RD_KAFKA_RESP_ERR__SSL,
     ]
+    if code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN, isAnyRefusal { areAllDown = true }
     // An alert is what a broker says in TLS that does not take this client's certificate.
     if refusals.contains(code) || reason.contains(" alert ") {
-      isRefusal = true
-    } else if isRefusal || code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN {
+      isAnyRefusal = true
+    } else if isAnyRefusal || code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN {
       // That all brokers are down says less than what was said of one.
       if last != nil { return }
     }
