@@ -172,6 +172,24 @@ import Testing
     #expect(try server.requests.map(\.method) == ["PUT", "PUT", "HEAD"])
   }
 
+  @Test("S3 has an archive in parts also of who may not ask for what is there")
+  func rightToPutAlone() async throws {
+    let sealed = try Sealed()
+    let denied = PlannedAnswer(
+      status: 403, body: Data("<Error><Code>AccessDenied</Code></Error>".utf8))
+    let server = try TestReceiver([
+      denied, denied, PlannedAnswer(body: Data("<UploadId>u</UploadId>".utf8)),
+      PlannedAnswer(headers: ["ETag": "\"1\""]),
+      PlannedAnswer(body: Data("<ETag>\"2\"</ETag>".utf8)),
+    ])
+    let destination = S3Destination(
+      bucket: server.url, multipartSize: 1, settings: HTTPSettings())
+    #expect(try await destination.send(sealed.archive)?.hasSuffix(" etag=\"2\"") == true)
+    let requests = try server.requests
+    #expect(requests.map(\.method) == ["HEAD", "GET", "POST", "PUT", "POST"])
+    #expect(requests[3].body == sealed.bytes)
+  }
+
   @Test("PUT has the head of an archive whose frames are chained, to be kept by the receiver")
   func head() async throws {
     let folder = TemporaryDirectory()

@@ -76,7 +76,7 @@ package final class S3Destination: ArchiveDestination {
     if present.isSuccess { return HTTPResponse(status: 412) }
     let old = try await uploadUnderWay(key)
     let id = if let old { old } else { try await begin(url, metadata) }
-    let known = try await parts(url, id)
+    let known = old == nil ? [:] : try await parts(url, id)
     // The service takes 10,000 parts.
     let partSize = max(partSize, (upload.size + 9_999) / 10_000)
     var list = ""
@@ -129,6 +129,8 @@ package final class S3Destination: ArchiveDestination {
   private func uploadUnderWay(_ key: String) async throws -> String? {
     let url = "\(bucket)?prefix=\(key.percentEncoded)&uploads="
     let response = try await request("GET", url)
+    // Who may not ask begins a new one.
+    if response.status == 403 { return nil }
     try check(response, url)
     return response.text.elements("Upload").last { upload in
       upload.elements("Key").first?.unescapingXML.utf8.elementsEqual(key.utf8) == true
@@ -147,6 +149,7 @@ package final class S3Destination: ArchiveDestination {
     while true {
       let page = "\(url)?part-number-marker=\(last)&uploadId=\(id)"
       let response = try await request("GET", page)
+      if response.status == 403 { return parts }
       try check(response, url)
       let before = parts.count
       for part in response.text.elements("Part") {
