@@ -54,7 +54,17 @@ public struct EditableRecord: Sendable {
 
   /// The record with what was changed; nil if it cannot be written, since a value is nested too
   /// deep.
-  package var records: LogReader.Records? {
-    original.rewritten(level: level, message: message, fields: fields)
+  package var records: LogReader.Records? { records(of: nil) }
+
+  /// The same as of another session; nil: of the one that it is of.
+  package func records(of session: LogReader.Session?) -> LogReader.Records? {
+    original.rewritten(level: level, message: message, fields: fields, session: session)
+  }
+
+  /// Redacts the values that are nested too deep to be written.
+  package mutating func redactDeepValues() {
+    for index in fields.indices where fields[index].value.isTooDeep() {
+      fields[index].value = .redacted
+    }
   }
 }

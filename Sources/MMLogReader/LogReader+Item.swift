@@ -68,6 +68,12 @@ extension LogReader {
       (self.identity, self.slots) = (identity, slots)
     }
 
+    /// Makes one whose fields are known.
+    init(_ identity: SessionIdentity, fields: SessionFields) {
+      (self.identity, slots) = (identity, nil)
+      knownFields.withLock { $0 = fields }
+    }
+
     /// How many bytes they take.
     var fieldSize: Int { knownFields.withLock { $0.words.count * wordSize } }
 

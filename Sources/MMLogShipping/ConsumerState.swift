@@ -50,6 +50,8 @@ package struct ConsumerState: Equatable, Sendable {
   package var created: Timestamp
   /// Whether it is of some records alone that somebody has asked for once: no archive waits for it.
   package var isSelection = false
+  /// Which destination it is of, as a hash; nil: that is not known.
+  package var target: String?
   package var cursor = LogReader.Cursor()
   /// The batches that are on their way: one of a session at most.
   package var batches: [SessionID: Note] = [:]
@@ -83,6 +85,22 @@ package struct ConsumerState: Equatable, Sendable {
     return try ConsumerState(noted: text, in: ConsumerFile.fileName(of: consumer), of: directory)
   }
 
+  /// Takes over which destination it is of, if that is not known yet.
+  ///
+  /// - Parameter other: The destination, as a hash; nil: its user has named the consumer, and may
+  ///   well send elsewhere now.
+  /// - Throws: if it is of another one: what that one has would not be sent.
+  mutating func take(
+    _ other: String?, of consumer: String, in path: String
+  ) throws(LogError) {
+    guard let other else { return }
+    guard let target, target != other else { return self.target = other }
+    throw LogError(
+      .invalidConfiguration,
+      "The cursor '\(consumer)' of \(path) is of another destination, on the same host: what that "
+        + "one has would not be sent. Name this one, as by 'mmlog-ship --as'", path: path)
+  }
+
   /// Reads what a file of a directory has.
   init(
     noted text: String, in name: String, of directory: borrowing Directory
@@ -105,6 +123,7 @@ extension ConsumerState {
   package var text: String {
     var lines = [Self.title, "created \(created.nanosecondsSince1970)", "cursor \(cursor)"]
     if isSelection { lines.append(UnsentArchives.selection) }
+    if let target { lines.append("target \(target)") }
     for (_, batch) in batches.sorted(by: { "\($0.key)" < "\($1.key)" }) {
       let from = batch.from.map { Self.text(of: $0, batch.session) } ?? "-"
       lines.append(
@@ -130,6 +149,7 @@ extension ConsumerState {
         guard let time = Int64(words[1]) else { return nil }
         created = Timestamp(nanosecondsSince1970: time)
       case ("selection", 2): isSelection = true
+      case ("target", 2): target = words[1]
       case ("cursor", 2):
         guard let cursor = LogReader.Cursor(words[1]) else { return nil }
         self.cursor = cursor

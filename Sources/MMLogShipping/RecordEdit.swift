@@ -2,7 +2,8 @@ import MMLogFormat
 public import MMLogReader
 import MMLogSystem
 
-/// A change that is made to each record on its way to a destination.
+/// A change that is made to each record on its way to a destination. What drops, renames or hashes
+/// fields does so to those of the session, too, which go with each record.
 public enum RecordEdit: Sendable {
   /// A field is added; one that is there under this name stays.
   case add(String, LogReader.Value)
@@ -20,18 +21,48 @@ public enum RecordEdit: Sendable {
     switch self {
     case .add(let name, let value):
       if record[name] == nil { record[name] = value }
-    case .drop(let name): record.fields.removeAll { $0.name == name }
+    case .drop, .rename, .hash: apply(to: &record.fields)
+    }
+  }
+
+  /// Changes fields that are there.
+  private func apply(to fields: inout [EditableRecord.Field]) {
+    switch self {
+    case .add: return
+    case .drop(let name): fields.removeAll { $0.name == name }
     case .rename(let name, let other):
-      for index in record.fields.indices where record.fields[index].name == name {
-        record.fields[index].name = other
-      }
+      for index in fields.indices where fields[index].name == name { fields[index].name = other }
     case .hash(let name):
-      for index in record.fields.indices where record.fields[index].name == name {
+      for index in fields.indices where fields[index].name == name {
         // What is encrypted differs each time.
-        if case .sealed = record.fields[index].value { continue }
-        record.fields[index].value = .hash(record.fields[index].value.stableHash)
+        if case .sealed = fields[index].value { continue }
+        fields[index].value = .hash(fields[index].value.stableHash)
       }
     }
+  }
+
+  /// The name of fields that it changes; nil: it changes none.
+  private var subject: String? {
+    switch self {
+    case .add: nil
+    case .drop(let name), .rename(let name, to: _), .hash(let name): name
+    }
+  }
+
+  /// A session with what edits make of its fields: itself, if they change none.
+  static func session(
+    _ session: LogReader.Session, after edits: [RecordEdit]
+  ) -> LogReader.Session {
+    var fields = session.fields.map { EditableRecord.Field(name: $0.name, value: $0.value) }
+    // A name may be another one's new name.
+    var isChanged = false
+    for edit in edits where fields.contains(where: { $0.name == edit.subject }) {
+      edit.apply(to: &fields)
+      isChanged = true
+    }
+    if !isChanged { return session }
+    // What was read can be written.
+    return session.with(fields: fields) ?? LogReader.Session(session.identity)
   }
 }
 

@@ -27,8 +27,8 @@ extension Shipper {
 
     /// What becomes of each record on the way, after ``edits``: the records that it gives are
     /// shipped in its place, in order; none drops it. Called by the shipper's thread. To have the
-    /// same batch at every try, it must not depend on anything but the record. Nil, the default:
-    /// each record stays as it is.
+    /// same batch at every try, it must not depend on anything but the record. A value that is
+    /// nested more than 16 deep then is redacted. Nil, the default: each record stays as it is.
     public var transform: (@Sendable (EditableRecord) -> [EditableRecord])?
 
     /// When to try again what failed. Default: for ever, with growing pauses.
@@ -51,6 +51,9 @@ extension Shipper {
     /// Whether it is of some records alone that somebody has asked for once: no archive waits for
     /// it.
     package var isSelection = false
+    /// Which destination the consumer's name stands for, as a hash, where the name does not say
+    /// enough of it; nil: its user has named it.
+    package var target: String?
     /// Who decrypts records that are encrypted. Those that none of them opens wait.
     package var identities = LogIdentities()
 

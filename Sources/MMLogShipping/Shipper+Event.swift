@@ -77,6 +77,13 @@ extension Shipper {
       Self.prometheusText(of: [(consumer, self)])
     }
 
+    /// A text without what ends the value of a label.
+    package static func prometheusLabel(_ text: String) -> String {
+      // By scalars: `\r\n` is one character, and so may be each of these with what follows.
+      let scalars = text.unicodeScalars.filter { $0 != "\"" && $0 != "\\" && $0 != "\n" }
+      return String(String.UnicodeScalarView(scalars))
+    }
+
     /// The numbers of several shippers, each with its value of the label `consumer`. A reader wants
     /// all samples of a name together.
     package static func prometheusText(
@@ -89,9 +96,7 @@ extension Shipper {
       ) {
         text += "# HELP mmlog_ship_\(name) \(help)\n# TYPE mmlog_ship_\(name) \(type)\n"
         for (consumer, statistics) in all {
-          // By scalars: `\r\n` is one character, and so may be each of these with what follows.
-          let scalars = consumer.unicodeScalars.filter { $0 != "\"" && $0 != "\\" && $0 != "\n" }
-          let label = String(String.UnicodeScalarView(scalars))
+          let label = prometheusLabel(consumer)
           text += "mmlog_ship_\(name){consumer=\"\(label)\"} \(value(statistics))\n"
         }
       }

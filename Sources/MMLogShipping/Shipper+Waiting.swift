@@ -25,9 +25,10 @@ extension Shipper {
   /// - Complexity: As reading the records behind the cursor.
   public func waiting() throws(LogError) -> [Waiting] {
     let name = consumer
-    let state = try explaining("Opening the directory failed") { () throws(SystemError) in
+    var state = try explaining("Opening the directory failed") { () throws(SystemError) in
       ConsumerFile.state(of: name, in: try Directory.open(directory)).flatMap { ConsumerState($0) }
     }
+    try state?.take(configuration.target, of: name, in: directory)
     return try Waiting.behind(
       state?.cursor ?? LogReader.Cursor(), in: directory, configuration.filter,
       ringDirectory: configuration.ringDirectory, identities: configuration.identities)

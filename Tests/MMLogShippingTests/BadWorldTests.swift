@@ -155,6 +155,42 @@ import Testing
     #expect(receiver.messages == records(1...10))
   }
 
+  @Test("what was taken of a batch does not go again while the rest finds no place aside")
+  func noPlaceAside() async throws {
+    let test = try ShippedStore()
+    try test.log(1...3)
+    let receiver = Receiver { _, _ in .init(refused: [.init(index: 1, reason: "no")]) }
+    let aside = test.folder("test.refused")
+    try FileManager.default.createDirectory(atPath: aside, withIntermediateDirectories: false)
+    let shipper = try test.shipper(to: receiver)
+    try shipper.start()
+    try await wait { shipper.statistics.lastError != nil }
+    try FileManager.default.removeItem(atPath: aside)
+    try await wait { shipper.statistics.refused == 1 }
+    await shipper.stop()
+    #expect(receiver.tryCount == 1 && shipper.statistics.records == 2)
+    #expect(try Reconciliation(of: test.folder.path, consumer: "test").problems == [])
+  }
+
+  @Test("a cursor that is of another destination is not gone on with")
+  func otherTarget() async throws {
+    let test = try ShippedStore()
+    try test.log(1...3)
+    let receiver = Receiver()
+    // Of an earlier version, which has not noted any.
+    try await test.ship(to: receiver)
+    try await test.ship(to: receiver) { $0.target = "a" }
+    let other = try test.shipper(to: receiver) { $0.target = "b" }
+    await #expect(throws: LogError.self) { try await other.shipAll() }
+    #expect(throws: LogError.self) { try other.waiting() }
+    // Who has named it may send elsewhere.
+    try test.log(4...4)
+    try await test.ship(to: receiver)
+    try await test.ship(to: receiver) { $0.target = "a" }
+    await #expect(throws: LogError.self) { try await other.shipAll() }
+    #expect(receiver.messages == records(1...4))
+  }
+
   @Test("what was put aside is read in lines of any size, and what is no record is kept")
   func linesOfRefused() throws {
     let folder = TemporaryDirectory()

@@ -50,6 +50,66 @@ import Testing
     #expect(receiver.deliveries[0].fields[0].isEmpty)
   }
 
+  @Test("a value that cannot be written after a change is redacted, and nothing else comes back")
+  func tooDeep() async throws {
+    let test = try ShippedStore()
+    test.log.info("by \("ann", name: "user")", metadata: ["secret": "x", "deep": "y", "k": 1])
+    try await test.store.flush(.archive)
+    let receiver = Receiver()
+    let shipper = try await test.ship(to: receiver) {
+      $0.edits = [.drop("secret")]
+      $0.transform = { record in
+        var record = record
+        record["user"] = nil
+        record["deep"] = (1...17).reduce(.int(1)) { value, _ in .array([value]) }
+        return [record]
+      }
+    }
+    let fields = try #require(receiver.deliveries.first?.fields.first)
+    #expect(Set(fields.keys) == ["deep", "k"] && fields["deep"] == .redacted)
+    #expect(receiver.messages == ["by <private>"])
+    #expect(shipper.statistics.lastError?.contains("nested too deep") == true)
+    #expect(try Reconciliation(of: test.folder.path, consumer: "test").problems == [])
+  }
+
+  @Test("fields of the session are dropped, renamed and hashed as those of records are")
+  func sessionFields() async throws {
+    let test = try ShippedStore { $0.fields = ["secret": "x", "k": 1, "user": "ann", "site": 2] }
+    test.log.info("record")
+    try await test.store.flush(.archive)
+    let sessions = LockedValue<[LogReader.Session]>([])
+    let receiver = Sessions(sessions)
+    try await test.ship(to: receiver) {
+      $0.edits = [.drop("secret"), .rename("k", to: "key"), .hash("user")]
+    }
+    let all = sessions.withLock { $0 }
+    #expect(all.count == 2)
+    for session in all {
+      let fields = Dictionary(session.fields.map { ($0.name, $0.value) }) { first, _ in first }
+      #expect(fields["secret"] == nil && fields["k"] == nil)
+      #expect(fields["key"] != nil && fields["site"] != nil)
+      guard case .hash? = fields["user"] else {
+        Issue.record("\(fields)")
+        continue
+      }
+    }
+  }
+
+  /// Keeps the sessions of batches and of their records.
+  private struct Sessions: LogDestination {
+    let all: LockedValue<[LogReader.Session]>
+
+    init(_ all: LockedValue<[LogReader.Session]>) { self.all = all }
+
+    func send(_ batch: LogBatch) async throws -> LogBatch.Answer {
+      all.withLock { all in
+        all.append(batch.session)
+        batch.forEach { all.append($0.session) }
+      }
+      return .accepted
+    }
+  }
+
   @Test("a record is split, dropped, or given another message and level")
   func transformed() async throws {
     let test = try ShippedStore()

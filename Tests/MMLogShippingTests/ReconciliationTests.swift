@@ -318,6 +318,21 @@ import Testing
     #expect(try await test.shipper(to: receiver).retryRefused().acknowledged == 0)
   }
 
+  @Test("what is sent again goes in batches of no more bytes than others")
+  func retriedInBatches() async throws {
+    let test = try ShippedStore()
+    for number in 1...6 { test.log.info("\(number) \(String(repeating: "x", count: 600))") }
+    try await test.store.flush(.archive)
+    let receiver = Receiver { delivery, _ in
+      LogBatch.Answer(refused: delivery.ids.indices.map { .init(index: $0, reason: "no") })
+    }
+    try await test.ship(to: receiver)
+    let taking = Receiver()
+    let shipper = try test.shipper(to: taking) { $0.maximumBytes = 1024 }
+    #expect(try await shipper.retryRefused().acknowledged == 6)
+    #expect(taking.deliveries.map(\.messages.count) == [2, 2, 2])
+  }
+
   @Test("lines of what was put aside that cannot be read stay, as they are, and are counted")
   func unreadableLines() async throws {
     let test = try ShippedStore()

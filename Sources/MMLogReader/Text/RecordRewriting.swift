@@ -27,9 +27,11 @@ extension LogReader.Record {
   ///   - message: In place of the message; nil: it stays, with the arguments that stay. An argument
   ///     that is not among the fields is redacted.
   ///   - fields: All that it has.
+  ///   - session: Whose record it is then; nil: it stays.
   /// - Returns: Nil if it cannot be written: a value is nested too deep.
   func rewritten(
-    level: Level, message: String?, fields: [EditableRecord.Field]
+    level: Level, message: String?, fields: [EditableRecord.Field],
+    session: LogReader.Session? = nil
   ) -> LogReader.Records? {
     withExtendedLifetime(owner) {
       var rewriter = RecordRewriter(content, content.words)
@@ -44,7 +46,8 @@ extension LogReader.Record {
       else { return nil }
       new.row = content.row
       let owner = RecordOwner(
-        session, self.owner.clock, of: self.owner.frame, keeping: [self.owner, payload, info])
+        session ?? self.session, self.owner.clock, of: self.owner.frame,
+        keeping: [self.owner, payload, info])
       return LogReader.Records(owner: owner, contents: [new])
     }
   }
@@ -81,7 +84,7 @@ private struct RecordRewriter {
     var flags = content.flags.intersection([.cut, .unterminated, .span])
     if !pairs.isEmpty {
       flags.insert(.metadata)
-      try write(pairs)
+      try writer.append(pairs)
     }
     if content.flags.contains(.span) { try copySpan() }
     if let context = content.context, writeContext(context) { flags.insert(.context) }
@@ -113,15 +116,6 @@ private struct RecordRewriter {
       try writer.append(value)
     }
     return new
-  }
-
-  private mutating func write(_ pairs: [EditableRecord.Field]) throws(FormatError) {
-    writer.append(UInt64(pairs.count))
-    for pair in pairs {
-      writer.append(pair.name)
-      writer.append(UInt64(pair.value.type))
-      try writer.append(pair.value)
-    }
   }
 
   private mutating func copySpan() throws(FormatError) {
@@ -156,7 +150,27 @@ extension CallSiteInfo {
   }
 }
 
+extension LogReader.Session {
+  /// The same session with other fields; nil if they cannot be written: a value is nested too deep.
+  package func with(fields: [EditableRecord.Field]) -> LogReader.Session? {
+    var writer = WordWriter()
+    guard (try? writer.append(fields)) != nil else { return nil }
+    return LogReader.Session(
+      identity, fields: writer.words.withUnsafeBufferPointer { SessionFields(block: $0) })
+  }
+}
+
 extension WordWriter {
+  /// Appends pairs of name and value, and their number before them.
+  fileprivate mutating func append(_ pairs: [EditableRecord.Field]) throws(FormatError) {
+    append(UInt64(pairs.count))
+    for pair in pairs {
+      append(pair.name)
+      append(UInt64(pair.value.type))
+      try append(pair.value)
+    }
+  }
+
   /// Appends the words of a value without its type.
   ///
   /// - Throws: for one that is nested too deep.
@@ -201,6 +215,17 @@ extension WordWriter {
 }
 
 extension Value {
+  /// Whether it is nested too deep to be written.
+  func isTooDeep(_ depth: Int = 0) -> Bool {
+    switch self {
+    case .array(let values):
+      depth >= ValueType.deepest || values.contains { $0.isTooDeep(depth + 1) }
+    case .dictionary(let pairs):
+      depth >= ValueType.deepest || pairs.contains { $0.1.isTooDeep(depth + 1) }
+    default: false
+    }
+  }
+
   /// The type's number on disk.
   fileprivate var type: UInt8 {
     let type: ValueType =

@@ -177,12 +177,30 @@ extension ShippingWork {
       for edit in configuration.edits { edit.apply(to: &edited) }
       let results = configuration.transform?(edited) ?? [edited]
       if results.isEmpty { batch.dropped += 1 } else { batch.added += results.count - 1 }
+      let session = self.edited(record.session)
       for result in results {
-        // What cannot be written is shipped as it was.
-        batch.records.append(result.records ?? LogReader.Records(record))
-        batch.count += 1
+        if let records = result.records(of: session) ?? redacted(result).records(of: session) {
+          batch.records.append(records)
+          batch.count += 1
+        } else {
+          batch.dropped += 1
+        }
       }
     }
+  }
+
+  /// A record that cannot be written, without what keeps it from that. As it was logged, it may
+  /// have what must not be sent.
+  private func redacted(_ record: EditableRecord) -> EditableRecord {
+    var record = record
+    record.redactDeepValues()
+    let error = LogError(
+      .unsupported,
+      "A value is nested too deep after it was changed on the way: '<private>' is sent in the place "
+        + "of each such value. Have the transform nest values no deeper than 16", path: path)
+    control.note(error, isNew: !hasSaidDepth)
+    hasSaidDepth = true
+    return record
   }
 
   // MARK: - Sending
@@ -210,11 +228,21 @@ extension ShippingWork {
     change { $0.batches[batch.session.id] = noted }
     try note(isSafe: true)
     TestPoint.reach(.batchNoted)
-    switch delivery.send(batch, id: id) {
+    let outcome: Delivery.Outcome
+    if let unsettled, unsettled.id == id, unsettled.count == batch.count {
+      outcome = .accepted(unsettled.answer)
+    } else {
+      var batch = batch
+      batch.session = edited(batch.session)
+      outcome = delivery.send(batch, id: id)
+    }
+    switch outcome {
     case .stopped: return false
     case .accepted(let answer):
       TestPoint.reach(.batchSent)
+      unsettled = (id, batch.count, answer)
       let refused = try putAside(answer, of: batch, id: id)
+      unsettled = nil
       if let reason = answer.gapRefusal {
         control.send(.refused(batch: id, count: 0, reason: reason))
       }

@@ -87,7 +87,7 @@ extension ShippingWork {
     _ ids: Set<String>, of session: QueuedSession, _ results: inout Shipper.RetriedRecords
   ) throws(LogError) -> Resent {
     var sent = Resent()
-    var (missing, batch) = (ids, FormedBatch?.none)
+    var (missing, batch, bytes) = (ids, FormedBatch?.none, 0)
     session.goOn(at: nil)
     while !missing.isEmpty, let chunk = try session.nextChunk(atMost: 10_000) {
       var found: [LogReader.Record] = []
@@ -101,13 +101,18 @@ extension ShippingWork {
       case .item: continue
       }
       guard let owner = session.session else { break }
-      var new = batch ?? FormedBatch(session: owner, from: nil, to: .init(next: .init(archive: 1)))
-      for record in found { self.take(LogReader.Records(record), into: &new) }
-      batch = new
-      if new.count >= delivery.limits.records || missing.isEmpty {
-        sent.add(resend(new.records, of: new, &results))
-        batch = nil
+      let none = FormedBatch(session: owner, from: nil, to: .init(next: .init(archive: 1)))
+      var new = batch ?? none
+      batch = nil
+      for record in found.map({ LogReader.Records($0) }) {
+        self.take(record, into: &new)
+        bytes += record.textSize
+        if new.count >= delivery.limits.records || bytes >= delivery.limits.bytes {
+          sent.add(resend(new.records, of: new, &results))
+          (new, bytes) = (none, 0)
+        }
       }
+      batch = new
     }
     if let batch { sent.add(resend(batch.records, of: batch, &results)) }
     session.rest()
@@ -121,6 +126,7 @@ extension ShippingWork {
     var part = batch
     part.records = records
     part.count = records.reduce(0) { $0 + $1.count }
+    part.session = edited(part.session)
     let ids = records.compactMap { $0.firstID.map { "\($0)" } }
     let id = ConsumerState.Note.id(of: consumer, records: ids)
     switch delivery.send(part, id: id) {

@@ -25,6 +25,14 @@ final class ShippingWork: @unchecked Sendable {
   /// The batches that were on their way when the process before this one died, and cannot be made
   /// again.
   var doubtful: [SessionID: ConsumerState.Note] = [:]
+  /// What the receiver has said of a batch that it has, as long as what it has refused of it cannot
+  /// be put aside: the batch must not be sent again for that.
+  var unsettled: (id: String, count: Int, answer: LogBatch.Answer)?
+  /// The last session whose fields were edited, as they were, and what came of it.
+  private var lastEdited:
+    (session: LogReader.Session, fields: SessionFields, new: LogReader.Session)?
+  /// Whether it was said that a value was redacted because it is nested too deep.
+  var hasSaidDepth = false
   private var flushes: PendingFlushes
   private var lastFailure: String?
   /// Why files could not be read at the last scan, by name: each is reported once.
@@ -186,9 +194,13 @@ final class ShippingWork: @unchecked Sendable {
     isWaitingForAnother = false
     if let text = try file.read() {
       state = try ConsumerState(noted: text, in: file.name, of: directory)
+      let known = state.target
+      try state.take(configuration.target, of: consumer, in: path)
+      if state.target != known { try file.write(state.text, isSafe: false, in: directory) }
     } else {
       state = ConsumerState(created: .now)
       state.isSelection = configuration.isSelection
+      state.target = configuration.target
       try file.write(state.text, isSafe: true, in: directory)
       if file.wasThere {
         control.send(
@@ -241,6 +253,17 @@ final class ShippingWork: @unchecked Sendable {
   }
 
   func change(_ body: (inout ConsumerState) -> Void) { body(&state) }
+
+  /// A session as the receiver is to see it. One object for all records, as it was before.
+  func edited(_ session: LogReader.Session) -> LogReader.Session {
+    if configuration.edits.isEmpty { return session }
+    // They come with the session's first records.
+    let fields = session.fieldsInWords
+    if let last = lastEdited, last.session === session, last.fields == fields { return last.new }
+    let new = RecordEdit.session(session, after: configuration.edits)
+    lastEdited = (session, fields, new)
+    return new
+  }
 
   // MARK: - Looking for records
 
