@@ -55,7 +55,10 @@ extension Command {
     ])
 
   private static let settings =
-    Target.shippingSettings.map { ("\($0.name)=\($0.placeholder)", $0.help) }
+    Target.shippingSettings.map { setting in
+      let kinds = setting.name == Target.archiveSetting ? "" : " (Not of s3, put.)"
+      return ("\(setting.name)=\(setting.placeholder)", setting.help + kinds)
+    }
     + DestinationSettings.all.map { setting in
       let kinds = setting.kinds.isEmpty ? "" : " (Of \(setting.kinds.joined(separator: ", ")).)"
       return ("\(setting.name)=\(setting.placeholder)", setting.help + kinds)
@@ -79,7 +82,8 @@ extension Option {
     "Take destinations and directories from a file; a DIR chooses among these.")
   static let named = Option(
     "as", value: "NAME",
-    "The name under which what was sent is noted. Default: a name made from the URL.")
+    "The name under which what was sent is noted. Default: a name made from the URL's host; another "
+      + "destination there needs this option.")
   static let once = Option(
     "once",
     "End when all that is archived now is sent. While a destination takes nothing, it is waited for; "

@@ -239,6 +239,62 @@ import Testing
       try DestinationURL("s3://bucket/\u{301}a") == .s3(bucket: "bucket", prefix: "\u{301}a"))
   }
 
+  @Test("secrets and labels that cannot be are refused as settings")
+  func refusedSettings() throws {
+    let (loki, kafka) = ("loki+http://host:1", "kafka://host:1/topic")
+    let refused: [(url: String, name: String, value: String, words: String)] = [
+      (loki, "header", "DD-API-KEY: private", "header-file"),
+      (loki, "header", "x-honeycomb-team: private", "header-file"),
+      (loki, "header", "Cookie: private", "header-file"),
+      (loki, "header", "X-Auth-Token: private", "header-file"),
+      (kafka, "property", "sasl.password=private", "property-file"),
+      (kafka, "property", "ssl.key.pem=private", "ssl.key.location"),
+      (kafka, "property-file", "ssl.key.pem=/private", "ssl.key.location"),
+      (loki, "stream-label", "my-env=private", "digit"),
+      (loki, "stream-label", "1env=private", "digit"),
+      (loki, "stream-label", "host_name=private", "already"),
+      (loki, "stream-label", "env = private", "twice"),
+    ]
+    for (url, name, value, words) in refused {
+      var settings = DestinationSettings(url: try DestinationURL(url))
+      if url == loki { try settings.set("stream-label", "env=prod") }
+      let error = #expect(throws: SettingError.self, "\(name) \(value)") {
+        try settings.set(name, value)
+      }
+      #expect(error?.description.contains(words) == true, "\(error as Any)")
+      #expect(error?.description.contains("private") == false)
+    }
+    var settings = DestinationSettings(url: try DestinationURL(loki))
+    try settings.set("header", "X-Scope-OrgID: tenant1")
+    try settings.set("stream-label", "_env2=prod")
+  }
+
+  @Test("destinations that have one name are told apart by all that says where they are")
+  func targets() throws {
+    func target(_ url: String, _ settings: (String, String)...) throws -> String {
+      var all = DestinationSettings(url: try DestinationURL(url))
+      for (name, value) in settings { try all.set(name, value) }
+      return all.target
+    }
+    let clickHouse = "clickhouse+http://h:1"
+    let same = [
+      try target(clickHouse), try target("clickhouse+https://h:1/"),
+      try target(clickHouse, ("table", "logs")), try target(clickHouse, ("user", "me")),
+      try target("\(clickHouse)?async_insert=0"),
+    ]
+    #expect(Set(same).count == 1)
+    let others = [
+      try target(clickHouse, ("table", "other")), try target("\(clickHouse)/?database=other"),
+      try target("\(clickHouse)/path"), try target("http://h:1"), try target("http://h:1/a"),
+      try target("http://h:1/?a=b"), try target("elasticsearch+http://h:1"),
+      try target("elasticsearch+http://h:1", ("index", "other")), try target("loki+http://h:1"),
+      try target("loki+http://h:1", ("header", "X-Scope-OrgID: other")),
+      try target("kafka://h:1/topic"), try target("kafka://h:1/other"), try target("exec:a b"),
+      try target("exec:a > b"),
+    ]
+    #expect(Set(others + same).count == others.count + 1)
+  }
+
   @Test("a command gets the batch, and its status says what became of it")
   func command() async throws {
     let folder = TemporaryDirectory()

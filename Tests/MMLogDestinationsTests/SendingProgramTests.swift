@@ -249,6 +249,55 @@ import Testing
     #expect(program.complaints.components(separatedBy: "nothing is sent until").count == 2)
   }
 
+  @Test("settings of records are refused of whole archives, which are sent as they are")
+  func recordSettingsOfArchives() throws {
+    for setting in ["drop-field=password", "level=info", "batch-age=5"] {
+      let result = try send(
+        "--once", "--to", "put+\(server.url)", "--set", setting, folder("logs"))
+      #expect(result.status == .exited(2), "\(setting)")
+      #expect(result.complaints.contains("is for destinations of records"))
+    }
+    #expect(try server.requests.isEmpty)
+    let result = try send(
+      "--once", "--to", "put+\(server.url)", "--set", "retry-limit=1", folder("logs"))
+    #expect(result.status == .success, "\(result.complaints)")
+  }
+
+  @Test("what has no effect is refused")
+  func withoutEffect() throws {
+    for (url, setting) in [
+      (server.url, "proxy-password-file=/none"), (server.url, "key-file=/none"),
+      (server.url, "passphrase-file=/none"), (server.url, "password-file=/none"),
+      ("put+\(server.url)", "compression=none"),
+    ] {
+      let result = try send("--once", "--to", url, "--set", setting, folder("logs"))
+      #expect(result.status == .exited(2), "\(setting): \(result.complaints)")
+    }
+    for end in ["--once", "--orphans", "--check", "--crashed"] {
+      for option in [["--metrics", folder("metrics")], ["--grace", "1s"]] {
+        let program = try ChildProcess(
+          ChildProcess.path(of: "mmlog-ship"), option + [end, "--to", server.url, folder("logs")],
+          output: folder("said"))
+        #expect(program.wait() == .exited(2))
+        #expect(program.complaints.contains("has no effect with \(end)"))
+      }
+    }
+    #expect(try server.requests.isEmpty)
+  }
+
+  @Test("a name that is made from a URL stands for one destination on that host")
+  func otherDestinationOfHost() throws {
+    let logs = folder("logs")
+    #expect(try send("--once", "--to", "\(server.url)/a", logs).status == .success)
+    #expect(try send("--once", "--to", "\(server.url)/a/", logs).status == .success)
+    #expect(try server.requests.count == 2)
+    let refused = try send("--once", "--to", "\(server.url)/b", logs)
+    #expect(refused.status == .exited(1) && refused.complaints.contains("--as"))
+    #expect(try server.requests.count == 2)
+    let named = try send("--once", "--as", "b", "--to", "\(server.url)/b", logs)
+    #expect(try named.status == .success && server.requests.count == 4)
+  }
+
   @Test("two destinations of one name are refused, for they would share a cursor")
   func sameName() throws {
     let result = try send(
@@ -299,6 +348,23 @@ import Testing
     #expect(Set(names.map(\.first)).count == 11)
   }
 
+  @Test("metrics have whole archives, too")
+  func metricsOfArchives() throws {
+    let program = try ChildProcess(
+      ChildProcess.path(of: "mmlog-ship"),
+      ["--to", "put+\(server.url)", "--metrics", folder("metrics"), folder("logs")],
+      output: folder("said"))
+    let catalog = Catalog(of: folder("logs"), store: nil)
+    try program.wait { try catalog.scan().allSatisfy(\.state.isUploaded) }
+    program.signal(SIGTERM)
+    #expect(program.wait() == .success, "\(program.complaints)")
+    let text = Folder.text(folder("metrics"))
+    let label = "{consumer=\"\(folder("logs")) to put-127.0.0.1-\(server.port)\"}"
+    for (name, value) in [("sent_total", 2), ("refused_total", 0), ("waiting", 0), ("blocked", 0)] {
+      #expect(text.contains("\nmmlog_ship_archives_\(name)\(label) \(value)\n"), "\(text)")
+    }
+  }
+
   @Test(
     "metrics go into a device or a pipe that is there, and never into its place",
     .enabled(if: geteuid() == 0, "Only root can make a device."),
@@ -343,7 +409,7 @@ import Testing
   func metricsBehindLink() throws {
     let path = folder("metrics")
     try #require(symlink(folder.put("target", "keep"), path) == 0)
-    let result = try send("--once", "--to", server.url, "--metrics", path, folder("logs"))
+    let result = try send("--to", server.url, "--metrics", path, folder("logs"))
     #expect(result.status == .exited(2) && result.complaints.contains("symbolic link"))
     #expect(try server.requests.isEmpty && folder.bytes("target") == Array("keep".utf8))
   }

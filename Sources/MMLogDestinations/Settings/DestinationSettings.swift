@@ -31,7 +31,9 @@ package struct DestinationSettings: Sendable {
       "token-file", "FILE", web, "The file of a token that is sent as 'Authorization: Bearer'."),
     setting("user", "NAME", web, "The user of basic authentication."),
     setting("password-file", "FILE", web, "The file of the user's password."),
-    setting("header", "NAME:VALUE", web, repeatable: true, "A header of each request."),
+    setting(
+      "header", "NAME:VALUE", web, repeatable: true, "A header of each request, which is no secret."
+    ),
     setting(
       "header-file", "NAME:FILE", web, "A header whose value, a secret, is in a file."),
     setting(
@@ -52,7 +54,9 @@ package struct DestinationSettings: Sendable {
     setting(
       "timeout", "SECONDS", [],
       "How long a request, a command or a batch may take. Default: 60; 3600 for whole archives."),
-    setting("compression", "gzip|none", web, "How bodies are compressed. Default: gzip."),
+    setting(
+      "compression", "gzip|none", web.filter { $0 != "put" },
+      "How bodies are compressed. Default: gzip."),
     setting(
       "spans", "yes|no", ["otlp"], "Whether spans are sent to /v1/traces, too. Default: yes."),
     setting(
@@ -121,7 +125,27 @@ package struct DestinationSettings: Sendable {
     if let file = Self.fileFor(secretIn: name, value) {
       throw SettingError("a secret stands in a file, where others do not see it: set '\(file)'")
     }
+    if name == "stream-label" { try checkLabel(value) }
     values[name, default: []].append(value)
+  }
+
+  /// Loki answers 400 to a label that it does not take, as if records were to blame.
+  private func checkLabel(_ value: String) throws(SettingError) {
+    let label = value.prefix { $0 != "=" }.trimmed()
+    let isName = label.utf8.enumerated().allSatisfy { index, byte in
+      let isLetter = 65...90 ~= byte || 97...122 ~= byte || byte == UInt8(ascii: "_")
+      return isLetter || index > 0 && 48...57 ~= byte
+    }
+    guard isName, !label.isEmpty else {
+      throw SettingError(
+        "a label's name has letters, digits and '_', and no digit at its beginning")
+    }
+    guard !LokiDestination.ownLabels.contains(String(label)) else {
+      throw SettingError("each stream has the label '\(label)' already")
+    }
+    guard !pairs("stream-label", "=").contains(where: { $0.name == label }) else {
+      throw SettingError("the label '\(label)' is given twice")
+    }
   }
 
   /// The setting by which a secret would come from a file; nil for what is none.
@@ -132,12 +156,14 @@ package struct DestinationSettings: Sendable {
       return name == "proxy" ? "proxy-password-file" : "credentials-file"
     case "header":
       let header = value.prefix { $0 != ":" }.trimmed().lowercased()
-      let secrets = ["authorization", "proxy-authorization", "x-api-key", "x-clickhouse-key"]
-      return secrets.contains(header) ? "header-file" : nil
-    case "property":
+      let parts = ["auth", "key", "token", "secret", "password", "cookie", "x-honeycomb-team"]
+      return parts.contains { header.contains($0) } ? "header-file" : nil
+    case "property", "property-file":
       let property = value.prefix { $0 != "=" }.trimmed().lowercased()
-      let parts = ["password", "secret", "ssl.key.pem", "jaas.config"]
-      return parts.contains { property.contains($0) } ? "property-file" : nil
+      // It has many lines, and librdkafka reads files by itself.
+      if property == "ssl.key.pem" { return "property = ssl.key.location=FILE" }
+      let parts = ["password", "secret", "jaas.config"]
+      return name == "property" && parts.contains { property.contains($0) } ? "property-file" : nil
     default: return nil
     }
   }
@@ -166,6 +192,17 @@ package struct DestinationSettings: Sendable {
 
   private func secret(_ name: String) -> Secret? { value(name).map(Secret.init(path:)) }
 
+  private var table: String { value("table") ?? "logs" }
+
+  private var index: String { value("index") ?? "logs-mmlog-default" }
+
+  /// A hash of where it sends to, which distinguishes destinations that have one name by default.
+  package var target: String {
+    let tenant = pairs("header", ":").filter { $0.name.lowercased() == "x-scope-orgid" }
+    let parts = [kind, url.place, table, index] + tenant.map(\.value)
+    return parts.joined(separator: "\n").utf8.fnv1a.allHexDigits
+  }
+
   /// Pairs of name and value.
   private func pairs(_ name: String, _ separator: Character) -> [(name: String, value: String)] {
     (values[name] ?? []).map { text in
@@ -175,6 +212,12 @@ package struct DestinationSettings: Sendable {
   }
 
   private func http() throws(SettingError) -> HTTPSettings {
+    for (name, other) in [
+      ("proxy-password-file", "proxy-user"), ("key-file", "certificate-file"),
+      ("passphrase-file", "certificate-file"), ("password-file", "user"),
+    ] where value(name) != nil && value(other) == nil {
+      throw SettingError("'\(name)' needs '\(other)'")
+    }
     var http = HTTPSettings()
     http.credentials = try credentials()
     http.headers = pairs("header", ":")
@@ -204,8 +247,6 @@ package struct DestinationSettings: Sendable {
         throw SettingError("'user' needs 'password-file'")
       }
       all.append(.basic(user: user, password: password))
-    } else if value("password-file") != nil {
-      throw SettingError("'password-file' needs 'user'")
     }
     if let (name, path) = pairs("header-file", ":").first {
       all.append(.header(name, Secret(path: path)))
@@ -239,12 +280,12 @@ package struct DestinationSettings: Sendable {
     case .clickHouse(let url):
       return .records(
         ClickHouseDestination(
-          url: url, table: value("table") ?? "logs", deduplicates: value("deduplication") != "no",
+          url: url, table: table, deduplicates: value("deduplication") != "no",
           hasJSON: value("attributes") == "json", settings: try http()))
     case .elasticsearch(let url):
       return .records(
         ElasticsearchDestination(
-          url: url, index: value("index") ?? "logs-mmlog-default", settings: try http()))
+          url: url, index: index, settings: try http()))
     case .loki(let url):
       return .records(
         LokiDestination(url: url, labels: pairs("stream-label", "="), settings: try http()))

@@ -126,6 +126,23 @@ package enum DestinationURL: Hashable, Sendable {
     }
   }
 
+  /// Where it is, which ``name`` may not say all of. Whether it is encrypted does not matter, nor
+  /// what ClickHouse is told beside the database.
+  var place: String {
+    switch self {
+    case .otlp(let url), .lines(let url), .elasticsearch(let url), .loki(let url), .put(let url):
+      return url.withoutScheme
+    case .clickHouse(let url):
+      let query = url.utf8.split(separator: UInt8(ascii: "?"), maxSplits: 1).dropFirst().first
+      let settings = query?.split(separator: UInt8(ascii: "&")) ?? []
+      let database = settings.first { $0.starts(with: "database=".utf8) }
+      return url.withoutQuery.withoutScheme + (database.map { "?\(Substring($0))" } ?? "")
+    case .kafka(let brokers, let topic): return "\(brokers)/\(topic)"
+    case .s3(let bucket, let prefix): return "\(bucket)/\(prefix)"
+    case .command(let command): return command
+    }
+  }
+
   /// A name for it, such as `otlp-collector-4318`: of letters, digits, `-`, `_` and `.`.
   package var name: String {
     let words: String =
@@ -146,6 +163,14 @@ package enum DestinationURL: Hashable, Sendable {
 }
 
 extension String {
+  /// A URL from the host on, without slashes at its end.
+  fileprivate var withoutScheme: String {
+    var rest = Substring(self).utf8
+    if let start = firstRange(of: "//") { rest = self[start.upperBound...].utf8 }
+    while rest.last == UInt8(ascii: "/") { rest.removeLast() }
+    return String(Substring(rest))
+  }
+
   /// Host and port of a URL.
   fileprivate var host: Substring {
     guard let start = firstRange(of: "//") else { return self[...] }

@@ -35,6 +35,11 @@ private struct Send {
 
   init(_ arguments: Arguments, _ output: StandardOutput) throws {
     (self.arguments, self.output) = (arguments, output)
+    let ends = [Option.once, .orphans, .check, .session, .since, .until, .crashed]
+    for option in [Option.metrics, .grace] where arguments.isSet(option) {
+      guard let end = ends.first(where: arguments.isSet) else { continue }
+      throw UsageError("--\(option.long) has no effect with --\(end.long), which ends by itself")
+    }
     grace =
       try arguments.value(of: .grace, expected: "a time such as 10s or 2m", durationArgument)
       ?? .seconds(10)
@@ -211,19 +216,33 @@ private struct Send {
   }
 
   private func status(_ routes: [AnyRoute]) -> String {
-    let all = routes.compactMap(\.statistics)
-    let (sent, waiting) = (all.reduce(0) { $0 + $1.records }, all.reduce(0) { $0 + $1.waiting })
-    let blocked = all.count { $0.isBlocked }
-    return "\(sent) records sent, \(waiting) waiting"
-      + (blocked > 0 ? ", \(blocked) destinations take nothing" : "")
+    let (records, archives) = (routes.compactMap(\.statistics), routes.compactMap(\.archives))
+    let blocked = records.count { $0.isBlocked } + archives.count { $0.isBlocked }
+    func sum(_ numbers: [Int]) -> Int { numbers.reduce(0, +) }
+    var parts: [String] = []
+    if !records.isEmpty {
+      parts.append("\(sum(records.map(\.records))) records sent")
+      parts.append("\(sum(records.map(\.waiting))) waiting")
+    }
+    if !archives.isEmpty {
+      parts.append("\(sum(archives.map(\.sent))) archives sent")
+      parts.append("\(sum(archives.compactMap(\.waiting))) waiting")
+    }
+    if blocked > 0 { parts.append("\(blocked) destinations take nothing") }
+    return parts.joined(separator: ", ")
   }
 
   private func writeMetrics(_ routes: [AnyRoute]) {
     guard let path = arguments.value(of: .metrics) else { return }
-    let text = Shipper.Statistics.prometheusText(
-      of: routes.compactMap { route in
-        route.statistics.map { (consumer: route.name, statistics: $0) }
-      })
+    let text =
+      Shipper.Statistics.prometheusText(
+        of: routes.compactMap { route in
+          route.statistics.map { (consumer: route.name, statistics: $0) }
+        })
+      + ArchiveNumbers.prometheusText(
+        of: routes.compactMap { route in
+          route.archives.map { (route: route.name, numbers: $0) }
+        })
     do {
       let (parent, name) = path.splitAtLastSlash
       let directory = try Directory.open(parent)

@@ -96,6 +96,7 @@ struct Plan {
           }
           try target.set(String(parts[0]), String(parts[1]))
         }
+        _ = try target.settings.destination()
         return target
       } catch {
         throw UsageError("\(error)")

@@ -10,6 +10,8 @@ struct Target {
   var name: String
   var settings: DestinationSettings
   var shipping = Shipper.Configuration()
+  /// Whether its user has named it; else its name is made from the URL's host.
+  let isNamed: Bool
 
   /// Settings that are of shipping, not of a kind of destination.
   static let shippingSettings: [(name: String, placeholder: String, help: String)] = [
@@ -20,11 +22,11 @@ struct Target {
       "Only records whose fields fulfill the condition of 'mmlog-decode --where'."
     ),
     ("add-field", "NAME=VALUE", "A field that each record gets, unless it has it."),
-    ("drop-field", "NAME", "A field that is dropped."),
-    ("rename-field", "NAME=NEW", "A field that gets another name."),
+    ("drop-field", "NAME", "A field that is dropped, also where it is the session's."),
+    ("rename-field", "NAME=NEW", "A field that gets another name, also where it is the session's."),
     (
       "hash-field", "NAME",
-      "A field whose value is replaced by a hash without a key: of few possible values, anybody "
+      "A field, also of the session, whose value is replaced by a hash without a key: of few possible values, anybody "
         + "can find out which it was."
     ),
     (
@@ -45,10 +47,13 @@ struct Target {
     ),
   ]
 
+  /// The only one of these that destinations of whole archives have.
+  static let archiveSetting = "retry-limit"
+
   /// Makes a target of a URL.
   init(name: String?, url: String) throws(SettingError) {
     let url = try DestinationURL(url)
-    self.name = name ?? url.name
+    (self.name, isNamed) = (name ?? url.name, name != nil)
     settings = DestinationSettings(url: url)
     if url.prefersLargeBatches {
       (shipping.maximumRecords, shipping.age) = (10_000, .milliseconds(500))
@@ -62,6 +67,12 @@ struct Target {
 
   /// Sets a setting of either kind.
   mutating func set(_ name: String, _ value: String) throws(SettingError) {
+    if settings.url.takesArchives, Self.shippingSettings.contains(where: { $0.name == name }),
+      name != Self.archiveSetting
+    {
+      throw SettingError(
+        "'\(name)' is for destinations of records; whole archives are sent as they are")
+    }
     switch name {
     case "level":
       guard let level = Level(usualName: value) else {

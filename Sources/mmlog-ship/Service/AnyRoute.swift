@@ -15,6 +15,7 @@ struct AnyRoute: Sendable {
   /// For messages.
   let name: String
   private let kind: Kind
+  private let archiveNumbers = LockedValue(ArchiveNumbers())
   /// Prints what is worth a line, until the shipper is stopped.
   private let reporting: Task<Void, Never>
 
@@ -25,6 +26,7 @@ struct AnyRoute: Sendable {
       var configuration = route.target.shipping
       configuration.ringDirectory = route.rings
       configuration.identities = route.identities
+      if !route.target.isNamed { configuration.target = route.target.settings.target }
       let shipper = try Shipper(
         of: route.directory, as: route.target.name, to: destination, configuration: configuration)
       (kind, reporting) = (.records(shipper), Self.report(shipper.events, name))
@@ -33,7 +35,8 @@ struct AnyRoute: Sendable {
       configuration.retry = route.target.shipping.retry
       let shipper = try ArchiveShipper(
         of: route.directory, to: destination, configuration: configuration)
-      (kind, reporting) = (.archives(shipper, destination), Self.report(shipper.events, name))
+      kind = .archives(shipper, destination)
+      reporting = Self.report(shipper.events, name, archiveNumbers)
     }
   }
 
@@ -58,11 +61,13 @@ struct AnyRoute: Sendable {
   }
 
   private static func report(
-    _ events: AsyncStream<ArchiveShipper.Event>, _ name: String
+    _ events: AsyncStream<ArchiveShipper.Event>, _ name: String,
+    _ numbers: LockedValue<ArchiveNumbers>
   ) -> Task<Void, Never> {
     Task.detached {
       var isBlocked = false
       for await event in events {
+        numbers.withLock { $0.take(event) }
         let wasBlocked = isBlocked
         isBlocked = event.isBlocked
         if isBlocked, wasBlocked { continue }
@@ -189,6 +194,14 @@ struct AnyRoute: Sendable {
   var statistics: Shipper.Statistics? {
     if case .records(let shipper) = kind { shipper.statistics } else { nil }
   }
+
+  /// Numbers of whole archives; nil of what sends records.
+  var archives: ArchiveNumbers? {
+    guard case .archives(let shipper, _) = kind else { return nil }
+    var numbers = archiveNumbers.withLock { $0 }
+    numbers.waiting = try? shipper.waiting().count
+    return numbers
+  }
 }
 
 /// Records that a destination has refused. The first are said at once, those that follow in a sum
@@ -276,7 +289,7 @@ extension DeliveryError {
 
 extension ArchiveShipper.Event {
   /// Whether nothing is sent until somebody acts.
-  fileprivate var isBlocked: Bool {
+  var isBlocked: Bool {
     if case .retrying(_, _, let error, _) = self { error.remedy == .waitForAction } else { false }
   }
 
