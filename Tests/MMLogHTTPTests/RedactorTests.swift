@@ -48,9 +48,49 @@ import Testing
       ("/r?u=//ann:pw@h&v=1", "/r?u=//REDACTED@h&v=1"),
       ("/r?u=%2F%2Fa:b@h", "/r?u=%2F%2FREDACTED@h"),
       ("/r?u=//h/x@y&v=a@b", "/r?u=//h/x@y&v=a@b"),
+      // Signs in a password that should have been encoded.
+      ("https://ann:p#S@h/p", "https://REDACTED@h/p"),
+      ("https://ann:p?S@h/p", "https://REDACTED@h/p"),
+      ("https://ann:p/x&S#S@h/p", "https://REDACTED@h/p"),
+      ("/r?u=https://ann:p#S@h&v=1", "/r?u=https://REDACTED@h&v=1"),
+      (
+        "https://h:8443/?a=b@c&u=https://e:f/S@g&v=1",
+        "https://h:8443/?a=b@c&u=https://REDACTED@g&v=1"
+      ),
+      ("https://a:b/x?token=S40&u=1", "https://REDACTEDREDACTED&u=1"),
+      ("/p?to=https%3A%2F%2Fh%2Fx#a@b", "/p?to=https%3A%2F%2Fh%2Fx#a@b"),
+      ("https://h:x/?a=1", "https://h:x/?a=1"),
+      ("https://x=//ann:S@h/p", "https://x=//REDACTED@h/p"),
+      // A scheme before the scheme.
+      ("jdbc:postgresql://app:S@db/x", "jdbc:postgresql://REDACTED@db/x"),
+      ("blob:https://ann:S@h/", "blob:https://REDACTED@h/"),
     ])
   func userInformation(url: String, redacted: String) {
     #expect(redactor.redacted(url: url) == redacted)
+  }
+
+  @Test(
+    "signs in a password that should have been encoded hide it neither in a form nor in a message",
+    arguments: [
+      ("dsn=redis://:p/S@h&b=https://h/x@y", "dsn=redis://REDACTED@h&b=https://h/x@y"),
+      ("dsn=postgres://u:S?S#S@h/db&x=1", "dsn=postgres://REDACTED@h/db&x=1"),
+    ],
+    [
+      (
+        "connect postgres://app:p/S@db/x failed, ask a@b",
+        "connect postgres://REDACTED@db/x failed, ask a@b"
+      ),
+      ("https://ann:p/S@h/x", "https://REDACTED@h/x"),
+      ("really? <postgres://app:p&q#S@db/x> a@b", "really? <postgres://REDACTED@db/x> a@b"),
+      ("see https://h:x/y or mail to a@b", "see https://h:x/y or mail to a@b"),
+      ("https://h:80/x?a=1 b@c", "https://h:80/x?a=1 b@c"),
+      (#"https://a=b"token":S"#, #"https://a=b"token":REDACTED"#),
+      ("https://h@a=1&token=S", "https://REDACTED@REDACTED"),
+    ])
+  func passwordsWithSigns(form: (String, String), text: (String, String)) {
+    #expect(redactor.redacted(form: form.0) == form.1)
+    #expect(redactor.redacted(text: text.0) == text.1)
+    #expect(redactor.redacted(header: text.0, named: "location") == text.1)
   }
 
   @Test(
@@ -108,6 +148,53 @@ import Testing
     #expect(listing.redacted(form: "page=1&page[size]=2") == "page=1&page[size]=REDACTED")
   }
 
+  @Test("letters beyond ASCII are compared as they are, in any case and encoding")
+  func otherLetters() {
+    let redactor = Redactor(rules: [
+      .redact("密码"), .keep("姓名"), .redact("пароль"), .redact("*clé"), .redact("😀"),
+    ])
+    for (json, redacted) in [
+      (##"{"\u5bc6\u7801":"S"}"##, ##"{"\u5bc6\u7801":"REDACTED"}"##),
+      (#"{"密码":"S","姓名":"1","姓码":"2"}"#, #"{"密码":"REDACTED","姓名":"1","姓码":"2"}"#),
+      (
+        ##"{"Пароль":"S","ПАРОЛЬ":"S","\u041fароль":"S","пароли":1}"##,
+        ##"{"Пароль":"REDACTED","ПАРОЛЬ":"REDACTED","\u041fароль":"REDACTED","пароли":1}"##
+      ),
+      (
+        ##"{"maCLÉ":"S","ma_cl\u00e9":"S","\ud83d\ude00":"S","cl\u00e8":1,"\ud83d\ude01":2}"##,
+        ##"{"maCLÉ":"REDACTED","ma_cl\u00e9":"REDACTED","\ud83d\ude00":"REDACTED","##
+          + ##""cl\u00e8":1,"\ud83d\ude01":2}"##
+      ),
+    ] {
+      let found = redactor.redacted(json: Array(json.utf8))
+      #expect(String(decoding: found, as: UTF8.self) == redacted)
+    }
+    #expect(
+      redactor.redacted(form: "%E5%AF%86%E7%A0%81=S&姓名=1&%25D0%259Fароль=S")
+        == "%E5%AF%86%E7%A0%81=REDACTED&姓名=1&%25D0%259Fароль=REDACTED")
+    // The capitals of `ß` are another name's.
+    let keeping = Redactor(rules: [.redact("mass"), .keep("maß")])
+    #expect(keeping.redacted(form: "maß=1&MAẞ=1&mass=S") == "maß=1&MAẞ=1&mass=REDACTED")
+  }
+
+  @Test("a rule for everything counts for each name, and rules behind it for theirs")
+  func everything() {
+    let redactor = Redactor(rules: [.redact("*"), .keep("page"), .drop("x")])
+    #expect(
+      redactor.redacted(url: "/p?page=1&q=2&=3&x=4&none")
+        == "/p?page=1&q=REDACTED&=REDACTED&x=&none")
+    #expect(redactor.redacted(form: "page=1&card[cvc]=2") == "page=1&card[cvc]=REDACTED")
+    let json = redactor.redacted(json: Array(#"{"page":1,"q":{"a":1},"":2,"密":3}"#.utf8))
+    #expect(
+      String(decoding: json, as: UTF8.self)
+        == #"{"page":1,"q":"REDACTED","":"REDACTED","密":"REDACTED"}"#)
+    #expect(redactor.redacted(header: "1", named: "accept") == "REDACTED")
+    #expect(redactor.redacted(text: "page: 1, q: 2") == "page: 1, q: REDACTED")
+    #expect(Redactor(rules: [.drop("**")]).redacted(form: "a=1&=2") == "a=&=")
+    #expect(Redactor(rules: [.keep("*")]).redacted(form: "token=1") == "token=1")
+    #expect(Redactor(rules: [.redact(""), .redact("-")]).redacted(form: "a=1&-=2") == "a=1&-=2")
+  }
+
   @Test(
     "JSON in a URL's query and in a form is redacted, up to the end of its pair",
     arguments: [
@@ -140,6 +227,7 @@ import Testing
     "keys of services are redacted",
     arguments: [
       "Ocp-Apim-Subscription-Key", "DD-APPLICATION-KEY", "X-App-Key", "AccountKey", "masterKey",
+      "X-Functions-Key", "Fastly-Key", "X-Auth", "X-Session", "oauth_verifier", "db_pw", "passkey",
     ])
   func serviceKeys(name: String) {
     #expect(redactor.redacted(header: "S", named: name) == "REDACTED")
@@ -154,6 +242,10 @@ import Testing
         "http://a:b" + String(repeating: "/", count: size) + "@h", hosts, "?u=" + hosts,
         "?u=//a" + String(repeating: "%2F", count: size / 3),
         "token: a" + String(repeating: ", ", count: size / 2),
+        String(repeating: "//a:b#/?", count: size / 8),
+        "?" + String(repeating: "//a:b/&", count: size / 7),
+        "//a:b" + String(repeating: "/40", count: size / 3),
+        String(repeating: "//a:b/ ", count: size / 7), String(repeating: "a:[", count: size / 3),
       ]
     }
     for (short, long) in zip(texts(512), texts(16 * 512)) {
@@ -223,6 +315,30 @@ import Testing
       (#"{"a":"password":"x"}"#, #"{"a":"password":"REDACTED"}"#),
       (#"")]}'{"token":"x"}"#, #"")]}'{"token":"REDACTED"}"#),
       (#"{"token":"x"}{"token":'y, z'}"#, #"{"token":"REDACTED"}{"token":"REDACTED"}"#),
+      // A value that goes on where it seems to end.
+      (#"{"password":"hun"ter,S","n":1}"#, #"{"password":"REDACTED","n":1}"#),
+      (#"{"password":"hun", S","n":1}"#, #"{"password":"REDACTED""#),
+      (#"{"token":S1,S2}"#, #"{"token":"REDACTED"}"#),
+      (#"{"token":S1, S2 ,"n":1}"#, #"{"token":"REDACTED","n":1}"#),
+      (#"{"token":S}S,"n":1}"#, #"{"token":"REDACTED","n":1}"#),
+      (#"{"token":S}-S,"n":1}"#, #"{"token":"REDACTED","n":1}"#),
+      (#"{"password":"a" S","n":1}"#, #"{"password":"REDACTED","n":1}"#),
+      (#"{"token":{"a":"b"c":S"},"n":1}"#, #"{"token":"REDACTED""#),
+      (#"{"log":"{\"token\":\"a"b,S\"}","n":1}"#, #"{"log":"{\"token\":\"REDACTED\"","n":1}"#),
+      // White space behind the value stays.
+      (
+        "{\n  \"token\": \"x\" ,\r\n\t\"n\": 1\n}\n{\"token\":1}\n",
+        "{\n  \"token\":\"REDACTED\",\r\n\t\"n\": 1\n}\n{\"token\":\"REDACTED\"}\n"
+      ),
+      (#"{"token":"x",}"#, #"{"token":"REDACTED",}"#), (#"{"token":,"n":1}"#, #"{"token":,"n":1}"#),
+      // A number of JSON in a text has quotes of that JSON.
+      (#"{"log":"{\"pin\":12}"}"#, #"{"log":"{\"pin\":\"REDACTED\"}"}"#),
+      (#"{"log":"{\"pin\":1,\"n\":2}","z":3}"#, #"{"log":"{\"pin\":\"REDACTED\",\"n\":2}","z":3}"#),
+      (
+        #"{"a":"{\"b\":\"{\\\"pin\\\":12}\"}"}"#,
+        #"{"a":"{\"b\":\"{\\\"pin\\\":\\\"REDACTED\\\"}\"}"}"#
+      ),
+      (#"{"pin\\":12}"#, #"{"pin\\":"REDACTED"}"#),
       // JSON in a text.
       (
         #"{"body":"{\"n\":1,\"password\":\"x, y\"}","z":1}"#,
@@ -242,8 +358,19 @@ import Testing
       ),
     ])
   func json(text: String, redacted: String) {
-    let found = redactor.redacted(json: Array(text.utf8))
-    #expect(String(decoding: found, as: UTF8.self) == redacted)
+    let bytes = Array(text.utf8)
+    #expect(String(decoding: redactor.redacted(json: bytes), as: UTF8.self) == redacted)
+    for cut in bytes.indices {
+      let found = RedactedOutput.with(capacity: Redactor.capacity(for: bytes.count)) { output in
+        var redaction = JSONRedaction(redactor.compiled)
+        for piece in [bytes[..<cut], bytes[cut...]] {
+          piece.withUnsafeBytes { redaction.append($0, to: &output) }
+        }
+        redaction.finish(to: &output)
+        return String(decoding: output.bytes, as: UTF8.self)
+      }
+      #expect(found == redacted, "cut at \(cut)")
+    }
   }
 
   @Test("what stands before a name in broken JSON does not hide it")
@@ -261,7 +388,7 @@ import Testing
   @Test("the newest rule says what becomes of a value")
   func rules() {
     let redactor = Redactor(rules: [
-      .keep("key"), .drop("x-trace*"), .hash("*account*"), .redact("name"), .keep("*"),
+      .keep("key"), .drop("x-trace*"), .hash("*account*"), .redact("name"),
     ])
     let url = redactor.redacted(url: "/p?key=1&account=2&my-account=2&name=3&token=4&xtraceid=5")
     let parts = url.split(separator: "&")
@@ -355,6 +482,10 @@ import Testing
       // What a comma or a semicolon goes on with.
       ("Cookie: a=S; b=S; Secure, a: 1", "Cookie: REDACTED; Secure, a: 1"),
       ("Authorization: Digest a=\"S\", b=\"S\"\nx", "Authorization: REDACTED\nx"),
+      // What stands behind a colon or a bracket may be a name of its own, or the end of one.
+      ("error:pin:S", "error:pin:REDACTED"), ("creds:[pwd: S], a", "creds:[pwd: REDACTED], a"),
+      ("x:key=S", "x:key=REDACTED"), ("session[id]: S", "session[id]: REDACTED"),
+      ("hyper::session: closed", "hyper::session: closed"),
       // Without a name of a rule.
       ("error: connection refused", "error: connection refused"),
       (

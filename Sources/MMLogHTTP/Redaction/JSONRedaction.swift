@@ -7,7 +7,9 @@
 /// them, also those of JSON in a text of JSON, whose quotes have backslashes or are `\u0022`.
 ///
 /// A redacted value ends where its object or array goes on, whatever stands in between; one of JSON
-/// in a text ends with the text.
+/// in a text ends with the text. What follows has to agree: behind a comma, a quote comes; behind a
+/// bracket, white space or a sign that may stand there; and behind the quote that ends a text, one
+/// of these. Else it is a part of the value: a secret may have quotes that should have been escaped.
 struct JSONRedaction {
   private enum Phase {
     /// Behind a quote, or the beginning.
@@ -23,10 +25,17 @@ struct JSONRedaction {
   private var name: NameReader
   /// How many bytes of `\u0022` there are.
   private var quoteEscape: UInt8 = 0
+  /// How many backslashes stand before a quote of the JSON that the last quote is of: in a text,
+  /// there are some.
+  private var backslashes: UInt8 = 0
   private var action = Redactor.Action.keep
   private var quote: UInt8 = 0
   /// Whether the last byte of a text was a backslash that says something of the next one.
   private var isEscaped = false
+  /// What ends the value, or a text in it, if what follows agrees; 0: nothing.
+  private var sign: UInt8 = 0
+  /// White space behind it.
+  private var space = HeldSpace()
   /// How many objects and arrays are open in a value that is not kept.
   private var depth = 0
   private var isValueEmpty = true
@@ -50,7 +59,7 @@ struct JSONRedaction {
       case .redacting, .redactingText, .redactingRest:
         let isOver = redact(start, count, &place, &output)
         kept = place
-        if isOver { endValue(at: start[place], &place, to: &output) }
+        if isOver { endValue(to: &output) }
       }
     }
     if !isRedacting { output.append(start + kept, count - kept) }
@@ -58,7 +67,12 @@ struct JSONRedaction {
 
   /// Ends the JSON.
   mutating func finish(to output: inout RedactedOutput) {
-    if isRedacting { appendHash(to: &output) }
+    guard isRedacting else { return }
+    if sign == 0 || phase == .redactingText {
+      appendHash(to: &output)
+    } else {
+      endValue(to: &output)
+    }
   }
 
   private var isRedacting: Bool { phase != .name && phase != .behindName }
@@ -99,7 +113,7 @@ struct JSONRedaction {
     if action == .keep { return }
     place += 1
     output.append(start + kept, place - kept)
-    (phase, depth, isValueEmpty, isEscaped) = (.redacting, 0, true, false)
+    (phase, depth, isValueEmpty, isEscaped, sign) = (.redacting, 0, true, false, 0)
     hash = action == .hash ? ValueHash() : nil
   }
 
@@ -115,9 +129,14 @@ struct JSONRedaction {
       place &+= 1
       switch (byte, quoteEscape) {
       case (UInt8(ascii: "\""), _), (UInt8(ascii: "2"), 5):
+        // An even number of backslashes are characters of a text that the quote ends.
+        if quoteEscape == 0 || quoteEscape == 1 && backslashes & 1 == 0 { backslashes = 0 }
+        if quoteEscape == 5 { backslashes = 1 }
         quoteEscape = 0
         return true
-      case (UInt8(ascii: "\\"), _): quoteEscape = 1
+      case (UInt8(ascii: "\\"), _):
+        backslashes = quoteEscape == 1 ? backslashes &+ 1 : 1
+        quoteEscape = 1
       case (UInt8(ascii: "u"), 1), (UInt8(ascii: "0"), 2...3), (UInt8(ascii: "2"), 4):
         quoteEscape += 1
       default: quoteEscape = 0
@@ -151,7 +170,7 @@ struct JSONRedaction {
 
   // MARK: - What is redacted
 
-  /// - Returns: Whether the value is over.
+  /// - Returns: Whether the value is over: its sign is read, and the byte at `place` is not.
   private mutating func redact(
     _ start: UnsafePointer<UInt8>, _ count: Int, _ place: inout Int,
     _ output: inout RedactedOutput
@@ -160,26 +179,30 @@ struct JSONRedaction {
     defer { hash?.combine(start + hashed, place - hashed) }
     while place < count {
       let byte = start[place]
-      let before = phase
-      switch phase {
-      case .redactingText, .redactingRest:
-        if isEscaped {
-          isEscaped = false
-        } else if byte == UInt8(ascii: "\\") {
-          isEscaped = true
-        } else if byte == quote {
-          // The quote ends a text that is kept.
-          if phase == .redactingRest { return true }
-          phase = .redacting
-        }
-      default:
-        if depth == 0, Self.endsValue(byte) { return true }
-        readValue(byte, &output)
+      if byte <= 0x20, sign == UInt8(ascii: ",") || sign != 0 && phase == .redactingText {
+        hash?.combine(start + hashed, place - hashed)
+        space.append(byte)
+        place += 1
+        hashed = place
+        continue
       }
-      // Where a quote too many has hidden the end, this shows that a name has ended instead.
-      name.take(byte, redactor.names)
+      if sign != 0 {
+        let isEnd = endsWithSign(before: byte)
+        if isEnd, phase != .redactingText { return true }
+        // Where a quote too many has hidden the end, this shows that a name has ended instead.
+        name.take(sign, redactor.names)
+        if isEnd { phase = .redacting }
+        (sign, space) = (0, HeldSpace())
+      }
+      let before = phase
+      if isSign(byte) {
+        sign = byte
+      } else {
+        readValue(byte, &output)
+        name.take(byte, redactor.names)
+      }
       // White space outside of texts, and the quotes of a value that is a text, do not count.
-      if before == .redacting && byte <= 0x20 || depth == 0 && phase != before {
+      if before == .redacting && byte <= 0x20 || depth == 0 && (sign != 0 || phase != before) {
         hash?.combine(start + hashed, place - hashed)
         hashed = place + 1
       }
@@ -188,11 +211,36 @@ struct JSONRedaction {
     return false
   }
 
+  /// Whether a byte ends the value, or a text in it, as far as it alone says.
+  private mutating func isSign(_ byte: UInt8) -> Bool {
+    if phase == .redacting { return depth == 0 && Self.endsValue(byte) }
+    if isEscaped {
+      isEscaped = false
+      return false
+    }
+    isEscaped = byte == UInt8(ascii: "\\")
+    return byte == quote
+  }
+
+  /// Whether the sign ends the value, or a text in it, if this byte follows.
+  private func endsWithSign(before byte: UInt8) -> Bool {
+    switch sign {
+    case UInt8(ascii: ","):
+      byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || Self.endsValue(byte)
+    case UInt8(ascii: "}"), UInt8(ascii: "]"): byte <= 0x20 || Self.isBehindBracket(byte)
+    default:
+      // The quote may have ended a name, if it is not that of the value itself.
+      byte <= 0x20 || Self.endsValue(byte)
+        || byte == UInt8(ascii: ":") && (depth > 0 || phase == .redactingRest)
+    }
+  }
+
   private mutating func readValue(_ byte: UInt8, _ output: inout RedactedOutput) {
-    let isInText = byte == UInt8(ascii: "\\")
+    if phase != .redacting { return }
     if isValueEmpty, byte > 0x20 {
       isValueEmpty = false
-      begin(isInText ? "\\\"" : "\"", to: &output)
+      if byte == UInt8(ascii: "\\") { backslashes = max(1, backslashes) }
+      begin(&output)
     }
     switch byte {
     case UInt8(ascii: "\""), UInt8(ascii: "'"): (quote, phase) = (byte, .redactingText)
@@ -209,37 +257,83 @@ struct JSONRedaction {
     byte == UInt8(ascii: ",") || byte == UInt8(ascii: "}") || byte == UInt8(ascii: "]")
   }
 
-  private func begin(_ quote: StaticString, to output: inout RedactedOutput) {
+  /// Whether a byte may stand behind an object or an array, also where that stands in another text.
+  private static func isBehindBracket(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "\""), UInt8(ascii: "'"), UInt8(ascii: "`"), UInt8(ascii: "\\"): true
+    case UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: ")"), UInt8(ascii: "<"): true
+    case UInt8(ascii: ";"), UInt8(ascii: "&"): true
+    default: endsValue(byte)
+    }
+  }
+
+  private func begin(_ output: inout RedactedOutput) {
     switch action {
     case .drop: output.append("null")
     case .redact:
-      output.append(quote)
+      appendQuote(to: &output)
       output.append(Redactor.placeholder)
-      output.append(quote)
+      appendQuote(to: &output)
     case .keep, .hash: break
     }
   }
 
-  /// - Parameter byte: What ends the value, and is kept.
-  private mutating func endValue(
-    at byte: UInt8, _ place: inout Int, to output: inout RedactedOutput
-  ) {
+  /// Adds a quote of the JSON that the value is in.
+  private func appendQuote(to output: inout RedactedOutput) {
+    for _ in 0..<backslashes { output.append("\\") }
+    output.append("\"")
+  }
+
+  /// Ends the value. What ends it is kept.
+  private mutating func endValue(to output: inout RedactedOutput) {
     appendHash(to: &output)
-    phase = .name
-    guard byte == UInt8(ascii: "\"") else { return }
-    // It may end a name, where it was wrong that a text goes on.
-    phase = .behindName
-    place += 1
+    output.append(&sign, 1)
+    space.append(to: &output)
+    if sign == UInt8(ascii: "\"") {
+      // It may end a name, where it was wrong that a text goes on.
+      (phase, backslashes) = (.behindName, 0)
+    } else {
+      (phase, name) = (.name, NameReader(redactor.names))
+    }
+    (sign, space) = (0, HeldSpace())
   }
 
   private mutating func appendHash(to output: inout RedactedOutput) {
     if let hash, !isValueEmpty {
-      let quote: StaticString = phase == .redactingRest ? "\\\"" : "\""
-      output.append(quote)
+      appendQuote(to: &output)
       output.append(hash: hash.value)
-      output.append(quote)
+      appendQuote(to: &output)
     }
     hash = nil
+  }
+}
+
+/// White space of JSON that is added later: as much as lines begin with.
+private struct HeldSpace {
+  private static let kinds: StaticString = " \t\n\r"
+  private static let maximum = 32
+
+  /// Two bits for each, the last one lowest.
+  private var bytes: UInt64 = 0
+  private var count = 0
+
+  /// Takes one; what is more than there is room for is left out.
+  mutating func append(_ byte: UInt8) {
+    if count == Self.maximum { return }
+    let kind: UInt64 =
+      switch byte {
+      case UInt8(ascii: "\t"): 1
+      case UInt8(ascii: "\n"): 2
+      case UInt8(ascii: "\r"): 3
+      default: 0
+      }
+    (bytes, count) = (bytes << 2 | kind, count + 1)
+  }
+
+  func append(to output: inout RedactedOutput) {
+    for index in stride(from: count - 1, through: 0, by: -1) {
+      output.append(Self.kinds.utf8Start + Int(bytes >> (2 * UInt64(index)) & 3), 1)
+    }
   }
 }
 
@@ -248,6 +342,8 @@ private struct NameReader {
   var state: NameMatcher.State
   /// What there is of an escape: 1: a backslash; else how many digits are missing, and 1.
   private var escape: UInt8 = 0
+  /// The digits of the last escape, and above them those of the one before, which may be the first
+  /// half of a character.
   private var unit: UInt32 = 0
 
   @inline(__always)
@@ -301,7 +397,7 @@ private struct NameReader {
       // Several are one: that of JSON in a text.
       escape = 1
     } else if escape == 1 {
-      (escape, unit) = (byte == UInt8(ascii: "u") ? 5 : 0, 0)
+      escape = byte == UInt8(ascii: "u") ? 5 : 0
       // Those of one letter stand for what does not count in a name, as this does not.
       if escape == 0 { names.take(UInt8(ascii: "/"), &state) }
     } else {
@@ -309,7 +405,18 @@ private struct NameReader {
       escape -= 1
       if escape > 1 { return }
       escape = 0
-      names.take(unit < 0x80 ? UInt8(unit) : 0xFF, &state)
+      takeUnit(names, &state)
     }
+  }
+
+  /// Takes what an escape stands for, as the bytes that it would be without one.
+  private func takeUnit(_ names: NameMatcher, _ state: inout NameMatcher.State) {
+    let (first, second) = (unit >> 16, unit & 0xFFFF)
+    if second < 0x80 { return names.take(UInt8(second), &state) }
+    let isPair = 0xD800..<0xDC00 ~= first && 0xDC00..<0xE000 ~= second
+    let value = isPair ? 0x10000 + (first - 0xD800) << 10 + (second - 0xDC00) : second
+    // A half alone stands for nothing.
+    guard let scalar = Unicode.Scalar(value) else { return }
+    for byte in scalar.utf8 { names.take(byte, &state) }
   }
 }

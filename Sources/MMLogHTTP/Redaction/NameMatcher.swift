@@ -8,6 +8,9 @@
 /// letter or a digit begins a word within a part: `dbPass` has the word `pass`. Parts and words
 /// have an automaton of their own, with the rules that count for parts.
 ///
+/// Beyond ASCII, each byte that patterns have is a letter of its own, and all others are one. Such
+/// a pattern is in the automaton as it is, in small letters, in capitals, and with a capital first.
+///
 /// Proof of `@unchecked Sendable`: its memory is written in `init` only.
 final class NameMatcher: @unchecked Sendable {
   /// Where a name stands in the automata.
@@ -17,7 +20,7 @@ final class NameMatcher: @unchecked Sendable {
     fileprivate var word: NameAutomaton.Place
     fileprivate var hasWords = false
     /// The bit of a capital, if one would begin a word here: behind a small letter or a digit.
-    fileprivate var beginsWord: UInt8 = 0
+    fileprivate var beginsWord: UInt16 = 0
     /// The newest rule that a part or a word falls under which is complete, counted from 1.
     fileprivate var ruleOfParts: UInt32 = 0
   }
@@ -25,25 +28,26 @@ final class NameMatcher: @unchecked Sendable {
   private let names, parts: NameAutomaton
   /// Of each byte its letter in the automata, and whether it is a capital, or a small letter or a
   /// digit.
-  private let kinds: UnsafeMutablePointer<UInt8>
-  private static let letterMask: UInt8 = 0x3F
-  private static let capital: UInt8 = 0x40
-  private static let smallOrDigit: UInt8 = 0x80
+  private let kinds: UnsafeMutablePointer<UInt16>
+  private static let letterMask: UInt16 = 0xFF
+  private static let capital: UInt16 = 0x100
+  private static let smallOrDigit: UInt16 = 0x200
   /// Whether each rule counts for words, too.
   private let countForWords: [Bool]
 
   init(_ rules: [Redactor.Rule]) {
-    names = NameAutomaton(rules.map(\.name))
-    parts = NameAutomaton(rules.map { $0.countsForParts ? $0.name : "" })
+    let alphabet = NameAlphabet(rules.map(\.name))
+    names = NameAutomaton(rules.map(\.name), alphabet)
+    parts = NameAutomaton(rules.map { $0.countsForParts ? $0.name : "" }, alphabet)
     countForWords = rules.map(\.countsForWords)
     kinds = .allocate(capacity: 256)
-    for byte in 0...UInt8.max { kinds[Int(byte)] = Self.kind(of: byte) }
+    for byte in 0...UInt8.max { kinds[Int(byte)] = Self.kind(of: byte, alphabet) }
   }
 
   deinit { kinds.deallocate() }
 
-  private static func kind(of byte: UInt8) -> UInt8 {
-    let letter = UInt8(NameAutomaton.letter(byte))
+  private static func kind(of byte: UInt8, _ alphabet: NameAlphabet) -> UInt16 {
+    let letter = UInt16(alphabet.letter(byte))
     return switch byte {
     case UInt8(ascii: "A")...UInt8(ascii: "Z"): letter | capital
     case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"):
@@ -66,7 +70,7 @@ final class NameMatcher: @unchecked Sendable {
     if kind & state.beginsWord != 0 { beginWord(of: &state) }
     // The bit of a small letter or a digit comes to be that of a capital.
     state.beginsWord = kind >> 1 & Self.capital
-    if letter == NameAutomaton.skipped { return endPart(of: &state) }
+    if letter == NameAlphabet.skipped { return endPart(of: &state) }
     names.step(letter, &state.whole)
     parts.step(letter, &state.part)
     if state.hasWords { parts.step(letter, &state.word) }
@@ -121,19 +125,11 @@ final class NameAutomaton: @unchecked Sendable {
     fileprivate var rule: UInt32
   }
 
-  // Letters: 26, 10 digits, begin and end of a name, and what is no part of a name. Behind them
-  // what does not count.
-  private static let letterCount = 39
-  private static let begin = 36
-  private static let end = 37
-  private static let other = 38
-  fileprivate static let skipped = 39
   /// The lowest bits of an entry: a rule.
   private static let ruleBits: UInt32 = 12
   private static let ruleMask: UInt32 = 1 << ruleBits - 1
-  /// How many rules and how many letters of patterns there may be.
+  /// How many rules there may be.
   static let maximumRules = Int(ruleMask)
-  static let maximumLetters = 24_000
 
   /// For each state a row, and in it for each letter the row of the next state, and the rule that
   /// the name falls under there.
@@ -143,15 +139,15 @@ final class NameAutomaton: @unchecked Sendable {
 
   /// - Parameter patterns: One for each rule, the newest last; empty for one that is not of this
   ///   automaton.
-  init(_ patterns: [String]) {
-    var trie = Trie()
+  init(_ patterns: [String], _ alphabet: NameAlphabet) {
+    var trie = Trie(letterCount: alphabet.count)
     for (index, pattern) in patterns.enumerated() {
-      trie.add(Self.letters(of: pattern), rule: UInt32(index + 1))
+      for letters in alphabet.words(of: pattern) { trie.add(letters, rule: UInt32(index + 1)) }
     }
     let rows = trie.rows()
     table = .allocate(capacity: rows.count)
     table.initialize(from: rows, count: rows.count)
-    let entry = rows[Self.begin]
+    let entry = rows[NameAlphabet.begin]
     initial = Place(row: entry >> Self.ruleBits, rule: entry & Self.ruleMask)
   }
 
@@ -168,39 +164,23 @@ final class NameAutomaton: @unchecked Sendable {
   /// The rule of what ends at a place, from 1; 0: none.
   func rule(of place: Place) -> UInt32 {
     var place = place
-    step(Self.end, &place)
+    step(NameAlphabet.end, &place)
     return place.rule
   }
 
-  // MARK: - Patterns
-
-  fileprivate static func letter(_ byte: UInt8) -> Int {
-    switch byte {
-    case UInt8(ascii: "a")...UInt8(ascii: "z"): Int(byte - UInt8(ascii: "a"))
-    case UInt8(ascii: "A")...UInt8(ascii: "Z"): Int(byte - UInt8(ascii: "A"))
-    case UInt8(ascii: "0")...UInt8(ascii: "9"): 26 + Int(byte - UInt8(ascii: "0"))
-    case 0x80...: other
-    default: skipped
-    }
-  }
-
-  private static func letters(of pattern: String) -> [Int] {
-    let letters = pattern.utf8.map(letter).filter { $0 != skipped }
-    if letters.isEmpty { return [] }
-    let start = pattern.hasPrefix("*") ? [] : [begin]
-    return start + letters + (pattern.hasSuffix("*") ? [] : [end])
-  }
-
-  /// How many letters the automaton has for a pattern.
-  static func letterCount(of pattern: String) -> Int { letters(of: pattern).count }
-
   /// The patterns, letter by letter.
   private struct Trie {
-    private var children: [[Int]] = [[Int](repeating: 0, count: letterCount)]
+    private let letterCount: Int
+    private var children: [[Int]]
     private var rules: [UInt32] = [0]
 
+    init(letterCount: Int) {
+      self.letterCount = letterCount
+      children = [[Int](repeating: 0, count: letterCount)]
+    }
+
+    /// Adds a pattern; one without letters is in every name.
     mutating func add(_ letters: [Int], rule: UInt32) {
-      if letters.isEmpty { return }
       var node = 0
       for letter in letters {
         if children[node][letter] == 0 {
@@ -239,5 +219,88 @@ final class NameAutomaton: @unchecked Sendable {
         next.map { child in UInt32(child * letterCount) << ruleBits | rules[child] }
       }
     }
+  }
+}
+
+/// The letters of an automaton, and the patterns in them.
+struct NameAlphabet {
+  // Letters: 26, 10 digits, begin and end of a name, and what is no ASCII; then the bytes beyond
+  // ASCII that patterns have.
+  static let begin = 36
+  static let end = 37
+  private static let other = 38
+  private static let fixedCount = 39
+  /// What does not count.
+  static let skipped = 0xFF
+  /// So many entries have room in an automaton whose letters are ASCII's, and in none has more.
+  private static let maximumEntries = 24_000 * fixedCount
+
+  /// Of each byte its letter.
+  private var letters: [UInt8]
+  /// How many letters there are.
+  private(set) var count = fixedCount
+
+  /// - Parameter patterns: Whose letters they are.
+  init(_ patterns: [String]) {
+    letters = (0...UInt8.max).map(Self.letter)
+    for pattern in patterns {
+      for byte in Self.spellings(of: pattern).joined()
+      where byte >= 0x80 && letters[Int(byte)] == Self.other {
+        letters[Int(byte)] = UInt8(count)
+        count += 1
+      }
+    }
+  }
+
+  private static func letter(_ byte: UInt8) -> UInt8 {
+    switch byte {
+    case UInt8(ascii: "a")...UInt8(ascii: "z"): byte - UInt8(ascii: "a")
+    case UInt8(ascii: "A")...UInt8(ascii: "Z"): byte - UInt8(ascii: "A")
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): 26 + (byte - UInt8(ascii: "0"))
+    case 0x80...: UInt8(other)
+    default: UInt8(skipped)
+    }
+  }
+
+  func letter(_ byte: UInt8) -> Int { Int(letters[Int(byte)]) }
+
+  /// The ways in which a pattern may be spelled, in the letters of the automaton: empty if the
+  /// pattern is of no name.
+  func words(of pattern: String) -> [[Int]] {
+    Self.spellings(of: pattern).compactMap { bytes in
+      let letters = bytes.map(letter).filter { $0 != Self.skipped }
+      let star = UInt8(ascii: "*")
+      if letters.isEmpty { return bytes.contains(star) ? [] : nil }
+      let start = bytes.first == star ? [] : [Self.begin]
+      return start + letters + (bytes.last == star ? [] : [Self.end])
+    }
+  }
+
+  /// Whether an automaton has room for some patterns.
+  static func hasRoom(for patterns: [String]) -> Bool {
+    let alphabet = NameAlphabet(patterns)
+    let letters = patterns.reduce(0) { sum, pattern in
+      alphabet.words(of: pattern).reduce(sum) { $0 + $1.count }
+    }
+    return letters * alphabet.count <= maximumEntries
+  }
+
+  /// A pattern as it is, in small letters, in capitals, and with a capital first. In ASCII, these
+  /// are one.
+  private static func spellings(of pattern: String) -> [[UInt8]] {
+    if pattern.utf8.allSatisfy({ $0 < 0x80 }) { return [Array(pattern.utf8)] }
+    let small = pattern.lowercased()
+    var capitalized = Array(small.unicodeScalars).map { String($0) }
+    if let first = small.unicodeScalars.enumerated().first(where: { $0.element != "*" }) {
+      capitalized[first.offset] = first.element.properties.uppercaseMapping
+    }
+    let count = pattern.unicodeScalars.count
+    var all = [Array(pattern.utf8)]
+    for text in [small, pattern.uppercased(), capitalized.joined()] {
+      let bytes = Array(text.utf8)
+      // Not what is another name then: the capitals of `ß` are `SS`.
+      if text.unicodeScalars.count == count, !all.contains(bytes) { all.append(bytes) }
+    }
+    return all
   }
 }

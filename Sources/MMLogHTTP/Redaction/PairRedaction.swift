@@ -36,6 +36,9 @@ struct PairRedaction {
   /// Whether a quote in a URL or a form stands before it: it may be of JSON.
   private var isQuoted = false
   private var name: NameMatcher.State
+  /// In a message, the end of the name that may be one of its own: behind a colon or a bracket in it.
+  private var innerName: NameMatcher.State
+  private var hasInnerName = false
   /// What there is of a percent-encoded byte: 0: nothing; 1: the sign; 2: a digit, too.
   private var percent: UInt8 = 0
   private var high: UInt8 = 0
@@ -44,13 +47,13 @@ struct PairRedaction {
   private var slashes: UInt8 = 1
   /// Whether all so far may be a scheme.
   private var isScheme: Bool
-  private var isInQuery: Bool
+  private var hasQuery: Bool
   /// Of which part of a URL all is, behind a host in a message.
   private var urlPart = URLPart.none
   private var authority = Authority()
-  /// Where in the piece the next sign of user information stands, or what shows that none comes.
-  /// Up to there nothing is searched again.
-  private var nextSign = (place: 0, isFound: false)
+  /// Where in the piece the next sign of user information stands, or what shows that none comes,
+  /// and where before it the last `#`. Up to there nothing is searched again.
+  private var nextSign = (place: 0, isFound: false, hash: -1)
 
   private var isValueEmpty = true
   private var hasPlaceholder = false
@@ -63,9 +66,10 @@ struct PairRedaction {
     self.redactor = redactor
     self.kind = kind
     isNaming = kind != .url
-    isInQuery = kind == .form
+    hasQuery = kind == .form
     isScheme = kind == .url
     name = redactor.names.started()
+    innerName = name
   }
 
   /// Takes the next piece of the text.
@@ -144,16 +148,17 @@ struct PairRedaction {
         return
       } else if isSeparator(byte) {
         if byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") {
-          isInQuery = true
+          hasQuery = true
           if urlPart == .path { urlPart = .query }
         }
         beginName()
       } else if isNaming {
         redactor.names.take(byte, &name)
+        if hasInnerName || mayBeginInnerName(byte, start, count, place) { takeInInnerName(byte) }
       }
       if isHostNext(byte) {
         authority = Authority()
-        phase = .authority
+        (phase, hasInnerName) = (.authority, false)
         return
       }
     }
@@ -173,7 +178,38 @@ struct PairRedaction {
     }
     self.name = name
     if place > first { isScheme = false }
+    if hasInnerName { for byte in first..<place { takeInInnerName(start[byte]) } }
     return place > first
+  }
+
+  /// Whether a name of its own may begin within a name, behind this byte: what has white space
+  /// before it begins one anyway.
+  @inline(__always)
+  private func mayBeginInnerName(
+    _ byte: UInt8, _ start: UnsafePointer<UInt8>, _ count: Int, _ place: Int
+  ) -> Bool {
+    (byte == UInt8(ascii: ":") || byte == UInt8(ascii: "[")) && kind == .text && place < count
+      && start[place] > 0x20 && start[place] != UInt8(ascii: "/")
+  }
+
+  /// Has the inner name be the name, if no rule has the whole.
+  @inline(never)
+  private mutating func endInnerName(isInMessage: Bool) {
+    let names = redactor.names
+    let rule = isInMessage ? names.rule(ofWhole: name) : names.rule(of: name)
+    let inner = isInMessage ? names.rule(ofWhole: innerName) : names.rule(of: innerName)
+    if rule == 0, inner != 0 { name = innerName }
+  }
+
+  @inline(never)
+  private mutating func takeInInnerName(_ byte: UInt8) {
+    if byte == UInt8(ascii: ":") || byte == UInt8(ascii: "[") {
+      // Two colons join names of programming languages.
+      hasInnerName = byte == UInt8(ascii: "[") || slashes != 1
+      innerName = redactor.names.started()
+    } else if hasInnerName {
+      redactor.names.take(byte, &innerName)
+    }
   }
 
   /// Passes over bytes that have no meaning outside of names.
@@ -294,6 +330,9 @@ struct PairRedaction {
     return false
   }
 
+  /// Whether `&` ends a value here. A question mark of a message's own words begins no query.
+  private var isInQuery: Bool { kind == .text ? urlPart == .query : hasQuery }
+
   /// What stands between a scheme and a path.
   fileprivate struct Authority {
     var isBegun = false
@@ -326,6 +365,7 @@ struct PairRedaction {
         if !authority.hasUserInformation { output.append(Redactor.placeholder) }
         output.append("@")
         kept = place
+        readNameInAuthority(byte)
         authority.hasUserInformation = true
         (authority.isBehindColon, authority.hasNoPort) = (false, false)
       } else if endsName(byte), beginValue(behind: byte) {
@@ -333,11 +373,16 @@ struct PairRedaction {
         if !authority.hasUserInformation { output.append(Redactor.placeholder) }
         return
       } else if endsAuthority(byte, raw) {
-        if goesOn(behind: raw, isSlash, start, count, place) { continue }
+        if goesOn(behind: raw, start, count, place) {
+          readNameInAuthority(byte)
+          continue
+        }
         phase = .text
         if kind == .text, urlPart == .none { urlPart = .path }
         isScheme = false
-        slashes = 0
+        // What looked like a host may be one more scheme, `jdbc:postgresql://`, or end in a name.
+        let before = place > 1 ? start[place - 2] : 0
+        slashes = isSlash && (before == UInt8(ascii: ":") || before == UInt8(ascii: "=")) ? 1 : 0
         // Read again as what follows; one that was encoded is complete.
         if raw == byte { place -= 1 } else if isSeparator(byte) { beginName() }
         return
@@ -368,6 +413,7 @@ struct PairRedaction {
       beginName()
     } else if byte == UInt8(ascii: "=") || endsName(byte) {
       (isNaming, hasSpace) = (false, false)
+      if kind == .text { beginName() }
     } else if isNaming {
       redactor.names.take(byte, &name)
     }
@@ -376,14 +422,21 @@ struct PairRedaction {
   @inline(__always)
   private mutating func beginName() {
     (isNaming, hasSpace, isQuoted) = (true, false, false)
+    hasInnerName = false
     name = redactor.names.started()
   }
 
   private func endsAuthority(_ byte: UInt8, _ raw: UInt8) -> Bool {
+    if Self.endsHost(byte) { return true }
+    if byte == UInt8(ascii: "&") { return isInQuery && raw == byte }
+    return kind == .text && Self.endsURL(byte)
+  }
+
+  /// Whether a path, a query or a fragment begins with a byte.
+  private static func endsHost(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "/"), UInt8(ascii: "\\"), UInt8(ascii: "?"), UInt8(ascii: "#"): true
-    case UInt8(ascii: "&"): isInQuery && raw == byte
-    default: kind == .text && Self.endsURL(byte)
+    default: false
     }
   }
 
@@ -407,27 +460,29 @@ struct PairRedaction {
 
   /// Whether what would end a host may stand in a password: it is encoded, or should have been.
   private mutating func goesOn(
-    behind raw: UInt8, _ isSlash: Bool, _ start: UnsafePointer<UInt8>, _ count: Int, _ place: Int
+    behind raw: UInt8, _ start: UnsafePointer<UInt8>, _ count: Int, _ place: Int
   ) -> Bool {
     let isEncoded = hexDigit(raw) != nil
     if isEncoded && !isInQuery && kind == .url { return true }
-    let mayBeMissing = isSlash && kind == .url && authority.hasNoPort
-    guard isEncoded || mayBeMissing, !authority.hasUserInformation else { return false }
+    // Behind a colon stands what is no port: this is no host, or a sign of user information follows.
+    let mayBeMissing = authority.hasNoPort && Self.endsHost(raw)
+    guard mayBeMissing || isEncoded && !authority.hasUserInformation else { return false }
     if nextSign.place < place { searchSign(start, count, from: place) }
-    return nextSign.isFound
+    return nextSign.isFound && (authority.hasNoPort || nextSign.hash < place)
   }
 
   private mutating func searchSign(_ start: UnsafePointer<UInt8>, _ count: Int, from first: Int) {
     var place = first
-    nextSign.isFound = false
+    nextSign = (first, false, -1)
     search: while place < count {
       switch start[place] {
-      case UInt8(ascii: "&"), UInt8(ascii: "#"): break search
+      case UInt8(ascii: "&"): if isInQuery { break search }
+      case UInt8(ascii: "#"): nextSign.hash = place
       case UInt8(ascii: "@"): nextSign.isFound = true
       // `%40`, however often that was encoded.
       case UInt8(ascii: "4"):
         nextSign.isFound = place + 1 < count && start[place + 1] == UInt8(ascii: "0")
-      default: break
+      default: if kind == .text && Self.endsURL(start[place]) { break search }
       }
       if nextSign.isFound { break }
       place += 1
@@ -441,6 +496,7 @@ struct PairRedaction {
   @inline(__always)
   private mutating func beginValue(behind sign: UInt8) -> Bool {
     // A field of JSON that no rule names is kept, as it is elsewhere.
+    if hasInnerName { endInnerName(isInMessage: false) }
     let action = redactor.action(
       of: name, unlisted: sign == UInt8(ascii: "=") ? redactor.unlistedValues : .keep)
     if action == .keep { return false }
@@ -450,6 +506,7 @@ struct PairRedaction {
 
   /// Whether the value behind a name and a colon is not kept. What no rule names is no name.
   private mutating func beginMessageValue() -> Bool {
+    if hasInnerName { endInnerName(isInMessage: true) }
     let action = redactor.action(inMessage: name)
     if action == .keep { return false }
     beginValue(.redactingMessageValue, action)

@@ -4,11 +4,13 @@
 /// Values are found by their names: those of header fields, of a URL's query, of forms, of cookies
 /// and of JSON. A ``Rule`` says for names what becomes of their values; the newest one counts.
 /// Names are compared as their readers decode them: percent-encoded, with escapes of JSON, in any
-/// case, and with or without signs between words. What stands between such signs is compared, too,
-/// and each word that begins with a capital behind a small letter or a digit: `cvc` counts for
-/// `card[cvc]`, and `pass` for `db_pass` and `dbPass`. Not so rules that keep, and not `key`,
-/// `auth` and `session` of the standard rules; their `sid` does not count for words: `messageSid`
-/// is kept. The user information of URLs is always redacted.
+/// case, and with or without signs between words. Letters beyond ASCII are compared as they are
+/// written, in small letters, in capitals, or with a capital first. What stands between such signs
+/// is compared, too, and each word that begins with a capital behind a small letter or a digit:
+/// `cvc` counts for `card[cvc]`, and `pass` for `db_pass` and `dbPass`. Not so rules that keep, and
+/// not `key`, `auth` and `session` of the standard rules; their `sid` does not count for words:
+/// `messageSid` is kept. The user information of URLs is redacted whatever the rules are, but not
+/// that of URLs in texts of JSON.
 ///
 /// ```swift
 /// var options = HTTPLog.Options()
@@ -17,8 +19,9 @@
 ///
 /// ``standard`` is what an ``HTTPLog`` has by default. Not everything that is secret has a name: a
 /// path, a host, a message or a method is recorded as it is, and so is a secret in a field that no
-/// rule names. ``unlistedHeaders`` and ``unlistedValues`` turn that around: everything is redacted
-/// that no rule keeps.
+/// rule names. A rule for `*` before others turns that around: of what has a name, everything is
+/// redacted that none of these keeps. ``unlistedHeaders`` and ``unlistedValues`` do so for header
+/// fields alone, and for values of queries and forms; fields of JSON that no rule names are kept.
 ///
 /// A value: its rules are compiled once, and shared by its copies. Any thread.
 public struct Redactor: Sendable {
@@ -37,8 +40,9 @@ public struct Redactor: Sendable {
 
   /// What becomes of the values of some names.
   public struct Rule: Sendable {
-    /// The names: letters and digits, with a `*` at the beginning or end for anything. If the rule
-    /// does not keep, also names of which a word is so.
+    /// The names: letters and digits, with a `*` at the beginning or end for anything; `*` alone is
+    /// every name, and one within does not count. If the rule does not keep, also names of which a
+    /// word is so.
     public var name: String
     /// What becomes of their values.
     public var action: Action
@@ -55,7 +59,7 @@ public struct Redactor: Sendable {
     ///
     /// - Parameters:
     ///   - name: The names: letters and digits, with a `*` at the beginning or end for anything.
-    ///     Case and other signs do not count in it.
+    ///     Case and other signs do not count in it. `*` alone is every name.
     ///   - action: What becomes of their values.
     public init(_ name: String, _ action: Action) {
       self.name = name
@@ -80,15 +84,16 @@ public struct Redactor: Sendable {
   public static let standardRules: [Rule] =
     [
       "*authorization*", "*cookie*", "*password*", "*passwd*", "*passphrase*", "*passcode*", "pwd",
-      "pass", "*secret*", "*token*", "*jwt*", "*apikey*", "*accesskey*", "*privatekey*",
-      "*signingkey*", "*encryptionkey*", "*subscriptionkey*", "*applicationkey*", "*appkey*",
-      "*accountkey*", "*masterkey*", "*authkey*", "*authcode*", "*credential*",
-      "*signature*", "sig", "*sessionid*", "*sessionkey*", "phpsessid", "*csrf*", "*xsrf*",
-      "*codeverifier*", "devicecode", "*otp", "pin", "*assertion*", "samlresponse", "*bearer*",
-      "*cardnumber*", "*creditcard*", "cvv", "cvv2", "cvc", "cvc2", "ssn",
+      "pw", "pass", "*passkey*", "*secret*", "*token*", "*jwt*", "*apikey*", "*accesskey*",
+      "*privatekey*", "*signingkey*", "*encryptionkey*", "*subscriptionkey*", "*applicationkey*",
+      "*appkey*", "*accountkey*", "*masterkey*", "*functionskey*", "fastlykey", "*authkey*",
+      "*authcode*", "*credential*", "*signature*", "sig", "*sessionid*", "*sessionkey*",
+      "phpsessid", "*csrf*", "*xsrf*", "*codeverifier*", "*oauthverifier*", "devicecode", "*otp",
+      "pin", "*assertion*", "samlresponse", "*bearer*", "*cardnumber*", "*creditcard*", "cvv",
+      "cvv2", "cvc", "cvc2", "ssn",
     ].map { .redact($0) }
     // Parts of many names that are no secret's: `sort_key`, `auth_type`, `session_count`.
-    + ["key", "auth", "session"].map { redact($0, only: .wholeNames) }
+    + ["key", "auth", "xauth", "session", "xsession"].map { redact($0, only: .wholeNames) }
     // Of identifiers that are none: `messageSid`. `connect.sid` is a session's.
     + [redact("sid", only: .parts)]
 
@@ -114,7 +119,8 @@ public struct Redactor: Sendable {
   ///
   /// - Parameters:
   ///   - rules: What becomes of which values, the rule that counts more behind the others. Traps if
-  ///     there are more than 4,095 in all, or more than 24,000 letters.
+  ///     there are more than 4,095 in all, or more than 24,000 letters; beyond ASCII, each byte is
+  ///     one, in each case that it has, and there may be a quarter as many.
   ///   - base: Rules before these. Default: ``standardRules``.
   ///   - unlistedHeaders: What becomes of header fields that no rule names. Default: they are kept.
   ///   - unlistedValues: What becomes of values of queries and forms that no rule names. Default:
@@ -128,8 +134,8 @@ public struct Redactor: Sendable {
     self.unlistedHeaders = unlistedHeaders
     self.unlistedValues = unlistedValues
     precondition(self.rules.count <= NameAutomaton.maximumRules, "a redactor has too many rules")
-    let letters = self.rules.reduce(0) { $0 + NameAutomaton.letterCount(of: $1.name) }
-    precondition(letters <= NameAutomaton.maximumLetters, "the rules of a redactor are too long")
+    precondition(
+      NameAlphabet.hasRoom(for: self.rules.map(\.name)), "the rules of a redactor are too long")
     compiled = Compiled(self.rules, unlistedHeaders, unlistedValues)
   }
 
