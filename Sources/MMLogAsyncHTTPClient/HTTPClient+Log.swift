@@ -72,9 +72,10 @@
       do {
         let request = try await exchange.recording(request)
         return exchange.recording(
-          try await execute(request, deadline: deadline, logger: logger))
+          try await execute(request, deadline: deadline, logger: logger),
+          at: HTTPLog.Place(file, function, line, column))
       } catch {
-        exchange.fail(error)
+        exchange.fail(error, file: file, function: function, line: line, column: column)
         throw error
       }
     }
@@ -100,11 +101,13 @@
     }
 
     /// The response, whose body ends the exchange.
-    fileprivate func recording(_ response: HTTPClientResponse) -> HTTPClientResponse {
+    fileprivate func recording(
+      _ response: HTTPClientResponse, at place: HTTPLog.Place
+    ) -> HTTPClientResponse {
       let (status, headers) = (Int(response.status.code), response.headers)
       let passing = HTTPLog.PassingBody(
         self, contentType: headers.first(name: "content-type"),
-        ending: HTTPLog.PassingBody.Head(status: status, headers: HTTPHeaders(headers)))
+        ending: HTTPLog.PassingBody.Head(status: status, headers: HTTPHeaders(headers)), at: place)
       var recorded = response
       recorded.body = .stream(
         HTTPLog.PassingChunks(response.body, by: passing) { $0.readableBytesView })

@@ -30,10 +30,9 @@ extension URLSession {
     for request: URLRequest, log: HTTPLog, task: String? = nil, file: StaticString = #fileID,
     function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column
   ) async throws -> (Data, URLResponse) {
-    let exchange = log.begin(
-      request, body: request.httpBody, task: task, file: file, function: function, line: line,
-      column: column)
-    return try await exchange.record { try await self.data(for: request) }
+    let place = HTTPLog.Place(file, function, line, column)
+    let exchange = log.begin(request, body: request.httpBody, task: task, at: place)
+    return try await exchange.record(at: place) { try await self.data(for: request) }
   }
 
   /// Sends a body, as `upload(for:from:)` does, and records the exchange: see
@@ -55,10 +54,11 @@ extension URLSession {
     file: StaticString = #fileID, function: StaticString = #function, line: UInt32 = #line,
     column: UInt32 = #column
   ) async throws -> (Data, URLResponse) {
-    let exchange = log.begin(
-      request, body: body, task: task, file: file, function: function, line: line,
-      column: column)
-    return try await exchange.record { try await self.upload(for: request, from: body) }
+    let place = HTTPLog.Place(file, function, line, column)
+    let exchange = log.begin(request, body: body, task: task, at: place)
+    return try await exchange.record(at: place) {
+      try await self.upload(for: request, from: body)
+    }
   }
 
   /// Makes a task, as `dataTask(with:completionHandler:)` does, and records its exchange. It begins
@@ -80,11 +80,10 @@ extension URLSession {
     function: StaticString = #function, line: UInt32 = #line, column: UInt32 = #column,
     completionHandler: @escaping @Sendable (Data?, URLResponse?, (any Error)?) -> Void
   ) -> URLSessionDataTask {
-    let exchange = log.begin(
-      request, body: request.httpBody, task: task, file: file, function: function, line: line,
-      column: column)
+    let place = HTTPLog.Place(file, function, line, column)
+    let exchange = log.begin(request, body: request.httpBody, task: task, at: place)
     let dataTask = self.dataTask(with: request) { data, response, error in
-      exchange.end(data, response, error)
+      exchange.end(data, response, error, at: place)
       completionHandler(data, response, error)
     }
     dataTask.taskDescription = task
@@ -94,13 +93,12 @@ extension URLSession {
 
 extension HTTPLog {
   fileprivate func begin(
-    _ request: URLRequest, body: Data?, task: String?, file: StaticString,
-    function: StaticString, line: UInt32, column: UInt32
+    _ request: URLRequest, body: Data?, task: String?, at place: Place
   ) -> Exchange {
     let exchange = begin(
       method: request.httpMethod ?? "GET", url: request.url?.absoluteString ?? "",
-      headers: HTTPHeaders(request.allHTTPHeaderFields ?? [:]), task: task, file: file,
-      function: function, line: line, column: column)
+      headers: HTTPHeaders(request.allHTTPHeaderFields ?? [:]), task: task, file: place.file,
+      function: place.function, line: place.line, column: place.column)
     if let body {
       exchange.record(
         body, of: .request, contentType: request.value(forHTTPHeaderField: "content-type"))
@@ -111,32 +109,35 @@ extension HTTPLog {
 
 extension HTTPLog.Exchange {
   fileprivate func record(
-    _ load: () async throws -> (Data, URLResponse)
+    at place: HTTPLog.Place, _ load: () async throws -> (Data, URLResponse)
   ) async throws -> (Data, URLResponse) {
     do {
       let (data, response) = try await load()
-      end(data, response, nil)
+      end(data, response, nil, at: place)
       return (data, response)
     } catch {
-      end(nil, nil, error)
+      end(nil, nil, error, at: place)
       throw error
     }
   }
 
-  fileprivate func end(_ data: Data?, _ response: URLResponse?, _ error: (any Error)?) {
-    if let error { return fail(error) }
+  fileprivate func end(
+    _ data: Data?, _ response: URLResponse?, _ error: (any Error)?, at place: HTTPLog.Place
+  ) {
+    if let error { return fail(error, place) }
     guard let response = response as? HTTPURLResponse else {
-      return end(status: 0, size: data?.count)
+      return end(0, { [:] }, data?.count, place)
     }
     if let data {
       record(
         data, of: .response, contentType: response.value(forHTTPHeaderField: "content-type"))
     }
-    end(status: response.statusCode, headers: HTTPHeaders(response), size: data?.count)
+    end(response.statusCode, { HTTPHeaders(response) }, data?.count, place)
   }
 
+  /// An empty body is none.
   fileprivate func record(_ data: Data, of message: HTTPLog.Message, contentType: String?) {
-    guard let body = body(of: message, contentType: contentType) else { return }
+    guard !data.isEmpty, let body = body(of: message, contentType: contentType) else { return }
     data.withUnsafeBytes { body.append($0) }
     body.finish()
   }

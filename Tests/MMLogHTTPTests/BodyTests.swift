@@ -39,6 +39,17 @@ import Testing
       ])
   }
 
+  @Test("the case of a pattern of content types does not count")
+  func contentTypesInCapitals() throws {
+    let test = try HTTPTest {
+      $0.bodyLevel = .info
+      $0.contentTypes = ["Text/*"]
+    }
+    let exchange = test.http.begin(method: "PUT", url: "/")
+    exchange.record(body: [65], of: .request, contentType: "TEXT/plain")
+    #expect(try test.closeAndRead().last?.text("http.request.body.content") == "A")
+  }
+
   @Test("a content type is taken by its bytes, whatever marks are in it")
   func contentTypes() throws {
     let test = try HTTPTest {
@@ -56,6 +67,24 @@ import Testing
     let bodies = try test.closeAndRead().compactMap { $0.text("http.request.body.content") }
     let redacted = #"{"a":1,"password":"REDACTED"}"#
     #expect(bodies == [redacted, redacted, redacted, "q=1&pass%77ord=REDACTED"])
+  }
+
+  @Test("JSON that is sent as a form is redacted as JSON")
+  func jsonAsForm() throws {
+    let test = try HTTPTest { $0.bodyLevel = .info }
+    let exchange = test.http.begin(method: "PUT", url: "/")
+    for body in [
+      #"{"user":"ann","password":"p&S"}"#, " \n[{\"a\":1},{\"pin\":\"x&S\"}]", "a={&pin=S",
+    ] {
+      exchange.record(
+        body: Array(body.utf8), of: .request, contentType: "application/x-www-form-urlencoded")
+    }
+    let bodies = try test.closeAndRead().compactMap { $0.text("http.request.body.content") }
+    #expect(
+      bodies == [
+        #"{"user":"ann","password":REDACTED"#, " \n[{\"a\":1},{\"pin\":REDACTED",
+        "a={&pin=REDACTED",
+      ])
   }
 
   @Test("a body's record is at the statement that has begun the exchange")

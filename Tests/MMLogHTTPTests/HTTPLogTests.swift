@@ -45,6 +45,14 @@ private struct Timeout: Error, CustomStringConvertible {
     #expect(cut.utf8.count > 256 && cut.utf8.count <= 1200)
   }
 
+  @Test("where no header field may be recorded, they are counted", arguments: [0, -1, .min])
+  func noHeaders(maximum: Int) throws {
+    let test = try HTTPTest { $0.maximumHeaders = maximum }
+    test.http.begin(method: "GET", url: "/", headers: ["a": "b", "c": "d"]).end(status: 200)
+    let fields = try #require(try test.closeAndRead().first).fields.map(\.name)
+    #expect(fields == ["http.request.method", "url.full", "http.request.header.count"])
+  }
+
   @Test("a host is known by bytes, whatever it begins with")
   func markedHost() throws {
     let test = try HTTPTest { $0.hosts.excluded = ["*x"] }
@@ -140,7 +148,7 @@ private struct Timeout: Error, CustomStringConvertible {
   @Test("hosts, paths and a predicate say which exchanges are recorded, and sampling how many")
   func filters() throws {
     let test = try HTTPTest {
-      $0.hosts = .init(allowed: ["*.example", "localhost"], excluded: ["ads.example"])
+      $0.hosts = .init(allowed: ["*.Example", "localhost"], excluded: ["Ads.example"])
       $0.paths = .init(excluded: ["/health*"])
       $0.predicate = { $0.method != "OPTIONS" }
     }

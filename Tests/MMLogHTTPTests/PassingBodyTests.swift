@@ -94,6 +94,22 @@ import Testing
     #expect(all[2].number("http.response.body.size") == nil)
   }
 
+  @Test(
+    "an exchange ends at the statement that its adapter names, with an answer and with an error")
+  func place() async throws {
+    for error in [nil, Broken()] {
+      let test = try HTTPTest()
+      let (exchange, line) = (test.http.begin(method: "GET", url: "https://h/a"), UInt32(#line))
+      let body = HTTPLog.PassingBody(
+        exchange, contentType: nil, ending: HTTPLog.PassingBody.Head(status: 200, headers: [:]),
+        at: HTTPLog.Place(#fileID, #function, line, 1))
+      if let error { body.fail(error) } else { body.finish() }
+      let records = try test.closeAndRead()
+      #expect(records.map(\.line) == [Int(line), Int(line)])
+      #expect(records.allSatisfy { $0.file == #fileID })
+    }
+  }
+
   @Test("a request's body ends nothing") func request() async throws {
     let test = try HTTPTest()
     let exchange = test.http.begin(method: "PUT", url: "https://h/a")

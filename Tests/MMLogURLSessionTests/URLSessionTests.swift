@@ -19,6 +19,9 @@ import Testing
         ? ("404 Not Found", "text/plain", "nothing")
         : ("200 OK", "application/json", "{\"token\":\"5ecre7\",\"size\":\(body.utf8.count)}")
       if path.hasPrefix("/silent") { return nil }
+      if path.hasPrefix("/empty") {
+        return "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+      }
       return "HTTP/1.1 \(status)\r\nContent-Type: \(type)\r\nSet-Cookie: a=5ecre7\r\n"
         + "Content-Length: \(text.utf8.count)\r\nConnection: close\r\n\r\n\(text)"
     }
@@ -76,8 +79,28 @@ import Testing
         "{\"token\":\"REDACTED\",\"size\":24}",
       ])
     #expect(ends[3].text("error.type") != nil)
+    // Each exchange begins and ends at the statement of its caller.
+    for end in ends {
+      let begin = all.first { $0.spanNumber == end.spanNumber }
+      #expect(end.file == #fileID && begin?.file == #fileID && end.line == begin?.line)
+    }
     #expect(!all.contains { $0.message.contains("5ecre7") })
     #expect(all.allSatisfy { $0.label == "http" && $0.spanNumber != nil })
+  }
+
+  @Test("an empty body is none") func emptyBody() async throws {
+    let server = try server()
+    defer { server.stop() }
+    let store = try LogStore(directory: folder.path, name: "client")
+    let log = store.logger(label: "http")
+    log.level = .trace
+    let url = try #require(URL(string: "http://127.0.0.1:\(server.port)/empty"))
+    var request = URLRequest(url: url)
+    request.httpMethod = "PUT"
+    _ = try await URLSession(configuration: .ephemeral).upload(
+      for: request, from: Data(), log: HTTPLog(log))
+    let all = try records(store)
+    #expect(all.count == 2 && all.last?.text("http.response.body.size") == "0")
   }
 
   @Test("a task with a completion handler is recorded before the handler is called")

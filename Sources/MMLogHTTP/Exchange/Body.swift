@@ -14,9 +14,10 @@ extension HTTPLog {
   /// A body that is recorded while it passes by: its bytes go where they went before, and are given
   /// to ``append(_:)-(UnsafeRawBufferPointer)`` on the way.
   ///
-  /// It keeps the redacted bytes, at most ``Options/longestBody``, and ``finish()`` records them.
-  /// So a body of any size takes no more memory than that, and behind the limit little time. Any
-  /// thread.
+  /// It keeps the redacted bytes, and of a form the bytes themselves, at most
+  /// ``Options/longestBody``, and ``finish()`` redacts what is left to redact, and records them. Up
+  /// to then, they are in the process's memory, and in no ring. So a body of any size takes no more
+  /// memory than that, and behind the limit little time. Any thread.
   public final class Body: @unchecked Sendable {
     // Sendable: the parts are touched under the lock.
     private let lock = Mutex(())
@@ -29,14 +30,14 @@ extension HTTPLog {
 
     /// Takes the next bytes of the body.
     ///
-    /// - Parameter bytes: The bytes, which are redacted and copied.
+    /// - Parameter bytes: The bytes, which are copied.
     public func append(_ bytes: UnsafeRawBufferPointer) {
       lock.withLock { _ in for part in parts { part.append(bytes) } }
     }
 
     /// Takes the next bytes of the body.
     ///
-    /// - Parameter bytes: The bytes, which are redacted and copied.
+    /// - Parameter bytes: The bytes, which are copied.
     public func append(_ bytes: some Sequence<UInt8>) {
       let isDone: Void? = bytes.withContiguousStorageIfAvailable {
         append(UnsafeRawBufferPointer($0))
@@ -59,7 +60,8 @@ extension HTTPLog.Exchange {
   /// and has the level ``HTTPLog/Options/bodyLevel``. Where that is below the store's
   /// `archiveLevel`, bodies are flight records: they stay in the ring, and are captured when somebody asks for it, or when the process dies.
   ///
-  /// JSON is redacted as it comes, and a form at its end. Of types that
+  /// JSON is redacted as it comes, and a form at its end; a form that begins as JSON does is
+  /// redacted as JSON, too. Of types that
   /// ``HTTPLog/Options/contentTypes`` does not name, and of what begins with control characters, as
   /// compressed bodies do, only size and hash are recorded.
   ///
@@ -205,8 +207,12 @@ private final class BodyPart {
       record(String(decoding: output.bytes, as: UTF8.self))
     case .form:
       output.markCut()
-      let text = String(decoding: output.bytes, as: UTF8.self)
-      record(shared.options.redactor.redacted(form: text))
+      let redactor = shared.options.redactor
+      // For many a client, all that is sent is a form, unless somebody says what it is.
+      let first = output.bytes.first { $0 > 0x20 }
+      let isJSON = first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
+      let bytes = isJSON ? redactor.redacted(json: Array(output.bytes)) : Array(output.bytes)
+      record(redactor.redacted(form: String(decoding: bytes, as: UTF8.self)))
     case .text(var json):
       json.finish(to: &output)
       output.markCut()

@@ -120,7 +120,10 @@ extension HTTPLog {
       recorded.end(status, headers, size, Place(file, function, line, column))
     }
 
-    private func end(_ status: Int, _ headers: () -> HTTPHeaders, _ size: Int?, _ place: Place) {
+    /// Records that a response ends the exchange, at a place that is handed on.
+    package func end(
+      _ status: Int, _ headers: () -> HTTPHeaders, _ size: Int?, _ place: Place
+    ) {
       endOne(status, headers, size, place)
       guard let extra else { return }
       for other in extra.others { other.endOne(status, headers, size, place) }
@@ -166,7 +169,11 @@ extension HTTPLog {
       _ error: any Error, file: StaticString = #fileID, function: StaticString = #function,
       line: UInt32 = #line, column: UInt32 = #column
     ) {
-      let place = Place(file, function, line, column)
+      fail(error, Place(file, function, line, column))
+    }
+
+    /// Records that an error ends the exchange, at a place that is handed on.
+    package func fail(_ error: any Error, _ place: Place) {
       failOne(error, place)
       for other in others { other.failOne(error, place) }
     }

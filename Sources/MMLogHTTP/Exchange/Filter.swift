@@ -9,7 +9,11 @@ extension HTTPLog {
 
     /// Nil if all are.
     init?(_ options: Options) {
-      hosts = Patterns(options.hosts)
+      // Those of URLs are in small letters here.
+      hosts = Patterns(
+        Names(
+          allowed: options.hosts.allowed.map { $0.lowercased() },
+          excluded: options.hosts.excluded.map { $0.lowercased() }))
       paths = Patterns(options.paths)
       predicate = options.predicate
       if hosts.isEmpty && paths.isEmpty && predicate == nil { return nil }

@@ -104,12 +104,13 @@ public struct HTTPLog: Sendable {
 
   /// A statement's place in the source code.
   @frozen @usableFromInline
-  struct Place: Sendable {
-    @usableFromInline let file, function: StaticString
-    @usableFromInline let line, column: UInt32
+  package struct Place: Sendable {
+    @usableFromInline package let file, function: StaticString
+    @usableFromInline package let line, column: UInt32
 
+    /// The place that the literals of these names give.
     @inlinable
-    init(_ file: StaticString, _ function: StaticString, _ line: UInt32, _ column: UInt32) {
+    package init(_ file: StaticString, _ function: StaticString, _ line: UInt32, _ column: UInt32) {
       (self.file, self.function, self.line, self.column) = (file, function, line, column)
     }
   }

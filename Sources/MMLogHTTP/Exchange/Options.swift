@@ -40,9 +40,9 @@ extension HTTPLog {
     /// What must not be recorded. Default: ``Redactor/standard``.
     public var redactor = Redactor.standard
 
-    /// The hosts whose exchanges are recorded. Default: all.
+    /// The hosts whose exchanges are recorded. Case does not count. Default: all.
     public var hosts = Names()
-    /// The paths whose exchanges are recorded. Default: all.
+    /// The paths whose exchanges are recorded. Case counts. Default: all.
     public var paths = Names()
     /// Whether an exchange is recorded. Called by
     /// ``HTTPLog/begin(method:url:headers:task:file:function:line:column:)`` on its thread, with
@@ -53,15 +53,15 @@ extension HTTPLog {
 
     /// The most bytes of a URL, and of a header field's value, that are recorded. Default: 8 KiB.
     public var longestURL = 8 << 10
-    /// The most header fields that are recorded of a message. Default: 64.
+    /// The most header fields that are recorded of a message; less than 0 is 0. Default: 64.
     public var maximumHeaders = 64
     /// The most bytes of a body that are recorded, after it is redacted. At most 16 MiB: a value of
     /// a record has no more. Default: 16 KiB.
     public var longestBody = 16 << 10
     /// The types of bodies that are recorded as text; of others, size and hash are. Patterns, in
-    /// which `*` stands for anything. Default: JSON and forms, of which fields are redacted by
-    /// their names. Of `text/*`, what has the form of JSON or of `name=value` is redacted; of XML
-    /// nothing is.
+    /// which `*` stands for anything, and case does not count. Default: JSON and forms, of which
+    /// fields are redacted by their names. Of `text/*`, what has the form of JSON or of
+    /// `name=value` is redacted; of XML nothing is.
     public var contentTypes = [
       "application/json", "application/*+json", "application/x-ndjson",
       "application/x-www-form-urlencoded",

@@ -26,14 +26,19 @@ extension HTTPLog {
     private let exchange: Exchange
     private let contentType: String?
     private let head: Head?
+    private let place: Place
     private let state = Mutex(State())
 
     /// - Parameters:
     ///   - exchange: What it is a body of.
     ///   - contentType: What the field `content-type` says. Nil: it is not known.
     ///   - head: What the exchange ends with. Nil, the default: the body is the request's.
-    package init(_ exchange: Exchange, contentType: String?, ending head: Head? = nil) {
+    ///   - place: The statement at which the exchange ends. Nil, the default: this one.
+    package init(
+      _ exchange: Exchange, contentType: String?, ending head: Head? = nil, at place: Place? = nil
+    ) {
       (self.exchange, self.contentType, self.head) = (exchange, contentType, head)
+      self.place = place ?? Place(#fileID, #function, #line, #column)
     }
 
     // What nobody reads any further is recorded as far as it came.
@@ -78,8 +83,8 @@ extension HTTPLog {
         return state.size
       }
       guard let size, let head else { return }
-      if let error { return exchange.fail(error) }
-      exchange.end(status: head.status, headers: head.headers(), size: isWhole ? size : nil)
+      if let error { return exchange.fail(error, place) }
+      exchange.end(head.status, head.headers, isWhole ? size : nil, place)
     }
   }
 

@@ -33,7 +33,7 @@ extension HTTPLog {
       headersLevel = options.headersLevel
       redactor = options.redactor.compiled
       filter = Filter(options)
-      contentTypes = options.contentTypes.map { Glob($0) }
+      contentTypes = options.contentTypes.map { Glob($0.lowercased()) }
       let ends = options.response.union(options.error)
       slow = options.slowerThan.map {
         let limit = max(.zero, min($0, .seconds(30 * 86400))) / Duration.nanoseconds(1)
@@ -179,13 +179,13 @@ extension HTTPLog {
     func appendHeaders(
       _ headers: () -> HTTPHeaders, _ prefix: String, to fields: inout Logger.Metadata?
     ) {
-      let all = headers().fields
-      for (name, value) in all.prefix(options.maximumHeaders) {
+      let (all, maximum) = (headers().fields, max(0, options.maximumHeaders))
+      for (name, value) in all.prefix(maximum) {
         guard let value = options.redactor.redacted(header: value, named: name) else { continue }
         let name = String(name.unicodeScalars.prefix(256)).lowercased()
         fields.append(.string(Self.cut(value, to: longestURL)), for: prefix + name)
       }
-      if all.count > options.maximumHeaders {
+      if all.count > maximum {
         fields.append(.int(Int64(all.count)), for: prefix + "count")
       }
     }
