@@ -18,6 +18,12 @@
   /// status, any other one is its failure. Bodies are recorded while they pass by: they are never
   /// collected, and a stream stays a stream.
   ///
+  /// While a request's body is recorded, it is not the one that Hummingbird has made. Hummingbird
+  /// lets a body be changed once before `consumeWithInboundCloseHandler` or
+  /// `consumeWithCancellationOnInboundClose`, and stops the process otherwise: for handlers that
+  /// call one of these on what a middleware or `collectBody` has changed, too, leave `.body` out of
+  /// `HTTPLog.Options.request`. A request whose head announces no body is left as it is.
+  ///
   /// Add it before other middlewares: it records what those behind it make of a request.
   public struct HTTPLogRouterMiddleware<Context: RequestContext>: RouterMiddleware {
     private let log: HTTPLog
@@ -64,7 +70,7 @@
   extension HTTPLog.Exchange {
     /// The request, whose body will be recorded while it is read.
     fileprivate func recording(_ request: Request) -> Request {
-      guard recordsBody(of: .request) else { return request }
+      guard request.mayHaveBody, recordsBody(of: .request) else { return request }
       let passing = HTTPLog.PassingBody(self, contentType: request.headers[.contentType])
       var recorded = request
       recorded.body = RequestBody(
@@ -93,6 +99,14 @@
         }
       }
       return recorded
+    }
+  }
+
+  extension Request {
+    /// Whether the head announces a body. On HTTP/2 and later, it need not.
+    fileprivate var mayHaveBody: Bool {
+      if let length = headers[.contentLength] { return length != "0" }
+      return headers[.transferEncoding] != nil || method != .get && method != .head
     }
   }
 
