@@ -95,6 +95,7 @@ import Testing
       let urls = exchanges.list.map { $0.url ?? "" }
       #expect(urls.contains("/open") == outcomes.contains(.open))
       #expect(urls.contains("/2") && urls.count <= 4, "\(urls)")
+      #expect(exchanges.others + urls.count == (outcomes.contains(.open) ? 10 : 9))
       var output = TextBuffer()
       exchanges.appendRoutes(HTTPExchanges.Style(), to: &output)
       let counts = output.text().split(separator: "\n").filter { $0.hasSuffix("GET /{id}") }
@@ -225,6 +226,71 @@ import Testing
       lines[1]
         == #"curl --globoff -X 'PUT' -H 'accept: a'\''b' --data-raw $'{"a":"\\u4f60\u001b"}' -- 'https://h/book'"#
     )
+  }
+
+  /// A log of one exchange, whose request has these header fields and this body's record.
+  private func log(
+    _ method: String, _ url: String, _ headers: Logger.Metadata,
+    _ body: (Logger) -> Void = { _ in }
+  ) throws -> TemporaryDirectory {
+    let folder = TemporaryDirectory()
+    let store = try LogStore(directory: folder.path, name: "http")
+    let log = store.logger(label: "http.client")
+    log.level = .trace
+    let span = log.begin(
+      "\(method, name: "http.request.method") \(url, name: "url.full")", metadata: headers)
+    body(log.with(span: span))
+    span.end("\(200, name: "http.response.status_code")")
+    try store.close()
+    return folder
+  }
+
+  @Test("a command of curl leaves its own fields out, has empty ones, and says what is missing")
+  func curlWithGaps() throws {
+    let cut = try log(
+      "POST", "https://h/long…",
+      [
+        "http.request.header.content-length": "7",
+        "http.request.header.transfer-encoding": "chunked", "http.request.header.x": "",
+        "http.request.header.y": "long…", "http.request.header.count": .int(99),
+      ]
+    ) {
+      $0.trace(
+        """
+        request body of \(9, name: "http.request.body.size") bytes: \
+        \("abc…", name: "http.request.body.content")
+        """, metadata: ["cut": true])
+    }
+    #expect(
+      try run(cut, "--format", "curl") == [
+        "# the URL is cut; 95 header fields are missing; a header field is cut; the body is cut",
+        "curl --globoff -X 'POST' -H 'x;' -H 'y: long…' --data-raw 'abc…' -- 'https://h/long…'",
+      ])
+    let hashed = try log("PUT", "/", [:]) {
+      $0.trace(
+        """
+        request body of \(9, name: "http.request.body.size") bytes, hash \
+        \(7, name: "http.request.body.hash", format: .hex)
+        """)
+    }
+    #expect(
+      try run(hashed, "--format", "curl") == [
+        "# the body of 9 bytes is missing", "curl --globoff -X 'PUT' -- '/'",
+      ])
+    let har = try run(hashed, "--format", "har").joined()
+    #expect(har.contains(#""comment":"the body of 9 bytes is missing""#))
+    #expect(
+      try run(log("PUT", "/", [:]), "--format", "curl").first == "# no body was recorded")
+    #expect(try run(log("GET", "/", [:]), "--format", "curl") == ["curl --globoff -X 'GET' -- '/'"])
+  }
+
+  @Test("in lines of JSON, a header field that occurs several times is an array")
+  func repeatedHeaders() throws {
+    var headers = Logger.Metadata()
+    for value in ["1", "2"] { headers.append(.string(value), for: "http.request.header.a") }
+    headers.append("3", for: "http.request.header.b")
+    let lines = try run(log("GET", "/", headers), "--format", "json", "--messages")
+    #expect(lines.first?.contains(#""http.request.headers":{"a":["1","2"],"b":"3"}"#) == true)
   }
 
   @Test("lines of JSON have OpenTelemetry's names")

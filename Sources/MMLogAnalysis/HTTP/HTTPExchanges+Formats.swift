@@ -20,6 +20,7 @@ extension HTTPExchanges {
   }
 
   /// Appends a command of curl(1) for each, that sends the same request, but for what was redacted.
+  /// A comment before it says what else is missing.
   package func appendCurl(_ style: Style, to output: inout TextBuffer) {
     for row in rows(style) {
       guard let url = row.url else { continue }
@@ -27,12 +28,19 @@ extension HTTPExchanges {
       // With -X, curl would wait for the body of an answer that has none.
       var words = ["curl", "--globoff"]
       words += method == "HEAD" ? ["--head"] : ["-X", method.quotedForShell]
-      words += row.request.headers.flatMap { ["-H", "\($0.name): \($0.value)".quotedForShell] }
+      for (name, value) in row.request.headers where !Self.fieldsOfCurl.contains(name) {
+        // With a colon and nothing behind it, curl would leave the field out.
+        words += ["-H", (value.isEmpty ? "\(name);" : "\(name): \(value)").quotedForShell]
+      }
       if let body = row.request.body { words += ["--data-raw", body.quotedForShell] }
       words += ["--", url.quotedForShell]
+      if let missing = row.missingOfRequest { output.append(text: "# \(missing)\n") }
       output.append(text: words.joined(separator: " ") + "\n")
     }
   }
+
+  /// What curl says itself of the body that it sends.
+  private static let fieldsOfCurl: Set = ["content-length", "transfer-encoding"]
 }
 
 extension HTTPExchanges.Exchange {
@@ -55,6 +63,7 @@ extension HTTPExchanges.Exchange {
     object.add("url", url ?? "")
     add(request, to: &object)
     object.add("queryString", json: harQuery)
+    object.add("comment", missingOfRequest)
     if let body = request.body {
       var data = JSONObject()
       data.add("mimeType", request.contentType ?? "")
@@ -75,6 +84,7 @@ extension HTTPExchanges.Exchange {
     content.add("text", response.body)
     object.add("content", json: content.text)
     object.add("redirectURL", response.headers.first { $0.name == "location" }?.value ?? "")
+    object.add("comment", Self.sentence(response.missing))
     return object.text
   }
 
@@ -84,6 +94,19 @@ extension HTTPExchanges.Exchange {
     object.add("cookies", json: "[]")
     object.add("headersSize", -1)
     object.add("bodySize", message.bodySize ?? -1)
+  }
+
+  /// What was not recorded of the request; nil: nothing is known to be missing.
+  fileprivate var missingOfRequest: String? {
+    let hasBody = ["POST", "PUT", "PATCH"].contains(method)
+    return Self.sentence(
+      [(url ?? "").isCut ? "the URL is cut" : nil] + request.missing
+        + [hasBody && request.bodySize == nil ? "no body was recorded" : nil])
+  }
+
+  fileprivate static func sentence(_ parts: [String?]) -> String? {
+    let parts = parts.compactMap(\.self)
+    return parts.isEmpty ? nil : parts.joined(separator: "; ")
   }
 
   private var harQuery: String {
@@ -98,4 +121,21 @@ extension HTTPExchanges.Exchange {
         return object.text
       })
   }
+}
+
+extension HTTPExchanges.Message {
+  /// What of the message was not recorded, or has no room here.
+  fileprivate var missing: [String?] {
+    [
+      headerCount.map { "\(max(0, $0 - headers.count)) header fields are missing" },
+      headers.contains { $0.value.isCut } ? "a header field is cut" : nil,
+      isBodyCut && body != nil ? "the body is cut" : nil,
+      body == nil ? bodySize.map { "the body of \($0) bytes is missing" } : nil,
+    ]
+  }
+}
+
+extension String {
+  /// Whether it ends as what MMLogHTTP cuts does.
+  fileprivate var isCut: Bool { utf8.suffix(3).elementsEqual("…".utf8) }
 }

@@ -135,7 +135,8 @@ extension HTTPExchanges.Exchange {
 }
 
 extension HTTPExchanges.Message {
-  /// Header fields as JSON: an object, or an array of objects with name and value.
+  /// Header fields as JSON: an object, in which names that occur several times have arrays, or an
+  /// array of objects with name and value.
   func json(named: Bool) -> String? {
     if named {
       return JSONObject.array(
@@ -147,8 +148,15 @@ extension HTTPExchanges.Message {
         })
     }
     if headers.isEmpty { return nil }
-    var object = JSONObject()
-    for (name, value) in headers { object.add(name, value) }
+    let values = Dictionary(grouping: headers) { Array($0.name.utf8) }
+    var (object, added) = (JSONObject(), Set<[UInt8]>())
+    for (name, value) in headers where added.insert(Array(name.utf8)).inserted {
+      if let all = values[Array(name.utf8)], all.count > 1 {
+        object.add(name, json: JSONObject.array(all.map { JSONObject.text(of: $0.value) }))
+      } else {
+        object.add(name, value)
+      }
+    }
     return object.text
   }
 }

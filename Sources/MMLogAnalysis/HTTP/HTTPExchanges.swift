@@ -44,6 +44,10 @@ package struct HTTPExchanges {
     package var headers: [(name: String, value: String)] = []
     package var body: String?
     package var bodySize: Int?
+    /// Whether only the beginning of the body was recorded.
+    package var isBodyCut = false
+    /// How many header fields there were, if more than were recorded.
+    package var headerCount: Int?
 
     /// What the header fields say of the body.
     package var contentType: String? { headers.first { $0.name == "content-type" }?.value }
@@ -68,7 +72,7 @@ package struct HTTPExchanges {
   private var countedOpen: Set<SessionID> = []
   private let keepsBodies: Bool
   /// How many of those that are listed are not kept.
-  private(set) var others = 0
+  package private(set) var others = 0
   /// What they add to their routes.
   private(set) var otherRoutes = HTTPRoutes()
 
@@ -122,7 +126,7 @@ package struct HTTPExchanges {
     makeRoom(for: fields)
     let index = make(record, key, record.time)
     keepNames(fields, index)
-    if keepsBodies { keep(fields.headers("http.request.header."), \.request.headers, index) }
+    if keepsBodies { keepHeaders(of: fields, "http.request.header.", \.request, index) }
   }
 
   private mutating func end(
@@ -142,7 +146,7 @@ package struct HTTPExchanges {
     exchanges[index].size = fields.responseSize
     exchanges[index].error = kept(fields.error)
     keepNames(fields, index)
-    if keepsBodies { keep(fields.headers("http.response.header."), \.response.headers, index) }
+    if keepsBodies { keepHeaders(of: fields, "http.response.header.", \.response, index) }
   }
 
   private mutating func make(
@@ -216,12 +220,16 @@ package struct HTTPExchanges {
     return name
   }
 
-  private mutating func keep(
-    _ headers: [(name: String, value: String)],
-    _ place: WritableKeyPath<Exchange, [(name: String, value: String)]>, _ index: Int
+  private mutating func keepHeaders(
+    of fields: HTTPFields, _ prefix: String, _ place: WritableKeyPath<Exchange, Message>,
+    _ index: Int
   ) {
+    let headers = fields.headers(prefix)
     let size = headers.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count }
-    if textBytes.take(size) { exchanges[index][keyPath: place] = headers }
+    let hasRoom = textBytes.take(size)
+    exchanges[index][keyPath: place].headers = hasRoom ? headers : []
+    exchanges[index][keyPath: place].headerCount =
+      fields.number(prefix + "count") ?? (hasRoom ? nil : headers.count)
   }
 
   private mutating func addBody(_ record: LogReader.Record, to index: Int) {
@@ -231,6 +239,7 @@ package struct HTTPExchanges {
     ] as [(String, WritableKeyPath<Exchange, Message>)] {
       guard let size = fields.number("http.\(name).body.size") else { continue }
       exchanges[index][keyPath: place].bodySize = size
+      exchanges[index][keyPath: place].isBodyCut = fields.isCut
       if let body = fields.text("http.\(name).body.content"), textBytes.take(body.utf8.count) {
         exchanges[index][keyPath: place].body = body
       }
@@ -253,6 +262,11 @@ private struct HTTPFields {
     return text("error.message").map { "\(type): \($0)" } ?? type
   }
 
+  /// Whether the record has less than there was.
+  var isCut: Bool {
+    fields.contains { if case .bool(true) = $0.value { $0.name == "cut" } else { false } }
+  }
+
   /// Bytes of what is kept of them for all exchanges.
   var nameSize: Int { [method, url, error].reduce(0) { $0 + ($1?.utf8.count ?? 0) } }
 
@@ -265,11 +279,13 @@ private struct HTTPFields {
   }
 
   func number(_ name: String) -> Int? {
-    switch fields.first(where: { $0.name == name })?.value {
-    case .int(let number): Int(number)
-    case .uint(let number): Int(clamping: number)
-    default: nil
-    }
+    fields.lazy.filter { $0.name == name }.compactMap { field in
+      switch field.value {
+      case .int(let number): Int(number)
+      case .uint(let number): Int(clamping: number)
+      default: nil
+      }
+    }.first
   }
 
   /// Header fields, without what their names begin with here.

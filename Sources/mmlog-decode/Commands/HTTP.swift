@@ -44,6 +44,10 @@ extension Command {
     let sink = try arguments.summarySink(
       query, output, exchanges, add: { $0.add($1) },
       print: {
+        // A table says it itself, and that of routes has all.
+        if $0.others > 0, format != "text" {
+          Command.complain("too many exchanges to keep: \($0.others) shorter ones are left out")
+        }
         switch format {
         case "json": $0.appendJSON(chosen, zone: zone, to: &$1)
         case "har": $0.appendHAR(chosen, version: mmlogVersion, to: &$1)
