@@ -83,7 +83,8 @@
       let (status, headers, body) = (response.status.code, response.headers, response.body)
       let passing = HTTPLog.PassingBody(
         self, contentType: headers[.contentType],
-        ending: HTTPLog.PassingBody.Head(status: status, headers: HTTPHeaders(headers)))
+        ending: HTTPLog.PassingBody.Head(status: status, headers: HTTPHeaders(headers)),
+        at: HTTPLog.Place(#fileID, #function, #line, #column))
       var recorded = response
       recorded.body = ResponseBody(contentLength: body.contentLength) { writer in
         do {

@@ -126,7 +126,8 @@
       return body.passing(
         by: HTTPLog.PassingBody(
           self, contentType: fields[.contentType],
-          ending: HTTPLog.PassingBody.Head(status: status, headers: HTTPHeaders(fields))))
+          ending: HTTPLog.PassingBody.Head(status: status, headers: HTTPHeaders(fields)),
+          at: HTTPLog.Place(#fileID, #function, #line, #column)))
     }
   }
 

@@ -161,7 +161,8 @@ import Testing
         ##"{"Пароль":"REDACTED","ПАРОЛЬ":"REDACTED","\u041fароль":"REDACTED","пароли":1}"##
       ),
       (
-        ##"{"maCLÉ":"S","ma_cl\u00e9":"S","\ud83d\ude00":"S","cl\u00e8":1,"\ud83d\ude01":2}"##,
+        ##"{"maCLÉ":"S","ma_cl\u00e9":"S","\ud83d\ude00":"S","##
+          + ##""cl\u00e8":1,"\ud83d\ude01":2}"##,
         ##"{"maCLÉ":"REDACTED","ma_cl\u00e9":"REDACTED","\ud83d\ude00":"REDACTED","##
           + ##""cl\u00e8":1,"\ud83d\ude01":2}"##
       ),

@@ -8,8 +8,9 @@
 ///
 /// A redacted value ends where its object or array goes on, whatever stands in between; one of JSON
 /// in a text ends with the text. What follows has to agree: behind a comma, a quote comes; behind a
-/// bracket, white space or a sign that may stand there; and behind the quote that ends a text, one
-/// of these. Else it is a part of the value: a secret may have quotes that should have been escaped.
+/// bracket, white space or a sign that may stand there; and behind the quote that ends a text, a
+/// comma or a bracket. Else it is a part of the value: a secret may have quotes that should have
+/// been escaped.
 struct JSONRedaction {
   private enum Phase {
     /// Behind a quote, or the beginning.

@@ -36,7 +36,7 @@ struct PairRedaction {
   /// Whether a quote in a URL or a form stands before it: it may be of JSON.
   private var isQuoted = false
   private var name: NameMatcher.State
-  /// In a message, the end of the name that may be one of its own: behind a colon or a bracket in it.
+  /// In a message, the end of the name, which may be one of its own: behind a colon or a bracket.
   private var innerName: NameMatcher.State
   private var hasInnerName = false
   /// What there is of a percent-encoded byte: 0: nothing; 1: the sign; 2: a digit, too.
@@ -178,7 +178,7 @@ struct PairRedaction {
     }
     self.name = name
     if place > first { isScheme = false }
-    if hasInnerName { for byte in first..<place { takeInInnerName(start[byte]) } }
+    if hasInnerName { for index in first..<place { takeInInnerName(start[index]) } }
     return place > first
   }
 
@@ -201,6 +201,7 @@ struct PairRedaction {
     if rule == 0, inner != 0 { name = innerName }
   }
 
+  /// Takes a byte of a name that may have one of its own in it.
   @inline(never)
   private mutating func takeInInnerName(_ byte: UInt8) {
     if byte == UInt8(ascii: ":") || byte == UInt8(ascii: "[") {
@@ -464,7 +465,7 @@ struct PairRedaction {
   ) -> Bool {
     let isEncoded = hexDigit(raw) != nil
     if isEncoded && !isInQuery && kind == .url { return true }
-    // Behind a colon stands what is no port: this is no host, or a sign of user information follows.
+    // Behind a colon stands what is no port: a password, if a sign of user information follows.
     let mayBeMissing = authority.hasNoPort && Self.endsHost(raw)
     guard mayBeMissing || isEncoded && !authority.hasUserInformation else { return false }
     if nextSign.place < place { searchSign(start, count, from: place) }

@@ -119,8 +119,8 @@ public struct Redactor: Sendable {
   ///
   /// - Parameters:
   ///   - rules: What becomes of which values, the rule that counts more behind the others. Traps if
-  ///     there are more than 4,095 in all, or more than 24,000 letters; beyond ASCII, each byte is
-  ///     one, in each case that it has, and there may be a quarter as many.
+  ///     there are more than 4,095 in all, or more than 24,000 letters. Of names beyond ASCII, each
+  ///     byte is a letter, in each case that the name has, and there is room for 5,600 or more.
   ///   - base: Rules before these. Default: ``standardRules``.
   ///   - unlistedHeaders: What becomes of header fields that no rule names. Default: they are kept.
   ///   - unlistedValues: What becomes of values of queries and forms that no rule names. Default:
