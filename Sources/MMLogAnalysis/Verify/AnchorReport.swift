@@ -29,26 +29,29 @@ extension LogFiles {
   ///
   /// An archive that is gone counts as deleted by a limit if the store has a later one, and no
   /// older one but such as limits spare: pinned ones, those of crashes, and those that are still to
-  /// be sent.
+  /// be sent. That holds for the archives that heads are of, and for those that are missing before
+  /// these.
   ///
   /// - Returns: A report for each, in their order.
   /// - Complexity: O(size of the sessions' files), and for each head O(frames of its session).
   public func check(_ heads: [ArchiveHead]) -> [AnchorReport] {
     let wanted = Set(heads.map(\.session))
-    var checks: [SessionID: AnchoredSession] = [:]
-    for session in sessions where wanted.contains(session.identity.session) {
-      checks[session.identity.session] = AnchoredSession(session)
-    }
     lazy var archives = Dictionary(
       grouping: sessions.flatMap(\.archives), by: \.fileHeader.identity.storeName)
     var stores: [String: StoreArchives] = [:]
-    func verdict(ofGone head: ArchiveHead) -> AnchorReport.Verdict {
-      let store = stores[head.store] ?? StoreArchives(archives[head.store] ?? [])
-      stores[head.store] = store
-      return store.verdict(head)
+    func store(_ name: String) -> StoreArchives {
+      let store = stores[name] ?? StoreArchives(archives[name] ?? [])
+      stores[name] = store
+      return store
+    }
+    var checks: [SessionID: AnchoredSession] = [:]
+    for session in sessions where wanted.contains(session.identity.session) {
+      checks[session.identity.session] = AnchoredSession(session) {
+        store(session.identity.storeName)
+      }
     }
     return heads.map { head in
-      let verdict = checks[head.session]?.verdict(head) ?? verdict(ofGone: head)
+      let verdict = checks[head.session]?.verdict(head) ?? store(head.store).verdict(head)
       return AnchorReport(head: head, verdict: verdict)
     }
   }
@@ -78,10 +81,29 @@ extension LogFiles {
 private struct AnchoredSession {
   private let archives: [ArchiveFile]
   private let check: ChainCheck
+  /// By the index of an archive, which ones before it are missing that no limit has deleted: a
+  /// sentence without its point.
+  private var missing: [Int: String] = [:]
 
-  init(_ session: SessionFiles) {
+  /// - Parameter store: Gives what its store has.
+  init(_ session: SessionFiles, in store: () -> StoreArchives) {
     archives = session.archives
     check = ChainCheck(session)
+    // Those before the first archive were begun after the session.
+    var last = (number: UInt32(0), begun: session.identity.startTime)
+    for (index, archive) in archives.enumerated() {
+      let number = archive.fileHeader.number
+      if number > last.number &+ 1 {
+        let gone = ArchiveID(session: session.identity.session, number: number - 1)
+        if let witness = store().witness(against: gone, begunAfter: last.begun) {
+          let what =
+            gone.number == last.number + 1
+            ? "archive \(gone.number) is" : "archives \(last.number + 1) to \(gone.number) are"
+          missing[index] = "\(what) gone, and \(witness)"
+        }
+      }
+      last = (number, archive.fileHeader.created)
+    }
   }
 
   /// Nil if the archive is not there.
@@ -89,7 +111,9 @@ private struct AnchoredSession {
     guard let place = archives.firstIndex(where: { $0.fileHeader.number == head.archive }) else {
       return nil
     }
-    if let problem = check.problem { return .unchecked(problem) }
+    if let problem = (0...place).lazy.compactMap({ check.problems[$0] }).first {
+      return .unchecked(problem)
+    }
     guard let chain = check.chains[head.archive] else {
       return .broken("the frames of \(archives[place].path) are not chained any more")
     }
@@ -103,6 +127,7 @@ private struct AnchoredSession {
     // What comes behind the frames that are covered is not covered.
     let end = archives[place].frames.first { $0.header.ordinal >= head.frames }?.offset ?? .max
     for index in 0...place {
+      if let missing = missing[index] { return .broken(missing) }
       if archives[index].isFileHeaderLost {
         return .broken("the file header of \(archives[index].path) cannot be read")
       }
@@ -117,25 +142,51 @@ private struct AnchoredSession {
 
 /// What a store has, which says what may have become of archives that are gone.
 private struct StoreArchives {
-  /// When the newest archive was begun.
-  private let newest: Timestamp?
-  /// The oldest archive that limits do not spare: they would have deleted it before any newer one.
-  private let witness: ArchiveInfo?
+  /// A file, and the archives in it.
+  private struct Entry {
+    let info: ArchiveInfo
+    let archives: [ArchiveID]
+
+    /// Whether it was begun before a moment, and has nothing of later: then it is deleted first,
+    /// whichever limit does that. Of several processes with one store, their archives overlap.
+    func isOlder(than time: Timestamp) -> Bool { info.created < time && info.lastTime <= time }
+
+    /// Whether it has an archive of the same session with a lower number.
+    func isBefore(_ archive: ArchiveID) -> Bool {
+      archives.contains { $0.session == archive.session && $0.number < archive.number }
+    }
+
+    /// Whether it has an archive of the same session with a higher number.
+    func isBehind(_ archive: ArchiveID) -> Bool {
+      archives.contains { $0.session == archive.session && $0.number > archive.number }
+    }
+  }
+
+  /// The oldest first.
+  private let entries: [Entry]
+  /// Those that limits do not spare: they would have deleted these before any newer one.
+  private let unspared: [Entry]
 
   init(_ archives: [ArchiveFile]) {
-    let infos = Set(archives.map(\.path)).compactMap { Self.info($0) }
-      .sorted { $0.created < $1.created }
-    newest = infos.last?.created
+    var ids: [String: [ArchiveID]] = [:]
+    var found: [ArchiveInfo] = []
+    for (path, archives) in Dictionary(grouping: archives, by: \.path) {
+      guard let info = Self.info(path) else { continue }
+      found.append(info)
+      ids[info.path] = archives.map(\.fileHeader.id)
+    }
+    let infos = ArchiveOrder.sorted(found, own: nil, now: .now)
+    entries = infos.map { Entry(info: $0, archives: ids[$0.path] ?? []) }
     // Limits delete what was sent first, and may wait for the rest.
     let areSent =
       infos.contains(where: \.state.isUploaded)
       || Set(infos.map(\.directory)).contains { Self.hasConsumers($0) }
-    witness =
-      infos.indices.lazy.map { (infos[$0], $0) }.first { info, place in
-        info.isSealed && !info.state.isPinned
-          && info.contents?.count != 0 && (info.state.isUploaded || !areSent)
-          && !infos[max(0, place - 1)..<min(infos.count, place + 2)].contains { $0.isOfCrash }
-      }?.0
+    unspared = infos.indices.filter { place in
+      let info = infos[place]
+      return info.isSealed && !info.state.isPinned
+        && info.contents?.count != 0 && (info.state.isUploaded || !areSent)
+        && !infos[max(0, place - 1)..<min(infos.count, place + 2)].contains { $0.isOfCrash }
+    }.map { [entries] in entries[$0] }
   }
 
   private static func info(_ path: String) -> ArchiveInfo? {
@@ -152,12 +203,23 @@ private struct StoreArchives {
 
   /// What has become of an archive that is gone.
   func verdict(_ head: ArchiveHead) -> AnchorReport.Verdict {
-    guard let newest, newest > head.begun else {
+    let gone = ArchiveID(session: head.session, number: head.archive)
+    guard entries.contains(where: { $0.info.created > head.begun || $0.isBehind(gone) }) else {
       return .broken("the archive is gone, and no later one of the store is there")
     }
-    guard let witness, witness.created < head.begun else { return .deleted }
-    return .broken(
-      "the archive is gone, and an older one is there that limits delete first: \(witness.path)")
+    guard let witness = witness(against: gone, begunAfter: head.begun) else { return .deleted }
+    return .broken("the archive is gone, and \(witness)")
+  }
+
+  /// What shows that no limit has deleted an archive that is gone: an older one that is there, in a
+  /// part of a sentence; nil if there is none.
+  ///
+  /// - Parameter time: When the archive was begun, or a time before that: an archive from between
+  ///   shows nothing.
+  func witness(against gone: ArchiveID, begunAfter time: Timestamp) -> String? {
+    unspared.first { $0.isBefore(gone) || $0.isOlder(than: time) }.map {
+      "an older one is there that limits delete first: \($0.info.path)"
+    }
   }
 }
 

@@ -6,8 +6,8 @@ import MMLogStorage
 struct ChainCheck {
   /// What is not what later frames say, by the archive's index.
   private(set) var corruption: [Int: [LogReader.Corruption]] = [:]
-  /// Why a chain could not be checked; nil: all were, or there is none.
-  private(set) var problem: String?
+  /// Why an archive's chain could not be checked, by the archive's index.
+  private(set) var problems: [Int: String] = [:]
   /// By the archive's number.
   private(set) var chains: [UInt32: ArchiveChain] = [:]
 
@@ -18,17 +18,18 @@ struct ChainCheck {
         chains[archive.fileHeader.number] = chain
         corruption[index] = chain?.corruption
       } catch {
-        problem = "\(archive.path): the hash chain is not checked: \(error)"
+        problems[index] = "\(archive.path): the hash chain is not checked: \(error)"
       }
     }
-    if problem == nil { checkLinks(of: session.archives) }
+    checkLinks(of: session.archives)
   }
 
   private mutating func checkLinks(of archives: [ArchiveFile]) {
     for (index, pair) in zip(archives, archives.dropFirst()).enumerated() {
       let (before, archive) = (pair.0.fileHeader, pair.1.fileHeader)
-      guard archive.number == before.number &+ 1, !pair.0.isFileHeaderLost,
-        !pair.1.isFileHeaderLost, chains[before.number]?.head != archive.previousHead
+      guard archive.number == before.number &+ 1, problems[index] == nil,
+        !pair.0.isFileHeaderLost, !pair.1.isFileHeaderLost,
+        chains[before.number]?.head != archive.previousHead
       else { continue }
       let range = pair.1.start..<pair.1.start + FileHeaderLayout.size
       let what =

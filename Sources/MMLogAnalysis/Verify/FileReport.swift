@@ -87,7 +87,7 @@ extension LogFiles {
         guard progress(archive.path) else { return }
         var report = FileReport(archive)
         let known = (summary.corruption[index] ?? []) + (chain.corruption[index] ?? [])
-        report.unchecked = archive.isChained ? chain.problem : nil
+        report.unchecked = chain.problems[index]
         report.corruption = FileCheck.corruption(in: archive, known: known)
         try body(report)
       }

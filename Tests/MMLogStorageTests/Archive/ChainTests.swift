@@ -1,3 +1,4 @@
+import Glibc
 import MMLog
 import MMLogAnalysis
 import MMLogCrypto
@@ -176,6 +177,27 @@ import Testing
       #expect(verdicts(heads).allSatisfy { $0 != "intact" })
     }
 
+    #if DEBUG
+      @Test("an archive that cannot be read leaves the others and their links checked")
+      func anUnreadableArchiveLeavesOthersChecked() throws {
+        let heads = try write(archives: 4)
+        let paths = try paths()
+        try forge(paths[2], frame: 1, rechains: true)
+        let files = LogFiles([.path(logs)])
+        ForcedFault.force(.pread, errno: EIO, times: .max, under: paths[1])
+        defer { ForcedFault.clear(under: paths[1]) }
+        let reports = files.verify()
+        let unchecked = reports.map(\.unchecked)
+        #expect(unchecked.map { $0 != nil } == [false, true, false, false], "\(unchecked)")
+        #expect(unchecked[1]?.hasPrefix("\(paths[1]): the hash chain is not checked") == true)
+        let link = "the file header is not chained to archive 3 as that is now"
+        #expect(reports[3].corruption.map(\.what).contains(link))
+        let verdicts = files.check(heads).map(\.verdict)
+        #expect(verdicts[0...1] == [.intact, .intact])
+        #expect(verdicts[2...].allSatisfy { $0 == .unchecked(unchecked[1] ?? "") }, "\(verdicts)")
+      }
+    #endif
+
     @Test("frames that were cut off, with a trailer or without, are found by a head")
     func aCutIsFound() throws {
       let heads = try write(archives: 1)
@@ -195,11 +217,102 @@ import Testing
       #expect(verdicts(heads) == ["deleted", "deleted"] + Array(repeating: "intact", count: 6))
       Folder.remove(paths[2])
       let verdicts = verdicts(heads)
-      #expect(verdicts[2...3] == ["intact", "intact"] && verdicts[6...7] == ["intact", "intact"])
-      #expect(verdicts[4...5].allSatisfy { $0.contains("an older one is there") })
+      #expect(verdicts[2...3] == ["intact", "intact"])
+      #expect(verdicts[4...7].allSatisfy { $0.contains("an older one is there") })
       Folder.remove(paths[1])
       Folder.remove(paths[3])
       #expect(LogFiles([.path(logs)]).check(heads).allSatisfy { $0.verdict != .intact })
+    }
+
+    @Test("an archive that was taken out before a head is found by that head alone")
+    func anArchiveTakenOutBeforeAHeadIsFound() throws {
+      let heads = try write(archives: 5)
+      let (whole, paths) = (folder("whole"), try paths())
+      try Folder.copy(logs, to: whole) { _ in true }
+      for gone in [1..<2, 2..<3, 3..<4, 1..<4] {
+        for path in paths[gone] { Folder.remove(path) }
+        let (first, last) = (gone.lowerBound + 1, gone.upperBound)
+        let what =
+          first == last ? "archive \(first) is gone" : "archives \(first) to \(last) are gone"
+        #expect(
+          verdicts(heads.suffix(1))
+            == ["\(what), and an older one is there that limits delete first: \(paths[0])"])
+        #expect(verdicts(Array(heads.prefix(2))) == ["intact", "intact"])
+        Folder.remove(logs)
+        try Folder.copy(whole, to: logs) { _ in true }
+      }
+      #expect(verdicts(heads.suffix(1)) == ["intact"])
+    }
+
+    @Test("a session's first archives that were taken out are found by an older session's")
+    func aSessionsFirstArchivesAreFound() throws {
+      let older = try write(archives: 2)
+      let heads = try write(archives: 4)
+      let paths = try Catalog(of: logs, store: nil).scan().map(\.path)
+      for path in paths[2..<5] { Folder.remove(path) }
+      let what =
+        "archives 1 to 3 are gone, and an older one is there that limits delete first: \(paths[0])"
+      #expect(verdicts(heads.suffix(2)) == [what, what])
+      #expect(verdicts(older) == Array(repeating: "intact", count: 4))
+      for path in paths[..<2] { Folder.remove(path) }
+      #expect(verdicts(heads.suffix(2)) == ["intact", "intact"])
+    }
+
+    @Test("what limits delete before a head leaves that intact, whatever they spare")
+    func whatLimitsDeleteLeavesHeadsIntact() throws {
+      let older = try write(archives: 2) { $0.retention = .unlimited }
+      let store = try store { $0.retention = .unlimited }
+      var heads: [ArchiveHead] = []
+      for number in 1...6 {
+        store.logger(label: "l").info("record \(number)")
+        try store.flush(.archive)
+        heads += try LogFiles([.path(logs)]).heads().filter { !(older + heads).contains($0) }
+        if number == 2 {
+          let catalog = Catalog(of: logs, store: nil)
+          let newest = try #require(try catalog.scan().last)
+          try catalog.change(newest.fileName) { $0.pinned = "incident" }
+        }
+        if number < 6 { try store.rotate() }
+      }
+      #expect(heads.map(\.archive) == [1, 2, 3, 4, 5, 6])
+      for count in [6, 5, 4, 3, 2] {
+        try store.update { $0.retention.count = count }
+        try store.applyRetention()
+        #expect(try paths().count == count)
+        let found = verdicts(older + heads)
+        let others = found.filter { $0 != "deleted" && $0 != "intact" }
+        #expect(others.isEmpty, "\(count) archives are left: \(others)")
+        #expect(found.last == "intact" && found[0] == "deleted")
+      }
+      try store.close()
+    }
+
+    @Test("what limits delete of sessions that overlap is deleted, whichever limit does it")
+    func whatLimitsDeleteOfSeveralSessionsIsDeleted() throws {
+      let stores = try (0..<3).map { _ in try store { $0.retention = .unlimited } }
+      var heads: [ArchiveHead] = []
+      // Archives of sessions that overlap: one of the first is as long as three of the last.
+      for round in 0..<9 {
+        for (index, store) in stores.enumerated() {
+          store.logger(label: "l").info("record \(round)")
+          try store.flush(.archive)
+          heads += try LogFiles([.path(logs)]).heads().filter { !heads.contains($0) }
+          if round % (3 - index) == 2 - index { try store.rotate() }
+        }
+      }
+      for store in stores { try store.close() }
+      let whole = folder("whole")
+      try Folder.copy(logs, to: whole) { $0.hasSuffix(".mmlog") }
+      let infos = try Catalog(of: logs, store: nil).scan()
+      for order in [infos, infos.sorted { $0.lastTime < $1.lastTime }] {
+        for info in order.dropLast() {
+          Folder.remove(info.path)
+          let others = verdicts(heads).filter { $0 != "deleted" && $0 != "intact" }
+          #expect(others.isEmpty, "without \(info.path): \(others)")
+        }
+        Folder.remove(logs)
+        try Folder.copy(whole, to: logs) { _ in true }
+      }
     }
 
     @Test("an older archive that limits spare says nothing of one that is gone")
