@@ -109,3 +109,14 @@ extension LogReader {
     }
   }
 }
+
+extension LogReader.Session {
+  /// Whether a session was going on in the time that is wanted.
+  ///
+  /// - Parameter lastTime: When it logged last.
+  package func isWithin(_ filter: LogReader.Filter, _ lastTime: Timestamp) -> Bool {
+    if let since = filter.since, lastTime < since { return false }
+    if let until = filter.until, identity.startTime >= until { return false }
+    return true
+  }
+}

@@ -139,6 +139,9 @@ public struct OpenSpans: Sendable {
   /// None.
   public init() {}
 
+  /// How many have begun and not ended that are not in ``list``.
+  package var countNotKept: Int { max(0, count - spans.count) }
+
   /// How many have begun and not ended. Where more than 100,000 were open at once, an end whose
   /// beginning is not known counts as that of one of the others.
   public var count: Int { begun - ended }
@@ -195,10 +198,11 @@ extension LogFiles {
   /// - Parameter goesOn: Asked before each chunk, also of records that are no spans.
   package func openSpans(of session: SessionID, while goesOn: () -> Bool) -> OpenSpans {
     var filter = LogReader.Filter()
-    filter.sessions = [session.description]
     filter.spansOnly = true
     var spans = OpenSpans()
-    let reader = LogReader(self, filter: filter)
+    // A reader of all sessions would open each of them anew.
+    let own = sessions.filter { $0.identity.session == session }
+    let reader = LogReader(LogFiles(sessions: own, identities), filter: filter)
     while goesOn(), let chunk = reader.nextChunk() {
       chunk.records?.forEach { spans.add($0) }
     }

@@ -19,15 +19,18 @@ public struct LogReport {
   private var records = ReportRecords()
   private var buckets = TimeBuckets(maximum: 4096)
   private var sites = CallSiteCounts()
-  private var labels = Numbered<String>()
-  private var threads = Numbered<ThreadIdentity>()
+  private var labels = Numbered(others: tooMany)
+  private var threads = Numbered(others: ThreadIdentity(ordinal: 0, id: 0, name: tooMany))
+  private let filter: LogReader.Filter
   private var sessions: [Session] = []
   private var sessionNumbers: [ObjectIdentifier: Int] = [:]
+  /// The sessions that are in the page, by their numbers there.
+  private var shown: [Int] = []
   private var lastThread: (thread: LogReader.Thread, number: Int)?
   private var lastSession: (session: LogReader.Session, number: Int)?
-  /// What is corrupted or missing, where, and when the record before it was logged.
-  private var corruption: [(path: String, sentence: String, time: Timestamp?)] = []
-  private var corruptionCount = 0
+  private var corruption = Findings()
+  /// Records that are missing, or of which only a part is there.
+  private var missing = Findings()
   private var spans = LogSpans()
   private let stack: (CrashReport) -> [String]
   private var levels = [UInt64](repeating: 0, count: Level.allCases.count)
@@ -35,29 +38,55 @@ public struct LogReport {
   private var offsets: [(from: Timestamp, seconds: Int64)] = []
   private var lastTime: Timestamp?
 
-  /// So much corruption is listed; all of it is counted.
-  private static let maximumCorruption = 5000
   /// So many spans are in the page: those that took longest.
   private static let maximumSpans = 20_000
+  /// So many crashes are shown with their stacks: the last ones.
+  private static let maximumStacks = 20
+
+  /// What is wrong, where, and when the record before it was logged.
+  private struct Findings {
+    private(set) var list: [(place: String, sentence: String, time: Timestamp?)] = []
+    private(set) var count = 0
+
+    /// So much is listed; all of it is counted.
+    private static let maximum = 5000
+
+    mutating func add(_ place: String, _ sentence: String, _ time: Timestamp?) {
+      count += 1
+      if list.count < Self.maximum { list.append((place, sentence, time)) }
+    }
+  }
 
   private struct Session {
     let session: LogReader.Session
+    /// Its number in the page; nil: it is not there.
+    var number: Int?
     var records: UInt64 = 0
     var severe: UInt64 = 0
+    /// When it logged last.
     var last: Timestamp
+    /// When it ended.
+    var ended: Timestamp
     var ending: SessionEnding?
     var losses: LossLedger?
     var crash: CrashReport?
   }
 
   /// Makes a report of nothing.
-  public init(zone: LogTimeZone = .local) { self.init(zone: zone) { $0.details } }
+  public init(zone: LogTimeZone = .local) {
+    self.init(zone: zone, of: LogReader.Filter()) { $0.details }
+  }
 
   /// Makes a report of nothing.
   ///
-  /// - Parameter stack: Makes lines of what was under way at a crash.
-  package init(zone: LogTimeZone, stack: @escaping (CrashReport) -> [String]) {
+  /// - Parameters:
+  ///   - filter: What is read. Of its sessions, those are in the page that are of its time.
+  ///   - stack: Makes lines of what was under way at a crash.
+  package init(
+    zone: LogTimeZone, of filter: LogReader.Filter, stack: @escaping (CrashReport) -> [String]
+  ) {
     timestamp = TimeFormatter(zone)
+    self.filter = filter
     self.stack = stack
   }
 
@@ -65,38 +94,43 @@ public struct LogReport {
   public mutating func add(_ item: LogReader.Item) {
     switch item {
     case .record(let record): add(record)
-    case .sessionStarted(let session): _ = number(of: session)
-    case .losses(let session, let ledger): sessions[number(of: session)].losses = ledger
-    case .crashed(let session, let crash): sessions[number(of: session)].crash = crash
+    case .sessionStarted(let session):
+      let index = index(of: session)
+      if session.isWithin(filter, session.identity.startTime) { show(index) }
+    case .losses(let session, let ledger): sessions[index(of: session)].losses = ledger
+    case .crashed(let session, let crash): sessions[index(of: session)].crash = crash
     case .sessionEnded(let session, let ending, let lastTime):
-      let number = number(of: session)
-      sessions[number].ending = ending
-      sessions[number].last = max(sessions[number].last, lastTime)
+      end(index(of: session), ending, lastTime)
     case .corruption(let corruption):
-      add(corruption.path, corruption.summary, lastTime)
+      self.corruption.add(corruption.path, corruption.summary, lastTime)
     case .gap(let gap):
-      add("session \(gap.session.id)", gap.summary, lastTime)
+      // What retention has deleted is not missing.
+      if gap.isLoss { missing.add("session \(gap.session.id)", gap.summary, lastTime) }
     case .unfinished(let record):
-      add("session \(record.session.id)", record.summary, lastTime)
+      missing.add("session \(record.session.id)", record.summary, lastTime)
     @unknown default: return
     }
   }
 
-  /// Adds a file that could not be read at all, and why.
-  public mutating func add(unreadable path: String, _ reason: String) {
-    add(path, reason, nil)
+  private mutating func end(_ index: Int, _ ending: SessionEnding, _ lastTime: Timestamp) {
+    sessions[index].ending = ending
+    sessions[index].last = max(sessions[index].last, lastTime)
+    sessions[index].ended = ending.time(lastRecord: sessions[index].last)
+    if sessions[index].session.isWithin(filter, lastTime) { show(index) }
   }
 
-  private mutating func add(_ path: String, _ sentence: String, _ time: Timestamp?) {
-    corruptionCount += 1
-    if corruption.count < Self.maximumCorruption { corruption.append((path, sentence, time)) }
+  /// Adds a file that could not be read at all, and why.
+  public mutating func add(unreadable path: String, _ reason: String) {
+    corruption.add(path, reason, nil)
   }
 
   private mutating func add(_ record: LogReader.Record) {
-    let session = number(of: record.session)
-    sessions[session].records += 1
-    if record.level >= .error { sessions[session].severe += 1 }
-    sessions[session].last = max(sessions[session].last, record.time)
+    let index = index(of: record.session)
+    let session = show(index)
+    sessions[index].records += 1
+    if record.level >= .error { sessions[index].severe += 1 }
+    sessions[index].last = max(sessions[index].last, record.time)
+    sessions[index].ended = max(sessions[index].ended, record.time)
     levels[Int(record.level.rawValue)] += 1
     lastTime = record.time
     buckets.add(record.time, record.level)
@@ -117,16 +151,28 @@ public struct LogReport {
     return number
   }
 
-  private mutating func number(of session: LogReader.Session) -> Int {
+  private mutating func index(of session: LogReader.Session) -> Int {
     if let lastSession, lastSession.session === session { return lastSession.number }
-    let number = sessionNumbers[ObjectIdentifier(session)] ?? sessions.count
-    if number == sessions.count {
-      sessionNumbers[ObjectIdentifier(session)] = number
-      sessions.append(Session(session: session, last: session.identity.startTime))
-      noteOffset(at: session.identity.startTime)
+    let index = sessionNumbers[ObjectIdentifier(session)] ?? sessions.count
+    if index == sessions.count {
+      sessionNumbers[ObjectIdentifier(session)] = index
+      let start = session.identity.startTime
+      sessions.append(Session(session: session, last: start, ended: start))
     }
-    lastSession = (session, number)
-    return number
+    lastSession = (session, index)
+    return index
+  }
+
+  /// Has a session be in the page.
+  ///
+  /// - Returns: Its number there.
+  @discardableResult
+  private mutating func show(_ index: Int) -> Int {
+    if let number = sessions[index].number { return number }
+    sessions[index].number = shown.count
+    shown.append(index)
+    noteOffset(at: sessions[index].session.identity.startTime)
+    return shown.count - 1
   }
 
   private mutating func noteOffset(at time: Timestamp) {
@@ -179,7 +225,9 @@ public struct LogReport {
     output.append(jsonNumbers: levels)
     output.append(#","offsets":["#)
     output.appendList(offsets) { $0.append(text: "[\(inMilliseconds($1.from)),\($1.seconds)]") }
-    output.append(text: #"],"width":\#(Double(buckets.width) / 1e6),"buckets":["#)
+    let limits = [filter.since, filter.until].map { $0.map { "\(inMilliseconds($0))" } ?? "null" }
+    output.append(text: #"],"since":\#(limits[0]),"until":\#(limits[1])"#)
+    output.append(text: #","width":\#(Double(buckets.width) / 1e6),"buckets":["#)
     output.appendList(buckets.sorted) { output, bucket in
       output.append(text: "[\(inMilliseconds(bucket.start))")
       for level in bucket.counts.indices { output.append(text: ",\(bucket.counts[level])") }
@@ -196,38 +244,54 @@ public struct LogReport {
     output.append(#"],"sites":["#)
     output.appendList(sites.entries) { output, entry in
       output.append("[")
-      for text in [entry.site.file, entry.site.function, entry.template] {
+      for text in [entry.file, entry.function, entry.template] {
         output.append(json: text)
         output.append(",")
       }
       output.append(
-        text: "\(entry.site.line),\(entry.counts.records),\(entry.counts.bytes),"
+        text: "\(entry.line),\(entry.counts.records),\(entry.counts.bytes),"
           + "\(entry.level.rawValue)]")
     }
     output.append(#"],"sessions":["#)
-    output.appendList(sessions) { append($1, &$0) }
+    let detailed = Set(lastCrashes)
+    output.appendList(shown) { append(sessions[$1], hasStack: detailed.contains($1), &$0) }
     appendSpans(&output)
-    output.append(text: #"],"corruptionCount":\#(corruptionCount),"corruption":["#)
-    output.appendList(corruption) { output, corruption in
+    output.append("]")
+    append(corruption, "corruption", &output)
+    append(missing, "missing", &output)
+    output.append("}")
+  }
+
+  private func append(_ findings: Findings, _ name: String, _ output: inout TextBuffer) {
+    output.append(text: #","\#(name)Count":\#(findings.count),"\#(name)":["#)
+    output.appendList(findings.list) { output, finding in
       output.append("[")
-      output.append(json: corruption.path)
+      output.append(json: finding.place)
       output.append(",")
-      output.append(json: corruption.sentence)
-      output.append(text: ",\(corruption.time.map { "\(inMilliseconds($0))" } ?? "null")]")
+      output.append(json: finding.sentence)
+      output.append(text: ",\(finding.time.map { "\(inMilliseconds($0))" } ?? "null")]")
     }
-    output.append("]}")
+    output.append("]")
+  }
+
+  /// The sessions that crashed last, by their indices: of these, the page has a tab.
+  private var lastCrashes: ArraySlice<Int> {
+    shown.filter { sessions[$0].ending?.isCrash == true }
+      .sorted { (sessions[$0].ended, $0) > (sessions[$1].ended, $1) }
+      .prefix(Self.maximumStacks)
   }
 
   private func appendSpans(_ output: inout TextBuffer) {
     let all = spans.list
-    let shown =
+    let listed =
       all.count <= Self.maximumSpans
       ? all : Array(all.sorted { $0.length > $1.length }.prefix(Self.maximumSpans))
     output.append(
-      text: #"],"otherSpans":\#(spans.others + all.count - shown.count),"spans":["#)
+      text:
+        #"],"otherSpans":\#(spans.others + spans.otherOpen + all.count - listed.count),"spans":["#)
     var numbers: [SessionID: Int] = [:]
-    for (number, session) in sessions.enumerated() { numbers[session.session.id] = number }
-    output.appendList(shown) { output, span in
+    for (number, index) in shown.enumerated() { numbers[sessions[index].session.id] = number }
+    output.appendList(listed) { output, span in
       let outcome = LogSpans.Outcome.allCases.firstIndex(of: span.outcome) ?? 0
       let length = span.duration.map { "\(Double($0.nanoseconds) / 1e6)" } ?? "null"
       output.append(
@@ -241,7 +305,7 @@ public struct LogReport {
     }
   }
 
-  private func append(_ session: Session, _ output: inout TextBuffer) {
+  private func append(_ session: Session, hasStack: Bool, _ output: inout TextBuffer) {
     let identity = session.session.identity
     output.append(#"{"id":"#)
     output.append(json: session.session.id.description)
@@ -254,12 +318,13 @@ public struct LogReport {
     }
     output.append(
       text: #","pid":\#(identity.processID),"start":\#(inMilliseconds(identity.startTime)),"#
-        + #""end":\#(inMilliseconds(session.last)),"records":\#(session.records),"#
+        + #""end":\#(inMilliseconds(session.last)),"ended":\#(inMilliseconds(session.ended)),"#
+        + #""records":\#(session.records),"#
         + #""errors":\#(session.severe),"ending":"\#(session.ending?.word ?? "unknown")","crash":"#
     )
     output.append(json: session.crash?.summary ?? "")
     output.append(text: #","thread":\#(session.crash?.threadID ?? 0),"stack":["#)
-    output.appendList(session.crash.map(stack) ?? []) { $0.append(json: $1) }
+    output.appendList(hasStack ? session.crash.map(stack) ?? [] : []) { $0.append(json: $1) }
     output.append(#"],"losses":["#)
     var isFirst = true
     for cause in LossLedger.Cause.allCases {
@@ -277,24 +342,25 @@ public struct LogReport {
 }
 
 /// Things that get a number when they are met first, from 0.
-private struct Numbered<Element: Hashable> {
+struct Numbered<Element: Hashable> {
   private(set) var all: [Element] = []
   private var numbers: [Element: Int] = [:]
   private var last: (element: Element, number: Int)?
+  /// Stands for all others once there are too many.
+  private let others: Element
 
-  /// More are taken for one, the first.
-  private static var maximum: Int { 100_000 }
+  private let maximum: Int
+
+  init(others: Element, maximum: Int = 100_000) { (self.others, self.maximum) = (others, maximum) }
 
   mutating func number(of element: Element) -> Int {
     if let last, last.element == element { return last.number }
-    var number = numbers[element] ?? all.count
+    let hasNumber = numbers[element] != nil || all.count < maximum
+    let element = hasNumber ? element : others
+    let number = numbers[element] ?? all.count
     if number == all.count {
-      if all.count >= Self.maximum {
-        number = 0
-      } else {
-        numbers[element] = number
-        all.append(element)
-      }
+      numbers[element] = number
+      all.append(element)
     }
     last = (element, number)
     return number

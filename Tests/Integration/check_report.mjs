@@ -11,7 +11,7 @@ const script = new vm.Script(readFileSync(process.argv[2], "utf8"), { filename: 
 /** An element, of which its text can be read. */
 class Element {
   constructor(tag = "div") {
-    Object.assign(this, { tagName: tag.toUpperCase(), children: [], style: {}, dataset: {}, value: "", hidden: false });
+    Object.assign(this, { tagName: tag.toUpperCase(), children: [], style: { setProperty() {} }, dataset: {}, value: "", hidden: false });
     Object.assign(this, { scrollTop: 0, clientWidth: 800, clientHeight: 440 });
   }
   append(...children) { this.children.push(...children); }
@@ -23,7 +23,10 @@ class Element {
   setCustomValidity(message) { this.complaint = message; }
   getContext() { return new Proxy({}, { get: () => () => {} }); }
   addEventListener() {}
+  getBoundingClientRect() { return { left: 0, top: 0, width: 800, height: 440 }; }
+  querySelectorAll() { return []; }
   reportValidity() {}
+  showModal() {}
   focus() {}
   remove() {}
 }
@@ -57,7 +60,7 @@ function chunkOf(records) {
 }
 
 const session = (more = {}) => ({
-  id: "s", service: "shop", process: "shop", host: "h", pid: 7, start: 0, end: 9000, records: 1, errors: 0,
+  id: "s", service: "shop", process: "shop", host: "h", pid: 7, start: 0, end: 9000, ended: 9000, records: 1, errors: 0,
   ending: "closed", crash: "", thread: 0, stack: [], losses: [], ...more,
 });
 
@@ -68,7 +71,8 @@ async function open(records, more = {}) {
   const head = {
     made: "today", levels, offsets: [], width: 1000, buckets: [...new Set(times)].map((time) => [time, ...levels]),
     labels: ["shop"], threads: [[70, 1, "main"]], sites: [["a.swift", "run()", "{}", 3, 1, 1, 2]],
-    sessions: [session()], otherSpans: 0, spans: [], corruptionCount: 0, corruption: [], ...more,
+    sessions: [session()], otherSpans: 0, spans: [], corruptionCount: 0, corruption: [],
+    missingCount: 0, missing: [], since: null, until: null, ...more,
   };
   const elements = new Map([["data", new Element()]]);
   elements.get("data").textContent = JSON.stringify(head);
@@ -236,4 +240,102 @@ test("a field's value, and those that are excluded, filter records", async () =>
   assert.deepEqual(page.shown(), [1, 2, 3, 4]);
   page.run('clearFilters(); addTerm("field", "12345678901234567890", false, "id")');
   assert.deepEqual(page.shown(), [3]);
+});
+
+test("a crash is dated by the end of its session, and so are spans in flight, not by the last record", async () => {
+  const page = await open([{ time: 1000 }], {
+    sessions: [session({ end: 1000, ended: 1_801_000, ending: "crashed", crash: "SIGABRT" })],
+    spans: [[0, 1000, null, 2, "order", "main", "", "1", ""]],
+  });
+  assert(page.text("crashes").includes("1970-01-01 00:30:01.000"), page.text("crashes"));
+  assert(page.text("crashes").includes("order, for 30 min 0 s"), page.text("crashes"));
+  assert(page.text("sessions").includes("1970-01-01 00:00:01.000"), page.text("sessions"));
+  assert(page.text("subtitle").includes("to 1970-01-01 00:30:01"));
+  page.element("spans").hidden = false;
+  page.run("zoom(1700000, 1800000)");
+  assert(page.text("spans").includes("1 of 1 spans"), page.text("spans"));
+});
+
+test("the crash that happened last comes first, whichever session began last", async () => {
+  const page = await open([{}], {
+    sessions: [session({ pid: 1, ended: 9000, ending: "killed" }), session({ pid: 2, ended: 5000, ending: "killed" })],
+  });
+  assert.match(page.text("crashes"), /pid 1.*pid 2/);
+});
+
+test("records that are missing are listed, and are no corrupted places", async () => {
+  const page = await open([{}], { missingCount: 2, missing: [["session s", "12 records of thread 3 are missing", 1000]] });
+  assert(page.text("facts").includes("0 places corrupted"), page.text("facts"));
+  assert(page.text("corruption").includes("Everything was read."));
+  assert(page.text("corruption").includes("12 records of thread 3 are missing"));
+  assert(page.text("corruption").includes("and 1 more"));
+  assert.equal(page.text("tab-corruption"), " (2)");
+});
+
+test("the time that was asked for is shown, however long its sessions were", async () => {
+  const page = await open([{ time: 5500 }], { since: 5000, until: 6000 });
+  assert.deepEqual(Array.from(page.run("[range.first, range.last]")), [5000, 6000]);
+  const open_ = await open([{ time: 5500 }], { since: 5000 });
+  assert.deepEqual(Array.from(open_.run("[range.first, range.last]")), [5000, 9000]);
+});
+
+test("a duration has no unit full that the next one counts", async () => {
+  const page = await open([{}]);
+  for (const [ms, text] of [
+    [9.9, "9.9 ms"], [999.4, "999 ms"], [999.5, "1.0 s"], [59_940, "59.9 s"], [59_960, "1 min 0 s"],
+    [119_400, "1 min 59 s"], [119_600, "2 min 0 s"], [3_599_600, "1 h 0 min"], [7_190_000, "2 h 0 min"],
+    [86_399_000, "1.0 days"],
+  ]) assert.equal(page.run(`duration(${ms})`), text);
+});
+
+test("from a record that is filtered out, the next error and the next record are the ones behind it", async () => {
+  const page = await open([2, 5, 2, 5, 2].map((level) => ({ level })));
+  const choose = (index) => page.run(`choose(${index}, false)`);
+  choose(2);
+  page.run("filter.levels = 1 << 5");
+  await page.run("update()");
+  assert.deepEqual(page.shown(), [1, 3]);
+  page.run("jump(1)");
+  assert.equal(page.run("selected"), 3);
+  for (const [step, found] of [["move(1)", 3], ["move(-1)", 1], ["jump(-1)", 1]]) {
+    choose(2);
+    page.run(step);
+    assert.equal(page.run("selected"), found, step);
+  }
+  choose(1);
+  page.run("move(1)");
+  assert.equal(page.run("selected"), 3);
+});
+
+test("a text keeps the sign that it begins with", async () => {
+  const page = await open([{ message: "\ufeffé" }, { message: "b" }]);
+  assert.equal(JSON.parse(page.run("jsonOf(0)")).body, "\ufeffé");
+});
+
+test("nothing that was logged turns the direction of what stands beside it", async () => {
+  const bad = "a\u202eb";
+  const page = await open([{ message: "m", fields: `{"${bad}":"${bad}"}` }], {
+    labels: [bad], threads: [[70, 1, bad]], sites: [[bad, bad, bad, 3, 1, 1, 2]],
+    sessions: [session({ service: bad, process: bad, host: bad, ending: "crashed", crash: bad, stack: [`${bad}\n2`, `said: ${bad}`],
+      losses: [[bad, 3, 1]] })],
+    spans: [[0, 0, null, 2, bad, bad, bad, "1", ""]],
+    corruptionCount: 1, corruption: [[bad, bad, null]], missingCount: 1, missing: [[bad, bad, null]],
+  });
+  page.run("choose(0, true)");
+  page.element("spans").hidden = false;
+  page.run("toggleFacets()");
+  page.run(`addTerm("field", "${bad}", false, "${bad}")`);
+  await page.run("update()");
+  page.run("drawSpans()");
+  page.run("showSpan(head.spans[0])");
+  page.run("showTip({ clientX: 5, clientY: BARS + AXIS + 1 })");
+  const texts = (element) => [element.title, element["aria-label"], ...element.children.flatMap((child) =>
+    child.children ? texts(child) : [child])];
+  for (const id of ["title", "tip", "rows", "detail", "terms", "facets", "spans", "span", "crashes", "sites", "sessions", "corruption",
+    "label", "session"]) {
+    const shown = texts(page.element(id)).filter((text) => typeof text === "string");
+    assert(!shown.some((text) => text.includes("\u202e")), `${id}: ${shown.filter((text) => text.includes("\u202e"))}`);
+  }
+  assert(page.text("tip").includes("\\u{202e}") && page.text("facets").includes("\\u{202e}"));
+  assert(page.text("crashes").includes("a\\u{202e}b\n2"), page.text("crashes"));
 });

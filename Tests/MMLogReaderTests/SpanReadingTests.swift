@@ -294,11 +294,13 @@ private func log() -> TestLog {
     log.span("", [6 | end, 1, 0], ticks: 20)
     var spans = OpenSpans()
     spans.maximum = 3
-    var counts: [Int] = []
+    var (counts, notKept) = ([Int](), [Int]())
     for record in log.read().records {
       spans.add(record)
       counts.append(spans.count)
+      notKept.append(spans.countNotKept)
     }
     #expect(counts == [1, 2, 3, 4, 5, 4, 3, 2, 1, 0, 0] && spans.ended == 5)
+    #expect(notKept == [0, 0, 0, 1, 2, 2, 2, 2, 1, 0, 0])
   }
 }

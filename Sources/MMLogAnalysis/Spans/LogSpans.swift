@@ -43,8 +43,10 @@ package struct LogSpans {
   private var ended: [Span] = []
   /// When the sessions ended; now for those that run.
   private var ends: [SessionID: Timestamp] = [:]
-  /// How many are not kept.
+  /// How many that have ended are not kept.
   package private(set) var others = 0
+  /// How many that are open are not kept.
+  package var otherOpen: Int { outcomes.contains(.open) ? beginnings.countNotKept : 0 }
 
   /// Makes an empty list.
   ///
@@ -64,11 +66,7 @@ package struct LogSpans {
   /// Adds what a reader gave.
   package mutating func add(_ item: LogReader.Item) {
     if case .sessionEnded(let session, let ending, let lastTime) = item {
-      switch ending {
-      case .ended(let end): ends[session.id] = max(lastTime, end.time)
-      case .running: ends[session.id] = .now
-      case .unknown: ends[session.id] = lastTime
-      }
+      ends[session.id] = ending.time(lastRecord: lastTime)
     }
     guard case .record(let record) = item, let span = record.span else { return }
     let beginning = beginnings.add(record)
@@ -146,6 +144,19 @@ package struct LogSpans {
       }
     }
     return result
+  }
+}
+
+extension SessionEnding {
+  /// When the session ended, as far as is known: now for one that runs.
+  ///
+  /// - Parameter time: When its last record was logged.
+  package func time(lastRecord time: Timestamp) -> Timestamp {
+    switch self {
+    case .ended(let end): max(time, end.time)
+    case .running: .now
+    case .unknown: time
+    }
   }
 }
 

@@ -18,7 +18,9 @@ public struct LogStatistics {
   private var sites = CallSiteCounts()
   private var minutes = TimeBuckets(maximum: 20_000, minimum: 60_000_000_000)
   private var times: ClosedRange<Timestamp>?
-  private var sessions = 0
+  private let filter: LogReader.Filter
+  private var sessions: Set<SessionID> = []
+  private var lastSession: LogReader.Session?
   private var spans = OpenSpans()
   private var columns = Int.max
   private var longestSpan: (duration: Duration, message: String)?
@@ -27,19 +29,36 @@ public struct LogStatistics {
   static let rows = 20
 
   /// Makes statistics of nothing.
-  public init(zone: LogTimeZone = .local) { timestamp = TimeFormatter(zone) }
+  public init(zone: LogTimeZone = .local) { self.init(zone: zone, of: LogReader.Filter()) }
+
+  /// Makes statistics of nothing.
+  ///
+  /// - Parameter filter: What is read. Of its sessions, those count that are of its time.
+  package init(zone: LogTimeZone, of filter: LogReader.Filter) {
+    timestamp = TimeFormatter(zone)
+    self.filter = filter
+  }
 
   /// Adds what a reader gave.
   public mutating func add(_ item: LogReader.Item) {
     switch item {
     case .record(let record): add(record)
-    case .sessionStarted: sessions += 1
+    case .sessionStarted(let session): add(session, lastTime: session.identity.startTime)
+    case .sessionEnded(let session, _, let lastTime): add(session, lastTime: lastTime)
     default: return
     }
   }
 
+  private mutating func add(_ session: LogReader.Session, lastTime: Timestamp) {
+    if session.isWithin(filter, lastTime) { sessions.insert(session.id) }
+  }
+
   private mutating func add(_ record: LogReader.Record) {
     total.add(record)
+    if lastSession !== record.session {
+      lastSession = record.session
+      sessions.insert(record.session.id)
+    }
     levels[Int(record.level.rawValue)].add(record)
     let label = record.label
     if labels[label] != nil
@@ -75,7 +94,7 @@ public struct LogStatistics {
     appendTable(
       "LABEL", labels.map { ($0.isEmpty ? "(none)" : $0, $1) }.sortedByBytes, &output)
     let sites = sites.entries.map { entry in
-      (entry.site.file.isEmpty ? "(none)" : "\(entry.site.file):\(entry.site.line)", entry)
+      (entry.file.isEmpty ? "(none)" : "\(entry.file):\(entry.line)", entry)
     }
     appendTable(
       "CALL SITE",
@@ -86,7 +105,7 @@ public struct LogStatistics {
   private mutating func appendSummary(_ output: inout TextBuffer) {
     output.append(text: "\(grouped(total.records)) \(total.records == 1 ? "record" : "records"), ")
     output.append(text: "\(inBytes(total.bytes)) before compression, ")
-    output.append(text: sessions == 1 ? "1 session" : "\(sessions) sessions")
+    output.append(text: sessions.count == 1 ? "1 session" : "\(sessions.count) sessions")
     if let times {
       output.append("\n")
       timestamp.append(times.lowerBound, to: &output)
@@ -164,7 +183,7 @@ public struct LogStatistics {
     minutes.settle()
     output.append(#"{"total":"#)
     append(total, &output)
-    output.append(text: #","sessions":\#(sessions),"spans":{"begun":\#(spans.begun),"#)
+    output.append(text: #","sessions":\#(sessions.count),"spans":{"begun":\#(spans.begun),"#)
     output.append(text: #""ended":\#(spans.ended),"longest_nano":"#)
     output.append(text: longestSpan.map { "\($0.duration.nanoseconds)" } ?? "null")
     output.append(#"},"by_level":"#)
@@ -175,8 +194,8 @@ public struct LogStatistics {
     output.append(#","by_call_site":["#)
     for (index, entry) in sites.entries.enumerated() {
       output.append(index == 0 ? #"{"code_file_path":"# : #",{"code_file_path":"#)
-      output.append(json: entry.site.file)
-      output.append(text: #","code_line_number":\#(entry.site.line),"template":"#)
+      output.append(json: entry.file)
+      output.append(text: #","code_line_number":\#(entry.line),"template":"#)
       output.append(json: entry.template)
       output.append(#","counts":"#)
       append(entry.counts, &output)

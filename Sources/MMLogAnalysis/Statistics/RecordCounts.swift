@@ -23,7 +23,9 @@ package struct CallSiteCounts {
   }
 
   package struct Entry {
-    package let site: CallSiteInfo
+    package let file: String
+    package let function: String
+    package let line: Int
     package let template: String
     package var counts = RecordCounts()
     package var level = Level.trace
@@ -34,6 +36,8 @@ package struct CallSiteCounts {
   /// Of call sites that stay: those of a session's dictionary.
   private var byObject: [ObjectIdentifier: (site: CallSiteInfo, index: Int)] = [:]
   private var last: (site: CallSiteInfo, index: Int)?
+  /// The entry of all for which there is no room.
+  private var others: Int?
   /// For the entries, and for the call sites in ``byObject``.
   private var (entryBytes, objectBytes): (TextBudget, TextBudget)
 
@@ -42,8 +46,8 @@ package struct CallSiteCounts {
     (entryBytes, objectBytes) = (TextBudget(maximumBytes), TextBudget(256 << 20))
   }
 
-  /// More are taken for one, the first, and so are those whose texts have no room: only a file that
-  /// was made for it has so many.
+  /// More have one entry together, and so have those whose texts have no room: only a file that was
+  /// made for it has so many.
   static let maximum = 50_000
 
   /// Adds a record.
@@ -78,13 +82,23 @@ package struct CallSiteCounts {
     let template = site.template
     let key = Key(file: site.file, line: site.line, template: template)
     if let index = byKey[key] { return index }
-    let hasRoom = entries.count < Self.maximum && entryBytes.take(site.textSize)
-    if !hasRoom, !entries.isEmpty { return 0 }
+    guard byKey.count < Self.maximum, entryBytes.take(site.textSize) else { return othersEntry() }
     byKey[key] = entries.count
-    entries.append(Entry(site: site, template: template))
+    entries.append(
+      Entry(file: site.file, function: site.function, line: site.line, template: template))
+    return entries.count - 1
+  }
+
+  private mutating func othersEntry() -> Int {
+    if let others { return others }
+    others = entries.count
+    entries.append(Entry(file: "", function: "", line: 0, template: tooMany))
     return entries.count - 1
   }
 }
+
+/// What stands for all things of a kind for which a summary has no room.
+package let tooMany = "(not known: too many)"
 
 extension RecordContent {
   /// What the record takes before an archive compresses it, in bytes.

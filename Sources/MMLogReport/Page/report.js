@@ -9,14 +9,16 @@ const $ = (id) => document.getElementById(id);
 const head = JSON.parse($("data").textContent);
 const group = (number) => Math.round(number).toLocaleString("en-US");
 
-/** An element with attributes and children; strings become text. */
+/** An element with attributes and children; strings become text, which shows what it has. */
 function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else element.setAttribute(name, value);
+    else element.setAttribute(name, name === "title" || name === "aria-label" ? visible(value) : value);
   }
-  element.append(...children.filter((child) => child !== null && child !== undefined));
+  const shown = (text) => (tag === "pre" ? text.split("\n").map(visible).join("\n") : visible(text));
+  element.append(...children.filter((child) => child !== null && child !== undefined)
+    .map((child) => (typeof child === "string" ? shown(child) : child)));
   return element;
 }
 
@@ -68,10 +70,12 @@ function zoneName(ms) {
 }
 
 function duration(ms) {
-  if (ms < 1000) return `${ms.toFixed(ms < 10 ? 1 : 0)} ms`;
-  if (ms < 60e3) return `${(ms / 1000).toFixed(1)} s`;
-  if (ms < 3600e3) return `${Math.floor(ms / 60e3)} min ${Math.round((ms % 60e3) / 1000)} s`;
-  if (ms < 86400e3) return `${Math.floor(ms / 3600e3)} h ${Math.round((ms % 3600e3) / 60e3)} min`;
+  // Rounded before a unit is chosen: no minute has 60 seconds.
+  if (ms < 999.5) return `${ms.toFixed(ms < 10 ? 1 : 0)} ms`;
+  if (ms < 59950) return `${(ms / 1000).toFixed(1)} s`;
+  const [seconds, minutes] = [Math.round(ms / 1000), Math.round(ms / 60e3)];
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
+  if (minutes < 1440) return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
   return `${(ms / 86400e3).toFixed(1)} days`;
 }
 
@@ -122,9 +126,10 @@ function readChunk(bytes) {
     return column;
   });
   const texts = bytes.subarray(at);
-  const whole = new TextDecoder().decode(texts);
+  // A message may begin with the sign that otherwise tells an encoding.
+  const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
+  const whole = decoder.decode(texts);
   const isASCII = whole.length === texts.length;
-  const decoder = new TextDecoder();
   let place = 0;
   const text = (coded) => {
     const size = Math.floor(coded / 2);
@@ -227,13 +232,16 @@ const placesInTime = () => isZoomed() && records.isRising ? [firstAt(range.from)
 
 function setSpan() {
   const starts = head.buckets.map((bucket) => bucket[0]);
-  for (const session of head.sessions) starts.push(session.start, session.end);
+  for (const session of head.sessions) starts.push(session.start, session.ended);
   range.first = starts.reduce((a, b) => Math.min(a, b), Infinity);
   range.last = starts.reduce((a, b) => Math.max(a, b), -Infinity);
   if (head.buckets.length) {
     range.last = Math.max(range.last, head.buckets[head.buckets.length - 1][0] + head.width);
   }
-  if (!isFinite(range.first)) [range.first, range.last] = [0, 1];
+  // Sessions may have begun before the time that was asked for, and ended after it.
+  if (head.since !== null) range.first = Math.max(range.first, head.since);
+  if (head.until !== null) range.last = Math.min(range.last, head.until);
+  if (!isFinite(range.first) || !isFinite(range.last)) [range.first, range.last] = [0, 1];
   if (range.last <= range.first) range.last = range.first + 1;
   [range.from, range.to] = [range.first, range.last];
 }
@@ -392,16 +400,22 @@ function choose(index, opens) {
   drawTimeline();
 }
 
+/** Where the chosen record stands for who goes on in a direction: if it is filtered out, between those that are shown. */
+function placeToGoFrom(direction) {
+  const position = positionOf(selected);
+  return direction > 0 && view[position] !== selected ? position - 1 : position;
+}
+
 function move(steps) {
   if (!view.length) return;
-  let position = positionOf(selected) + steps;
+  let position = placeToGoFrom(steps) + steps;
   if (selected < 0) position = steps >= view.length ? view.length - 1 : 0;
   choose(view[Math.max(0, Math.min(view.length - 1, position))], false);
 }
 
 /** The next or the last error or worse. */
 function jump(direction) {
-  let position = selected < 0 ? (direction > 0 ? -1 : view.length) : positionOf(selected);
+  let position = selected < 0 ? (direction > 0 ? -1 : view.length) : placeToGoFrom(direction);
   do position += direction; while (position >= 0 && position < view.length && records.level[view[position]] < 5);
   if (position >= 0 && position < view.length) choose(view[position], false);
 }
@@ -537,7 +551,7 @@ function layLanes() {
   lanes = head.sessions.map((session) => {
     let lane = ends.findIndex((end) => end < session.start);
     if (lane < 0) lane = ends.length;
-    ends[lane] = session.end;
+    ends[lane] = session.ended;
     return Math.min(lane, 7);
   });
   return Math.min(8, ends.length);
@@ -640,10 +654,10 @@ function drawSessions(pen, x, width, color) {
   const terms = filter.terms.filter((term) => term.kind === "session");
   const isOnly = terms.some((term) => !term.isNot);
   head.sessions.forEach((session, index) => {
-    if (session.end < range.from || session.start > range.to) return;
+    if (session.ended < range.from || session.start > range.to) return;
     const y = BARS + AXIS + lanes[index] * LANE + 2;
     const from = Math.min(width - 2, Math.max(0, x(session.start)));
-    const to = Math.min(width, x(session.end));
+    const to = Math.min(width, x(session.ended));
     const term = terms.find((term) => term.value === index);
     const isShown = term ? !term.isNot : !isOnly;
     pen.fillStyle = color(isOnly && isShown ? "--accent" : "--l2");
@@ -651,8 +665,8 @@ function drawSessions(pen, x, width, color) {
     pen.fillRect(from, y, Math.max(2, to - from), 5);
     pen.globalAlpha = 1;
     const lost = session.losses.reduce((sum, loss) => sum + loss[2], 0);
-    if (hasDied(session)) mark(pen, "✖", Math.min(width - 8, x(session.end)), y + 7, color("--l5"));
-    if (lost) mark(pen, "▲", Math.min(width - 8, x(session.end)) - 12, y + 7, color("--l4"));
+    if (hasDied(session)) mark(pen, "✖", Math.min(width - 8, x(session.ended)), y + 7, color("--l5"));
+    if (lost) mark(pen, "▲", Math.min(width - 8, x(session.ended)) - 12, y + 7, color("--l4"));
   });
   for (const [, , time] of head.corruption) {
     if (time !== null && time >= range.from && time <= range.to) mark(pen, "◆", x(time), BARS - 2, color("--l5"));
@@ -700,12 +714,12 @@ function showTip(event) {
   const y = event.clientY - box.top;
   head.sessions.forEach((session, number) => {
     const top = BARS + AXIS + lanes[number] * LANE;
-    if (y >= top && y < top + LANE && moment >= session.start - bars.each * 2 && moment <= session.end + bars.each * 2) {
+    if (y >= top && y < top + LANE && moment >= session.start - bars.each * 2 && moment <= session.ended + bars.each * 2) {
       lines.push(`${session.service}, pid ${session.pid}: ${ended(session)}`);
     }
   });
   const tip = $("tip");
-  tip.textContent = lines.join("\n");
+  tip.textContent = lines.map(visible).join("\n");
   tip.hidden = false;
   tip.style.left = `${Math.min(box.width - tip.offsetWidth, at + 24)}px`;
   tip.style.top = `${event.clientY - box.top + 30}px`;
@@ -896,7 +910,7 @@ function drawSpans() {
   if ($("spans").hidden) return;
   const threads = new Map();
   const shown = head.spans.filter(([session, start, length]) => {
-    const end = length === null ? head.sessions[session].end : start + length;
+    const end = length === null ? head.sessions[session].ended : start + length;
     return end >= range.from && start <= range.to;
   });
   // Those that take longest are seen best.
@@ -921,7 +935,7 @@ function threadOfSpans(spans) {
   const width = range.to - range.from;
   const bars = spans.map((span) => {
     const [, start, length, outcome, name] = span;
-    const end = length === null ? session.end : start + length;
+    const end = length === null ? session.ended : start + length;
     let lane = ends.findIndex((other) => other <= start);
     if (lane < 0) lane = ends.length;
     ends[lane] = end;
@@ -940,7 +954,7 @@ function threadOfSpans(spans) {
 }
 
 function showSpan([session, start, length, outcome, name, thread, label, id, parent]) {
-  const end = length === null ? head.sessions[session].end : start + length;
+  const end = length === null ? head.sessions[session].ended : start + length;
   const list = make("dl");
   const add = (term, value) => value && list.append(make("dt", {}, term), make("dd", {}, value));
   add("outcome", OUTCOMES[outcome]);
@@ -963,7 +977,9 @@ function showSpan([session, start, length, outcome, name, thread, label, id, par
 
 /** What sessions died of: the stack, what was in flight, and the last records of each thread. */
 function fillCrashes() {
-  const died = head.sessions.map((session, index) => [session, index]).filter(([session]) => hasDied(session)).reverse();
+  // As LogReport.swift chooses those that have stacks.
+  const died = head.sessions.map((session, index) => [session, index]).filter(([session]) => hasDied(session))
+    .sort((a, b) => b[0].ended - a[0].ended || b[1] - a[1]);
   if (!died.length) return;
   $("tab-crashes").hidden = false;
   $("tab-crashes").append(` (${group(died.length)})`);
@@ -978,13 +994,13 @@ function crashOf(session, index, threads) {
   const open = head.spans.filter((span) => span[0] === index && span[3] === 2);
   return make("article", { class: "crash" },
     make("h2", {}, `${session.service}, pid ${session.pid}: ${endings[session.ending][0]}`),
-    make("p", { class: "soft" }, `${session.host}, session ${session.id}, ${fullTime(Math.floor(session.end), 0).slice(0, 23)} ${zoneName(session.end)}`),
+    make("p", { class: "soft" }, `${session.host}, session ${session.id}, ${fullTime(Math.floor(session.ended), 0).slice(0, 23)} ${zoneName(session.ended)}`),
     ...session.stack.filter((line) => line.startsWith("said: ")).map((line) => make("p", { class: "said" }, line.slice(6))),
     session.crash ? make("p", {}, session.crash) : make("p", {}, "Nothing was recorded of why."),
     session.stack.length ? make("pre", { tabindex: 0, "aria-label": "Stack" }, session.stack.filter((line) => !line.startsWith("said: ")).join("\n")) : null,
     open.length ? make("h3", {}, "In flight") : null,
     open.length ? make("ul", {}, ...open.slice(0, 50).map((span) =>
-      make("li", {}, `${span[4]}, for ${duration(session.end - span[1])}, thread ${span[5]}`))) : null,
+      make("li", {}, `${span[4]}, for ${duration(session.ended - span[1])}, thread ${span[5]}`))) : null,
     make("h3", {}, "Last records"), ...lastOf(session, threads),
     make("p", {}, make("button", { onclick: () => setFilter("session", index) }, "All records of the session")));
 }
@@ -1111,10 +1127,10 @@ function fillSessions() {
       return [
         session.service, `${session.process}, pid ${session.pid} on ${session.host}`,
         fullTime(Math.floor(session.start), 0).slice(0, 19), fullTime(Math.floor(session.end), 0).slice(0, 23),
-        duration(session.end - session.start), make("td", { class: endings[session.ending][1] }, ended(session)),
+        duration(session.ended - session.start), make("td", { class: endings[session.ending][1] }, ended(session)),
         group(session.records), make("td", { class: session.errors ? "n bad" : "n" }, group(session.errors)),
         make("td", { class: lost ? "n bad" : "n" }, group(lost)),
-        make("button", { onclick: () => { setFilter("session", index); zoom(session.start - 1, session.end + 1); } }, "show")];
+        make("button", { onclick: () => { setFilter("session", index); zoom(session.start - 1, session.ended + 1); } }, "show")];
     })));
 }
 
@@ -1130,6 +1146,11 @@ function fillCorruption() {
   if (head.corruptionCount > head.corruption.length) {
     parts.push(make("p", {}, `and ${group(head.corruptionCount - head.corruption.length)} more`));
   }
+  if (head.missingCount) {
+    parts.push(make("h2", {}, "Records that are not there, or not whole"), tableOf([["Session", "mono"], ["What"], ["Near"]],
+      head.missing.map(([place, what, time]) => [place, what, time === null ? "" : fullTime(Math.floor(time), 0).slice(0, 23)])));
+    if (head.missingCount > head.missing.length) parts.push(make("p", {}, `and ${group(head.missingCount - head.missing.length)} more`));
+  }
   $("corruption").replaceChildren(...parts);
 }
 
@@ -1137,7 +1158,7 @@ function fillHeader() {
   const total = head.levels.reduce((a, b) => a + b, 0);
   const crashes = head.sessions.filter(hasDied).length;
   const lost = head.sessions.reduce((sum, session) => sum + session.losses.reduce((a, loss) => a + loss[2], 0), 0);
-  $("title").textContent = [...new Set(head.sessions.map((session) => session.service))].slice(0, 5).join(", ");
+  $("title").textContent = visible([...new Set(head.sessions.map((session) => session.service))].slice(0, 5).join(", "));
   const [first, last] = [range.first, range.last].map((ms) => [fullTime(Math.floor(ms), 0).slice(0, 19), zoneName(ms)]);
   $("subtitle").textContent = `${first[0]}${first[1] === last[1] ? "" : ` ${first[1]}`} to ${last.join(" ")}, made ${head.made}`;
   const fact = (number, one, many, isBad) => make("li", { class: isBad && number ? "bad" : "" }, make("b", {}, group(number)), ` ${number === 1 ? one : many}`);
@@ -1146,7 +1167,8 @@ function fillHeader() {
     fact(head.levels[4], "warning", "warnings"), fact(head.sessions.length, "session", "sessions"),
     fact(crashes, "crash", "crashes", true), fact(lost, "record lost", "records lost", true),
     fact(head.corruptionCount, "place corrupted", "places corrupted", true));
-  $("tab-corruption").append(lost + head.corruptionCount ? ` (${group(lost + head.corruptionCount)})` : "");
+  const wrong = lost + head.corruptionCount + head.missingCount;
+  $("tab-corruption").append(wrong ? ` (${group(wrong)})` : "");
   $("tab-sessions").append(` (${group(head.sessions.length)})`);
   $("tab-spans").hidden = head.spans.length + head.otherSpans === 0;
   $("tab-spans").append(` (${group(head.spans.length + head.otherSpans)})`);

@@ -20,7 +20,7 @@ extension Command {
     let isJSON = arguments.isSet(.jsonSummary)
     let columns = arguments.columns ?? .max
     let sink = try arguments.summarySink(
-      query, output, LogStatistics(zone: query.zone), add: { $0.add($1) },
+      query, output, LogStatistics(zone: query.zone, of: query.filter), add: { $0.add($1) },
       print: { isJSON ? $0.appendJSON(to: &$1) : $0.appendText(to: &$1, columns: columns) })
     return try arguments.paging(output) { try Decoder(query, sink).run() }
   }
@@ -60,7 +60,9 @@ extension Command {
     let query = try Query(arguments)
     let sink = try arguments.summarySink(
       query, output,
-      LogReport(zone: query.zone) { $0.details(of: SourceLines.added(to: $0.stack)) },
+      LogReport(zone: query.zone, of: query.filter) {
+        Interruption.isRequested ? $0.details : $0.details(of: SourceLines.added(to: $0.stack))
+      },
       add: { $0.add($1) },
       addUnreadable: { $0.add(unreadable: $1.path, $1.message) },
       print: { $0.append(made: .now, to: &$1) })

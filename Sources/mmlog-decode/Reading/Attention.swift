@@ -135,14 +135,6 @@ extension SessionEnd.How {
   }
 }
 
-extension LogReader.Session {
-  fileprivate func isWithin(_ filter: LogReader.Filter, _ lastTime: Timestamp) -> Bool {
-    if let since = filter.since, lastTime < since { return false }
-    if let until = filter.until, identity.startTime >= until { return false }
-    return true
-  }
-}
-
 extension String {
   /// As a shell takes it for one word: without quotes, if it needs none.
   fileprivate var shellWord: String {

@@ -244,7 +244,7 @@ struct Collection {
   }
 
   private func statistics(_ files: LogFiles) -> String {
-    var statistics = LogStatistics(zone: zone)
+    var statistics = LogStatistics(zone: zone, of: filter)
     for item in LogReader(files, filter: filter) { statistics.add(item) }
     var text = TextBuffer()
     statistics.appendJSON(to: &text)
