@@ -263,6 +263,20 @@ import Testing
     #expect(again.status == 1 && again.errors.contains("has logs in it already"))
   }
 
+  @Test("a repair says what a session lost, and its status does") func aRepairSaysWhatWasLost()
+    throws
+  {
+    let log = TestLog()
+    log.write("x", ticks: 1)
+    var ledger = LossLedger()
+    ledger[.ringFull, .info] = 3
+    log.put(ledger.encoded, at: RingLayout.ledger)
+    log.save()
+    let run = try decode(["repair", "--output", log.folder("out"), log.folder.path])
+    #expect(run.status == 1)
+    #expect(run.errors.hasSuffix(": lost 3 records: ring full (info 3)\n"), "\(run)")
+  }
+
   @Test("what a killed repair left is removed by the next")
   func whatAKilledRepairLeftIsRemovedByTheNext() throws {
     let log = log()

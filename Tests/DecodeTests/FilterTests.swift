@@ -182,6 +182,8 @@ import Testing
         #"{"name":"record {n}","count":3,"per_second":1.5,"minimum":3.0,"p50":4.0,"p90":5.0,"#
           + #""p99":5.0,"maximum":5.0,"sum":12.0}"#
       ])
+    let part = try decode(["top", "--by", "n", "--json", "-n", "1", log.folder.path])
+    #expect(part.errors == "mmlog-decode: not in the output: 5 more groups\n", "\(part)")
     let none = try decode(["top", "m", log.folder.path])
     #expect(none.errors.contains("no record has m; fields are n"), "\(none.errors)")
     let wrong = try decode(["top", "--sort", "p99", log.folder.path])

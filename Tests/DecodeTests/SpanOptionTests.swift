@@ -119,6 +119,15 @@ import Testing
       "\(run.errors)")
   }
 
+  @Test("an order of single spans is refused with --tree, which has another") func treeAlone()
+    throws
+  {
+    let run = try decode(["spans", "--tree", "--longest", log().folder.path])
+    #expect(
+      run.status == 2 && run.errors.contains("--longest has no meaning with --tree"),
+      "\(run.errors)")
+  }
+
   @Test("a crash as JSON has all that is known") func aCrashAsJSON() throws {
     let text = try lines("crash", "--json")
     let crash = try #require(

@@ -14,12 +14,14 @@ struct HTTPRoutes {
     var bytes = 0
     var milliseconds = Percentiles()
 
-    fileprivate mutating func add(_ exchange: HTTPExchanges.Exchange) {
+    fileprivate mutating func add(
+      _ exchange: HTTPExchanges.Exchange, _ bucketsLeft: inout Int
+    ) {
       count += 1
       failed += exchange.outcome == .failed ? 1 : 0
       bytes = bytes.addingReportingOverflow(exchange.size ?? 0).partialValue
       if let duration = exchange.duration {
-        milliseconds.add(Double(duration.nanoseconds) / 1e6)
+        milliseconds.add(Double(duration.nanoseconds) / 1e6, of: &bucketsLeft)
       }
     }
   }
@@ -28,6 +30,8 @@ struct HTTPRoutes {
 
   private var routes: [String: Route] = [:]
   private var nameBytes: TextBudget
+  /// How many more buckets the percentiles of all routes may have.
+  private var bucketsLeft = Percentiles.maximumOfAll
 
   /// - Parameter maximumBytes: How many bytes the names of routes may take in memory.
   init(maximumBytes: Int = 32 << 20) { nameBytes = TextBudget(maximumBytes) }
@@ -44,7 +48,7 @@ struct HTTPRoutes {
       exchange.hasNames
       && (routes[own] != nil || routes.count < Self.maximum && nameBytes.take(own.utf8.count))
     let name = hasRoom ? own : "(other routes)"
-    routes[name, default: Route(name: name)].add(exchange)
+    routes[name, default: Route(name: name)].add(exchange, &bucketsLeft)
   }
 }
 

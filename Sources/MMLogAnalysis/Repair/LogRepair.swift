@@ -22,6 +22,8 @@ public struct LogRepair {
     public internal(set) var corruption: [LogReader.Corruption] = []
     /// What is missing.
     public internal(set) var gaps: [LogReader.Gap] = []
+    /// What sessions could not keep, for those that lost anything.
+    package internal(set) var losses: [(session: LogReader.Session, ledger: LossLedger)] = []
   }
 
   private let files: LogFiles
@@ -119,8 +121,10 @@ public struct LogRepair {
       result.recordCount += repair.recordCount
       result.corruption += repair.corruption
     }
-    let gaps = SessionGaps(session, summary, of: LogReader.Session(session.identity)).gaps
+    let owner = LogReader.Session(session.identity)
+    let gaps = SessionGaps(session, summary, of: owner).gaps
     result.gaps += gaps
+    if !summary.losses.isEmpty { result.losses.append((owner, summary.losses)) }
     result.sessionCount += 1
     // Without a ring, the archives show what is missing, as they did before.
     if let ring = summary.ring {

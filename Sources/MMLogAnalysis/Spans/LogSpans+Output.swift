@@ -42,7 +42,13 @@ extension LogSpans {
       appendFields(of: span, to: &line)
       output.append(line: line.text(), within: style.columns)
     }
-    if others > 0 { output.append(text: "\(others) shorter spans\n") }
+    for note in leftOut { output.append(text: "\(note)\n") }
+  }
+
+  /// What there was no room for: a text for each kind.
+  package var leftOut: [String] {
+    [(others, "shorter spans"), (otherOpen, "more open spans")].filter { $0.0 > 0 }
+      .map { "\($0) \($1)" }
   }
 
   private func append(_ duration: Duration?, to line: inout TextBuffer) {

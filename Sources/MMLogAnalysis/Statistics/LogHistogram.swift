@@ -74,14 +74,21 @@ public struct LogHistogram {
     output.append("\n")
   }
 
-  /// Every level that has a record has a column; the rest goes by proportion.
+  /// Every level that has a record has a column; the rest goes by proportion. What levels with few
+  /// records have too much is taken from the longest part.
   private func appendBar(
     _ counts: TimeBuckets.Counts, _ room: Int, _ maximum: UInt64, _ output: inout TextBuffer
   ) {
-    for level in Level.allCases {
-      let count = counts[Int(level.rawValue)]
-      if count == 0 { continue }
-      let columns = max(1, Int(Double(count) / Double(maximum) * Double(room)))
+    func length(of count: UInt64) -> Int { Int(Double(count) / Double(maximum) * Double(room)) }
+    let levels = Level.allCases.filter { counts[Int($0.rawValue)] > 0 }
+    var lengths = levels.map { max(1, length(of: counts[Int($0.rawValue)])) }
+    let whole = max(levels.count, length(of: counts.total))
+    while lengths.reduce(0, +) > whole, let longest = lengths.max(),
+      let place = lengths.firstIndex(of: longest)
+    {
+      lengths[place] -= 1
+    }
+    for (level, columns) in zip(levels, lengths) {
       if colors { output.append(level == .critical ? "\u{1b}[35m" : SGR.color(of: level)) }
       for _ in 0..<columns { output.append(colors ? "━" : Self.mark(level)) }
       if colors { output.append(SGR.reset) }

@@ -17,11 +17,18 @@ extension LogTop {
       append(self.cells(of: group, cells.count), name, columns, to: &output)
     }
     if groups.count > rows { output.append(text: "and \(groups.count - rows) more groups\n") }
-    for (count, what) in [
-      (others, "records of further groups"), (without, "records without what is asked for"),
-    ] where count > 0 {
-      output.append(text: "\(grouped(count)) \(what)\n")
-    }
+    for note in uncounted { output.append(text: "\(note)\n") }
+  }
+
+  /// What is not in the first rows: a text for each kind.
+  package func leftOut(rows: Int) -> [String] {
+    (groupCount > rows ? ["\(groupCount - rows) more groups"] : []) + uncounted
+  }
+
+  /// What is in no group.
+  private var uncounted: [String] {
+    [(others, "records of further groups"), (without, "records without what is asked for")]
+      .filter { $0.0 > 0 }.map { "\(grouped($0)) \($1)" }
   }
 
   private func cells(of group: Group, _ number: Int) -> [String] {

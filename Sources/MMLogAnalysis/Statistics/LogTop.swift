@@ -4,9 +4,9 @@ package import MMLogReader
 /// What there is most of: records in groups, with counts, rates, and if asked for percentiles of a
 /// field or of how long spans took.
 ///
-/// Memory is bounded: by 20,000 groups, and by what their names take. A group that is met when
-/// there is no more room has no count of its own: the records of all such groups are counted
-/// together. Each other count is exact. For one thread at a time.
+/// Memory is bounded: by 20,000 groups, and by what their names and percentiles take. A group that
+/// is met when there is no more room has no count of its own: the records of all such groups are
+/// counted together. Each other count is exact. For one thread at a time.
 package struct LogTop {
   /// What records of a group have in common.
   package enum Key: Sendable {
@@ -62,26 +62,36 @@ package struct LogTop {
   /// Records that do not have what they are grouped by, or what is measured.
   private(set) var without: UInt64 = 0
   private var times: (first: Timestamp, last: Timestamp)?
+  /// From the first session's start to the last one's end, of those in the time that is asked for.
+  private var sessionTimes: (first: Timestamp, last: Timestamp)?
+  private let filter: LogReader.Filter
+  /// How many more buckets the percentiles of all groups may have.
+  private var bucketsLeft: Int
   /// The names of call sites that stay.
   private var names: [ObjectIdentifier: (site: CallSiteInfo, name: String)] = [:]
   private var siteBytes = TextBudget(64 << 20)
 
   /// Makes an empty one.
   ///
-  /// - Parameter maximumBytes: How many bytes the names of groups may take in memory.
+  /// - Parameters:
+  ///   - filter: What is read: its time is what rates are of.
+  ///   - maximumBytes: How many bytes the names of groups may take in memory.
+  ///   - maximumBuckets: How many buckets the percentiles of all groups may have before they get
+  ///     less exact.
   package init(
-    by key: Key, of measure: Measure? = nil, order: Order = .count, maximumBytes: Int = 32 << 20
+    by key: Key, of measure: Measure? = nil, order: Order = .count,
+    filter: LogReader.Filter = LogReader.Filter(), maximumBytes: Int = 32 << 20,
+    maximumBuckets: Int = Percentiles.maximumOfAll
   ) {
-    (self.key, self.measure, self.order) = (key, measure, order)
+    (self.key, self.measure, self.order, self.filter) = (key, measure, order, filter)
     nameBytes = TextBudget(maximumBytes)
+    bucketsLeft = maximumBuckets
   }
 
   /// Adds what a reader gave.
   package mutating func add(_ item: LogReader.Item) {
-    guard case .record(let record) = item else { return }
-    times = (
-      min(times?.first ?? record.time, record.time), max(times?.last ?? .distantPast, record.time)
-    )
+    guard case .record(let record) = item else { return note(item) }
+    Self.extend(&times, to: record.time...record.time)
     let value = measure.map { $0.value(of: record) }
     if case .duration? = measure, case .some(.none) = value { return }
     total += 1
@@ -90,12 +100,39 @@ package struct LogTop {
     let hasRoom =
       groups[name] != nil || groups.count < Self.maximumGroups && nameBytes.take(name.utf8.count)
     guard hasRoom else { return others += 1 }
-    groups[name, default: Group()].add(record, value ?? nil)
+    groups[name, default: Group()].add(record, value ?? nil, &bucketsLeft)
   }
 
-  /// How long the time is in which the records were logged, in seconds.
+  private mutating func note(_ item: LogReader.Item) {
+    guard case .sessionEnded(let session, let ending, let last) = item,
+      session.isWithin(filter, last)
+    else { return }
+    let (start, end) = (session.identity.startTime, ending.time(lastRecord: last))
+    Self.extend(&sessionTimes, to: min(start, end)...end)
+  }
+
+  private static func extend(
+    _ times: inout (first: Timestamp, last: Timestamp)?, to range: ClosedRange<Timestamp>
+  ) {
+    times = (
+      min(times?.first ?? range.lowerBound, range.lowerBound),
+      max(times?.last ?? range.upperBound, range.upperBound)
+    )
+  }
+
+  /// How many groups there are.
+  var groupCount: Int { groups.count }
+
+  /// How long the time is that rates are of, in seconds: what of the time that is asked for has
+  /// sessions; without such a time, from the first record to the last.
   var seconds: Double {
-    guard let times else { return 0 }
+    guard var times else { return 0 }
+    if let since = filter.since {
+      times.first = min(times.first, max(since, sessionTimes?.first ?? since))
+    }
+    if filter.since != nil || filter.until != nil, let last = sessionTimes?.last {
+      times.last = max(times.last, min(last, filter.until ?? last))
+    }
     let nanoseconds = times.last.nanosecondsSince1970.subtractingReportingOverflow(
       times.first.nanosecondsSince1970)
     return nanoseconds.overflow ? 0 : Double(nanoseconds.partialValue) / 1e9
@@ -155,10 +192,12 @@ package struct LogTop {
 }
 
 extension LogTop.Group {
-  fileprivate mutating func add(_ record: LogReader.Record, _ value: Double?) {
+  fileprivate mutating func add(
+    _ record: LogReader.Record, _ value: Double?, _ bucketsLeft: inout Int
+  ) {
     count += 1
     if case .end(_, _, true)? = record.span?.event { failed += 1 }
-    if let value { values.add(value) }
+    if let value { values.add(value, of: &bucketsLeft) }
   }
 }
 

@@ -144,7 +144,9 @@ extension Command {
           .escapedControls)
     }
     let isLoss = complain(result.gaps)
-    return result.corruption.isEmpty && !isLoss ? .success : .corruptionOrLoss
+    for (session, ledger) in result.losses { complain("\(session.title): \(ledger)") }
+    return result.corruption.isEmpty && !isLoss && result.losses.isEmpty
+      ? .success : .corruptionOrLoss
   }
 
   private static func recover(

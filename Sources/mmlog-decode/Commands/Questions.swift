@@ -17,6 +17,10 @@ extension Command {
       which is the name of a field or 'duration' for that of spans, each group has its \
       percentiles, within one in a hundred.
       """,
+      """
+      /S is how many there are in a second: of the time from the first record to the last, or with \
+      --since or --until of what sessions there are of that time.
+      """,
     ],
     options: [.by, .order, .groups] + Query.options + [.jsonSummary, .output, .noPager],
     operands: Operands(
@@ -39,7 +43,7 @@ extension Command {
     if measure == nil, order != .count {
       throw UsageError("--sort \(order) is about a field; name it, or 'duration', before PATH")
     }
-    let top = LogTop(by: key, of: measure, order: order)
+    let top = LogTop(by: key, of: measure, order: order, filter: query.filter)
     return try arguments.printTop(top, query, output)
   }
 
@@ -65,8 +69,10 @@ extension Command {
     if arguments.isSet(.names) {
       try arguments.check(
         .names, isAloneAmong: [.outcome, .longer, .shorter, .tree, .longest])
-      return try arguments.printTop(LogTop(by: .span, of: .duration), query, output)
+      return try arguments.printTop(
+        LogTop(by: .span, of: .duration, filter: query.filter), query, output)
     }
+    if arguments.isSet(.tree) { try arguments.check(.tree, isAloneAmong: [.longest]) }
     let minimum = try arguments.span(.longer) ?? .zero
     let maximum = try arguments.span(.shorter) ?? .seconds(Int64.max)
     guard minimum <= maximum else { throw UsageError("--longer is more than --shorter") }
@@ -79,8 +85,9 @@ extension Command {
     let sink = try arguments.summarySink(
       query, output, spans, add: { $0.add($1) },
       print: {
-        isJSON
-          ? $0.appendJSON(chosen, zone: zone, to: &$1) : $0.appendText(chosen, zone: zone, to: &$1)
+        guard isJSON else { return $0.appendText(chosen, zone: zone, to: &$1) }
+        $0.appendJSON(chosen, zone: zone, to: &$1)
+        complain(leftOut: $0.leftOut)
       }, isNothing: { $0.list.isEmpty })
     return try arguments.paging(output) { try Decoder(query, sink).run() }
   }
@@ -93,9 +100,9 @@ extension Arguments {
     let rows = try integer(of: .rows, in: 0...Int.max) ?? 30
     let (isJSON, columns) = (isSet(.jsonSummary), columns ?? .max)
     let sink = try summarySink(query, output, top, add: { $0.add($1) }) {
-      isJSON
-        ? $0.appendJSON(rows: rows, to: &$1)
-        : $0.appendText(rows: rows, columns: columns, to: &$1)
+      guard isJSON else { return $0.appendText(rows: rows, columns: columns, to: &$1) }
+      $0.appendJSON(rows: rows, to: &$1)
+      Command.complain(leftOut: $0.leftOut(rows: rows))
     }
     return try paging(output) { try Decoder(query, sink).run() }
   }
@@ -111,6 +118,13 @@ extension Arguments {
   fileprivate func span(_ option: Option) throws(UsageError) -> Duration? {
     try value(
       of: option, expected: "a duration such as 250us, 10ms or 1.5s", durationArgument)
+  }
+}
+
+extension Command {
+  /// Says what is not in an output that has no line for it.
+  fileprivate static func complain(leftOut: [String]) {
+    if !leftOut.isEmpty { complain("not in the output: \(leftOut.joined(separator: ", "))") }
   }
 }
 

@@ -23,6 +23,30 @@ import Testing
     }
   }
 
+  @Test("where many groups have many values, percentiles get less exact, and memory does not grow")
+  func manyPercentiles() throws {
+    var generator = SeededGenerator(seed: 8)
+    var left = 1000
+    var all: [Percentiles] = []
+    for _ in 0..<100 {
+      var percentiles = Percentiles()
+      for exponent in -150...150 {
+        let significand = Double.random(in: 1..<2, using: &generator)
+        let sign = exponent % 2 == 0 ? FloatingPointSign.plus : .minus
+        percentiles.add(Double(sign: sign, exponent: exponent, significand: significand), of: &left)
+      }
+      all.append(percentiles)
+    }
+    #expect(all.reduce(0) { $0 + $1.bucketCount } <= 1000 + 100 * 17)
+    #expect(left > -100 * 17)
+    for percentiles in all {
+      let values = [0.01, 0.25, 0.5, 0.75, 0.99, 1].compactMap { percentiles.value(at: $0) }
+      #expect(values == values.sorted() && values.count == 6, "\(values)")
+      #expect(percentiles.count == 301 && values.last == percentiles.maximum)
+      #expect(values.allSatisfy { percentiles.minimum <= $0 })
+    }
+  }
+
   @Test("numbers that are none do not count") func numbersThatAreNoneDoNotCount() {
     var percentiles = Percentiles()
     #expect(percentiles.value(at: 0.5) == nil)
@@ -46,6 +70,75 @@ import Testing
     ])
   func variables(text: String, pattern: String) {
     #expect(TextVariables.pattern(of: text) == pattern)
+  }
+
+  /// A session from tick 0 to its last record, of three records that are a second apart.
+  private func threeSeconds() -> [LogReader.Item] {
+    let log = TestLog()
+    for second in 1...3 as ClosedRange<UInt64> { log.write("x", ticks: second * 1_000_000_000) }
+    log.write("end", ticks: 10_000_000_000, level: .debug)
+    return Array(LogReader(paths: log.save()))
+  }
+
+  @Test(
+    "a rate is of the time that is asked for, as far as sessions go, or else of its records'",
+    arguments: [
+      (nil, nil, 2), (-100, nil, 10), (0, 5, 5), (nil, 5, 4), (-100, 100, 10), (2, nil, 8),
+    ] as [(Int64?, Int64?, Double)])
+  func rates(since: Int64?, until: Int64?, seconds: Double) {
+    var filter = LogReader.Filter()
+    filter.minimumLevel = .info
+    filter.since = since.map { TestLog.epoch + $0 * 1_000_000_000 }
+    filter.until = until.map { TestLog.epoch + $0 * 1_000_000_000 }
+    var top = LogTop(by: .level, filter: filter)
+    for item in threeSeconds() {
+      if case .record(let record) = item, record.level < .info { continue }
+      if case .record(let record) = item, let since = filter.since, record.time < since { continue }
+      top.add(item)
+    }
+    #expect(top.seconds == seconds)
+  }
+
+  @Test("statistics count the sessions that are of the time that is asked for, or have records")
+  func sessionsOfATime() {
+    let log = TestLog()
+    log.write("x", ticks: 1_000_000_000)
+    let late = TestLog(session: 2)
+    late.write("x", ticks: 9_000_000_000)
+    let paths = log.save() + late.save()
+    func sessions(_ change: (inout LogReader.Filter) -> Void) -> String {
+      var filter = LogReader.Filter()
+      change(&filter)
+      var statistics = LogStatistics(zone: .utc, of: filter)
+      for item in LogReader(paths: paths, filter: filter) { statistics.add(item) }
+      var output = TextBuffer()
+      statistics.appendJSON(to: &output)
+      let text = output.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+      return String(text.split(separator: #""sessions":"#).last?.prefix(1) ?? "")
+    }
+    #expect(sessions { _ in } == "2")
+    #expect(sessions { $0.minimumLevel = .critical } == "2")
+    #expect(sessions { $0.since = TestLog.epoch + 5_000_000_000 } == "1")
+    #expect(
+      sessions {
+        $0.since = TestLog.epoch + 5_000_000_000
+        $0.minimumLevel = .critical
+      } == "1")
+    #expect(sessions { $0.since = TestLog.epoch + 10_000_000_000 } == "0")
+  }
+
+  @Test("a bar is no longer than its line has room, however many levels it has")
+  func barsFit() {
+    let log = TestLog()
+    for index in 0..<200 as Range<UInt64> { log.write("x", ticks: index, level: .info) }
+    for level in Level.allCases where level != .info { log.write("x", ticks: 200, level: level) }
+    var histogram = LogHistogram(zone: .utc, rows: 10, columns: 60)
+    for item in LogReader(paths: log.save()) { histogram.add(item) }
+    var output = TextBuffer()
+    histogram.append(to: &output)
+    let text = output.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    let line = text.split(separator: "\n").first ?? ""
+    #expect(line.count == 60 && line.hasSuffix("━▪▓█"), "\(text)")
   }
 
   @Test("a share that is very small fits into its column") func smallShare() {
@@ -106,7 +199,7 @@ import Testing
     #expect(top.sorted.map(\.group.count) == [2, 1, 1])
   }
 
-  @Test("call sites whose texts take too much memory are counted as the first")
+  @Test("call sites whose texts take too much memory are counted together")
   func longTemplates() {
     let log = TestLog()
     for (index, text) in ["aaaa", "bbbb", "c", "bbbb", "aaaa"].enumerated() {
@@ -116,8 +209,9 @@ import Testing
     // Each takes its template three times.
     var counts = CallSiteCounts(maximumBytes: 4 * 400)
     for case .record(let record) in LogReader(paths: log.save()) { counts.add(record) }
-    #expect(counts.entries.map(\.template.first) == ["a", "c"])
-    #expect(counts.entries.map(\.counts.records) == [4, 1])
+    #expect(counts.entries.map(\.template.first) == ["a", "(", "c"])
+    #expect(counts.entries.map(\.counts.records) == [2, 2, 1])
+    #expect(counts.entries[1].template == tooMany && counts.entries[1].file.isEmpty)
     var roomy = CallSiteCounts()
     for case .record(let record) in LogReader(paths: log.save()) { roomy.add(record) }
     #expect(roomy.entries.map(\.counts.records) == [2, 2, 1])
