@@ -69,7 +69,7 @@ import Testing
 
   @Test(
     "a new one is begun where",
-    arguments: ["age", "hook", "uploaded", "pinned", "leased", "writing", "unsealed"])
+    arguments: ["age", "hook", "uploaded", "pinned", "leased", "writing"])
   func aNewOneIsBegunWhere(reason: String) throws {
     let store = try live("a")
     let archive = try #require(try store.archives().first)
@@ -91,13 +91,24 @@ import Testing
       other = try open()
       other?.logger(label: "l").info("of another that goes on with it")
       try other?.flush(.archive)
-    case "unsealed": folder.put(archive.fileName, try bytes(archive.fileName).dropLast(64))
     default: break
     }
     try live("b") { if reason == "hook" { $0.shouldSeal = { $0.contents?.count == 1 } } }
     #expect(archives.count == 2)
     #expect(messages().filter { $0.count == 1 } == ["a", "b"])
     try other?.close()
+  }
+
+  @Test("an archive without a trailer, whose ring is gone, is sealed and gone on with")
+  func anUnsealedOneIsSealed() throws {
+    try live("a")
+    folder.put(archives[0], try bytes(archives[0]).dropLast(64))
+    try live("b")
+    #expect(archives.count == 1 && messages() == ["a", "b"])
+    let here = readHere([folder.path])
+    #expect(!here.hasTrouble)
+    #expect(try readInPython([folder.path]) == here)
+    #expect(try ArchiveFile.all(in: File.open(folder(archives[0]), .read)).allSatisfy(\.isClosed))
   }
 
   @Test("an archive of a newer version is not gone on with, nor deleted, and stays as it is")
