@@ -199,10 +199,13 @@ private let entered = Atomic<Int>(0)
   func crashOfTheSameSignalInHandler() async throws {
     let folder = TemporaryDirectory()
     await #expect(processExitsWith: .signal(SIGSEGV)) { [path = folder.path as String] in
-      signal(SIGSEGV) { _ in
+      // signal(2) would have it blocked in mmlog's handler, too.
+      var action = sigaction()
+      action.__sigaction_handler.sa_handler = { _ in
         if entered.add(1, ordering: .relaxed).newValue > 1 { _exit(9) }
         dieOfNoMemory()
       }
+      require(sigaction(SIGSEGV, &action, nil) == 0)
       let store = try CrashRecorderTests.open(path)
       store.logger(label: "l").info("before")
       dieOfNoMemory()
