@@ -70,20 +70,25 @@ import Testing
   @Test("what limits have deleted is not missing, and a part of a record is no corruption")
   func missing() throws {
     let log = TestLog()
-    log.firstArchive = 3
-    log.write("x", ticks: 1)
-    log.archive()
+    log.writesRing = false
+    for ticks in 1...3 as ClosedRange<UInt64> {
+      if ticks > 1 { log.beginArchive() }
+      log.write("x", ticks: ticks)
+      log.archive()
+      if ticks < 3 { log.close(nil) }
+    }
     log.lose(4)
-    log.write("y", ticks: 2)
+    log.write("y", ticks: 4)
     log.archive()
     log.close()
-    log.writesRing = false
+    let paths = log.save().filter { !$0.hasSuffix("-000002.mmlog") }
+    #expect(paths.count == 2)
     let unfinished = TestLog(session: 2)
     let text = String(repeating: "x", count: 2000)
     unfinished.writeFragments(
       TestRecord(ticks: 1, site: unfinished.textSite, words: ValueWords.argument(.text(text))),
       partWords: 100, range: 0..<2)
-    let data = try data(log.save() + unfinished.save())
+    let data = try data(paths + unfinished.save())
     #expect(data["corruptionCount"] as? Int == 0)
     let missing = try #require(data["missing"] as? [[Any]])
     let sentences = missing.compactMap { $0[1] as? String }
