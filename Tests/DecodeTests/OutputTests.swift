@@ -85,7 +85,7 @@ import Testing
       try lines("--format", "logfmt") == [
         "time=2025-11-21T09:00:00.000000005Z time_ns=1763715600000000005 level=info label=orders.book msg=\"order 7 100 %\" id=7 "
           + #"venue=XETR note="a \"b\"" source=App/Main.swift:7"# + end,
-        #"time=2025-11-21T09:00:01.000000000Z time_ns=1763715601000000000 level=error label="" msg="two \u{1b}[31m\n,\"x\"" "#
+        #"time=2025-11-21T09:00:01.000000000Z time_ns=1763715601000000000 level=error label="" msg="two \u001b[31m\n,\"x\"" "#
           + "source=App/Main.swift:7" + end,
       ])
   }

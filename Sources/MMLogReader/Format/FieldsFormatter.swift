@@ -115,7 +115,7 @@ package struct FieldsFormatter: LogFormatter {
   ) {
     switch kind {
     case .json: return
-    case .logfmt: output.appendQuoting { body(&$0, .quoted) }
+    case .logfmt: output.appendQuoting { body(&$0, .json) }
     case .csv, .tsv:
       TableFormatter.appendCell(kind == .csv ? .csv : .tsv, isFormulaSafe, to: &output, body)
     case .text: body(&output, .plain)

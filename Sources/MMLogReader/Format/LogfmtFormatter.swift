@@ -10,8 +10,8 @@ import MMLogSystem
 /// `trace=ID`. What begins a span has `span_event=begin`, and `parent_span` if it is a part of
 /// another; what ends it has `span_event=end`, `duration_ns`, and `span_failed=true` if it failed.
 /// Both have `span_name`. Keys are those that logfmt is
-/// usually written with. Values that have a space, `=`, a quote or a control character in them
-/// stand between quotes, with backslashes as in text. Keys consist of letters, digits and `_ - . /
+/// usually written with. Values that have a space, `=`, a quote, a backslash or a control character
+/// in them stand between quotes, with the escapes of JSON: parsers of logfmt refuse others. Keys consist of letters, digits and `_ - . /
 /// # @`; anything else in a field's name becomes `_`. No key comes twice: a field that is called
 /// like one of the record's own, or like a field before it, gets the first of `#2`, `#3` … that is free.
 public struct LogfmtFormatter: LogFormatter {
@@ -43,14 +43,14 @@ public struct LogfmtFormatter: LogFormatter {
     output.append(" time_ns=")
     output.append(decimal: record.time.nanosecondsSince1970)
     output.append(Self.levels[Int(record.level.rawValue)])
-    output.appendQuoting { record.content.appendLabel(.quoted, to: &$0) }
+    output.appendQuoting { record.content.appendLabel(.json, to: &$0) }
     output.append(" msg=")
-    output.appendQuoting { record.content.appendMessage(.quoted, to: &$0) }
+    output.appendQuoting { record.content.appendMessage(.json, to: &$0) }
     let names = appendFields(record, to: &output)
     if record.content.hasContext { Self.appendContext(record, to: &output) }
     if record.content.hasPlace {
       output.append(" source=")
-      output.appendQuoting { record.content.appendPlace(.quoted, to: &$0) }
+      output.appendQuoting { record.content.appendPlace(.json, to: &$0) }
     }
     output.append(" thread=")
     output.appendQuoting { Self.append(record.thread, to: &$0) }
@@ -83,7 +83,7 @@ public struct LogfmtFormatter: LogFormatter {
       if Self.isOwn(&output, from: start) { output.append("#2") }
       output.withBytes(from: start) { keys.add(UnsafeRawBufferPointer($0)) }
       output.append(UInt8(ascii: "="))
-      try output.append(quoting: value, from: &reader)
+      try output.append(quoting: value, .json, from: &reader)
     }
     if !keys.isDoubtful { return nil }
     output.cut(to: start)
@@ -102,7 +102,7 @@ public struct LogfmtFormatter: LogFormatter {
     output.append(UInt8(ascii: " "))
     output.append(text: key(name, &names))
     output.append(UInt8(ascii: "="))
-    try output.append(quoting: value, from: &reader)
+    try output.append(quoting: value, .json, from: &reader)
   }
 
   /// A key that none before it is.
@@ -152,7 +152,7 @@ public struct LogfmtFormatter: LogFormatter {
     output.append(span.event.name)
     if let name = span.name {
       output.append(" span_name=")
-      output.appendQuoting { $0.append(name, .quoted) }
+      output.appendQuoting { $0.append(name, .json) }
     }
     append(" parent_span=", span.event.parent.map(LogReader.Span.text))
     guard case .end(_, let duration, let failed) = span.event else { return }
@@ -165,7 +165,7 @@ public struct LogfmtFormatter: LogFormatter {
     if thread.name.isEmpty {
       output.append(decimal: UInt64(thread.id))
     } else {
-      output.append(thread.name, .quoted)
+      output.append(thread.name, .json)
     }
   }
 
@@ -174,7 +174,7 @@ public struct LogfmtFormatter: LogFormatter {
     _ session: LogReader.Session, _ names: inout UniqueNames, to output: inout TextBuffer
   ) {
     output.append(" service=")
-    output.appendQuoting { $0.append(session.identity.storeName, .quoted) }
+    output.appendQuoting { $0.append(session.identity.storeName, .json) }
     output.append(" pid=")
     output.append(text: "\(session.identity.processID) session=\(session.id)")
     session.forEachField { (name, value, reader) throws(FormatError) in

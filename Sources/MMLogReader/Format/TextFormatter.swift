@@ -157,7 +157,7 @@ extension TextBuffer {
     append(span.separator)
   }
 
-  /// Appends what `body` appends in ``TextForm/quoted``, in quotes if it would not be distinguished
+  /// Appends what `body` appends in ``TextForm/quoted`` or ``TextForm/json``, in quotes if it would not be distinguished
   /// from what is beside it.
   mutating func appendQuoting<Failure: Error>(
     _ body: (inout TextBuffer) throws(Failure) -> Void
@@ -173,11 +173,13 @@ extension TextBuffer {
   }
 
   /// Appends a value, in quotes if need be.
+  ///
+  /// - Parameter form: One that has a backslash before `"` and `\`.
   mutating func append(
-    quoting value: ValueView, from reader: inout WordReader
+    quoting value: ValueView, _ form: TextForm = .quoted, from reader: inout WordReader
   ) throws(FormatError) {
     try appendQuoting { (output) throws(FormatError) in
-      try output.append(value, .quoted, from: &reader)
+      try output.append(value, form, from: &reader)
     }
   }
 }

@@ -16,10 +16,10 @@ import Testing
     return log.format(formatter)
   }
 
-  static let values: [(value: Value, quoted: String, json: String, csv: String, spaces: Int)] = [
+  static let values: [(value: Value, plain: String, json: String, csv: String, spaces: Int)] = [
     (.text("é\n"), #"é\n"#, #"é\n"#, #"é\n"#, 6),
-    (.text("\u{1b}\"x"), #"\u{1b}\"x"#, #"\u001b\"x"#, #"\u{1b}""x"#, 5),
-    (.text("\\\\\\\\\\\\\\\\"), #"\\\\\\\\\\\\\\\\"#, #"\\\\\\\\\\\\\\\\"#, #"\\\\\\\\"#, 0),
+    (.text("\u{1b}\"x"), #"\u{1b}"x"#, #"\u001b\"x"#, #"\u{1b}""x"#, 5),
+    (.text("\\\\\\\\\\\\\\\\"), #"\\\\\\\\"#, #"\\\\\\\\\\\\\\\\"#, #"\\\\\\\\"#, 0),
     (.string([0xE2, 0x82, 0xFF]), "\u{FFFD}\u{FFFD}", "\u{FFFD}\u{FFFD}", "\u{FFFD}\u{FFFD}", 6),
     (.bytes([0xE2, 0x82, 0xFF]), #"\xe2\x82\xff"#, "\u{FFFD}\u{FFFD}", #"\xe2\x82\xff"#, 6),
     (
@@ -29,13 +29,16 @@ import Testing
 
   @Test("every form has the same spaces", arguments: values.indices)
   func everyFormHasTheSameSpaces(index: Int) {
-    let (value, quoted, json, csv, count) = Self.values[index]
+    let (value, plain, json, csv, count) = Self.values[index]
     let spaces = String(repeating: " ", count: count)
     for (side, before, after) in [(1 as UInt64, "", spaces), (2, spaces, "")] {
       #expect(
         shown(value, side: side, LogfmtFormatter(zone: .utc)).contains(
-          "[\(before)\(quoted)\(after)]"),
+          "[\(before)\(json)\(after)]"),
         "side \(side)")
+      #expect(
+        shown(value, side: side, TextFormatter(zone: .utc))
+          .contains("[\(before)\(plain)\(after)]"), "side \(side)")
       #expect(
         shown(value, side: side, JSONFormatter(zone: .utc)).contains("[\(before)\(json)\(after)]"),
         "side \(side)")

@@ -63,6 +63,15 @@ import Testing
     }
   }
 
+  @Test("logfmt has the escapes of JSON, which its parsers know") func logfmt() {
+    let log = log([[0x1B, 0xFF, 0x5C]], Array("\u{1b}\"".utf8), key: Array("k".utf8))
+    let message = ##""\u001b\##u{FFFD}\\|\u001b\"""##
+    let line = log.format(LogfmtFormatter(zone: .utc))
+    let part = ##" msg=\##(message) text="\u001b\"" k="\u001b\"" source="##
+    #expect(line.contains(part), "\(line)")
+    #expect(log.format(FieldsFormatter(["message"], .logfmt)) == "message=\(message)\n")
+  }
+
   /// Searches and conditions see the text that is shown.
   private func expectFound(
     _ record: LogReader.Record, _ text: String, _ name: String, _ seed: UInt64
