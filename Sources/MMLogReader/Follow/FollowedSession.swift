@@ -28,6 +28,11 @@ final class FollowedSession {
   private var read: [UInt32: (frames: Int, corruption: Int, isOver: Bool)] = [:]
   /// The greatest number of an archive that was found.
   private var newest: UInt32 = 0
+  /// The greatest number of an archive that has been read, or need not be; nil: nothing has been
+  /// loaded. Nobody who begins to follow misses what is gone by then.
+  private var last: UInt32?
+  /// A file with records that nobody here decrypts, and why.
+  private(set) var locked: (path: String, reason: FormatError)?
   private var hasBegun = false
   private var hasEnded = false
   /// Whether it has ended, and nothing is left to be read. What is in memory of it is little then.
@@ -45,10 +50,15 @@ final class FollowedSession {
   }
 
   /// - Parameters:
+  ///   - isNew: Whether the session has begun since somebody follows: then its first archive counts
+  ///     as missing if it is not there.
   ///   - memory: What is shared with other sessions that are followed.
   ///   - identities: Who decrypts the ring, if it is encrypted.
-  init(_ identity: SessionIdentity, _ memory: FrameMemory, _ identities: LogIdentities) {
+  init(
+    _ identity: SessionIdentity, isNew: Bool, _ memory: FrameMemory, _ identities: LogIdentities
+  ) {
     (self.identity, self.memory, self.identities) = (identity, memory, identities)
+    last = isNew ? 0 : nil
   }
 
   func add(ring new: consuming File) {
@@ -125,6 +135,12 @@ final class FollowedSession {
     }
   }
 
+  /// Whether archives are missing before one that was found.
+  var lacksArchives: Bool {
+    guard var last else { return false }
+    return archives.contains { last.gap(to: $0.file.fileHeader.number) != nil }
+  }
+
   /// What there is of the session's files at this moment, if nothing of it has been loaded.
   var files: SessionFiles {
     var files = SessionFiles(identity: identity)
@@ -174,10 +190,34 @@ final class FollowedSession {
     emitted.forget(besides: [])
   }
 
+  /// Finds out which archives are missing before those that were found, and behind them if the
+  /// process is gone.
+  private func findGaps() -> [LogReader.Gap.Cause] {
+    let numbers = archives.map(\.file.fileHeader.number)
+    let newest = image?.newestArchive ?? 0
+    guard var last else {
+      if !numbers.isEmpty || image != nil { self.last = max(numbers.last ?? 0, newest) }
+      return []
+    }
+    var gaps = numbers.compactMap { last.gap(to: $0) }.map(LogReader.Gap.Cause.archivesNotHere)
+    // Of a process that lives, an archive that is deleted is missed once the next one is there. Who
+    // follows a ring alone misses none.
+    if let image, !isRunning, !read.isEmpty, newest > last {
+      gaps.append(
+        image.mayNewestBeSealed
+          ? .archivesNotHere(Int(last) + 1...Int(newest)) : .newestArchiveNotHere(Int(newest)))
+      last = newest
+    }
+    self.last = last
+    return gaps
+  }
+
   private func takeBatch() -> SessionBatch {
     var batch = SessionBatch()
+    batch.gaps = findGaps()
     if let image {
       batch.ring = RingView(image: image, isRunning: isRunning)
+      if let reason = image.lock { locked = locked ?? (image.path, reason) }
       if batch.ring?.image.isOfThisBoot == false { hasOurTicks = false }
       dictionarySize = image.dictionarySize
     }
@@ -196,6 +236,10 @@ final class FollowedSession {
       )
       guard known.frames < end || !new.isEmpty else { continue }
       let range = min(known.frames, file.frames.count)..<file.frames.count
+      if locked == nil {
+        let reason = file.frames[range].lazy.compactMap { file.lock(of: $0) }.first
+        locked = reason.map { (file.path, $0) }
+      }
       batch.frames.append(
         SessionBatch.Frames(archive: file, range: range, corruption: Array(new)))
     }
@@ -214,10 +258,24 @@ struct SessionBatch {
   }
 
   var frames: [Frames] = []
+  /// The archives that are missing.
+  var gaps: [LogReader.Gap.Cause] = []
   var ring: RingView?
 
   var isEmpty: Bool {
+    if !gaps.isEmpty { return false }
     guard frames.isEmpty, let image = ring?.image else { return frames.isEmpty }
     return image.segments.isEmpty && image.entries.isEmpty
+  }
+}
+
+extension UInt32 {
+  /// Goes on from the last archive's number to another one.
+  ///
+  /// - Returns: The numbers between; nil if there are none.
+  fileprivate mutating func gap(to number: UInt32) -> ClosedRange<Int>? {
+    let last = self
+    self = Swift.max(last, number)
+    return number > last && number - last > 1 ? Int(last) + 1...Int(number) - 1 : nil
   }
 }

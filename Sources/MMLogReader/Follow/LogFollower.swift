@@ -1,3 +1,4 @@
+import MMLogFormat
 public import MMLogStorage
 import MMLogSystem
 
@@ -18,7 +19,8 @@ import MMLogSystem
 ///
 /// A record that was committed is given at the next scan, from the ring or from the archive that it
 /// has been moved to: once, and in order with the others of its thread. Writers are not disturbed:
-/// rings are copied with pread(2), and nothing is locked.
+/// rings are copied with pread(2), and nothing is locked. Archives that are deleted before they are
+/// read are a gap.
 ///
 /// **Order.** Of processes that run on this machine, a record comes before every other one whose
 /// log call began after that of the first had returned, whatever threads they are of: a scan gives
@@ -31,11 +33,17 @@ import MMLogSystem
 /// For one thread at a time.
 public final class LogFollower {
   /// Files and directories that could not be read when they were last inspected, and why, in the
-  /// order of their paths. They are inspected again; one that is not there yet is waited for.
+  /// order of their paths. They are inspected again; one that is not there yet is waited for. The
+  /// last one says, if that is so, that records are passed over which no identity opens.
   public var unreadable: [LogError] {
-    places.unreadable.sorted { $0.key < $1.key }.map(\.value)
+    places.unreadable.sorted { $0.key < $1.key }.map(\.value) + [locked].compactMap(\.self)
   }
 
+  /// That records are encrypted for others, of the first file that has such. Not how many: that
+  /// changes with each scan.
+  private var locked: LogError?
+  /// When it began to follow.
+  private let began = Timestamp.now
   private let filter: LogReader.Filter
   private var places: FollowedPaths
   /// The last archive of each file: a store may go on behind it.
@@ -86,8 +94,8 @@ public final class LogFollower {
   /// The next record, or what else is to know; nil where all has been given that the last scan has
   /// found. The call after that scans again.
   ///
-  /// - Complexity: O(new records + segments in use), where all that was found before has been
-  ///   taken; or was held back.
+  /// - Complexity: O(new records + segments of the rings + files of archives), where all that was
+  ///   found before has been taken; or was held back.
   public func next() -> LogReader.Item? {
     if let item = take() {
       hasGiven = true
@@ -119,6 +127,8 @@ public final class LogFollower {
     let ticks = Clock.ticks()
     for session in sessions { session.readRing(at: ticks) }
     find()
+    // One listing may have found an archive, and not the one that was made just before.
+    if sessions.contains(where: \.lacksArchives) { find() }
     // Before they are read: what was appended until then is read, too.
     let areDeleted = tails.map(\.isDeleted)
     for session in sessions { session.readArchives() }
@@ -158,7 +168,8 @@ public final class LogFollower {
       return known
     }
     let session =
-      ended.removeValue(forKey: identity.session) ?? FollowedSession(identity, memory, identities)
+      ended.removeValue(forKey: identity.session)
+      ?? FollowedSession(identity, isNew: identity.startTime > began, memory, identities)
     sessions.append(session)
     return session
   }
@@ -167,9 +178,17 @@ public final class LogFollower {
     merge = SessionMerge()
     for session in sessions {
       if let reader = session.load(filter) { merge.insert(reader) }
+      locked = locked ?? session.locked.map { LogError(passingOver: $0.reason, in: $0.path) }
       if session.isOver { ended[session.identity.session] = session }
     }
     sessions.removeAll(where: \.isOver)
+  }
+}
+
+extension LogError {
+  fileprivate init(passingOver reason: FormatError, in path: String) {
+    self.init(
+      .encrypted, "records are not read, first of \(path): \(reason)", path: path, cause: reason)
   }
 }
 

@@ -359,6 +359,9 @@ final class SessionReader {
   ///   - since: From when on records are wanted, from now on.
   func load(_ batch: SessionBatch, until horizon: UInt64, since: Timestamp?) {
     guard let emitted else { return }
+    for cause in batch.gaps {
+      queue.insert(.gap(LogReader.Gap(session: session, cause: cause)), at: 0)
+    }
     self.horizon = horizon
     filter.since = since
     let notes = batch.frames.map {

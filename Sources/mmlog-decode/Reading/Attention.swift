@@ -48,8 +48,8 @@ struct Attention {
     case .corruption(let corruption):
       return missing("\(corruption.path): corrupted: \(corruption.summary)")
     case .gap(let gap):
-      // What retention may have deleted needs no attention.
-      guard gap.isLoss || isResumed else { return nil }
+      // What retention may have deleted needs no attention, unless it did so before that was read.
+      guard gap.isLoss || isResumed || isEndless else { return nil }
       return missing("\(gap.session.title): \(gap.summary(&time))")
     case .losses(let session, let ledger): return missing("\(session.title): \(ledger)")
     case .sessionEnded(let session, let ending, let last):

@@ -326,6 +326,69 @@ import Testing
     #expect(trace(follower) == [])
   }
 
+  @Test("archives that are deleted before they are read are a gap")
+  func deletedUnread() {
+    let (log, follower) = followedArchive()
+    for (text, ticks) in [("lost", 2), ("lost, too", 3), ("d", 4)] as [(String, UInt64)] {
+      log.close(nil)
+      log.beginArchive()
+      log.write(text, ticks: ticks)
+      log.archive()
+    }
+    for path in log.save()[1...2] { #expect(unlink(path) == 0) }
+    #expect(trace(follower) == ["_", "d"] && trace(follower) == [])
+  }
+
+  @Test("the first archive of a session that began since is missed, if it is deleted")
+  func deletedFirst() {
+    let (log, follower) = followedArchive()
+    let other = TestLog(session: 2)
+    other.identity.startTime = .now
+    for text in ["lost", "b"] {
+      other.beginArchive()
+      other.write(text, ticks: 1)
+      other.archive()
+      if text == "lost" { other.close(nil) }
+    }
+    log.folder.put(
+      "other-20251121T090000Z-\(other.identity.session)-000002.mmlog", other.archives[1])
+    #expect(trace(follower) == ["<", "_", "b"])
+    // Who begins to follow now misses nothing.
+    #expect(trace(LogFollower(paths: [log.folder.path])).sorted() == ["<", "<", "a", "b"])
+  }
+
+  @Test("that the last archives are gone of a process that is gone, too, is found")
+  func deletedLast() throws {
+    let log = TestLog(bootID: Host.bootID())
+    log.write("a", ticks: 1)
+    log.archive()
+    // As a process does that lives.
+    var ring: File? = try File.open(log.save()[0], [.read, .write])
+    #expect(try ring?.tryLock() == true)
+    let follower = LogFollower(paths: [log.folder.path])
+    #expect(trace(follower) == ["<", "a"])
+    log.close(nil)
+    log.beginArchive()
+    log.write("lost", ticks: 2)
+    log.archive()
+    log.seal(1)
+    log.free(segment: 0)
+    for path in log.save() { #expect(unlink(path) == 0) }
+    #expect(trace(follower) == [])
+    ring = nil
+    #expect(trace(follower) + trace(follower) == ["_", ">"])
+  }
+
+  @Test("that nobody here decrypts what is followed is known") func encrypted() {
+    let folder = TemporaryDirectory()
+    let follower = LogFollower(paths: [folder.path])
+    #expect(trace(follower) == [] && follower.unreadable.isEmpty)
+    let path = folder.put("1.mmlog", TestLog.encrypted())
+    #expect(trace(follower) == ["<", ">"])
+    #expect(follower.unreadable.map(\.code) == [.encrypted])
+    #expect(follower.unreadable.map(\.path) == [path])
+  }
+
   @Test("the last records come first") func theLastRecordsComeFirst() {
     let log = TestLog()
     log.writesRing = false
