@@ -24,9 +24,10 @@ import MMLogFormat
 ///   `@process` are the name, and the id where they are compared with a number (`@threadID` and
 ///   `@processID` always are). `@session` is how the session's id begins.
 /// - A duration is a number with `ns`, `us`, `ms`, `s`, `min`, `h`, `d` or `w`; a size one with
-///   `B`, `kB`, `MB`, `GB` (powers of 1000) or `KiB`, `MiB`, `GiB` (of 1024). A field's name says
-///   at its end which unit its values have: `elapsed_ms > 1.5s`, `waited_seconds`; without, a size
-///   is in bytes, and a duration is refused.
+///   `B`, `kB`, `MB`, `GB`, `TB` (powers of 1000) or `KiB`, `MiB`, `GiB`, `TiB` (of 1024). A
+///   field's name says at its end which unit its values have: `elapsed_ms > 1.5s`,
+///   `waitedSeconds`; without, a size is in bytes, and a duration is refused. `min` at the end of a
+///   name is no unit, but a minimum: `waited_minutes` has one.
 /// - Alone, a name is true if the record has the field, and it is neither `false` nor nil.
 /// - A comparison with a field that the record does not have is false, `!=` too. Of fields with the
 ///   same name, one has to fit.

@@ -254,6 +254,25 @@ private func log() -> TestLog {
   }
 
   @Test(
+    "the end of a field's name says its unit",
+    arguments: [
+      ("elapsedMs", "1.5s", 1500), ("http.ELAPSED_MS", "1.5s", 1500), ("age_days", "2d", 2),
+      ("ageHours", "1d", 24), ("waited_mins", "5min", 5), ("cacheMiB", "1GiB", 1024),
+      ("sizeKB", "1MB", 1000), ("disk_tb", "1000GB", 1), ("diskTiB", "1TiB", 1),
+      ("size_megabytes", "1GB", 1000), ("free_min", "1KiB", 1024), ("isolatedB", "1kB", 1000),
+    ])
+  func unitsInNames(name: String, quantity: String, value: Int64) throws {
+    let log = TestLog()
+    log.write(
+      TestRecord(
+        ticks: 1, site: log.textSite, flags: .metadata,
+        words: ValueWords.argument(.text("m")) + ValueWords.metadata([(name, .int(value))])))
+    var filter = LogReader.Filter()
+    filter.conditions = [try FieldCondition("\(name) == \(quantity)")]
+    #expect(filter.matchesContent(of: try #require(log.read().records.first)))
+  }
+
+  @Test(
     "a wrong condition is explained",
     arguments: [
       ("", "the name of a field is expected"), ("id ==", "a value is expected"),
@@ -269,6 +288,7 @@ private func log() -> TestLog {
       ("user =~ 'a'", "found by ~"), ("user == 'a", "a quote is not closed"),
       ("@nothing == 1", "before '@nothing == 1': after @ comes one of @level, @label"),
       ("id == 3x", "'3x' is no number"), ("id > 10ms", "'id' does not end in its unit"),
+      ("rtt_min > 5ms", "'rtt_min' does not end in its unit"),
       ("ms > 3KiB", "'ms' is no size"), ("@line > 3ms", "not counted in"),
       ("@duration > 3", "such as 250us"), ("@duration > 3KiB", "such as 250us"),
       ("@time > yesteryear", "before 'yesteryear': @time is compared with a time"),
