@@ -16,7 +16,9 @@ import MMLogFormat
 /// ```
 ///
 /// No log call does anything for a tap: it is given what was moved to the archive, so within about
-/// a second, or not before the archive can be written. Records of a thread come in their order.
+/// a second, or not before the archive can be written. Records of a thread come in their order,
+/// but for flight records: these come when they are captured, all at once.
+/// ``/MMLogReader/LogReader/Filter/flight`` leaves them out.
 ///
 /// A tap keeps nobody waiting, neither a log call nor the archive: records wait for it in memory,
 /// up to ``capacity``. What finds no room there the tap does not get, and what its output cannot

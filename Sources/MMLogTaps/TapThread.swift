@@ -15,6 +15,7 @@ final class TapThread: RecordTap, @unchecked Sendable {
     /// What of the dictionary the batch before did not come with.
     let entries: [UInt8]
     let clock: TickClock
+    let areFlight: Bool
   }
 
   /// What comes one after the other.
@@ -86,7 +87,8 @@ final class TapThread: RecordTap, @unchecked Sendable {
   // MARK: - On the drainer's thread
 
   func take(
-    _ rows: borrowing RowBuilder, dictionary: UnsafeRawBufferPointer, _ clock: TickClock
+    _ rows: borrowing RowBuilder, dictionary: UnsafeRawBufferPointer, _ clock: TickClock,
+    areFlight: Bool
   ) {
     guard rows.summary.levels & levels != 0 else { return }
     let count = rows.count(levels: levels)
@@ -99,7 +101,9 @@ final class TapThread: RecordTap, @unchecked Sendable {
       }
       state.bytes += payload.count
       state.items.append(
-        .batch(Batch(payload: payload, count: count, entries: entries, clock: clock)))
+        .batch(
+          Batch(
+            payload: payload, count: count, entries: entries, clock: clock, areFlight: areFlight)))
       return true
     }
     if isTaken { dictionaryTaken = dictionary.count } else { reports.missed(count) }
@@ -181,7 +185,7 @@ final class TapThread: RecordTap, @unchecked Sendable {
   private func begin(_ batch: Batch) {
     var records: [LogReader.Record] = []
     reader.learn(batch.entries)
-    reader.read(batch.payload, batch.clock) { record in
+    reader.read(batch.payload, batch.clock, areFlight: batch.areFlight) { record in
       if let record = edited(record) { records.append(record) }
     }
     (work.records, work.bytes) = (records[...], batch.payload.count)

@@ -85,9 +85,9 @@ final class Drainer: @unchecked Sendable {
     (self.settings, self.counters, self.callbacks) = (settings, counters, callbacks)
     self.lossesWithoutRing = lossesWithoutRing
     maintenanceHook = configuration.maintenanceHook
-    flight = FlightRecorder(session.ring, configuration)
     let reports = TapReports(events, counters)
     taps = configuration.recordTaps.map { $0.begin(session.ring.identity, reports) }
+    flight = FlightRecorder(session.ring, configuration, taps)
     encodingThread = configuration.drainThreads > 1 ? EncodingThread() : nil
     handoff = Handoff(session, series, counters, taps, flight, encodingThread)
     handoff.reducesCompression = configuration.reducesCompression

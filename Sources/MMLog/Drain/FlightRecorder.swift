@@ -14,6 +14,7 @@ final class FlightRecorder {
   /// The levels whose records have everything captured, a bit each.
   let captureLevels: UInt8
   private var rows = RowBuilder()
+  private let taps: [any RecordTap]
   /// Nil if spans decide nothing.
   private var spans: SpanTable?
   /// How old the newest record of a retained segment is, by generation.
@@ -23,9 +24,11 @@ final class FlightRecorder {
   private var servedSignals = ProcessRequests.captures
 
   /// Nil if nothing stays in the ring.
-  init?(_ ring: Ring, _ configuration: LogStore.Configuration) {
+  ///
+  /// - Parameter taps: Who is given what is captured.
+  init?(_ ring: Ring, _ configuration: LogStore.Configuration, _ taps: [any RecordTap]) {
     if ring.archiveLevel == .trace { return nil }
-    self.ring = ring
+    (self.ring, self.taps) = (ring, taps)
     spans = SpanTable(ring)
     span = UInt64(configuration.captureTime.nanoseconds)
     captureLevels = configuration.captureLevel.map { .max << $0.rawValue } ?? 0
@@ -190,6 +193,9 @@ final class FlightRecorder {
         if rows.isUnreadable { throw .unsupported(.libcrypto, ring.path) }
         TestPoint.reach(.flightBeforeFrame)
         try series.append(rows, dictionary: ring.dictionary, fields)
+        for tap in taps {
+          tap.take(rows, dictionary: ring.dictionary, fields.clock, areFlight: true)
+        }
         TestPoint.reach(.flightAfterFrame)
       }
       for (run, old) in zip(collector.runs, before) { written(run, old, fields.ranges) }

@@ -207,7 +207,8 @@ struct Handoff: ~Copyable {
       let size = try append(encoded, corrupted: frame.corrupted)
       counters.add(frame.rows, written: size, encoded.header.effort)
       for tap in taps {
-        tap.take(frame.rows, dictionary: session.ring.dictionary, frame.fields.clock)
+        tap.take(
+          frame.rows, dictionary: session.ring.dictionary, frame.fields.clock, areFlight: false)
       }
       TestPoint.reach(.drainerAfterFrame)
       writtenLevels |= frame.rows.summary.levels

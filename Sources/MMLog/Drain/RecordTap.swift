@@ -20,8 +20,10 @@ package protocol RecordTap: AnyObject {
   ///   - dictionary: The session's call sites and labels: the same as the last time, and maybe more
   ///     behind them.
   ///   - clock: Turns the records' ticks into time.
+  ///   - areFlight: Whether they are flight records that were captured, or others.
   func take(
-    _ rows: borrowing RowBuilder, dictionary: UnsafeRawBufferPointer, _ clock: TickClock)
+    _ rows: borrowing RowBuilder, dictionary: UnsafeRawBufferPointer, _ clock: TickClock,
+    areFlight: Bool)
 
   /// There will be no more.
   func finish()

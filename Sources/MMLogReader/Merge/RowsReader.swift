@@ -12,6 +12,8 @@ package final class RowsReader {
   private let threads = ThreadTable()
   private let filter: SessionFilter
   private var fragments: FragmentTable
+  /// Those of flight records: these are captured while others of their thread are in pieces.
+  private var flightFragments: FragmentTable
 
   /// - Parameters:
   ///   - identity: Whose records they are.
@@ -19,7 +21,7 @@ package final class RowsReader {
   package init(_ identity: SessionIdentity, _ filter: LogReader.Filter) {
     session = LogReader.Session(identity)
     self.filter = SessionFilter(filter, sites, of: identity)
-    fragments = FragmentTable(of: session)
+    (fragments, flightFragments) = (FragmentTable(of: session), FragmentTable(of: session))
     seed = checksumSeed(session: identity.session, generation: 0)
   }
 
@@ -37,8 +39,13 @@ package final class RowsReader {
   /// - Parameters:
   ///   - payload: A thread table and rows, as ``RowBuilder`` makes them.
   ///   - clock: Turns their ticks into time.
+  ///   - areFlight: Whether they are flight records.
   ///   - body: Takes a record.
-  package func read(_ payload: [UInt8], _ clock: TickClock, _ body: (LogReader.Record) -> Void) {
+  package func read(
+    _ payload: [UInt8], _ clock: TickClock, areFlight: Bool, _ body: (LogReader.Record) -> Void
+  ) {
+    if areFlight { swap(&fragments, &flightFragments) }
+    defer { if areFlight { swap(&fragments, &flightFragments) } }
     let payload = Payload(payload)
     guard var rows = try? RowReader(payload.bytes) else { return }
     var threads: [UInt32: LogReader.Thread] = [:]
@@ -47,7 +54,8 @@ package final class RowsReader {
       guard filter.mayPass(row) else { continue }
       let ordinal = row.threadOrdinalOfRow
       let thread = threads[ordinal] ?? self.threads.unknownThread(ordinal)
-      let now = FragmentTable.Start(ticks: row.ticks, wall: clock.wall(at: row.ticks))
+      let now = FragmentTable.Start(
+        ticks: row.ticks, wall: clock.wall(at: row.ticks), isFlight: areFlight)
       if !row.isFragment {
         _ = fragments.end(ordinal)
         give(row.body, thread, now, clock, keeping: payload, body)

@@ -57,6 +57,32 @@ struct TapTests {
     #expect(orders.messages == (0..<10).map { "order \($0)" })
   }
 
+  @Test("flight records come when they are captured, and are known as such")
+  func flightRecords() throws {
+    let (all, others, flight) = (Kept(), Kept(), Kept())
+    let test = try TestStore { configuration in
+      (configuration.archiveLevel, configuration.captureLevel) = (.info, nil)
+      let choices: [(Kept, LogReader.Filter.FlightChoice)] = [
+        (all, .any), (others, .none), (flight, .only),
+      ]
+      configuration.taps = choices.map { kept, choice in
+        var filter = LogReader.Filter()
+        filter.flight = choice
+        return LogTap(Keeper(kept: kept), filter: filter)
+      }
+    }
+    for number in 0..<3 {
+      test.log.debug("debug \(number)")
+      test.log.info("info \(number)")
+    }
+    try test.store.capture(reason: "test")
+    test.log.debug("stays in the ring")
+    let archived = try test.closeAndRead().messages
+    #expect(flight.messages == (0..<3).map { "debug \($0)" })
+    #expect(others.messages == (0..<3).map { "info \($0)" } + ["captured: test"])
+    #expect(all.messages.sorted() == archived.sorted() && archived.count == 7)
+  }
+
   @Test("a tap may drop a record or change its copy; what is archived stays")
   func edits() throws {
     let kept = Kept()
