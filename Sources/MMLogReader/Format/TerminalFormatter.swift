@@ -110,17 +110,25 @@ package struct TerminalFormatter: LogFormatter {
   private func show(from start: Int, in line: inout TextBuffer) {
     if patterns.isEmpty { return }
     let bytes = line.withBytes(from: start) { Array($0) }
+    // Colors are no part of the text. All else that has an escape character in it is escaped.
+    var (places, isEscape) = ([Int](), false)
+    for (index, byte) in bytes.enumerated() {
+      if byte == 0x1B { isEscape = true }
+      if !isEscape { places.append(index) }
+      if byte == UInt8(ascii: "m") { isEscape = false }
+    }
     var marked = [Bool](repeating: false, count: bytes.count)
-    bytes.withUnsafeBytes { bytes in
+    places.map { bytes[$0] }.withUnsafeBytes { text in
       for pattern in patterns {
-        for range in pattern.ranges(in: bytes) { for index in range { marked[index] = true } }
+        for range in pattern.ranges(in: text) {
+          for place in places[range] { marked[place] = true }
+        }
       }
     }
     line.cut(to: start)
     var isMarked = false
     for (byte, mark) in zip(bytes, marked) {
-      // No color begins or ends within an escape.
-      if byte != 0x1B, mark != isMarked { line.append(mark ? SGR.found : SGR.reset) }
+      if mark != isMarked { line.append(mark ? SGR.found : SGR.reset) }
       isMarked = mark
       line.append(byte)
     }

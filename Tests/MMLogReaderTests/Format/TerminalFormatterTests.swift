@@ -69,6 +69,19 @@ import Testing
     #expect(!lines(colors: false, [TextPattern(literal: "took")]).joined().contains("\u{1b}"))
   }
 
+  @Test("what was searched for is not found in colors") func colorsAreNoText() throws {
+    write("took 2 ms", 0, fields: [("wait", .text("9"))])
+    let (on, off, faint) = ("\u{1b}[1;31m", "\u{1b}[0m", "\u{1b}[2m")
+    for (pattern, expected) in [
+      ("2", "took \(on)2\(off) ms \(faint)wait=\(off)9"),
+      ("[0m]", "took 2 \(on)m\(off)s \(faint)wait=\(off)9"),
+      ("wait=9", "took 2 ms \(faint)\(on)wait=\(off)\(off)\(on)9\(off)"),
+    ] {
+      let line = try #require(lines(colors: true, [try TextPattern(pattern)]).last)
+      #expect(line.hasSuffix(expected), "\(line)")
+    }
+  }
+
   @Test(
     "a pattern is found where it stands",
     arguments: [
