@@ -72,7 +72,9 @@ public final class LogReader: Sequence, IteratorProtocol {
   /// - Parameters:
   ///   - files: At least all files of each session that has not ended. For records that are deleted
   ///     one session after the other, all files of the store.
-  ///   - filter: Which records are wanted. The cursor passes over the others, too.
+  ///   - filter: Which records are wanted. The cursor passes over the others, too, but not over
+  ///     those of sessions that ``LogReader/Filter/processes`` or ``LogReader/Filter/sessions``
+  ///     leave out.
   ///   - cursor: Where to go on; ``LogReader/Cursor/init()`` is before everything.
   public convenience init(
     _ files: LogFiles, filter: LogReader.Filter = LogReader.Filter(),

@@ -92,7 +92,8 @@ public struct Reconciliation: Sendable {
       try RefusedRecords.read(of: consumer, in: Directory.open(directory))
     }
     let queue = ArchiveQueue(
-      of: directory, filter: filter, after: LogReader.Cursor(), identities: identities)
+      of: directory, filter: filter, after: LogReader.Cursor(), identities: identities,
+      keyAdvice: ShippingWork.keyAdvice)
     try explaining("Searching for archives failed") { () throws(SystemError) in
       try queue.scan()
     }

@@ -43,7 +43,8 @@ extension Shipper.Waiting {
   ) throws(LogError) -> [Shipper.Waiting] {
     let queue = ArchiveQueue(
       of: directory, ringDirectory: ringDirectory, filter: filter, after: cursor,
-      identities: identities)
+      identities: identities,
+      keyAdvice: ShippingWork.keyAdvice)
     try explaining("Searching for archives failed") { () throws(SystemError) in
       try queue.scan(everything: true)
     }

@@ -113,6 +113,7 @@ import Testing
       let result = try send(option, "--as", "x", "--to", server.url, path)
       #expect(result.status == .exited(1), "\(option): \(result.complaints)")
       #expect(result.complaints.contains("third.mmlog wait"), "\(option): \(result.complaints)")
+      #expect(result.complaints.contains("--identity FILE"), "\(option): \(result.complaints)")
     }
     // A check asks without a record.
     #expect(try server.requests.filter { !$0.body.isEmpty }.count == 2)

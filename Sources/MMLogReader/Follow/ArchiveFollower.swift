@@ -18,11 +18,14 @@ import MMLogSystem
 /// sessions, that whose next frame is the oldest comes first. Archives that are deleted before they
 /// are read are a gap. A session of which an archive cannot be read now waits, and others go on.
 /// What is corrupted behind an archive's last record comes when the archive is closed, or the next
-/// one is there.
+/// one is there. Where there are many files, what a store appends to a file behind a closed archive
+/// comes within a second.
 ///
 /// For one thread at a time.
 public final class ArchiveFollower {
-  private let queue: ArchiveQueue
+  let queue: ArchiveQueue
+  /// When all files are inspected next, as monotonic time.
+  private var nextFullScan: UInt64 = 0
   /// Whose records come next, up to the end of a frame.
   private var current: (session: QueuedSession, end: LogReader.Cursor.Place)?
   private var started: Set<SessionID>
@@ -36,13 +39,35 @@ public final class ArchiveFollower {
   ///
   /// - Parameters:
   ///   - directory: A directory of archives.
-  ///   - filter: Which records are wanted. The cursor passes over the others, too.
+  ///   - filter: Which records are wanted. The cursor passes over the others, too, but not over
+  ///     those of sessions that ``LogReader/Filter/processes`` or ``LogReader/Filter/sessions``
+  ///     leave out.
   ///   - cursor: Where to go on; ``LogReader/Cursor/init()`` is before everything.
   public init(
     _ directory: String, filter: LogReader.Filter = LogReader.Filter(),
     after cursor: LogReader.Cursor
   ) {
     queue = ArchiveQueue(of: directory, filter: filter, after: cursor)
+    self.cursor = cursor
+    started = Set(cursor.sessions.keys)
+    ended = Set(cursor.sessions.filter(\.value.isEnded).keys)
+  }
+
+  /// The same, with who decrypts what is encrypted. A session with records that none of the
+  /// identities opens waits before these.
+  ///
+  /// - Parameters:
+  ///   - directory: A directory of archives.
+  ///   - filter: Which records are wanted. The cursor passes over the others, too, but not over
+  ///     those of sessions that ``LogReader/Filter/processes`` or ``LogReader/Filter/sessions``
+  ///     leave out.
+  ///   - cursor: Where to go on.
+  ///   - identities: Who decrypts.
+  public init(
+    _ directory: String, filter: LogReader.Filter = LogReader.Filter(),
+    after cursor: LogReader.Cursor, identities: LogIdentities
+  ) {
+    queue = ArchiveQueue(of: directory, filter: filter, after: cursor, identities: identities)
     self.cursor = cursor
     started = Set(cursor.sessions.keys)
     ended = Set(cursor.sessions.filter(\.value.isEnded).keys)
@@ -57,12 +82,12 @@ public final class ArchiveFollower {
   ///   sessions is left to be given. The call after that tries again.
   public func next() throws(LogError) -> LogReader.Item? {
     if let item = try takeOrThrow() { return item }
-    try explaining("Searching for archives failed") { () throws(SystemError) in
-      try queue.scan(everything: true)
-    }
+    try scan()
     (current, failing) = (nil, [])
     for (id, session) in queue.sessions {
       note(session)
+      session.prune()
+      if session.archives.isEmpty, !queue.mayHaveRing(id) { queue.forgetFiles(of: id) }
       guard let error = queue.error(of: id, from: session.given?.start.archive ?? 0) else {
         continue
       }
@@ -70,6 +95,20 @@ public final class ArchiveFollower {
       failure = failure ?? error
     }
     return try takeOrThrow()
+  }
+
+  /// So many files are inspected at each scan; of more, those that are not expected to grow once a
+  /// second.
+  private static let fewFiles = 64
+  private static let fullScanInterval: UInt64 = 1_000_000_000
+
+  private func scan() throws(LogError) {
+    let now = Clock.monotonic()
+    let isFull = now >= nextFullScan || queue.fileCount <= Self.fewFiles
+    if isFull { nextFullScan = now + Self.fullScanInterval }
+    try explaining("Searching for archives failed") { () throws(SystemError) in
+      try queue.scan(everything: isFull)
+    }
   }
 
   private func takeOrThrow() throws(LogError) -> LogReader.Item? {
@@ -166,7 +205,23 @@ extension LogReader {
     _ directory: String, filter: LogReader.Filter = LogReader.Filter(),
     after cursor: LogReader.Cursor
   ) -> ArchiveFollower.Items {
-    ArchiveFollower.Items(directory: directory, filter: filter, start: cursor)
+    follow(directory, filter: filter, after: cursor, identities: LogIdentities())
+  }
+
+  /// The same, with who decrypts what is encrypted.
+  ///
+  /// - Parameters:
+  ///   - directory: A directory of archives.
+  ///   - filter: Which records are wanted.
+  ///   - cursor: Where to go on.
+  ///   - identities: Who decrypts. A session with records that none of them opens waits before
+  ///     these.
+  public static func follow(
+    _ directory: String, filter: LogReader.Filter = LogReader.Filter(),
+    after cursor: LogReader.Cursor, identities: LogIdentities
+  ) -> ArchiveFollower.Items {
+    ArchiveFollower.Items(
+      directory: directory, filter: filter, start: cursor, identities: identities)
   }
 }
 
@@ -176,10 +231,12 @@ extension ArchiveFollower {
     let directory: String
     let filter: LogReader.Filter
     let start: LogReader.Cursor
+    let identities: LogIdentities
 
     /// Begins to follow.
     public func makeAsyncIterator() -> Iterator {
-      Iterator(follower: ArchiveFollower(directory, filter: filter, after: start))
+      Iterator(
+        follower: ArchiveFollower(directory, filter: filter, after: start, identities: identities))
     }
 
     /// Searches for new records, and waits for them.

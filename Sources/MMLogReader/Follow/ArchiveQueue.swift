@@ -25,8 +25,10 @@ package final class ArchiveQueue {
   private let path: String
   private let ringDirectory: String
   private let filter: LogReader.Filter
-  private let cursor: LogReader.Cursor
+  /// Where sessions begin that are not known yet.
+  private var cursor: LogReader.Cursor
   private let identities: LogIdentities
+  private let keyAdvice: String
   private let memory: FrameMemory
   private var changes = DirectoryChanges()
 
@@ -37,12 +39,14 @@ package final class ArchiveQueue {
   ///   - cursor: What was given before.
   ///   - identities: Who decrypts what is encrypted. A session with records that none of them opens
   ///     waits before these.
+  ///   - keyAdvice: A sentence that says what to do then.
   package init(
     of path: String, ringDirectory: String? = nil, filter: LogReader.Filter,
-    after cursor: LogReader.Cursor, identities: LogIdentities = LogIdentities()
+    after cursor: LogReader.Cursor, identities: LogIdentities = LogIdentities(),
+    keyAdvice: String = ""
   ) {
     (self.path, self.filter, self.cursor) = (path, filter, cursor)
-    self.identities = identities
+    (self.identities, self.keyAdvice) = (identities, keyAdvice)
     memory = FrameMemory(opening: identities.slots)
     self.ringDirectory = ringDirectory ?? path
   }
@@ -95,10 +99,13 @@ package final class ArchiveQueue {
   }
 
   private func inspect(_ file: QueuedFile, _ directory: borrowing Directory) {
+    var inspected: FileStatus?
     do {
       guard let status = try directory.status(of: file.name), status.isRegularFile,
-        status.size != file.size || status.identity != file.identity || file.isGone
+        status.size != file.size || status.identity != file.identity || file.isGone,
+        !file.isRejected(status)
       else { return }
+      inspected = status
       for archive in try file.refresh(status, in: directory) {
         let identity = archive.identity
         guard filter.passes(identity) else {
@@ -107,7 +114,8 @@ package final class ArchiveQueue {
         }
         if sessions[identity.session] == nil {
           sessions[identity.session] = QueuedSession(
-            identity, filter, memory, after: cursor.sessions[identity.session])
+            identity, filter, memory, after: cursor.sessions[identity.session],
+            keyAdvice: keyAdvice)
         }
         sessions[identity.session]?.add(archive)
       }
@@ -117,8 +125,11 @@ package final class ArchiveQueue {
       unreadable[file.name] = nil
     } catch let error as SystemError where error.isNotFound {
     } catch {
-      unreadable[file.name] = LogError(
+      let error = LogError(
         error, while: "Reading an archive failed", path: directory.path(of: file.name))
+      unreadable[file.name] = error
+      // All of it has been searched for an archive.
+      if error.isLasting, let inspected { file.reject(inspected) }
     }
   }
 
@@ -138,6 +149,16 @@ package final class ArchiveQueue {
 
   /// Forgets a session of which nothing is left.
   package func forget(_ session: SessionID) { sessions[session] = nil }
+
+  /// Forgets a session of which nothing is left, but how far it has been given, should a file of it
+  /// come back.
+  func forgetFiles(of session: SessionID) {
+    cursor.sessions[session] = sessions[session]?.given
+    forget(session)
+  }
+
+  /// How many files of archives there are.
+  var fileCount: Int { files.count }
 }
 
 /// A file of archives: one, or several where a store went on with the last archive there.
@@ -147,6 +168,8 @@ final class QueuedFile {
   private(set) var size = -1
   private(set) var identity: FileStatus.Identity?
   private(set) var isGone = false
+  /// As it was when it was found to be no archive.
+  private var rejected: FileStatus?
   /// What is in it, by place.
   private var archives: [QueuedArchive] = []
   /// The same, open; nil while the file is closed.
@@ -158,6 +181,15 @@ final class QueuedFile {
 
   /// Of whom its archives are.
   var sessions: [SessionID] { archives.map(\.identity.session) }
+
+  /// Notes that it is no archive.
+  func reject(_ status: FileStatus) {
+    // One that was changed just now may be changed again, and have the same time.
+    rejected = DirectoryChanges.isSettled(status) ? status : nil
+  }
+
+  /// Whether it was found to be no archive, and has not been changed since.
+  func isRejected(_ status: FileStatus) -> Bool { rejected == status }
 
   /// Whether it is not expected to grow.
   var isSettled: Bool { archives.last?.isClosed ?? false }

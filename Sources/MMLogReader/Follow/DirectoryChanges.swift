@@ -5,20 +5,34 @@ struct DirectoryChanges {
   private var identity: FileStatus.Identity?
   /// When it was last changed, as the file system says; nil if it is to be listed again.
   private var modified: Int64?
+  /// When it was last listed, as monotonic time.
+  private var listed: Int64 = 0
 
   /// The finest that file systems and kernels distinguish two changes by, generously, in
-  /// nanoseconds.
+  /// nanoseconds. Those of networks, and of removable media, may be coarser.
   private static let coarsestClock: Int64 = 100_000_000
+  /// The same of all file systems, in nanoseconds. After such a time the names are listed anyway.
+  private static let coarsestOfAll: Int64 = 3_000_000_000
 
   /// Notes that the names are listed now, if they may have changed.
   ///
+  /// - Parameter now: Monotonic time.
   /// - Returns: Whether they may have.
-  mutating func note(_ status: FileStatus) -> Bool {
-    if identity == status.identity, modified == status.modified { return false }
-    identity = status.identity
+  mutating func note(_ status: FileStatus, at now: Int64 = Int64(Clock.monotonic())) -> Bool {
+    if identity == status.identity, modified == status.modified, now &- listed < Self.coarsestOfAll
+    {
+      return false
+    }
+    (identity, listed) = (status.identity, now)
     // A change within the same tick of the clock would not be seen: then it is listed again.
     let isSettled = Clock.realtime() &- status.modified > Self.coarsestClock
     modified = isSettled ? status.modified : nil
     return true
+  }
+
+  /// Whether a file was last changed so long ago that another change would have another time,
+  /// whatever the file system.
+  static func isSettled(_ status: FileStatus) -> Bool {
+    Clock.realtime() &- status.modified > coarsestOfAll
   }
 }

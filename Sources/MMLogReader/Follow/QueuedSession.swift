@@ -17,13 +17,14 @@ package final class QueuedSession {
   private var loaded: (archive: QueuedArchive, frames: Int, corruption: Int, isOver: Bool)?
   private let filter: LogReader.Filter
   private let memory: FrameMemory
+  private let keyAdvice: String
 
   init(
     _ identity: SessionIdentity, _ filter: LogReader.Filter, _ memory: FrameMemory,
-    after progress: Progress?
+    after progress: Progress?, keyAdvice: String
   ) {
     (self.identity, self.filter, self.memory) = (identity, filter, memory)
-    start = progress
+    (start, self.keyAdvice) = (progress, keyAdvice)
   }
 
   func add(_ archive: QueuedArchive) {
@@ -55,6 +56,10 @@ package final class QueuedSession {
   /// Notes that nothing follows what has been given.
   package func noteEnd() {
     var progress = given ?? Progress(next: Place(archive: 1))
+    // Within its last archive, that would count as missing once it is deleted.
+    if let last = archives.last, last.isClosed, progress.start == progress.next {
+      progress = Progress(next: max(progress.next, .behind(last.number)))
+    }
     progress.isEnded = true
     goOn(at: progress)
   }
@@ -352,8 +357,8 @@ package final class QueuedSession {
       }
       throw LogError(
         .encrypted,
-        "The records of \(file.path) wait: \(why). Give one (mmlog-ship has --identity FILE), or "
-          + "send whole archives (put, s3)", path: file.path, cause: reason)
+        "The records of \(file.path) wait: \(why)" + (keyAdvice.isEmpty ? "" : ". \(keyAdvice)"),
+        path: file.path, cause: reason)
     }
   }
 

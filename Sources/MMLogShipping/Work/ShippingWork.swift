@@ -55,7 +55,8 @@ final class ShippingWork: @unchecked Sendable {
     flushes = PendingFlushes(path, configuration, control)
     queue = ArchiveQueue(
       of: path, ringDirectory: configuration.ringDirectory, filter: configuration.filter,
-      after: LogReader.Cursor(), identities: configuration.identities)
+      after: LogReader.Cursor(), identities: configuration.identities,
+      keyAdvice: Self.keyAdvice)
   }
 
   /// Why a shipper cannot be as it is asked to be; nil if it can.
@@ -218,10 +219,15 @@ final class ShippingWork: @unchecked Sendable {
     return true
   }
 
+  /// What to do where no identity opens records that wait.
+  static let keyAdvice =
+    "Give an identity that does (mmlog-ship has --identity FILE), or send whole archives (put, s3)"
+
   private func newQueue(after cursor: LogReader.Cursor) -> ArchiveQueue {
     ArchiveQueue(
       of: path, ringDirectory: configuration.ringDirectory, filter: configuration.filter,
-      after: cursor, identities: configuration.identities)
+      after: cursor, identities: configuration.identities,
+      keyAdvice: Self.keyAdvice)
   }
 
   /// Nil if no file is open.

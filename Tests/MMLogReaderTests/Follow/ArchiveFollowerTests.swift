@@ -1,9 +1,11 @@
 import Glibc
 import MMLogFormat
-import MMLogReader
+import MMLogStorage
 import MMLogSystem
 import TestSupport
 import Testing
+
+@testable import MMLogReader
 
 /// What reading on behind a cursor gives where archives are corrupted or deleted.
 @Suite struct ArchiveFollowerTests {
@@ -238,7 +240,80 @@ import Testing
     #expect(try trace(follower) == [])
   }
 
+  @Test("a session that is over is forgotten with its last file, and is not given again")
+  func forgottenSession() throws {
+    log.write("a", ticks: 1)
+    log.archive()
+    log.close()
+    let path = log.save()[0]
+    let follower = ArchiveFollower(log.folder.path, after: LogReader.Cursor())
+    #expect(try trace(follower) == ["<", "a", ">"])
+    #expect(follower.queue.sessions.count == 1)
+    let cursor = follower.cursor
+    #expect(unlink(path) == 0)
+    #expect(try trace(follower) == [])
+    #expect(follower.queue.sessions.isEmpty && follower.cursor == cursor)
+    log.save()
+    #expect(try trace(follower) == [] && follower.cursor == cursor)
+  }
+
+  @Test("archives that are deleted once they are read are forgotten, and are no gap")
+  func forgottenArchives() throws {
+    let follower = ArchiveFollower(log.folder.path, after: LogReader.Cursor())
+    for (index, text) in ["a", "b", "c"].enumerated() {
+      log.beginArchive()
+      log.write(text, ticks: UInt64(index))
+      log.archive()
+      log.close(nil)
+      for path in log.save().dropLast() { #expect(unlink(path) == 0) }
+      let given = try trace(follower)
+      // Closed, and without a ring, it may be the last one.
+      #expect(given == (index == 0 ? ["<", text, ">"] : [text]), "\(given)")
+    }
+    #expect(follower.queue.sessions.values.map(\.archives.count) == [1])
+  }
+
+  @Test("what nobody here decrypts is an error that says no more than that")
+  func encrypted() throws {
+    log.folder.put("1.mmlog", TestLog.encrypted())
+    for identities in [nil, LogIdentities()] as [LogIdentities?] {
+      let follower =
+        if let identities {
+          ArchiveFollower(log.folder.path, after: LogReader.Cursor(), identities: identities)
+        } else {
+          ArchiveFollower(log.folder.path, after: LogReader.Cursor())
+        }
+      #expect(try follower.next() != nil)
+      #expect {
+        try follower.next()
+      } throws: { error in
+        let error = error as? LogError
+        return error?.code == .encrypted && error?.message.contains("mmlog-ship") == false
+      }
+    }
+  }
+
   #if DEBUG
+    @Test("what is no archive is not searched for one again until it is changed")
+    func foreignFile() throws {
+      let path = log.folder.put("a.mmlog", "no log")
+      var longAgo = utimbuf(actime: 1, modtime: 1)
+      #expect(utime(path, &longAgo) == 0)
+      let queue = ArchiveQueue(of: log.folder.path, filter: .init(), after: .init())
+      try queue.scan()
+      #expect(queue.unreadable["a.mmlog"]?.code == .foreignFile)
+      ForcedFault.force(.open, errno: EIO, times: .max, under: path)
+      defer { ForcedFault.clear(under: path) }
+      try queue.scan(everything: true)
+      #expect(queue.unreadable["a.mmlog"]?.code == .foreignFile)
+      ForcedFault.clear(under: path)
+      log.write("a", ticks: 1)
+      log.archive()
+      log.folder.put("a.mmlog", log.archives[0])
+      try queue.scan(everything: true)
+      #expect(queue.unreadable.isEmpty && queue.sessions.count == 1)
+    }
+
     @Test("while an archive of one session cannot be read, those of others are given")
     func readingFailsOfOneSession() throws {
       let other = TestLog(session: 2)
