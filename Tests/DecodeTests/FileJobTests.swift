@@ -508,6 +508,39 @@ import Testing
     #expect(read("two\n") == "two\n")
   }
 
+  @Test("that an archive is deleted before it is followed is said")
+  func followedGap() throws {
+    let (log, folder) = (TestLog(), TemporaryDirectory())
+    log.writesRing = false
+    for number in 1...3 as ClosedRange<UInt64> {
+      if number > 1 { log.close(nil) }
+      log.beginArchive()
+      log.write("\(number)", ticks: number)
+      log.archive()
+    }
+    log.folder.put("1.mmlog", log.archives[0])
+    let child = try ChildProcess(
+      tool, ["--follow", log.folder.path], output: folder("out"), errors: folder("errors"))
+    try child.wait { !Folder.text(folder("out")).isEmpty }
+    log.folder.put("3.mmlog", log.archives[2])
+    try child.wait { child.complaints.contains("archive 2 is not here") }
+    child.kill()
+    #expect(child.wait() == .killed(SIGKILL))
+  }
+
+  @Test("following with what is around records begins with none of those that are there")
+  func followingWithSurroundings() throws {
+    let log = TestLog()
+    for number in 0..<3 as Range<UInt64> { log.write("\(number)", ticks: number) }
+    log.save()
+    for (option, expected) in [("", ""), ("--since 2025-11-21", "0\n1\n2\n")] {
+      let line = "follow --format message -g 1 -C 1 --until 2025-11-22 \(option)"
+      let run = try shell(
+        "timeout -s KILL 60 '\(tool)' \(line) '\(log.folder.path)'", folder: TemporaryDirectory())
+      #expect(run.status == 0 && run.output == expected, "\(run)")
+    }
+  }
+
   @Test("each file that appears while a log is followed and cannot be read is reported")
   func unreadableFilesWhileFollowing() throws {
     let (log, folder) = (TestLog(), TemporaryDirectory())

@@ -54,8 +54,9 @@ extension Arguments {
       throw UsageError("standard input cannot be followed; name a directory or a file")
     }
     try checkPart(part)
-    // As of tail; but whoever says from when on wants it all.
-    if part.last == nil, !isSet(.since) { part.last = 10 }
+    // As of tail; but whoever says from when on wants it all. What is around a record would be
+    // searched for among the last ones only: then nothing that is there already.
+    if part.last == nil, !isSet(.since) { part.last = part.surroundings == Surroundings() ? 10 : 0 }
     let format = try OutputFormat(self, query)
     return try Decoder(query, FormattedOutput(format.makeFormatter(), to: output), part).follow(
       output)
@@ -149,5 +150,7 @@ extension Option {
     "count", short: "c", "Print only how many records there are.")
   fileprivate static let tailOfFollow = Option(
     "tail", short: "n", value: "N",
-    "Begin with the last N records: 10, or with --since all from then on.")
+    """
+    Begin with the last N records: 10, or with --since all from then on, or with -C, -A or -B none.
+    """)
 }

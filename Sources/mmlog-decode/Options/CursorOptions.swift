@@ -39,6 +39,9 @@ struct CursorChoice {
         throw UsageError("'\(file)' is no regular file; name one, or one that is to be made")
       }
       text = try Self.content(of: file)
+      if text?.utf8.count ?? 0 > Self.longest {
+        throw UsageError("'\(file)' is longer than any cursor that is read; name another file")
+      }
     }
     hasEarlierOutput = file != nil && text != nil
     guard let text else {
@@ -86,11 +89,11 @@ struct CursorChoice {
     } catch  where error.isNotFound {
       return nil
     }
-    let bytes = try file.bytes(at: 0, count: longest)
+    let bytes = try file.bytes(at: 0, count: longest + 1)
     return String(decoding: bytes.prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
   }
 
-  /// More bytes are no cursor of ours.
+  /// A cursor has some 60 bytes for each session.
   private static let longest = 64 << 20
 
   /// Keeps the position behind what was printed, once that is safe with whoever gets it.

@@ -154,7 +154,8 @@ struct Collection {
 
   private mutating func open(_ path: String) -> File? {
     do throws(SystemError) { return try File.open(path, [.read, .nonBlocking]) } catch {
-      problem("\(error)")
+      // What was deleted since it was listed is no problem.
+      if !error.isNotFound { problem("\(error)") }
       return nil
     }
   }
