@@ -369,12 +369,10 @@ final class ShippingWork: @unchecked Sendable {
   private func recoverRings() {
     let now = Clock.monotonic()
     guard configuration.recoversRings, now >= nextRecovery else { return }
-    let isFirst = nextRecovery == 0
     nextRecovery = now + Self.recoveryInterval
     let rings = configuration.ringDirectory ?? path
-    // The first time, there may be archives whose ring is gone.
     guard let names = try? Directory.open(rings).names(),
-      isFirst || names.contains(where: { FileNames.Ring(fileName: $0) != nil })
+      names.contains(where: { FileNames.Ring(fileName: $0) != nil })
     else { return }
     var (sessions, problems) = ([SessionID](), [LogError]())
     do throws(LogError) {

@@ -4,7 +4,7 @@ import MMLogSystem
 /// Adopts rings of processes that died, as the next start of their service would.
 public enum LogRecovery {
   /// Moves what dead rings hold into the archives of their sessions, exactly once, and removes the
-  /// rings. Then seals archives whose ring is gone, such as one in memory after a power cut.
+  /// rings.
   ///
   /// Rings of living processes are left alone; whoever has a ring's lock does it, so that it may be
   /// called at any time.
@@ -18,23 +18,27 @@ public enum LogRecovery {
   public static func recover(
     _ directory: String, archiveDirectory: String? = nil, problem: (LogError) -> Void
   ) throws(LogError) -> [RecoveredSession] {
-    try recover(directory, archiveDirectory: archiveDirectory, sealed: { _ in }, problem: problem)
-  }
-
-  /// The same.
-  ///
-  /// - Parameter sealed: Is notified of each archive whose ring is gone, when it has been sealed.
-  package static func recover(
-    _ directory: String, archiveDirectory: String?, sealed: (ArchiveInfo) -> Void,
-    problem: (LogError) -> Void
-  ) throws(LogError) -> [RecoveredSession] {
     let rings = try open(directory)
     let archives = try open(archiveDirectory ?? directory)
-    let sessions = Recovery.recoverAll(
+    return Recovery.recoverAll(
       of: nil, ringDirectory: rings, archiveDirectory: archives, .usual, problem: problem)
+  }
+
+  /// Seals archives whose ring is gone, such as one in memory after a power cut: as the next start
+  /// of their service would, too.
+  ///
+  /// - Parameters:
+  ///   - rings: Where the rings are that are there.
+  ///   - archives: Where the archives are.
+  ///   - sealed: Is notified of each archive that was sealed.
+  ///   - problem: Is notified of each that could not be.
+  package static func sealRingless(
+    _ rings: String, archiveDirectory archives: String?, sealed: (ArchiveInfo) -> Void,
+    problem: (LogError) -> Void
+  ) throws(LogError) {
     RinglessArchives.seal(
-      of: nil, in: archives, rings: rings, .usual, sealed: sealed, problem: problem)
-    return sessions
+      of: nil, in: try open(archives ?? rings), rings: try open(rings), .usual, sealed: sealed,
+      problem: problem)
   }
 
   private static func open(_ path: String) throws(LogError) -> Directory {

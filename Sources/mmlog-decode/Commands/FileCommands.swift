@@ -155,12 +155,14 @@ extension Command {
     File.raiseOpenLimit()
     var status = Program.Status.success
     var sealed: [String] = []
-    let sessions = try LogRecovery.recover(
-      directory, archiveDirectory: archives, sealed: { sealed.append($0.path) }
-    ) { error in
+    let problem = { (error: LogError) in
       complain(error.message)
       status = .corruptionOrLoss
     }
+    let sessions = try LogRecovery.recover(
+      directory, archiveDirectory: archives, problem: problem)
+    try LogRecovery.sealRingless(
+      directory, archiveDirectory: archives, sealed: { sealed.append($0.path) }, problem: problem)
     for session in sessions {
       let title =
         "session \(session.identity.session) (\(session.identity.processName), pid "
