@@ -41,6 +41,21 @@ import Testing
     try check(["record 1", "record 2"], hasTrouble: true)
   }
 
+  @Test("what an archive says of a number counts, and another entry of the ring is reported")
+  func anotherEntryOfTheRingIsReported() throws {
+    _ = archive(1)
+    log.write("record 2", ticks: 2)
+    try check(["record 1", "record 2"], hasTrouble: false)
+    let site = CallSite(
+      file: "Bpp/Main.swift", function: "run()", line: 7, column: 3,
+      parts: [.argument(type: .string)])
+    let entry = DictionaryEntry.callSite(id: log.textSite, site).encoded(seed: log.seed(0))
+    log.put(entry.withUnsafeBytes { Array($0) }, at: log.geometry.dictionaryOffset)
+    try check(["record 1", "record 2"], hasTrouble: true)
+    let files = readHere([log.folder.path]).records.map(\.file)
+    #expect(files == ["App/Main.swift", "App/Main.swift"])
+  }
+
   @Test("survived signals without a record are losses of a dead session")
   func survivedSignalsWithoutARecordAreLossesOfADeadSession() throws {
     log.write("record 1", ticks: 1)

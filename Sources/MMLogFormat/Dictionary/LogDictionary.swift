@@ -13,19 +13,24 @@ package struct LogDictionary: Sendable {
   /// compressed file of some kilobytes could hold any number of them.
   package static let maximumBytes = 128 << 20
   private var size = 0
+  /// How many entries were refused because another one had their number.
+  package private(set) var contradictions = 0
 
   package init() {}
 
-  /// Inserts an entry, in place of one with the same number.
+  /// Inserts an entry: fields of the session and its last state in place of those before. A call
+  /// site, a label or a key set never changes within a session, so the first of a number counts.
   ///
-  /// - Returns: False if there are too many.
+  /// - Returns: False if there are too many, or another one has its number.
   @discardableResult
   package mutating func insert(_ entry: DictionaryEntry) -> Bool {
+    if let isSame = isSame(entry) {
+      if !isSame { contradictions += 1 }
+      return isSame
+    }
     let old =
       switch entry {
-      case .callSite(let id, _): callSites[id]?.size
-      case .label(let id, _): labels[id]?.utf8.count
-      case .keySet(let id, _): keySets[id]?.size
+      case .callSite, .label, .keySet: Int?.none
       case .sessionFields: sessionFields.map { $0.words.count * wordSize }
       case .lastState: lastState.map { $0.words.count * wordSize }
       }
@@ -44,7 +49,17 @@ package struct LogDictionary: Sendable {
     return true
   }
 
-  /// Whether it has an entry in whose place another would be inserted.
+  /// Whether a call site, a label or a key set is what has its number already; nil: nothing has.
+  private func isSame(_ entry: DictionaryEntry) -> Bool? {
+    switch entry {
+    case .callSite(let id, let site): callSites[id].map { $0 == site }
+    case .label(let id, let label): labels[id].map { $0 == label }
+    case .keySet(let id, let set): keySets[id].map { $0 == set }
+    case .sessionFields, .lastState: nil
+    }
+  }
+
+  /// Whether it has an entry of the same number, or of a kind of which there is one.
   package func hasEntry(like entry: DictionaryEntry) -> Bool {
     switch entry {
     case .callSite(let id, _): callSites[id] != nil
@@ -57,13 +72,15 @@ package struct LogDictionary: Sendable {
 
   /// Inserts every entry that follows one another in `bytes`, up to a zero word or their end.
   ///
-  /// - Returns: The offsets and lengths of what is no valid entry, or was one too many.
+  /// - Returns: The offsets and lengths of what is no valid entry, or was one too many; not of
+  ///   ``contradictions``.
   package mutating func insert(entriesIn bytes: UnsafeRawBufferPointer, seed: UInt32) -> [Range<
     Int
   >] {
     var scanner = EntryScanner(bytes, seed: seed)
     while let entry = scanner.next() {
-      if !insert(entry.entry) { return scanner.corruption + [scanner.offset..<bytes.count] }
+      if insert(entry.entry) || isSame(entry.entry) == false { continue }
+      return scanner.corruption + [scanner.offset..<bytes.count]
     }
     return scanner.corruption
   }

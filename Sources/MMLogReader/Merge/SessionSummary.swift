@@ -22,7 +22,8 @@ package struct SessionSummary {
   private(set) var readingError: LogError?
   private var parts = RingParts()
 
-  package init() {}
+  /// - Parameter dictionary: What is known before.
+  package init(_ dictionary: LogDictionary = LogDictionary()) { self.dictionary = dictionary }
 
   /// Takes in all that the files have.
   package mutating func read(_ files: SessionFiles) {
@@ -41,7 +42,7 @@ package struct SessionSummary {
   private mutating func read(_ ring: RingView, _ archives: [ArchiveFile]) {
     let image = ring.image
     image.restoreClock(from: archives)
-    for entry in image.entries { dictionary.insert(entry.entry) }
+    learn(image, beside: archives)
     let lost = ring.isRunning ? image.losses : image.lossesAtDeath
     if lost.total >= losses.total { losses = lost }
     crash = image.crash ?? crash
@@ -58,6 +59,18 @@ package struct SessionSummary {
     let isMissing = !ring.isRunning && image.newestArchive > archives.last?.fileHeader.number ?? 0
     missingArchive = isMissing ? image.newestArchive : nil
     self.ring = ring.covered(by: coverage)
+  }
+
+  /// Takes in the ring's entries. What archives say of a number counts: they can be authenticated,
+  /// and a ring cannot.
+  private mutating func learn(_ image: RingImage, beside archives: [ArchiveFile]) {
+    let contradictions = dictionary.contradictions
+    for entry in image.entries { dictionary.insert(entry.entry) }
+    guard dictionary.contradictions > contradictions, let last = archives.last else { return }
+    corruption[archives.count - 1, default: []].append(
+      LogReader.Corruption(
+        last.end..<last.end, "the ring's dictionary has other entries of the same numbers",
+        in: last.path))
   }
 
   /// Where bytes are left of what is missing, these have been reported.
@@ -143,6 +156,7 @@ package struct SessionSummary {
   package mutating func read(
     _ type: FrameType, _ payload: [UInt8], _ session: SessionID
   ) throws(FormatError) {
+    let contradictions = dictionary.contradictions
     let isRead = payload.withUnsafeBytes { bytes -> Bool in
       switch type {
       case .dictionary:
@@ -163,6 +177,9 @@ package struct SessionSummary {
       }
     }
     if !isRead { throw .invalid("payload") }
+    if dictionary.contradictions > contradictions {
+      throw .invalid("entry: its number is that of another one")
+    }
   }
 
   /// Finds out whether the frames that took something from segments still in the ring can be read:

@@ -416,7 +416,14 @@ struct RingCopy {
     var dictionary = LogDictionary()
     var entries: [(entry: DictionaryEntry, bytes: UnsafeRawBufferPointer)] = []
     while let entry = scanner.next() {
+      let known = dictionary.contradictions
       guard dictionary.insert(entry.entry) else {
+        if dictionary.contradictions > known {
+          let place = start + scanner.offset - entry.bytes.count..<start + scanner.offset
+          let what = "dictionary: an entry has the number of another one"
+          corruption.append(Corruption(place, what, in: path))
+          continue
+        }
         let rest = start + scanner.offset..<newEntries.upperBound
         corruption.append(Corruption(rest, "dictionary: too many entries", in: path))
         break
