@@ -136,6 +136,12 @@ private struct AnchoredSession {
         return .broken("\(first.path): \(first.summary)")
       }
     }
+    // A hash behind a hole proves nothing of what was in it.
+    guard chain.linkedFrames >= head.frames else {
+      return .broken(
+        "\(archives[place].path) is not chained up to there: before its frame "
+          + "\(chain.linkedFrames), something is missing, or is not what it was")
+    }
     return .intact
   }
 }

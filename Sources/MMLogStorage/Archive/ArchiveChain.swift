@@ -8,6 +8,9 @@ package struct ArchiveChain {
   package private(set) var head: FrameHash
   /// How many frames there are, missing ones counted.
   package private(set) var frames: UInt64 = 0
+  /// How many frames at its beginning are all there, each with the hash of what comes before it.
+  /// Behind a hole, a hash is only what a frame says.
+  package private(set) var linkedFrames: UInt64 = 0
   /// The hash of what comes before each frame, by ordinal.
   private var hashes: [UInt64: FrameHash] = [:]
   private let path: String
@@ -24,6 +27,7 @@ package struct ArchiveChain {
     head = try archive.hash(of: last).get()
     // Frames before it may be missing, too, which is reported as that.
     var isKnown = !archive.isFileHeaderLost
+    var isLinked = isKnown
     for frame in archive.frames {
       let header = frame.header
       let range = frame.offset..<frame.offset + header.frameSize
@@ -41,6 +45,10 @@ package struct ArchiveChain {
       } else {
         report(range, "frame \(header.ordinal) has no hash of what comes before it")
       }
+      isLinked =
+        isLinked && header.ordinal == linkedFrames && !header.isSubstitute
+        && header.previous == head
+      if isLinked { linkedFrames += 1 }
       hashes[header.ordinal] = head
       frames = max(frames, header.ordinal &+ 1)
       guard header.type.isInChain else { continue }

@@ -208,6 +208,87 @@ import Testing
       #expect(verdicts(heads) == ["intact", what])
     }
 
+    private func payload(of frame: ArchiveFile.Frame, in bytes: [UInt8]) -> [UInt8] {
+      let start = frame.offset + frame.header.headerSize
+      return Array(bytes[start..<start + frame.header.payloadSize])
+    }
+
+    @Test("frames that were cut out right before a head are found", arguments: [false, true])
+    func aCutBeforeAHeadIsFound(isSubstitute: Bool) throws {
+      try write(archives: 1)
+      let (path, file) = (try paths()[0], try archive(0))
+      let (bytes, head) = (try Folder.read(path), try #require(try file.head()))
+      let index = try #require(file.frames.last)
+      #expect(index.header.ordinal == head.frames && verdicts([head]) == ["intact"])
+      for first in 0..<Int(head.frames) {
+        var cut = Array(bytes[..<file.frames[first].offset])
+        var header = index.header
+        header.isSubstitute = isSubstitute
+        header.encode(storing: payload(of: index, in: bytes), into: &cut)
+        try Folder.write(cut, to: path)
+        let found = verdicts([head])
+        let what =
+          isSubstitute
+          ? "what \(path) has up to there is not what it was"
+          : "\(path) is not chained up to there: before its frame \(first), something is missing, "
+            + "or is not what it was"
+        #expect(found == [what], "\(found)")
+      }
+    }
+
+    @Test("a changed frame that stands behind what a head covers is found")
+    func aMovedFrameIsFound() throws {
+      try write(archives: 1)
+      let (path, file) = (try paths()[0], try archive(0))
+      let (bytes, head) = (try Folder.read(path), try #require(try file.head()))
+      let (moved, next) = (file.frames[1], file.frames[2])
+      var forged = Array(bytes[..<moved.offset]) + bytes[next.offset..<file.end]
+      var payload = payload(of: moved, in: bytes)
+      payload[payload.count - 9] ^= 1
+      var header = moved.header
+      header.encode(storing: payload, into: &forged)
+      try Folder.write(forged, to: path)
+      #expect(try archive(0).frames.map(\.header.ordinal) == file.frames.map(\.header.ordinal))
+      #expect(verdicts([head]) != ["intact"])
+    }
+
+    @Test("entries behind what a head covers change nothing of that, and are reported")
+    func laterEntriesChangeNothing() throws {
+      let heads = try write(archives: 1)
+      let (path, file) = (try paths()[0], try archive(0))
+      let seed = checksumSeed(session: file.fileHeader.identity.session, generation: 0)
+      var dictionary = LogDictionary()
+      for frame in file.frames where frame.header.type == .dictionary {
+        try file.payload(of: frame).withUnsafeBytes {
+          _ = dictionary.insert(entriesIn: $0, seed: seed)
+        }
+      }
+      let forged = CallSite(
+        file: "F.swift", function: "f", line: 1, column: 1, parts: [.literal("FORGED")])
+      let entries =
+        dictionary.callSites.keys.map { DictionaryEntry.callSite(id: $0, forged) }
+        + dictionary.labels.keys.map { DictionaryEntry.label(id: $0, "FORGED") }
+      let payload = entries.flatMap { $0.encoded(seed: seed) }.withUnsafeBytes { Array($0) }
+      let end = try #require(file.frames.first { $0.header.ordinal == heads[1].frames })
+      var bytes = Array(try Folder.read(path)[..<end.offset])
+      var header = FrameHeader(.dictionary)
+      (header.codec, header.rawSize) = (.rows, payload.count)
+      (header.archive, header.ordinal) = (end.header.archive, end.header.ordinal)
+      header.previous = heads[1].hash
+      header.encode(storing: payload, into: &bytes)
+      try Folder.write(bytes, to: path)
+      let read = readHere([logs])
+      #expect(read.records.map(\.message) == ["record 0 0", "record 0 1"] && read.hasTrouble)
+      #expect(read.records.map(\.label) == ["l", "l"])
+      #expect(verdicts(heads) == ["intact", "intact"])
+      let what = "it has an impossible entry: its number is that of another one"
+      #expect(corruption() == ["a frame of call sites: \(what)"])
+      #expect(try readInPython([logs]).difference(from: read) == nil)
+      let repaired = folder("repaired")
+      _ = try LogRepair.write(LogFiles([.path(logs)]), to: repaired)
+      #expect(readHere([repaired]).records.map(\.message).allSatisfy { !$0.contains("FORGED") })
+    }
+
     @Test("the oldest archives are deleted by limits, and others are taken out")
     func whatIsGoneIsToldApart() throws {
       let heads = try write(archives: 4)
