@@ -497,6 +497,7 @@ class Session:
         self.name = uuid.hex()
         self.entry_seed = seed_of(uuid, 0)
         self.sites, self.labels, self.thread_names, self.key_sets = {}, {}, {}, {}
+        self.ring_entries = []                      # those of archives come first
         self.frames, self.segments = [], {}         # items; {generation: (items, archived, captured)}
         self.ranges = {}                            # (generation, of flight records): [(from, to)]
         self.archive_level = 0                      # of the ring: below it, flight records
@@ -511,7 +512,7 @@ class Session:
         self.newest_frames = 0                      # how many frames it has at least
         self.frame_clock = None                     # of the newest frame of records
 
-    def add_entries(self, data, past_zero, corruption):
+    def add_entries(self, data, past_zero, corruption, of_ring=False):
         for at, size in scan(data, 0, len(data) // 8 * 8, self.entry_seed, range(1, 256),
                              entry_checksum, past_zero, corruption):
             if data[at + 3] not in (CALL_SITE, LABEL, KEY_SET, SESSION_FIELDS, LAST_STATE):
@@ -521,16 +522,25 @@ class Session:
             except Malformed:
                 corruption(at, at + size)
                 continue
-            if isinstance(entry, CallSite):
-                self.sites[entry.id] = entry
-            elif isinstance(entry, KeySet):
-                self.key_sets[entry.id] = entry.keys
-            elif isinstance(entry, SessionFields):
+            if isinstance(entry, SessionFields):
                 self.fields = [[name, json_value(value)] for name, value in entry.pairs]
             elif isinstance(entry, list):
                 self.state = self.state or entry
+            elif of_ring:
+                self.ring_entries.append(entry)
             else:
-                self.labels[entry[0]] = entry[1]
+                self.learn(entry)
+
+    def learn(self, entry):
+        """Takes an entry in, unless another one has its number."""
+        if isinstance(entry, CallSite):
+            known = self.sites.setdefault(entry.id, entry) == entry
+        elif isinstance(entry, KeySet):
+            known = self.key_sets.setdefault(entry.id, entry.keys) == entry.keys
+        else:
+            known = self.labels.setdefault(*entry) == entry[1]
+        if not known:
+            self.report.corruption("%s: an entry of the dictionary has the number of another one" % self.name)
 
     def already_archived(self, generation, item, archived, captured):
         """Whether an archive has it, or it was evicted by a capture or when the session was closed."""
@@ -583,6 +593,8 @@ class Session:
 
     def items(self):
         """The records and fragments of all frames and segments, merged."""
+        for entry in self.ring_entries:
+            self.learn(entry)
         runs = self.frames[:]
         self.ended_well = set()
         if self.is_newest_lost():
@@ -967,7 +979,7 @@ def read_ring(path, sessions, report):
                 corruption("segment %d: %s" % (number, error))
         entries = os.pread(file, dictionary_size, dictionary)   # read after the records
         session.add_entries(entries, not same_boot, lambda start, end: corruption(
-            "dictionary: %d bytes corrupted at %d" % (end - start, dictionary + start)))
+            "dictionary: %d bytes corrupted at %d" % (end - start, dictionary + start)), of_ring=True)
         session.ring_losses = list(struct.unpack("<64Q", losses))
         if CRASH in areas and not is_locked(file):
             session.ring_losses[LEVELS.index("critical")] += survived_signals(file, areas[CRASH][0], corruption)
@@ -1374,6 +1386,7 @@ def read_archive(path, data, sessions, report):
     limit = len(data) - 80 if closed else len(data)
     found = list(frames_of(data, limit, archive_id(data), corruption, note))
     key, ring_key = key_of(found), key_of(found, 8)
+    has_key_slot = any(frame.header[8] == 7 or is_encrypted(frame) for frame in found)
     if key is None and any(is_encrypted(frame) for frame in found):
         note("it is encrypted, and MMLOG_IDENTITY does not open it")
     frames = []
@@ -1382,7 +1395,7 @@ def read_archive(path, data, sessions, report):
         check_chain(data, ordered, session, number, corruption)
     for frame in ordered:
         try:
-            add_frame(frame, frames, session, corruption, key, ring_key)
+            add_frame(frame, frames, session, corruption, key, ring_key, has_key_slot)
         except Malformed as error:
             corruption("frame at %d: %s" % (frame.at, error))
         frames.append(frame)
@@ -1399,7 +1412,20 @@ def read_archive(path, data, sessions, report):
             corruption("the trailer does not fit the frames")
 
 
-def add_frame(frame, frames, session, corruption, key=None, ring_key=None):
+def check_clear(frame, payload, seed):
+    """Whether a frame in clear of an encrypted archive is one that a repair without a key writes (§11)."""
+    if frame.header[8] == 2 and frame.header[98] & 32:
+        return
+    if frame.header[8] == 1:
+        entries = [parse_entry(payload[at:at + size])
+                   for at, size in scan(payload, 0, len(payload) // 8 * 8, seed, range(1, 8), entry_checksum,
+                                        True, lambda start, end: None)]
+        if all(type(entry) is tuple and entry[1] == "mmlog.repair" for entry in entries):
+            return
+    raise Malformed("it is in clear, and others are not")
+
+
+def add_frame(frame, frames, session, corruption, key=None, ring_key=None, has_key_slot=False):
     """Takes what a frame holds into its session; frames are those before it."""
     header, kind = frame.header, frame.header[8]
     if is_encrypted(frame) and key is None and crc32c(frame.stored) == u32(header, 24):
@@ -1410,6 +1436,8 @@ def add_frame(frame, frames, session, corruption, key=None, ring_key=None):
     if header[9] == 2 and ring_key is None:
         return
     payload = payload_of(frame, key, ring_key)
+    if has_key_slot and kind in (1, 2, 6) and not is_encrypted(frame):
+        check_clear(frame, payload, session.entry_seed)
 
     def corrupted(start, end):
         corruption("frame at %d: %d bytes corrupted at %d of its payload"

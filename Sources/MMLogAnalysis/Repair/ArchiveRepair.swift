@@ -110,7 +110,7 @@ struct ArchiveRepair {
       return .nothing(found(frame.problem("a frame", error, in: archive)))
     }
     if frame.header.type != .records {
-      var summary = SessionSummary()
+      var summary = SessionSummary(session.entries)
       let session = session.identity.session
       let isRight = (try? summary.read(frame.header.type, payload, session)) != nil
       return isRight ? .whole(nil) : .nothing(nil)
@@ -192,7 +192,7 @@ struct ArchiveRepair {
   private static let greatestOrdinal = UInt64(1) << 31
 
   /// Nothing new can be encrypted for whoever reads the rest.
-  private var isLocked: Bool { archive.lock != nil }
+  private var isLocked: Bool { archive.isEncrypted && (try? archive.cipher.get()) == nil }
 
   private mutating func fillHole(
     before ordinal: UInt64, _ offset: Int, _ writer: ArchiveWriter

@@ -110,7 +110,7 @@ public struct LogRepair {
   ) throws -> Bool {
     var summary = SessionSummary()
     summary.read(session)
-    let repaired = RepairedSession(session.identity, summary.dictionary)
+    let repaired = RepairedSession(session, summary.dictionary)
     var head = FrameHash.none
     for (index, archive) in session.archives.enumerated() {
       if isStopped() { return false }

@@ -7,23 +7,29 @@ final class RepairedSession {
   let identity: SessionIdentity
   /// All that its records refer to.
   let sites = SiteTable()
+  /// The same, as it was found in its files.
+  let entries: LogDictionary
   /// The entries of it, as an archive has them.
   let dictionary: [UInt8]
   /// The same for an archive of which there is no key: what it has for itself stays encrypted.
   let notesDictionary: [UInt8]
+  /// Whether it has archives that are encrypted.
+  private let isEncrypted: Bool
   /// `mmlog.repair`; 0 if all numbers are taken.
   private let label: UInt32
   let encoder: FrameEncoder
 
-  init(_ identity: SessionIdentity, _ dictionary: LogDictionary) {
-    self.identity = identity
+  /// - Parameter dictionary: What its files have.
+  init(_ files: SessionFiles, _ dictionary: LogDictionary) {
+    (identity, self.entries) = (files.identity, dictionary)
+    isEncrypted = files.archives.contains(where: \.isEncrypted)
     var entries = dictionary
     // Sixteen bits, as in a record. The last ones are of no record whose entry is lost.
     label = (1...UInt32(UInt16.max)).last { entries.labels[$0] == nil } ?? 0
     var own = LogDictionary()
     if label > 0 {
-      entries.insert(.label(id: label, "mmlog.repair"))
-      own.insert(.label(id: label, "mmlog.repair"))
+      entries.insert(.label(id: label, ArchiveFile.repairLabel))
+      own.insert(.label(id: label, ArchiveFile.repairLabel))
     }
     sites.add(entries)
     let seed = checksumSeed(session: identity.session, generation: 0)
@@ -31,6 +37,19 @@ final class RepairedSession {
     notesDictionary = own.encoded(seed: seed)
     encoder = FrameEncoder(
       of: identity.session, compressionLevel: ArchiveSeries.Settings.usual.compressionLevel)
+  }
+
+  /// The entries of an archive with a ring's records. Where nobody is known for whom to encrypt
+  /// it, those that stand in clear in the ring alone, if the session's archives are encrypted.
+  func dictionary(for ring: RingImage) -> [UInt8] {
+    guard isEncrypted, ring.keySlots.isEmpty else { return dictionary }
+    var entries = ring.entries.reduce(into: notesDictionary) { $0 += $1.bytes }
+    if !ring.state.values.isEmpty {
+      let seed = checksumSeed(session: identity.session, generation: 0)
+      let state = DictionaryEntry.lastState(ring.state.fields).encoded(seed: seed)
+      state.withUnsafeBytes { entries += $0 }
+    }
+    return entries
   }
 
   /// Encodes rows.
@@ -41,7 +60,8 @@ final class RepairedSession {
   /// A note of corruption, as a record. It has its call site with it, since the dictionary may be
   /// what is lost.
   func note(_ corruption: LogReader.Corruption, ticks: UInt64) -> [UInt64] {
-    let entry = DictionaryEntry.callSite(id: 0, .corruption).encoded(seed: 0)
+    let seed = checksumSeed(session: identity.session, generation: 0)
+    let entry = DictionaryEntry.callSite(id: 0, .corruption).encoded(seed: seed)
     var words = WordWriter()
     words.append(0)
     words.append(ticks)

@@ -9,6 +9,8 @@ struct RingRepair: ~Copyable {
   private let session: RepairedSession
   private let ring: RingView
   private let series: ArchiveSeries
+  /// Of its archives.
+  private let dictionary: [UInt8]
   /// Rows of a frame each: one says whether its records are flight records.
   private var rows = RowBuilder()
   private var flightRows = RowBuilder()
@@ -29,6 +31,7 @@ struct RingRepair: ~Copyable {
   ) {
     (self.session, self.ring) = (session, ring)
     let image = ring.image
+    dictionary = session.dictionary(for: image)
     var settings = ArchiveSeries.Settings.usual
     settings.recipients = image.keySlots.first?.recipients ?? []
     settings.isChained = image.fileHeader.isChained
@@ -110,7 +113,7 @@ struct RingRepair: ~Copyable {
     for isFlight in [false, true] {
       guard let frame = takeFrame(isFlight: isFlight) else { continue }
       hasWritten = true
-      try session.dictionary.withUnsafeBytes {
+      try dictionary.withUnsafeBytes {
         try series.append(frame, dictionary: $0)
         try series.rotateIfDue(dictionary: $0)
       }
@@ -138,7 +141,7 @@ struct RingRepair: ~Copyable {
     if !hasWritten, summary.end != nil, !hasCrashedSince { return }
     if !summary.losses.isEmpty { try series.append(summary.losses) }
     if let crash = summary.crash { try series.append(crash) }
-    try session.dictionary.withUnsafeBytes { dictionary in
+    try dictionary.withUnsafeBytes { dictionary in
       switch ending {
       case .ended(let end):
         // What was in its ring is in these archives now.

@@ -69,6 +69,12 @@ struct FileCheck {
   }
 
   private mutating func inspect(_ frame: ArchiveFile.Frame, of archive: ArchiveFile) {
+    if frame.header.isSubstitute, archive.isClearInEncrypted(frame.header) {
+      corruption.append(
+        archive.corruption(
+          of: frame,
+          "it is in clear: a repair without a key has written it, or somebody else without one"))
+    }
     do {
       let payload = try archive.payload(of: frame)
       let problem = try payload.withUnsafeBytes { try self.problem(in: $0, of: frame.header) }

@@ -19,8 +19,7 @@ struct ArchiveCopy {
   ///   no identity opens it, ``SystemError``.
   mutating func append(_ archive: ArchiveFile, to copy: borrowing File) throws {
     try check(archive)
-    let isLocked = archive.frames.contains { $0.header.isEncrypted || $0.header.type == .keySlot }
-    let slot = isLocked ? try archive.cipher.get().key.slot(for: recipients) : []
+    let slot = archive.isEncrypted ? try archive.cipher.get().key.slot(for: recipients) : []
     let hasRingKey = archive.frames.contains { $0.header.type == .ringKeySlot }
     let ringSlot = hasRingKey ? try archive.ringCipher.get().key.slot(for: recipients) : []
     let start = end

@@ -60,7 +60,7 @@ extension Catalog {
         .archiveInUse, "The archive \(path) \(lease.obstacle). It was not changed.", path: path)
     }
     let archives = try ArchiveFile.all(in: original, identities: identities)
-    guard archives.contains(where: { $0.frames.contains(where: \.header.isEncrypted) }) else {
+    guard archives.contains(where: \.isEncrypted) else {
       throw LogError.notEncrypted(directory.path(of: name))
     }
     let unfinished = name + FileNames.unfinishedSuffix

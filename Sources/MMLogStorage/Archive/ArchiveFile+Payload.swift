@@ -11,7 +11,33 @@ extension ArchiveFile {
     guard let payload = try payload(of: frame, ifWanted: { _, _ in true }) else {
       throw FormatError.truncated
     }
+    if frame.header.type == .dictionary, isClearInEncrypted(frame.header), !isOfRepair(payload) {
+      throw Self.inClear
+    }
     return payload
+  }
+
+  /// Whether a frame is not encrypted, though its archive is, and its payload would have been.
+  /// Anybody who has no key can have written it.
+  package func isClearInEncrypted(_ header: FrameHeader) -> Bool {
+    header.type.isSecret && !header.isEncrypted && isEncrypted
+  }
+
+  private static let inClear = FormatError.invalid("payload: it is in clear, and others are not")
+
+  /// The label of the notes that a repair writes.
+  package static let repairLabel = "mmlog.repair"
+
+  /// Whether entries are those that a repair without a key writes: labels of its notes alone.
+  private func isOfRepair(_ entries: [UInt8]) -> Bool {
+    entries.withUnsafeBytes { entries in
+      var scanner = EntryScanner(
+        entries, seed: checksumSeed(session: fileHeader.identity.session, generation: 0))
+      while let (entry, _) = scanner.next() {
+        guard case .label(_, Self.repairLabel) = entry else { return false }
+      }
+      return true
+    }
   }
 
   /// The same, or nil for a frame in columns that is not wanted.
@@ -28,7 +54,12 @@ extension ArchiveFile {
     guard stored.withUnsafeBytes({ crc32c($0) }) == header.payloadChecksum else {
       throw FormatError.wrongChecksum
     }
-    if header.isEncrypted { stored = try decrypted(stored, of: frame) }
+    if header.isEncrypted {
+      stored = try decrypted(stored, of: frame)
+    } else if header.type != .dictionary, isClearInEncrypted(header) {
+      // Notes of a repair without a key; whoever verifies is told of them.
+      guard header.type == .records, header.isSubstitute else { throw Self.inClear }
+    }
     if header.type == .crash { stored = clearReport(stored) }
     // Not one for each archive: there may be thousands, and it takes less than a frame does.
     let decompressor = try Decompressor.make(for: header.codec)
@@ -137,9 +168,12 @@ extension ArchiveFile {
     return .failure(failure)
   }
 
-  /// The archive's key for its recipients; nil if it has none that can be read.
-  var keySlot: [UInt8]? {
-    frames.lazy.filter { $0.header.type == .keySlot }.compactMap { try? self.payload(of: $0) }.first
+  /// A key for its recipients, the archive's or the ring's; empty if it has none that can be read.
+  ///
+  /// - Parameter type: Of the slot.
+  func slot(_ type: FrameType) -> [UInt8] {
+    frames.lazy.filter { $0.header.type == type }.compactMap { try? self.payload(of: $0) }.first
+      ?? []
   }
 
   /// Why what is encrypted in it cannot be read without its key; nil if it can, if nothing is, or

@@ -40,6 +40,8 @@ package final class ArchiveFile {
   /// What is wrong up to ``end``: bytes that are no frame of its own, and frames that are missing,
   /// repeated or out of order.
   package var corruption: [Corruption] { sequence.corruption }
+  /// Whether it is encrypted for somebody: it has a key slot, or a frame that is encrypted.
+  package var isEncrypted: Bool { sequence.isEncrypted }
   /// How long it is up to ``end``.
   package var length: Int { end - start }
   /// True if the trailer is there and right: the archive was closed, and nothing of its end is

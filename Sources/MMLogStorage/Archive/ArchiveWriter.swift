@@ -78,7 +78,7 @@ package final class ArchiveWriter {
       : fileHeader.encoded(pageSize: UInt32(Host.pageSize))
     try self.init(
       in: directory, fileHeader, bytes, compressionLevel: compressionLevel,
-      try? archive.cipher.get(), archive.keySlot ?? [])
+      try? archive.cipher.get(), archive.slot(.keySlot))
     isCopy = true
   }
 
@@ -180,7 +180,8 @@ package final class ArchiveWriter {
     resuming archive: ArchiveFile, _ lock: consuming LockedFile, compressionLevel: Int
   ) throws(SystemError) {
     fileHeader = archive.fileHeader
-    (cipher, keySlot) = (nil, [])
+    // The archive's end has its keys once more.
+    (cipher, keySlot, ringKeySlot) = (nil, archive.slot(.keySlot), archive.slot(.ringKeySlot))
     chain = try archive.head().map { FrameChain(head: $0.hash) }
     (start, before) = (archive.start, nil)
     path = archive.path

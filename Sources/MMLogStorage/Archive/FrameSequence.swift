@@ -5,6 +5,8 @@ struct FrameSequence {
   private let path: String
   private(set) var frames: [ArchiveFile.Frame] = []
   private(set) var corruption: [Corruption] = []
+  /// Whether there is a key slot, or a frame that is encrypted.
+  private(set) var isEncrypted = false
   /// The ordinal that comes next.
   private var next: UInt64 = 0
 
@@ -44,6 +46,7 @@ struct FrameSequence {
     }
     if ordinal < next && !isAnother(frame) { return }
     frames.append(frame)
+    isEncrypted = isEncrypted || frame.header.isEncrypted || frame.header.type == .keySlot
     next = max(next, ordinal == .max ? ordinal : ordinal + 1)
   }
 

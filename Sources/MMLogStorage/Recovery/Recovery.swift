@@ -478,7 +478,7 @@ package struct Recovery: ~Copyable {
         resuming: last, file, compressionLevel: settings.compressionLevel)
       // Nobody has the key of an encrypted archive: another one is begun, with a key of its own.
       // One without a trailer would lack its end then.
-      if !settings.recipients.isEmpty || last.frames.contains(where: \.header.isEncrypted) {
+      if !settings.recipients.isEmpty || last.isEncrypted {
         try current?.close(dictionary: UnsafeRawBufferPointer(start: nil, count: 0))
         sealed(last.path)
         current = nil

@@ -83,7 +83,14 @@
       let result = try #require(try LogRepair.write(files, to: out))
       #expect(result.recordCount == 2 && result.corruption.count == 1)
       let repaired = LogFiles([.path(out)], identities: identities)
-      #expect(repaired.verify().flatMap(\.corruption).isEmpty)
+      // What is in clear is no more than notes, and others could have written it.
+      let found = repaired.verify().flatMap(\.corruption).map(\.what)
+      #expect(found.count == (hasKey ? 0 : 1) && found.allSatisfy { $0.contains("is in clear") })
+      let read = readHere([out], identities: identities)
+      #expect(!read.hasTrouble)
+      if let other = try readEncryptedInPython([out], identity: folder("identity")) {
+        #expect(other.difference(from: read) == nil)
+      }
       var messages: [String] = []
       for case .record(let record) in LogReader(repaired) { messages.append(record.message) }
       #expect(messages.filter { $0.hasPrefix("MARKED") } == ["MARKED 0", "MARKED 2"])
@@ -91,6 +98,139 @@
       for name in try Folder.names(out) {
         #expect(!Folder.text("\(out)/\(name)").contains("MARKED"))
       }
+    }
+
+    @Test("a repair with an identity writes nothing in clear where an archive's keys are lost")
+    func aRepairWithoutKeysWritesNothingInClear() throws {
+      let store = try store()
+      for number in 0..<2 {
+        store.logger(label: "MARKED label").info("MARKED \(number)")
+        try store.rotate()
+      }
+      try store.close()
+      let path = try #require(archives().first)
+      var bytes = try Folder.read(path)
+      for frame in try ArchiveFile.all(in: File.open(path, .read))[0].frames
+      where frame.header.type == .keySlot {
+        bytes[frame.offset + frame.header.headerSize + 40] ^= 5
+      }
+      try Folder.write(bytes, to: path)
+      let out = folder("out")
+      let files = LogFiles([.path(logs)], identities: identities)
+      _ = try #require(try LogRepair.write(files, to: out))
+      let clear = try payloadsInClear(out)
+      #expect(clear.allSatisfy { $0.firstRange(of: Array("MARKED".utf8)) == nil })
+      #expect(readHere([out], identities: identities).records.contains { $0.message == "MARKED 1" })
+    }
+
+    /// What stands in the archives of a folder and needs no key, decompressed.
+    private func payloadsInClear(_ folder: String) throws -> [[UInt8]] {
+      try Folder.names(folder).filter { $0.hasSuffix(".mmlog") }.flatMap { name in
+        try ArchiveFile.all(in: File.open("\(folder)/\(name)", .read)).flatMap { archive in
+          try archive.frames.filter { !$0.header.isEncrypted }.map { try archive.payload(of: $0) }
+        }
+      }
+    }
+
+    /// What a frame is replaced by of which a writer without a key makes all checksums right.
+    enum Forgery: CaseIterable { case records, substitute, entries, firstEntries }
+
+    @Test("frames in clear among encrypted ones are not believed", arguments: Forgery.allCases)
+    func framesInClearAreNotBelieved(_ forgery: Forgery) throws {
+      let written = try write(2)
+      let path = try #require(archives().first)
+      let archive = try ArchiveFile.all(in: File.open(path, .read), identities: identities)[0]
+      let isOfRecords = forgery == .records || forgery == .substitute
+      let type = isOfRecords ? FrameType.records : .dictionary
+      let frames = archive.frames.filter { $0.header.type == type }
+      let frame = try #require(forgery == .entries ? frames.last : frames.first)
+      #expect(frames.count == (isOfRecords ? 1 : 2) && frame.header.isEncrypted)
+      let payload = try archive.payload(of: frame)
+      let forged = isOfRecords ? forgedRecords(payload) : forgedEntries(payload, of: archive)
+      // Neither index nor trailer: both may be right, too.
+      let (bytes, index) = (try Folder.read(path), try #require(archive.frames.last))
+      var copy = Array(bytes[..<frame.offset])
+      var header = frame.header
+      (header.codec, header.rawSize) = (.rows, forged.count)
+      (header.isEncrypted, header.isSubstitute) = (false, forgery == .substitute)
+      header.encode(storing: forged, into: &copy)
+      copy += bytes[frame.offset + frame.header.frameSize..<index.offset]
+      try Folder.write(copy, to: path)
+      let read = readHere([logs], identities: identities)
+      let verified = LogFiles([.path(logs)], identities: identities).verify().flatMap(\.corruption)
+      // Each archive is inspected as if it stood alone.
+      #expect(verified.count == (forgery == .firstEntries ? 2 : 1), "\(verified)")
+      #expect(verified.first?.what.contains("in clear") == true)
+      let messages = read.records.map(\.message)
+      switch forgery {
+      case .records: #expect(messages.isEmpty && read.hasTrouble)
+      // What a repair without a key writes looks the same.
+      case .substitute: #expect(messages == ["MARKED FAKE 0", "MARKED card 1"] && !read.hasTrouble)
+      case .entries, .firstEntries: #expect(messages == written && read.hasTrouble)
+      }
+      guard let other = try readEncryptedInPython([logs], identity: folder("identity")) else {
+        return
+      }
+      #expect(other.difference(from: read) == nil)
+    }
+
+    private func forgedRecords(_ payload: [UInt8]) -> [UInt8] {
+      var forged = payload
+      if let place = payload.firstRange(of: Array("card 0".utf8)) {
+        forged.replaceSubrange(place, with: Array("FAKE 0".utf8))
+      }
+      return forged
+    }
+
+    private func forgedEntries(_ payload: [UInt8], of archive: ArchiveFile) -> [UInt8] {
+      let seed = checksumSeed(session: archive.fileHeader.identity.session, generation: 0)
+      var dictionary = LogDictionary()
+      _ = payload.withUnsafeBytes { dictionary.insert(entriesIn: $0, seed: seed) }
+      let site = CallSite(
+        file: "F.swift", function: "f", line: 1, column: 1, parts: [.literal("FORGED")])
+      return dictionary.callSites.keys
+        .flatMap { DictionaryEntry.callSite(id: $0, site).encoded(seed: seed) }
+        .withUnsafeBytes { Array($0) }
+    }
+
+    @Test(
+      "an archive that a recovery has sealed has its key twice, as others have",
+      arguments: [true, false])
+    func aSealedArchiveHasItsKeyTwice(hasRing: Bool) throws {
+      let store = try store { $0.drainInterval = .seconds(3600) }
+      store.logger(label: "l").info("record")
+      try store.flush(.archive)
+      // What a process that is killed here would leave.
+      let left = folder("left")
+      try Folder.copy(logs, to: left) { $0.hasSuffix(".mmlog") || hasRing && $0.hasSuffix(".ring") }
+      _ = try LogRecovery.recover(left) { Issue.record("\($0)") }
+      try store.close()
+      let name = try #require(try Folder.names(left).first { $0.hasSuffix(".mmlog") })
+      let path = "\(left)/\(name)"
+      let archive = try ArchiveFile.all(in: File.open(path, .read))[0]
+      let slots = archive.frames.filter { $0.header.type == .keySlot }
+      #expect(archive.isClosed && archive.isSound && slots.count == 2)
+      let first = try #require(slots.first)
+      let wrong = (first.offset + first.header.headerSize + 40) * 8
+      try Folder.write(Folder.read(path).flipping(bit: wrong), to: path)
+      let read = readHere([left], identities: identities)
+      #expect(read.records.map(\.message) == ["record"])
+    }
+
+    @Test("an archive with nothing but the end of its session gets other recipients")
+    func anArchiveWithoutRecordsGetsOtherRecipients() throws {
+      let fixture = Fixture()
+      let writer = try ArchiveWriter(
+        in: Directory.open(logs), ArchiveHeader(identity: fixture.identity, number: 1, created: 0),
+        compressionLevel: 0, recipients: [recipient])
+      try writer.append(SessionEnd(.closed, time: 1))
+      // As a recovery seals it that has no key.
+      try writer.close(dictionary: UnsafeRawBufferPointer(start: nil, count: 0))
+      let new = try newIdentities(1)
+      try Catalog(of: logs, store: nil).rewrap(
+        writer.fileName, with: identities, for: new.all.map(\.recipient))
+      let after = try ArchiveFile.all(in: File.open(writer.path, .read), identities: new)[0]
+      #expect(after.isSound && (try? after.cipher.get()) != nil)
     }
 
     private func archives() throws -> [String] {

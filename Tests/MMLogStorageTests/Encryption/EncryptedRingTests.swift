@@ -416,6 +416,36 @@
       }
     }
 
+    @Test("a repair of a ring that has lost its keys writes nothing in clear that was not")
+    func aRepairWithoutKeysWritesNothingInClear() throws {
+      let store = try store()
+      store.logger(label: "MARKED label").info("MARKED archived")
+      try store.flush(.archive)
+      store.logger(label: "MARKED label").info("MARKED")
+      try leave()
+      try store.close()
+      let name = try #require(try Folder.names(left).first { $0.hasSuffix(".ring") })
+      let path = "\(left)/\(name)"
+      let geometry = try RingImage(File.open(path, .read)).fileHeader.geometry
+      var bytes = try Folder.read(path)
+      for place in [0, KeySlotsLayout.placeSize] { bytes[RingLayout.keySlots + place + 20] ^= 1 }
+      // Only the archive still has what the labels and the statements are.
+      for offset in 0..<geometry.dictionarySize { bytes[geometry.dictionaryOffset + offset] = 0 }
+      try Folder.write(bytes, to: path)
+      let out = folder("out")
+      let files = LogFiles([.path(left)], identities: identities)
+      _ = try #require(try LogRepair.write(files, to: out))
+      let clear = try Folder.names(out).filter { $0.hasSuffix(".mmlog") }.flatMap { name in
+        try ArchiveFile.all(in: File.open("\(out)/\(name)", .read)).flatMap { archive in
+          try archive.frames.filter { !$0.header.isEncrypted && $0.header.type == .dictionary }
+            .map { try archive.payload(of: $0) }
+        }
+      }
+      #expect(clear.allSatisfy { $0.firstRange(of: Array("MARKED".utf8)) == nil })
+      let read = readHere([out], identities: identities)
+      #expect(read.records.contains { $0.message == "MARKED archived" })
+    }
+
     @Test("the programs read a ring with an identity, and say that they need one")
     func programsReadARing() throws {
       let store = try store()
