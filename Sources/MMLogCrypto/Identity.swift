@@ -14,9 +14,15 @@ package struct Identity: Sendable {
     guard text == text.uppercased(),
       var bytes = Bech32.bytes(of: text.lowercased(), prefix: Self.prefix), bytes.count == 32
     else {
+      // Such as AGE-PLUGIN-YUBIKEY-1… and AGE-SECRET-KEY-PQ-1….
+      let isOfAnotherType =
+        text.hasPrefix("AGE-PLUGIN-") || text.hasPrefix("AGE-SECRET-KEY-PQ-1")
       throw .malformed(
-        "it is no identity of age: it has to begin with AGE-SECRET-KEY-1, and its checksum has to "
-          + "be right; age-keygen makes one")
+        isOfAnotherType
+          ? "it is an identity of another type; only X25519's are supported, which begin with "
+            + "AGE-SECRET-KEY-1"
+          : "it is no identity of age: it has to begin with AGE-SECRET-KEY-1, and its checksum has "
+            + "to be right; age-keygen makes one")
     }
     defer { bytes.withUnsafeMutableBytes { SecretMemory.erase($0) } }
     key = try SecretKey(bytes.count) { $0.copyBytes(from: bytes) }

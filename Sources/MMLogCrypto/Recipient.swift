@@ -8,19 +8,32 @@ public struct Recipient: Hashable, Sendable, CustomStringConvertible {
   package let publicKey: [UInt8]
 
   private static let prefix = "age"
+  private static let lengthOfText = 62
 
   /// Reads a recipient of [age](https://age-encryption.org/v1), which begins with `age1`.
   ///
   /// - Throws: ``RecipientError`` for a text that is none, or that has a typing error.
   public init(_ text: String) throws(RecipientError) {
     guard let bytes = Bech32.bytes(of: text, prefix: Self.prefix), bytes.count == 32 else {
-      throw RecipientError(
-        Self.hasSecretKey(text)
-          ? "a secret key was given in place of a recipient; give the text that begins with age1"
-          : "'\(text)' is no recipient of age: it has to begin with age1, and its checksum has to "
-            + "be right; age-keygen -y prints it")
+      throw RecipientError(Self.problem(with: text))
     }
     publicKey = bytes
+  }
+
+  private static func problem(with text: String) -> String {
+    if hasSecretKey(text) {
+      return "a secret key was given in place of a recipient; give the text that begins with age1"
+    }
+    // Plugins and newer versions of age have recipients that begin with age1 and a name.
+    let names = text.split(separator: "1", omittingEmptySubsequences: false).dropLast()
+    if names.first == "age", names.count == 2, names[1].allSatisfy(\.isLetter),
+      text.utf8.count != lengthOfText
+    {
+      return "'\(text)' is a recipient of another type; only X25519's are supported, as age-keygen "
+        + "makes them without options"
+    }
+    return "'\(text)' is no recipient of age: it has to begin with age1, and its checksum has to "
+      + "be right; age-keygen -y prints it"
   }
 
   /// Whether a secret key stands anywhere in a text: files that `age-keygen` writes begin with

@@ -31,6 +31,28 @@
       }
     }
 
+    @Test("recipients and identities of other types are said to be that, without a secret")
+    func otherTypes() throws {
+      for text in [
+        "age1yubikey1qwt50d05nh5vutpdzmlg5wn80xq5negm4uj9ghv0snvdd3yysf5yw3rhl3t",
+        "age1pq1qqqqqqqqqqqqqqqqqqqq",
+        "age1tag1qt8lw0ual6avlwmwatk888yqnmdamm7xfd0wak53ut6elz5",
+      ] {
+        let error = #expect(throws: RecipientError.self) { try Recipient(text) }
+        #expect(try #require(error).description.contains("only X25519's are supported"))
+      }
+      for text in ["AGE-PLUGIN-YUBIKEY-1GFPYYSJZ", "AGE-SECRET-KEY-PQ-1GFPYYSJZ"] {
+        let error = #expect(throws: CryptoError.self) { try Identity(text) }
+        let said = try #require(error).description
+        #expect(said.contains("only X25519's are supported") && !said.contains("GFPYY"))
+      }
+      // A one in place of another character is a typing error.
+      for text in [recipient + "1", "age1ql1" + recipient.dropFirst(7)] {
+        let error = #expect(throws: RecipientError.self) { try Recipient(text) }
+        #expect(try #require(error).description.contains("its checksum has to be right"))
+      }
+    }
+
     @Test("a file with several identities is read, with comments and empty lines")
     func aFileWithSeveralIdentitiesIsRead() throws {
       let secret = "AGE-SECRET-KEY-1GFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPYYSJZGFPQ4EGAEX"
