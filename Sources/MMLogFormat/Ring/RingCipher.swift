@@ -52,6 +52,23 @@ package struct RingCipher: Sendable {
     try Cryptography.fillStream(output, key: key.key, counter: counter)
   }
 
+  /// Combines bytes with a part of a stream by exclusive or, which encrypts and decrypts.
+  ///
+  /// - Parameters:
+  ///   - start: The first byte of them that is combined.
+  ///   - number: The stream's.
+  ///   - offset: Where the part begins, from the stream's start; a multiple of 16.
+  func combine(
+    _ bytes: inout [UInt8], behind start: Int, withStream number: UInt64, from offset: Int
+  ) throws(CryptoError) {
+    // Memory that is erased: who has the stream has what any report says.
+    let memory = try parts.take()
+    defer { parts.give(back: memory) }
+    let stream = UnsafeMutableRawBufferPointer(rebasing: memory.bytes[..<bytes.count])
+    try fill(stream, ofStream: number, from: offset)
+    for place in start..<bytes.count { bytes[place] ^= stream[place] }
+  }
+
   /// Of AES.
   fileprivate static let blockSize = 16
 

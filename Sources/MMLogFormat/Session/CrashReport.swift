@@ -119,15 +119,9 @@ public struct CrashReport: Equatable, Sendable {
     guard part > 0, part <= Int(CrashLayout.parts) else { return self }
     var bytes = encoded
     let flags = UInt16(truncatingIfNeeded: bytes[CrashLayout.flags])
-    var stream = [UInt8](repeating: 0, count: Self.streamSize)
-    try stream.withUnsafeMutableBufferPointer { (stream) throws(CryptoError) in
-      try cipher.fill(
-        UnsafeMutableRawBufferPointer(stream), ofStream: RingCipher.crashStream)
-    }
-    let start = (part - 1) * CrashLayout.size
-    for offset in CrashLayout.registers..<CrashLayout.size {
-      bytes[offset] ^= stream[start + offset]
-    }
+    try cipher.combine(
+      &bytes, behind: CrashLayout.registers, withStream: RingCipher.crashStream,
+      from: (part - 1) * CrashLayout.size)
     return bytes.withUnsafeMutableBytes { bytes in
       bytes.store(flags, CrashLayout.flags)
       let checked = UnsafeRawBufferPointer(bytes)
