@@ -1,22 +1,24 @@
 import CMMLogWriter
 import MMLogSystem
+import Synchronization
 
-/// The hash that stands for a private value: equal for equal values of this process, and not to be
-/// guessed by whoever has the file, since its key is never written.
+/// The hash that stands for a private value: equal for equal values of this process and its
+/// children of fork, and not to be guessed by whoever has the file, since its key is never written.
 @usableFromInline
 package enum PrivateHash {
-  private static let key: (UInt64, UInt64) = {
+  /// The key: zeros until it is made, which is before a store opens.
+  private static let first = Atomic<UInt64>(0)
+  private static let second = Atomic<UInt64>(0)
+
+  /// Makes the key; and another for the hashes of keys of metadata, and of texts that are known at
+  /// run time only. Called before a store opens, by one thread at a time; again, if it failed.
+  static func prepare() throws(SystemError) {
     var key: (UInt64, UInt64) = (0, 0)
     // The standard library's own seed is in the hasher too; this adds to it where it was made
     // predictable (SWIFT_DETERMINISTIC_HASHING).
-    withUnsafeMutableBytes(of: &key) { try? Random.fill($0) }
-    return key
-  }()
-
-  /// Makes the key, which would else be made by the first log call that needs it; and another for
-  /// the hashes of keys of metadata, and of texts that are known at run time only.
-  static func prepare() {
-    _ = key
+    try withUnsafeMutableBytes(of: &key) { (bytes) throws(SystemError) in try Random.fill(bytes) }
+    first.store(key.0, ordering: .relaxed)
+    second.store(key.1, ordering: .relaxed)
     mmlog_set_key_secret(of(1), of(2))
   }
 
@@ -31,8 +33,8 @@ package enum PrivateHash {
   /// What makes such a hash, for values that come in pieces.
   package static func hasher() -> Hasher {
     var hasher = Hasher()
-    hasher.combine(key.0)
-    hasher.combine(key.1)
+    hasher.combine(first.load(ordering: .relaxed))
+    hasher.combine(second.load(ordering: .relaxed))
     return hasher
   }
 }

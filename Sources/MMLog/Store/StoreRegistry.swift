@@ -42,14 +42,14 @@ enum StoreRegistry {
   /// Once: registers the process with the kernel's membarrier, and the stores' handlers with fork,
   /// and makes what log calls need. Again, if it failed.
   static func prepare() throws(LogError) {
-    try explaining("Preparing for fork failed") { () throws(SystemError) in
+    try explaining("Preparing for log calls failed") { () throws(SystemError) in
       try lock.withLock { () throws(SystemError) in
         if isPrepared { return }
         _ = MemoryBarrier.register()
         // Not in a log call: a fork's child that finds something half made would wait for it for
         // ever, and so would a signal handler.
         BlockPool.prepare()
-        PrivateHash.prepare()
+        try PrivateHash.prepare()
         // First, so that a child has let go of its parent's locks before anything else happens
         // there.
         try SharedDescriptors.prepare()
