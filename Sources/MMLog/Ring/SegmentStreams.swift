@@ -14,7 +14,8 @@ import Synchronization
 ///
 /// Only streams of open segments and of those that are taken next are in memory, and a few that are
 /// spent: the next ones are made in their places, which are warm, and cost no page fault. The
-/// memory is in no core dump, and zero in a child of fork.
+/// memory is in no core dump, and zero in a child of fork; what libcrypto has of its own while it
+/// makes a stream is on the heap.
 ///
 /// Proof of `@unchecked Sendable`: what is no atomic is the thread's own, and of whoever starts it
 /// before that. A segment's use is stored before the segment may be taken.
