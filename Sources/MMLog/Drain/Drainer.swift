@@ -422,11 +422,15 @@ final class Drainer: @unchecked Sendable {
     try handoff.move(pass, until: mmlog_ticks())
   }
 
-  /// Moves everything by the earlier clock if the counter has begun anew, and goes on by the new
-  /// one.
+  /// Moves everything of before by the earlier clock if the counter has begun anew, or has gone on
+  /// while the clock stood still, and goes on by the new one.
   private func moveBeforeAnew() throws(SystemError) {
     guard session.ring.counterHasBegunAnew else { return }
-    try handoff.moveAroundBeginning()
+    if let gap = session.ring.counterGap {
+      try handoff.move(.everything, until: gap)
+    } else {
+      try handoff.moveAroundBeginning()
+    }
     session.ring.beginClocksAnew()
   }
 

@@ -58,9 +58,12 @@ final class Ring: @unchecked Sendable {
   let settledFragments = FragmentSet()
   /// Whether state slots have places in it. Under the store's lock, as long as that is open.
   private var hasStates = false
-  /// The first reading, and the newest; and where the counter has begun anew, the clock of what was
-  /// logged before.
-  private let clockPairs: LockedValue<(first: ClockPair, newest: ClockPair, earlier: TickClock?)>
+  /// The first reading, and the newest; where the counter has begun anew, the clock of what was
+  /// logged before; and until ``beginClocksAnew()``, see ``counterGap``.
+  private typealias ClockPairs = (
+    first: ClockPair, newest: ClockPair, earlier: TickClock?, gap: UInt64?
+  )
+  private let clockPairs: LockedValue<ClockPairs>
 
   /// Makes, allocates, locks and maps the ring of a new session.
   ///
@@ -124,7 +127,7 @@ final class Ring: @unchecked Sendable {
     } catch {
       throw LogError(error, while: "Making the ring failed")
     }
-    clockPairs = LockedValue((firstPair, firstPair, nil))
+    clockPairs = LockedValue((firstPair, firstPair, nil, nil))
     if containsFaults {
       containment = FaultContainment(
         base, count: geometry.fileSize, waking: eventCounts.requests.futex)
@@ -279,31 +282,53 @@ final class Ring: @unchecked Sendable {
   func readClocks() {
     clockPairs.withLock { pairs in
       let newest = ClockReading.take(ordinal: pairs.newest.ordinal &+ 1)
-      if newest.ticks >= pairs.newest.ticks { note(newest, in: &pairs) }
+      if !Self.hasBegunAnew(&pairs, newest.ticks, newest.monotonic) { note(newest, in: &pairs) }
     }
   }
 
-  /// Whether the counter has begun anew since the newest reading, as after a suspension.
-  var counterHasBegunAnew: Bool { clockPairs.withLock { mmlog_ticks() < $0.newest.ticks } }
+  /// Whether the counter has begun anew since the newest reading, as after a suspension, or has
+  /// gone on in one while the clock stood still.
+  var counterHasBegunAnew: Bool {
+    clockPairs.withLock { pairs in
+      // In this order: a pause in between looks like no suspension.
+      let ticks = mmlog_ticks()
+      return Self.hasBegunAnew(&pairs, ticks, Clock.monotonic())
+    }
+  }
 
-  /// Goes on by a counter that has begun anew. When all that was logged before is archived: by the
-  /// new clock it would be of a time to come, also for whoever recovers the ring.
+  private static func hasBegunAnew(
+    _ pairs: inout ClockPairs, _ ticks: UInt64, _ monotonic: UInt64
+  ) -> Bool {
+    if ticks < pairs.newest.ticks { return true }
+    if pairs.gap == nil, pairs.first.counterHasGoneOn(from: pairs.newest, to: ticks, monotonic) {
+      // The middle: what was logged before is nearer to the newest reading, the rest to now.
+      pairs.gap = pairs.newest.ticks + (ticks - pairs.newest.ticks) / 2
+    }
+    return pairs.gap != nil
+  }
+
+  /// Where the counter has gone on alone, ticks of that time; nil if it has begun anew.
+  var counterGap: UInt64? {
+    clockPairs.withLock { mmlog_ticks() < $0.newest.ticks ? nil : $0.gap }
+  }
+
+  /// Goes on by a counter that has begun anew, or gone on alone. When all that was logged before is
+  /// archived: by the new clock it would be of another time, also for whoever recovers the ring.
   func beginClocksAnew() {
     clockPairs.withLock { pairs in
       let newest = ClockReading.take(ordinal: pairs.newest.ordinal &+ 1)
-      if newest.ticks < pairs.newest.ticks {
-        pairs.earlier = TickClock(first: pairs.first, newest: pairs.newest)
+      let isBehind = newest.ticks < pairs.newest.ticks
+      if isBehind { pairs.earlier = TickClock(first: pairs.first, newest: pairs.newest) }
+      if isBehind || pairs.gap != nil {
         pairs.first = pairs.first.moved(with: pairs.newest, to: newest)
         Self.write(pairs.first, at: base + RingLayout.firstClockPair)
       }
+      pairs.gap = nil
       note(newest, in: &pairs)
     }
   }
 
-  private func note(
-    _ newest: ClockPair,
-    in pairs: inout (first: ClockPair, newest: ClockPair, earlier: TickClock?)
-  ) {
+  private func note(_ newest: ClockPair, in pairs: inout ClockPairs) {
     pairs.newest = newest
     let slot = Int(newest.ordinal % 2) * ClockPairLayout.size
     Self.write(newest, at: base + RingLayout.clockPairSlots + slot)

@@ -15,6 +15,24 @@ package struct ClockPair: Equatable, Sendable {
     self.ordinal = ordinal
   }
 
+  /// Whether the counter has gone on from `newest` while CLOCK_MONOTONIC stood still, as in a
+  /// suspension: by the line from this pair to `newest`, there are too many ticks for the time.
+  ///
+  /// Too many is a second more, and an eighth of the time, since clocks are slewed by a twelfth at
+  /// most. A line that is shorter than a second has inexact ends: it allows for as much more.
+  package func counterHasGoneOn(
+    from newest: ClockPair, to ticks: UInt64, _ monotonic: UInt64
+  ) -> Bool {
+    guard newest.ticks > self.ticks, newest.monotonic > self.monotonic, ticks > newest.ticks,
+      monotonic >= newest.monotonic
+    else { return false }
+    let second: UInt128 = 1_000_000_000
+    let length = UInt128(newest.monotonic - self.monotonic)
+    let elapsed = UInt128(monotonic - newest.monotonic)
+    let counted = UInt128(ticks - newest.ticks) * length / UInt128(newest.ticks - self.ticks)
+    return counted > elapsed + second + elapsed * max(length, second) / (8 * length)
+  }
+
   /// What this pair comes to if the counter begins anew, as after a suspension: the line from it
   /// to `new` is as steep as that to `old` was.
   package func moved(with old: ClockPair, to new: ClockPair) -> ClockPair {

@@ -37,7 +37,7 @@ import Testing
     let first = ClockPair(ticks: 9 << 40, wall: 5, monotonic: 70, ordinal: 0)
     let old = ClockPair(ticks: 10 << 40, wall: 900, monotonic: 70 + 4 << 36, ordinal: 7)
     let rate = TickClock(first: first, newest: old).rate
-    for ticks in [1 << 41, 1 << 39, 12_345_678] as [UInt64] {
+    for ticks in [1 << 41, 1 << 39, 12_345_678, 1 << 50] as [UInt64] {
       let new = ClockPair(
         ticks: ticks, wall: 5000, monotonic: old.monotonic + 1_000, ordinal: 8)
       let clock = TickClock(first: first.moved(with: old, to: new), newest: new)
@@ -47,6 +47,46 @@ import Testing
     }
     let none = ClockPair(ticks: 0, wall: 0, monotonic: 0, ordinal: 1)
     #expect(TickClock(first: first.moved(with: old, to: none), newest: none).rate == 1 << 32)
+  }
+
+  @Test("a counter has gone on alone if there are far too many ticks for the time")
+  func aCounterHasGoneOnAlone() {
+    func pair(_ ticks: UInt64, _ monotonic: UInt64) -> ClockPair {
+      ClockPair(ticks: ticks, wall: 0, monotonic: monotonic, ordinal: 0)
+    }
+    let second: UInt64 = 1_000_000_000
+    // Three ticks in a nanosecond, for an hour.
+    let (first, newest) = (pair(7, 5), pair(7 + 10_800 * second, 5 + 3600 * second))
+    func hasGoneOn(_ counted: UInt64, in elapsed: UInt64) -> Bool {
+      first.counterHasGoneOn(
+        from: newest, to: newest.ticks + 3 * counted, newest.monotonic + elapsed)
+    }
+    for elapsed in [0, second, 100 * second] {
+      #expect(!hasGoneOn(elapsed, in: elapsed) && !hasGoneOn(elapsed / 12 * 13, in: elapsed))
+      #expect(!hasGoneOn(elapsed + second, in: elapsed), "as much as is not noticed")
+      #expect(hasGoneOn(elapsed + 28_800 * second, in: elapsed))
+    }
+    #expect(hasGoneOn(3 * second, in: second) && !hasGoneOn(second, in: 3 * second))
+    // A tenth of a millisecond, whose end was read so late that it looks like ten times as long.
+    let (early, late) = (pair(0, 1_000_000), pair(300_000, 2_000_000))
+    #expect(!early.counterHasGoneOn(from: late, to: 3 * second, second))
+    #expect(early.counterHasGoneOn(from: late, to: 86_400 * 3 * second, second))
+  }
+
+  @Test("pairs that make no sense have not gone on, and do not trap")
+  func pairsThatMakeNoSenseHaveNotGoneOn() {
+    let values: [UInt64] = [0, 1, .max]
+    let pairs = values.flatMap { ticks in
+      values.map { ClockPair(ticks: ticks, wall: 0, monotonic: $0, ordinal: 0) }
+    }
+    for (first, newest) in pairs.flatMap({ first in pairs.map { (first, $0) } }) {
+      #expect(!first.counterHasGoneOn(from: newest, to: newest.ticks, newest.monotonic))
+      for ticks in values {
+        for monotonic in values {
+          _ = first.counterHasGoneOn(from: newest, to: ticks, monotonic)
+        }
+      }
+    }
   }
 
   @Test("pairs that make no sense give some rate") func pairsThatMakeNoSenseGiveSomeRate() {

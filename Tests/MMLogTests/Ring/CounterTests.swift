@@ -50,4 +50,37 @@ struct CounterTests {
       }
     }
   }
+
+  @Test(
+    "one that goes on while the clock stands still keeps its rate, and records have their times",
+    .enabled(if: canBeginAnew))
+  func goesOn() async {
+    await #expect(processExitsWith: .success) {
+      // Nanoseconds at first; then more than an hour passes at once.
+      mmlog_ticks_from_cpu = false
+      let test = try TestStore { $0.drainInterval = .seconds(3600) }
+      let (log, path, start) = (test.log, test.folder.path, Timestamp.now)
+      log.info("before")
+      mmlog_ticks_from_cpu = true
+      let ticks = mmlog_ticks()
+      log.info("since")
+      var rate: UInt64 = 0
+      // As long as it takes: until the drainer has noticed.
+      while rate == 0 {
+        usleep(10_000)
+        let statuses = try RingStatus.all(in: path) { _ in }
+        let clock = statuses.lazy.map(\.image.clock).first { $0.ticks >= ticks }
+        rate = clock?.rate ?? 0
+      }
+      log.info("after")
+      let contents = try test.closeAndRead()
+      // The counter may have gone on by its own rate for some seconds.
+      require(rate > 1 << 28, "\(rate)")
+      require(contents.isWhole && contents.messages == ["before", "since", "after"])
+      let times = start - .seconds(60)...Timestamp.now + .seconds(60)
+      for record in contents.records {
+        require(times.contains(record.time), "\(record.message): \(record.time), not in \(times)")
+      }
+    }
+  }
 }
