@@ -13,9 +13,11 @@ struct SpanTable {
   private var dictionaryKnown = 0
   /// In which uses of segments each span has flight records, by their generations.
   private var places: [UInt64: [UInt64]] = [:]
+  /// How many uses these are, of all spans together.
+  private(set) var placeCount = 0
   /// Those whose end is a flight record.
   private var flightEnds: Set<UInt64> = []
-  /// When ``places`` is searched for what is not in the ring any more.
+  /// From how many on ``places`` is searched for what is not in the ring any more.
   private var placesLimit = 1024
   /// How the last spans ended: whether what belongs to them is captured. What was logged beside the
   /// end may be found after it.
@@ -43,9 +45,7 @@ struct SpanTable {
     guard isFlight ? SpanTie.mayBe(of: record) : SpanTie.mayEnd(record),
       let tie = tie(of: record, at: offset, content), tie.span != 0
     else { return }
-    if isFlight, places[tie.span]?.contains(generation) != true {
-      places[tie.span, default: []].append(generation)
-    }
+    if isFlight { notePlace(of: tie.span, generation) }
     // The first end of a span counts.
     if let end = tie.end, decision(of: tie.span) == nil {
       remember(capture.captures(end, at: record.ticks, ring.clock), of: tie.span)
@@ -53,6 +53,14 @@ struct SpanTable {
     if isFlight, tie.end != nil { flightEnds.insert(tie.span) }
     guard places[tie.span] != nil, let isCaptured = decision(of: tie.span) else { return }
     if isCaptured { captured.insert(tie.span) } else { erased.insert(tie.span) }
+  }
+
+  /// Takes in a use of a segment in which a span has flight records.
+  private mutating func notePlace(of span: UInt64, _ generation: UInt64) {
+    // From the back, where a use stands of which there is more than one record.
+    if places[span, default: []].lastIndex(of: generation) != nil { return }
+    places[span, default: []].append(generation)
+    placeCount += 1
   }
 
   private func decision(of span: UInt64) -> Bool? { decisions[span] ?? olderDecisions[span] }
@@ -98,19 +106,20 @@ struct SpanTable {
   /// Takes in that nothing is left in the ring of spans, but for those of which something is.
   mutating func settle(_ spans: Set<UInt64>, besides left: Set<UInt64> = []) {
     let settled = spans.subtracting(left)
-    for span in settled { places[span] = nil }
+    for span in settled { placeCount -= places.removeValue(forKey: span)?.count ?? 0 }
     erased.subtract(settled)
     captured.subtract(settled)
     flightEnds.subtract(settled)
   }
 
-  /// Forgets spans whose flight records are not in the ring any more.
+  /// Forgets flight records that are not in the ring any more.
   mutating func forget(besides present: Set<UInt64>) {
-    guard places.count > placesLimit else { return }
+    guard placeCount > placesLimit else { return }
     places = places.compactMapValues { generations in
       let left = generations.filter { present.contains($0) }
       return left.isEmpty ? nil : left
     }
-    placesLimit = max(1024, 2 * places.count)
+    placeCount = places.values.reduce(0) { $0 + $1.count }
+    placesLimit = max(1024, 2 * placeCount)
   }
 }

@@ -1,11 +1,12 @@
 import Foundation
-import MMLog
 import MMLogFormat
 import MMLogReader
 import MMLogStorage
 import MMLogSystem
-import Testing
 import TestSupport
+import Testing
+
+@testable import MMLog
 
 /// Flight records of spans: captured when the span ends badly, erased when it ends well.
 @Suite("Flight records of spans")
@@ -113,6 +114,30 @@ struct SpanCaptureTests {
     #expect(found.contains("of the slow one") && found.contains("of the asking one"))
     let isClean = contents.isClean
     #expect(isClean)
+  }
+
+  @Test("of a span that lives long, what is not in the ring any more is forgotten")
+  func longSpan() throws {
+    let test = try recorder()
+    test.log.with(span: test.log.begin("long")).debug("of it")
+    let ring = try #require(test.store.core.openSession?.ring)
+    let headers = (0..<ring.pool.count).compactMap { index in
+      ring.openHeader(ofSegment: index).map { (index, $0) }
+    }
+    let (index, header) = try #require(headers.first)
+    var table = try #require(SpanTable(ring))
+    var scanner = ring.scanner(ofSegment: index, header, from: SegmentLayout.size)
+    var noted = 0
+    while let item = scanner.next() {
+      guard case .record(let record, let offset) = item else { continue }
+      for generation in 1...10_000 as ClosedRange<UInt64> {
+        for _ in 0..<2 { table.note(record, at: offset, .clear, isFlight: true, in: generation) }
+        table.forget(besides: [generation])
+        if table.placeCount > noted { noted = table.placeCount }
+      }
+    }
+    try test.store.close()
+    #expect(noted > 0 && noted <= 1025, "\(noted)")
   }
 
   @Test("a span's flight records are captured over all threads, with those that begin and end it")
