@@ -509,10 +509,10 @@ final class Drainer: @unchecked Sendable {
     newlySealed = []
   }
 
-  /// Reports once that the ring is three quarters full, until it is less than half full.
+  /// Reports once that three quarters of what no thread has wait to be archived, until it is less
+  /// than half. Threads have segments without need, for as long as they live.
   private func reportFilling() {
-    let pool = session.ring.pool
-    let part = Double(pool.busyCount) / Double(pool.count)
+    let part = session.ring.pool.waitingShare(with: 0)
     if part >= 0.75 && !isFilling { events.send(.ringFilling(fraction: part)) }
     isFilling = part >= (isFilling ? 0.5 : 0.75)
   }

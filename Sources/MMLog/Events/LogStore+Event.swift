@@ -58,8 +58,8 @@ extension LogStore {
     /// The file system has less space left than ``Retention/freeSpace`` says; in bytes. Reported
     /// once, until there is enough again.
     case lowSpace(available: Int)
-    /// So much of the ring is in use, from 0 to 1: three quarters or more. Reported once, until it
-    /// is less than half.
+    /// So much of the ring waits to be archived, from 0 to 1: three quarters or more of what no
+    /// thread holds. Reported once, until it is less than half.
     case ringFilling(fraction: Double)
     /// Archives that are not uploaded take so many bytes:
     /// ``LogStore/Configuration/pendingThreshold`` or more. Reported once, until it is less.

@@ -156,6 +156,10 @@ private let metrics: [Metric] = [
   Metric(.gauge, "mmlog_ring_used_segments", "Segments of the ring that are in use.") {
     $0.usedSegments
   },
+  Metric(
+    .gauge, "mmlog_ring_waiting_ratio",
+    "How much of what no thread has of the ring waits to be archived, from 0 to 1."
+  ) { $0.waitingShare },
   Metric(.counter, "mmlog_raw_bytes_total", "Bytes archived, before compression.") { $0.rawBytes },
   Metric(.counter, "mmlog_written_bytes_total", "Bytes archived, as written to archives.") {
     $0.writtenBytes

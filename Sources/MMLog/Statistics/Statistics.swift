@@ -61,6 +61,9 @@ extension LogStore {
     public internal(set) var segments = 0
     /// How many of them are in use: threads have them, or there are records in them that wait.
     public internal(set) var usedSegments = 0
+    /// How much of what no thread has of the ring waits to be archived, from 0 to 1: near 1,
+    /// records come faster than they are archived. See ``LogStore/Event/ringFilling(fraction:)``.
+    public internal(set) var waitingShare = 0.0
 
     /// The size of what was archived before it was compressed, in bytes.
     public internal(set) var rawBytes: UInt64 = 0

@@ -94,6 +94,53 @@
       #expect(test.store.losses == losses, "also after the close")
     }
 
+    @Test("a ring is filling when records wait, and not because many threads hold segments")
+    func filling() async throws {
+      let test = try TestStore {
+        $0.makeTiny()
+        $0.fullRing = .dropNewest
+        $0.drainInterval = .seconds(3600)
+      }
+      var events = test.store.events.makeAsyncIterator()
+      func next(_ isIt: (LogStore.Event) -> Bool) async -> LogStore.Event? {
+        while let event = await events.next() { if isIt(event) { return event } }
+        return nil
+      }
+      func isFilling(_ event: LogStore.Event) -> Bool {
+        if case .ringFilling = event { true } else { false }
+      }
+      // As many as may have a segment of their own: 45 of 59.
+      let (count, log) = (45, test.log)
+      let (holding, ending) = (Barrier(count + 1), Barrier(count + 1))
+      let threads = try (0..<count).map { number in
+        try Thread(name: "idle") {
+          log.info("\(number)")
+          holding.wait()
+          ending.wait()
+        }
+      }
+      holding.wait()
+      #expect(test.store.statistics.usedSegments >= count)
+      try test.store.blockingRotate()
+      let first = await next {
+        if case .rotated = $0 { true } else { isFilling($0) }
+      }
+      #expect(first.map(isFilling) == false)
+      #expect(test.store.statistics.waitingShare < 0.75)
+
+      block(test)
+      let full = try Thread(name: "full") { [filler] in
+        while test.store.losses.isEmpty { log.info("\(filler)") }
+      }
+      full.join()
+      #expect(test.store.statistics.waitingShare >= 0.75)
+      if case .ringFilling(let part) = await next(isFilling) { #expect(part >= 0.75) }
+      unblock(test)
+      ending.wait()
+      for thread in threads { thread.join() }
+      try test.store.blockingClose()
+    }
+
     @Test("a record that is cut, and then finds no place, is lost, and does not count as cut")
     func cutAndDropped() async {
       await #expect(processExitsWith: .success) {
