@@ -7,10 +7,10 @@ enum ProcessRequests {
   private static let reopenCount = Atomic<UInt32>(0)
 
   /// Asks for flight records to be captured.
-  static func capture() { captureCount.add(1, ordering: .releasing) }
+  static func capture() { captureCount.wrappingAdd(1, ordering: .releasing) }
 
   /// Asks for another archive in place of the open one.
-  static func reopen() { reopenCount.add(1, ordering: .releasing) }
+  static func reopen() { reopenCount.wrappingAdd(1, ordering: .releasing) }
 
   /// How often a capture was asked for.
   static var captures: UInt32 { captureCount.load(ordering: .acquiring) }

@@ -16,7 +16,11 @@ typealias ThreadBlock = UnsafeMutablePointer<mmlog_thread>
 /// compare-and-exchange; a block belongs to the thread that set its `in_use`, or to the pool.
 final class ThreadRegistry: @unchecked Sendable {
   private let head: UnsafeMutablePointer<UInt64>
-  private let ordinals = Atomic<UInt32>(0)
+  /// The newest ordinal of a thread.
+  let ordinals = Atomic<UInt32>(0)
+  /// The thread of the newest ordinal that ``ordinal(in:)`` has given: its id in the high half, and
+  /// that ordinal in the low one.
+  private let newestOther = Atomic<UInt64>(0)
   private let blocks = Atomic<UInt64>(0)
   private let session: SessionID
   private let archiveLevel: Level
@@ -84,14 +88,23 @@ final class ThreadRegistry: @unchecked Sendable {
     }
   }
 
-  /// The calling thread's ordinal in a session; one of its own if it has not logged for it yet.
-  /// Async-signal-safe.
+  /// The calling thread's ordinal in a session; if it has not logged for it yet, one of its own,
+  /// until another such thread asks. Async-signal-safe.
   func ordinal(in session: UnsafeRawPointer) -> UInt32 {
     if let block = Self.find(session) { return block.pointee.ordinal }
-    return nextOrdinal()
+    let id = UInt64(UInt32(bitPattern: CurrentProcess.threadID())) << 32
+    let newest = newestOther.load(ordering: .relaxed)
+    if newest != 0, newest & ~0xFFFF_FFFF == id { return UInt32(truncatingIfNeeded: newest) }
+    let ordinal = nextOrdinal()
+    newestOther.store(id | UInt64(ordinal), ordering: .relaxed)
+    return ordinal
   }
 
-  private func nextOrdinal() -> UInt32 { ordinals.add(1, ordering: .relaxed).newValue }
+  /// They begin anew after the last one, but for 0, which is no thread's.
+  func nextOrdinal() -> UInt32 {
+    let next = ordinals.wrappingAdd(1, ordering: .relaxed).newValue
+    return next == 0 ? ordinals.wrappingAdd(1, ordering: .relaxed).newValue : next
+  }
 
   /// Calls `body` with every block that the session's threads have or had.
   func forEach(_ body: (ThreadBlock) -> Void) {
