@@ -17,7 +17,7 @@ extension Logger {
     _ level: Level, _ statement: UnsafePointer<mmlog_statement>,
     _ values: UnsafeBufferPointer<mmlog_value>, in span: Span? = nil
   ) {
-    guard acquireWriter() || enter(at: StatementPlace(level, statement.pointee)) else { return }
+    guard acquireWriter() || enter(level, statement) else { return }
     if let span { LogCall.bind(mmlog_current_writer(), label, to: span) }
     RecordCursor(values).commit(label, level, statement)
   }
@@ -30,7 +30,7 @@ extension Logger {
     _ values: UnsafeBufferPointer<mmlog_value>, in span: Span?,
     metadata: (inout RecordCursor) -> Void
   ) {
-    guard acquireWriter() || enter(at: StatementPlace(level, statement.pointee)) else { return }
+    guard acquireWriter() || enter(level, statement) else { return }
     if let span { LogCall.bind(mmlog_current_writer(), label, to: span) }
     var cursor = RecordCursor(values)
     metadata(&cursor)
@@ -44,13 +44,27 @@ extension Logger {
     _ level: Level, _ statement: UnsafePointer<mmlog_statement>,
     _ values: UnsafeBufferPointer<mmlog_value>, in parent: Span?
   ) -> Span {
-    guard acquireWriter() || enter(at: StatementPlace(level, statement.pointee)) else {
+    guard acquireWriter() || enter(level, statement) else {
       return Span(self, nil, 0, 0, level, 0)
     }
     var cursor = RecordCursor(values)
     let (gate, number, ticks) = cursor.appendBeginning(in: parent)
     let callSite = cursor.commit(label, level, statement, .span)
     return Span(self, gate, number, ticks, level, UInt32(truncatingIfNeeded: callSite))
+  }
+
+  /// Finds a writer for a call that does not have the usual one at hand, unless its statement is
+  /// off. A limit distinguishes statements by their hashes: the texts may be anywhere.
+  ///
+  /// - Returns: False if there is to be no record; it is then counted, unless it is off.
+  @inline(never)
+  private func enter(_ level: Level, _ statement: UnsafePointer<mmlog_statement>) -> Bool {
+    let label = shared
+    if mmlog_is_controlled(label) {
+      let place = StatementPlace(level, statement.pointee)
+      if !place.passes(above: self.level, of: label, key: statement.pointee.hash) { return false }
+    }
+    return enter(level)
   }
 
   /// Records a message in a signal handler, whatever the label's level and whatever was

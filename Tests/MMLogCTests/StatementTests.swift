@@ -212,6 +212,21 @@ struct StatementTests {
     #expect(contents.records.allSatisfy { $0.function == "wrapped" && $0.level == .notice })
   }
 
+  @Test("a limit distinguishes a wrapper's statements by their texts, wherever these are")
+  func wrappedLimit() throws {
+    let test = try CStore()
+    mmlog_set_rate_limit(test.store, "*", 1, 3_600_000, 0)
+    let files = (0..<3).compactMap { _ in strdup("wrapped.c") }
+    defer { for file in files { free(file) } }
+    for file in files {
+      for text in ["first", "second"] {
+        withVaList([]) { mmlog_vlog(test.log, MMLOG_NOTICE, file, 77, "wrapped", text, $0) }
+      }
+    }
+    #expect(files.count == 3)
+    #expect(try test.closeAndRead().messages == ["first", "second"])
+  }
+
   @Test("errno is shown by %m, also one that has no text, and is what it was afterwards")
   func errorNumber() throws {
     let test = try CStore()
