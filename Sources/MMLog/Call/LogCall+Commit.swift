@@ -3,6 +3,7 @@ public import CMMLogWriter
 import MMLogFormat
 import MMLogStorage
 import MMLogSystem
+import Synchronization
 
 extension LogCall {
   /// Commits a record whose call site is not in the writer's cache, or that is not yet in the ring.
@@ -502,7 +503,7 @@ extension Session {
     // Names may be anybody's, and any number of them: call sites must find room.
     let isCallSite = kind == RecordLayout.callSiteKind
     let number = sites.nextNumber
-    let leaving = leaving(ring.dictionarySize)
+    let leaving = leaving(ring.dictionarySize.load(ordering: .acquiring))
     let isAdded =
       (isCallSite || sites.hasRoomForKeySets)
       && ring.appendEntry(kind: kind, leaving: leaving) { write(&$0, UInt32(number)) }

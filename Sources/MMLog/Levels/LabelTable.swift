@@ -232,13 +232,14 @@ final class LabelTable: @unchecked Sendable {
 }
 
 extension Session {
-  /// Enters a label into the ring's dictionary; false if there is no room.
+  /// Enters a label into the ring's dictionary; false if there is no room, or if a log call that
+  /// was left keeps the dictionary's lock: the drainer may want the table's meanwhile.
   func register(label: String, id: UInt32) -> Bool {
     var label = label
-    return ring.dictionaryLock.withLock {
-      ring.appendEntry(kind: RecordLayout.labelKind, leaving: 0) { writer in
-        label.withUTF8 { writer.label(id: id, UnsafeRawBufferPointer($0)) }
-      }
+    guard ring.dictionaryLock.tryLock(atMost: 5_000_000_000) else { return false }
+    defer { ring.dictionaryLock.unlock() }
+    return ring.appendEntry(kind: RecordLayout.labelKind, leaving: 0) { writer in
+      label.withUTF8 { writer.label(id: id, UnsafeRawBufferPointer($0)) }
     }
   }
 }

@@ -2,26 +2,29 @@ import CMMLogCore
 import MMLogFormat
 import MMLogStorage
 import MMLogSystem
+import Synchronization
 
 extension Ring {
   /// The area as far as it is filled with entries.
   var dictionary: UnsafeRawBufferPointer {
-    let end = dictionaryLock.withLock { dictionaryEnd }
-    return UnsafeRawBufferPointer(start: base + geometry.dictionaryOffset, count: end)
+    UnsafeRawBufferPointer(
+      start: base + geometry.dictionaryOffset, count: dictionaryEnd.load(ordering: .acquiring))
   }
 
   /// How many bytes are left for entries. Under the dictionary's lock.
   func dictionaryRoom(leaving: Int) -> Int {
-    max(0, dictionarySize - dictionaryEnd - leaving)
+    let size = dictionarySize.load(ordering: .acquiring)
+    return max(0, size - dictionaryEnd.load(ordering: .relaxed) - leaving)
   }
 
   /// How often a dictionary doubles, as a factor of its size.
   static var dictionaryGrowth: Int { 8 }
 
-  /// Whether a half of it is used, and it may become larger. Under the dictionary's lock.
+  /// Whether a half of it is used, and it may become larger.
   var dictionaryGrows: Bool {
-    dictionaryEnd > dictionarySize / 2 && dictionarySize < geometry.dictionarySize
-      && !dictionaryIsRefused
+    let size = dictionarySize.load(ordering: .relaxed)
+    return dictionaryEnd.load(ordering: .relaxed) > size / 2 && size < geometry.dictionarySize
+      && !dictionaryIsRefused.load(ordering: .relaxed)
   }
 
   /// Doubles the dictionary if half of it is used. For the drainer: who logs does not wait for
@@ -29,12 +32,13 @@ extension Ring {
   ///
   /// Nobody stores to what has no space yet: where there is none to be had, that would be a SIGBUS.
   func growDictionary() {
-    let size: Int? = dictionaryLock.withLock { dictionaryGrows ? dictionarySize : nil }
-    guard let size else { return }
+    guard dictionaryGrows else { return }
+    let size = dictionarySize.load(ordering: .relaxed)
     let added = min(size, geometry.dictionarySize - size)
-    let isThere = takeSpace(offset: geometry.dictionaryOffset + size, count: added)
-    dictionaryLock.withLock {
-      if isThere { dictionarySize = size + added } else { dictionaryIsRefused = true }
+    if takeSpace(offset: geometry.dictionaryOffset + size, count: added) {
+      dictionarySize.store(size + added, ordering: .releasing)
+    } else {
+      dictionaryIsRefused.store(true, ordering: .relaxed)
     }
   }
 
@@ -46,8 +50,9 @@ extension Ring {
   ///   - write: Writes the entry.
   /// - Returns: False if there is no room for it.
   func appendEntry(kind: UInt64, leaving: Int, _ write: (inout EntryWriter) -> Void) -> Bool {
+    let end = dictionaryEnd.load(ordering: .relaxed)
     let area = UnsafeMutableRawBufferPointer(
-      start: base + geometry.dictionaryOffset + dictionaryEnd,
+      start: base + geometry.dictionaryOffset + end,
       count: dictionaryRoom(leaving: leaving))
     guard area.count >= wordSize else { return false }
     var writer = EntryWriter(into: area)
@@ -62,7 +67,7 @@ extension Ring {
     // Stored last: a crash before leaves a zero word, the end of the dictionary.
     mmlog_store_release_u64(start.assumingMemoryBound(to: UInt64.self), entry.header)
     let grew = dictionaryGrows
-    dictionaryEnd += entry.size
+    dictionaryEnd.store(end + entry.size, ordering: .releasing)
     if dictionaryGrows, !grew { eventCounts.requestPass() }
     return true
   }

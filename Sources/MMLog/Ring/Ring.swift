@@ -42,12 +42,15 @@ final class Ring: @unchecked Sendable {
   private var endingArea: EndingArea?
   /// The file's path, for messages.
   let path: String
-  /// Where the next dictionary entry goes, in bytes from the area's start. Under `dictionaryLock`.
-  var dictionaryEnd = 0
-  /// How much of the dictionary's area has space on the disk. Under `dictionaryLock`.
-  var dictionarySize: Int
-  /// Whether there was no space for more of it. Under `dictionaryLock`.
-  var dictionaryIsRefused = false
+  /// Where the next dictionary entry goes, in bytes from the area's start. Stored under
+  /// `dictionaryLock`, when the entries before it are there.
+  let dictionaryEnd = Atomic<Int>(0)
+  /// How much of the dictionary's area has space on the disk. Stored by the drainer, when it has.
+  let dictionarySize: Atomic<Int>
+  /// Whether there was no space for more of it. Stored by the drainer.
+  let dictionaryIsRefused = Atomic<Bool>(false)
+  /// Taken by those who add entries. Not by the drainer: a log call that a signal handler leaves
+  /// may keep it for ever.
   let dictionaryLock = ForkSafeMutex()
   /// How many generations were given out: the newest of them.
   let generationsStarted = Atomic<UInt64>(0)
@@ -96,7 +99,8 @@ final class Ring: @unchecked Sendable {
     self.archiveLevel = archiveLevel
     self.spanCapture = spanCapture
     self.geometry = geometry
-    self.dictionarySize = dictionarySize ?? geometry.dictionarySize
+    let dictionarySize = dictionarySize ?? geometry.dictionarySize
+    self.dictionarySize = Atomic(dictionarySize)
     fileName = FileNames.Ring(store: identity.storeName, session: identity.session).fileName
     path = directory.path(of: fileName)
     let cipher = try Self.cipher(for: recipients)
@@ -104,11 +108,10 @@ final class Ring: @unchecked Sendable {
     do throws(SystemError) {
       let unfinished = try UnfinishedRing.make(fileName, in: directory)
       do throws(SystemError) {
-        let size = self.dictionarySize
-        let mapping = try Self.map(unfinished.file, geometry, dictionarySize: size)
+        let mapping = try Self.map(unfinished.file, geometry, dictionarySize: dictionarySize)
         base = mapping.base
         self.mapping = consume mapping
-        unpopulated = Self.populatedLater(geometry, dictionarySize: size)
+        unpopulated = Self.populatedLater(geometry, dictionarySize: dictionarySize)
         let fileHeader = RingHeader(
           identity: identity, geometry: geometry, archiveLevel: archiveLevel, isChained: isChained,
           spanCapture: spanCapture,

@@ -1,6 +1,7 @@
 import MMLogFormat
 import MMLogStorage
 import MMLogSystem
+import Synchronization
 
 /// The life of a store's sessions: one is opened with the store, and closed with it; another may
 /// come in between, in place of one whose ring is lost.
@@ -57,7 +58,8 @@ extension StoreCore {
     if !fields.hasFields { return }
     let isAdded = ring.dictionaryLock.withLock {
       ring.appendEntry(
-        kind: RecordLayout.sessionFieldsKind, leaving: ring.dictionarySize / 4 * 3
+        kind: RecordLayout.sessionFieldsKind,
+        leaving: ring.dictionarySize.load(ordering: .acquiring) / 4 * 3
       ) { $0.sessionFields(fields.pairs) }
     }
     if isAdded { return }

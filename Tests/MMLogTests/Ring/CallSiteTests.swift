@@ -1,14 +1,30 @@
 import Glibc
-import MMLog
 import MMLogReader
 import MMLogSystem
-import Testing
 import TestSupport
+import Testing
+
+@testable import MMLog
 
 @Suite("Log statements and labels")
 struct CallSiteTests {
   private func generic<T: FixedWidthInteger, U>(_ log: Logger, _ number: T, _ other: U) {
     log.info("n \(number) o \(other)")
+  }
+
+  @Test("a log call that never gives the dictionary back keeps nobody from archiving")
+  func keptDictionary() async throws {
+    let test = try TestStore()
+    let ring = try #require(test.store.core.openSession?.ring)
+    for number in 0..<2 {
+      if number == 1 { ring.dictionaryLock.lock() }
+      test.log.info("known \(number)")
+    }
+    test.log.info("new")
+    try test.store.blockingFlush(.archive)
+    let contents = try test.closeAndRead()
+    let isClean = contents.isClean
+    #expect(isClean && contents.messages == ["known 0", "known 1", "new"])
   }
 
   @Test("one statement with several literals gives each its own text")
