@@ -1,5 +1,6 @@
 import CMMLogC
 import MMLog
+import MMLogFormat
 import MMLogStorage
 import MMLogSystem
 import Synchronization
@@ -94,7 +95,7 @@ extension LogStore.Event {
   fileprivate var number: UInt64 {
     switch self {
     case .stalled(let duration): UInt64(clamping: duration.nanoseconds / 1_000_000)
-    case .dropped(let losses): losses.counts.reduce(0, &+)
+    case .dropped(let losses): losses.lostCount
     case .limitExceeded(_, let kept): UInt64(clamping: kept.values.reduce(0, +))
     case .tapResumed(_, let missed): missed
     case .ringFilling(let fraction): UInt64(fraction * 100)

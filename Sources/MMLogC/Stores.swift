@@ -1,6 +1,7 @@
 package import CMMLogC
 package import CMMLogWriter
 import MMLog
+import MMLogFormat
 
 // The functions of mmlog.h that are not called for each record. There is what they do, and what of
 // them may be called where. Not internal: the compiler hides those, and then a shared library does
@@ -72,7 +73,7 @@ package func capture(
 
 @_cdecl("mmlog_lost_records")
 package func lostRecords(_ store: OpaquePointer) -> UInt64 {
-  logStore(store).losses.counts.reduce(0, &+)
+  logStore(store).losses.lostCount
 }
 
 @_cdecl("mmlog_reopen_all")

@@ -243,6 +243,20 @@ struct StoreTests {
     #expect(try test.closeAndRead().messages.isEmpty)
   }
 
+  @Test("a record that is only cut is not lost")
+  func cut() throws {
+    let test = try CStore()
+    var site = mmlog_site()
+    let text = String(repeating: "t", count: 17 << 20)
+    text.withCString { text in
+      withVaList([text]) { mmlog_vrecord(test.log, MMLOG_INFO, &site, nil, 0, "%s", $0) }
+    }
+    #expect(mmlog_lost_records(test.store) == 0)
+    let contents = try test.closeAndRead()
+    #expect(contents.lost == 0 && contents.messages.count == 1)
+    #expect(contents.messages.allSatisfy { $0.utf8.count < text.utf8.count })
+  }
+
   @Test("what is flushed is in an archive, and a closed store's loggers drop what they get")
   func flushing() throws {
     let test = try CStore()

@@ -78,7 +78,7 @@ struct CContents {
       case .corruption(let corruption): problems.append("\(corruption)")
       case .unfinished(let record): problems.append("\(record)")
       case .gap(let gap): problems.append("\(gap)")
-      case .losses(_, let ledger): lost += ledger.counts.reduce(0, +)
+      case .losses(_, let ledger): lost += ledger.lostCount
       case .crashed, .sessionStarted, .sessionEnded: break
       }
     }

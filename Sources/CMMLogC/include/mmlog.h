@@ -93,7 +93,7 @@ typedef enum mmlog_event_kind {
   // Archives have not been written for `number` milliseconds: the disk hangs. Once, until they are.
   MMLOG_EVENT_STALLED = 3,
   // `number` records were lost since the store was opened, or since a lost ring was replaced: those
-  // of earlier events of this kind are among them.
+  // of earlier events of this kind are among them, and those that were only cut are not.
   MMLOG_EVENT_DROPPED = 4,
   // Somebody renamed, removed, replaced or cut `path`.
   MMLOG_EVENT_TAKEN_AWAY = 5,
@@ -379,8 +379,8 @@ int mmlog_flush(
 int mmlog_capture(
     mmlog_store *store, const char *reason, uint32_t timeout_ms, mmlog_failure *failure);
 
-// How many records were lost since the store was opened, for whatever reason. mmlog-decode reports
-// them by cause and level.
+// How many records were lost since the store was opened, for whatever reason; those that were only
+// cut are not among them. mmlog-decode reports them by cause and level.
 uint64_t mmlog_lost_records(mmlog_store *store);
 
 // Closes the archive of each store of the process, and searches for its directory again: for SIGHUP
