@@ -66,8 +66,9 @@ bool mmlog_would_pass_switch(
 static void control(mmlog_label *label, uint32_t bit, uintptr_t gate_bit, bool is_on) {
   uintptr_t gate = (uintptr_t)mmlog_load_gate(label);
   bool is_open = gate >= 16;
-  // In this order, and log calls acquire the level before they load the gate: no record below the
-  // level finds the gate of its writer.
+  // In this order, and log calls acquire the level before they load the gate: when this is turned
+  // on, no record below the level finds the gate of its writer. When it is turned off, a call that
+  // has just seen the level of before may record below the label's, or beyond its limit.
   if (is_on) {
     if (is_open) mmlog_store_gate(label, (const void *)(gate | gate_bit));
     mmlog_change_levels(label, bit, bit);

@@ -109,9 +109,10 @@ extension Logger {
   /// ```
   ///
   /// The next one that is recorded has as its last field, `suppressed`, how often the statement was
-  /// reached meanwhile; of what comes after the last, nobody knows. All threads and labels count
-  /// together. For threads, signal handlers and how many such statements there may be, see
-  /// ``every(_:file:line:column:)-(Int,_,_,_)``.
+  /// reached meanwhile; of what comes after the last, nobody knows. Nor is that known where the one
+  /// to be recorded is suppressed by its label's limit (``LogStore/setRateLimit(_:for:)``), or is
+  /// lost. All threads and labels count together. For threads, signal handlers and how many such
+  /// statements there may be, see ``every(_:file:line:column:)-(Int,_,_,_)``.
   ///
   /// - Parameters:
   ///   - level: The level. Where it is not recorded, nothing is counted.

@@ -218,7 +218,8 @@ extension UInt64: LogValue {}
 extension UInt128: LogValue {}
 
 extension LogValue where Self: BinaryFloatingPoint {
-  /// The number.
+  /// The number as a `Double`, and so a `Float` with the digits that it has as one: 0.1 is shown as
+  /// 0.10000000149011612. As an argument of a message, a `Float` stays one.
   public var logValue: Logger.MetadataValue { .double(Double(self)) }
 }
 
