@@ -197,13 +197,11 @@ import Testing
     let secret = archivePlaces(in: sealed).dropLast(2).filter {
       sealed[$0 + FrameLayout.flags] & FrameLayout.encryptedFlag != 0
     }
-    /// The archive as it looks to whoever has the key of all but some of its frames.
-    func archive(sealing places: some Sequence<Int>) -> [UInt8] {
-      var bytes = sealed
-      for place in secret { bytes[place + FrameLayout.flags] &= ~FrameLayout.encryptedFlag }
-      for place in places { bytes[place + FrameLayout.flags] |= FrameLayout.encryptedFlag }
-      return ChecksumFix.archive(bytes)
-    }
+    // The archive as it looks to whoever has its key: frames in clear, beside no key slot.
+    var opened = sealed
+    for place in secret { opened[place + FrameLayout.flags] &= ~FrameLayout.encryptedFlag }
+    opened[FileHeaderLayout.size + FrameLayout.type] = 99
+    opened = ChecksumFix.archive(opened)
     func read(_ bytes: [UInt8], after cursor: LogReader.Cursor) -> (
       messages: [String], ends: Int, cursor: LogReader.Cursor
     ) {
@@ -216,17 +214,13 @@ import Testing
       return (messages, ends, reader.cursor)
     }
     let folder = TemporaryDirectory()
-    // The first has the call sites of all.
-    var found = read(archive(sealing: secret.dropFirst(2)), after: LogReader.Cursor())
-    #expect(found.messages == ["frame 0"] && found.ends == 0)
+    var found = read(sealed, after: LogReader.Cursor())
+    #expect(found.messages == [] && found.ends == 0)
     let stopped = found.cursor
-    found = read(archive(sealing: secret.dropFirst(2)), after: stopped)
+    found = read(sealed, after: stopped)
     #expect(found.messages == [] && found.ends == 0 && found.cursor == stopped)
-    found = read(archive(sealing: []), after: stopped)
-    #expect(found.messages == ["frame 1", "frame 2", "frame 3"] && found.ends == 1)
-    found = read(sealed, after: LogReader.Cursor())
-    #expect(found.messages == [])
-    #expect(read(archive(sealing: []), after: found.cursor).messages.count == 4)
+    found = read(opened, after: stopped)
+    #expect(found.messages == ["frame 0", "frame 1", "frame 2", "frame 3"] && found.ends == 1)
   }
 
   @Test("what is not there any more is waited for, and nothing is given twice")
