@@ -87,7 +87,7 @@ final class Drainer: @unchecked Sendable {
     maintenanceHook = configuration.maintenanceHook
     let reports = TapReports(events, counters)
     taps = configuration.recordTaps.map { $0.begin(session.ring.identity, reports) }
-    flight = FlightRecorder(session.ring, configuration, taps)
+    flight = FlightRecorder(session.ring, configuration, counters, taps)
     encodingThread = configuration.drainThreads > 1 ? EncodingThread() : nil
     handoff = Handoff(session, series, counters, taps, flight, encodingThread)
     handoff.reducesCompression = configuration.reducesCompression

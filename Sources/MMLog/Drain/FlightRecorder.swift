@@ -9,6 +9,7 @@ import MMLogSystem
 /// For one thread at a time: the drainer's.
 final class FlightRecorder {
   private let ring: Ring
+  private let counters: DrainCounters
   /// How far back a capture goes, in nanoseconds.
   private let span: UInt64
   /// The levels whose records have everything captured, a bit each.
@@ -26,9 +27,12 @@ final class FlightRecorder {
   /// Nil if nothing stays in the ring.
   ///
   /// - Parameter taps: Who is given what is captured.
-  init?(_ ring: Ring, _ configuration: LogStore.Configuration, _ taps: [any RecordTap]) {
+  init?(
+    _ ring: Ring, _ configuration: LogStore.Configuration, _ counters: DrainCounters,
+    _ taps: [any RecordTap]
+  ) {
     if ring.archiveLevel == .trace { return nil }
-    (self.ring, self.taps) = (ring, taps)
+    (self.ring, self.counters, self.taps) = (ring, counters, taps)
     spans = SpanTable(ring)
     span = UInt64(configuration.captureTime.nanoseconds)
     captureLevels = configuration.captureLevel.map { .max << $0.rawValue } ?? 0
@@ -192,7 +196,8 @@ final class FlightRecorder {
         fields.clock = ring.clock(upTo: rows.summary.lastTicks)
         if rows.isUnreadable { throw .unsupported(.libcrypto, ring.path) }
         TestPoint.reach(.flightBeforeFrame)
-        try series.append(rows, dictionary: ring.dictionary, fields)
+        let size = try series.append(rows, dictionary: ring.dictionary, fields)
+        counters.add(rows, written: size, fields.effort)
         for tap in taps {
           tap.take(rows, dictionary: ring.dictionary, fields.clock, areFlight: true)
         }

@@ -120,9 +120,10 @@ package final class ArchiveSeries {
   package var isEmpty: Bool { number == 0 }
 
   /// Encodes rows, and appends them; see ``append(_:dictionary:)``.
+  @discardableResult
   package func append(
     _ rows: borrowing RowBuilder, dictionary: UnsafeRawBufferPointer, _ fields: FrameHeader
-  ) throws(SystemError) {
+  ) throws(SystemError) -> Int {
     try append(encoder.encode(rows, dictionary: dictionary, fields), dictionary: dictionary)
   }
 

@@ -54,6 +54,23 @@ struct StatisticsTests {
     try test.store.close()
   }
 
+  @Test("flight records count as archived when they are captured, with what they take")
+  func capturedRecords() throws {
+    let test = try TestStore {
+      ($0.drainInterval, $0.archiveLevel) = (.seconds(3600), .info)
+    }
+    for number in 0..<10 { test.log.debug("\(number)") }
+    try test.store.flush(.archive)
+    let before = test.store.statistics
+    try test.store.capture(reason: "a look")
+    let after = test.store.statistics
+    try test.store.close()
+    #expect(before.archived.count == 0 && before.frames == 0 && before.writtenBytes == 0)
+    #expect(after.archived.count(.debug) == 10 && after.archived.bytes(.debug) == 320)
+    // One of them, and one of the record that says why.
+    #expect(after.frames == 2 && after.rawBytes > 320 && after.writtenBytes > 0)
+  }
+
   @Test("a record in pieces counts once, with all of its bytes")
   func fragments() throws {
     let test = try TestStore {
