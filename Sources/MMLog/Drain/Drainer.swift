@@ -512,7 +512,7 @@ final class Drainer: @unchecked Sendable {
   /// Reports once that three quarters of what no thread has wait to be archived, until it is less
   /// than half. Threads have segments without need, for as long as they live.
   private func reportFilling() {
-    let part = session.ring.pool.waitingShare(with: 0)
+    let part = session.ring.pool.waitingShare
     if part >= 0.75 && !isFilling { events.send(.ringFilling(fraction: part)) }
     isFilling = part >= (isFilling ? 0.5 : 0.75)
   }

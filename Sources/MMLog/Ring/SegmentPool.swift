@@ -282,6 +282,9 @@ final class SegmentPool: @unchecked Sendable {
     return waiting == 0 ? 0 : Double(waiting) / Double(count - open)
   }
 
+  /// The same for whoever has acquired none: what others have acquired waits, too.
+  var waitingShare: Double { waitingShare(with: (0..<count).count { status($0) == .acquired }) }
+
   func status(_ index: Int) -> Status { snapshot(index).status }
 
   func snapshot(_ index: Int) -> Snapshot {

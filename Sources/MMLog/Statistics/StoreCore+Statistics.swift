@@ -19,7 +19,7 @@ extension StoreCore {
       guard let pool = open?.session.ring.pool else { return }
       statistics.ringBytes = geometry.segmentCount * geometry.segmentSize
       (statistics.segments, statistics.usedSegments) = (pool.count, pool.busyCount)
-      statistics.waitingShare = pool.waitingShare(with: 0)
+      statistics.waitingShare = pool.waitingShare
     }
     let waiting = waitingRecords()
     statistics.waiting = waiting.records
