@@ -55,7 +55,7 @@ struct StatementTests {
       let before = ccalls_heap_size()
       log(20_000)
       let grown = ccalls_heap_size() - before
-      require(grown < 20_000 * 16, "\(grown) bytes")
+      require(grown < 20_000 * 64, "\(grown) bytes")
       require(try test.closeAndRead().records.count == 21_000)
     }
   }

@@ -79,8 +79,7 @@ package enum RinglessArchives {
       try archive.isIn(lock.file), !archive.isClosed, archive.isSound,
       try !sessions(in: rings).contains(archive.fileHeader.identity.session)
     else { return nil }
-    let losses =
-      archive.tail == .nothing ? nil : try lossesWithTornFrame(of: archive, in: directory)
+    let losses = archive.lacksFrame ? try lossesWithTornFrame(of: archive, in: directory) : nil
     let writer = try ArchiveWriter(
       resuming: archive, lock, compressionLevel: settings.compressionLevel)
     TestPoint.reach(.recoveryCutOff)
@@ -104,6 +103,15 @@ package enum RinglessArchives {
     var losses = try LossLedger.written(in: ArchiveFile.read(of: own)) ?? LossLedger()
     losses[.corrupted, .critical] &+= 1
     return losses
+  }
+}
+
+extension ArchiveFile {
+  /// Whether the bytes at its end are the beginning of a frame that may have had records: not those
+  /// of an index, nor of the trailer behind one.
+  fileprivate var lacksFrame: Bool {
+    guard case .frame(_, let header) = tail else { return false }
+    return header?.type != .index && frames.last?.header.type != .index
   }
 }
 
