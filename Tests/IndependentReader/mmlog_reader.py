@@ -1452,7 +1452,8 @@ def add_frame(frame, frames, session, corruption, key=None, ring_key=None, has_k
     elif kind == 4 and session_end(payload):
         session.end = session_end(payload)
     elif kind == 5:
-        entries = b"".join(each.index_entry() for each in frames if each.header[8] != 1)
+        before = [each for each in frames if each.header[8] not in (1, 5) and each.at < frame.at]
+        entries = b"".join(each.index_entry() for each in before)
         if payload != entries and not session.archive_corruption:
             corruption("frame at %d: the index does not fit the frames" % frame.at)
         if header[97] and u32(header, 28) != sum(u32(each.header, 28) for each in frames if each.header[8] == 2):
