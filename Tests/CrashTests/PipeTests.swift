@@ -86,7 +86,7 @@ struct PipeTests {
     let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("SigIgn:") })
     let mask = try #require(UInt64(line.dropFirst(7).drop { $0 == "\t" }, radix: 16))
     #expect(mask & (1 << (SIGINT - 1)) != 0 && mask & (1 << (SIGTERM - 1)) != 0)
-    try pipe.feed(Array("two\n".utf8), child)
+    try pipe.feedAll(Array("two\n".utf8), child)
     pipe.endInput()
     let ending = child.wait()
     #expect(ending == .exited(0), "\(child.complaints)")
