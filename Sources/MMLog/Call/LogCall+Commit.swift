@@ -500,19 +500,21 @@ extension Session {
     }
     defer { ring.dictionaryLock.unlock() }
     if let number = sites.find(hash) { return number }
-    // Names may be anybody's, and any number of them: call sites must find room.
-    let isCallSite = kind == RecordLayout.callSiteKind
+    // An entry whose number is not taken would have that of the next one.
+    guard sites.hasRoom(for: kind) else {
+      sites.close(kind)
+      return nil
+    }
     let number = sites.nextNumber
     let leaving = leaving(ring.dictionarySize.load(ordering: .acquiring))
-    let isAdded =
-      (isCallSite || sites.hasRoomForKeySets)
-      && ring.appendEntry(kind: kind, leaving: leaving) { write(&$0, UInt32(number)) }
-    if isAdded && sites.insert(hash, site: number) { return number }
+    if ring.appendEntry(kind: kind, leaving: leaving, { write(&$0, UInt32(number)) }) {
+      sites.insert(hash, site: number)
+      return number
+    }
     // Those that find no room meanwhile are added when they come again.
     if ring.dictionaryGrows { return nil }
     // A large one may be alone in finding no room.
-    let isFull = isAdded || !isCallSite && !sites.hasRoomForKeySets
-    if isFull || ring.dictionaryRoom(leaving: leaving) < 1 << 10 { sites.close(kind) }
+    if ring.dictionaryRoom(leaving: leaving) < 1 << 10 { sites.close(kind) }
     return nil
   }
 }

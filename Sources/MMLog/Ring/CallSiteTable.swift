@@ -46,9 +46,11 @@ final class CallSiteTable: @unchecked Sendable {
     return nil
   }
 
-  /// Whether there is room for key sets, which must not take that of call sites. Under the
-  /// dictionary's lock.
-  var hasRoomForKeySets: Bool { count < capacity / 4 }
+  /// Whether there is room for another one of a kind. Names in key sets may be anybody's, and any
+  /// number of them: these must not take the room of call sites. Under the dictionary's lock.
+  func hasRoom(for kind: UInt64) -> Bool {
+    count < (kind == RecordLayout.callSiteKind ? capacity / 2 : capacity / 4)
+  }
 
   /// Whether new ones of a kind are worth a try.
   func takes(_ kind: UInt64) -> Bool {
@@ -68,15 +70,13 @@ final class CallSiteTable: @unchecked Sendable {
   /// The number that the next call site or key set gets. Under the dictionary's lock.
   var nextNumber: UInt64 { UInt64(count + 1) }
 
-  /// Adds a call site or a key set. Under the dictionary's lock; false if the table is full.
-  func insert(_ hash: UInt64, site: UInt64) -> Bool {
-    guard count < capacity / 2 else { return false }
+  /// Adds a call site or a key set, for which there is room. Under the dictionary's lock.
+  func insert(_ hash: UInt64, site: UInt64) {
     var index = place(of: hash)
     while hashWord(index) != 0 { index = (index + 1) & (capacity - 1) }
     slots[index].site = site
     mmlog_store_release_u64(hashAddress(index), hash)
     count += 1
-    return true
   }
 
   /// Where the search for a hash begins. Call sites of one line may differ only in the upper half

@@ -431,7 +431,8 @@ struct FlightTests {
       }
       let numbers = Overrun.numbers(folder.path)
       let (first, last) = (try #require(numbers.first), try #require(numbers.last))
-      #expect(first > 100 && numbers == Array(first...last), "\(numbers)")
+      // How many are evicted depends on when the drainer comes.
+      #expect(first > 0 && numbers == Array(first...last), "\(numbers)")
     }
   #endif
 
