@@ -203,7 +203,13 @@
       // What a process that is killed here would leave.
       let left = folder("left")
       try Folder.copy(logs, to: left) { $0.hasSuffix(".mmlog") || hasRing && $0.hasSuffix(".ring") }
-      _ = try LogRecovery.recover(left) { Issue.record("\($0)") }
+      if hasRing {
+        _ = try LogRecovery.recover(left) { Issue.record("\($0)") }
+      } else {
+        try LogRecovery.sealRingless(left, archiveDirectory: nil, sealed: { _ in }) {
+          Issue.record("\($0)")
+        }
+      }
       try store.close()
       let name = try #require(try Folder.names(left).first { $0.hasSuffix(".mmlog") })
       let path = "\(left)/\(name)"
