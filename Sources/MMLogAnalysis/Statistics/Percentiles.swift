@@ -13,7 +13,8 @@ package struct Percentiles {
   private var buckets: [Int64: UInt64] = [:]
   /// How many buckets it has.
   var bucketCount: Int { buckets.count }
-  /// Of 52 bits of a mantissa, so many do not count: beyond 52, those of the exponent do not, either.
+  /// Of 52 bits of a mantissa, so many do not count: beyond 52, those of the exponent do not,
+  /// either.
   private var ignoredBits: Int64 = 45
 
   /// So many buckets may all together have that belong to one summary: some 100 MB.

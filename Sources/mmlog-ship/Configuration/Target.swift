@@ -26,8 +26,8 @@ struct Target {
     ("rename-field", "NAME=NEW", "A field that gets another name, also where it is the session's."),
     (
       "hash-field", "NAME",
-      "A field, also of the session, whose value is replaced by a hash without a key: of few possible values, anybody "
-        + "can find out which it was."
+      "A field, also of the session, whose value is replaced by a hash without a key: of few "
+        + "possible values, anybody can find out which it was."
     ),
     (
       "batch-records", "N",
