@@ -26,8 +26,8 @@ struct Sealed {
     var (clear, sealed) = (Figure(), Figure())
     for round in 0...settings.rounds {
       let times = [
-        try Clock.seconds { for _ in 0..<calls { log.info("paid with \(card)") } },
-        try Clock.seconds {
+        Clock.seconds { for _ in 0..<calls { log.info("paid with \(card)") } },
+        Clock.seconds {
           for _ in 0..<calls { log.info("paid with \(card, privacy: .sealed)") }
         },
       ]
