@@ -386,6 +386,7 @@ final class Drainer: @unchecked Sendable {
       failure = error
     }
     schedule.passEnded(at: Clock.monotonic(), pass, counts, failed: failure != nil)
+    session.ring.eventCounts.passEnded(failed: failure != nil)
     reportSealed()
     reportLosses()
     counters.endPass(failed: failure != nil)

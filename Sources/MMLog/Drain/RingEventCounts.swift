@@ -9,8 +9,19 @@ final class RingEventCounts: Sendable {
   let requests = EventCount()
   /// Requests that do not wait for a failing disk to be tried again.
   let urgentRequests = EventCount()
+  /// What is known of the archive.
+  private let archive = Atomic(ArchiveState.writable)
   /// Whether nobody is to wait any more.
   private let isOver = Atomic<Bool>(false)
+
+  /// Whether what waits in the ring can be archived, so far as it is known.
+  private enum ArchiveState: UInt8, AtomicRepresentable {
+    case writable
+    /// The last pass of the drainer failed.
+    case failing
+    /// The same, and a log call has waited in vain for as long as it may.
+    case failingForLong
+  }
 
   /// Informs one of the waiting threads that a segment is free: for others, there is none.
   func segmentFreed() { freed.advanceForOne() }
@@ -31,6 +42,25 @@ final class RingEventCounts: Sendable {
       return result != nil
     }
     return result
+  }
+
+  /// Whether to wait is of no use before the drainer has written again: a disk that is full stays
+  /// so for longer than a log call may take, and each further call would take as long.
+  var isWaitingInVain: Bool { archive.load(ordering: .relaxed) == .failingForLong }
+
+  /// Takes in that a log call got no segment in all the time that it may wait.
+  func noteWaitInVain() {
+    _ = archive.compareExchange(
+      expected: .failing, desired: .failingForLong, ordering: .relaxed)
+  }
+
+  /// Takes in how a pass of the drainer ended.
+  func passEnded(failed: Bool) {
+    if failed {
+      _ = archive.compareExchange(expected: .writable, desired: .failing, ordering: .relaxed)
+    } else {
+      archive.store(.writable, ordering: .relaxed)
+    }
   }
 
   /// Whether threads have waited for so long that they come first.

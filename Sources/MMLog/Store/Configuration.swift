@@ -9,6 +9,9 @@ extension LogStore {
   public enum FullRingPolicy: Equatable, Sendable {
     /// Wait for a free segment, so long at most; then drop the record and count it.
     ///
+    /// Where the archive cannot be written, as on a full disk, and a call has waited for so long,
+    /// later calls drop their records without waiting, until the archive can be written again.
+    ///
     /// A call inside another log call, as in a signal handler, waits for a millisecond at most.
     case wait(upTo: Duration)
     /// Drop the record, and count it.

@@ -111,9 +111,12 @@ final class Session: Sendable {
     ring.eventCounts.requestPass()
     switch policy {
     case .wait:
-      return ring.eventCounts.wait(atMost: waitingTime(timeout)) {
+      let limit = ring.eventCounts.isWaitingInVain ? 0 : waitingTime(timeout)
+      let segment = ring.eventCounts.wait(atMost: limit) {
         take(for: writer) ?? takeRecycled(for: writer)
       }
+      if segment == nil, timeout == .full { ring.eventCounts.noteWaitInVain() }
+      return segment
     case .dropNewest: return nil
     case .overwriteOldest:
       // Again if another thread took what was discarded.

@@ -1,4 +1,5 @@
 #if DEBUG
+  import Foundation
   import Glibc
   import MMLog
   import MMLogReader
@@ -92,6 +93,41 @@
       #expect(losses.total(.ringFull) > 300)
       #expect(contents.losses == [losses])
       #expect(test.store.losses == losses, "also after the close")
+    }
+
+    @Test("one call waits in vain for a full disk, and those after it do not until it has room")
+    func waitsInVainOnce() throws {
+      let test = try TestStore {
+        $0.makeTiny()
+        $0.fullRing = .wait(upTo: .milliseconds(20))
+      }
+      var lost: UInt64 = 0
+      for _ in 0..<2 {
+        block(test)
+        test.log.info("waits in the ring")
+        #expect(logError { try test.store.flush(.archive) }?.code == .outOfSpace)
+        // Counted from here on, as a flush waits, too.
+        let atFirst = try waits()
+        while test.store.losses.total(.ringFull) == lost { test.log.info("\(filler)") }
+        let inVain = try waits()
+        #expect(inVain > atFirst)
+        for _ in 0..<500 { test.log.info("\(filler)") }
+        #expect(try waits() - inVain < 50)
+        lost += 501
+        #expect(test.store.losses.total(.ringFull) == lost)
+        unblock(test)
+        try test.store.flush(.archive)
+      }
+      let losses = test.store.losses
+      #expect(try test.closeAndRead().losses == [losses])
+    }
+
+    /// How often the calling thread has waited for something until now.
+    private func waits() throws -> Int {
+      let text = try String(contentsOfFile: "/proc/thread-self/status", encoding: .utf8)
+      let line = try #require(
+        text.split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches:") })
+      return try #require(line.split(separator: "\t").last.flatMap { Int($0) })
     }
 
     @Test("a ring is filling when records wait, and not because many threads hold segments")
