@@ -1,4 +1,5 @@
 # A service with mmlog: docker build -f docs/recipes/service.Dockerfile -t orders .
+# and docker run --init -v orders-log:/var/log/orders orders
 FROM swift:6.3-bookworm AS build
 RUN apt-get update && apt-get install --yes --no-install-recommends zlib1g-dev
 WORKDIR /src
