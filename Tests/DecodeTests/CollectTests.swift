@@ -37,7 +37,13 @@ import Testing
     store.logger(label: "l").info("in the ring")
     let file = out("all.tar")
     let run = try control(["collect", "-o", file, folder.path])
-    #expect(run.status == 0 && run.errors == "", "\(run)")
+    // A copy of a ring does not show that its process runs.
+    let lines = run.errors.split(separator: "\n")
+    #expect(run.status == 0 && lines.count == 1, "\(run)")
+    let living = try folder.names(ending: ".ring").filter { !$0.hasPrefix("piped.") }
+    let session = try #require(living.first?.split(separator: ".").dropLast().last)
+    #expect(
+      lines.first?.contains("(session \(session)) was running, though readers") == true, "\(run)")
     let found = try names(file)
     #expect(run.output.hasPrefix("\(file): \(found.count) files, "), "\(run)")
     let rings = try folder.names(ending: ".ring").map { "rings/\($0)" }
@@ -67,10 +73,13 @@ import Testing
     let ring = try #require(rings.first { $0.hasPrefix("rings/piped.") })
     #expect(try unpacked.bytes(ring) == folder.bytes(String(ring.dropFirst(6))))
     #expect(try out.bytes("all.tar").count < 4 << 20)
-    let read = try decode(["-R", "-q", "--format", "message", unpacked.path])
+    let read = try decode(["-R", "--format", "message", unpacked.path])
     #expect(
       Set(read.output.split(separator: "\n")) == ["one", "in the ring", "what killed it"],
       "\(read)")
+    #expect(read.errors.contains("2 sessions were killed"), "\(read)")
+    let quiet = try control(["collect", "-q", "-o", out("quiet.tar"), folder.path])
+    #expect(quiet.status == 0 && quiet.output + quiet.errors == "", "\(quiet)")
     try store.close()
   }
 

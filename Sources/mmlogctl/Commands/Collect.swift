@@ -15,6 +15,11 @@ extension Command {
       JSON; versions, and what there is to know of the machine. manifest.json in it lists what it \
       has, and what --limit left out. Only its user may read the file.
       """,
+      """
+      Archives are in it whole, also where they have more than the time that is asked for. Of a \
+      process that runs, readers of the file say that it was killed: a line on standard error \
+      names it, and status.json in the file has it as running.
+      """,
     ],
     options: [.target, .since, .until, .limit] + zoneOptions + [.silent], operands: storeOperands,
     examples: [
@@ -53,6 +58,7 @@ extension Command {
     try file.finish(in: directory)
     if let omission = collection.omission { complain(omission) }
     if !arguments.isSet(.silent) {
+      if let running = collection.running { complain(running) }
       try output.append("\(path): \(collection.summary)\n".escapedControls)
     }
     return collection.hasProblems ? .corruptionOrLoss : .success
