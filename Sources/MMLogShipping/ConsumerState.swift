@@ -32,7 +32,7 @@ package struct ConsumerState: Equatable, Sendable {
     package var acknowledged = 0
     /// Records that the receiver has refused; they were put aside.
     package var refused = 0
-    /// Records that were dropped on the way, by edits.
+    /// Records that edits have left out.
     package var dropped = 0
     /// Records that came of others on the way, beyond one each.
     package var added = 0

@@ -4,7 +4,7 @@ public import MMLogStorage
 import MMLogSystem
 
 /// The balance of what was logged and what was shipped: of each session, records that were numbered
-/// are archived or lost, and archived ones are acknowledged, refused, dropped on the way, waiting,
+/// are archived or lost, and archived ones are acknowledged, refused, left out by edits, waiting,
 /// or were deleted before. What that does not explain is a problem.
 ///
 /// Reads all archives of the directory. Best while nobody logs or ships: what changes meanwhile may
@@ -38,7 +38,7 @@ public struct Reconciliation: Sendable {
     public internal(set) var acknowledged = 0
     /// Records that it has refused: they are put aside.
     public internal(set) var refused = 0
-    /// Records that edits have dropped on the way.
+    /// Records that edits have left out.
     public internal(set) var dropped = 0
     /// Records that edits have made of others.
     public internal(set) var added = 0
@@ -213,8 +213,8 @@ extension Reconciliation.Session {
     }
     if isWhole, acknowledged + refused != before + added - dropped {
       problems.append(
-        "\(before) records are before the cursor, \(added) were added and \(dropped) dropped on the "
-          + "way; but \(acknowledged) are acknowledged and \(refused) refused")
+        "\(before) records are before the cursor, \(added) were added and \(dropped) left out by "
+          + "edits; but \(acknowledged) are acknowledged and \(refused) refused")
     }
     if let received, received != acknowledged {
       problems.append("\(acknowledged) records are acknowledged, and the receiver has \(received)")

@@ -48,7 +48,7 @@ extension Shipper {
     public internal(set) var refused = 0
     /// Tries that failed and were repeated.
     public internal(set) var retried = 0
-    /// Records that were dropped on the way.
+    /// Records that edits have left out.
     public internal(set) var dropped = 0
     /// Gaps that were reported: what was gone or corrupted before it was shipped. Of some nobody
     /// knows how many records they had.
@@ -109,7 +109,7 @@ extension Shipper {
         "\($0.refused)"
       }
       add("retries_total", "counter", "Tries that failed and were repeated.") { "\($0.retried)" }
-      add("dropped_total", "counter", "Records that were dropped on the way.") {
+      add("dropped_total", "counter", "Records that edits have left out.") {
         "\($0.dropped)"
       }
       add("gaps_total", "counter", "Gaps: what was gone or corrupted before.") { "\($0.gaps)" }

@@ -59,14 +59,15 @@ let command = Command(
   description: [
     "Records each line of standard input, byte for byte, so that it survives the death of this "
       + "process and of the one that wrote it.",
-    "A line counts as soon as its line end has been read. With --join, lines count as soon as the "
-      + "next record begins, and at most 20 milliseconds after the last of them was read; only if "
-      + "this process is killed within that time are they lost. At the end of the input everything "
-      + "is kept, a last line without an end included, and the log is closed. SIGTERM and SIGINT may "
-      + "have come to the writer, too. So after one, the input ends when the writer closes it or has "
-      + "been silent for a second. When the disk cannot keep up, the writer waits; nothing is dropped. So "
-      + "with a full disk, SIGTERM waits for room, too. A second SIGTERM ends it at once; the next start "
-      + "recovers what is in the ring then.",
+    "A line is safe as soon as its line end has been read. With --join, lines are safe as "
+      + "soon as the next record begins, and at most 20 milliseconds after the last of them was "
+      + "read; only if this process is killed within that time are they lost. At the end of the "
+      + "input everything is kept, a last line without an end included, and the log is closed. "
+      + "SIGTERM and SIGINT may have come to the writer, too. So after one, the input ends when "
+      + "the writer closes it or has been silent for a second. When the disk cannot keep up, or "
+      + "is full, the writer waits; nothing is dropped. So with a full disk, SIGTERM waits for "
+      + "room, too. A second SIGTERM ends it at once; the next start recovers what is in the ring "
+      + "then.",
     "The oldest archives are deleted when all take more than 1 GiB (--total-size), or less than 5% "
       + "of the file system is free (--free-space; the newest 64 MiB stay). Zero stands for no limit.",
   ],

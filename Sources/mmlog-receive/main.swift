@@ -22,9 +22,9 @@ extension Option {
   static let maxArchive = Option(
     "max-archive", value: "SIZE", default: "1G", "How large one archive may be.")
   static let maxClient = Option(
-    "max-client", value: "SIZE", "Most bytes kept for one client. Default: no limit.")
+    "max-client", value: "SIZE", "Maximum bytes kept for one client. Default: no limit.")
   static let maxTotal = Option(
-    "max-total", value: "SIZE", "Most bytes kept for all clients. Default: no limit.")
+    "max-total", value: "SIZE", "Maximum bytes kept for all clients. Default: no limit.")
   static let keepFree = Option(
     "keep-free", value: "SIZE|PERCENT", default: "5%", "What is left free on the file system.")
   static let maxUnfinished = Option(

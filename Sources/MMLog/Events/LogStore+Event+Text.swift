@@ -67,8 +67,9 @@ extension LogStore.Event {
     case .notUploaded(let archive, let error):
       "The archive \(archive.path) was not sent: \(error). It comes again."
     case .ringFilling(let fraction):
-      "\(Int(fraction * 100)) % of what no thread holds of the ring wait: archives are written "
-        + "more slowly than records come."
+      "The ring is \(Int(fraction * 100)) % full of records that are not archived yet (segments "
+        + "that threads are writing to do not count): archives are written more slowly than "
+        + "records come."
     case .pendingReached(let bytes): "Archives that are not uploaded take \(bytes) bytes."
     case .sizeReached(let bytes): "All archives take \(bytes) bytes."
     }

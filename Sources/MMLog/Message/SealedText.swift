@@ -45,8 +45,8 @@ extension Logger {
     guard recipients.count <= KeySlot.mostRecipients else {
       throw LogError(
         .invalidConfiguration,
-        "\(recipients.count) recipients of values: \(KeySlot.mostRecipients) are the most", path: ""
-      )
+        "\(recipients.count) recipients of values: \(KeySlot.mostRecipients) is the maximum",
+        path: "")
     }
     do throws(CryptoError) {
       try ValueSealer.setRecipients(recipients)

@@ -48,7 +48,7 @@ extension LogStore.Configuration {
     }
     guard recipients.count <= KeySlot.mostRecipients else {
       throw Self.invalid(
-        "recipients has \(recipients.count) keys: \(KeySlot.mostRecipients) are the most")
+        "recipients has \(recipients.count) keys: \(KeySlot.mostRecipients) is the maximum")
     }
   }
 

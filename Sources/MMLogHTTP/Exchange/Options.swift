@@ -51,12 +51,14 @@ extension HTTPLog {
     /// Records one of so many exchanges, the first one included. Default: 1, all. At least 1.
     public var sampling: UInt64 = 1
 
-    /// The most bytes of a URL, and of a header field's value, that are recorded. Default: 8 KiB.
+    /// The maximum bytes of a URL, and of a header field's value, that are recorded. Default: 8
+    /// KiB.
     public var longestURL = 8 << 10
-    /// The most header fields that are recorded of a message; less than 0 is 0. Default: 64.
+    /// The maximum number of header fields that are recorded of a message; less than 0 is 0.
+    /// Default: 64.
     public var maximumHeaders = 64
-    /// The most bytes of a body that are recorded, after it is redacted. At most 16 MiB: a value of
-    /// a record has no more. Default: 16 KiB.
+    /// The maximum bytes of a body that are recorded, after it is redacted. At most 16 MiB: a value
+    /// of a record has no more. Default: 16 KiB.
     public var longestBody = 16 << 10
     /// The types of bodies that are recorded as text; of others, size and hash are. Patterns, in
     /// which `*` stands for anything, and case does not count. Default: JSON and forms, of which

@@ -18,8 +18,8 @@ extension Command {
       percentiles, within one in a hundred.
       """,
       """
-      /S is how many there are in a second: of the time from the first record to the last, or with \
-      --since or --until of what sessions there are of that time.
+      /S is the rate, records per second: counted over the time between first and last record, or \
+      with --since or --until over that time, as far as a process was running.
       """,
     ],
     options: [.by, .order, .groups] + Query.options + [.jsonSummary, .output, .noPager],

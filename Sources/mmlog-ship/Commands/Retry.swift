@@ -50,8 +50,8 @@ extension Command {
         let line =
           "\(route.directory) to \(route.target.name), session \(session.id): \(numbered) numbered, "
           + "\(session.archived) archived; \(session.acknowledged) acknowledged, "
-          + "\(session.refused) refused, \(session.dropped) dropped, \(session.waiting) waiting, "
-          + "\(session.missed) deleted before\n"
+          + "\(session.refused) refused, \(session.dropped) left out by edits, "
+          + "\(session.waiting) waiting, \(session.missed) deleted before\n"
         try output.append(line.escapedControls)
       }
       for problem in balance.problems {

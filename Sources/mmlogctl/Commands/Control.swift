@@ -31,9 +31,9 @@ extension Command {
       pattern back, 'default' all of them.
       """,
       """
-      'db.*=100/1s' is a limit: of each statement, 100 records in a second; 'db.*=100/1s/1000' \
-      then has one of a thousand. Intervals have the units ms, s, m and h. 'db.*=unlimited' ends a \
-      limit that the program has set. 'mmlogctl status' says how many records were suppressed.
+      'db.*=100/1s' records each log statement at most 100 times a second; 'db.*=100/1s/1000' also \
+      every 1000th time after that. Intervals have the units ms, s, m and h. 'db.*=unlimited' ends \
+      a limit that the program has set. 'mmlogctl status' says how many records were suppressed.
       """,
     ],
     options: [.duration, .timeout, .silent],
@@ -56,8 +56,8 @@ extension Command {
     "capture",
     description: [
       """
-      Has running processes move the flight records of the last time into their archives, as a \
-      record of their captureLevel does.
+      Has running processes archive what they keep in the ring only (records below archiveLevel), \
+      as far back as captureTime: a minute unless set.
       """
     ],
     options: [.timeout, .silent], operands: storeOperands

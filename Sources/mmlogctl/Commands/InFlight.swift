@@ -16,12 +16,13 @@ extension Command {
       """,
       """
       Nothing is asked of a process: one that hangs or is stopped (SIGSTOP) is shown, too. With \
-      --older-than, only spans and threads are shown that have been so for longer, and --exec runs \
-      a command once for each process that has any: a watchdog. The command gets MMLOG_PID, \
-      MMLOG_PROCESS, MMLOG_SESSION, MMLOG_STORE, MMLOG_SPANS and MMLOG_THREADS (how many), \
-      MMLOG_AGE (of the oldest, in seconds), and MMLOG_SPAN and MMLOG_SPAN_NAME (of the oldest \
-      span) in its environment. MMLOG_PID is empty where no process of that number and name is \
-      seen that has the ring: in a container, numbers are others.
+      --older-than DURATION, it shows only spans that have been open, and threads that have logged \
+      nothing, for at least DURATION, and --exec runs a command once for each process that has \
+      any: a watchdog. The command gets MMLOG_PID, MMLOG_PROCESS, MMLOG_SESSION, MMLOG_STORE, \
+      MMLOG_SPANS and MMLOG_THREADS (how many), MMLOG_AGE (of the oldest, in seconds), and \
+      MMLOG_SPAN and MMLOG_SPAN_NAME (of the oldest span) in its environment. MMLOG_PID is empty \
+      where no process of that number and name is seen that has the ring: in a container, numbers \
+      are others.
       """,
       """
       All records of these processes' sessions are read; with --since, only those from then on, and \

@@ -11,9 +11,10 @@ extension Command {
       """
       With options for limits, only these limits apply. Without them, the limits of each store's \
       configuration apply, which its service has noted in the file NAME.settings of the directory. \
-      Zero stands for no limit. --crashes alone is no limit: it says which archives are kept. \
-      prune is safe beside running services: archives that are pinned or being written stay. If a limit \
-      cannot be reached, the status is 1, and prune prints which archives stay, with reasons.
+      Zero stands for no limit. --crashes deletes nothing by itself: give it together with a \
+      limit. --free-space leaves the newest 64 MiB. prune is safe beside running services: \
+      archives that are pinned or being written stay. If a limit cannot be reached, the status is \
+      1, and prune prints which archives stay, with reasons.
       """,
     ],
     options: pruneOptions,
