@@ -120,6 +120,20 @@
         writeFields(of: event, provided, to: &$0)
       }
     }
+
+    /// Records an event. Called by handlers that pass one on as swift-log had it before `LogEvent`.
+    ///
+    /// swift-log's own implementations of the older methods call only each other.
+    @available(*, deprecated, renamed: "log(event:)")
+    public func log(
+      level: Logging.Logger.Level, message: Logging.Logger.Message,
+      metadata: Logging.Logger.Metadata?, source: String, file: String, function: String, line: UInt
+    ) {
+      log(
+        event: Logging.LogEvent(
+          level: level, message: message, metadata: metadata, source: source, file: file,
+          function: function, line: line))
+    }
   }
 
   /// Says of a metadata value whether it is written to disk.

@@ -195,6 +195,25 @@
       }
     }
 
+    @available(*, deprecated)
+    @Test("records what other handlers pass on by swift-log's older methods, as its own event")
+    func olderMethods() throws {
+      let test = try HandlerStore()
+      let handler: any LogHandler = MMLogHandler(
+        label: "test", store: test.store, metadataProvider: nil)
+      handler.log(
+        level: .error, message: "older", metadata: ["a": "1"], source: "Matching",
+        file: "Module/file.swift", function: "f()", line: 7)
+      handler.log(
+        level: .info, message: "oldest", metadata: nil, file: "Module/file.swift",
+        function: "g()", line: 8)
+      let records = try test.closeAndRead()
+      #expect(records.map(\.message) == ["older", "oldest"])
+      #expect(records.map(\.metadata) == [["a": "1", "source": "Matching"], [:]])
+      #expect(records.map(\.level) == [.error, .info] && records.map(\.line) == [7, 8])
+      #expect(records[0].file == "Module/file.swift" && records[0].function == "f()")
+    }
+
     @Test("records no source where none is wanted")
     func withoutSource() throws {
       let test = try HandlerStore()
