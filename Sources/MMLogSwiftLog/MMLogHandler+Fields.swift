@@ -223,7 +223,7 @@
       case let number as UInt32: self = .word(.uint, UInt64(number))
       case let number as UInt16: self = .word(.uint, UInt64(number))
       case let number as UInt8: self = .word(.uint, UInt64(number))
-      case let number as Float: self = .word(.double, Double(number).bitPattern)
+      case let number as Float: self = .word(.float, UInt64(number.bitPattern))
       default: return nil
       }
     }

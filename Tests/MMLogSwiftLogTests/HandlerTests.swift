@@ -45,6 +45,7 @@
     case .int(let number): .string("\(number)")
     case .uint(let number): .string("\(number)")
     case .double(let number): .string("\(number)")
+    case .float(let number): .string("\(number)")
     case .bool(let bool): .string("\(bool)")
     default: .string("\(value)")
     }
@@ -241,7 +242,7 @@
           "i32": .stringConvertible(Int32.min), "i16": .stringConvertible(Int16.min),
           "i8": .stringConvertible(Int8.min), "u32": .stringConvertible(UInt32.max),
           "u16": .stringConvertible(UInt16.max), "u8": .stringConvertible(UInt8.max),
-          "f": .stringConvertible(Float(0.5)),
+          "f": .stringConvertible(Float(0.1)),
         ])
       let record = try #require(try test.closeAndRead().first)
       #expect(record["i"] == .int(-7))
@@ -252,7 +253,7 @@
       #expect(record["i32"] == .int(Int64(Int32.min)) && record["i16"] == .int(-32_768))
       #expect(record["i8"] == .int(-128) && record["u32"] == .uint(UInt64(UInt32.max)))
       #expect(record["u16"] == .uint(65_535) && record["u8"] == .uint(255))
-      #expect(record["f"] == .double(0.5))
+      #expect(record["f"] == .float(0.1))
     }
 
     @Test("the event's metadata goes before the provider's, and that before the logger's")
@@ -592,13 +593,14 @@
     }
 
     private mutating func value(depth: Int) -> Logger.MetadataValue {
-      switch Int.random(in: 0..<(depth < 3 ? 8 : 6), using: &random) {
+      switch Int.random(in: 0..<(depth < 3 ? 9 : 7), using: &random) {
       case 0, 1: .string(text())
       case 2: .stringConvertible(Int.random(in: .min ... .max, using: &random))
       case 3: .stringConvertible(Double.random(in: -1e9...1e9, using: &random))
-      case 4: .stringConvertible(Bool.random(using: &random))
-      case 5: .stringConvertible([1, 2, 3])
-      case 6: .array((0..<3).map { _ in value(depth: depth + 1) })
+      case 4: .stringConvertible(Float.random(in: -1...1, using: &random))
+      case 5: .stringConvertible(Bool.random(using: &random))
+      case 6: .stringConvertible([1, 2, 3])
+      case 7: .array((0..<3).map { _ in value(depth: depth + 1) })
       default: .dictionary(metadata(depth: depth + 1))
       }
     }
