@@ -89,11 +89,11 @@
 
   extension Error {
     /// What the runtime has wrapped: the wrapper's description has all header fields, and what is
-    /// decoded of bodies.
+    /// decoded of bodies. A server's operation that is itself a client may throw a wrapper, too.
     fileprivate var wrapped: any Error {
       switch self {
-      case let error as ClientError: error.underlyingError
-      case let error as ServerError: error.underlyingError
+      case let error as ClientError: error.underlyingError.wrapped
+      case let error as ServerError: error.underlyingError.wrapped
       default: self
       }
     }

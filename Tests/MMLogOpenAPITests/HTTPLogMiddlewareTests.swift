@@ -132,5 +132,28 @@
       let said = all.first { $0.message == "found nothing" }
       #expect(said?.spanNumber != nil && said?.spanNumber == all.last?.spanNumber)
     }
+
+    @Test("of a server whose operation is a client's, the failure is what neither has wrapped")
+    func gateway() async throws {
+      let store = try LogStore(directory: folder.path, name: "gateway")
+      let middleware = HTTPLogMiddleware(log(store, .server))
+      let request = HTTPRequest(method: .get, scheme: "https", authority: "h", path: "/a")
+      await #expect(throws: ServerError.self) {
+        _ = try await middleware.intercept(
+          request, body: nil, metadata: .init(), operationID: "getA"
+        ) { request, _, metadata in
+          var inner = request
+          inner.headerFields[try #require(HTTPField.Name("x-customer"))] = "Ann"
+          let error = ClientError(
+            operationID: "getB", operationInput: "customer Ann", request: inner,
+            causeDescription: "", underlyingError: NoAnswer())
+          throw ServerError(
+            operationID: "getA", request: request, requestBody: nil, requestMetadata: metadata,
+            causeDescription: "", underlyingError: error)
+        }
+      }
+      let end = try #require(try records(store).last)
+      #expect(end.text("error.type") == "NoAnswer" && end.text("error.message") == "NoAnswer()")
+    }
   }
 #endif
