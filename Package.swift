@@ -309,7 +309,8 @@ let package = Package(
       name: "MMLogHummingbirdTests",
       dependencies: [
         "MMLogHummingbird", "MMLogAsyncHTTPClient", "MMLogServiceLifecycle", "MMLogSwiftLog",
-        "MMLogHTTP", "MMLog", "MMLogReader", "MMLogStorage", "MMLogFormat", "TestSupport",
+        "MMLogHTTP", "MMLog", "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem",
+        "TestSupport",
         product("Hummingbird", of: "hummingbird", if: "Hummingbird"),
         product("HTTPTypes", of: "swift-http-types", if: "Hummingbird"),
         product("AsyncHTTPClient", of: "async-http-client", if: "AsyncHTTPClient"),

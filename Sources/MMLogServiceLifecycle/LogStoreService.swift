@@ -21,6 +21,9 @@
   /// this service, nothing is lost either: the ring is recovered at the next start.
   public struct LogStoreService: Service {
     private let store: LogStore
+    /// How long a canceled group is held up at most: it may end the process if that takes longer
+    /// than it allows.
+    private static var cancellationLimit: Duration { .seconds(2) }
 
     /// A service.
     ///
@@ -29,16 +32,29 @@
 
     /// Waits until the group shuts down, and closes the store: moves all records to archives, makes
     /// these safe from a power cut, and removes the ring. If the group is canceled instead, it makes
-    /// safe what there is, and leaves the store open. Called by the group.
+    /// safe what there is, in two seconds at most, and leaves the store open. If it is canceled while
+    /// the store closes, it waits no longer for that, which goes on for as long as the process lives.
+    /// Called by the group.
     ///
-    /// - Throws: `LogError` if the archive cannot be written. What is not in it is left in the
-    ///   ring, and recovered at the next start.
+    /// - Throws: `LogError` if the archive cannot be written while the store is closed. What is not
+    ///   in it is left in the ring, and recovered at the next start.
     public func run() async throws {
       do { try await gracefulShutdown() } catch {
-        // The others still log why they end.
-        return try await store.flush(.disk)
+        // The others still log why they end. What is not safe by then is in the ring.
+        try? await store.flush(.disk, within: Self.cancellationLimit)
+        return
       }
-      try await store.close()
+      let (closing, continuation) = AsyncThrowingStream<Void, any Error>.makeStream()
+      Task { [store] in
+        do {
+          try await store.close()
+          continuation.finish()
+        } catch {
+          continuation.finish(throwing: error)
+        }
+      }
+      // Ends when the store is closed, and when the task is canceled.
+      for try await _ in closing {}
     }
   }
 #endif
