@@ -322,7 +322,8 @@ let package = Package(
     .testTarget(
       name: "MMLogMetricsTests",
       dependencies: [
-        "MMLogMetrics", "MMLog", "MMLogReader", "MMLogStorage", "MMLogFormat", "TestSupport",
+        "MMLogMetrics", "MMLog", "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem",
+        "TestSupport",
         product("CoreMetrics", of: "swift-metrics", if: "Metrics"),
       ]),
     .testTarget(

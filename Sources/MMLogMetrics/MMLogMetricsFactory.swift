@@ -214,11 +214,13 @@
     }
 
     private func change(_ body: (inout Double) -> Void) {
-      value.withLock { value in
+      let new = value.withLock { value in
         body(&value)
         slot.store(value)
-        records?.record(value)
+        return value
       }
+      // Behind the lock: a record may wait for space.
+      records?.record(new)
     }
 
     func set(_ value: Int64) { set(Double(value)) }

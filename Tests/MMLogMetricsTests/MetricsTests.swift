@@ -1,10 +1,12 @@
 #if Metrics
   import CoreMetrics
+  import Glibc
   import MMLog
   import MMLogFormat
   import MMLogMetrics
   import MMLogReader
   import MMLogStorage
+  import MMLogSystem
   import TestSupport
   import Testing
 
@@ -112,6 +114,39 @@
         ])
       #expect(all.allSatisfy { $0.text("http.route") == "/orders/{id}" })
     }
+
+    #if DEBUG
+      @Test("a gauge without a slot holds nobody up while its record is written, which may wait")
+      func waitingRecord() async {
+        await #expect(processExitsWith: .success) {
+          let folder = TemporaryDirectory()
+          let store = try LogStore(directory: folder.path, name: "metrics")
+          let metrics = MMLogMetricsFactory(store: store, level: .info)
+          let gauge = metrics.makeMeter(label: String(repeating: "g", count: 49), dimensions: [])
+          let (gate, count, wasOpened) = (ForkSafeMutex(), LockedValue(0), LockedValue(false))
+          gate.lock()
+          // In the first call, as in a full ring.
+          TestPoint.handler = { point in
+            guard point == .recordBuilt else { return }
+            let isFirst = count.withLock { count in
+              count += 1
+              return count == 1
+            }
+            if !isFirst { return }
+            let isOpen = gate.tryLock(atMost: 60_000_000_000)
+            wasOpened.withLock { $0 = isOpen }
+          }
+          let thread = try Thread(name: "waiting") { gauge.set(1.0) }
+          while count.withLock({ $0 }) == 0 { sched_yield() }
+          gauge.set(2.0)
+          gate.unlock()
+          thread.join()
+          require(wasOpened.withLock { $0 }, "The second call waited for the first one.")
+          try await store.close()
+          require(LogReader.records(in: folder).count == 2)
+        }
+      }
+    #endif
 
     @Test("values of recorders and timers are records, with their dimensions as fields")
     func records() throws {
