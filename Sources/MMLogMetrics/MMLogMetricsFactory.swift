@@ -16,8 +16,11 @@
   /// - **A value of a recorder or of a timer** is a record, with the fields `metric`, `value` or
   ///   `duration_ns`, and its dimensions: `mmlog-decode top --by metric` and the like count them.
   /// - **What has no place** makes records as a recorder does, and `LogStore.events` says so: a
-  ///   store has 128 slots, whose names have 48 bytes at most. Each amount of a counter is a record,
-  ///   and each new value of a meter or gauge.
+  ///   store has 128 slots, whose names have 48 bytes at most, each for one kind of metric. The
+  ///   name of a counter is no place for a gauge. Each amount of a counter is a record, and each new
+  ///   value of a meter or gauge.
+  ///
+  /// Several backends of one store share its slots: a counter of one name is the same for all.
   ///
   /// Records have the level `debug` unless another one is given, and a store records `info` and
   /// above unless it is told otherwise: without either, timers leave nothing.
@@ -117,7 +120,7 @@
   }
 
   /// The metrics of a kind by name.
-  private struct Metrics<Metric> {
+  private struct Metrics<Metric: AnyObject & Sendable> {
     private var known: [String: Metric] = [:]
     /// How many of them have no place: names may be anybody's, and there is no end of them.
     private var placeless = 0
@@ -130,13 +133,12 @@
       _ make: (LogStore.StateSlot<Number>, Distribution?) -> Metric
     ) -> Metric {
       if let metric = known[name] { return metric }
-      let slot = store.slot(name, of: Number.self)
-      if slot.hasPlace {
-        let metric = make(slot, nil)
+      // Another factory of the store may have made it.
+      if let metric = store.slotOwner(name, { make($0, nil) }) {
         known[name] = metric
         return metric
       }
-      let metric = make(slot, records())
+      let metric = make(.nowhere, records())
       if placeless < Self.mostPlaceless {
         known[name] = metric
         placeless += 1

@@ -115,6 +115,50 @@
       #expect(all.allSatisfy { $0.text("http.route") == "/orders/{id}" })
     }
 
+    @Test("a slot has one kind of metric: one of another kind and of the same name makes records")
+    func kinds() async throws {
+      let store = try LogStore(directory: folder.path, name: "metrics")
+      let events = store.events
+      let metrics = MMLogMetricsFactory(store: store, level: .info)
+      Gauge(label: "cost", factory: metrics).record(7)
+      FloatingPointCounter(label: "cost", factory: metrics).increment(by: 2)
+      FloatingPointCounter(label: "total", factory: metrics).increment(by: 0.5)
+      Meter(label: "total", factory: metrics).set(9)
+      // In whatever factory.
+      Gauge(label: "total", factory: MMLogMetricsFactory(store: store)).record(8)
+      let ring = try #require(try RingStatus.all(in: folder.path) { Issue.record("\($0)") }.first)
+      #expect(Set(ring.image.state.fields.texts) == ["cost=7.0", "total=0.5"])
+      try await store.close()
+      let records = LogReader.records(in: folder)
+      #expect(records.map(\.message) == ["cost: 2.0", "total: 9.0"])
+      var problems: [String] = []
+      for await event in events {
+        if case .failed(let error) = event { problems.append(error.message) }
+      }
+      #expect(problems.count == 2 && problems[0].contains("'cost'"), "\(problems)")
+    }
+
+    @Test("factories of one store share what has a slot, and have records of their own")
+    func factories() throws {
+      let store = try LogStore(directory: folder.path, name: "metrics")
+      let metrics = MMLogMetricsFactory(store: store, label: "a", level: .info)
+      let others = MMLogMetricsFactory(store: store, label: "b", level: .info)
+      let long = String(repeating: "n", count: 49)
+      for name in ["count", long] {
+        Counter(label: name, factory: metrics).increment(by: 2)
+        Counter(label: name, factory: others).increment(by: 3)
+      }
+      Meter(label: "meter", factory: metrics).increment(by: 2)
+      Meter(label: "meter", factory: others).increment(by: 0.5)
+      _ = Counter(label: "count", factory: MMLogMetricsFactory(store: store))
+      let ring = try #require(try RingStatus.all(in: folder.path) { Issue.record("\($0)") }.first)
+      #expect(Set(ring.image.state.fields.texts) == ["count=5", "meter=2.5"])
+      try store.close()
+      let records = LogReader.records(in: folder)
+      #expect(records.map(\.label) == ["a", "b"])
+      #expect(records.map { $0.field("value") } == [.int(2), .int(3)])
+    }
+
     #if DEBUG
       @Test("a gauge without a slot holds nobody up while its record is written, which may wait")
       func waitingRecord() async {

@@ -40,6 +40,19 @@ extension LogStore {
     StateSlot(core.state(name, Value.slotType))
   }
 
+  /// What keeps the value of a slot and stores it there: the same each time, whoever asks.
+  ///
+  /// - Parameters:
+  ///   - name: The slot's.
+  ///   - make: Makes it the first time, under the lock of the store's slots.
+  /// - Returns: Nil where `slot(_:of:)` would give a slot that is kept nowhere, and where what
+  ///   keeps the value is of another type; the store says so in the same way.
+  package func slotOwner<Value: StateSlotValue, Owner: AnyObject & Sendable>(
+    _ name: String, _ make: (StateSlot<Value>) -> Owner
+  ) -> Owner? {
+    core.stateOwner(name, Value.slotType) { make(StateSlot($0)) }
+  }
+
   /// A named place for a value that is overwritten: see `LogStore.slot(_:of:)`.
   ///
   /// A value: copy it, pass it, keep it; all of one name are the same place.
@@ -50,8 +63,8 @@ extension LogStore {
 
     init(_ state: StateTable.Pointer) { place = StateSlotPlace(state) }
 
-    /// Whether what is stored is kept.
-    package var hasPlace: Bool { place.state != mmlog_state_of_nobody() }
+    /// A place of which nothing is kept.
+    package static var nowhere: StateSlot { StateSlot(mmlog_state_of_nobody()) }
 
     /// What all slots of the name share, as C has it.
     package var state: UnsafeMutablePointer<mmlog_state> { place.state }

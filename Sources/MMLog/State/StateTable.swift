@@ -16,6 +16,8 @@ final class StateTable {
     let state: Pointer
     /// Its place in a ring's area; a text's copies are in the next ones.
     let place: Int
+    /// What keeps its value, such as a metric; nil: nothing is known to.
+    var owner: (any AnyObject & Sendable)?
   }
 
   private var slots: [Slot] = []
@@ -59,6 +61,26 @@ final class StateTable {
     slots.append(slot)
     if let ring { enter(slot, into: ring) }
     return state
+  }
+
+  /// What keeps the value of the slot of a name, made by `make` if there is nothing yet.
+  ///
+  /// - Returns: Nil, which is reported, if there is no such slot, or what keeps its value is another
+  ///   type's.
+  func owner<Owner: AnyObject & Sendable>(
+    _ name: String, _ type: ValueType, in ring: Ring?, problem: (LogError) -> Void,
+    _ make: (Pointer) -> Owner
+  ) -> Owner? {
+    let state = state(name, type, in: ring, problem: problem)
+    guard state != mmlog_state_of_nobody(), let index = indexes[name] else { return nil }
+    guard let present = slots[index].owner else {
+      let owner = make(state)
+      slots[index].owner = owner
+      return owner
+    }
+    if let owner = present as? Owner { return owner }
+    report(name, "is there for values of another kind", problem)
+    return nil
   }
 
   private static func head(_ type: ValueType, _ name: String) -> UInt64 {
@@ -121,6 +143,16 @@ extension StoreCore {
   func state(_ name: String, _ type: ValueType) -> StateTable.Pointer {
     lock.withLock {
       states.state(name, type, in: open?.session.ring) { events.send(.failed(error: $0)) }
+    }
+  }
+
+  /// What keeps the value of the state slot of a name.
+  func stateOwner<Owner: AnyObject & Sendable>(
+    _ name: String, _ type: ValueType, _ make: (StateTable.Pointer) -> Owner
+  ) -> Owner? {
+    lock.withLock {
+      states.owner(
+        name, type, in: open?.session.ring, problem: { events.send(.failed(error: $0)) }, make)
     }
   }
 }
