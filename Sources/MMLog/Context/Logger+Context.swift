@@ -51,7 +51,8 @@ extension Logger {
 ///   - fields: Values by name. Default: none more.
 ///   - span: What records belong to, and what spans are a part of that begin there. Nil, the
 ///     default: what the task has.
-///   - trace: The trace that records belong to. Nil, the default: what the task has.
+///   - trace: The trace that records belong to. Nil, the default: what the task has. Spans of
+///     MMLogTracing's tracer have theirs from the `ServiceContext`, and not from here.
 ///   - body: What is done.
 /// - Returns: What `body` returns.
 /// - Throws: What `body` throws.
