@@ -2,12 +2,12 @@
 # An encrypted ring that its process left gets other recipients: they read it, and what a recovery or a repair makes of it,
 # and the old ones read neither.
 #
-#   check_rewrap.sh [PROGRAMS]     where the programs were built, with the trait Encryption; default .build/debug
+#   check_rewrap.sh [PROGRAMS]     where the programs were built, with the trait Encryption; default .build-libraries/debug
 #
 # Without age-keygen or encryption it is skipped, and that is said. Exit status 1: something is wrong.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-programs=$(realpath "${1:-.build/debug}")
+programs=$(realpath "${1:-.build-libraries/debug}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -18,8 +18,12 @@ for key in old new; do age-keygen -o "$key.key" 2>errors; done
 old=$(age-keygen -y old.key)
 new=$(age-keygen -y new.key)
 if ! "$programs/mmlog-pipe" -d probe -n probe -r "$old" </dev/null 2>errors; then
-  echo "SKIPPED  rewrap: $programs is built without encryption: $(tail -n 1 errors)"
-  exit 0
+  if grep -q 'trait Encryption' errors; then
+    echo "SKIPPED  rewrap: $programs is built without encryption"
+    exit 0
+  fi
+  echo "FAILED   rewrap: mmlog-pipe does not log for a recipient: $(head -n 1 errors)"
+  exit 1
 fi
 
 reads() {  # WHAT, KEY, LOGS, EXPECTED
