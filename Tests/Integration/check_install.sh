@@ -127,7 +127,7 @@ from_image() {
 }
 
 [[ $EUID == 0 ]] || { echo "check_install: needs root, for a chroot" >&2; exit 2; }
-(cd "$packages" && expect "checksums" sha256sum --check --strict --quiet SHA256SUMS)
+expect "checksums" sh -c 'cd "$1" && sha256sum --check --strict --quiet SHA256SUMS' sh "$packages"
 expect "lintian" lintian --fail-on error,warning --allow-root "$packages"/*.deb
 [[ -d $bare/etc ]] || mmdebstrap --quiet --variant=minbase --include=ca-certificates bookworm "$bare"
 from_packages
