@@ -26,19 +26,21 @@ static int open_log(const char *directory) {
   return 1;
 }
 
-static void order(uint64_t id, const char *user, double elapsed, uint64_t quantity) {
+// It counts the bytes of each text, also of one with "%.*s", which would only be one argument more.
+
+static void order(uint64_t id, const char *user, size_t, double elapsed, uint64_t quantity) {
   NANO_LOG(NOTICE, "order %lu accepted for %s in %.2f ms, quantity %lu", id, user, elapsed, quantity);
 }
 
-static void text(const char *text) { NANO_LOG(NOTICE, "%s", text); }
+static void text(const char *text, size_t) { NANO_LOG(NOTICE, "%s", text); }
 
-static void pairs(uint64_t id, const char *user, double price, int live, const char *side) {
+static void pairs(uint64_t id, const char *user, size_t, double price, int live, const char *side, size_t) {
   NANO_LOG(NOTICE, "order accepted venue=%s id=%lu price=%g live=%d side=%s", user, id, price, live, side);
 }
 
 #define SITE(n) \
   case n: NANO_LOG(NOTICE, "step " #n " of order %lu for %s", id, user); break;
-static void site(uint64_t site, uint64_t id, const char *user) { TWENTY_SITES(SITE) }
+static void site(uint64_t site, uint64_t id, const char *user, size_t) { TWENTY_SITES(SITE) }
 
 static void disabled(uint64_t id) { NANO_LOG(DEBUG, "never %lu", id); }
 

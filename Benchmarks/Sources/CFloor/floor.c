@@ -102,7 +102,8 @@ static inline void put_pair(cursor *c, const char *name, size_t length, uint64_t
   put(c, type);
 }
 
-void floor_pairs(floor_ring *ring, uint64_t id, const char *user, size_t length, double price, int live, const char *side) {
+void floor_pairs(floor_ring *ring, uint64_t id, const char *user, size_t length, double price, int live,
+                 const char *side, size_t side_length) {
   uint64_t bits;
   memcpy(&bits, &price, 8);
   uint64_t *start = (uint64_t *)(ring->memory + ring->used);
@@ -117,6 +118,6 @@ void floor_pairs(floor_ring *ring, uint64_t id, const char *user, size_t length,
   put_pair(&c, "live", 4, 4);
   put(&c, (uint64_t)live);
   put_pair(&c, "side", 4, 3);
-  put_text(&c, side, strlen(side));
+  put_text(&c, side, side_length);
   commit(ring, start, &c, 0x0002000100000003);
 }

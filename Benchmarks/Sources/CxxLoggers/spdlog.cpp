@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <memory>
+#include <string_view>
 
 #include "CxxLoggers.h"
 #include "sites.h"
@@ -30,19 +31,26 @@ spdlog_logger *spdlog_open(const char *path, uint64_t queue) {
   }
 }
 
-void spdlog_order(spdlog_logger *log, uint64_t id, const char *user, double elapsed, uint64_t quantity) {
-  log->logger->info("order {} accepted for {} in {:.2f} ms, quantity {}", id, user, elapsed, quantity);
+void spdlog_order(spdlog_logger *log, uint64_t id, const char *user, size_t length, double elapsed, uint64_t quantity) {
+  log->logger->info("order {} accepted for {} in {:.2f} ms, quantity {}", id, std::string_view(user, length), elapsed,
+                    quantity);
 }
 
-void spdlog_text(spdlog_logger *log, const char *text) { log->logger->info("{}", text); }
+void spdlog_text(spdlog_logger *log, const char *text, size_t length) {
+  log->logger->info("{}", std::string_view(text, length));
+}
 
-void spdlog_pairs(spdlog_logger *log, uint64_t id, const char *user, double price, int live, const char *side) {
-  log->logger->info("order accepted venue={} id={} price={} live={} side={}", user, id, price, live != 0, side);
+void spdlog_pairs(spdlog_logger *log, uint64_t id, const char *user, size_t length, double price, int live,
+                  const char *side, size_t side_length) {
+  log->logger->info("order accepted venue={} id={} price={} live={} side={}", std::string_view(user, length), id, price,
+                    live != 0, std::string_view(side, side_length));
 }
 
 #define SITE(n) \
-  case n: log->logger->info("step " #n " of order {} for {}", id, user); break;
-void spdlog_site(spdlog_logger *log, uint64_t site, uint64_t id, const char *user) { TWENTY_SITES(SITE) }
+  case n: log->logger->info("step " #n " of order {} for {}", id, std::string_view(user, length)); break;
+void spdlog_site(spdlog_logger *log, uint64_t site, uint64_t id, const char *user, size_t length) {
+  TWENTY_SITES(SITE)
+}
 
 void spdlog_disabled(spdlog_logger *log, uint64_t id) { log->logger->debug("never {}", id); }
 

@@ -22,6 +22,8 @@ public struct Order {
     let side: StaticString = id & 2 == 0 ? "buy" : "sell"
     return UnsafeRawPointer(side.utf8Start).assumingMemoryBound(to: CChar.self)
   }
+  /// Bytes in ``side``.
+  @inlinable public var sideLength: Int { id & 2 == 0 ? 3 : 4 }
 
   /// Bytes in ``user``.
   public static let userLength = 10

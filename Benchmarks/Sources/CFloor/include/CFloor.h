@@ -29,6 +29,7 @@ void floor_text(floor_ring *ring, const char *text, size_t length);
 
 // A record with a text that is constant, and five pairs of a name and a value: two texts, an
 // integer, a double, a Boolean.
-void floor_pairs(floor_ring *ring, uint64_t id, const char *user, size_t length, double price, int live, const char *side);
+void floor_pairs(floor_ring *ring, uint64_t id, const char *user, size_t length, double price, int live,
+                 const char *side, size_t side_length);
 
 #endif

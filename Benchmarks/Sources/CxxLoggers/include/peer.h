@@ -4,6 +4,7 @@
 #ifndef PEER_H
 #define PEER_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -13,10 +14,12 @@ extern "C" {
 typedef struct peer_calls {
   // Writes into a file `log` of a directory. 0 if that fails.
   int (*open)(const char *directory);
-  void (*order)(uint64_t id, const char *user, double elapsed, uint64_t quantity);
-  void (*text)(const char *text);
-  void (*pairs)(uint64_t id, const char *user, double price, int live, const char *side);
-  void (*site)(uint64_t site, uint64_t id, const char *user);
+  // Texts come with their lengths, which Swift knows, too.
+  void (*order)(uint64_t id, const char *user, size_t length, double elapsed, uint64_t quantity);
+  void (*text)(const char *text, size_t length);
+  void (*pairs)(uint64_t id, const char *user, size_t length, double price, int live, const char *side,
+                size_t side_length);
+  void (*site)(uint64_t site, uint64_t id, const char *user, size_t length);
   void (*disabled)(uint64_t id);
   // Returns when everything logged before is written.
   void (*drain)(void);

@@ -35,7 +35,7 @@ struct Floor: Contender, @unchecked Sendable {
   func pairs(_ order: Order) {
     floor_pairs(
       ring, UInt64(order.id), order.cUser, Order.userLength, order.elapsed, order.isLive ? 1 : 0,
-      order.cSide)
+      order.cSide, order.sideLength)
   }
 
   func forThread(_ number: Int) throws -> Floor { try Floor(directory, number: number + 1) }

@@ -15,19 +15,22 @@ struct Glog: Contender, @unchecked Sendable {
 
   @inline(never)
   func order(_ order: Order) {
-    glog_order(UInt64(order.id), order.cUser, order.elapsed, UInt64(order.quantity))
+    glog_order(
+      UInt64(order.id), order.cUser, Order.userLength, order.elapsed, UInt64(order.quantity))
   }
 
-  @inline(never) func text(_ text: Text) { glog_text(text.c) }
+  @inline(never) func text(_ text: Text) { glog_text(text.c, text.length) }
 
   @inline(never)
   func pairs(_ order: Order) {
-    glog_pairs(UInt64(order.id), order.cUser, order.elapsed, order.isLive ? 1 : 0, order.cSide)
+    glog_pairs(
+      UInt64(order.id), order.cUser, Order.userLength, order.elapsed, order.isLive ? 1 : 0,
+      order.cSide, order.sideLength)
   }
 
   @inline(never)
   func site(_ number: Int, _ order: Order) {
-    glog_site(UInt64(number), UInt64(order.id), order.cUser)
+    glog_site(UInt64(number), UInt64(order.id), order.cUser, Order.userLength)
   }
 
   @inline(never) func disabled(_ order: Order) { glog_disabled(UInt64(order.id)) }

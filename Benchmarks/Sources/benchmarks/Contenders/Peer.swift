@@ -47,20 +47,22 @@ struct Peer<Name: PeerName>: Contender, @unchecked Sendable {
 
   @inline(never)
   func order(_ order: Order) {
-    peer.pointee.order(UInt64(order.id), order.cUser, order.elapsed, UInt64(order.quantity))
+    peer.pointee.order(
+      UInt64(order.id), order.cUser, Order.userLength, order.elapsed, UInt64(order.quantity))
   }
 
-  @inline(never) func text(_ text: Text) { peer.pointee.text(text.c) }
+  @inline(never) func text(_ text: Text) { peer.pointee.text(text.c, text.length) }
 
   @inline(never)
   func pairs(_ order: Order) {
     peer.pointee.pairs(
-      UInt64(order.id), order.cUser, order.elapsed, order.isLive ? 1 : 0, order.cSide)
+      UInt64(order.id), order.cUser, Order.userLength, order.elapsed, order.isLive ? 1 : 0,
+      order.cSide, order.sideLength)
   }
 
   @inline(never)
   func site(_ number: Int, _ order: Order) {
-    peer.pointee.site(UInt64(number), UInt64(order.id), order.cUser)
+    peer.pointee.site(UInt64(number), UInt64(order.id), order.cUser, Order.userLength)
   }
 
   @inline(never) func disabled(_ order: Order) { peer.pointee.disabled(UInt64(order.id)) }

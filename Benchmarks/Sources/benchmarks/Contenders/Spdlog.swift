@@ -56,20 +56,22 @@ struct SpdlogCalls {
   @inline(__always)
   func order(_ order: Order) {
     spdlog_order(
-      logger, UInt64(order.id), order.cUser, order.elapsed, UInt64(order.quantity))
+      logger, UInt64(order.id), order.cUser, Order.userLength, order.elapsed,
+      UInt64(order.quantity))
   }
 
-  @inline(__always) func text(_ text: Text) { spdlog_text(logger, text.c) }
+  @inline(__always) func text(_ text: Text) { spdlog_text(logger, text.c, text.length) }
 
   @inline(__always)
   func pairs(_ order: Order) {
     spdlog_pairs(
-      logger, UInt64(order.id), order.cUser, order.elapsed, order.isLive ? 1 : 0, order.cSide)
+      logger, UInt64(order.id), order.cUser, Order.userLength, order.elapsed, order.isLive ? 1 : 0,
+      order.cSide, order.sideLength)
   }
 
   @inline(__always)
   func site(_ number: Int, _ order: Order) {
-    spdlog_site(logger, UInt64(number), UInt64(order.id), order.cUser)
+    spdlog_site(logger, UInt64(number), UInt64(order.id), order.cUser, Order.userLength)
   }
 
   @inline(__always) func disabled(_ order: Order) { spdlog_disabled(logger, UInt64(order.id)) }
