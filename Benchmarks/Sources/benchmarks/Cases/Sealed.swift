@@ -90,7 +90,8 @@ struct Sealed {
         "records/s, clear", "encrypted", "ratio", "processor, ns per record, clear", "encrypted",
         "bytes per record, clear", "encrypted", "peak memory, MiB, clear", "encrypted",
       ],
-      note: "Each in a process of its own, made to wait when the ring is full.")
+      note: "Each in a process of its own, made to wait when the ring is full. "
+        + "Peak memory includes the texts that are logged.")
     for (workload, threads) in [(Workload.order, 1), (.order, 2), (.text, 1)] {
       var job = Sustained.Job(workload: workload.rawValue, threads: threads)
       job.records = settings.sustainedRecords

@@ -111,8 +111,9 @@ struct Sustained {
   /// The child's part.
   static func run<C: Contender>(_ type: C.Type, _ directory: String, _ job: Job) throws -> Result {
     let contender = try C(directory: directory, for: .service)
-    let startMemory = Machine.peakMemory
     let log = try calls(of: job, to: contender)
+    // With what is to be logged, which is no memory of the logger's.
+    let startMemory = Machine.peakMemory
     let clock = processorTime()
     let seconds = try Clock.seconds {
       log()
