@@ -14,7 +14,7 @@ struct Bursts {
     }
     harness_pin(0)
     for round in 0...rounds {
-      for (contender, logger) in opened {
+      for (contender, logger) in round % 2 == 0 ? opened : opened.reversed() {
         var histogram = Histogram()
         logger.loops[.order]?.bursts(round == 0 ? 10 : settings.bursts / rounds, &histogram)
         try logger.drain()

@@ -44,8 +44,8 @@ struct Sustained {
       $0.workloads.map(\.rawValue).contains(job.workload)
     }
     var found: [String: [Result]] = [:]
-    for _ in 0..<settings.sustainedRounds {
-      for logger in loggers {
+    for round in 0..<settings.sustainedRounds {
+      for logger in round % 2 == 0 ? loggers : loggers.reversed() {
         var job = job
         job.records = records(of: logger)
         found[logger.name, default: []].append(try run(logger, job))
