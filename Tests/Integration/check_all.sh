@@ -9,7 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 programs=$(realpath "${1:-.build/debug}")
 work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+trap 'cat "$work/beside" 2>/dev/null || true; rm -rf "$work"' EXIT
 
 missing=()
 for program in tmux lnav; do command -v "$program" >/dev/null || missing+=("$program"); done
@@ -28,15 +28,21 @@ failed=0
 check() {  # SCRIPT, its arguments
   timeout --kill-after 5 300 "Tests/Integration/check_$1.sh" "${@:2}" || failed=1
 }
+# At once: most of them wait, and none takes more than one processor.
+{
+  check ship "$programs"
+  check recipes "$programs"
+  check arm64
+  exit $failed
+} >"$work/beside" 2>&1 &
+beside=$!
 check terminal "$programs"
 check tools "$programs/mmlog-decode" "$work/logs"
 check report "$programs/mmlog-decode" "$work/logs" "$work/pictures"
-check ship "$programs"
-check recipes "$programs"
 check versions "$programs"
 # Default builds have no encryption. Of the tests' builds, the one with libraries has it.
 encrypting=$programs
 if (($# == 0)) && [[ -x .build-libraries/debug/mmlog-pipe ]]; then encrypting=.build-libraries/debug; fi
 check rewrap "$encrypting"
-check arm64
+wait $beside || failed=1
 exit $failed
