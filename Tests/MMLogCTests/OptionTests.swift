@@ -210,6 +210,24 @@ struct OptionTests {
     #expect(shown[6].hasPrefix("user hash(") && shown[7] == "(null) int(1)")
   }
 
+  @Test("the first session's hash of a text is that of its records")
+  func hashBeforeTheFirstStore() async {
+    // In a process of its own, which has opened no store before.
+    await #expect(processExitsWith: .success) {
+      let test = try "user".withCString { name in
+        try "secret".withCString { text in
+          try withUnsafePointer(to: mmlog_field_hash(name, text)) { field in
+            try CStore { ($0.fields, $0.field_count) = (field, 1) }
+          }
+        }
+      }
+      ccalls_log_fields(test.log)
+      let record = try test.closeAndRead().records[0]
+      let hashes = record.fields.filter { $0.name == "hash" }
+      require(hashes.count == 1 && record.session.fields[0].value == hashes[0].value)
+    }
+  }
+
   @Test("records from a level on are on the console, as text or JSON")
   func console() throws {
     for format in [MMLOG_CONSOLE_TEXT, MMLOG_CONSOLE_JSON] {

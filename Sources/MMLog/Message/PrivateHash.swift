@@ -6,20 +6,27 @@ import Synchronization
 /// children of fork, and not to be guessed by whoever has the file, since its key is never written.
 @usableFromInline
 package enum PrivateHash {
-  /// The key: zeros until it is made, which is before a store opens.
+  /// The key: zeros until it is made, which is before the first hash, and before a store opens.
   private static let first = Atomic<UInt64>(0)
   private static let second = Atomic<UInt64>(0)
 
   /// Makes the key; and another for the hashes of keys of metadata, and of texts that are known at
   /// run time only. Called before a store opens, by one thread at a time; again, if it failed.
   static func prepare() throws(SystemError) {
+    try makeKey()
+    mmlog_set_key_secret(of(1), of(2))
+  }
+
+  /// Makes the key, once. No lock: of several threads, one wins for each half. Whoever acquires the
+  /// second half sees the first one, too.
+  private static func makeKey() throws(SystemError) {
     var key: (UInt64, UInt64) = (0, 0)
     // The standard library's own seed is in the hasher too; this adds to it where it was made
     // predictable (SWIFT_DETERMINISTIC_HASHING).
     try withUnsafeMutableBytes(of: &key) { (bytes) throws(SystemError) in try Random.fill(bytes) }
-    first.store(key.0, ordering: .relaxed)
-    second.store(key.1, ordering: .relaxed)
-    mmlog_set_key_secret(of(1), of(2))
+    // Not 0, which is none.
+    _ = first.compareExchange(expected: 0, desired: key.0 | 1, ordering: .relaxed)
+    _ = second.compareExchange(expected: 0, desired: key.1 | 1, ordering: .acquiringAndReleasing)
   }
 
   /// SipHash-1-3 of the value, as the standard library's `Hasher` computes it.
@@ -32,6 +39,9 @@ package enum PrivateHash {
 
   /// What makes such a hash, for values that come in pieces.
   package static func hasher() -> Hasher {
+    // Before the first store, as for a field of its session. Where there are no random bytes, no
+    // store opens either.
+    if second.load(ordering: .acquiring) == 0 { try? makeKey() }
     var hasher = Hasher()
     hasher.combine(first.load(ordering: .relaxed))
     hasher.combine(second.load(ordering: .relaxed))
