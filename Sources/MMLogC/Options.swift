@@ -75,6 +75,13 @@ extension LogStore.Configuration {
     }
   }
 
+  /// Only the settings that ``mmlog_set_limits`` changes: of the others, nothing may be there.
+  init(limitsOf options: mmlog_options) throws(LogError) {
+    self.init()
+    setLimits(options)
+    try setCalendar(options)
+  }
+
   private mutating func setLevels(_ options: mmlog_options) throws(LogError) {
     level = try Level(option: options.level, "level") ?? level
     archiveLevel = try Level(option: options.archive_level, "archive_level") ?? archiveLevel
@@ -130,10 +137,10 @@ extension LogStore.Configuration {
   }
 
   private mutating func setCalendar(_ options: mmlog_options) throws(LogError) {
+    if options.rotation_period == MMLOG_ROTATE_BY_LIMITS { return }
     let zone = options.rotation_zone == nil ? "UTC" : String(c: options.rotation_zone)
     let (hour, minute) = (Int(options.rotation_hour), Int(options.rotation_minute))
     switch options.rotation_period {
-    case MMLOG_ROTATE_BY_LIMITS: break
     case MMLOG_ROTATE_HOURLY: rotation.calendar = .hourly(minute: minute, in: zone)
     case MMLOG_ROTATE_DAILY: rotation.calendar = .daily(hour: hour, minute: minute, in: zone)
     case MMLOG_ROTATE_WEEKLY:

@@ -45,7 +45,7 @@ package func setLimits(
   _ failure: UnsafeMutablePointer<mmlog_failure>?
 ) -> CInt {
   attempt(failure) { () throws(LogError) in
-    let limits = try LogStore.Configuration(try mmlog_options(known: options))
+    let limits = try LogStore.Configuration(limitsOf: try mmlog_options(known: options))
     try logStore(store).update { ($0.rotation, $0.retention) = (limits.rotation, limits.retention) }
   }
 }

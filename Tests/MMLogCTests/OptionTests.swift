@@ -174,6 +174,25 @@ struct OptionTests {
     #expect(try test.closeAndRead().messages.isEmpty)
   }
 
+  @Test("of options that are no limits, setting limits reads nothing: what they had may be gone")
+  func onlyLimits() throws {
+    let test = try CStore()
+    let store = Unmanaged<LogStore>.fromOpaque(UnsafeRawPointer(test.store)).takeUnretainedValue()
+    // Whoever reads there dies.
+    let gone = UnsafePointer<CChar>(bitPattern: 8)
+    var options = mmlog_options()
+    options.size = MemoryLayout<mmlog_options>.size
+    (options.directory, options.name, options.ring_directory) = (gone, gone, gone)
+    (options.file_group, options.recipients, options.rotation_zone) = (gone, gone, gone)
+    (options.fields, options.field_count) = (UnsafePointer(bitPattern: 8), 1)
+    (options.level, options.full_ring) = (mmlog_level(rawValue: 30), mmlog_full_ring(rawValue: 9))
+    options.compression = mmlog_compression(rawValue: 9)
+    options.retention_count = 5
+    #expect(mmlog_set_limits(test.store, &options, nil) == 0)
+    #expect(store.settings.retention.count == 5)
+    #expect(try test.closeAndRead().messages.isEmpty)
+  }
+
   @Test("a statement is recorded as often as its limit says")
   func rateLimit() throws {
     let test = try CStore()
