@@ -95,6 +95,20 @@ import Testing
     #expect(try left().filter { $0.hasSuffix(".mmlog") } == Array(names.dropFirst()))
   }
 
+  @Test("what is among the newest says so with the setting, whatever that is")
+  func notedMinimumSize() throws {
+    let names = archives(2)
+    folder.put(
+      "orders.settings", Array("retention.freeSpace 1.0\nretention.minimumSize 1073741824\n".utf8))
+    let run = try control(["prune", "--explain", folder.path])
+    #expect(run.status == 1, "\(run)")
+    let lines = run.output.split(separator: "\n")
+    let reason = ": it is among the newest, which stay whatever is free (retention.minimumSize)"
+    #expect(lines.count == 2 && lines.allSatisfy { $0.hasSuffix(reason) }, "\(run)")
+    #expect(run.errors.contains("2 among the newest, which stay"), "\(run)")
+    #expect(try left().filter { $0.hasSuffix(".mmlog") } == names)
+  }
+
   @Test("what a store went on with since it was judged stays")
   func resumedMeanwhile() throws {
     let names = archives(3)

@@ -24,9 +24,9 @@ extension Retention {
       case .active: "being written by a process"
       case .pinned: "pinned"
       case .unrecovered: "needed to recover a session that died (mmlog-decode recover)"
-      case .unsent: "not shipped yet (retention's unsentSize)"
+      case .unsent: "not shipped yet (retention.unsentSize)"
       case .aroundCrash: "around one of the newest crashes (limit crashes)"
-      case .newest: "among the newest, of which 64 MiB stay whatever is free"
+      case .newest: "among the newest, which stay whatever is free (retention.minimumSize)"
       case .observer: "wanted by the service"
       }
     }
