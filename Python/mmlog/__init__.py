@@ -70,6 +70,11 @@ def _whole(name, value, most=_library.UINT64_MAX):
     return math.ceil(value)
 
 
+def _limit(name, value, most=_library.UINT64_MAX):
+    """A limit for C, whose greatest number is none."""
+    return most if value is None else _whole(name, value, most)
+
+
 def _path(option, path):
     """A path for C, which would take it to end at a zero byte."""
     path = os.fsencode(path)
@@ -111,6 +116,7 @@ class Store:
         records_crashes=False,
         file_mode=0,
         file_group=None,
+        allows_untrusted_directory=False,
     ):
         """Opens a store: makes the directory, adopts what dead processes of this name left, and maps a ring.
 
@@ -122,12 +128,14 @@ class Store:
         full_ring       what a call does when the disk cannot keep up: "wait", "drop" the record, or "overwrite" the
                         oldest; what is lost is counted
         full_ring_wait  for how many seconds it waits at most; then the record is lost and counted
-        rotation_size   bytes after which the next archive is begun; default 64 MiB
-        retention_size  bytes of archives that are kept; default 1 GiB
-        retention_age   seconds for which archives are kept; default: for ever
+        rotation_size   bytes after which the next archive is begun; default 64 MiB; None: no such limit
+        retention_size  bytes of archives that are kept; default 1 GiB; None: no such limit
+        retention_age   seconds for which archives are kept; default, and None: for ever
         records_crashes fatal signals are recorded with a backtrace, before faulthandler's handlers, if those were set first
         file_mode       permission bits of the files, such as 0o640; default 0o600
         file_group      their group, by name or number
+        allows_untrusted_directory
+                        the directory may belong to another user, or let all users make files
 
         Raises Error.
         """
@@ -145,12 +153,13 @@ class Store:
             full_ring_wait_ms=max(
                 1, _whole("full_ring_wait in milliseconds", full_ring_wait * 1000, _library.UINT32_MAX)
             ),
-            rotation_size=_whole("rotation_size", rotation_size),
-            retention_total_size=_whole("retention_size", retention_size),
-            retention_age_s=_whole("retention_age", retention_age, _library.UINT32_MAX),
+            rotation_size=_limit("rotation_size", rotation_size),
+            retention_total_size=_limit("retention_size", retention_size),
+            retention_age_s=_limit("retention_age", retention_age, _library.UINT32_MAX),
             records_crashes=records_crashes,
             file_mode=_whole("file_mode", file_mode, _library.UINT32_MAX),
             file_group=None if file_group is None else _text(str(file_group)),
+            allows_untrusted_directory=allows_untrusted_directory,
         )
         failure = _library.Failure()
         # A signal handler that logs may interrupt who has it.
@@ -230,9 +239,10 @@ def _renew_locks():
 os.register_at_fork(after_in_child=_renew_locks)
 
 
-# What options of mmlog.h are called here.
+# What options of mmlog.h, and their values, are called here.
 _OPTIONS = {
     "full_ring_wait_ms": "full_ring_wait", "retention_total_size": "retention_size", "retention_age_s": "retention_age",
+    ", or -1.": ", or None.",
 }
 
 

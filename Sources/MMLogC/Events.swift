@@ -30,7 +30,7 @@ final class EventHandler: LogStore.Observer, @unchecked Sendable {
     isRunning.store(true, ordering: .sequentiallyConsistent)
     defer { isRunning.store(false, ordering: .releasing) }
     if isOver.load(ordering: .sequentiallyConsistent) { return }
-    event.text.withCString { text in
+    event.textInC.withCString { text in
       event.path.withCString { path in
         var inC = mmlog_event(
           size: MemoryLayout<mmlog_event>.size, kind: event.kind,
@@ -53,6 +53,15 @@ final class EventHandler: LogStore.Observer, @unchecked Sendable {
 
 // Events as C has them: see mmlog_event_kind.
 extension LogStore.Event {
+  /// The text as a program in C understands it.
+  var textInC: String {
+    switch self {
+    case .failed(let error): error.messageInC
+    case .limitExceeded: withNamesInC(text)
+    default: text
+    }
+  }
+
   fileprivate var kind: mmlog_event_kind {
     switch self {
     case .failed: MMLOG_EVENT_FAILED

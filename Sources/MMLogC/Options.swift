@@ -217,28 +217,38 @@ private let namesInC = [
   "retention.count": "retention_count", "retention.totalSize": "retention_total_size",
   "retention.unsentSize": "retention_unsent_size", "retention.age": "retention_age_s",
   "retention.unsentAge": "retention_unsent_age_s",
+  "allowsUntrustedDirectory": "allows_untrusted_directory",
 ]
 
 extension LogError {
   /// The message as a program in C understands it.
   var messageInC: String {
-    guard code == .invalidConfiguration else { return message }
-    var words: [String] = []
-    for word in message.split(separator: " ", omittingEmptySubsequences: false) {
-      if word == "traits:" {
-        // Swift's way to turn on a trait begins with "add traits:".
-        _ = words.popLast()
-        words.append("this library was built without it.")
-        break
-      }
-      let end = word.lastIndex { !",.:;".contains($0) }.map { word.index(after: $0) }
-      let name = String(word[..<(end ?? word.startIndex)])
-      // Octal numbers begin with a zero alone.
-      let octal = name.hasPrefix("0o") ? "0\(name.dropFirst(2))" : nil
-      words.append((namesInC[name] ?? octal ?? name) + word[(end ?? word.startIndex)...])
+    switch code {
+    case .invalidConfiguration, .untrustedDirectory: withNamesInC(message)
+    default: message
     }
-    return words.joined(separator: " ")
   }
+}
+
+/// A text in which settings have the names that C has.
+func withNamesInC(_ text: String) -> String {
+  var words: [String] = []
+  for word in text.split(separator: " ", omittingEmptySubsequences: false) {
+    if word == "traits:" {
+      // Swift's way to turn on a trait begins with "add traits:".
+      _ = words.popLast()
+      words.append("this library was built without it.")
+      break
+    }
+    let start = word.firstIndex { $0 != "(" } ?? word.endIndex
+    let end = word.lastIndex { !",.:;)".contains($0) }.map { word.index(after: $0) }
+    let stop = max(start, end ?? start)
+    let name = String(word[start..<stop])
+    // Octal numbers begin with a zero alone.
+    let octal = name.hasPrefix("0o") ? "0\(name.dropFirst(2))" : nil
+    words.append("\(word[..<start])\(namesInC[name] ?? octal ?? name)\(word[stop...])")
+  }
+  return words.joined(separator: " ")
 }
 
 private func invalid(_ what: String) -> LogError {

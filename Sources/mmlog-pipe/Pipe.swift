@@ -45,8 +45,8 @@ struct Pipe {
       store = try LogStore(
         directory: arguments.required(.directory), name: name, configuration: configuration)
     } catch {
-      guard error.code == .invalidConfiguration else { throw error }
-      throw UsageError(error.message)
+      if error.code == .invalidConfiguration { throw UsageError(error.message) }
+      throw error.withoutAllowingAdvice
     }
     store.setLevel(.trace, for: "*")
     log = store.logger(label: arguments.value(of: .label) ?? name)
@@ -138,6 +138,14 @@ struct Pipe {
 
   private var jsonLevels: LevelRule? {
     if case .json = levels?.kind { levels } else { nil }
+  }
+}
+
+extension LogError {
+  /// The error without a word of a setting that nobody has here.
+  fileprivate var withoutAllowingAdvice: LogError {
+    guard message.hasSuffix(Self.allowingAdvice) else { return self }
+    return LogError(code, "\(message.dropLast(Self.allowingAdvice.count)).", path: path)
   }
 }
 

@@ -167,6 +167,18 @@ struct PipeTests {
     }
   }
 
+  @Test("a directory that others may write to is refused with what can be done about it here")
+  func untrustedDirectory() throws {
+    let pipe = PipeRun()
+    mkdir(pipe.store, 0o700)
+    chmod(pipe.store, 0o777)
+    let child = try pipe.start(input: "/dev/null")
+    let ending = child.wait()
+    #expect(ending == .exited(1))
+    let advice = "take that right away (chmod o-w), or make it sticky (chmod +t).\n"
+    #expect(child.complaints.hasSuffix(advice), "\(child.complaints)")
+  }
+
   @Test("an input that cannot be read is an error")
   func unreadableInput() throws {
     let pipe = PipeRun()

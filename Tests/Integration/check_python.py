@@ -275,6 +275,22 @@ class StoreTests(Case):
         self.assertNotEqual(caught.exception.errno, 0)
         self.assertTrue(str(caught.exception).startswith(f"[Errno {caught.exception.errno}] "), caught.exception)
 
+    def test_an_error_names_what_there_is_here(self):
+        with self.assertRaises(mmlog.Error) as caught:
+            mmlog.Store(self.directory, "name", rotation_size=1)
+        self.assertTrue(str(caught.exception).endswith("rotation_size is 1: it must be at least 4 KiB, or None."), caught.exception)
+        os.mkdir(self.directory)
+        os.chmod(self.directory, 0o777)
+        with self.assertRaises(mmlog.Error) as caught:
+            mmlog.Store(self.directory, "name")
+        self.assertTrue(str(caught.exception).endswith("with the setting allows_untrusted_directory."), caught.exception)
+
+    def test_a_limit_that_is_none_and_a_directory_that_is_allowed_are_taken(self):
+        os.mkdir(self.directory)
+        os.chmod(self.directory, 0o777)
+        limits = {"rotation_size": None, "retention_size": None, "retention_age": None}
+        mmlog.Store(self.directory, "name", allows_untrusted_directory=True, **limits).close()
+
     def test_a_signal_handler_may_log_while_a_logger_is_made(self):
         class Interrupted:
             def __getattr__(self, name):

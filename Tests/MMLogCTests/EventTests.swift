@@ -1,10 +1,14 @@
 import CCalls
 import CMMLogC
 import Foundation
+import MMLog
+import MMLogStorage
 import MMLogSystem
 import Synchronization
 import TestSupport
 import Testing
+
+@testable import MMLogC
 
 /// What a handler in C was given.
 private final class Handled: Sendable {
@@ -206,6 +210,18 @@ struct EventTests {
     }
     let nothing = String(decoding: try #require(quiet).standardErrorContent, as: UTF8.self)
     #expect(!nothing.contains("mmlog: "))
+  }
+
+  @Test("texts have the names that C has")
+  func names() {
+    let error = LogError(
+      .untrustedDirectory, "Allow it with the setting allowsUntrustedDirectory.", path: "/nil")
+    #expect(
+      LogStore.Event.failed(error: error).textInC
+        == "Allow it with the setting allows_untrusted_directory.")
+    let limit = LogStore.Event.limitExceeded(rule: .totalSize, kept: [.newest: 1, .unsent: 2])
+    #expect(limit.textInC.contains("(retention_minimum_size)"), "\(limit.textInC)")
+    #expect(limit.textInC.contains("(retention_unsent_size)"), "\(limit.textInC)")
   }
 
   @Test("who works on files is told before and after, in pairs")

@@ -78,6 +78,19 @@ struct StoreTests {
         + "this library was built without it.")
   }
 
+  @Test("a directory that others may write to is refused with the option that allows it")
+  func untrustedDirectory() throws {
+    let folder = TemporaryDirectory()
+    mkdir(folder("log"), 0o700)
+    chmod(folder("log"), 0o777)
+    let error = #expect(throws: CFailure.self) { try openStore(folder("log")) }
+    #expect(error?.code == MMLOG_FAILURE_DIRECTORY)
+    let advice = "(chmod +t); or allow it with the setting allows_untrusted_directory."
+    #expect(error?.description.hasSuffix(advice) == true, "\(error?.description ?? "")")
+    let store = try openStore(folder("log")) { $0.allows_untrusted_directory = true }
+    #expect(mmlog_close(store, nil) == 0)
+  }
+
   @Test("no text is an empty one") func noText() throws {
     let test = try CStore()
     mmlog_set_levels(test.store, nil, MMLOG_INFO)

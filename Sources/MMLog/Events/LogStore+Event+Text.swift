@@ -91,7 +91,11 @@ extension LossLedger {
         "The ring was full: make it larger, log less, or give archives a faster disk."
       ),
       ([.cut], "Values were too long, or memory was short: log less of them."),
-      ([.tooDeep], "Calls were nested too deep: in signal handlers, use recordInSignalHandler."),
+      (
+        [.tooDeep],
+        "Calls were nested too deep: in signal handlers, use recordInSignalHandler, in C "
+          + "mmlog_signal_write."
+      ),
       (
         [.noRing],
         "There was no ring, or no memory for a thread to use it: open the store before the first "

@@ -96,8 +96,8 @@ struct StoreLocation: Sendable {
     guard let problem = try directory.whyNotToTrust() else { return nil }
     return LogError(
       .untrustedDirectory,
-      "The store's directory \(directory.path) \(problem), "
-        + "or allow it with the setting allowsUntrustedDirectory.", path: directory.path)
+      "The store's directory \(directory.path) \(problem)\(LogError.allowingAdvice)",
+      path: directory.path)
   }
 
   /// The catalog of the archives.
@@ -161,4 +161,10 @@ struct StoreLocation: Sendable {
       processName: CurrentProcess.name, hostName: Host.name(), timeZone: Host.timeZoneName(),
       storeName: name)
   }
+}
+
+extension LogError {
+  /// What the message about an untrusted directory ends with. A program whose users do not have the
+  /// setting leaves it out.
+  package static let allowingAdvice = "; or allow it with the setting allowsUntrustedDirectory."
 }

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 @testable import MMLog
+import MMLogFormat
 import MMLogReader
 import MMLogStorage
 import MMLogSystem
@@ -236,6 +237,15 @@ struct EnvironmentTests {
       rule: .totalSize, kept: [.aroundCrash: 2, .pinned: 1])
     let kept = "Archives that stay: 1 pinned, 2 around one of the newest crashes (limit crashes)."
     #expect(event.text.contains(kept), "\(event.text)")
+  }
+
+  @Test("of calls that were nested too deep, the text says what to use, in Swift and in C")
+  func nestedTooDeep() {
+    var losses = LossLedger()
+    losses[.tooDeep, .info] = 1
+    // On standard error, too, where nobody knows which of the two the program is in.
+    let text = LogStore.Event.dropped(losses: losses).text
+    #expect(text.contains("use recordInSignalHandler, in C mmlog_signal_write."), "\(text)")
   }
 
   @Test("missing directories are made, for the service's user only")
