@@ -3,13 +3,16 @@ import MMLogReader
 
 /// Levels by the names that loggers write, compared as bytes: no text is made for a line.
 struct LevelNames {
+  /// No name has more bytes.
+  static let longest = 16
+
   /// A name of at most 16 bytes in lower case.
   private struct Key: Hashable {
     var bytes = SIMD16<UInt8>(repeating: 0)
 
     /// Nil if it is longer, or has a byte that is no letter.
     init?(_ name: some Collection<UInt8>) {
-      guard name.count <= bytes.scalarCount else { return nil }
+      guard name.count <= LevelNames.longest else { return nil }
       for (index, byte) in name.enumerated() {
         guard byte.isLetter else { return nil }
         bytes[index] = byte | 0x20

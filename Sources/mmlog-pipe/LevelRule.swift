@@ -44,9 +44,9 @@ struct LevelRule {
       if let severity = Self.severity(line) {
         return (severity, UnsafeRawBufferPointer(rebasing: line[3...]))
       }
-      return (word(line.beginning(128)), line)
+      return (word(line), line)
     case .json: return (member(line), line)
-    case .logfmt: return (field(line.beginning(4096)), line)
+    case .logfmt: return (field(line), line)
     case .regex(let group):
       return (group.first(in: line.beginning(4096)).flatMap { names[$0] }, line)
     }
@@ -63,11 +63,15 @@ struct LevelRule {
   }
 
   /// The first word that is written as loggers write levels: in capitals, in brackets, or with a
-  /// colon behind it. And what begins as a traceback does.
-  private func word(_ line: UnsafeRawBufferPointer) -> Level? {
+  /// colon behind it. And what begins as a traceback does. It begins in the first 128 bytes, and may
+  /// go on behind them.
+  private func word(_ whole: UnsafeRawBufferPointer) -> Level? {
+    let longest = 128
+    // A word that this cuts is longer than any level.
+    let line = whole.beginning(longest + LevelNames.longest + 1)
     if Traceback.beginsAsError(line) { return .error }
     var place = 0
-    while place < line.count {
+    while place < min(longest, line.count) {
       let byte = line[place]
       if byte == 0x1B {
         place = Self.endOfEscape(line, place)
@@ -106,8 +110,11 @@ struct LevelRule {
   /// Names of fields that have a level.
   static let fields = ["level", "severity", "lvl", "levelname", "log.level"]
 
-  /// The first level among the fields of a line of logfmt.
-  private func field(_ line: UnsafeRawBufferPointer) -> Level? {
+  /// The first level among the fields of a line of logfmt, in the first 4096 bytes.
+  private func field(_ whole: UnsafeRawBufferPointer) -> Level? {
+    let longest = 4096
+    // What ends behind this is cut: it may be the beginning of another word.
+    let line = whole.beginning(longest + 1)
     var place = 0
     while place < line.count {
       let key = Self.run(line, &place) { $0 > 0x20 && $0 != UInt8(ascii: "=") }
@@ -118,7 +125,7 @@ struct LevelRule {
       place += 1
       let value = Self.value(line, &place)
       let isLevel = Self.fields.contains { line[key].elementsEqual($0.utf8) }
-      if isLevel, let level = names[line[value]] { return level }
+      if isLevel, value.upperBound <= longest, let level = names[line[value]] { return level }
     }
     return nil
   }

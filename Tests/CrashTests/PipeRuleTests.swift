@@ -297,6 +297,11 @@ struct LevelCase: Sendable, CustomStringConvertible {
         ("\u{1b}[", .trace), ("INFORMATION a", .info), ("info ERROR: a", .error),
         (String(repeating: ".", count: 120) + " INFO", .info),
         (String(repeating: ".", count: 128) + "INFO", .trace),
+        (String(repeating: ".", count: 127) + "INFO", .info),
+        (String(repeating: ".", count: 122) + " ERRORS", .trace),
+        (String(repeating: ".", count: 127) + "[information]", .trace),
+        (String(repeating: ".", count: 126) + "[information]", .info),
+        (String(repeating: ".", count: 127) + String(repeating: "ERROR", count: 40), .trace),
       ]),
     LevelCase(
       option: "json",
@@ -325,6 +330,9 @@ struct LevelCase: Sendable, CustomStringConvertible {
         ("level", .trace), ("level=", .trace), ("=", .trace), (#"level="error"#, .error),
         ("a==b level=fatal", .critical),
         ("level=x lvl=err", .error), ("", .trace), ("level=emergencyemergency", .trace),
+        (String(repeating: ".", count: 4084) + " level=error", .error),
+        (String(repeating: ".", count: 4084) + " level=error x", .error),
+        (String(repeating: ".", count: 4084) + " level=errors", .trace),
       ]),
     LevelCase(
       option: #"regex:^\S+ (?:x )?\|(\w+)"#,
