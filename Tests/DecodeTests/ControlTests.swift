@@ -48,6 +48,23 @@ import Testing
     try store.close()
   }
 
+  @Test("levels are taken by the names of other loggers; of what is none, the names are said")
+  func levelsByOtherNames() throws {
+    let store = try LogStore(directory: folder.path, name: "orders")
+    let logs = ["db", "web", "jobs"].map { store.logger(label: $0) }
+    let set = try control(["set-level", "db=warn,web=FATAL,jobs=Off", folder.path])
+    #expect(set.status == 0 && set.errors == "", "\(set)")
+    #expect(logs.map(\.level) == [.warning, .critical, .off])
+    for wrong in ["loud", "all"] {
+      let refused = try control(["set-level", "db=\(wrong)", folder.path])
+      #expect(refused.status == 2, "\(refused)")
+      let names = "the levels trace, debug, info, notice, warning, error, critical, off\n"
+      #expect(refused.errors.contains("'\(wrong)' is neither a level"), "\(refused)")
+      #expect(refused.errors.contains(names), "\(refused)")
+    }
+    try store.close()
+  }
+
   @Test("a rate limit is set beside a level, shown, replaced and taken back")
   func aRateLimitIsSetShownAndTakenBack() throws {
     let store = try LogStore(directory: folder.path, name: "orders")

@@ -17,7 +17,6 @@ extension LevelRule {
     LogError(
       .invalidConfiguration,
       "\(variable) has '\(text)', which is passed over: it takes PATTERN=LEVEL,… such as "
-        + "db.*=debug,*=info, with the levels "
-        + "\(Level.allCases.map(\.description).joined(separator: ", ")), off.")
+        + "db.*=debug,*=info, with the levels \(Level.namesInRules).")
   }
 }

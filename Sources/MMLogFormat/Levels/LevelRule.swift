@@ -79,7 +79,7 @@ public struct LevelRule: Hashable, Sendable, CustomStringConvertible {
   package static func list(_ text: String) -> (rules: [LevelRule], wrong: [String]) {
     var (rules, wrong) = ([LevelRule](), [String]())
     for part in parts(text) {
-      if let level = Level(name: part.level) {
+      if let level = Level(inRule: part.level) {
         rules.append(LevelRule(level, for: part.pattern))
       } else if let limit = RateLimit(part.level) {
         rules.append(LevelRule(limit, for: part.pattern))

@@ -26,9 +26,10 @@ extension Command {
       "Sets levels and rate limits in the processes that log into PATH now.",
       """
       RULES are such as 'db.*=debug,orders=info', in which * and ? stand for any characters; a \
-      level alone is for all labels, and the level 'off' lets no record pass. The most particular \
-      pattern counts. A process does it within a second. 'db.*=default' takes the rules of a \
-      pattern back, 'default' all of them.
+      level alone is for all labels. The levels are trace, debug, info, notice, warning, error \
+      and critical, in any case and also by names of other loggers, such as warn, err and fatal; \
+      'off' lets no record pass. The most particular pattern counts. A process does it within a \
+      second. 'db.*=default' takes the rules of a pattern back, 'default' all of them.
       """,
       """
       'db.*=100/1s' records each log statement at most 100 times a second; 'db.*=100/1s/1000' also \

@@ -13,7 +13,7 @@ struct LevelChange {
   /// Reads the rules of the command line.
   init(_ text: String) throws(UsageError) {
     for part in LevelRule.parts(text) {
-      if let level = Level(name: part.level) {
+      if let level = Level(inRule: part.level) {
         add(LevelRule(level, for: part.pattern))
       } else if let limit = RateLimit(part.level) {
         add(LevelRule(limit, for: part.pattern))
@@ -23,7 +23,8 @@ struct LevelChange {
       } else {
         throw UsageError(
           "'\(part.level)' is neither a level nor a limit; set-level takes PATTERN=LEVEL,… such as "
-            + "'db.*=debug' or 'db.*=100/1s/1000', or PATTERN=default"
+            + "'db.*=debug' or 'db.*=100/1s/1000', or PATTERN=default, and the levels "
+            + Level.namesInRules
         )
       }
     }

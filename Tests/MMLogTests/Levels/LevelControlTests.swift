@@ -142,11 +142,12 @@ struct LevelControlTests {
   @Test("the environment sets levels when a store is opened; what is wrong is reported")
   func environment() async {
     await #expect(processExitsWith: .success) {
-      setenv("MMLOG_LEVEL", "info,db.*=trace,web=loud", 1)
+      setenv("MMLOG_LEVEL", "info,db.*=trace,web=loud,old=Warn", 1)
       let folder = TemporaryDirectory()
       let store = try LogStore(directory: folder.path, name: "n")
       require(store.logger(label: "db.pool").level == .trace)
       require(store.logger(label: "web").level == .info)
+      require(store.logger(label: "old").level == .warning)
       store.setLevel(.error, for: "*")
       require(store.logger(label: "db.pool").level == .error)
       var errors: [LogError] = []

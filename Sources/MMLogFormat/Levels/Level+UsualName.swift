@@ -1,10 +1,22 @@
-import MMLogFormat
-
 extension Level {
   /// The level of a name that people have for it from elsewhere.
   package init?(usualName name: String) {
     guard let level = Self.usualNames[name.lowercased()] else { return nil }
     self = level
+  }
+
+  /// The level that a rule for labels has: one by any of its names, or ``off``. Not "all", by which
+  /// somebody may mean all labels.
+  package init?(inRule name: String) {
+    guard let level = Level(name: name) ?? Level(usualName: name), name.lowercased() != "all" else {
+      return nil
+    }
+    self = level
+  }
+
+  /// What rules take, for people: our own names.
+  package static var namesInRules: String {
+    (allCases + [.off]).map(\.description).joined(separator: ", ")
   }
 
   /// The levels by all their names in lower case: ours, and those of other loggers.
