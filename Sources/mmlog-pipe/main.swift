@@ -90,7 +90,12 @@ let command = Command(
   ],
   exitStatuses: [
     (.success, "Everything that was read is kept."),
-    (.failure, "The log could not be opened or closed, or records were lost."),
+    (
+      .failure,
+      "The log could not be opened or closed, or records were lost; or standard input could not be "
+        + "read to its end, or not be passed on (--tee): what was read is kept then. That nobody "
+        + "reads what is passed on is no failure."
+    ),
     (.usage, "The command line is wrong."),
   ])
 
