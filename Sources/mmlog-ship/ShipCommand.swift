@@ -56,12 +56,14 @@ extension Command {
 
   private static let settings =
     Target.shippingSettings.map { setting in
+      let repeats = Target.repeatable.contains(setting.name) ? " May be repeated." : ""
       let kinds = setting.name == Target.archiveSetting ? "" : " (Not of s3, put.)"
-      return ("\(setting.name)=\(setting.placeholder)", setting.help + kinds)
+      return ("\(setting.name)=\(setting.placeholder)", setting.help + repeats + kinds)
     }
     + DestinationSettings.all.map { setting in
+      let repeats = setting.isRepeatable ? " May be repeated." : ""
       let kinds = setting.kinds.isEmpty ? "" : " (Of \(setting.kinds.joined(separator: ", ")).)"
-      return ("\(setting.name)=\(setting.placeholder)", setting.help + kinds)
+      return ("\(setting.name)=\(setting.placeholder)", setting.help + repeats + kinds)
     }
 
   private static func sentence(_ text: String) -> String {

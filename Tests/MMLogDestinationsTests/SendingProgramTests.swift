@@ -286,6 +286,38 @@ import Testing
     #expect(try server.requests.isEmpty)
   }
 
+  @Test("a setting that is given twice is refused, unless the help says that it may be repeated")
+  func givenTwice() throws {
+    for (first, second) in [("level=info", "level=debug"), ("batch-age=5", "batch-age=5")] {
+      let result = try send(
+        "--check", "--to", server.url, "--set", first, "--set", second, folder("logs"))
+      #expect(result.status == .exited(2), "\(first)")
+      let name = first.prefix { $0 != "=" }
+      #expect(result.complaints.contains("'\(name)' is given twice"), "\(result.complaints)")
+    }
+    let configuration = folder.put(
+      "twice.conf",
+      "[destination x]\nurl = \(server.url)\nlevel = info\nlevel = debug\n"
+        + "[directory \(folder("logs"))]\nto = x\n")
+    let configured = try send("--check", "--config", configuration)
+    #expect(configured.status == .exited(2))
+    #expect(configured.complaints.contains("twice.conf:4:"), "\(configured.complaints)")
+    let repeated = try send(
+      "--once", "--to", server.url, "--set", "drop-field=a", "--set", "drop-field=b",
+      "--set", "header=a:1", "--set", "header=b:2", folder("logs"))
+    #expect(repeated.status == .success, "\(repeated.complaints)")
+    #expect(try send("--help").status == .success)
+    let help = Folder.text(folder("said")).split(whereSeparator: \.isWhitespace)
+      .joined(separator: " ")
+    for sentence in [
+      "A field that is dropped, also where it is the session's. May be repeated. (Not of s3, put.)",
+      "A header of each request, which is no secret. May be repeated. (Of otlp,",
+      "Only records of that level or above. (Not of s3, put.)",
+    ] {
+      #expect(help.contains(sentence), "\(sentence)")
+    }
+  }
+
   @Test("a name that is made from a URL stands for one destination on that host")
   func otherDestinationOfHost() throws {
     let logs = folder("logs")

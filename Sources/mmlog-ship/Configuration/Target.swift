@@ -12,6 +12,8 @@ struct Target {
   var shipping = Shipper.Configuration()
   /// Whether its user has named it; else its name is made from the URL's host.
   let isNamed: Bool
+  /// The settings of shipping that it was given.
+  private var given: Set<String> = []
 
   /// Settings that are of shipping, not of a kind of destination.
   static let shippingSettings: [(name: String, placeholder: String, help: String)] = [
@@ -47,6 +49,11 @@ struct Target {
     ),
   ]
 
+  /// Those of them that may be given more than once.
+  static let repeatable: Set = [
+    "only-label", "where", "add-field", "drop-field", "rename-field", "hash-field",
+  ]
+
   /// The only one of these that destinations of whole archives have.
   static let archiveSetting = "retry-limit"
 
@@ -67,11 +74,13 @@ struct Target {
 
   /// Sets a setting of either kind.
   mutating func set(_ name: String, _ value: String) throws(SettingError) {
-    if settings.url.takesArchives, Self.shippingSettings.contains(where: { $0.name == name }),
-      name != Self.archiveSetting
-    {
+    let isOfShipping = Self.shippingSettings.contains { $0.name == name }
+    if settings.url.takesArchives, isOfShipping, name != Self.archiveSetting {
       throw SettingError(
         "'\(name)' is for destinations of records; whole archives are sent as they are")
+    }
+    if isOfShipping, !given.insert(name).inserted, !Self.repeatable.contains(name) {
+      throw SettingError("'\(name)' is given twice")
     }
     switch name {
     case "level":
