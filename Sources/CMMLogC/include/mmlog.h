@@ -86,7 +86,8 @@ typedef enum mmlog_event_kind {
   // What this header has no name for.
   MMLOG_EVENT_OTHER = 0,
   // Archives cannot be written, or a ring cannot be made or recovered; the store tries again by
-  // itself. Also a wrong part of MMLOG_LEVEL.
+  // itself. Also a wrong part of MMLOG_LEVEL, and, once a name, a state slot whose values go
+  // nowhere.
   MMLOG_EVENT_FAILED = 1,
   // Archives can be written again, after MMLOG_EVENT_FAILED or MMLOG_EVENT_STALLED.
   MMLOG_EVENT_RESUMED = 2,
@@ -452,9 +453,10 @@ typedef enum mmlog_slot_type {
 } mmlog_slot_type;
 
 // The slot of a name of 1 to 48 bytes: the same for the same name. There are 128 places; a text
-// takes three. If there is none left, or the name is there with another type, what is stored goes
-// nowhere. Readers show 0 or false until a number is stored, and no text until one is. Takes a
-// lock: keep what it returns. Never NULL.
+// takes three. If there is none left, the name is of another length, or it is there with another
+// type, what is stored goes nowhere, and MMLOG_EVENT_FAILED says so, once a name. Readers show 0 or
+// false until a number is stored, and no text until one is. Takes a lock: keep what it returns.
+// Never NULL.
 //
 // It stays valid after mmlog_close, when nobody sees what is stored; a child of fork(2) begins with
 // no values.
