@@ -108,9 +108,11 @@ NAME = "libmmlog.so.1"
 def _load():
     """That of $MMLOG_LIBRARY, if it is set; else the one beside this file, as in a wheel, or one that is installed."""
     here = os.path.dirname(os.path.abspath(__file__))
-    places = [os.environ.get("MMLOG_LIBRARY"), *sorted(glob.glob(os.path.join(here, "libmmlog.so.*"))), NAME]
+    wanted = os.environ.get("MMLOG_LIBRARY")
+    # A path may have what is special in a pattern.
+    places = [wanted] if wanted else [*sorted(glob.glob(os.path.join(glob.escape(here), "libmmlog.so.*"))), NAME]
     problems = []
-    for place in filter(None, places):
+    for place in places:
         try:
             return ctypes.CDLL(place)
         except OSError as error:

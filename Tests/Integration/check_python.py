@@ -4,6 +4,7 @@ import faulthandler
 import json
 import logging
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -344,6 +345,25 @@ class StoreTests(Case):
             self.assertEqual(found, sorted(set(found)), policy)
             if policy == "wait":
                 self.assertEqual(lost, 0)
+
+
+class LibraryTests(Case):
+    def load(self, folder, **environment):
+        """Imports the package in a process of its own; from a folder, without what else is set."""
+        environment = {**os.environ, "PYTHONPATH": folder, **environment}
+        return subprocess.run([sys.executable, "-c", "import mmlog"], env=environment, capture_output=True, text=True)
+
+    def test_the_library_is_found_beside_the_package_whatever_the_path_has(self):
+        folder = self.directory + "[1]*"
+        shutil.copytree(os.path.dirname(mmlog.__file__), os.path.join(folder, "mmlog"))
+        found = self.load(folder)
+        self.assertEqual((found.returncode, found.stderr), (0, ""))
+
+    def test_a_library_that_is_named_is_taken_and_no_other(self):
+        missing = os.path.join(self.directory, "libmmlog.so.1")
+        found = self.load(os.path.dirname(os.path.dirname(mmlog.__file__)), MMLOG_LIBRARY=missing)
+        self.assertEqual(found.returncode, 1)
+        self.assertIn(f"({missing}: cannot open", found.stderr)
 
 
 class DeathTests(Case):
