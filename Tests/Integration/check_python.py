@@ -418,7 +418,9 @@ class DeathTests(Case):
             "import logging, mmlog, sys, threading\n"
             "log = logging.getLogger('killed')\n"
             "log.setLevel(logging.DEBUG)\n"
-            "log.addHandler(mmlog.Handler(directory=sys.argv[1], name='killed', ring_size=1 << 20))\n"
+            "log.addHandler(mmlog.Handler(directory=sys.argv[1], name='killed', ring_size=1 << 20,\n"
+            # On a machine with much else to do, the drainer may not get to run for seconds.
+            "                             full_ring_wait=60))\n"
             "threading.Thread(target=lambda: [log.debug('beside %d', i) for i in range(10**9)], daemon=True).start()\n"
             "for number in range(10**9):\n"
             "    log.info('number %d', number, extra={'number': number})\n"
