@@ -8,7 +8,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 tree=${1:-.build/release-tree}
-library=$(find "$tree/lib" -name 'libmmlog.so.*' 2>/dev/null | head -n 1)
+# Where there is no tree, find fails.
+library=$(find "$tree/lib" -name 'libmmlog.so.*' 2>/dev/null | head -n 1) || true
 [[ -n $library && -x $tree/bin/mmlog-decode ]] || {
   echo "SKIPPED  Python: $tree has no libmmlog.so; 'Tools/release $tree' makes it"
   exit 0
