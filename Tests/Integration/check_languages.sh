@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The examples in Rust and Go, built by what compilers are there, with the library that Tools/release makes: each is run to
-# its end and killed, and its log is read.
+# its end, which must be a good one, and killed, and its log is read.
 #
 #   check_languages.sh [TREE]     what Tools/release has made; default .build/release-tree
 #
@@ -18,15 +18,20 @@ export PKG_CONFIG_PATH=$tree/lib/pkgconfig
 failed=0
 
 check() {  # LANGUAGE, PROGRAM: 40 orders of each of three workers, and two records beside
-  local found fields
+  local found fields status expected
   for ending in end kill; do
     rm -rf "$work/log"
-    "$2" "$work/log" 40 $ending >"$work/output" 2>&1 || [[ $ending == kill ]] || cat "$work/output"
+    status=0
+    "$2" "$work/log" 40 $ending >"$work/output" 2>&1 || status=$?
+    expected=0
+    [[ $ending == end ]] || expected=137  # SIGKILL
     found=$("$tree/bin/mmlog-decode" --format message "$work/log" 2>/dev/null | grep -c '' || true)
     fields=$("$tree/bin/mmlog-decode" --where 'order == 40 && price == 100.25 && late == true && venue == "XETR"' \
       --level warning --format message "$work/log" 2>/dev/null | grep -c 'order refused' || true)
-    if [[ $found == 122 && $fields == 3 ]]; then echo "ok       $1, $ending"; else
-      echo "FAILED   $1, $ending: $found records, and not 122; $fields with all fields, and not 3"
+    if [[ $status == "$expected" && $found == 122 && $fields == 3 ]]; then echo "ok       $1, $ending"; else
+      echo "FAILED   $1, $ending: status $status, and not $expected; $found records, and not 122; $fields with all" \
+        "fields, and not 3"
+      cat "$work/output"
       failed=1
     fi
   done
@@ -45,7 +50,8 @@ done
 
 if command -v go >/dev/null; then
   cp -r Examples/Go "$work/go"
-  (cd "$work/go" && gofmt -l . && go vet . && GOFLAGS=-mod=mod CGO_ENABLED=1 go build -o "$work/go-service" .)
+  (cd "$work/go" && gofmt -d . && [[ -z $(gofmt -l .) ]] && go vet . &&
+    GOFLAGS=-mod=mod CGO_ENABLED=1 go build -o "$work/go-service" .)
   check "Go ($(go version | cut -d ' ' -f 3))" "$work/go-service"
 else
   echo "SKIPPED  Go: there is no go (Debian: golang-go)"
