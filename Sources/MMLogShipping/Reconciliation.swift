@@ -88,9 +88,10 @@ public struct Reconciliation: Sendable {
     received: [SessionID: Int]? = nil, identities: LogIdentities
   ) throws(LogError) {
     let state = try ConsumerState(of: consumer, in: directory)
-    let refused = try explaining("Reading what was refused failed") { () throws(SystemError) in
-      try RefusedRecords.read(of: consumer, in: Directory.open(directory))
+    let folder = try explaining("Opening the directory failed") { () throws(SystemError) in
+      try Directory.open(directory)
     }
+    let refused = try RefusedRecords.read(of: consumer, in: folder)
     let queue = ArchiveQueue(
       of: directory, filter: filter, after: LogReader.Cursor(), identities: identities,
       keyAdvice: ShippingWork.keyAdvice)
@@ -99,7 +100,7 @@ public struct Reconciliation: Sendable {
     }
     let files = LogFiles([directory, ringDirectory].compactMap(\.self).map(LogReader.Input.path))
     let deleted = try explaining("Reading what was deleted failed") { () throws(SystemError) in
-      try DeletedArchives(in: Directory.open(directory)).notes
+      try DeletedArchives(in: folder).notes
     }
     var sessions: [Session] = []
     for session in files.sessions {

@@ -307,6 +307,22 @@ import Testing
     }
   }
 
+  @Test("what was refused is not read from what others may have written, nor from a pipe")
+  func plantedRefusals() throws {
+    let folder = TemporaryDirectory()
+    try #require(mkfifo(folder("pipe.refused"), 0o600) == 0)
+    folder.put("planted.refused")
+    try #require(chmod(folder("planted.refused"), 0o666) == 0 && chmod(folder.path, 0o1777) == 0)
+    let directory = try Directory.open(folder.path)
+    for (consumer, code) in [("pipe", LogError.Code.foreignFile), ("planted", .foreignOwner)] {
+      let error = #expect(throws: LogError.self) {
+        try RefusedRecords.read(of: consumer, in: directory)
+      }
+      #expect(error?.code == code && error?.path == folder(consumer + ".refused"))
+    }
+    #expect(try RefusedRecords.read(of: "none", in: directory).entries.isEmpty)
+  }
+
   @Test("what was put aside is sent again, and then the balance has it")
   func retried() async throws {
     let test = try await shipped()

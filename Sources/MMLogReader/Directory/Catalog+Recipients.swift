@@ -30,10 +30,9 @@ extension Catalog {
       do {
         let isRing = FileNames.Ring(fileName: fileName) != nil
         let path = directory.path(of: fileName)
-        guard let status = try directory.status(of: fileName) else {
+        guard let status = try directory.ownStatus(of: fileName) else {
           throw isRing ? LogError.missingRing(path) : .missingArchive(path)
         }
-        try Ownership(of: directory).check(status, path)
         if isRing {
           try Self.rewrap(ring: fileName, in: directory, with: identities, for: recipients)
           return false

@@ -57,14 +57,9 @@ package final class LiveRing {
   private init?(_ name: String, _ directory: consuming Directory) throws(LogError) {
     path = directory.path(of: name)
     do {
-      // Before it is opened, too: that may be refused, and be no fault.
-      guard let status = try directory.status(of: name) else { return nil }
-      if try Ownership(of: directory).isForeign(status) {
-        throw Ownership.error(directory.path(of: name), status)
-      }
       // One that only its user may write to is no fault if its process is dead.
-      let isAlive = try directory.openFile(name, [.read, .nonBlocking]).isLockedByAnother()
-      if !isAlive { return nil }
+      guard let found = try directory.openOwnIfThere(name), try found.isLockedByAnother()
+      else { return nil }
       file = try directory.openFile(name, [.read, .write, .nonBlocking])
       self.directory = directory
       if try !file.isLockedByAnother() { return nil }

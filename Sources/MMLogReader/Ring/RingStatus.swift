@@ -33,10 +33,9 @@ package struct RingStatus {
     try explaining("Searching for rings failed") { () throws(SystemError) in
       let (folder, names) = try LiveRing.names(path)
       let directory = try Directory.open(folder)
-      let ownership = try Ownership(of: directory)
       for name in names {
         do throws(LogError) {
-          if let ring = try RingStatus(name, directory, ownership) { rings.append(ring) }
+          if let ring = try RingStatus(name, directory) { rings.append(ring) }
         } catch {
           problem(error)
         }
@@ -47,9 +46,13 @@ package struct RingStatus {
 
   /// Nil if it is gone.
   private init?(
-    _ name: String, _ directory: borrowing Directory, _ ownership: Ownership
+    _ name: String, _ directory: borrowing Directory
   ) throws(LogError) {
-    guard let file = try Self.open(name, directory, ownership) else { return nil }
+    let found: File?
+    do { found = try directory.openOwnIfThere(name) } catch {
+      throw LogError(error, while: "Opening a ring failed", path: directory.path(of: name))
+    }
+    guard let file = found else { return nil }
     try self.init(file)
   }
 
@@ -65,20 +68,6 @@ package struct RingStatus {
       ? ProcessState(
         of: identity.processID, name: identity.processName,
         mapping: inode.map { ($0, "\(identity.session)") }) : nil
-  }
-
-  private static func open(
-    _ name: String, _ directory: borrowing Directory, _ ownership: Ownership
-  ) throws(LogError) -> File? {
-    do {
-      guard let status = try directory.status(of: name) else { return nil }
-      try ownership.check(status, directory.path(of: name))
-      return try directory.openFile(name, [.read, .nonBlocking])
-    } catch let error as SystemError where error.isNotFound {
-      return nil
-    } catch {
-      throw LogError(error, while: "Opening a ring failed", path: directory.path(of: name))
-    }
   }
 
   // MARK: - Segments

@@ -1,6 +1,6 @@
 package import MMLogFormat
 import MMLogReader
-import MMLogStorage
+package import MMLogStorage
 package import MMLogSystem
 
 /// What a receiver has refused: a line each in a file beside the consumer's (FORMAT.md, 9).
@@ -54,25 +54,18 @@ package enum RefusedRecords {
     _ entries: [Entry], of consumer: String, in directory: borrowing Directory
   ) throws(LogError) {
     let name = fileName(of: consumer)
-    let path = directory.path(of: name)
     do {
-      let ownership = try Ownership(of: directory)
-      // Before it is opened, too: nobody may ever read a pipe.
-      if let named = try directory.status(of: name) { try ownership.check(named, path) }
-      let file = try directory.openFile(name, [.read, .write, .create])
-      let status = try file.status()
-      try ownership.check(status, path)
-      try append(entries, to: file, status.size)
+      try append(entries, to: directory.openOwn(name, [.read, .write, .create]))
       // Each time: whoever made it may have died before this.
       try directory.sync()
     } catch {
-      throw LogError(error, while: "Putting aside what was refused failed", path: path)
+      throw LogError(
+        error, while: "Putting aside what was refused failed", path: directory.path(of: name))
     }
   }
 
-  private static func append(
-    _ entries: [Entry], to file: borrowing File, _ size: Int
-  ) throws(SystemError) {
+  private static func append(_ entries: [Entry], to file: borrowing File) throws(SystemError) {
+    let size = try file.status().size
     // A line that a crash has cut ends here.
     var text = try isCut(file, size) ? "\n" : ""
     for entry in entries { text += line(entry) }
@@ -94,13 +87,20 @@ package enum RefusedRecords {
   /// All entries, each once, and the lines that cannot be read.
   package static func read(
     of consumer: String, in directory: borrowing Directory
-  ) throws(SystemError) -> (entries: [Entry], corrupted: [[UInt8]]) {
-    let file: File
-    do throws(SystemError) {
-      file = try directory.openFile(fileName(of: consumer), [.read, .nonBlocking])
-    } catch  where error.isNotFound {
-      return ([], [])
+  ) throws(LogError) -> (entries: [Entry], corrupted: [[UInt8]]) {
+    let name = fileName(of: consumer)
+    do {
+      guard let file = try directory.openOwnIfThere(name) else { return ([], []) }
+      return try read(file)
+    } catch {
+      throw LogError(
+        error, while: "Reading what was refused failed", path: directory.path(of: name))
     }
+  }
+
+  private static func read(
+    _ file: borrowing File
+  ) throws(SystemError) -> (entries: [Entry], corrupted: [[UInt8]]) {
     var (entries, corrupted, seen) = ([Entry](), [[UInt8]](), Set<String>())
     var (offset, line) = (0, [UInt8]())
     func takeLine() {

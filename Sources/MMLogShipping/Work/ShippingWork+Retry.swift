@@ -29,9 +29,7 @@ extension ShippingWork {
       try explaining("Searching for archives failed") { () throws(SystemError) in
         try queue.scan(everything: true)
       }
-      let (all, corrupted) = try explaining("Reading what was refused failed") {
-        () throws(SystemError) in try RefusedRecords.read(of: consumer, in: Directory.open(path))
-      }
+      let (all, corrupted) = try RefusedRecords.read(of: consumer, in: openDirectory())
       var results = Shipper.RetriedRecords()
       results.unreadable = corrupted.count
       var left = all

@@ -36,9 +36,7 @@ package enum DirectoryLock {
   /// Throws if somebody else may have made the file, to keep it locked.
   private static func checkOwner(_ directory: borrowing Directory) throws(LogError) {
     do {
-      if let status = try directory.status(of: fileName) {
-        try Ownership(of: directory).check(status, directory.path(of: fileName))
-      }
+      _ = try directory.ownStatus(of: fileName)
     } catch {
       throw LogError(error, while: what, path: directory.path)
     }

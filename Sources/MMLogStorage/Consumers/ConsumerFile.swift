@@ -67,9 +67,7 @@ package struct ConsumerFile: ~Copyable, Sendable {
     _ name: String, in directory: borrowing Directory
   ) throws(LogError) -> LockedFile? {
     do {
-      if let status = try directory.status(of: name) {
-        try Ownership(of: directory).check(status, directory.path(of: name))
-      }
+      _ = try directory.ownStatus(of: name)
       let lock = try LockedFile { () throws(SystemError) in
         try directory.openFile(name, [.read, .write, .create, .nonBlocking])
       }
@@ -253,20 +251,12 @@ package struct ConsumerFile: ~Copyable, Sendable {
     of consumer: String, in directory: borrowing Directory
   ) throws(LogError) -> String? {
     let name = fileName(of: consumer)
-    let path = directory.path(of: name)
-    let file: File
     do {
-      let ownership = try Ownership(of: directory)
-      // Before it is opened, too: that may be refused, and be no fault.
-      if let named = try directory.status(of: name) { try ownership.check(named, path) }
-      let found = try directory.openFile(name, [.read, .nonBlocking])
-      try ownership.check(found.status(), path)
-      file = found
+      guard let file = try directory.openOwnIfThere(name) else { return nil }
+      return try newest(in: file)?.text
     } catch {
-      if (error as? SystemError)?.isNotFound == true { return nil }
-      throw LogError(error, while: what, path: path)
+      throw LogError(error, while: what, path: directory.path(of: name))
     }
-    return try newest(in: file)?.text
   }
 
   /// The newest state of a consumer, without its lock; nil if there is none that can be read.

@@ -39,7 +39,7 @@ package struct Ownership {
   }
 
   /// What to report of one that is foreign.
-  package static func error(_ path: String, _ status: FileStatus) -> LogError {
+  private static func error(_ path: String, _ status: FileStatus) -> LogError {
     if status.isWritableByOthers {
       return LogError(
         .foreignOwner,
@@ -54,6 +54,42 @@ package struct Ownership {
         + "alone. Delete it if it is not what it seems to be, or choose a directory that is not "
         + "open to all.",
       path: path)
+  }
+}
+
+extension Directory {
+  /// What the file system says about the name of one of the store's own files; nil if nothing has
+  /// it.
+  ///
+  /// To ask before the file is opened, too: that may be refused, and be no fault.
+  ///
+  /// - Throws: what to report of something that is not to be touched: ``Ownership/check(_:_:)``.
+  package borrowing func ownStatus(of name: String) throws -> FileStatus? {
+    guard let status = try status(of: name) else { return nil }
+    try Ownership(of: self).check(status, path(of: name))
+    return status
+  }
+
+  /// Opens one of the store's own files.
+  ///
+  /// - Throws: As ``ownStatus(of:)``, and what keeps it from being opened.
+  package borrowing func openOwn(_ name: String, _ options: File.OpenOptions) throws -> File {
+    _ = try ownStatus(of: name)
+    let file = try openFile(name, options.union(.nonBlocking))
+    // Another may have taken its place since it was checked.
+    try Ownership(of: self).check(file.status(), file.path)
+    return file
+  }
+
+  /// Opens one of the store's own files for reading; nil if it is not there.
+  ///
+  /// - Throws: As ``openOwn(_:_:)``.
+  package borrowing func openOwnIfThere(_ name: String) throws -> File? {
+    do {
+      return try openOwn(name, .read)
+    } catch let error as SystemError where error.isNotFound {
+      return nil
+    }
   }
 }
 

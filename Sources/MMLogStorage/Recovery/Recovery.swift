@@ -132,13 +132,11 @@ package struct Recovery: ~Copyable {
     _ settings: ArchiveSeries.Settings, _ fileHeaders: ArchiveHeaders = ArchiveHeaders()
   ) throws(LogError) -> RecoveredSession? {
     do {
-      let ownership = try Ownership(of: ringDirectory)
-      // Before it is opened, too: that may be refused, and be no fault.
-      guard let named = try ringDirectory.status(of: name) else { return nil }
-      try ownership.check(named, ringDirectory.path(of: name))
-      guard let ring = try lockIfThere(name, ringDirectory) else { return nil }
+      guard try ringDirectory.ownStatus(of: name) != nil,
+        let ring = try lockIfThere(name, ringDirectory)
+      else { return nil }
       let status = try ring.file.status()
-      try ownership.check(status, ring.file.path)
+      try Ownership(of: ringDirectory).check(status, ring.file.path)
       // Whoever had the lock may also have finished with it: then the name is gone.
       guard try ringDirectory.status(of: name)?.inode == status.inode else { return nil }
       TestPoint.reach(.recoveryLocked)

@@ -28,6 +28,16 @@ struct LevelControlTests {
     try ring.waitForLevels(ordinal, within: Self.timeout)
   }
 
+  @Test("what has a ring's name and is no file is reported, and asked for nothing")
+  func pipeWithARingsName() throws {
+    let folder = TemporaryDirectory()
+    let name = FileNames.Ring(store: "test", session: SessionID(words: (1, 2))).fileName
+    try #require(mkfifo(folder(name), 0o600) == 0)
+    var problems: [LogError.Code] = []
+    let rings = try LiveRing.all(in: folder.path) { problems.append($0.code) }
+    #expect(rings.isEmpty && problems == [.foreignFile])
+  }
+
   @Test("rules hold for labels that are there and those to come, until they are taken back")
   func overriding() throws {
     let test = try TestStore { $0.level = .warning }
