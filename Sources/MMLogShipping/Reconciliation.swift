@@ -179,7 +179,7 @@ extension Reconciliation.Session {
   /// Whether archives are gone that were not shipped, and whose deletion nobody has noted.
   fileprivate mutating func checkArchives(
     _ files: SessionFiles, _ cursor: LogReader.Cursor.Progress?,
-    _ deleted: [DeletedArchives.Key: DeletedArchives.Note]
+    _ deleted: [ArchiveID: DeletedArchives.Note]
   ) {
     guard let cursor, let last = files.archives.map(\.fileHeader.number).max() else { return }
     let noted = deleted.keys.filter { $0.session == id && $0.number <= last }.map(\.number)

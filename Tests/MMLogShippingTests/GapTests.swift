@@ -432,7 +432,7 @@ import Testing
       let archives = try Catalog(of: test.folder.path, store: nil).scan()
       let last = try #require(archives.last)
       return try UnsentArchives(in: Directory.open(test.folder.path))
-        .contains(last.session, last.number)
+        .contains(last.id)
     }
     #expect(try isUnsent(), "more may come in the open archive")
     try await test.store.close()

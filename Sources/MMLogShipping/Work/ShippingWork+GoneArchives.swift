@@ -28,7 +28,7 @@ extension ShippingWork {
   /// What is noted of archives that are gone. There are fewer notes than there may be numbers.
   private func notes(
     of numbers: ClosedRange<Int>, in session: SessionID
-  ) -> [DeletedArchives.Key: DeletedArchives.Note] {
+  ) -> [ArchiveID: DeletedArchives.Note] {
     deletedNotes.filter { $0.key.session == session && numbers.contains(Int($0.key.number)) }
   }
 
@@ -140,7 +140,7 @@ extension ShippingWork {
     guard queued?.hasUnread != true, last < gone.lowerBound else { return }
     if queue.mayHaveRing(session) || queue.error(of: session) != nil { return }
     let to = FormedBatch.Progress(next: .behind(gone.upperBound), isEnded: true)
-    let note = deletedNotes[.init(session, gone.upperBound)]
+    let note = deletedNotes[ArchiveID(session: session, number: gone.upperBound)]
     let identity =
       queued?.identity ?? SessionIdentity(unknown: session, note, since: state.created)
     var batch = FormedBatch(session: LogReader.Session(identity), from: from, to: to)

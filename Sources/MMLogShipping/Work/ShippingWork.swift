@@ -462,5 +462,5 @@ final class ShippingWork: @unchecked Sendable {
   }
 
   /// Notes of archives that were deleted, and that this consumer has not taken in.
-  var deletedNotes: [DeletedArchives.Key: DeletedArchives.Note] = [:]
+  var deletedNotes: [ArchiveID: DeletedArchives.Note] = [:]
 }

@@ -1,4 +1,4 @@
-import MMLogFormat
+package import MMLogFormat
 import MMLogSystem
 
 /// What the archives of a directory begin with, by their file headers: files may have got one
@@ -33,4 +33,9 @@ package final class ArchiveHeaders {
 extension FileNames.Archive {
   /// Which archive a file of this name begins with.
   var id: ArchiveID { ArchiveID(session: session, number: number) }
+}
+
+extension ArchiveInfo {
+  /// Which archive its file begins with.
+  package var id: ArchiveID { ArchiveID(session: session, number: number) }
 }

@@ -26,17 +26,7 @@ package struct DeletedArchives: Sendable {
     package var count: UInt64 { counts.reduce(0, &+) }
   }
 
-  /// Which archive.
-  package struct Key: Hashable, Sendable {
-    package var session: SessionID
-    package var number: UInt32
-
-    package init(_ session: SessionID, _ number: UInt32) {
-      (self.session, self.number) = (session, number)
-    }
-  }
-
-  package private(set) var notes: [Key: Note] = [:]
+  package private(set) var notes: [ArchiveID: Note] = [:]
 
   private static let fileName = ".mmlog-deleted"
   private static let maximum = 4096
@@ -51,7 +41,7 @@ package struct DeletedArchives: Sendable {
       guard parts.count == 2, let session = SessionID(parts[0]), let number = UInt32(parts[1]),
         number < .max, let note = Note(value)
       else { continue }
-      notes[Key(session, number)] = note
+      notes[ArchiveID(session: session, number: number)] = note
     }
   }
 
@@ -60,13 +50,13 @@ package struct DeletedArchives: Sendable {
   static func note(
     _ archives: [ArchiveInfo], _ unsent: UnsentArchives, in directory: borrowing Directory
   ) throws(SystemError) {
-    var new: [Key: Note] = [:]
+    var new: [ArchiveID: Note] = [:]
     for archive in archives {
       guard let contents = archive.contents else { continue }
-      let consumers = unsent.consumers(lacking: archive.session, archive.number)
+      let consumers = unsent.consumers(lacking: archive.id)
       if consumers.isEmpty { continue }
       let counts = Level.allCases.map { UInt64(contents.count($0)) }
-      new[Key(archive.session, archive.number)] = Note(
+      new[archive.id] = Note(
         storeName: archive.storeName, consumers: consumers, time: .now,
         counts: counts + [UInt64(contents.countOfUnknownLevel)], rows: contents.rowCount,
         times: contents.times)
@@ -79,7 +69,7 @@ package struct DeletedArchives: Sendable {
 
   /// Removes a consumer from notes that it has taken in.
   package static func settle(
-    _ keys: [Key], for consumer: String, in directory: borrowing Directory
+    _ keys: [ArchiveID], for consumer: String, in directory: borrowing Directory
   ) throws(LogError) {
     if keys.isEmpty { return }
     try DirectoryLock.withLock(on: directory, within: 10_000_000_000) { () throws(LogError) in

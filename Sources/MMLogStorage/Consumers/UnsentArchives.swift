@@ -31,13 +31,13 @@ package struct UnsentArchives: Sendable {
   package var isEmpty: Bool { firsts.isEmpty }
 
   /// Whether a consumer has not acknowledged all of an archive.
-  package func contains(_ session: SessionID, _ number: UInt32) -> Bool {
-    firsts.values.contains { number >= $0[session] ?? 0 }
+  package func contains(_ archive: ArchiveID) -> Bool {
+    firsts.values.contains { archive.number >= $0[archive.session] ?? 0 }
   }
 
   /// The consumers that have not acknowledged all of an archive.
-  func consumers(lacking session: SessionID, _ number: UInt32) -> [String] {
-    firsts.filter { number >= $0.value[session] ?? 0 }.keys.inOrder()
+  func consumers(lacking archive: ArchiveID) -> [String] {
+    firsts.filter { archive.number >= $0.value[archive.session] ?? 0 }.keys.inOrder()
   }
 
   /// From the line `cursor mmlog1:SESSION.ARCHIVE.FRAME…[/ARCHIVE…][!],…`; see `LogReader.Cursor`.

@@ -54,8 +54,7 @@ extension RetentionPlan {
       }
     }
     for (index, archive) in archives.enumerated() {
-      summaries[index].isUnsent =
-        unsent[archive.directory]?.contains(archive.session, archive.number) ?? false
+      summaries[index].isUnsent = unsent[archive.directory]?.contains(archive.id) ?? false
     }
   }
 }

@@ -35,7 +35,7 @@ package struct Resumption: Sendable {
       guard let last = try last(of: fileHeader.identity.storeName, directory),
         let file = try take(last, directory, settings.rotation)
       else { return nil }
-      try note(ArchiveID(session: last.session, number: last.number))
+      try note(last.id)
       return try ArchiveWriter(
         fileHeader, behind: last, in: file, compressionLevel: settings.compressionLevel,
         recipients: settings.recipients)

@@ -151,8 +151,8 @@ import Testing
     for number in 1...15 as ClosedRange<UInt32> { try noteDeleted(of: identity, number) }
     let notes = try DeletedArchives(in: fixture.directory()).notes
     #expect(notes.keys.count { $0.session == identity.session } == 15)
-    #expect(notes[DeletedArchives.Key(old, 100)] == nil && notes.count > count)
-    #expect(notes[DeletedArchives.Key(old, 99 + UInt32(count))] != nil)
+    #expect(notes[ArchiveID(session: old, number: 100)] == nil && notes.count > count)
+    #expect(notes[ArchiveID(session: old, number: 99 + UInt32(count))] != nil)
   }
 
   /// Deletes an archive that a consumer has not acknowledged.
