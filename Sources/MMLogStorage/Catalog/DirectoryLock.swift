@@ -48,9 +48,7 @@ package enum DirectoryLock {
     let deadline = Deadline(after: limit)
     return try explaining(what) { () throws(SystemError) in
       while true {
-        let lock = try LockedFile { () throws(SystemError) in
-          try directory.openFile(fileName, [.read, .write, .create])
-        }
+        let lock = try LockedFile.open(fileName, in: directory, isMade: true)
         if let lock { return lock }
         if deadline.isOver { return nil }
         Sleep.nanoseconds(2_000_000)

@@ -68,10 +68,7 @@ package struct ConsumerFile: ~Copyable, Sendable {
   ) throws(LogError) -> LockedFile? {
     do {
       _ = try directory.ownStatus(of: name)
-      let lock = try LockedFile { () throws(SystemError) in
-        try directory.openFile(name, [.read, .write, .create, .nonBlocking])
-      }
-      guard let lock else { return nil }
+      guard let lock = try LockedFile.open(name, in: directory, isMade: true) else { return nil }
       // Another may just have made a larger one in its place.
       let named = try directory.status(of: name)
       if try named?.identity != lock.file.status().identity { return nil }

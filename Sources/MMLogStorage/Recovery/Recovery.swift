@@ -159,12 +159,9 @@ package struct Recovery: ~Copyable {
     _ name: String, _ directory: borrowing Directory
   ) throws(SystemError) -> LockedFile? {
     do throws(SystemError) {
-      return try LockedFile { () throws(SystemError) in
-        try directory.openFile(name, [.read, .write, .nonBlocking])
-      }
-    } catch {
-      if error.isNotFound { return nil }
-      throw error
+      return try LockedFile.open(name, in: directory)
+    } catch  where error.isNotFound {
+      return nil
     }
   }
 
@@ -413,9 +410,7 @@ package struct Recovery: ~Copyable {
   private static func lock(
     _ archive: ArchiveFile, in directory: borrowing Directory
   ) throws(SystemError) -> LockedFile? {
-    let lock = try LockedFile { () throws(SystemError) in
-      try directory.openFile(archive.path.splitAtLastSlash.name, [.read, .write])
-    }
+    let lock = try LockedFile.open(archive.path.splitAtLastSlash.name, in: directory)
     guard let lock, try archive.isIn(lock.file) else { return nil }
     return lock
   }

@@ -70,10 +70,7 @@ package enum RinglessArchives {
     guard let found = try ArchiveInfo.read(name, fileName, in: directory), !found.isSealed,
       !found.isActive
     else { return nil }
-    let lock = try LockedFile { () throws(SystemError) in
-      try directory.openFile(fileName, [.read, .write, .nonBlocking])
-    }
-    guard let lock else { return nil }
+    guard let lock = try LockedFile.open(fileName, in: directory) else { return nil }
     // Nobody else changes it from here on.
     guard let archive = try Recovery.open(fileName, in: directory)?.last,
       try archive.isIn(lock.file), !archive.isClosed, archive.isSound,

@@ -29,9 +29,7 @@ package enum UnfinishedRings {
     guard let ownership = try? Ownership(of: directory),
       // Whoever has just made it would find it locked, if it were locked here first.
       let named = try? directory.status(of: name), ownership.isOwn(named), isOld(named),
-      let lock = try? LockedFile({ () throws(SystemError) in
-        try directory.openFile(name, [.read, .write, .nonBlocking])
-      }),
+      let lock = try? LockedFile.open(name, in: directory),
       let status = try? lock.file.status()
     else { return false }
     return ownership.isOwn(status) && isOld(status)

@@ -77,9 +77,7 @@ package struct Resumption: Sendable {
     guard archive.isSealed, archive.contents != nil, !state.isUploaded, !state.isPinned, !isLeased,
       timer.reason(rotation, size: archive.size, now: now) == nil, !shouldSeal(archive)
     else { return nil }
-    let lock = try LockedFile { () throws(SystemError) in
-      try directory.openFile(archive.fileName, [.read, .write, .nonBlocking])
-    }
+    let lock = try LockedFile.open(archive.fileName, in: directory)
     guard let lock, case let status = try lock.file.status(), status.size == archive.size,
       try Ownership(of: directory).isOwn(status), try isSound(archive, directory)
     else { return nil }

@@ -30,6 +30,18 @@ package struct LockedFile: ~Copyable, Sendable {
     self.file = file
   }
 
+  /// Opens a file in a directory for reading and writing, and locks it, without waiting.
+  ///
+  /// - Parameter isMade: Whether it is made if it is not there.
+  /// - Returns: Nil if another open file holds a lock.
+  package static func open(
+    _ name: String, in directory: borrowing Directory, isMade: Bool = false
+  ) throws(SystemError) -> LockedFile? {
+    try LockedFile { () throws(SystemError) in
+      try directory.openFile(name, [.read, .write, .nonBlocking, isMade ? .create : []])
+    }
+  }
+
   /// Makes a file of its own for reading and writing, and locks it. What an earlier try left under
   /// the name goes away; if it fails, nothing is left.
   package static func make(

@@ -65,10 +65,7 @@ import Testing
     try FileManager.default.removeItem(atPath: log.folder(ring))
     #expect(try seal(store: "other") == [])
     do {
-      let writer = try Directory.open(log.folder.path)
-      let lock = try LockedFile { () throws(SystemError) in
-        try writer.openFile(name, [.read, .write])
-      }
+      let lock = try LockedFile.open(name, in: Directory.open(log.folder.path))
       #expect(try seal() == [])
       let isLocked = lock != nil
       #expect(isLocked)
