@@ -136,7 +136,7 @@ package enum RefusedRecords {
   ) throws(SystemError) {
     let name = fileName(of: consumer)
     if entries.isEmpty, corrupted.isEmpty {
-      do throws(SystemError) { try directory.remove(name) } catch  where error.isNotFound {}
+      try directory.removeIfThere(name)
       return
     }
     let lines = corrupted.flatMap { $0 + [UInt8(ascii: "\n")] }

@@ -397,7 +397,7 @@ package final class Catalog: @unchecked Sendable {
       try explaining("Removing what was noted of an archive that is gone failed") {
         () throws(SystemError) in
         // Nobody is at work on one now.
-        for name in straySidecars(try directory.names()) { try Trash.remove(name, from: directory) }
+        for name in straySidecars(try directory.names()) { try directory.removeIfThere(name) }
         hasStraySidecars = false
       }
     }

@@ -14,7 +14,7 @@ extension Directory {
   ) throws(SystemError) {
     let unfinished = name + FileNames.unfinishedSuffix
     // Left over, or planted.
-    do throws(SystemError) { try remove(unfinished) } catch  where error.isNotFound {}
+    try removeIfThere(unfinished)
     let file = try openFile(unfinished, [.write, .create, .exclusive], mode: mode)
     do throws(SystemError) {
       try file.write(all: bytes, at: 0)

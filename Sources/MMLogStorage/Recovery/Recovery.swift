@@ -145,7 +145,7 @@ package struct Recovery: ~Copyable {
       }
       let recovery = try Recovery(ring, for: FileAccess.asOf(status), settings, fileHeaders)
       let session = try recovery.run(archiveDirectory)
-      try removeIfThere(name, ringDirectory)
+      try ringDirectory.removeIfThere(name)
       TestPoint.reach(.recoveryRingRemoved)
       return session
     } catch {
@@ -162,16 +162,6 @@ package struct Recovery: ~Copyable {
       return try LockedFile.open(name, in: directory)
     } catch  where error.isNotFound {
       return nil
-    }
-  }
-
-  private static func removeIfThere(
-    _ name: String, _ directory: borrowing Directory
-  ) throws(SystemError) {
-    do throws(SystemError) {
-      try directory.remove(name)
-    } catch {
-      if !error.isNotFound { throw error }
     }
   }
 
@@ -308,7 +298,7 @@ package struct Recovery: ~Copyable {
       if FileNames.Archive(fileName: final)?.session == image.fileHeader.identity.session,
         let status = try directory.status(of: name), !ownership.isForeign(status)
       {
-        try directory.remove(name)
+        try directory.removeIfThere(name)
       }
     }
   }

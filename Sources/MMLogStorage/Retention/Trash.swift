@@ -24,14 +24,6 @@ enum Trash {
     TestPoint.reach(.trashTaken)
   }
 
-  /// Removes a file that somebody else may remove at the same time.
-  static func remove(_ name: String, from directory: borrowing Directory) throws(SystemError) {
-    do throws(SystemError) {
-      try directory.remove(name)
-    } catch  where error.isNotFound {
-    }
-  }
-
   /// Removes what is in the folder and is ours.
   ///
   /// - Parameter goesOn: Asked before each file.
@@ -54,9 +46,7 @@ enum Trash {
     var (count, failure) = (0, SystemError?.none)
     for name in try trash.names() where isOurs(name) && goesOn() {
       do throws(SystemError) {
-        try trash.remove(name)
-        count += 1
-      } catch  where error.isNotFound {
+        if try trash.removeIfThere(name) { count += 1 }
       } catch {
         failure = failure ?? error
       }

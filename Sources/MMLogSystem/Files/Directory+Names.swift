@@ -66,6 +66,19 @@ extension Directory {
     _ = try retrying(.unlinkat, path(of: name)) { unlinkat(descriptor, name, 0) }
   }
 
+  /// The same of one that may be gone already.
+  ///
+  /// - Returns: Whether it was there.
+  @discardableResult
+  package func removeIfThere(_ name: String) throws(SystemError) -> Bool {
+    do throws(SystemError) {
+      try remove(name)
+      return true
+    } catch  where error.isNotFound {
+      return false
+    }
+  }
+
   /// Removes an empty directory in this one: unlinkat(2) AT_REMOVEDIR.
   ///
   /// - Throws: ENOENT if it is not there, ENOTEMPTY if it is not empty.
