@@ -179,7 +179,7 @@ extension ConsumerState.Note {
     guard let session = SessionID(words[2]), let count = Int(words[3]), count >= 0,
       let to = LogReader.Cursor(words[5])?.sessions[session], let gone = Int(words[6]), gone >= 0
     else { return nil }
-    var from: LogReader.Cursor.Progress?
+    var from: ConsumerState.Progress?
     if words[4] != "-" {
       guard let progress = LogReader.Cursor(words[4])?.sessions[session] else { return nil }
       from = progress
@@ -220,8 +220,8 @@ extension ConsumerState.Note {
   /// - Parameter mayBeSent: Whether records of it may have been sent before they were deleted: what
   ///   is left of them is another batch.
   package static func id(
-    of consumer: String, _ session: SessionID, from: LogReader.Cursor.Progress?,
-    to: LogReader.Cursor.Progress, mayBeSent: Bool = false
+    of consumer: String, _ session: SessionID, from: ConsumerState.Progress?,
+    to: ConsumerState.Progress, mayBeSent: Bool = false
   ) -> String {
     let first = from.map { ConsumerState.text(of: $0, session) } ?? ""
     let range = "\(consumer)\n\(first)\n\(ConsumerState.text(of: to, session))"

@@ -157,7 +157,7 @@ extension Reconciliation.Session {
 
   /// Reads all records, and counts those before the cursor and those behind it.
   fileprivate mutating func add(
-    recordsOf session: QueuedSession, until cursor: LogReader.Cursor.Progress?
+    recordsOf session: QueuedSession, until cursor: ConsumerState.Progress?
   ) throws(LogError) {
     archived = session.archives.reduce(0) { sum, archive in
       sum + archive.frames.reduce(0) { $0 + Int($1.rows) }
@@ -178,7 +178,7 @@ extension Reconciliation.Session {
 
   /// Whether archives are gone that were not shipped, and whose deletion nobody has noted.
   fileprivate mutating func checkArchives(
-    _ files: SessionFiles, _ cursor: LogReader.Cursor.Progress?,
+    _ files: SessionFiles, _ cursor: ConsumerState.Progress?,
     _ deleted: [ArchiveID: DeletedArchives.Note]
   ) {
     guard let cursor, let last = files.archives.map(\.fileHeader.number).max() else { return }
@@ -199,7 +199,7 @@ extension Reconciliation.Session {
   }
 
   fileprivate mutating func check(
-    _ files: SessionFiles, _ cursor: LogReader.Cursor.Progress?, received: Int?
+    _ files: SessionFiles, _ cursor: ConsumerState.Progress?, received: Int?
   ) {
     let numbers = files.archives.map { Int($0.fileHeader.number) }
     let isWhole = numbers == Array(1..<1 + numbers.count)

@@ -21,14 +21,12 @@ extension Shipper {
   /// The calling thread waits for the disk.
   ///
   /// - Returns: The sessions of which records, corruption or a ring are there.
-  /// - Throws: What keeps the directory or an archive from being read.
+  /// - Throws: What keeps the directory, the consumer's state or an archive from being read; also if
+  ///   the state is of another destination.
   /// - Complexity: As reading the records behind the cursor.
   public func waiting() throws(LogError) -> [Waiting] {
-    let name = consumer
-    var state = try explaining("Opening the directory failed") { () throws(SystemError) in
-      ConsumerFile.state(of: name, in: try Directory.open(directory)).flatMap { ConsumerState($0) }
-    }
-    try state?.take(configuration.target, of: name, in: directory)
+    var state = try ConsumerState.noted(of: consumer, in: directory)
+    try state?.take(configuration.target, of: consumer, in: directory)
     return try Waiting.behind(
       state?.cursor ?? LogReader.Cursor(), in: directory, configuration.filter,
       ringDirectory: configuration.ringDirectory, identities: configuration.identities)

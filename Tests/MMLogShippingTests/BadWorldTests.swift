@@ -227,6 +227,21 @@ import Testing
     #expect(error?.code == .corruptedFile && receiver.messages.count == 10)
   }
 
+  @Test("of a state that cannot be read, nobody is told that everything waits")
+  func waitingBehindUnreadableState() throws {
+    let test = try ShippedStore()
+    try test.log(1...10)
+    let shipper = try test.shipper(to: Receiver())
+    #expect(try shipper.waiting().map(\.records) == [10])
+    test.folder.put("test.consumer", String(repeating: "x", count: 3 << 14))
+    let corrupted = #expect(throws: LogError.self) { try shipper.waiting() }
+    #expect(corrupted?.code == .corruptedFile)
+    try FileManager.default.removeItem(atPath: test.folder("test.consumer"))
+    try #require(mkfifo(test.folder("test.consumer"), 0o600) == 0)
+    let foreign = #expect(throws: LogError.self) { try shipper.waiting() }
+    #expect(foreign?.code == .foreignFile)
+  }
+
   @Test("a file with larger slots than any state has is reported, and not taken for none")
   func tooLargeState() throws {
     let folder = TemporaryDirectory()

@@ -2,11 +2,9 @@ import MMLogReader
 
 /// A batch that is made: its records, and the range of rows that it stands for.
 struct FormedBatch {
-  typealias Progress = LogReader.Cursor.Progress
-
   var session: LogReader.Session
-  var from: Progress?
-  var to: Progress
+  var from: ConsumerState.Progress?
+  var to: ConsumerState.Progress
   var records: [LogReader.Records] = []
   private(set) var missing: [Missing] = []
   /// Records that were dropped on the way, and that came in addition.
@@ -16,7 +14,7 @@ struct FormedBatch {
   var mayBeRepeat = false
   var count = 0
 
-  init(session: LogReader.Session, from: Progress?, to: Progress) {
+  init(session: LogReader.Session, from: ConsumerState.Progress?, to: ConsumerState.Progress) {
     (self.session, self.from, self.to) = (session, from, to)
   }
 
@@ -90,7 +88,7 @@ struct FormedBatch {
     let next = LogReader.Cursor.Place(archive: id.archive, frame: id.frame, row: id.row)
     if missing.contains(where: { $0.end <= next }) {
       (first.records, first.count) = ([], 0)
-      first.end(at: FormedBatch.Progress(next: next, checksum: id.checksum), before: &second)
+      first.end(at: ConsumerState.Progress(next: next, checksum: id.checksum), before: &second)
     } else {
       (second.records, second.count) = ([], 0)
       first.end(at: behind(last), before: &second)
@@ -98,14 +96,15 @@ struct FormedBatch {
     return (first, second)
   }
 
-  private func behind(_ last: LogReader.RecordID) -> Progress {
+  private func behind(_ last: LogReader.RecordID) -> ConsumerState.Progress {
     let next = LogReader.Cursor.Place(archive: last.archive, frame: last.frame, row: last.row + 1)
     // What is in pieces at this place began behind the batch's start.
-    return Progress(next: next, checksum: last.checksum, start: from?.start ?? .init(archive: 1))
+    let start = from?.start ?? .init(archive: 1)
+    return ConsumerState.Progress(next: next, checksum: last.checksum, start: start)
   }
 
   /// Ends at a place, and leaves the gaps behind it to the half that begins there.
-  private mutating func end(at place: Progress, before other: inout FormedBatch) {
+  private mutating func end(at place: ConsumerState.Progress, before other: inout FormedBatch) {
     (to, other.from) = (place, place)
     (dropped, added) = (0, 0)
     missing.removeAll { $0.end > place.next }

@@ -105,7 +105,7 @@ extension ShippingWork {
   /// - Parameter last: Where a batch ends that was made before; nil: at a limit.
   /// - Returns: Nil if there is nothing.
   private func form(
-    _ session: QueuedSession, from: FormedBatch.Progress?, until last: LogReader.Cursor.Place?
+    _ session: QueuedSession, from: ConsumerState.Progress?, until last: LogReader.Cursor.Place?
   ) throws(LogError) -> FormedBatch? {
     let (maximumRecords, maximumBytes) = delivery.limits
     var (rest, bytes) = (last == nil ? maximumRecords : .max, 0)

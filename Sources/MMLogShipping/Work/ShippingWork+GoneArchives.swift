@@ -35,7 +35,7 @@ extension ShippingWork {
   /// The gap of archives that are gone, and how many rows that are; nil if all of them had been
   /// acknowledged.
   private func gap(
-    of numbers: ClosedRange<Int>, in session: SessionID, at from: FormedBatch.Progress?
+    of numbers: ClosedRange<Int>, in session: SessionID, at from: ConsumerState.Progress?
   ) -> (gap: LogBatch.Gap, rows: Int)? {
     var rows = 0
     var (count, levels, times) = (UInt64(0), [Level: UInt64](), ClosedRange<Timestamp>?.none)
@@ -139,7 +139,7 @@ extension ShippingWork {
     let last = queued?.archives.last(where: \.isReadable)?.number ?? 0
     guard queued?.hasUnread != true, last < gone.lowerBound else { return }
     if queue.mayHaveRing(session) || queue.error(of: session) != nil { return }
-    let to = FormedBatch.Progress(next: .behind(gone.upperBound), isEnded: true)
+    let to = ConsumerState.Progress(next: .behind(gone.upperBound), isEnded: true)
     let note = deletedNotes[ArchiveID(session: session, number: gone.upperBound)]
     let identity =
       queued?.identity ?? SessionIdentity(unknown: session, note, since: state.created)

@@ -132,7 +132,7 @@ package struct ConsumerFile: ~Copyable, Sendable {
     do throws(SystemError) {
       let file = try directory.makeUnnamedFile(for: fileName(of: consumer))
       // What is there already has the room that it needs.
-      if state(of: consumer, in: directory) == nil {
+      if (try? notedState(of: consumer, in: directory)) == nil {
         try file.allocate(offset: 0, count: smallestSlot * slots)
       }
       return nil
@@ -254,11 +254,6 @@ package struct ConsumerFile: ~Copyable, Sendable {
     } catch {
       throw LogError(error, while: what, path: directory.path(of: name))
     }
-  }
-
-  /// The newest state of a consumer, without its lock; nil if there is none that can be read.
-  package static func state(of consumer: String, in directory: borrowing Directory) -> String? {
-    (try? notedState(of: consumer, in: directory)) ?? nil
   }
 
   /// The consumers that have a state in a directory. Who was killed before the first state was
