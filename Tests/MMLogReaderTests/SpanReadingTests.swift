@@ -169,6 +169,18 @@ private func log() -> TestLog {
     #expect(text.components(separatedBy: status).count == 2)
   }
 
+  @Test("otlp has what begins behind the end of its parent in the parent's trace")
+  func otlpHasLateChildrenInTheirTrace() {
+    let log = TestLog()
+    log.span("outer", [0x10, 0], ticks: 1)
+    log.span("inner", [0x20, 0x10], ticks: 2)
+    log.span("", [0x20 | end, 2, 0], ticks: 3)
+    log.span("late", [0x30, 0x20], ticks: 4)
+    let trace = log.identity.session.description.prefix(16) + "0000000000000010"
+    let text = log.format(OTLPFormatter())
+    #expect(text.components(separatedBy: #""traceId":"\#(trace)""#).count == 5)
+  }
+
   @Test("traces have bars for them") func tracesHaveBarsForThem() throws {
     let log = log()
     log.span("cut off", [0x30 | end, 1_700_000, 0], ticks: 1_800_000)

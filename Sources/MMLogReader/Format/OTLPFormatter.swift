@@ -25,7 +25,7 @@ public struct OTLPFormatter: LogFormatter {
   private var sessions = ObjectTexts<LogReader.Session>()
   private var threads = ObjectTexts<LogReader.Thread>()
   private var frames = RecordIDText()
-  private var traces = SpanTraces()
+  private var parents = SpanParents()
   /// The session and the label of the line that is being written.
   private var open: (session: LogReader.Session, label: PreparedText)?
   private var count = 0
@@ -106,14 +106,16 @@ public struct OTLPFormatter: LogFormatter {
   }
 
   private mutating func appendContext(_ record: LogReader.Record, to output: inout TextBuffer) {
+    parents.add(record)
     let (span, trace) = (record.spanNumber, record.trace)
-    guard let trace = trace?.traceID ?? span.map({ traces.trace(of: $0, record) }) else { return }
+    let words = trace?.words ?? span.map { parents.trace(of: $0, record.session) }
+    guard let words else { return }
     output.append(#","traceId":""#)
-    output.append(text: trace)
+    output.append(text: words.0.allHexDigits + words.1.allHexDigits)
     output.append(#"","spanId":""#)
-    output.append(text: LogReader.Span.text(of: span ?? record.trace?.spanID ?? 0))
+    output.append(text: LogReader.Span.text(of: span ?? trace?.spanID ?? 0))
     output.append(UInt8(ascii: "\""))
-    guard let flags = record.trace?.flags else { return }
+    guard let flags = trace?.flags else { return }
     output.append(#","flags":"#)
     output.append(decimal: UInt64(flags))
   }

@@ -1,11 +1,10 @@
 import MMLogFormat
-import MMLogReader
 
 /// What spans are parts of, as their beginnings say: the trace of a span that was logged in none is
 /// that of the outermost.
 ///
 /// Nothing is forgotten at a span's end, so that a batch that is encoded again is the same.
-struct SpanParents {
+package struct SpanParents {
   /// So many are known at least; of twice as many, the older half is dropped.
   private static let minimum = 32_768
 
@@ -17,8 +16,10 @@ struct SpanParents {
   private var newer: [UInt64: Known] = [:]
   private var older: [UInt64: Known] = [:]
 
+  package init() {}
+
   /// Notes what a record says.
-  mutating func add(_ record: LogReader.Record) {
+  package mutating func add(_ record: LogReader.Record) {
     guard case .begin(let parent?)? = record.span?.event, let number = record.spanNumber else {
       return
     }
@@ -27,10 +28,10 @@ struct SpanParents {
   }
 
   /// What a span is a part of; nil: nothing, or its beginning was not seen.
-  func parent(of span: UInt64) -> UInt64? { known(span)?.parent }
+  package func parent(of span: UInt64) -> UInt64? { known(span)?.parent }
 
   /// The trace of a span that was logged in none.
-  func trace(of span: UInt64, _ session: LogReader.Session) -> (UInt64, UInt64) {
+  package func trace(of span: UInt64, _ session: LogReader.Session) -> (UInt64, UInt64) {
     // Numbers of spans are unlike in all sessions.
     (session.id.words.0.byteSwapped, known(span)?.root ?? span)
   }
