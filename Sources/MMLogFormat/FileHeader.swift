@@ -63,10 +63,7 @@ private func checkFileHeader(_ bytes: UnsafeRawBufferPointer) throws(FormatError
   guard bytes.load(FileHeaderLayout.version, as: UInt32.self) <= formatVersion else {
     throw .newerFormat
   }
-  guard
-    crc32c(bytes.slice(0, FileHeaderLayout.checksum))
-      == bytes.load(FileHeaderLayout.checksum, as: UInt32.self)
-  else { throw .wrongChecksum }
+  guard bytes.checksumDifference(at: FileHeaderLayout.checksum) == 0 else { throw .wrongChecksum }
   guard bytes.load(FileHeaderLayout.incompatibleFeatures, as: UInt64.self) == 0 else {
     throw .newerFormat
   }
@@ -88,9 +85,7 @@ private func encodeFileHeader(
   bytes.withUnsafeMutableBytes { out in
     identity.encode(magic: kind.magic, pageSize: pageSize, into: out)
     specific(out)
-    out.store(
-      crc32c(UnsafeRawBufferPointer(out).slice(0, FileHeaderLayout.checksum)),
-      FileHeaderLayout.checksum)
+    out.storeChecksum(at: FileHeaderLayout.checksum)
   }
   return bytes
 }

@@ -30,9 +30,7 @@ package struct Trailer: Equatable, Sendable {
       out.store(fileSize, TrailerLayout.fileSize)
       out.store(frameCount, TrailerLayout.frameCount)
       archive.encode(into: out, at: TrailerLayout.archive)
-      out.store(
-        crc32c(UnsafeRawBufferPointer(out).slice(0, TrailerLayout.checksum)), TrailerLayout.checksum
-      )
+      out.storeChecksum(at: TrailerLayout.checksum)
     }
     return bytes
   }
@@ -40,8 +38,7 @@ package struct Trailer: Equatable, Sendable {
   /// Reads the trailer that the last bytes of a file are, or gives nil if they are none.
   package init?(_ bytes: UnsafeRawBufferPointer) {
     guard bytes.count == TrailerLayout.size, bytes.starts(with: TrailerLayout.magicValue),
-      crc32c(bytes.slice(0, TrailerLayout.checksum))
-        == bytes.load(TrailerLayout.checksum, as: UInt32.self)
+      bytes.checksumDifference(at: TrailerLayout.checksum) == 0
     else { return nil }
     dictionaryOffset = bytes.load(TrailerLayout.dictionaryOffset, as: UInt64.self)
     indexOffset = bytes.load(TrailerLayout.indexOffset, as: UInt64.self)

@@ -10,6 +10,21 @@ package func crc32cState(_ state: UInt32, _ bytes: UnsafeRawBufferPointer) -> UI
   mmlog_crc32c_bytes(state, bytes.baseAddress, bytes.count)
 }
 
+extension UnsafeRawBufferPointer {
+  /// The checksum of what stands before `offset`, exclusive-or the one that stands there: 0 if it
+  /// is right.
+  func checksumDifference(at offset: Int) -> UInt32 {
+    crc32c(slice(0, offset)) ^ load(offset, as: UInt32.self)
+  }
+}
+
+extension UnsafeMutableRawBufferPointer {
+  /// Stores the checksum of what stands before `offset` there.
+  func storeChecksum(at offset: Int) {
+    store(crc32c(UnsafeRawBufferPointer(self).slice(0, offset)), offset)
+  }
+}
+
 extension Sequence<UInt8> {
   /// Fowler, Noll and Vo's hash FNV-1a with 64 bits: of names, against no adversary.
   @inlinable package var fnv1a: UInt64 {

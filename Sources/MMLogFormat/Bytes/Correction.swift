@@ -56,10 +56,7 @@ extension UnsafeMutableRawBufferPointer {
   ///
   /// - Returns: Whether there was one.
   package func correctFileHeader() -> Bool {
-    let bytes = UnsafeRawBufferPointer(self)
-    let difference =
-      crc32c(bytes.slice(0, FileHeaderLayout.checksum))
-      ^ bytes.load(FileHeaderLayout.checksum, as: UInt32.self)
+    let difference = UnsafeRawBufferPointer(self).checksumDifference(at: FileHeaderLayout.checksum)
     return difference != 0
       && correct([0..<FileHeaderLayout.checksum], checksum: FileHeaderLayout.checksum, difference)
   }

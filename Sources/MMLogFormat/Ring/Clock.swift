@@ -54,8 +54,7 @@ package struct ClockPair: Equatable, Sendable {
       out.store(wall, ClockPairLayout.wall)
       out.store(monotonic, ClockPairLayout.monotonic)
       out.store(ordinal, ClockPairLayout.ordinal)
-      let checksum = crc32c(UnsafeRawBufferPointer(out).slice(0, ClockPairLayout.checksum))
-      out.store(checksum, ClockPairLayout.checksum)
+      out.storeChecksum(at: ClockPairLayout.checksum)
     }
     return bytes
   }
@@ -69,8 +68,7 @@ package struct ClockPair: Equatable, Sendable {
   /// Reads a pair, or gives nil for one that was never or not wholly written, or is corrupted.
   package init?(_ bytes: UnsafeRawBufferPointer) {
     guard bytes.count >= ClockPairLayout.size,
-      crc32c(bytes.slice(0, ClockPairLayout.checksum))
-        == bytes.load(ClockPairLayout.checksum, as: UInt32.self)
+      bytes.checksumDifference(at: ClockPairLayout.checksum) == 0
     else { return nil }
     ticks = bytes.load(ClockPairLayout.ticks, as: UInt64.self)
     wall = bytes.load(ClockPairLayout.wall, as: Timestamp.self)

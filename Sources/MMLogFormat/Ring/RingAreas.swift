@@ -93,9 +93,7 @@ package struct RingAreas: Equatable, Sendable {
         out.store(UInt64(place.lowerBound), entry + AreaTableLayout.offset)
         out.store(UInt64(place.count), entry + AreaTableLayout.areaSize)
       }
-      out.store(
-        crc32c(UnsafeRawBufferPointer(out).slice(0, AreaTableLayout.checksum)),
-        AreaTableLayout.checksum)
+      out.storeChecksum(at: AreaTableLayout.checksum)
     }
     return bytes
   }
@@ -158,10 +156,7 @@ extension RingAreas {
     _ table: UnsafeRawBufferPointer, before limit: Int
   ) throws(FormatError) -> [(kind: UInt32, place: Range<Int>)] {
     guard table.count == AreaTableLayout.size else { throw .truncated }
-    guard
-      crc32c(table.slice(0, AreaTableLayout.checksum))
-        == table.load(AreaTableLayout.checksum, as: UInt32.self)
-    else { throw .wrongChecksum }
+    guard table.checksumDifference(at: AreaTableLayout.checksum) == 0 else { throw .wrongChecksum }
     var areas: [(kind: UInt32, place: Range<Int>)] = []
     for index in 0..<AreaTableLayout.maximumEntries {
       let start = index * AreaTableLayout.entrySize
