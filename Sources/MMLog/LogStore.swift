@@ -254,3 +254,11 @@ public final class LogStore: Sendable {
     try await onOwnThread { [core] () throws(LogError) in try core.close() }
   }
 }
+
+/// Runs what waits on a thread of its own, so that none of Swift's concurrency is kept from its
+/// work.
+func onOwnThread<Value: Sendable>(
+  _ body: @escaping @Sendable () throws(LogError) -> Value
+) async throws(LogError) -> Value {
+  try await onOwnThread("mmlog-wait", explaining: "Starting a thread that waits failed", body)
+}

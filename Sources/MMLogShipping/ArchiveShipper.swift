@@ -115,21 +115,15 @@ public final class ArchiveShipper: Sendable {
   /// - Throws: What keeps the directory from being read; or an archive, after all others are
   ///   shipped. Of several such archives it is the first, and ``events`` has the others.
   public func shipAll() async throws(LogError) -> Int {
-    let result: Result<Int, LogError>
-    do throws(SystemError) {
-      result = try await onOwnThread("mmlog-ship", canceledBy: cancel) { [self] in
-        var failing: [String: Failure] = [:]
-        return Result { () throws(LogError) in
-          let (count, problems) = try pass(&failing)
-          for problem in problems.dropFirst() { listener.yield(.failed(problem)) }
-          if let problem = problems.first { throw problem }
-          return count
-        }
-      }
-    } catch {
-      throw LogError(error, while: "Starting the shipper's thread failed")
+    try await onOwnThread(
+      "mmlog-ship", explaining: "Starting the shipper's thread failed", canceledBy: cancel
+    ) { [self] () throws(LogError) in
+      var failing: [String: Failure] = [:]
+      let (count, problems) = try pass(&failing)
+      for problem in problems.dropFirst() { listener.yield(.failed(problem)) }
+      if let problem = problems.first { throw problem }
+      return count
     }
-    return try result.get()
   }
 
   /// Ends the thread, and waits for it. The task of a destination that sends is canceled, and its

@@ -99,28 +99,26 @@ public final class Shipper: Sendable {
   ///   was called, or an archive cannot be read, see ``Event/failed(error:)``.
   /// - Throws: What keeps it from working, such as a directory that is not there, or another
   ///   shipper for the same consumer.
-  public func shipAll() async throws(LogError) -> Bool { try await run { $0.runOnce() } }
+  public func shipAll() async throws(LogError) -> Bool {
+    try await run { (work) throws(LogError) in try work.runOnce() }
+  }
 
   /// Sends again what was put aside since the receiver had refused it, and returns when that is
   /// settled. Not beside ``start()``.
   ///
   /// - Throws: As ``shipAll()``; also if nothing was ever shipped under the consumer's name.
   public func retryRefused() async throws(LogError) -> RetriedRecords {
-    try await run { $0.retryRefused() }
+    try await run { (work) throws(LogError) in try work.retryRefused() }
   }
 
   /// Runs `body` on a thread of its own.
   private func run<Answer: Sendable>(
-    _ body: @escaping @Sendable (ShippingWork) -> Result<Answer, LogError>
+    _ body: @escaping @Sendable (ShippingWork) throws(LogError) -> Answer
   ) async throws(LogError) -> Answer {
     let work = makeWork(isOnce: true)
-    let result: Result<Answer, LogError>
-    do throws(SystemError) {
-      result = try await onOwnThread("mmlog-ship", canceledBy: cancel) { body(work) }
-    } catch {
-      throw LogError(error, while: "Starting the shipper's thread failed")
-    }
-    return try result.get()
+    return try await onOwnThread(
+      "mmlog-ship", explaining: "Starting the shipper's thread failed", canceledBy: cancel
+    ) { () throws(LogError) in try body(work) }
   }
 
   private func makeWork(isOnce: Bool) -> ShippingWork {

@@ -147,3 +147,23 @@ package func explaining<Result: ~Copyable>(
 ) throws(LogError) -> Result {
   do { return try body() } catch { throw LogError(error, while: what()) }
 }
+
+/// Runs what blocks in a thread of its own while a task waits for it: no thread of the tasks' is
+/// taken.
+///
+/// - Parameters:
+///   - name: The thread's.
+///   - what: What has failed where there is no thread, as for ``explaining(_:_:)``.
+///   - cancel: Is called when the task is canceled; `body` should then soon return.
+package func onOwnThread<Value: Sendable>(
+  _ name: String, explaining what: String, canceledBy cancel: @escaping @Sendable () -> Void = {},
+  _ body: @escaping @Sendable () throws(LogError) -> Value
+) async throws(LogError) -> Value {
+  let result: Result<Value, LogError>
+  do throws(SystemError) {
+    result = try await onOwnThread(name, canceledBy: cancel) { Result(catching: body) }
+  } catch {
+    throw LogError(error, while: what)
+  }
+  return try result.get()
+}

@@ -20,33 +20,29 @@ extension Shipper {
 
 extension ShippingWork {
   /// Sends what was put aside again, as the configuration says now.
-  func retryRefused() -> Result<Shipper.RetriedRecords, LogError> {
+  func retryRefused() throws(LogError) -> Shipper.RetriedRecords {
     defer { close() }
-    do throws(LogError) {
-      // Retention keeps archives for each consumer: who mistypes a name must not make one.
-      _ = try ConsumerState(of: consumer, in: path)
-      guard try open() else { throw isAtWork }
-      try explaining("Searching for archives failed") { () throws(SystemError) in
-        try queue.scan(everything: true)
-      }
-      let (all, corrupted) = try RefusedRecords.read(of: consumer, in: openDirectory())
-      var results = Shipper.RetriedRecords()
-      results.unreadable = corrupted.count
-      var left = all
-      for (session, entries) in Dictionary(grouping: all.filter(\.isNamed), by: \.session) {
-        guard let session, let queued = queue.sessions[session] else { continue }
-        let resent = try resend(Set(entries.map(\.recordID)), of: queued, &results)
-        if resent.settled.isEmpty { continue }
-        left.removeAll { $0.isNamed && resent.settled.contains($0.recordID) }
-        left += resent.unnamed
-        let count = entries.count { resent.settled.contains($0.recordID) }
-        try settle(count - resent.unnamedCount, of: session, left, corrupted)
-      }
-      results.missing = left.reduce(0) { $0 + $1.count } - results.refused
-      return .success(results)
-    } catch {
-      return .failure(error)
+    // Retention keeps archives for each consumer: who mistypes a name must not make one.
+    _ = try ConsumerState(of: consumer, in: path)
+    guard try open() else { throw isAtWork }
+    try explaining("Searching for archives failed") { () throws(SystemError) in
+      try queue.scan(everything: true)
     }
+    let (all, corrupted) = try RefusedRecords.read(of: consumer, in: openDirectory())
+    var results = Shipper.RetriedRecords()
+    results.unreadable = corrupted.count
+    var left = all
+    for (session, entries) in Dictionary(grouping: all.filter(\.isNamed), by: \.session) {
+      guard let session, let queued = queue.sessions[session] else { continue }
+      let resent = try resend(Set(entries.map(\.recordID)), of: queued, &results)
+      if resent.settled.isEmpty { continue }
+      left.removeAll { $0.isNamed && resent.settled.contains($0.recordID) }
+      left += resent.unnamed
+      let count = entries.count { resent.settled.contains($0.recordID) }
+      try settle(count - resent.unnamedCount, of: session, left, corrupted)
+    }
+    results.missing = left.reduce(0) { $0 + $1.count } - results.refused
+    return results
   }
 
   /// First that they are acknowledged, then that they are not aside: a crash in between has them

@@ -91,26 +91,28 @@ final class ShippingWork: @unchecked Sendable {
   }
 
   /// Works until all is shipped that is archived.
-  func runOnce() -> Result<Bool, LogError> {
+  ///
+  /// - Returns: Whether all of it is shipped; see ``Shipper/shipAll()``.
+  func runOnce() throws(LogError) -> Bool {
     defer { close() }
     control.send(.started)
-    while !control.isStopping {
-      let seen = control.wakeupCount
-      do throws(LogError) {
+    do throws(LogError) {
+      while !control.isStopping {
+        let seen = control.wakeupCount
         try pass(since: seen)
         if isWaitingForAnother { throw isAtWork }
         if unread.isEmpty, !state.batches.keys.contains(where: mayRead),
           !control.orders.withLock({ $0.isSuspended })
         {
-          return .success(queue.unreadable.isEmpty && unreadableSessions.isEmpty)
+          return queue.unreadable.isEmpty && unreadableSessions.isEmpty
         }
         control.wait(since: seen, atMost: pause)
-      } catch {
-        report(error)
-        return .failure(error)
       }
+      return false
+    } catch {
+      report(error)
+      throw error
     }
-    return .success(false)
   }
 
   var isAtWork: LogError {
