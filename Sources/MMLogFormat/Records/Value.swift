@@ -55,6 +55,77 @@ public indirect enum Value: Equatable, Sendable {
   }
 }
 
+extension Value {
+  package var type: ValueType {
+    switch self {
+    case .int: .int
+    case .uint: .uint
+    case .double: .double
+    case .float: .float
+    case .bool: .bool
+    case .string: .string
+    case .bytes: .bytes
+    case .int128: .int128
+    case .uint128: .uint128
+    case .redacted: .redacted
+    case .hash: .hash
+    case .sealed: .sealed
+    case .null: .null
+    case .array: .array
+    case .dictionary: .dictionary
+    }
+  }
+
+  /// Whether it is nested too deep to be written.
+  package func isTooDeep(_ depth: Int = 0) -> Bool {
+    switch self {
+    case .array(let values):
+      depth >= ValueType.deepest || values.contains { $0.isTooDeep(depth + 1) }
+    case .dictionary(let pairs):
+      depth >= ValueType.deepest || pairs.contains { $0.value.isTooDeep(depth + 1) }
+    default: false
+    }
+  }
+}
+
+extension WordWriter {
+  /// Appends a value that is not nested too deep, with its type.
+  package mutating func append(tagged value: Value) {
+    append(UInt64(value.type.rawValue))
+    append(bodyOf: value)
+  }
+
+  /// Appends the words of a value that is not nested too deep, without its type.
+  package mutating func append(bodyOf value: Value) {
+    switch value {
+    case .int(let value): append(UInt64(bitPattern: value))
+    case .uint(let value): append(value)
+    case .double(let value): append(value.bitPattern)
+    case .float(let value): append(UInt64(value.bitPattern))
+    case .bool(let value): append(value ? 1 : 0)
+    case .string(let bytes), .bytes(let bytes), .sealed(let bytes): append(string: bytes)
+    case .int128(let value): append(wide: UInt128(bitPattern: value))
+    case .uint128(let value): append(wide: value)
+    case .redacted, .null: break
+    case .hash(let hash): append(hash)
+    case .array(let values):
+      append(UInt64(values.count))
+      for value in values { append(tagged: value) }
+    case .dictionary(let pairs):
+      append(UInt64(pairs.count))
+      for (key, value) in pairs {
+        append(key)
+        append(tagged: value)
+      }
+    }
+  }
+
+  private mutating func append(wide value: UInt128) {
+    append(UInt64(truncatingIfNeeded: value))
+    append(UInt64(truncatingIfNeeded: value >> 64))
+  }
+}
+
 extension WordReader {
   /// The value of an argument whose type byte, with the optional bit, is `type`.
   package mutating func value(ofArgumentType type: UInt8) throws(FormatError) -> Value {

@@ -113,24 +113,3 @@ extension ValueType {
     }
   }
 }
-
-extension WordWriter {
-  /// Adds a value that a slot has, with its type.
-  fileprivate mutating func append(tagged value: Value) {
-    func append(_ type: ValueType, _ word: UInt64) {
-      self.append(UInt64(type.rawValue))
-      self.append(word)
-    }
-    switch value {
-    case .int(let value): append(.int, UInt64(bitPattern: value))
-    case .uint(let value): append(.uint, value)
-    case .double(let value): append(.double, value.bitPattern)
-    case .float(let value): append(.float, UInt64(value.bitPattern))
-    case .bool(let value): append(.bool, value ? 1 : 0)
-    case .string(let text):
-      self.append(UInt64(ValueType.string.rawValue))
-      self.append(string: text)
-    default: self.append(UInt64(ValueType.null.rawValue))
-    }
-  }
-}

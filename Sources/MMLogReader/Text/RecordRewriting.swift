@@ -33,7 +33,8 @@ extension LogReader.Record {
     level: Level, message: String?, fields: [EditableRecord.Field],
     session: LogReader.Session? = nil
   ) -> LogReader.Records? {
-    withExtendedLifetime(owner) {
+    if fields.contains(where: { $0.value.isTooDeep() }) { return nil }
+    return withExtendedLifetime(owner) {
       var rewriter = RecordRewriter(content, content.words)
       guard let (site, body) = try? rewriter.write(level: level, message: message, fields) else {
         return nil
@@ -84,7 +85,7 @@ private struct RecordRewriter {
     var flags = content.flags.intersection([.cut, .unterminated, .span])
     if !pairs.isEmpty {
       flags.insert(.metadata)
-      try writer.append(pairs)
+      writer.append(pairs)
     }
     if content.flags.contains(.span) { try copySpan() }
     if let context = content.context, writeContext(context) { flags.insert(.context) }
@@ -110,10 +111,11 @@ private struct RecordRewriter {
         (argument.name, value) = (field?.name ?? "", field?.value ?? .redacted)
       }
       index += 1
-      if value.type != argument.type & ~ValueType.optionalBit { argument.width = 0 }
-      argument.type = value.type
+      let type = value.type.rawValue
+      if type != argument.type & ~ValueType.optionalBit { argument.width = 0 }
+      argument.type = type
       new.append(.argument(argument))
-      try writer.append(value)
+      writer.append(bodyOf: value)
     }
     return new
   }
@@ -153,8 +155,9 @@ extension CallSiteInfo {
 extension LogReader.Session {
   /// The same session with other fields; nil if they cannot be written: a value is nested too deep.
   package func with(fields: [EditableRecord.Field]) -> LogReader.Session? {
+    if fields.contains(where: { $0.value.isTooDeep() }) { return nil }
     var writer = WordWriter()
-    guard (try? writer.append(fields)) != nil else { return nil }
+    writer.append(fields)
     return LogReader.Session(
       identity, fields: writer.words.withUnsafeBufferPointer { SessionFields(block: $0) })
   }
@@ -162,90 +165,11 @@ extension LogReader.Session {
 
 extension WordWriter {
   /// Appends pairs of name and value, and their number before them.
-  fileprivate mutating func append(_ pairs: [EditableRecord.Field]) throws(FormatError) {
+  fileprivate mutating func append(_ pairs: [EditableRecord.Field]) {
     append(UInt64(pairs.count))
     for pair in pairs {
       append(pair.name)
-      append(UInt64(pair.value.type))
-      try append(pair.value)
+      append(tagged: pair.value)
     }
-  }
-
-  /// Appends the words of a value without its type.
-  ///
-  /// - Throws: for one that is nested too deep.
-  fileprivate mutating func append(_ value: Value, depth: Int = 0) throws(FormatError) {
-    switch value {
-    case .int(let value): append(UInt64(bitPattern: value))
-    case .uint(let value): append(value)
-    case .double(let value): append(value.bitPattern)
-    case .float(let value): append(UInt64(value.bitPattern))
-    case .bool(let value): append(value ? 1 : 0)
-    case .string(let bytes), .bytes(let bytes), .sealed(let bytes): append(string: bytes)
-    case .int128(let value): append(wide: UInt128(bitPattern: value))
-    case .uint128(let value): append(wide: value)
-    case .redacted, .null: break
-    case .hash(let hash): append(hash)
-    case .array(let values):
-      try check(depth)
-      append(UInt64(values.count))
-      for value in values {
-        append(UInt64(value.type))
-        try append(value, depth: depth + 1)
-      }
-    case .dictionary(let pairs):
-      try check(depth)
-      append(UInt64(pairs.count))
-      for (key, value) in pairs {
-        append(key)
-        append(UInt64(value.type))
-        try append(value, depth: depth + 1)
-      }
-    }
-  }
-
-  private func check(_ depth: Int) throws(FormatError) {
-    guard depth < ValueType.deepest else { throw .invalid("nesting") }
-  }
-
-  private mutating func append(wide value: UInt128) {
-    append(UInt64(truncatingIfNeeded: value))
-    append(UInt64(truncatingIfNeeded: value >> 64))
-  }
-}
-
-extension Value {
-  /// Whether it is nested too deep to be written.
-  func isTooDeep(_ depth: Int = 0) -> Bool {
-    switch self {
-    case .array(let values):
-      depth >= ValueType.deepest || values.contains { $0.isTooDeep(depth + 1) }
-    case .dictionary(let pairs):
-      depth >= ValueType.deepest || pairs.contains { $0.1.isTooDeep(depth + 1) }
-    default: false
-    }
-  }
-
-  /// The type's number on disk.
-  fileprivate var type: UInt8 {
-    let type: ValueType =
-      switch self {
-      case .int: .int
-      case .uint: .uint
-      case .double: .double
-      case .float: .float
-      case .bool: .bool
-      case .string: .string
-      case .bytes: .bytes
-      case .int128: .int128
-      case .uint128: .uint128
-      case .redacted: .redacted
-      case .hash: .hash
-      case .sealed: .sealed
-      case .null: .null
-      case .array: .array
-      case .dictionary: .dictionary
-      }
-    return type.rawValue
   }
 }
