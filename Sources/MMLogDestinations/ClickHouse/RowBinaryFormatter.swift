@@ -21,7 +21,7 @@ struct RowBinaryFormatter: LogFormatter {
     let content = record.content
     output.append(int64: record.time.nanosecondsSince1970)
     if content.hasContext { appendContext(record, to: &output) } else { output.append("\0\0\0") }
-    output.append(lengthAnd: record.level.text)
+    output.append(lengthAnd: record.level.name)
     output.append(UInt8(truncatingIfNeeded: record.level.severityNumber))
     append(record.session, to: &output)
     output.appendText { content.appendLabel(.raw, to: &$0) }
@@ -40,7 +40,7 @@ struct RowBinaryFormatter: LogFormatter {
   ) {
     output.append(int64: gap.time.nanosecondsSince1970)
     output.append("\0\0\0")
-    output.append(lengthAnd: Level.warning.text)
+    output.append(lengthAnd: Level.warning.name)
     output.append(UInt8(truncatingIfNeeded: Level.warning.severityNumber))
     append(session, to: &output)
     output.append(lengthAnd: GapRecord.label)

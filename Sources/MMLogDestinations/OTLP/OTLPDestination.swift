@@ -134,7 +134,7 @@ extension TextBuffer {
     let record = begin(field: 2)
     append(field: 1, fixed64: UInt64(max(0, gap.time.nanosecondsSince1970)))
     append(field: 2, varint: UInt64(Level.warning.severityNumber))
-    append(field: 3, Level.warning.text)
+    append(field: 3, Level.warning.name)
     let body = begin(field: 5)
     append(field: 1, text: gap.text)
     end(body)

@@ -55,7 +55,7 @@ struct OTLPLogFormatter: LogFormatter {
     // The protocol has no time before 1970; 0 says that it is not known.
     output.append(field: 1, fixed64: UInt64(max(0, record.time.nanosecondsSince1970)))
     output.append(field: 2, varint: UInt64(record.level.severityNumber))
-    output.append(field: 3, record.level.text)
+    output.append(field: 3, record.level.name)
     let isUTF8 = Self.appendBody(content, to: &output)
     threads.append(record.thread, to: &output) { Self.append($0, to: &$1) }
     output.append(fieldsOf: content, field: 6)
@@ -154,21 +154,6 @@ extension TextBuffer {
     cut(to: start)
     append(text: text)
     return false
-  }
-}
-
-extension Level {
-  /// Its name, for which no reference is counted.
-  var text: StaticString {
-    switch self {
-    case .trace: "trace"
-    case .debug: "debug"
-    case .info: "info"
-    case .notice: "notice"
-    case .warning: "warning"
-    case .error: "error"
-    case .critical, .off: "critical"
-    }
   }
 }
 

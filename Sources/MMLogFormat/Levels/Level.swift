@@ -34,7 +34,10 @@ public enum Level: UInt8, CaseIterable, Comparable, Sendable, CustomStringConver
   @inlinable public static func < (a: Level, b: Level) -> Bool { a.rawValue < b.rawValue }
 
   /// The level's name in lower case, as on command lines and in JSON.
-  public var description: String {
+  public var description: String { name.description }
+
+  /// The same; no reference is counted for it.
+  package var name: StaticString {
     switch self {
     case .trace: "trace"
     case .debug: "debug"
@@ -44,6 +47,20 @@ public enum Level: UInt8, CaseIterable, Comparable, Sendable, CustomStringConver
     case .error: "error"
     case .critical: "critical"
     case .off: "off"
+    }
+  }
+
+  /// OpenTelemetry's number for it: its first of TRACE, DEBUG, INFO, WARN, ERROR, FATAL; INFO2 for
+  /// `notice`.
+  package var severityNumber: Int {
+    switch self {
+    case .trace: 1
+    case .debug: 5
+    case .info: 9
+    case .notice: 10
+    case .warning: 13
+    case .error: 17
+    case .critical, .off: 21
     }
   }
 

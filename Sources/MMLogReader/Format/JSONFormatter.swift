@@ -226,22 +226,6 @@ extension SessionFields {
   }
 }
 
-extension Level {
-  /// OpenTelemetry's number for it: its first of TRACE, DEBUG, INFO, WARN, ERROR, FATAL; INFO2 for
-  /// `notice`.
-  package var severityNumber: Int {
-    switch self {
-    case .trace: 1
-    case .debug: 5
-    case .info: 9
-    case .notice: 10
-    case .warning: 13
-    case .error: 17
-    case .critical, .off: 21
-    }
-  }
-}
-
 extension TextBuffer {
   /// Appends the message's bytes in base64.
   mutating func append(messageBase64 record: LogReader.Record) {
