@@ -16,11 +16,7 @@ extension SessionRuns {
   package static func segments(of ring: RingView) -> (
     count: Int, lastTime: Timestamp?, corruption: [LogReader.Corruption]
   ) {
-    let identity = ring.image.fileHeader.identity
-    let filter = SessionFilter(LogReader.Filter(), SiteTable(), of: identity)
-    var runs = SessionRuns(ThreadTable(), filter, givesSealed: true)
-    _ = runs.add(ring, ring.image.segments, corruption: ring.image.corruption, emitted: nil)
-    runs.start()
+    var runs = SessionRuns(ring)
     var (count, last, corruption) = (0, Timestamp?.none, [LogReader.Corruption]())
     while let step = runs.step(), let run = runs.current {
       switch step {
