@@ -405,9 +405,7 @@ final class Ring: @unchecked Sendable {
   /// Takes the report of such a signal out of the ring, where it would look like the cause of
   /// death. The ring says that one is to become a record, until ``noteSurvival()``.
   func takeSurvivedSignal() -> CrashReport? {
-    guard let report = crashArea?.take() else { return nil }
-    guard let cipher else { return report }
-    return (try? report.decrypted(with: cipher)) ?? report
+    crashArea?.take()?.clear(with: cipher)
   }
 
   /// Whether a fatal signal is being handled: its report is in the ring, or about to be.
@@ -416,8 +414,10 @@ final class Ring: @unchecked Sendable {
   /// The report of such a signal, which stays in the ring; nil if there is none, or it cannot be
   /// decrypted.
   var deathReport: CrashReport? {
-    guard let report = crashArea?.copy() else { return nil }
-    return if let cipher { try? report.decrypted(with: cipher) } else { report }
+    guard let report = crashArea?.copy()?.clear(with: cipher), !report.isEncrypted else {
+      return nil
+    }
+    return report
   }
 
   /// Says that a report which was taken has become a record, or is counted as a loss.

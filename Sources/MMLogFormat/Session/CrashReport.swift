@@ -1,4 +1,4 @@
-package import MMLogCrypto
+import MMLogCrypto
 
 /// What a process's handler of fatal signals wrote before its death.
 ///
@@ -114,8 +114,13 @@ public struct CrashReport: Equatable, Sendable {
     encoded = Array(bytes.prefix(1)) + [0, 0, 0] + Array(bytes[Layout.checksum...])
   }
 
-  /// The report with all that it has; itself if nothing of it is encrypted.
-  package func decrypted(with cipher: RingCipher) throws(CryptoError) -> CrashReport {
+  /// The report with all that it has; itself if nothing of it is encrypted, or it cannot be
+  /// decrypted.
+  package func clear(with cipher: RingCipher?) -> CrashReport {
+    cipher.flatMap { try? decrypted(with: $0) } ?? self
+  }
+
+  private func decrypted(with cipher: RingCipher) throws(CryptoError) -> CrashReport {
     guard part > 0, part <= Int(CrashLayout.parts) else { return self }
     var bytes = encoded
     let flags = UInt16(truncatingIfNeeded: bytes[CrashLayout.flags])

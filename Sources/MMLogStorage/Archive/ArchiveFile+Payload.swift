@@ -121,10 +121,10 @@ extension ArchiveFile {
 
   /// A crash's report with all that it has, if there is a key for that; else as it is.
   private func clearReport(_ stored: [UInt8]) -> [UInt8] {
-    guard let report = stored.withUnsafeBytes({ CrashReport($0) }), report.isEncrypted,
-      let cipher = try? ringCipher.get(), let clear = try? report.decrypted(with: cipher)
-    else { return stored }
-    return clear.encoded
+    guard let report = stored.withUnsafeBytes({ CrashReport($0) }), report.isEncrypted else {
+      return stored
+    }
+    return report.clear(with: try? ringCipher.get()).encoded
   }
 
   private func decrypted(_ stored: [UInt8], of frame: Frame) throws -> [UInt8] {

@@ -44,7 +44,7 @@ package final class RingImage {
   /// How many fatal signals the process had survived of which it had made no record yet.
   private let survivals: UInt8
   /// What the process died of, if its handlers of fatal signals could write it.
-  package private(set) var crash: CrashReport?
+  package let crash: CrashReport?
   /// What the process had last in its state slots.
   package let state: StateSlots
   /// How the process said that it ends, if it did. See ``end``.
@@ -128,10 +128,7 @@ package final class RingImage {
       LossLedger(UnsafeRawBufferPointer(rebasing: all[fileHeader.areas.ledger])) ?? LossLedger()
     crash = fileHeader.areas.crash.flatMap {
       CrashReport(UnsafeRawBufferPointer(rebasing: all[$0]))
-    }
-    if let encrypted = crash, case .success(let cipher) = cipher {
-      crash = (try? encrypted.decrypted(with: cipher)) ?? encrypted
-    }
+    }?.clear(with: try? cipher.get())
     survivals = copy.survivals(in: fileHeader.areas.crash)
     self.state = copy.state
     if let problem = fileHeader.areaProblem { copy.note(problem) }
