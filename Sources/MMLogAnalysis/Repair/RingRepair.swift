@@ -137,8 +137,7 @@ struct RingRepair: ~Copyable {
   /// Writes what was lost, what the process died of, and how the session ended, unless the archives
   /// say so and nothing came behind them.
   mutating func finish(_ ending: SessionEnding, _ summary: SessionSummary) throws {
-    let hasCrashedSince = ending.how == .crashed && summary.end?.how != .crashed
-    if !hasWritten, summary.end != nil, !hasCrashedSince { return }
+    if !hasWritten, let mark = summary.end, ending == .ended(mark) || ending == .running { return }
     if !summary.losses.isEmpty { try series.append(summary.losses) }
     if let crash = summary.crash { try series.append(crash) }
     try dictionary.withUnsafeBytes { dictionary in
