@@ -92,9 +92,7 @@ public struct Reconciliation: Sendable {
       try Directory.open(directory)
     }
     let refused = try RefusedRecords.read(of: consumer, in: folder)
-    let queue = ArchiveQueue(
-      of: directory, filter: filter, after: LogReader.Cursor(), identities: identities,
-      keyAdvice: ShippingWork.keyAdvice)
+    let queue = ArchiveQueue(toShip: directory, filter, identities: identities)
     try explaining("Searching for archives failed") { () throws(SystemError) in
       try queue.scan()
     }

@@ -40,9 +40,8 @@ extension Shipper.Waiting {
     ringDirectory: String? = nil, identities: LogIdentities = LogIdentities()
   ) throws(LogError) -> [Shipper.Waiting] {
     let queue = ArchiveQueue(
-      of: directory, ringDirectory: ringDirectory, filter: filter, after: cursor,
-      identities: identities,
-      keyAdvice: ShippingWork.keyAdvice)
+      toShip: directory, filter, ringDirectory: ringDirectory, identities: identities,
+      after: cursor)
     try explaining("Searching for archives failed") { () throws(SystemError) in
       try queue.scan(everything: true)
     }

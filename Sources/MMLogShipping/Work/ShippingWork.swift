@@ -53,10 +53,7 @@ final class ShippingWork: @unchecked Sendable {
     (self.control, self.isOnce) = (control, isOnce)
     delivery = Delivery(destination, configuration, control)
     flushes = PendingFlushes(path, configuration, control)
-    queue = ArchiveQueue(
-      of: path, ringDirectory: configuration.ringDirectory, filter: configuration.filter,
-      after: LogReader.Cursor(), identities: configuration.identities,
-      keyAdvice: Self.keyAdvice)
+    queue = Self.newQueue(path, configuration)
   }
 
   /// Why a shipper cannot be as it is asked to be; nil if it can.
@@ -130,7 +127,7 @@ final class ShippingWork: @unchecked Sendable {
   /// Gives up the consumer's file. What was being read is read again.
   func close() {
     file = nil
-    queue = newQueue(after: LogReader.Cursor())
+    queue = Self.newQueue(path, configuration)
     waiting = [:]
     flushes = PendingFlushes(path, configuration, control)
   }
@@ -216,20 +213,18 @@ final class ShippingWork: @unchecked Sendable {
       }
     }
     self.file = consume file
-    queue = newQueue(after: state.cursor)
+    queue = Self.newQueue(path, configuration, after: state.cursor)
     (nextFullScan, nextRecovery) = (0, 0)
     return true
   }
 
-  /// What to do where no identity opens records that wait.
-  static let keyAdvice =
-    "Give an identity that does (mmlog-ship has --identity FILE), or send whole archives (put, s3)"
-
-  private func newQueue(after cursor: LogReader.Cursor) -> ArchiveQueue {
+  private static func newQueue(
+    _ path: String, _ configuration: Shipper.Configuration,
+    after cursor: LogReader.Cursor = LogReader.Cursor()
+  ) -> ArchiveQueue {
     ArchiveQueue(
-      of: path, ringDirectory: configuration.ringDirectory, filter: configuration.filter,
-      after: cursor, identities: configuration.identities,
-      keyAdvice: Self.keyAdvice)
+      toShip: path, configuration.filter, ringDirectory: configuration.ringDirectory,
+      identities: configuration.identities, after: cursor)
   }
 
   /// Nil if no file is open.
@@ -465,4 +460,18 @@ final class ShippingWork: @unchecked Sendable {
 
   /// Notes of archives that were deleted, and that this consumer has not taken in.
   var deletedNotes: [ArchiveID: DeletedArchives.Note] = [:]
+}
+
+extension ArchiveQueue {
+  /// The archives of a directory for who ships their records, or counts those that wait for that.
+  convenience init(
+    toShip path: String, _ filter: LogReader.Filter, ringDirectory: String? = nil,
+    identities: LogIdentities, after cursor: LogReader.Cursor = LogReader.Cursor()
+  ) {
+    self.init(
+      of: path, ringDirectory: ringDirectory, filter: filter, after: cursor,
+      identities: identities,
+      keyAdvice: "Give an identity that does (mmlog-ship has --identity FILE), or send whole "
+        + "archives (put, s3)")
+  }
 }
