@@ -290,14 +290,7 @@ extension ShippingWork {
     } else {
       (balance.rowsOfArchive, balance.recordsOfArchive) = (0, 0)
     }
-    balance.acknowledged += acknowledged
-    balance.refused += refused
-    balance.dropped += batch.dropped
-    balance.added += batch.added
-    for missing in batch.missing {
-      balance.missed += missing.rows
-      if missing.gap.mayBeSent { balance.maybeSent += missing.rows }
-    }
+    balance.add(batch, acknowledged: acknowledged, refused: refused)
     change {
       $0.cursor.sessions[id] = batch.to
       $0.balances[id] = balance
@@ -308,8 +301,29 @@ extension ShippingWork {
     TestPoint.reach(.batchSettled)
     for gap in batch.gaps { control.send(.gap(gap)) }
     session?.prune()
+    control.note(batch, acknowledged: acknowledged, refused: refused)
+  }
+}
+
+extension ConsumerState.Balance {
+  /// Adds what became of the records of a batch, and of what is missing among them.
+  fileprivate mutating func add(_ batch: FormedBatch, acknowledged: Int, refused: Int) {
+    self.acknowledged += acknowledged
+    self.refused += refused
+    dropped += batch.dropped
+    added += batch.added
+    for missing in batch.missing {
+      missed += missing.rows
+      if missing.gap.mayBeSent { maybeSent += missing.rows }
+    }
+  }
+}
+
+extension ShipperControl {
+  /// Counts a batch that is settled.
+  fileprivate func note(_ batch: FormedBatch, acknowledged: Int, refused: Int) {
     let bytes = batch.records.reduce(0) { $0 + $1.size }
-    control.statistics.withLock { statistics in
+    statistics.withLock { statistics in
       if acknowledged + batch.gaps.count > 0 { statistics.batches += 1 }
       statistics.records += acknowledged
       statistics.bytes += bytes
