@@ -1,38 +1,5 @@
-public import MMLogFormat
+import MMLogFormat
 package import MMLogSystem
-
-/// A session that ended without closing its store, and what was saved of it.
-public struct RecoveredSession: Sendable {
-  /// Who it was.
-  public let identity: SessionIdentity
-  /// How it ended. Not every end is a crash: see `SessionEnd.How.isCrash`.
-  public let end: SessionEnd
-  /// How many records were moved from the ring to an archive, flight records included. Those
-  /// archived before are not counted.
-  public let recordCount: Int
-  /// How many of them were flight records: below `LogStore.Configuration.archiveLevel`.
-  public let flightRecordCount: Int
-  /// What the session itself had counted as lost, and one record for each place where the recovery
-  /// found records corrupted.
-  public let losses: LossLedger
-  /// Its archives that are there now, the oldest first, those that were sealed before it died
-  /// included. All of them are complete. With `resumeLastArchive` the first may be one that another
-  /// session began.
-  public let archives: [ArchiveInfo]
-  /// Those of them that the recovery has sealed.
-  package let sealed: [ArchiveInfo]
-  /// What of the ring could not be read, one line each. Empty unless the machine went down or the
-  /// file was corrupted.
-  public let corruption: [String]
-
-  /// The same in one sentence; nil if there is none.
-  package var corruptionSentence: String? {
-    guard let first = corruption.first else { return nil }
-    let count = corruption.count
-    return "The ring of the session \(identity.session) was corrupted in \(count) "
-      + "place\(count == 1 ? "" : "s"), the first: \(first)."
-  }
-}
 
 extension ArchiveFile {
   /// Whether it has a frame of a type.
@@ -49,7 +16,7 @@ package struct Recovery: ~Copyable {
   /// What access archives are made with: of those that root recovers for a service, that of its
   /// ring.
   private let newFiles: FileAccess?
-  private let fileHeaders: ArchiveHeaders
+  let fileHeaders: ArchiveHeaders
 
   /// Recovers every ring of `store` in `ringDirectory` whose process is dead.
   ///
@@ -213,7 +180,7 @@ package struct Recovery: ~Copyable {
     self.settings = settings
   }
 
-  private var image: RingImage { ring.image }
+  var image: RingImage { ring.image }
 
   private func run(_ directory: borrowing Directory) throws -> RecoveredSession {
     try removeUnfinished(directory)
@@ -224,16 +191,15 @@ package struct Recovery: ~Copyable {
     var coverage = Coverage()
     for archive in archives { coverage.add(archive) }
     if isAnyUnreadable { coverage.distrust() }
-    let lostEnd = image.lostEnd(of: archives)
-    let isNewestLost = image.isNewestLost(of: archives)
-    if lostEnd != nil || isNewestLost { coverage.distrust() }
+    let isCut = image.lostEnd(of: archives) != nil
+    if isCut || image.isNewestLost(of: archives) { coverage.distrust() }
     image.restoreClock(from: archives)
     try dropCorrupted(archives, &coverage)
     coverage.settle()
-    let lost = archives.last.flatMap { image.lostFrame($0.tail, coverage) }
+    let missing = missing(in: archives, coverage)
     let isTwice = found.count(where: { $0.fileHeader.id == archives.last?.fileHeader.id }) > 1
     var sealed: Set<String> = []
-    let series = try series(archives, goesOn: lostEnd == nil && !isTwice, directory) {
+    let series = try series(archives, goesOn: !isCut && !isTwice, directory) {
       sealed.insert($0)
     }
     series.report = { if case .closed(let path, _) = $0 { sealed.insert(path) } }
@@ -243,8 +209,7 @@ package struct Recovery: ~Copyable {
     }
     TestPoint.reach(.recoveryCutOff)
     let dictionary = image.dictionaryEntries(with: archives)
-    let places =
-      unreadableSegments + [lost != nil, lostEnd != nil, isNewestLost].count(where: \.self)
+    let places = unreadableSegments + missing.count
     let written = try LossLedger.written(in: archives) ?? LossLedger()
     // Before anything that says of the ring that it is done with: whoever recovers it after this
     // one has died sees less of what is corrupted.
@@ -270,154 +235,23 @@ package struct Recovery: ~Copyable {
       archives: infos, sealed: infos.filter { sealed.contains($0.path) },
       corruption: (image.corruption + corruption).map {
         "\($0.what) at \($0.offset), \($0.size) bytes"
-      } + (lost.map { ["a frame of \($0.summary.rows): it was not written whole"] } ?? [])
-        + (lostEnd.map { ["archive \(image.newestArchive): \($0.lack.what)"] } ?? [])
-        + (isNewestLost
-          ? ["archive \(image.newestArchive), which was being written: it cannot be read"] : []))
+      } + missing)
   }
 
-  /// The session's archives as they are now, the oldest first.
-  private func infos(_ directory: borrowing Directory) throws(SystemError) -> [ArchiveInfo] {
-    var infos: [ArchiveInfo] = []
-    for name in try directory.names() {
-      guard let parts = FileNames.Archive(fileName: name),
-        isAnyWanted([parts.id]),
-        let info = try ArchiveInfo.read(parts, name, in: directory)
-      else { continue }
-      infos.append(info)
+  /// What the archives lack that they once had, as the ring says, a line each.
+  private func missing(in archives: [ArchiveFile], _ coverage: Coverage) -> [String] {
+    var missing: [String] = []
+    if let frame = archives.last.flatMap({ image.lostFrame($0.tail, coverage) }) {
+      missing.append("a frame of \(frame.summary.rows): it was not written whole")
     }
-    return ArchiveOrder.sorted(infos, own: nil, now: .now)
-  }
-
-  /// Removes archives that did not get a file header before their process died: nothing was ever in
-  /// them.
-  private func removeUnfinished(_ directory: borrowing Directory) throws {
-    let ownership = try Ownership(of: directory)
-    for name in try directory.names() where name.hasSuffix(FileNames.unfinishedSuffix) {
-      let final = String(name.dropLast(FileNames.unfinishedSuffix.count))
-      if FileNames.Archive(fileName: final)?.session == image.fileHeader.identity.session,
-        let status = try directory.status(of: name), !ownership.isForeign(status)
-      {
-        try directory.removeIfThere(name)
-      }
+    if let end = image.lostEnd(of: archives) {
+      missing.append("archive \(image.newestArchive): \(end.lack.what)")
     }
-  }
-
-  /// The highest number that an archive of the session has, whether or not it can be read, or had.
-  ///
-  /// - Parameter last: The newest that can be read. Another session's file may have it, and then it
-  ///   is in no name.
-  private func newestNumber(_ last: ArchiveFile?, _ directory: borrowing Directory) throws -> UInt32
-  {
-    let session = image.fileHeader.identity.session
-    let archives = try directory.names().lazy.compactMap { FileNames.Archive(fileName: $0) }
-    let named = archives.filter { $0.session == session }.map(\.number).max() ?? 0
-    let newest = max(named, image.newestArchive, last?.fileHeader.number ?? 0)
-    // A file may say any number, and there has to be a next one.
-    return min(newest, UInt32.max - (1 << 20))
-  }
-
-  /// The session's archives, copies too, and whether one is corrupted so far that nothing of
-  /// it can be read: it is left as it is. One that may have been planted has nothing of the
-  /// session's, whatever it says.
-  ///
-  /// - Throws: what the system refuses: without an archive that may be read the next time, records
-  ///   would be archived twice.
-  private func archives(
-    in directory: borrowing Directory
-  ) throws -> (archives: [ArchiveFile], isAnyUnreadable: Bool) {
-    var archives: [ArchiveFile] = []
-    var isAnyUnreadable = false
-    var others: [String] = []
-    let ownership = try Ownership(of: directory)
-    for name in try directory.names() where name.hasSuffix(FileNames.archiveSuffix) {
-      // One that is not there is reported by opening it.
-      if let status = try directory.status(of: name), !ownership.isOwn(status) { continue }
-      let contents = fileHeaders.contents(of: name, in: directory)
-      let isWanted = isAnyWanted(contents.first)
-      guard isWanted || contents.isFileHeaderLost else {
-        others.append(name)
-        continue
-      }
-      if let found = try ownArchives(name, in: directory) {
-        archives += found
-      } else {
-        isAnyUnreadable = isAnyUnreadable || isWanted
-      }
+    if image.isNewestLost(of: archives) {
+      missing.append(
+        "archive \(image.newestArchive), which was being written: it cannot be read")
     }
-    if isAnyElsewhere(archives.map(\.fileHeader.number)) {
-      for name in others { archives += try ownArchives(name, in: directory) ?? [] }
-    }
-    return (archives, isAnyUnreadable)
-  }
-
-  /// Whether an archive of the session may be in a file that the ring does not name. It is the
-  /// first then.
-  ///
-  /// - Parameter numbers: Those of the archives that are in the files of the session's name, and in
-  ///   the one that the ring names.
-  private func isAnyElsewhere(_ numbers: [UInt32]) -> Bool {
-    // After the machine went down, the ring's page that names the file may be older than the
-    // archive, and yet say what a recovery has noted that was cut off.
-    if !image.isOfThisBoot { return !numbers.contains(1) }
-    // The newest one is gone, or the ring is corrupted where it says which one it is, and behind
-    // which archive.
-    return !numbers.contains(image.newestArchive) && image.mayHaveArchives
-  }
-
-  /// The session's archives in a file; nil if nothing of the file can be read.
-  private func ownArchives(
-    _ name: String, in directory: borrowing Directory
-  ) throws -> [ArchiveFile]? {
-    guard let found = try Self.open(name, in: directory) else { return nil }
-    if let last = found.last, found.first?.fileHeader.id == image.resumed {
-      try cutTornFileHeader(behind: last, directory)
-    }
-    return found.filter { $0.fileHeader.identity.session == image.fileHeader.identity.session }
-  }
-
-  /// Whether a file that begins with one of them may have archives of the session: its own, or that
-  /// behind which the session began its own.
-  private func isAnyWanted(_ first: [ArchiveID]) -> Bool {
-    let (session, resumed) = (image.fileHeader.identity.session, image.resumed)
-    return first.contains { $0.session == session || $0 == resumed }
-  }
-
-  /// Cuts off what there is of a file header that the process was writing when it died: without it,
-  /// the file is closed as it was before.
-  private func cutTornFileHeader(
-    behind last: ArchiveFile, _ directory: borrowing Directory
-  ) throws {
-    guard let end = last.closedEnd, case .fileHeader = last.tail else { return }
-    guard let torn = try Self.lock(last, in: directory), try last.following().isEmpty else {
-      return
-    }
-    try torn.file.truncate(to: end)
-  }
-
-  /// Locks the file that an archive was read from; nil if another goes on with it just now, or
-  /// another file has its name.
-  private static func lock(
-    _ archive: ArchiveFile, in directory: borrowing Directory
-  ) throws(SystemError) -> LockedFile? {
-    let lock = try LockedFile.open(archive.path.splitAtLastSlash.name, in: directory)
-    guard let lock, try archive.isIn(lock.file) else { return nil }
-    return lock
-  }
-
-  /// The archives in a file; none if it is gone, nil if nothing of it can be read.
-  static func open(
-    _ name: String, in directory: borrowing Directory
-  ) throws -> [ArchiveFile]? {
-    do {
-      return try ArchiveFile.all(in: directory.openFile(name, [.read, .nonBlocking]))
-    } catch let error as SystemError where error.isNotFound {
-      // A limit has deleted it meanwhile.
-      guard try directory.status(of: name) == nil else { throw error }
-      return []
-    } catch let error as LogError where error.systemErrorNumber == 0 && error.code != .system {
-      return nil
-    }
+    return missing
   }
 
   /// Reads the frames that hold records which the ring still has: the ring goes after its recovery,

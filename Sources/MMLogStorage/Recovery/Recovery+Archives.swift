@@ -1,0 +1,148 @@
+import MMLogFormat
+import MMLogSystem
+
+/// The archives that a session has already.
+extension Recovery {
+  /// The session's archives as they are now, the oldest first.
+  func infos(_ directory: borrowing Directory) throws(SystemError) -> [ArchiveInfo] {
+    var infos: [ArchiveInfo] = []
+    for name in try directory.names() {
+      guard let parts = FileNames.Archive(fileName: name),
+        isAnyWanted([parts.id]),
+        let info = try ArchiveInfo.read(parts, name, in: directory)
+      else { continue }
+      infos.append(info)
+    }
+    return ArchiveOrder.sorted(infos, own: nil, now: .now)
+  }
+
+  /// Removes archives that did not get a file header before their process died: nothing was ever in
+  /// them.
+  func removeUnfinished(_ directory: borrowing Directory) throws {
+    let ownership = try Ownership(of: directory)
+    for name in try directory.names() where name.hasSuffix(FileNames.unfinishedSuffix) {
+      let final = String(name.dropLast(FileNames.unfinishedSuffix.count))
+      if FileNames.Archive(fileName: final)?.session == image.fileHeader.identity.session,
+        let status = try directory.status(of: name), !ownership.isForeign(status)
+      {
+        try directory.removeIfThere(name)
+      }
+    }
+  }
+
+  /// The highest number that an archive of the session has, whether or not it can be read, or had.
+  ///
+  /// - Parameter last: The newest that can be read. Another session's file may have it, and then it
+  ///   is in no name.
+  func newestNumber(_ last: ArchiveFile?, _ directory: borrowing Directory) throws -> UInt32 {
+    let session = image.fileHeader.identity.session
+    let archives = try directory.names().lazy.compactMap { FileNames.Archive(fileName: $0) }
+    let named = archives.filter { $0.session == session }.map(\.number).max() ?? 0
+    let newest = max(named, image.newestArchive, last?.fileHeader.number ?? 0)
+    // A file may say any number, and there has to be a next one.
+    return min(newest, UInt32.max - (1 << 20))
+  }
+
+  /// The session's archives, copies too, and whether one is corrupted so far that nothing of
+  /// it can be read: it is left as it is. One that may have been planted has nothing of the
+  /// session's, whatever it says.
+  ///
+  /// - Throws: what the system refuses: without an archive that may be read the next time, records
+  ///   would be archived twice.
+  func archives(
+    in directory: borrowing Directory
+  ) throws -> (archives: [ArchiveFile], isAnyUnreadable: Bool) {
+    var archives: [ArchiveFile] = []
+    var isAnyUnreadable = false
+    var others: [String] = []
+    let ownership = try Ownership(of: directory)
+    for name in try directory.names() where name.hasSuffix(FileNames.archiveSuffix) {
+      // One that is not there is reported by opening it.
+      if let status = try directory.status(of: name), !ownership.isOwn(status) { continue }
+      let contents = fileHeaders.contents(of: name, in: directory)
+      let isWanted = isAnyWanted(contents.first)
+      guard isWanted || contents.isFileHeaderLost else {
+        others.append(name)
+        continue
+      }
+      if let found = try ownArchives(name, in: directory) {
+        archives += found
+      } else {
+        isAnyUnreadable = isAnyUnreadable || isWanted
+      }
+    }
+    if isAnyElsewhere(archives.map(\.fileHeader.number)) {
+      for name in others { archives += try ownArchives(name, in: directory) ?? [] }
+    }
+    return (archives, isAnyUnreadable)
+  }
+
+  /// Whether an archive of the session may be in a file that the ring does not name. It is the
+  /// first then.
+  ///
+  /// - Parameter numbers: Those of the archives that are in the files of the session's name, and in
+  ///   the one that the ring names.
+  private func isAnyElsewhere(_ numbers: [UInt32]) -> Bool {
+    // After the machine went down, the ring's page that names the file may be older than the
+    // archive, and yet say what a recovery has noted that was cut off.
+    if !image.isOfThisBoot { return !numbers.contains(1) }
+    // The newest one is gone, or the ring is corrupted where it says which one it is, and behind
+    // which archive.
+    return !numbers.contains(image.newestArchive) && image.mayHaveArchives
+  }
+
+  /// The session's archives in a file; nil if nothing of the file can be read.
+  private func ownArchives(
+    _ name: String, in directory: borrowing Directory
+  ) throws -> [ArchiveFile]? {
+    guard let found = try Self.open(name, in: directory) else { return nil }
+    if let last = found.last, found.first?.fileHeader.id == image.resumed {
+      try cutTornFileHeader(behind: last, directory)
+    }
+    return found.filter { $0.fileHeader.identity.session == image.fileHeader.identity.session }
+  }
+
+  /// Whether a file that begins with one of them may have archives of the session: its own, or that
+  /// behind which the session began its own.
+  private func isAnyWanted(_ first: [ArchiveID]) -> Bool {
+    let (session, resumed) = (image.fileHeader.identity.session, image.resumed)
+    return first.contains { $0.session == session || $0 == resumed }
+  }
+
+  /// Cuts off what there is of a file header that the process was writing when it died: without it,
+  /// the file is closed as it was before.
+  private func cutTornFileHeader(
+    behind last: ArchiveFile, _ directory: borrowing Directory
+  ) throws {
+    guard let end = last.closedEnd, case .fileHeader = last.tail else { return }
+    guard let torn = try Self.lock(last, in: directory), try last.following().isEmpty else {
+      return
+    }
+    try torn.file.truncate(to: end)
+  }
+
+  /// Locks the file that an archive was read from; nil if another goes on with it just now, or
+  /// another file has its name.
+  static func lock(
+    _ archive: ArchiveFile, in directory: borrowing Directory
+  ) throws(SystemError) -> LockedFile? {
+    let lock = try LockedFile.open(archive.path.splitAtLastSlash.name, in: directory)
+    guard let lock, try archive.isIn(lock.file) else { return nil }
+    return lock
+  }
+
+  /// The archives in a file; none if it is gone, nil if nothing of it can be read.
+  static func open(
+    _ name: String, in directory: borrowing Directory
+  ) throws -> [ArchiveFile]? {
+    do {
+      return try ArchiveFile.all(in: directory.openFile(name, [.read, .nonBlocking]))
+    } catch let error as SystemError where error.isNotFound {
+      // A limit has deleted it meanwhile.
+      guard try directory.status(of: name) == nil else { throw error }
+      return []
+    } catch let error as LogError where error.systemErrorNumber == 0 && error.code != .system {
+      return nil
+    }
+  }
+}
