@@ -75,12 +75,12 @@ final class TapThread: RecordTap, @unchecked Sendable {
   /// Fulfilled when all has been written.
   private let end = Promise<Void>()
   private var dictionaryTaken = 0
-  private let reader: RowsReader
+  private let reader: TapReader
   private lazy var work = Work(output: tap.makeOutput())
 
   init(_ tap: LogTap, _ identity: SessionIdentity, _ reports: TapReports) {
     (self.tap, self.reports) = (tap, reports)
-    reader = RowsReader(identity, tap.filter)
+    reader = TapReader(identity, tap.filter)
     levels = .max << tap.filter.minimumLevel.rawValue
   }
 

@@ -27,10 +27,10 @@ import Testing
     }
 
     func runs(lastTicks: UInt64 = 0, isArchived: @escaping (Int) -> Bool = { _ in false }) throws
-      -> [SegmentRun]
+      -> [CollectedSegment]
     {
       try memory.enumerated().map { index, memory in
-        SegmentRun(
+        CollectedSegment(
           index: index, header: try SegmentHeader(memory.bytes),
           scanner: RecordScanner(
             memory.bytes, from: 128, seed: UInt32(index), scansBehindZeros: false),
@@ -179,7 +179,7 @@ import Testing
   func whatIsLeftIsInTheRangeAndHasNoNumber() throws {
     let segments = Segments([[1, 2, 3, 4]])
     let runs = try segments.runs().map { run in
-      SegmentRun(
+      CollectedSegment(
         index: 0, header: run.header,
         scanner: RecordScanner(
           segments.memory[0].bytes, from: 128, seed: 0, scansBehindZeros: false),
@@ -199,7 +199,7 @@ import Testing
     let record = TestRecord(ticks: 3, flags: .thread, words: [9 | 1009 << 32])
     let memory = AlignedBytes(words: [UInt64](repeating: 0, count: 16) + record.encoded(seed: 0))
     let segments = Segments([[]])
-    let run = SegmentRun(
+    let run = CollectedSegment(
       index: 0, header: try SegmentHeader(segments.memory[0].bytes),
       scanner: RecordScanner(memory.bytes, from: 128, seed: 0, scansBehindZeros: false))
     var builder = RowBuilder()

@@ -45,8 +45,9 @@ final class FlightRecorder {
   /// - Parameters:
   ///   - offset, content: Where it stands in its segment, and how.
   func disposition(
-    of record: RecordView, at offset: Int, _ content: SegmentRun.Content, in generation: UInt64
-  ) -> SegmentRun.Disposition {
+    of record: RecordView, at offset: Int, _ content: CollectedSegment.Content,
+    in generation: UInt64
+  ) -> CollectedSegment.Disposition {
     let isFlight = record.level < ring.archiveLevel
     spans?.note(record, at: offset, content, isFlight: isFlight, in: generation)
     return isFlight ? .left : .taken
@@ -152,11 +153,11 @@ final class FlightRecorder {
 
   /// What is to be captured of a segment: no more than what has been archived, so that what is
   /// archived of it is in an earlier frame.
-  private func run(_ index: Int, since oldest: UInt64) -> SegmentRun? {
+  private func run(_ index: Int, since oldest: UInt64) -> CollectedSegment? {
     guard let header = ring.openHeader(ofSegment: index), header.archived > SegmentLayout.size
     else { return nil }
     let done = ring.captured(ofSegment: index, generation: header.generation)
-    return SegmentRun(
+    return CollectedSegment(
       index: index, header: header, scanner: archivedRecords(of: index, header),
       content: ring.content(of: header),
       disposition: { [archiveLevel = ring.archiveLevel] record, offset in
@@ -178,8 +179,8 @@ final class FlightRecorder {
   ///   - passed: Called for each segment in the end.
   /// - Returns: How many records it were.
   private func move(
-    _ runs: [SegmentRun], to series: ArchiveSeries,
-    written: (_ run: SegmentRun, _ before: SegmentRun, _ ranges: [RingRange]) -> Void,
+    _ runs: [CollectedSegment], to series: ArchiveSeries,
+    written: (_ run: CollectedSegment, _ before: CollectedSegment, _ ranges: [RingRange]) -> Void,
     passed: (_ segment: Int) -> Void = { _ in }
   ) throws(SystemError) -> Int {
     // First what has ticks of by now. Others are of before the counter has begun anew, and have
@@ -219,7 +220,7 @@ final class FlightRecorder {
   /// is evicted.
   ///
   /// - Parameter old: The same run without that.
-  private func note(_ run: SegmentRun, before old: SegmentRun) {
+  private func note(_ run: CollectedSegment, before old: CollectedSegment) {
     let count = run.takenCount - old.takenCount
     ring.pool.addFlight(-count, to: run.index)
     ring.countCaptured(UInt64(count))
@@ -283,7 +284,7 @@ final class FlightRecorder {
 
   /// The next flight record that belongs to spans.
   private func nextRecord(
-    of spans: Set<UInt64>, in scanner: inout RecordScanner, _ content: SegmentRun.Content
+    of spans: Set<UInt64>, in scanner: inout RecordScanner, _ content: CollectedSegment.Content
   ) -> (record: RecordView, offset: Int, tie: SpanTie)? {
     while let item = scanner.next() {
       if case .record(let record, let offset) = item, record.level < ring.archiveLevel,
@@ -318,12 +319,12 @@ final class FlightRecorder {
   }
 
   /// What is to be captured of a segment for spans. What else is there is in no range.
-  private func run(_ index: Int, of spans: Set<UInt64>) -> SegmentRun? {
+  private func run(_ index: Int, of spans: Set<UInt64>) -> CollectedSegment? {
     guard let header = ring.openHeader(ofSegment: index), header.archived > SegmentLayout.size
     else { return nil }
     let done = ring.captured(ofSegment: index, generation: header.generation)
     let content = ring.content(of: header)
-    return SegmentRun(
+    return CollectedSegment(
       index: index, header: header, scanner: archivedRecords(of: index, header), content: content,
       disposition: { [self] record, offset in
         guard record.level < ring.archiveLevel, offset >= done,
@@ -334,7 +335,7 @@ final class FlightRecorder {
   }
 
   /// Takes out of the ring what a frame has of a segment.
-  private func erase(_ ranges: [RingRange], of run: SegmentRun) {
+  private func erase(_ ranges: [RingRange], of run: CollectedSegment) {
     TestPoint.reach(.spanFrameWritten)
     for range in ranges where range.generation == run.header.generation {
       var scanner = ring.scanner(

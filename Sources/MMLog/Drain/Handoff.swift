@@ -267,7 +267,7 @@ struct Handoff: ~Copyable {
   /// What is empty, the oldest first: of those that are retained for flight records, threads may
   /// take the oldest at any moment. What follows a run of the same thread that is not empty waits
   /// for that one.
-  private func finished(_ runs: [SegmentRun]) -> [SegmentRun] {
+  private func finished(_ runs: [CollectedSegment]) -> [CollectedSegment] {
     var unfinished: Set<UInt32> = []
     return runs.sorted { $0.header.generation < $1.header.generation }.filter { run in
       if !run.isEmpty { unfinished.insert(run.header.thread.ordinal) }
@@ -280,7 +280,7 @@ struct Handoff: ~Copyable {
   private func acquire(for batch: inout Batch, atMost limit: Int) {
     let ring = session.ring
     let newest = generationLimit(limit)
-    var runs: [SegmentRun] = []
+    var runs: [CollectedSegment] = []
     for index in 0..<ring.pool.count where ring.generation(ofSegment: index) <= newest {
       if ring.pool.pinOpen(index) {
         batch.pinned.append(index)
@@ -306,7 +306,7 @@ struct Handoff: ~Copyable {
     return generations.count > limit ? min(generations[limit], newestGeneration) : newestGeneration
   }
 
-  private func run(_ index: Int, isSealed: Bool) -> SegmentRun? {
+  private func run(_ index: Int, isSealed: Bool) -> CollectedSegment? {
     guard var header = session.ring.openHeader(ofSegment: index) else { return nil }
     let progress = progress[header.generation]
     // The header's word may be overwritten.
@@ -317,7 +317,7 @@ struct Handoff: ~Copyable {
     let isWhole = isSealed && header.end > 0
     let end = isWhole ? header.end : session.ring.geometry.segmentSize
     let content = session.ring.content(of: header)
-    return SegmentRun(
+    return CollectedSegment(
       index: index, header: header,
       scanner: session.ring.scanner(
         ofSegment: index, header, from: header.archived, to: end, isWhole: isWhole),
@@ -336,7 +336,7 @@ struct Handoff: ~Copyable {
     progress[part.generation] = (part.end, part.lastTicks, part.number)
   }
 
-  private mutating func free(_ run: SegmentRun) {
+  private mutating func free(_ run: CollectedSegment) {
     progress[run.header.generation] = nil
     // Behind the last record. What was before one is counted by now.
     if let last = run.corruption.last, run.corruptedCount < run.corruption.count {
@@ -372,12 +372,12 @@ private struct Batch {
     collector = FrameCollector([], cutoff: ticks.upperBound)
   }
 
-  mutating func begin(_ runs: [SegmentRun]) {
+  mutating func begin(_ runs: [CollectedSegment]) {
     collector = FrameCollector(runs, cutoff: ticks.upperBound)
     ends = runs.map { ($0.header.archived, 0, 0) }
   }
 
-  var unfinishedRuns: [SegmentRun] { collector.runs.filter { !finished.contains($0.index) } }
+  var unfinishedRuns: [CollectedSegment] { collector.runs.filter { !finished.contains($0.index) } }
 
   /// What was taken since the last call.
   mutating func takeParts() -> [PendingFrame.Part] {

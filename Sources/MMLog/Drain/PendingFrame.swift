@@ -20,7 +20,7 @@ final class PendingFrame: @unchecked Sendable {
     /// How many places it has passed over that are corrupted.
     let corrupted: Int
 
-    init(_ run: SegmentRun, passed: Int, corrupted: Int) {
+    init(_ run: CollectedSegment, passed: Int, corrupted: Int) {
       (index, generation) = (run.index, run.header.generation)
       (end, lastTicks, number) = (run.taken, run.lastTicks, run.number ?? 0)
       (self.passed, self.corrupted) = (passed, corrupted)
@@ -33,7 +33,7 @@ final class PendingFrame: @unchecked Sendable {
   /// How many places in the parts are corrupted.
   var corrupted: Int { parts.reduce(0) { $0 + $1.corrupted } }
   /// Segments that are empty when it is archived.
-  var finished: [SegmentRun] = []
+  var finished: [CollectedSegment] = []
   /// All entries of the session so far.
   var dictionary = UnsafeRawBufferPointer(start: nil, count: 0)
   /// Nil if there are no rows.

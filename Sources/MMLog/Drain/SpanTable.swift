@@ -39,7 +39,7 @@ struct SpanTable {
   ///   - offset, content: Where it stands in its segment, and how.
   ///   - generation: Of the segment that it is in.
   mutating func note(
-    _ record: RecordView, at offset: Int, _ content: SegmentRun.Content, isFlight: Bool,
+    _ record: RecordView, at offset: Int, _ content: CollectedSegment.Content, isFlight: Bool,
     in generation: UInt64
   ) {
     guard isFlight ? SpanTie.mayBe(of: record) : SpanTie.mayEnd(record),
@@ -80,7 +80,7 @@ struct SpanTable {
   /// - Parameters:
   ///   - offset, content: Where it stands in its segment, and how.
   mutating func tie(
-    of record: RecordView, at offset: Int, _ content: SegmentRun.Content
+    of record: RecordView, at offset: Int, _ content: CollectedSegment.Content
   ) -> SpanTie? {
     guard SpanTie.mayBe(of: record), let record = decryptor.clear(record, at: offset, content)
     else { return nil }

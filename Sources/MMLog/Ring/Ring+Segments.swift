@@ -96,7 +96,7 @@ extension Ring {
   }
 
   /// How records stand in a segment.
-  func content(of header: SegmentHeader) -> SegmentRun.Content {
+  func content(of header: SegmentHeader) -> CollectedSegment.Content {
     guard header.stream != 0, let cipher else { return .clear }
     return .encrypted(SegmentStream(header.stream, of: cipher))
   }

@@ -37,7 +37,7 @@ package final class KafkaDestination: LogDestination {
     let messages = Self.messages(of: batch)
     let gapCount = batch.gaps.count
     return try await onOwnThread("mmlog-kafka") { [self] isCanceled in
-      let producer = try existingProducer()
+      let producer = try openProducer()
       do {
         let refused = try producer.send(messages, isCanceled: isCanceled)
         var answer = LogBatch.Answer(
@@ -55,10 +55,10 @@ package final class KafkaDestination: LogDestination {
   }
 
   package func check() async throws {
-    try await onOwnThread("mmlog-kafka") { [self] _ in try existingProducer().check() }
+    try await onOwnThread("mmlog-kafka") { [self] _ in try openProducer().check() }
   }
 
-  private func existingProducer() throws -> KafkaProducer {
+  private func openProducer() throws -> KafkaProducer {
     try producer.withLock { producer in
       if let producer { return producer }
       let new = try KafkaProducer(configuration)

@@ -1,6 +1,6 @@
 /// Merges the records of segments by time into the rows of one frame after the other.
 package struct FrameCollector {
-  package private(set) var runs: [SegmentRun]
+  package private(set) var runs: [CollectedSegment]
   /// The run whose turn it is, by number; nil if none has a record left.
   private var current: Int?
   /// The numbers of the others that have a record.
@@ -9,7 +9,7 @@ package struct FrameCollector {
 
   /// - Parameter cutoff: Records with later ticks are left for the next time, so that frames
   ///   overlap as little as possible.
-  package init(_ runs: [SegmentRun], cutoff: UInt64 = .max) {
+  package init(_ runs: [CollectedSegment], cutoff: UInt64 = .max) {
     self.runs = runs
     self.cutoff = cutoff
     for (index, run) in runs.enumerated() where !run.isEmpty {
@@ -43,7 +43,7 @@ package struct FrameCollector {
   }
 }
 
-extension SegmentRun {
+extension CollectedSegment {
   /// Of records with equal ticks, those of the earlier use of a segment come first.
   fileprivate var order: Int { Int(truncatingIfNeeded: header.generation) }
 }

@@ -106,7 +106,7 @@ package final class RecordDecryptor {
   ///
   /// - Parameter offset: Where it stands, from the segment's start.
   package func clear(
-    _ record: RecordView, at offset: Int, _ content: SegmentRun.Content
+    _ record: RecordView, at offset: Int, _ content: CollectedSegment.Content
   ) -> RecordView? {
     guard case .encrypted(let stream) = content else { return record }
     copy.grow(for: record.bytes.count / wordSize)

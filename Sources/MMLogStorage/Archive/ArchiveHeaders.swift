@@ -5,28 +5,28 @@ import MMLogSystem
 /// another's names. Each is read once.
 package final class ArchiveHeaders {
   /// What is known of a file before it is gone through.
-  struct Contents {
+  struct Headers {
     /// What its name and its file header say; either may be wrong.
     var first: [ArchiveID]
     /// Whether its file header is corrupted, so that only its frames say whose it is.
     var isFileHeaderLost = false
   }
 
-  private var known: [String: Contents] = [:]
+  private var known: [String: Headers] = [:]
 
   package init() {}
 
-  func contents(of name: String, in directory: borrowing Directory) -> Contents {
-    if let contents = known[name] { return contents }
-    var contents = Contents(first: [FileNames.Archive(fileName: name)?.id].compactMap { $0 })
+  func headers(of name: String, in directory: borrowing Directory) -> Headers {
+    if let headers = known[name] { return headers }
+    var headers = Headers(first: [FileNames.Archive(fileName: name)?.id].compactMap { $0 })
     // What may not be read, as another user's, is known by its name.
     if let file = try? directory.openFile(name, [.read, .nonBlocking]) {
       let fileHeader = try? ArchiveInfo.fileHeader(of: file)
-      contents.isFileHeaderLost = fileHeader == nil
-      if let fileHeader { contents.first.append(fileHeader.id) }
+      headers.isFileHeaderLost = fileHeader == nil
+      if let fileHeader { headers.first.append(fileHeader.id) }
     }
-    known[name] = contents
-    return contents
+    known[name] = headers
+    return headers
   }
 }
 

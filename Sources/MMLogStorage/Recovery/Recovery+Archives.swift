@@ -59,9 +59,9 @@ extension Recovery {
     for name in try directory.names() where name.hasSuffix(FileNames.archiveSuffix) {
       // One that is not there is reported by opening it.
       if let status = try directory.status(of: name), !ownership.isOwn(status) { continue }
-      let contents = fileHeaders.contents(of: name, in: directory)
-      let isWanted = isAnyWanted(contents.first)
-      guard isWanted || contents.isFileHeaderLost else {
+      let headers = fileHeaders.headers(of: name, in: directory)
+      let isWanted = isAnyWanted(headers.first)
+      guard isWanted || headers.isFileHeaderLost else {
         others.append(name)
         continue
       }

@@ -390,10 +390,10 @@ package struct Recovery: ~Copyable {
   ///   - disposition: What becomes of a record of a segment, at an offset.
   private func runs(
     areFlight: Bool = false,
-    _ disposition: @escaping (RingImage.Segment, RecordView, Int) -> SegmentRun.Disposition
-  ) -> [SegmentRun] {
+    _ disposition: @escaping (RingImage.Segment, RecordView, Int) -> CollectedSegment.Disposition
+  ) -> [CollectedSegment] {
     image.segments.map { segment in
-      SegmentRun(
+      CollectedSegment(
         index: segment.index, header: segment.header,
         scanner: image.scanner(of: segment, scansBehindZeros: true),
         number: areFlight ? nil : segment.header.firstNumber,
@@ -435,7 +435,7 @@ package struct Recovery: ~Copyable {
   }
 
   /// What of a segment could not be read and no archive has.
-  private func corruption(in run: SegmentRun, _ coverage: Coverage) -> [Corruption] {
+  private func corruption(in run: CollectedSegment, _ coverage: Coverage) -> [Corruption] {
     let start = image.fileHeader.geometry.offset(ofSegment: run.index)
     return run.corruption.compactMap { range in
       if image.isDone(range, run.header, coverage) { return nil }
@@ -450,7 +450,7 @@ package struct Recovery: ~Copyable {
   /// - Parameter areArchived: Whether only those count that are before the records that have been
   ///   taken, or between them.
   private func lostPlaces(
-    in runs: [SegmentRun], areArchived: Bool = false, _ coverage: Coverage
+    in runs: [CollectedSegment], areArchived: Bool = false, _ coverage: Coverage
   ) -> Int {
     runs.reduce(0) { sum, run in
       sum

@@ -120,7 +120,7 @@ final class DeadRing {
   ///   - areFlight: Whether it is flight records, or all others.
   ///   - noted: How far that was the last time.
   func note(
-    _ runs: [SegmentRun], areFlight: Bool = false, _ noted: inout [Int]
+    _ runs: [CollectedSegment], areFlight: Bool = false, _ noted: inout [Int]
   ) throws(SystemError) {
     // What it says of archives is not believed after the machine went down.
     guard image.isOfThisBoot else { return }
@@ -134,7 +134,7 @@ final class DeadRing {
     }
   }
 
-  private func note(captured: Int, of run: SegmentRun) throws(SystemError) {
+  private func note(captured: Int, of run: CollectedSegment) throws(SystemError) {
     let seed = checksumSeed(
       session: image.fileHeader.identity.session, generation: run.header.generation)
     let word = SegmentUse.word(captured, seed: seed)

@@ -1,5 +1,5 @@
 /// The records of one segment that are to go into an archive, from where its last frame ended.
-package struct SegmentRun {
+package struct CollectedSegment {
   /// What becomes of a record.
   package enum Disposition {
     /// It goes into the frame.

@@ -5,7 +5,7 @@ package import MMLogFormat
 ///
 /// What cannot be read is left out: nothing but a defect of the process can be the reason. For one
 /// thread at a time.
-package final class RowsReader {
+package final class TapReader {
   private let session: LogReader.Session
   private let seed: UInt32
   private let sites = SiteTable()
