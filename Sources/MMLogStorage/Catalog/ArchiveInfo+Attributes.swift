@@ -20,11 +20,7 @@ extension ArchiveInfo.State {
   }
 
   private static func problem(withKey key: String) -> String? {
-    let isAllowed = key.utf8.allSatisfy {
-      (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0)
-        || [UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_")].contains($0)
-    }
-    if key.isEmpty || key.utf8.count > longestKey || !isAllowed {
+    if key.isEmpty || key.utf8.count > longestKey || !key.isPlainName {
       return "is not of 1 to \(longestKey) letters of ASCII, digits, dots, hyphens and underscores"
     }
     return nil
@@ -33,10 +29,7 @@ extension ArchiveInfo.State {
   /// Why a value or a receipt cannot be noted; nil: it can.
   static func problem(withText text: String) -> String? {
     if text.utf8.count > longestText { return "is longer than \(longestText) bytes" }
-    let hasControls = text.unicodeScalars.contains {
-      $0.value < 32 || (127..<160).contains($0.value)
-    }
-    return hasControls ? "has a control character" : nil
+    return text.unicodeScalars.contains(where: \.isControl) ? "has a control character" : nil
   }
 
   /// Notes an attribute, or removes it; false if there is no room for it.

@@ -98,8 +98,7 @@ extension ArchiveInfo.State {
   package static func line(_ text: String) -> String {
     var line = ""
     for scalar in text.unicodeScalars {
-      let isControl = scalar.value < 32 || (127..<160).contains(scalar.value)
-      line.unicodeScalars.append(isControl ? " " : scalar)
+      line.unicodeScalars.append(scalar.isControl ? " " : scalar)
       if line.utf8.count > longestValue - 32 { break }
     }
     return line

@@ -405,20 +405,13 @@ package final class Catalog: @unchecked Sendable {
 
   /// Those of these names that are of sidecars without an archive, or of unfinished ones.
   private func straySidecars(_ names: [String]) -> [String] {
-    let unfinished = FileNames.unfinishedSuffix
-    let sidecars = names.filter {
-      $0.hasSuffix(ArchiveInfo.State.sidecarSuffix)
-        || $0.hasSuffix(ArchiveInfo.State.sidecarSuffix + unfinished)
-    }
-    if sidecars.isEmpty { return [] }
     let all = Set(names)
-    return sidecars.filter { name in
-      let isUnfinished = name.hasSuffix(unfinished)
-      let sidecar = isUnfinished ? String(name.dropLast(unfinished.count)) : name
-      let archive = String(sidecar.dropLast(ArchiveInfo.State.sidecarSuffix.count))
-      guard let parts = FileNames.Archive(fileName: archive), store == nil || parts.store == store
+    return names.filter { name in
+      let final = name.without(suffix: FileNames.unfinishedSuffix)
+      guard let archive = (final ?? name).without(suffix: ArchiveInfo.State.sidecarSuffix),
+        let parts = FileNames.Archive(fileName: archive), store == nil || parts.store == store
       else { return false }
-      return isUnfinished || !all.contains(archive)
+      return final != nil || !all.contains(archive)
     }
   }
 

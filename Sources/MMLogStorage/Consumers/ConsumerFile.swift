@@ -33,19 +33,16 @@ package struct ConsumerFile: ~Copyable, Sendable {
 
   /// The consumer whose file has this name; nil if none has.
   package static func consumer(ofFileName name: String) -> String? {
-    guard name.hasSuffix(suffix) else { return nil }
-    let consumer = String(name.dropLast(suffix.count))
-    return problem(withName: consumer) == nil ? consumer : nil
+    guard let consumer = name.without(suffix: suffix), problem(withName: consumer) == nil else {
+      return nil
+    }
+    return consumer
   }
 
   /// Why a consumer cannot have this name; nil if it can.
   package static func problem(withName name: String) -> String? {
-    let isPlain = name.utf8.allSatisfy { byte in
-      (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte)
-        || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_") || byte == UInt8(ascii: ".")
-    }
     if name.isEmpty || name.utf8.count > 64 { return "must have 1 to 64 characters" }
-    if !isPlain || name.hasPrefix(".") {
+    if !name.isPlainName || name.hasPrefix(".") {
       return "must consist of letters, digits, '-', '_' and '.', and not begin with '.'"
     }
     return nil

@@ -108,8 +108,7 @@ package enum FileNames {
   package static func escaped(_ store: String) -> String {
     var result = ""
     for scalar in store.unicodeScalars {
-      let isControl = scalar.value < 32 || (127..<160).contains(scalar.value)
-      if isControl || scalar == "%" || (scalar == "." && result.isEmpty) {
+      if scalar.isControl || scalar == "%" || (scalar == "." && result.isEmpty) {
         for byte in String(scalar).utf8 {
           result += byte < 16 ? "%0" : "%"
           result += String(byte, radix: 16, uppercase: true)
@@ -151,6 +150,26 @@ package enum FileNames {
     }
     return store
   }
+}
+
+extension String {
+  /// A name without what it ends in; nil if it does not end so.
+  func without(suffix: String) -> String? {
+    hasSuffix(suffix) ? String(dropLast(suffix.count)) : nil
+  }
+
+  /// Whether it has nothing but letters of ASCII, digits, hyphens, underscores and dots.
+  var isPlainName: Bool {
+    utf8.allSatisfy { byte in
+      (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte)
+        || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_") || byte == UInt8(ascii: ".")
+    }
+  }
+}
+
+extension Unicode.Scalar {
+  /// Whether it is a control character.
+  var isControl: Bool { value < 32 || (127..<160).contains(value) }
 }
 
 extension BidirectionalCollection {

@@ -20,13 +20,12 @@ extension Recovery {
   /// them.
   func removeUnfinished(_ directory: borrowing Directory) throws {
     let ownership = try Ownership(of: directory)
-    for name in try directory.names() where name.hasSuffix(FileNames.unfinishedSuffix) {
-      let final = String(name.dropLast(FileNames.unfinishedSuffix.count))
-      if FileNames.Archive(fileName: final)?.session == image.fileHeader.identity.session,
+    for name in try directory.names() {
+      guard let final = name.without(suffix: FileNames.unfinishedSuffix),
+        FileNames.Archive(fileName: final)?.session == image.fileHeader.identity.session,
         let status = try directory.status(of: name), !ownership.isForeign(status)
-      {
-        try directory.removeIfThere(name)
-      }
+      else { continue }
+      try directory.removeIfThere(name)
     }
   }
 

@@ -19,9 +19,9 @@ package enum UnfinishedRings {
   }
 
   private static func isUnfinished(_ name: String, of store: String?) -> Bool {
-    guard name.hasSuffix(FileNames.unfinishedSuffix) else { return false }
-    let final = String(name.dropLast(FileNames.unfinishedSuffix.count))
-    guard let ring = FileNames.Ring(fileName: final) else { return false }
+    guard let final = name.without(suffix: FileNames.unfinishedSuffix),
+      let ring = FileNames.Ring(fileName: final)
+    else { return false }
     return store == nil || ring.store == store
   }
 

@@ -63,8 +63,7 @@ enum Trash {
   }
 
   private static func isOurs(_ name: String) -> Bool {
-    let suffix = ArchiveInfo.State.sidecarSuffix
-    let archive = name.hasSuffix(suffix) ? String(name.dropLast(suffix.count)) : name
+    let archive = name.without(suffix: ArchiveInfo.State.sidecarSuffix) ?? name
     return FileNames.Archive(fileName: archive) != nil
   }
 }
