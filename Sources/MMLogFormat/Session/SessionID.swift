@@ -21,25 +21,16 @@ public struct SessionID: Hashable, Sendable, CustomStringConvertible {
 
   /// 32 lower-case hexadecimal digits, as in file names.
   public var description: String {
-    var digits: [UInt8] = []
-    digits.reserveCapacity(32)
-    for byte in bytes {
-      digits.append(hexadecimalDigit(byte >> 4))
-      digits.append(hexadecimalDigit(byte & 15))
-    }
-    return String(decoding: digits, as: UTF8.self)
+    words.0.byteSwapped.allHexDigits + words.1.byteSwapped.allHexDigits
   }
 
   /// Reads 32 lower-case hexadecimal digits, or gives nil.
   public init?(_ text: some StringProtocol) {
-    guard text.utf8.count == 32 else { return nil }
-    var words: (UInt64, UInt64) = (0, 0)
-    for (index, digit) in text.utf8.enumerated() {
-      guard let value = hexadecimalValue(digit) else { return nil }
-      let shift = UInt64(index % 16 / 2 * 8 + (index % 2 == 0 ? 4 : 0))
-      if index < 16 { words.0 |= UInt64(value) << shift } else { words.1 |= UInt64(value) << shift }
-    }
-    self.words = words
+    let digits = Array(text.utf8)
+    guard digits.count == 32, let first = hexadecimalValue(digits[..<16]),
+      let last = hexadecimalValue(digits[16...])
+    else { return nil }
+    words = (first.byteSwapped, last.byteSwapped)
   }
 
   /// The 16 bytes in the order in which they stand on disk and in the text form.
