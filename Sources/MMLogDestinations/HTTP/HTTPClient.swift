@@ -6,12 +6,12 @@ import Synchronization
 ///
 /// Any thread. The thread ends with the client, and the client's end waits for that.
 package final class HTTPClient: Sendable {
-  private let queue = Queue()
+  private let queue: Queue
 
   /// Makes a client; its thread begins at the first request.
   ///
   /// - Parameter settings: How servers are reached.
-  package init(_ settings: HTTPSettings) { queue.settings.withLock { $0 = settings } }
+  package init(_ settings: HTTPSettings) { queue = Queue(settings) }
 
   deinit { queue.close() }
 
@@ -53,9 +53,11 @@ private final class Queue: Sendable {
     var isClosed = false
   }
 
-  let settings = LockedValue(HTTPSettings())
+  private let settings: HTTPSettings
   private let state = LockedValue(State())
   private let changes = EventCount()
+
+  init(_ settings: HTTPSettings) { self.settings = settings }
 
   func add(_ job: Job, _ answer: Answer) {
     let failure: HTTPFailure? = state.withLock { state in
@@ -83,7 +85,7 @@ private final class Queue: Sendable {
   }
 
   private func run() {
-    let curl = CurlHandle(settings.withLock { $0 })
+    let curl = CurlHandle(settings)
     while true {
       let seen = changes.current
       let (next, isClosed) = state.withLock { state in
