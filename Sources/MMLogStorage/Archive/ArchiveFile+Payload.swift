@@ -48,9 +48,8 @@ extension ArchiveFile {
     of frame: Frame, ifWanted mayPass: (ColumnText, Bool) -> Bool
   ) throws -> [UInt8]? {
     let header = frame.header
-    var stored = try scanner.file.bytes(
-      at: frame.offset + header.headerSize, count: header.payloadSize)
-    guard stored.count == header.payloadSize else { throw FormatError.truncated }
+    let start = frame.offset + header.headerSize
+    var stored = try bytes(start..<start + header.payloadSize)
     guard stored.withUnsafeBytes({ crc32c($0) }) == header.payloadChecksum else {
       throw FormatError.wrongChecksum
     }
@@ -128,8 +127,7 @@ extension ArchiveFile {
   }
 
   private func decrypted(_ stored: [UInt8], of frame: Frame) throws -> [UInt8] {
-    let header = try scanner.file.bytes(at: frame.offset, count: frame.header.headerSize)
-    guard header.count == frame.header.headerSize else { throw FormatError.truncated }
+    let header = try bytes(frame.offset..<frame.offset + frame.header.headerSize)
     // What a key slot says would else be asked of itself.
     guard frame.header.type.isSecret else { throw FormatError.invalid("flag: it is encrypted") }
     let cipher = try cipher.get()
