@@ -346,8 +346,9 @@ package final class ArchiveWriter {
       storeName: fileHeader.identity.storeName,
       session: before?.session ?? fileHeader.identity.session,
       number: before?.number ?? fileHeader.number,
-      created: created, modified: status.map { Timestamp($0.modified) } ?? created, size: end,
-      allocatedSize: status?.allocatedBytes ?? end, isSealed: isComplete,
+      created: created,
+      modified: status.map { Timestamp(nanosecondsSince1970: $0.modified) } ?? created,
+      size: end, allocatedSize: status?.allocatedBytes ?? end, isSealed: isComplete,
       isActive: !isComplete, contents: before?.contents.map { $0 + own } ?? own, head: sealedHead,
       state: ArchiveInfo.State())
   }

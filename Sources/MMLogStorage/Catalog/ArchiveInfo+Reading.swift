@@ -29,10 +29,10 @@ extension ArchiveInfo {
     reported(status)
     let (isSealed, contents, head) = try contents(of: file, size: status.size)
     let isActive = isSealed ? false : try file.isLockedByAnother()
+    let modified = Timestamp(nanosecondsSince1970: status.modified)
     return ArchiveInfo(
       fileName: fileName, directory: directory.path, storeName: name.store, session: name.session,
-      number: name.number, created: begun ?? Timestamp(status.modified),
-      modified: Timestamp(status.modified), size: status.size,
+      number: name.number, created: begun ?? modified, modified: modified, size: status.size,
       allocatedSize: status.allocatedBytes, isSealed: isSealed, isActive: isActive,
       contents: contents, head: head,
       state: try ArchiveInfo.State(of: file, name: fileName, in: directory))

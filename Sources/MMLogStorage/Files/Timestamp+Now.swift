@@ -8,9 +8,6 @@ extension Timestamp {
 }
 
 extension Timestamp {
-  /// A time of the file system, in nanoseconds since 1970: stat(2).
-  init(_ nanoseconds: Int64) { self.init(nanosecondsSince1970: nanoseconds) }
-
   /// What ``nanosecondsSince1970`` is in decimal digits; nil for other texts.
   init?(digits: some StringProtocol) {
     guard let nanoseconds = Int64(digits) else { return nil }
