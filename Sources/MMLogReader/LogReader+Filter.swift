@@ -70,12 +70,13 @@ extension LogReader {
         && conditions.isEmpty && !spansOnly
     }
 
-    func passes(time: Timestamp) -> Bool { mayPass(time...time) }
+    func passes(time: Timestamp) -> Bool { mayPass(time, time) }
 
-    /// False for times of which none is wanted.
-    func mayPass(_ times: ClosedRange<Timestamp>) -> Bool {
-      if let since, times.upperBound < since { return false }
-      if let until, times.lowerBound >= until { return false }
+    /// False for times of which none is wanted, from a first one to a last. What is corrupted may
+    /// have them the other way round.
+    func mayPass(_ first: Timestamp, _ last: Timestamp) -> Bool {
+      if let since, last < since { return false }
+      if let until, first >= until { return false }
       return true
     }
 
@@ -102,10 +103,8 @@ extension LogReader {
 
     /// False for a frame that has no record that passes: it need not be decompressed.
     func mayPass(_ frame: RecordSummary) -> Bool {
-      if let since, frame.lastWall < since { return false }
-      if let until, frame.firstWall >= until { return false }
       // A level that no one knows counts as the highest.
-      return frame.levels >> minimumLevel.rawValue != 0
+      mayPass(frame.firstWall, frame.lastWall) && frame.levels >> minimumLevel.rawValue != 0
     }
   }
 }
@@ -115,8 +114,6 @@ extension LogReader.Session {
   ///
   /// - Parameter lastTime: When it logged last.
   package func isWithin(_ filter: LogReader.Filter, _ lastTime: Timestamp) -> Bool {
-    if let since = filter.since, lastTime < since { return false }
-    if let until = filter.until, identity.startTime >= until { return false }
-    return true
+    filter.mayPass(identity.startTime, lastTime)
   }
 }

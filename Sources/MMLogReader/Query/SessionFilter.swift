@@ -58,7 +58,9 @@ final class SessionFilter {
   func passes(time: Timestamp) -> Bool { filter.passes(time: time) }
 
   /// False for times of which none is wanted.
-  func mayPass(_ times: ClosedRange<Timestamp>) -> Bool { filter.mayPass(times) }
+  func mayPass(_ times: ClosedRange<Timestamp>) -> Bool {
+    filter.mayPass(times.lowerBound, times.upperBound)
+  }
 
   /// False for a record, or a fragment of one, that does not pass whatever its values are.
   @inline(__always)
