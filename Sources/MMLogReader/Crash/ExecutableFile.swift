@@ -80,6 +80,24 @@ struct ExecutableFile: ~Copyable {
     }
   }
 
+  /// The tables of symbols that a file may have.
+  enum SymbolTable: UInt32 {
+    case all = 2
+    /// Those that others link to.
+    case dynamic = 11
+  }
+
+  /// How large a symbol is, in bytes.
+  static let symbolSize = 24
+
+  /// A table of symbols, and their names; nil if there is none.
+  func symbols(_ type: SymbolTable) -> (symbols: [UInt8], names: [UInt8])? {
+    guard let table = sections.first(where: { $0.type == type.rawValue }),
+      sections.indices.contains(table.link)
+    else { return nil }
+    return (bytes(of: table), bytes(of: sections[table.link]))
+  }
+
   func bytes(of section: Section) -> [UInt8] {
     // Larger tables are no program's.
     guard section.size <= 512 << 20 else { return [] }

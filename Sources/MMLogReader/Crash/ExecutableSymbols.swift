@@ -17,10 +17,7 @@ struct ExecutableSymbols: ~Copyable {
   let path: String
 
   private enum Layout {
-    static let symbolSize = 24
-    static let symbolTable: UInt32 = 2
     static let notes: UInt32 = 7
-    static let dynamicSymbols: UInt32 = 11
     static let function: UInt8 = 2
     static let buildID: UInt32 = 3
   }
@@ -61,15 +58,10 @@ struct ExecutableSymbols: ~Copyable {
   /// - Complexity: O(symbols × addresses).
   func functions(at addresses: [UInt64]) -> [UInt64: Function] {
     // A stripped file has but the names that others link to.
-    for type in [Layout.symbolTable, Layout.dynamicSymbols] {
-      guard let table = file.sections.first(where: { $0.type == type }),
-        file.sections.indices.contains(table.link)
-      else { continue }
-      let found = find(addresses, in: file.bytes(of: table))
-      let names = file.bytes(of: file.sections[table.link])
-      return found.mapValues { (Self.name(at: $0.name, in: names), $0.offset) }
+    guard let (symbols, names) = file.symbols(.all) ?? file.symbols(.dynamic) else { return [:] }
+    return find(addresses, in: symbols).mapValues {
+      (Self.name(at: $0.name, in: names), $0.offset)
     }
-    return [:]
   }
 
   private func find(
@@ -77,7 +69,8 @@ struct ExecutableSymbols: ~Copyable {
   ) -> [UInt64: (name: Int, offset: UInt64)] {
     var found: [UInt64: (name: Int, offset: UInt64)] = [:]
     table.withUnsafeBytes { table in
-      for at in stride(from: 0, through: table.count - Layout.symbolSize, by: Layout.symbolSize) {
+      let size = ExecutableFile.symbolSize
+      for at in stride(from: 0, through: table.count - size, by: size) {
         guard table.load(at + 4, as: UInt8.self) & 15 == Layout.function else { continue }
         let (value, size) = (
           table.load(at + 8, as: UInt64.self), table.load(at + 16, as: UInt64.self)

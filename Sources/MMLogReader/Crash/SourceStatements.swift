@@ -6,8 +6,6 @@ import MMLogSystem
 package struct SourceStatements: ~Copyable {
   /// All functions that record have these labels, whosever they are, and no others do.
   private static let labels = Array("4file8function4line".utf8)
-  private static let symbolTable: UInt32 = 2
-  private static let symbolSize = 24
 
   private let file: ExecutableFile
   private let sections: [String: [UInt8]]
@@ -62,14 +60,12 @@ package struct SourceStatements: ~Copyable {
 
   /// Where functions begin that record: what is not optimized calls them.
   private var functions: Set<UInt64> {
-    guard let table = file.sections.first(where: { $0.type == Self.symbolTable }),
-      file.sections.indices.contains(table.link)
-    else { return [] }
-    let (symbols, names) = (file.bytes(of: table), file.bytes(of: file.sections[table.link]))
+    guard let (symbols, names) = file.symbols(.all) else { return [] }
     let starts = Self.statementNames(in: names)
     var found: Set<UInt64> = []
     symbols.withUnsafeBytes { symbols in
-      for at in stride(from: 0, through: symbols.count - Self.symbolSize, by: Self.symbolSize) {
+      let size = ExecutableFile.symbolSize
+      for at in stride(from: 0, through: symbols.count - size, by: size) {
         guard starts.contains(symbols.load(at, as: UInt32.self)) else { continue }
         found.insert(symbols.load(at + 8, as: UInt64.self))
       }
