@@ -78,6 +78,9 @@ public struct LossLedger: Equatable, Sendable {
     Level.allCases.reduce(0) { $0 &+ self[cause, $1] }
   }
 
+  /// All that was lost.
+  package var total: UInt64 { LossLedger.Cause.allCases.reduce(0) { $0 &+ total($1) } }
+
   /// Adds another ledger's counts.
   package static func += (ledger: inout LossLedger, other: LossLedger) {
     for index in ledger.counts.indices { ledger.counts[index] &+= other.counts[index] }

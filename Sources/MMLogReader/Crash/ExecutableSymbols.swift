@@ -69,8 +69,8 @@ struct ExecutableSymbols: ~Copyable {
   ) -> [UInt64: (name: Int, offset: UInt64)] {
     var found: [UInt64: (name: Int, offset: UInt64)] = [:]
     table.withUnsafeBytes { table in
-      let size = ExecutableFile.symbolSize
-      for at in stride(from: 0, through: table.count - size, by: size) {
+      let step = ExecutableFile.symbolSize
+      for at in stride(from: 0, through: table.count - step, by: step) {
         guard table.load(at + 4, as: UInt8.self) & 15 == Layout.function else { continue }
         let (value, size) = (
           table.load(at + 8, as: UInt64.self), table.load(at + 16, as: UInt64.self)

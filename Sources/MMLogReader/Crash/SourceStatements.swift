@@ -64,8 +64,8 @@ package struct SourceStatements: ~Copyable {
     let starts = Self.statementNames(in: names)
     var found: Set<UInt64> = []
     symbols.withUnsafeBytes { symbols in
-      let size = ExecutableFile.symbolSize
-      for at in stride(from: 0, through: symbols.count - size, by: size) {
+      let step = ExecutableFile.symbolSize
+      for at in stride(from: 0, through: symbols.count - step, by: step) {
         guard starts.contains(symbols.load(at, as: UInt32.self)) else { continue }
         found.insert(symbols.load(at + 8, as: UInt64.self))
       }

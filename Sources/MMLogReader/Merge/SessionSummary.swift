@@ -208,11 +208,6 @@ extension RecordSummary {
   fileprivate var title: String { "\(rows) from \(firstWall) to \(lastWall)" }
 }
 
-extension LossLedger {
-  /// All that was lost.
-  package var total: UInt64 { LossLedger.Cause.allCases.reduce(0) { $0 &+ total($1) } }
-}
-
 extension ArchiveFile {
   /// What is corrupted behind the last frame if nothing more is to come, because a later archive of
   /// the session is there. Of a closed archive, the trailer has said it.

@@ -1,5 +1,4 @@
 package import MMLogFormat
-import MMLogReader
 package import MMLogStorage
 package import MMLogSystem
 
@@ -175,75 +174,5 @@ package enum RefusedRecords {
   /// In one line, without tabs.
   private static func plain(_ text: String) -> String {
     String(String.UnicodeScalarView(text.unicodeScalars.map { $0.value < 32 ? " " : $0 }))
-  }
-}
-
-extension ShippingWork {
-  /// Throws if no more can be put aside: what is sent might have to be.
-  func checkRoomAside() throws(LogError) {
-    let name = RefusedRecords.fileName(of: consumer)
-    let size = try explaining("Searching for what was refused failed") { () throws(SystemError) in
-      try Directory.open(path).status(of: name)?.size ?? 0
-    }
-    if size <= RefusedRecords.largestFile { return }
-    let file = "\(path)/\(name)"
-    throw LogError(
-      .unsupported,
-      "\(file) has more than \(RefusedRecords.largestFile >> 20) MiB, so nothing more is sent: "
-        + "change what the receiver refuses, and send that again (mmlog-ship retry), or remove "
-        + "the file",
-      path: file)
-  }
-
-  /// Puts aside what the receiver has refused of a batch.
-  ///
-  /// - Returns: How many records that are.
-  func putAside(
-    _ answer: LogBatch.Answer, of batch: FormedBatch, id: String
-  ) throws(LogError) -> Int {
-    if answer.refused.isEmpty, answer.refusedUnnamed == 0 { return 0 }
-    var entries: [RefusedRecords.Entry] = []
-    let reasons = Dictionary(answer.refused.map { ($0.index, $0.reason) }) { first, _ in first }
-    var (index, formatter) = (0, JSONFormatter(zone: .utc))
-    var (lastID, copies) = ("", 1)
-    for records in batch.records {
-      records.forEach { record in
-        let name = "\(record.id.map { "\($0)" } ?? "")"
-        (lastID, copies) = (name, name == lastID ? copies + 1 : 1)
-        if let reason = reasons[index] {
-          var text = TextBuffer()
-          formatter.append(record, to: &text)
-          let json = text.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
-          entries.append(
-            RefusedRecords.Entry(
-              time: .now, batch: id, record: copies > 1 ? "\(name)#\(copies)" : name,
-              reason: reason,
-              content: json.hasSuffix("\n") ? String(json.dropLast()) : json))
-        }
-        index += 1
-      }
-    }
-    if answer.refusedUnnamed > 0 { entries.append(entry(ofUnnamedIn: answer, batch, id)) }
-    try RefusedRecords.append(entries, of: consumer, in: openDirectory())
-    TestPoint.reach(.recordPutAside)
-    if let first = answer.refused.first {
-      control.send(.refused(batch: id, count: answer.refused.count, reason: first.reason))
-    }
-    if answer.refusedUnnamed > 0 {
-      control.send(
-        .refused(
-          batch: id, count: answer.refusedUnnamed,
-          reason: answer.reason + RefusedRecords.unnamedSuffix))
-    }
-    return answer.refused.count + answer.refusedUnnamed
-  }
-
-  /// What stands for the records of a batch that the receiver has refused without naming them.
-  func entry(
-    ofUnnamedIn answer: LogBatch.Answer, _ batch: FormedBatch, _ id: String
-  ) -> RefusedRecords.Entry {
-    RefusedRecords.Entry(
-      time: .now, batch: id, record: "\(batch.session.id).*", reason: answer.reason,
-      content: "\(answer.refusedUnnamed)")
   }
 }

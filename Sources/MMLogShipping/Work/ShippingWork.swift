@@ -28,6 +28,8 @@ final class ShippingWork: @unchecked Sendable {
   /// What the receiver has said of a batch that it has, as long as what it has refused of it cannot
   /// be put aside: the batch must not be sent again for that.
   var unsettled: (id: String, count: Int, answer: LogBatch.Answer)?
+  /// Notes of archives that were deleted, and that this consumer has not taken in.
+  var deletedNotes: [ArchiveID: DeletedArchives.Note] = [:]
   /// The last session whose fields were edited, as they were, and what came of it.
   private var lastEdited:
     (session: LogReader.Session, fields: SessionFields, new: LogReader.Session)?
@@ -42,6 +44,8 @@ final class ShippingWork: @unchecked Sendable {
   /// Sessions of which an archive could not be read, and when that is tried again.
   private var unreadableSessions: [SessionID: (error: String, until: UInt64)] = [:]
   private var isWaitingForAnother = false
+  /// When to scan again though there is more to ship.
+  private var nextScan: UInt64 = 0
   private var nextFullScan: UInt64 = 0
   private var nextRecovery: UInt64 = 0
 
@@ -162,9 +166,6 @@ final class ShippingWork: @unchecked Sendable {
     answerFlushes()
     noteStatistics()
   }
-
-  /// When to scan again though there is more to ship.
-  private var nextScan: UInt64 = 0
 
   /// How long to wait for the next pass, in nanoseconds.
   private var pause: Int64 {
@@ -457,9 +458,6 @@ final class ShippingWork: @unchecked Sendable {
       $0.isSuspended = isSuspended
     }
   }
-
-  /// Notes of archives that were deleted, and that this consumer has not taken in.
-  var deletedNotes: [ArchiveID: DeletedArchives.Note] = [:]
 }
 
 extension ArchiveQueue {
