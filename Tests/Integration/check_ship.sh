@@ -101,7 +101,20 @@ if command -v nginx >/dev/null && command -v openssl >/dev/null; then
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "/CN=$name" -keyout "$name.key" -out "$name.pem" \
       -addext 'subjectAltName=IP:127.0.0.1'
   done) 2>/dev/null
-  port=$((20000 + RANDOM % 10000))
+  # nginx does not say which port it took. Nobody else gets this one but by its number, and nobody listens there.
+  python3 - "$work/held" <<'EOF' &
+import os, signal, socket, sys
+held = socket.socket()
+held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+held.bind(("127.0.0.1", 0))
+with open(sys.argv[1] + ".new", "w") as file:
+    file.write(str(held.getsockname()[1]))
+os.replace(sys.argv[1] + ".new", sys.argv[1])
+signal.pause()
+EOF
+  children+=($!)
+  until_there "$work/held"
+  port=$(<"$work/held")
   ((EUID)) || echo 'user root;' >"$work/nginx.conf"  # else its workers could not write here
   cat >>"$work/nginx.conf" <<EOF
 daemon off; master_process off; pid $work/nginx.pid; error_log $work/nginx.log; events {}

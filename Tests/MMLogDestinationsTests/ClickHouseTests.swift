@@ -19,11 +19,12 @@ import Testing
     private let client = HTTPClient(HTTPSettings())
 
     init() async throws {
-      let port = Int.random(in: 30_000..<40_000)
-      url = "http://127.0.0.1:\(port)"
+      let held = try HeldPort()
+      defer { withExtendedLifetime(held) {} }
+      url = "http://127.0.0.1:\(held.number)"
       let configuration = """
         <yandex><logger><level>warning</level><console>1</console></logger>
-        <http_port>\(port)</http_port><listen_host>127.0.0.1</listen_host>
+        <http_port>\(held.number)</http_port><listen_host>127.0.0.1</listen_host>
         <path>\(folder.path)/data/</path><tmp_path>\(folder.path)/tmp/</tmp_path>
         <users_config>\(folder.path)/users.xml</users_config>
         <default_profile>default</default_profile><default_database>default</default_database>

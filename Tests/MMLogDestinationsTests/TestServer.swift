@@ -87,22 +87,18 @@ enum Program {
   }
 }
 
-/// A port of loopback that nobody had a moment ago, for programs that cannot say which they took.
-func unusedPort() throws -> UInt16 { try HeldPort().number }
-
-/// A port of loopback that nobody else gets for as long as this is there, but whoever asks for it
-/// by number to listen there.
+/// A port of loopback for a program that cannot say which it took: nobody else gets it for as long
+/// as this is there, but whoever asks for it by number to listen there.
 final class HeldPort {
   let number: UInt16
   private let descriptor: CInt
 
-  /// - Parameter number: The port; default: one that nobody has.
-  init(_ number: UInt16 = 0) throws {
-    descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+  init() throws {
+    descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
     var isReused: CInt = 1
     setsockopt(
       descriptor, SOL_SOCKET, SO_REUSEADDR, &isReused, socklen_t(MemoryLayout<CInt>.size))
-    var address = loopback(number)
+    var address = loopback(0)
     let descriptor = descriptor
     var size = socklen_t(MemoryLayout<sockaddr_in>.size)
     let status = withUnsafeMutablePointer(to: &address) { address in
@@ -127,7 +123,7 @@ private func loopback(_ port: UInt16) -> sockaddr_in {
 
 /// Whether somebody listens there.
 func isListening(_ port: UInt16) -> Bool {
-  let descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+  let descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
   defer { close(descriptor) }
   let address = loopback(port)
   return withUnsafePointer(to: address) { address in

@@ -30,7 +30,8 @@ import Testing
     .enabled(if: Program.path("stunnel") != nil, "there is no stunnel: Tools/setup --receivers"))
   func stunnel() async throws {
     let receiver = try TestReceiver()
-    let port = try unusedPort()
+    let held = try HeldPort()
+    let port = held.number
     let configuration = receiver.folder.put(
       "stunnel.conf",
       """
@@ -47,7 +48,7 @@ import Testing
       """)
     let stunnel = try ChildProcess(
       "stunnel", [configuration], output: receiver.folder("stunnel.log"))
-    try stunnel.wait { isListening(port) }
+    try stunnel.wait { isListening(held.number) }
     let url = "https://127.0.0.1:\(port)/logs"
     try await send(url) {
       $0.trustedCertificates = authority("ca.pem")
@@ -108,7 +109,8 @@ import Testing
   func nginxInFront() async throws {
     let receiver = try TestReceiver()
     let folder = receiver.folder
-    let (port, other) = (try unusedPort(), try TestAuthority())
+    let (held, other) = (try HeldPort(), try TestAuthority())
+    let port = held.number
     let nginx = try nginx(
       """
       server {
@@ -119,7 +121,7 @@ import Testing
       }
       server { listen unix:\(folder.path)/socket; location / { proxy_pass \(receiver.url); } }
       """, in: folder)
-    try nginx.wait { isListening(port) }
+    try nginx.wait { isListening(held.number) }
     let url = "https://127.0.0.1:\(port)"
     try await send("\(url)/logs") {
       $0.trustedCertificates = authority("ca.pem")
@@ -156,7 +158,8 @@ import Testing
         "--timeout", "86400",
       ], errors: folder("errors"))
     try receive.wait { receive.complaints.contains("listening on ") }
-    let port = try unusedPort()
+    let held = try HeldPort()
+    let port = held.number
     let location = try #require(Guide.blocks(of: "nginx").first)
     let nginx = try nginx(
       """
@@ -165,7 +168,7 @@ import Testing
         \(location.replacing("/run/mmlog-receive/socket", with: folder("socket")))
       }
       """, in: folder)
-    try nginx.wait { isListening(port) }
+    try nginx.wait { isListening(held.number) }
     var settings = HTTPSettings()
     settings.trustedCertificates = authority("ca.pem")
     show(&settings, of: authority)
