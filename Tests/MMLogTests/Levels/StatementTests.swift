@@ -223,7 +223,7 @@ struct StatementTests {
     try turnOn(try ring(test.folder), ["StatementTests.swift:8001"])
     let old = try #require(try test.folder.names(ending: ".ring").first)
     var events = test.store.events.makeAsyncIterator()
-    require(unlink(test.folder(old)) == 0)
+    try #require(unlink(test.folder(old)) == 0)
     while let event = await events.next() { if case .resumed = event { break } }
     test.log.debug("on", line: 8001)
     test.log.debug("off", line: 8002)

@@ -253,7 +253,7 @@ struct StateSlotTests {
     for index in 0..<3 { text.store("text \(index)") }
     let old = try #require(try test.folder.names(ending: ".ring").first)
     var events = test.store.events.makeAsyncIterator()
-    require(unlink(test.folder(old)) == 0)
+    try #require(unlink(test.folder(old)) == 0)
     while let event = await events.next() { if case .resumed = event { break } }
     #expect(try Self.state(test.folder.path) == ["number=5", "text=\"text 2\""])
     number.store(6)

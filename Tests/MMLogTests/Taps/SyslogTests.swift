@@ -80,11 +80,9 @@ struct SyslogTests {
 
   @Test("that nobody listens is reported of datagrams, too, as far as the kernel says it")
   func nobodyListens() async throws {
-    let receiver = try TestReceiver(isStream: false)
-    let port = receiver.port
-    _ = receiver.stop()
+    // Below those that the system chooses: it becomes nobody's meanwhile.
     let test = try TestStore {
-      $0.taps = [LogTap(Syslog(to: .udp(host: "127.0.0.1", port: port)))]
+      $0.taps = [LogTap(Syslog(to: .udp(host: "127.0.0.1", port: 1)))]
     }
     var events = test.store.events.makeAsyncIterator()
     for number in 0..<3 { test.log.info("number \(number)") }
