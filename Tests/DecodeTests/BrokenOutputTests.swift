@@ -43,24 +43,23 @@ import Testing
       try shell(line, folder: TemporaryDirectory()) == Run(output: "0\n", errors: "", status: 0))
   }
 
-  @Test("a full disk leaves what was there and nothing else")
+  @Test(
+    "a full disk leaves what was there and nothing else",
+    .enabled(if: mountsCanBeMade, "no file system can be mounted"))
   func aFullDiskLeavesWhatWasThereAndNothingElse() throws {
-    guard getuid() == 0 else { return }
     let log = log()
     let folder = TemporaryDirectory()
     let disk = folder("disk")
     let run = try shell(
       """
-      mkdir '\(disk)' && mount -t tmpfs -o size=64k none '\(disk)' || exit 77
+      mkdir '\(disk)' && mount -t tmpfs -o size=64k none '\(disk)' || exit
       echo old > '\(disk)/out'
-      for options in '-o \(disk)/out' '--split-by session -o \(disk)' '--report \(disk)/out'; do
+      for options in '-o \(disk)/out' '--split-by session -o \(disk)' 'report -o \(disk)/out'; do
         '\(tool)' $options '\(log.folder.path)'; echo $? "$(ls -A '\(disk)')" "$(cat '\(disk)/out')"
       done
       umount '\(disk)'
       """, folder: TemporaryDirectory())
-    if run.status == 77 { return }
-    // A report is small: it is compressed.
-    #expect(run.output.hasPrefix("1 out old\n1 out old\n"), "\(run.output) \(run.errors)")
-    #expect(run.errors.contains("ENOSPC"), "\(run.errors)")
+    #expect(run.output == "1 out old\n1 out old\n1 out old\n", "\(run.output) \(run.errors)")
+    #expect(run.errors.components(separatedBy: "ENOSPC").count == 4, "\(run.errors)")
   }
 }

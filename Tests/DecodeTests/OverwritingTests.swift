@@ -120,9 +120,10 @@ import Testing
   }
 
   /// It would fill the file system that temporary files are on.
-  @Test("a stream without end ends at a stated limit")
+  @Test(
+    "a stream without end ends at a stated limit",
+    .enabled(if: mountsCanBeMade, "no file system can be mounted"))
   func aStreamWithoutEndEndsAtAStatedLimit() throws {
-    guard getuid() == 0 else { return }
     let log = TestLog()
     log.write("one", ticks: 1)
     log.archive()
@@ -130,11 +131,10 @@ import Testing
     let folder = TemporaryDirectory()
     let run = try shell(
       """
-      mkdir '\(folder("tmp"))' && mount -t tmpfs -o size=8m none '\(folder("tmp"))' || exit 77
+      mkdir '\(folder("tmp"))' && mount -t tmpfs -o size=8m none '\(folder("tmp"))' || exit
       cat '\(archive)' /dev/zero | TMPDIR='\(folder("tmp"))' '\(tool)' -; echo ${PIPESTATUS[1]}
       umount '\(folder("tmp"))'
       """, folder: TemporaryDirectory())
-    if run.status == 77 { return }
     #expect(run.output == "3\n", "\(run.errors)")
     #expect(
       run.errors.contains("half of the space") && run.errors.contains("TMPDIR"), "\(run.errors)")

@@ -245,14 +245,3 @@ import TestSupport
     try store.blockingClose()
   }
 }
-
-/// Whether this process may mount file systems.
-private let mountsCanBeMade: Bool = {
-  let folder = TemporaryDirectory()
-  guard mount("none", folder.path, "ramfs", 0, nil) == 0 else {
-    print("skipped: no file system without extended attributes can be mounted, errno \(errno)")
-    return false
-  }
-  umount2(folder.path, CInt(MNT_DETACH))
-  return true
-}()
