@@ -15,6 +15,12 @@ struct FaultCampaign {
     }
   }
 
+  /// A call of a scenario.
+  private struct Target: Hashable {
+    let side: Faults.Side
+    let call: SystemCall
+  }
+
   /// A job that is under way.
   private struct Run {
     let job: Job
@@ -37,7 +43,8 @@ struct FaultCampaign {
   private var beginnings: [Faults.Side: [(name: String, bytes: [UInt8])]] = [:]
   private var failures: [String] = []
   private var slowest: [(milliseconds: Int, job: String)] = []
-  private var missed = 0
+  /// Those of each call that came about, and those that did not.
+  private var struck: [Target: (yes: Int, no: Int)] = [:]
 
   init(_ arguments: Arguments, seed: UInt64, folder: String, _ output: StandardOutput) throws {
     jobs = try arguments.integer(of: .jobs, in: 1...256) ?? 1
@@ -60,17 +67,39 @@ struct FaultCampaign {
     let all = try list()
     try go(through: all)
     let seconds = (Clock.monotonic() - start) / 1_000_000_000
+    let missed = struck.values.reduce(0) { $0 + $1.no }
     try output.append(
       """
       \(all.count) combinations in \(seconds) s: \(failures.count) failed
       \(missed) did not come about, for threads go another way each time
 
       """)
+    let idle = only == nil ? self.idle : []
+    for problem in idle { try output.append("\(problem)\n") }
     for slow in slowest.sorted(by: { $0.milliseconds > $1.milliseconds }).prefix(5) {
       try output.append("slowest: \(slow.milliseconds) ms --only '\(slow.job)'\n")
     }
-    return failures.isEmpty
+    return failures.isEmpty && idle.isEmpty
   }
+
+  /// Scenarios, and calls in them, of which too few came about for chance.
+  private var idle: [String] {
+    var sides: [Faults.Side: (yes: Int, no: Int)] = [:]
+    for (target, count) in struck {
+      sides[target.side, default: (0, 0)].yes += count.yes
+      sides[target.side, default: (0, 0)].no += count.no
+    }
+    let ofSides = sides.filter { $1.no > $1.yes && $1.no >= Self.countForChance }.map {
+      "of the \($0.rawValue) scenario only \($1.yes) of \($1.yes + $1.no) came about"
+    }
+    let ofCalls = struck.filter { $1.yes == 0 && $1.no >= Self.countForChance }.map {
+      "of \($0.side.rawValue) \($0.call) none of \($1.no) came about"
+    }
+    return (ofSides + ofCalls).sorted()
+  }
+
+  /// So many do not all miss by chance.
+  private static let countForChance = 10
 
   // MARK: - Before
 
@@ -126,6 +155,7 @@ struct FaultCampaign {
       try output.append(
         "calls of the \(side.rawValue) scenario until it is open, has worked, is closed:\n\(counts.text)\n"
       )
+      if counts.combinations.isEmpty { throw Failure("no call of that scenario was counted") }
       all += counts.combinations.filter { side == .write || $0.duration != .toTheEnd }.map {
         Job(side: side, combination: $0)
       }
@@ -185,7 +215,11 @@ struct FaultCampaign {
     let words = report.split(separator: "\n").first?.split(separator: " ").map(String.init) ?? []
     if words.count == 3, let milliseconds = Int(words[1]) {
       slowest.append((milliseconds, run.job.text))
-      if words[2] == "missed" { missed += 1 }
+      if let combination = run.job.combination {
+        let target = Target(side: run.job.side, call: combination.call)
+        struck[target, default: (0, 0)].yes += words[2] == "missed" ? 0 : 1
+        struck[target, default: (0, 0)].no += words[2] == "missed" ? 1 : 0
+      }
     }
     if ending == .success { return forget(run) }
     failures.append(run.job.text)

@@ -25,13 +25,14 @@ enum RealFaults {
   static func run(
     _ arguments: Arguments, folder: String, _ output: StandardOutput
   ) throws -> Bool {
-    var failures = 0
+    var (failures, skipped) = (0, 0)
     let only = arguments.value(of: .only)
     let chosen = all.filter { only == nil || "real \($0.name)".hasPrefix(only ?? "") }
     if chosen.isEmpty { throw UsageError("no real fault begins with '\(only ?? "")'") }
     for fault in chosen {
       if fault.needsRoot && CurrentProcess.effectiveUserID != 0 {
         try output.append("real \(fault.name): skipped, for only root can mount a file system\n")
+        skipped += 1
         continue
       }
       let place = "\(folder)/\(fault.name)"
@@ -56,7 +57,9 @@ enum RealFaults {
         failures += 1
       }
     }
-    try output.append("\(chosen.count) real faults: \(failures) failed\n")
+    try output.append(
+      "\(chosen.count - skipped) real faults: \(failures) failed"
+        + (skipped > 0 ? "; \(skipped) skipped\n" : "\n"))
     return failures == 0
   }
 

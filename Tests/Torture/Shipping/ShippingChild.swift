@@ -88,6 +88,8 @@ enum ShippingChild {
         }
         if number == count { CurrentProcess.die() }
       }
+    #else
+      throw Failure("shippers that die need a build with DEBUG, as Tools/torture makes one")
     #endif
   }
 }

@@ -23,6 +23,7 @@ struct Soak {
   private let store: LogStore
   private let counts: Counts
   private let checked = Checked()
+  private let archiveSize: Int
   /// How many archives the store keeps.
   private static let keptArchives = 8
   private static let threads = 2
@@ -63,7 +64,8 @@ struct Soak {
     // As many as are kept are there after a tenth of the time: from then on, what is on the disk
     // stays.
     let share = records * Self.bytesOfRecord / (10 * Self.keptArchives)
-    configuration.rotation.size = min(max(share, 64 << 10), 4 << 20)
+    archiveSize = min(max(share, 64 << 10), 4 << 20)
+    configuration.rotation.size = archiveSize
     configuration.retention = .unlimited
     configuration.retention.count = Self.keptArchives
     configuration.observer = checked
@@ -103,11 +105,18 @@ struct Soak {
     try check(&read, &lost)
     try store.close()
     try check(&read, &lost)
-    for (lane, count) in counts.all.enumerated() where read[lane] != count {
+    for (lane, count) in counts.all.enumerated() where read[lane] != count || count == 0 {
       lost.append("lane \(lane): \(count) records were logged, and \(read[lane]) are there")
     }
+    // A machine that is too slow may not come to as many as are kept.
+    let archives = counts.total * Self.bytesOfRecord / archiveSize
+    if archives > 2 * Self.keptArchives && checked.deletedCount == 0 {
+      lost.append("of some \(archives) archives none was deleted")
+    }
     let pace = Double(counts.total) / Double(seconds)
-    try output.append("\(counts.total) records, \(Int(pace)) a second\n")
+    try output.append(
+      "\(counts.total) records, \(Int(pace)) a second; "
+        + "\(checked.deletedCount) archives were deleted\n")
     if pace < Double(rate) * 0.95 {
       try output.append("the machine was too slow for \(rate) a second\n")
     }
@@ -149,6 +158,9 @@ struct Soak {
 /// Lets the store delete what was read.
 private final class Checked: LogStore.Observer {
   private let names = Mutex<Set<String>>([])
+  private let deleted = Atomic(0)
+
+  var deletedCount: Int { deleted.load(ordering: .relaxed) }
 
   func insert(_ archive: ArchiveInfo) { names.withLock { _ = $0.insert(archive.fileName) } }
 
@@ -159,6 +171,7 @@ private final class Checked: LogStore.Observer {
   func handle(_ event: LogStore.Event) {
     if case .deleted(let archive, _) = event {
       names.withLock { _ = $0.remove(archive.fileName) }
+      deleted.wrappingAdd(1, ordering: .relaxed)
     }
   }
 
