@@ -95,10 +95,12 @@ final class PipeRun {
 
   /// Kills it while it reads an input, and checks what it has kept: of what it has passed on, all
   /// whole lines, and nothing that is not a beginning of the input.
+  ///
+  /// - Returns: Whether it was killed before it had ended.
   static func killAnywhere(
     in input: [UInt8], _ options: [String], _ random: inout SeededGenerator,
     _ location: Testing.SourceLocation = #_sourceLocation
-  ) throws {
+  ) throws -> Bool {
     let pipe = PipeRun()
     try Folder.write(input, to: pipe.folder("input"))
     let child = try pipe.start(
@@ -113,5 +115,6 @@ final class PipeRun {
     #expect(decoded.count >= lines, "killed after \(enough) bytes", sourceLocation: location)
     let isBeginning = input.starts(with: decoded)
     #expect(isBeginning, "killed after \(enough) bytes", sourceLocation: location)
+    return ending == .killed(SIGKILL)
   }
 }

@@ -519,6 +519,7 @@ private let checkKilled = """
   seed = random.randrange(1 << 32)
   random.seed(seed)
   started = time.monotonic()
+  kills = begun = 0
   for options in [["-o", "all"], ["--split-by", "label", "-o", "."]]:
       for round in range(12):
           place = f"{folder}/{options[0]}-{round}"
@@ -530,14 +531,20 @@ private let checkKilled = """
               process.wait()
               took = time.monotonic() - started
           else: time.sleep(random.random() * took)
+          # What it writes has no name before it is whole, but is open.
+          try: opened = [os.readlink(entry) for entry in os.scandir(f"/proc/{process.pid}/fd")]
+          except OSError: opened = []
           process.kill()
-          process.wait()
+          if process.wait() == -9:
+              kills += 1
+              begun += any(path.startswith(f"{os.path.realpath(place)}/") for path in opened)
           for name in os.listdir(place):
               # Between two steps of replacing what had the name: whole, under another one.
               whole = files[name.split(".unfinished-")[0]]
               assert name in files or round % 2 and options[0] == "-o", f"seed {seed}: {name}"
               assert open(f"{place}/{name}").read() == whole, f"seed {seed}: {name} is not whole"
           started = time.monotonic()
+  assert kills >= 5 and begun > 0, f"seed {seed}: {kills} of 20 were killed, {begun} of them within a file"
   """
 
 private let checkOutputs = """
