@@ -62,7 +62,8 @@ private struct Pipe: ~Copyable {
 
   @Test("what is larger than the buffer keeps its place")
   func whatIsLargerThanTheBufferKeepsItsPlace() throws {
-    let path = "/tmp/mmlog-output-\(getpid())-\(UInt64.random(in: 0 ... .max))"
+    let folder = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
+    let path = "\(folder)/mmlog-output-\(getpid())-\(UInt64.random(in: 0 ... .max))"
     defer { unlink(path) }
     let output = StandardOutput(to: try File.open(path, [.write, .create, .exclusive]))
     let large = [UInt8](repeating: 7, count: StandardOutput.capacity + 1)

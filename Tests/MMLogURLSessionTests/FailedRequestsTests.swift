@@ -36,6 +36,17 @@ struct FailedRequestsTests {
     return found
   }
 
+  /// The numbers of the orders that took as long as is slow for the service, or nearly so.
+  private func slow(_ records: [LogReader.Record]) -> Set<Int> {
+    let spans = records.compactMap { record -> UInt64? in
+      guard case .end(_, let duration, _) = record.span?.event else { return nil }
+      return duration > .milliseconds(900) ? record.spanNumber : nil
+    }
+    let begun = records.filter { $0.spanNumber.map(spans.contains) == true }
+    return Set(
+      begun.compactMap { $0.text("url.full")?.split(separator: "/").last }.compactMap { Int($0) })
+  }
+
   private static func name(_ kind: String) -> String { "http.\(kind).body.content" }
 
   @Test(
@@ -82,8 +93,11 @@ struct FailedRequestsTests {
     for isRecovered in [false, true] {
       if isRecovered { _ = try LogRecovery.recover(folder.path) { Issue.record("\($0)") } }
       let records = LogReader.records(in: folder)
-      #expect(Set(bodies(records, of: "request").keys) == failed.union([21]), "\(isRecovered)")
-      #expect(Set(bodies(records, of: "response").keys) == failed, "\(isRecovered)")
+      let kept = Set(bodies(records, of: "response").keys)
+      #expect(kept.isSuperset(of: failed), "\(isRecovered)")
+      // Where the machine stands still, others are slow, too.
+      #expect(kept.isSubset(of: failed.union(slow(records))), "\(isRecovered)")
+      #expect(Set(bodies(records, of: "request").keys) == kept.union([21]), "\(isRecovered)")
       // All exchanges are there, and one of them has no end.
       let begun = records.filter { $0.text("http.request.method") == "POST" }
       let ends = records.filter { if case .end = $0.span?.event { true } else { false } }

@@ -91,9 +91,11 @@
     }
 
     func freeze() -> Bool {
-      // Should this process be killed while it is frozen.
+      // Should this process be killed while it is frozen: then the drainer's thread stays behind,
+      // and its first thread is a zombie.
       run(
-        "(sleep 60; fsfreeze -u \(path); umount -l \(path)) > /dev/null 2>&1 &"
+        "(while grep -q '^State:.[^ZX]' /proc/\(getpid())/status; do sleep 0.1; done;"
+          + " fsfreeze -u \(path); umount -l \(path)) > /dev/null 2>&1 &"
           + " fsfreeze -f \(path)")
     }
 
