@@ -28,7 +28,7 @@ struct Histogram {
     var seen = 0
     for (index, count) in counts.enumerated() where count > 0 {
       seen += Int(count)
-      if seen >= rank { return Self.middle(index) * Clock.nanosecondsPerTick }
+      if seen >= rank { return value(index) * Clock.nanosecondsPerTick }
     }
     return 0
   }
@@ -54,10 +54,13 @@ struct Histogram {
     var (seen, points) = (0, [[Double]]())
     for (index, count) in counts.enumerated() where count > 0 {
       seen += Int(count)
-      points.append([Self.middle(index) * Clock.nanosecondsPerTick, Double(seen) / Double(total)])
+      points.append([value(index) * Clock.nanosecondsPerTick, Double(seen) / Double(total)])
     }
     return points
   }
+
+  /// What stands for a bucket's values: its middle, but nothing above all of them.
+  private func value(_ bucket: Int) -> Double { min(Self.middle(bucket), Double(largest)) }
 
   @inline(__always)
   private static func bucket(_ value: UInt64) -> Int {
