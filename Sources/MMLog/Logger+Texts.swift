@@ -123,16 +123,21 @@ extension Logger {
 
 extension Logger.Span {
   /// Records its end with a text that was made elsewhere.
+  ///
+  /// - Parameter logger: What it was begun with: the end has that one's context, too.
   package func end(
-    text: String, failed: Bool, metadata: Logger.Metadata, at place: Logger.SourceLocation
+    text: String, failed: Bool, metadata: Logger.Metadata, at place: Logger.SourceLocation,
+    by logger: Logger
   ) {
-    guard isRecorded, log.acquireWriter() || log.enter(level) else { return }
+    guard isRecorded, logger.acquireWriter() || logger.enter(ofEnd: level) else { return }
     var record = RecordCursor(mmlog_current_writer(), reserving: RecordLayout.bodyWord * wordSize)
     if !text.isEmpty { record.append(text, reserving: 0) }
     if !metadata.pairs.isEmpty { record.append(metadata) }
     append(to: &record, failed: failed)
     record.commit(
-      label, level, text.isEmpty ? .none : .text, place.file, place.function, place.line, .span)
+      logger.label, level, text.isEmpty ? .none : .text, place.file, place.function, place.line,
+      .span)
+    withExtendedLifetime(logger.context) {}
   }
 }
 

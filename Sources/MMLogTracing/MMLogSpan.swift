@@ -16,8 +16,10 @@
     }
 
     private let span: Logger.Span
+    private let kind: SpanKind
     private let trace: TraceContext
-    private let tracerLogger: Logger
+    /// What has recorded its beginning.
+    private let outerLogger: Logger
     private let place: Logger.SourceLocation
     private let state: Mutex<State>
     /// What is within the span has this context.
@@ -25,23 +27,25 @@
 
     /// - Parameter isApart: Whether the span of the task is none of its parents.
     init(
-      _ name: String, _ span: Logger.Span, _ trace: TraceContext, _ outer: ServiceContext,
-      isApart: Bool, _ place: Logger.SourceLocation, _ logger: Logger
+      _ name: String, _ span: Logger.Span, _ kind: SpanKind, _ trace: TraceContext,
+      _ outer: ServiceContext, isApart: Bool, _ place: Logger.SourceLocation, _ logger: Logger
     ) {
-      (self.span, self.place, tracerLogger) = (span, place, logger)
+      (self.span, self.kind, self.place, outerLogger) = (span, kind, place, logger)
       self.trace = TraceContext(
         words: trace.words, spanID: span.isRecorded ? span.number : trace.spanID,
         flags: trace.flags)
       var context = outer
+      // One that is off hands on the span above it.
+      let known = span.isRecorded ? span : outer[SpanPlace.Key.self]?.span
+      let number = span.isRecorded || isApart ? known?.number ?? 0 : nil
       context[SpanPlace.Key.self] = SpanPlace(
-        span: span, trace: self.trace,
-        log: LogContext.within(span, self.trace, isApart: isApart))
+        span: known, trace: self.trace, log: LogContext.within(number, self.trace))
       self.context = context
       state = Mutex(State(firstName: name, name: name))
     }
 
     /// Made only for who needs it, as it allocates.
-    private var logger: Logger { tracerLogger.with(span: span, trace: trace) }
+    private var logger: Logger { outerLogger.with(span: span, trace: trace) }
 
     /// Its name. The record of the beginning keeps the name that it was begun with; another one is
     /// with the end, as `span.name`.
@@ -94,21 +98,21 @@
       state.withLock { $0.links.append((place.trace, link.attributes)) }
     }
 
-    /// Records the end, once.
+    /// Records the end, once, in the trace in which it has begun.
     public func end<Instant: TracerInstant>(at instant: @autoclosure () -> Instant) {
       let ended: State? = state.withLock { state in
         defer { state.hasEnded = true }
         return state.hasEnded ? nil : state
       }
       guard let ended else { return }
-      var metadata = Logger.Metadata(ended.attributes)
+      var metadata = Logger.Metadata(ended.attributes, kind)
       if ended.name != ended.firstName { metadata.append(.string(ended.name), for: "span.name") }
       if !ended.links.isEmpty {
         metadata.append(.array(ended.links.map { Logger.MetadataValue($0, $1) }), for: "links")
       }
       span.end(
         text: ended.status?.message ?? "", failed: ended.status?.code == .error,
-        metadata: metadata, at: place)
+        metadata: metadata, at: place, by: outerLogger)
     }
   }
 
@@ -121,9 +125,10 @@
   }
 
   extension Logger.Metadata {
-    /// Attributes, sorted by name.
-    init(_ attributes: SpanAttributes) {
+    /// The kind of a span, if it is another one than most have, and attributes, sorted by name.
+    init(_ attributes: SpanAttributes, _ kind: SpanKind = .internal) {
       self.init()
+      if kind != .internal { append(.string("\(kind)"), for: "span.kind") }
       var all: [(String, SpanAttribute)] = []
       attributes.forEach { all.append(($0, $1)) }
       for (name, value) in all.sorted(by: { $0.0 < $1.0 }) {

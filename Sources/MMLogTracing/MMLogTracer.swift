@@ -29,6 +29,8 @@
   ///   once, and survives.
   /// - A span that is given a context (`context:`) is a part of the span of that one, and never of
   ///   the task's.
+  /// - Where a context is bound that was made elsewhere (`ServiceContext.withValue`), records have
+  ///   its span and its trace, and the fields of the task (`withLogFields`).
   /// - A span whose level is not recorded hands the span above it on, or its caller's. Without one,
   ///   its trace goes on in the process, and no header is sent.
   /// - `activeSpan(identifiedBy:)` finds no span: no table of open ones is kept.
@@ -57,16 +59,16 @@
       let context = context()
       let outer = context[SpanPlace.Key.self]
       let trace = outer?.trace ?? TraceContext.random()
-      // Without a span in the context that was given, that of the task would be the parent.
-      let isApart = outer?.span == nil && ServiceContext.current?[SpanPlace.Key.self]?.span != nil
+      // Of a context that was given, the span of the task is none of the parents.
+      let current = ServiceContext.current?[SpanPlace.Key.self]
+      let isApart = outer?.span?.number != current?.span?.number
       let place = Logger.SourceLocation(
         file: fileID, function: function, line: UInt32(clamping: line))
-      let metadata: Logger.Metadata = kind == .internal ? [:] : ["span.kind": .string("\(kind)")]
       let logger = isApart ? logger.withoutSpan(in: trace) : logger.with(trace: trace)
       let span = logger.begin(
-        name: operationName, in: outer?.span, level: level, metadata: metadata, at: place)
-      return MMLogSpan(
-        operationName, span, trace, context, isApart: isApart, place, self.logger)
+        name: operationName, in: outer?.span, level: level,
+        metadata: Logger.Metadata([:], kind), at: place)
+      return MMLogSpan(operationName, span, kind, trace, context, isApart: isApart, place, logger)
     }
 
     /// Nothing: what is recorded is in the ring already.
@@ -81,7 +83,8 @@
       guard let header = extractor.extract(key: "traceparent", from: carrier),
         let trace = TraceContext(header)
       else { return }
-      context[SpanPlace.Key.self] = SpanPlace(span: nil, trace: trace, log: nil)
+      context[SpanPlace.Key.self] = SpanPlace(
+        span: nil, trace: trace, log: LogContext.outside(trace))
     }
 
     /// Hands the trace on in the header `traceparent`, if a span of it is known: a header without
@@ -104,10 +107,10 @@
       static var nameOverride: String? { "mmlog-span" }
     }
 
-    /// Nil: only what came from outside is known.
+    /// One that was recorded. Nil: only the trace is known.
     let span: Logger.Span?
     /// Its span is the one above, or that of who has called from outside.
     let trace: TraceContext
-    let log: LogContext?
+    let log: LogContext
   }
 #endif

@@ -64,7 +64,10 @@
       #expect(inner.span?.event == .begin(parent: outerNumber))
       #expect(outer.trace?.description == header && outer.fields.map(\.name) == ["span.kind"])
       let trace = "4bf92f3577b34da6a3ce929d0e0e4736"
-      for name in ["in outer", "query", "rows", "in task", "in fields", "end of query"] {
+      for name in [
+        "in outer", "query", "rows", "in task", "in fields", "end of query",
+        "end of GET /orders/{id}",
+      ] {
         #expect(records[name]?.trace?.traceID == trace, "\(name)")
       }
       #expect(records["in outer"]?.spanNumber == outerNumber)
@@ -76,7 +79,8 @@
       #expect(records["outside"]?.trace == nil && records["outside"]?.spanNumber == nil)
       let ends = ["end of query", "end of GET /orders/{id}"].compactMap { records[$0] }
       #expect(ends.first?.message == "no rows")
-      #expect(ends.last?.fields.map(\.name).contains("http.request.method") == true)
+      #expect(ends.last?.fields.map(\.name) == ["span.kind", "http.request.method"])
+      #expect(ends.last?.field("span.kind") == .string(Array("server".utf8)))
       guard case .end(_, _, let failed) = ends.first?.span?.event else {
         Issue.record("no end")
         return
@@ -154,6 +158,9 @@
         #expect(trace != nil && trace != records["first"]?.trace?.traceID, "\(name)")
       }
       #expect(records["served"]?.trace?.description == header)
+      for name in ["first", "job", "served", "in quiet span", "given"] {
+        #expect(records["end of \(name)"]?.trace == records[name]?.trace, "\(name)")
+      }
       #expect(parent("part of job") == number("job") && parent("given") == number("first"))
       #expect(records["in job"]?.spanNumber == number("job"))
       #expect(records["in served"]?.spanNumber == number("served"))
@@ -234,6 +241,139 @@
       quiet.extract(later, into: &context, using: Headers())
       #expect(sent(in: context) == headers.mapValues { String($0.dropLast(2)) + "03" })
       try store.close()
+    }
+
+    @Test("a context that is bound in fields has span and trace of its own, and the task's fields")
+    func boundInFields() throws {
+      let folder = TemporaryDirectory()
+      let store = try LogStore(directory: folder.path, name: "test")
+      let log = store.logger(label: "test")
+      let tracer = MMLogTracer(store: store)
+      let job = withLogFields(["queue": "q"]) { tracer.startSpan("job", context: .topLevel) }
+      withLogFields(["worker": 3]) {
+        ServiceContext.withValue(job.context) {
+          log.info("in one")
+          log.with(["bound": 1]).info("bound")
+          withLogFields(["step": 1]) { log.info("in step") }
+          tracer.withSpan("part") { _ in log.info("in part") }
+        }
+        withLogFields(["step": 2]) {
+          ServiceContext.withValue(job.context) { log.info("in two") }
+          log.info("outside")
+        }
+      }
+      // Nothing of the task's is in the place of what was there when the span began.
+      ServiceContext.withValue(job.context) { log.info("without fields") }
+      job.end()
+      try store.close()
+
+      let records = read(folder.path)
+      let fields = [
+        "in one": ["worker"], "bound": ["bound", "worker"], "in step": ["worker", "step"],
+        "part": ["worker"], "in part": ["worker"], "in two": ["worker", "step"],
+        "without fields": ["queue"],
+      ]
+      let trace = try #require(records["job"]?.trace?.traceID)
+      for (name, fields) in fields {
+        #expect(records[name]?.fields.map(\.name) == fields, "\(name)")
+        #expect(records[name]?.trace?.traceID == trace, "\(name)")
+      }
+      let number = try #require(records["job"]?.span?.number)
+      #expect(records["part"]?.span?.event == .begin(parent: number))
+      for name in ["in one", "bound", "in step", "in two", "without fields"] {
+        #expect(records[name]?.spanNumber == number, "\(name)")
+      }
+      #expect(records["in part"]?.spanNumber == records["part"]?.span?.number)
+      #expect(records["outside"]?.spanNumber == nil && records["outside"]?.trace == nil)
+    }
+
+    @Test("a request whose context is bound in fields is no part of the span that they are in")
+    func requestInFields() throws {
+      let folder = TemporaryDirectory()
+      let store = try LogStore(directory: folder.path, name: "test")
+      let log = store.logger(label: "test")
+      let tracer = MMLogTracer(store: store)
+      let header = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+      var remote = ServiceContext.topLevel
+      tracer.extract(["traceparent": header], into: &remote, using: Headers())
+      tracer.withSpan("listen", context: .topLevel) { _ in
+        withLogFields(["port": 80]) {
+          ServiceContext.withValue(remote) {
+            log.info("accepted")
+            withLogFields(["client": "c"]) { log.info("known") }
+            tracer.withSpan("GET /") { _ in log.info("in GET /") }
+          }
+          ServiceContext.withValue(.topLevel) {
+            log.info("apart")
+            tracer.withSpan("own") { _ in }
+          }
+          log.info("in listen")
+        }
+      }
+      let exchange = log.begin("exchange")
+      withLogFields(span: exchange) {
+        // As with `context: remote`: nobody's span but the exchange's is open.
+        ServiceContext.withValue(remote) {
+          log.info("received")
+          tracer.withSpan("POST /") { _ in }
+        }
+      }
+      try store.close()
+
+      let records = read(folder.path)
+      func number(_ name: String) -> UInt64? { records[name]?.span?.number }
+      #expect(number("listen") != nil && number("GET /") != nil && number("exchange") != nil)
+      #expect(records["GET /"]?.span?.event == .begin(parent: nil))
+      #expect(records["in GET /"]?.spanNumber == number("GET /"))
+      for name in ["accepted", "known", "GET /", "received", "POST /"] {
+        #expect(records[name]?.trace?.description == header, "\(name)")
+      }
+      #expect(records["accepted"]?.spanNumber == nil && records["known"]?.spanNumber == nil)
+      #expect(records["apart"]?.spanNumber == nil && records["apart"]?.trace == nil)
+      #expect(records["own"]?.span?.event == .begin(parent: nil))
+      #expect(records["own"]?.trace?.traceID != records["listen"]?.trace?.traceID)
+      #expect(records["in listen"]?.spanNumber == number("listen"))
+      #expect(records["in listen"]?.trace?.traceID == records["listen"]?.trace?.traceID)
+      for name in ["accepted", "in GET /", "apart", "own", "in listen"] {
+        #expect(records[name]?.fields.map(\.name) == ["port"], "\(name)")
+      }
+      #expect(records["known"]?.fields.map(\.name) == ["port", "client"])
+      #expect(records["received"]?.spanNumber == number("exchange"))
+      #expect(records["POST /"]?.span?.event == .begin(parent: number("exchange")))
+    }
+
+    @Test("a span that is off hands on the span above it, and none of the task that it comes to")
+    func offSpansElsewhere() async throws {
+      let folder = TemporaryDirectory()
+      let store = try LogStore(directory: folder.path, name: "test")
+      let log = store.logger(label: "test")
+      let tracer = MMLogTracer(store: store)
+      let quiet = MMLogTracer(store: store, label: "quiet", level: .trace)
+      let above = await tracer.withSpan("above", context: .topLevel) { above in
+        let off = quiet.startSpan("off")
+        await Task.detached { tracer.withSpan("below", context: off.context) { _ in } }.value
+        return above
+      }
+      let top = quiet.startSpan("off", context: .topLevel)
+      tracer.withSpan("other", context: .topLevel) { _ in
+        tracer.withSpan("apart", context: top.context) { _ in log.info("in apart") }
+        quiet.withSpan("off", context: above.context) { _ in log.info("in above") }
+        quiet.withSpan("off") { _ in log.info("in other") }
+      }
+      let last = tracer.startSpan("last", context: .topLevel)
+      store.logger(label: "tracing").level = .off
+      last.end()
+      try await store.close()
+
+      let records = read(folder.path)
+      func number(_ name: String) -> UInt64? { records[name]?.span?.number }
+      #expect(number("above") != nil && number("other") != nil && number("apart") != nil)
+      #expect(records["below"]?.span?.event == .begin(parent: number("above")))
+      #expect(records["apart"]?.span?.event == .begin(parent: nil))
+      #expect(records["in apart"]?.spanNumber == number("apart"))
+      #expect(records["in above"]?.spanNumber == number("above"))
+      #expect(records["in other"]?.spanNumber == number("other"))
+      #expect(records["end of last"] != nil)
     }
   }
 #endif

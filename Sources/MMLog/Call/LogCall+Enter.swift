@@ -93,9 +93,15 @@ extension Logger {
   @usableFromInline @inline(never)
   func enter(_ level: Level) -> Bool { findWriter(level, shared) }
 
+  /// The same for the end of a span, which is recorded whatever the level is by now.
+  @inline(never)
+  func enter(ofEnd level: Level) -> Bool { findWriter(level, shared, isEnd: true) }
+
   @inline(__always)
-  fileprivate func findWriter(_ level: Level, _ label: UnsafeMutablePointer<mmlog_label>) -> Bool {
-    if context != nil, !Self.isEnabled(level, label) { return false }
+  fileprivate func findWriter(
+    _ level: Level, _ label: UnsafeMutablePointer<mmlog_label>, isEnd: Bool = false
+  ) -> Bool {
+    if context != nil, !isEnd, !Self.isEnabled(level, label) { return false }
     guard let writer = LogCall.usualWriter(label) ?? LogCall.findWriter(label, level) else {
       return false
     }
@@ -104,8 +110,10 @@ extension Logger {
     let gate = UInt(bitPattern: mmlog_load_gate(label))
     if gate & UInt(MMLOG_GATE_CONTEXTS) != 0, let ofTask = LogContext.ofTask {
       // The task's value keeps it until the call ends.
-      return withExtendedLifetime(ofTask) {
-        LogCall.bind(writer, label, bound ?? ofTask.encoded, bound == nil ? nil : ofTask.encoded)
+      return withExtendedLifetime(ofTask.context) {
+        let encoded = ofTask.context.encoded
+        return LogCall.bind(
+          writer, label, bound ?? encoded, bound == nil ? nil : encoded, at: ofTask.place)
       }
     }
     guard let bound else { return true }

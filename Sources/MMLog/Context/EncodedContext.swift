@@ -60,13 +60,14 @@ struct EncodedContext: ~Copyable {
   }
 
   /// The first word, a span's and a trace's, in words.
-  private static var longestHead: Int { 5 }
+  static var longestHead: Int { 5 }
 
   private var words: UnsafeBufferPointer<UInt64> {
     UnsafeBufferPointer(start: mmlog_context_words(whole), count: Int(whole.pointee.count))
   }
 
   var hasFields: Bool { blockStart < words.count }
+  var place: LogContext.Place { LogContext.Place(span: span, trace: trace) }
 
   /// The most words that it takes.
   var largestCount: Int { max(words.count, blockStart + pairs.count) }

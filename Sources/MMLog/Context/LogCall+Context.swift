@@ -13,17 +13,18 @@ extension LogCall {
   ///   - label: The logger's. Of a logger with a context, the call itself does not know it.
   ///   - first: The logger's, or the only one. It has to live until the call ends.
   ///   - second: The task's, if there are two.
+  ///   - place: Where the task is, if its context does not say it; see ``LogContext/ofTask``.
   /// - Returns: True, for those who return it.
   @inline(__always)
   static func bind(
     _ writer: UnsafeMutablePointer<mmlog_writer>, _ label: UnsafeMutablePointer<mmlog_label>,
-    _ first: Context, _ second: Context?
+    _ first: Context, _ second: Context?, at place: LogContext.Place? = nil
   ) -> Bool {
     writer.pointee.context_label = label.pointee.identity
     // No call site is found in its cache, so that the commit comes to the outlined part.
     writer.pointee.sites = mmlog_no_sites()
-    guard second == nil, let ready = first.pointee.ready(for: writer) else {
-      return bindOther(writer, first, second)
+    guard second == nil, place == nil, let ready = first.pointee.ready(for: writer) else {
+      return bindOther(writer, first, second, place)
     }
     writer.pointee.context = ready
     return true
@@ -32,12 +33,13 @@ extension LogCall {
   /// The same where the context is not ready for the writer's session.
   @inline(never)
   private static func bindOther(
-    _ writer: UnsafeMutablePointer<mmlog_writer>, _ first: Context, _ second: Context?
+    _ writer: UnsafeMutablePointer<mmlog_writer>, _ first: Context, _ second: Context?,
+    _ place: LogContext.Place?
   ) -> Bool {
-    if second == nil, first.pointee.makeReady(for: writer) {
+    if second == nil, place == nil, first.pointee.makeReady(for: writer) {
       writer.pointee.context = UnsafePointer(first.pointee.whole)
     } else {
-      merge(first, second, into: writer)
+      merge(first, second, place, into: writer)
     }
     return true
   }
@@ -80,24 +82,28 @@ extension LogCall {
   }
 
   /// Puts the parts of two contexts together: of what both have, that of the first counts, but for
-  /// fields. Or those of one whose fields have no key set.
+  /// fields. Or those of one whose fields have no key set. A place counts in the place of that of
+  /// the task's context.
   @inline(never)
   private static func merge(
-    _ first: Context, _ second: Context?, into writer: UnsafeMutablePointer<mmlog_writer>
+    _ first: Context, _ second: Context?, _ place: LogContext.Place?,
+    into writer: UnsafeMutablePointer<mmlog_writer>
   ) {
     if first.pointee.isCut || second?.pointee.isCut ?? false {
       writer.pointee.context_label |= UInt64(RecordFlags.cut.rawValue) << RecordLayout.flagsShift
     }
-    // And one for the span that a call in C may name.
-    let most = first.pointee.largestCount + (second?.pointee.largestCount ?? 0) + 1
+    // And the place, or one for the span that a call in C may name.
+    let most =
+      first.pointee.largestCount + (second?.pointee.largestCount ?? 0) + EncodedContext.longestHead
     guard let merged = WriterSpace.reserveContext(writer, most) else {
       return WriterSpace.lose(writer, .tooLarge)
     }
     let start = mmlog_context_words(merged)
     var next = start + 1
+    let bound = second == nil ? nil : first
+    let place = place ?? (second ?? first).pointee.place
     var head = EncodedContext.appendHead(
-      first.pointee.span ?? second?.pointee.span, first.pointee.trace ?? second?.pointee.trace,
-      to: &next)
+      bound?.pointee.span ?? place.span, bound?.pointee.trace ?? place.trace, to: &next)
     let secondHasFields = second?.pointee.hasFields ?? false
     if first.pointee.hasFields {
       head |= ContextLayout.fieldsBit

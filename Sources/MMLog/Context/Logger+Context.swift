@@ -130,6 +130,8 @@ extension LogContext {
     adding fields: Logger.Metadata, _ span: UInt64?, _ trace: TraceContext?
   ) -> LogContext {
     StoreRegistry.useTaskContexts()
-    return adding(fields, span, trace, to: ofTask, label: nil)
+    let old = ofTask
+    return adding(
+      fields, span, trace, to: old?.context, at: old?.place, label: nil, other: kept)
   }
 }

@@ -85,6 +85,53 @@ import Testing
     }
   }
 
+  /// Where a tracer of others keeps its context.
+  private enum Kept {
+    @TaskLocal static var context: LogContext?
+  }
+
+  @Test("a context of others that is bound in fields has its span and trace count, at any length")
+  func keeper() async {
+    await #expect(processExitsWith: .success) {
+      LogContext.add(LogContext.Keeper { Kept.context })
+      guard let trace = Self.trace else { return require(false) }
+      let test = try TestStore()
+      let span = test.log.begin("span")
+      let kept = withLogFields(["elsewhere": 1]) { LogContext.within(span.number, trace) }
+      // Of which some fit into the memory that a writer begins with, and some do not.
+      let texts = (480..<520).map { String(repeating: "t", count: 8 * $0) }
+      for text in texts {
+        withLogFields(["text": .string(text)]) {
+          Kept.$context.withValue(kept) { test.log.info("long") }
+        }
+      }
+      withLogFields(["outer": 1]) {
+        Kept.$context.withValue(kept) {
+          test.log.with(["bound": 1]).info("bound")
+          withLogFields(["inner": 1]) { test.log.info("inner") }
+        }
+        test.log.info("outside")
+      }
+      Kept.$context.withValue(kept) {
+        test.log.info("alone")
+        withLogFields(["inner": 1]) { Kept.$context.withValue(nil) { test.log.info("over") } }
+      }
+      let contents = try test.closeAndRead()
+      require(contents.isClean)
+      let records = contents.records.dropFirst()
+      let expected =
+        texts.map { "text=\($0)" } + [
+          "bound=1 outer=1", "outer=1 inner=1", "outer=1", "elsewhere=1", "elsewhere=1 inner=1",
+        ]
+      require(records.map(\.fieldText) == expected)
+      for record in records {
+        let isInside = record.message != "outside" && record.message != "over"
+        require(record.spanNumber == (isInside ? span.number : nil), record.message)
+        require(record.trace == (isInside ? trace : nil), record.message)
+      }
+    }
+  }
+
   #if DEBUG
     @Test("without memory for two contexts a record is counted as lost, and the next one is whole")
     func noMemory() async {
