@@ -1,10 +1,12 @@
 import Foundation
 import MMLog
-import MMLogDestinations
+import MMLogFormat
 import MMLogReader
 import MMLogShipping
 import TestSupport
 import Testing
+
+@testable import MMLogDestinations
 
 @Suite("OTLP in protocol buffers") struct OTLPEncodingTests {
   private struct Span: Decodable {
@@ -61,6 +63,91 @@ import Testing
     #expect(spans[0].parent == spans[1].span && spans[1].parent.isEmpty)
     #expect(spans[0].trace == spans[1].trace && spans[0].trace.count == 32)
     #expect(spans.allSatisfy { $0.nanoseconds >= 0 && $0.scope == "orders.matching" })
+  }
+
+  /// A span as it is sent, of what traces are about.
+  private struct Sent: Equatable {
+    var trace = ""
+    var span = ""
+    var parent = ""
+    var name = ""
+    var kind: UInt64 = 0
+
+    init(_ message: ArraySlice<UInt8>) {
+      var reader = ProtobufReader(message)
+      func digits(_ bytes: ArraySlice<UInt8>) -> String {
+        bytes.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
+      }
+      while let (field, value) = reader.next() {
+        switch (field, value) {
+        case (1, .bytes(let id)): trace = digits(id)
+        case (2, .bytes(let id)): span = digits(id)
+        case (4, .bytes(let id)): parent = digits(id)
+        case (5, .bytes(let text)): name = String(decoding: text, as: UTF8.self)
+        case (6, .number(let number)): kind = number
+        default: break
+        }
+      }
+    }
+  }
+
+  /// The spans of a batch by name.
+  private func spans(of batch: TestBatch) -> [String: Sent] {
+    func messages(in outer: [ArraySlice<UInt8>], field: UInt64) -> [ArraySlice<UInt8>] {
+      outer.flatMap { message in
+        var (reader, inner) = (ProtobufReader(message), [ArraySlice<UInt8>]())
+        while let next = reader.next() {
+          if next.field == field, case .bytes(let bytes) = next.value { inner.append(bytes) }
+        }
+        return inner
+      }
+    }
+    var formatter = OTLPSpanFormatter()
+    var buffer = TextBuffer()
+    for record in batch.records { formatter.append(record, to: &buffer) }
+    formatter.end(&buffer)
+    let request = buffer.withUnsafeBytes { Array($0)[...] }
+    let sessions = messages(in: [request], field: 1)
+    let spans = messages(in: messages(in: sessions, field: 2), field: 2).map { Sent($0) }
+    return Dictionary(spans.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  @Test("a span is sent in the trace that it began in, wherever it ends, and so are its parts")
+  func traces() throws {
+    let ids = ("4bf92f3577b34da6a3ce929d0e0e4736", "0123456789abcdef0123456789abcdef")
+    let caller = "00f067aa0ba902b7"
+    let trace = try #require(TraceContext(traceID: ids.0, spanID: caller))
+    let other = try #require(TraceContext(traceID: ids.1, spanID: "00f067aa0ba902b8"))
+    let sent = spans(
+      of: try TestBatch { log, _ in
+        let served = log.with(trace: trace).begin("served")
+        log.begin("part", in: served).end()
+        withLogFields(trace: other) { served.end() }
+        let late = log.with(trace: trace).begin("late")
+        late.end()
+        log.begin("alone").end()
+      })
+    let served = try #require(sent["served"])
+    #expect(served.trace == ids.0 && served.parent == caller)
+    #expect(sent["part"]?.trace == ids.0 && sent["part"]?.parent == served.span)
+    #expect(sent["late"]?.trace == ids.0 && sent["late"]?.parent == caller)
+    let alone = try #require(sent["alone"])
+    #expect(alone.trace.hasSuffix(alone.span) && alone.parent.isEmpty)
+  }
+
+  @Test("a span has the kind that its end names")
+  func kinds() throws {
+    let names = ["server", "client", "producer", "consumer", "internal", "other"]
+    let sent = spans(
+      of: try TestBatch { log, _ in
+        log.begin("server").end(metadata: ["a": .array([1, "x"]), "span.kind": "server"])
+        log.begin("client").end(metadata: ["span.kind": "client"])
+        log.begin("producer").end(metadata: ["span.kind": "producer"])
+        log.begin("consumer").end(metadata: ["span.kind": "consumer"])
+        log.begin("internal").end()
+        log.begin("other").end(metadata: ["span.kind": 2])
+      })
+    #expect(names.map { sent[$0]?.kind } == [2, 3, 4, 5, 1, 1])
   }
 
   /// Two records that begin spans, and two that end them.

@@ -5,8 +5,9 @@ import MMLogSystem
 /// OpenTelemetry spans in protocol buffers: an `ExportTraceServiceRequest` with a span for each
 /// record that ends one.
 ///
-/// Which span it is a part of, the beginning says. Of a span whose beginning was given to another
-/// formatter, as before a restart, that is not known: it is the outermost of its trace.
+/// Which span it is a part of, and in which trace, the beginning says. Of a span whose beginning
+/// was given to another formatter, as before a restart, that is not known: it is the outermost of
+/// its trace, which is that of the end, if that has one.
 struct OTLPSpanFormatter: LogFormatter {
   private var parents = SpanParents()
   private var open: (session: Int, label: Int)?
@@ -18,15 +19,16 @@ struct OTLPSpanFormatter: LogFormatter {
     guard case .end(let start, let duration, let failed)? = record.span?.event else { return }
     beginScope(record, &output)
     let span = output.begin(field: 2)
-    let trace = record.trace?.words ?? parents.trace(of: number, record.session)
-    output.append(field: 1, bigEndian: trace.0, trace.1)
+    // The end may be logged anywhere.
+    let trace = parents.knownTrace(of: number) ?? record.trace
+    let words = trace?.words ?? parents.trace(of: number, record.session)
+    output.append(field: 1, bigEndian: words.0, words.1)
     output.append(field: 2, bigEndian: number)
-    if let parent = parents.parent(of: number) ?? remoteParent(record, number) {
+    if let parent = parents.parent(of: number) ?? remoteParent(trace, number) {
       output.append(field: 4, bigEndian: parent)
     }
     output.append(field: 5, text: record.span?.name ?? "span")
-    // SPAN_KIND_INTERNAL
-    output.append(field: 6, varint: 1)
+    output.append(field: 6, varint: Self.kind(of: record.content))
     let begin = max(0, start.nanosecondsSince1970)
     output.append(field: 7, fixed64: UInt64(begin))
     output.append(
@@ -39,7 +41,7 @@ struct OTLPSpanFormatter: LogFormatter {
       output.append(field: 3, varint: 2)
       output.end(status)
     }
-    if let flags = record.trace?.flags { output.append(field: 16, fixed32: UInt32(flags)) }
+    if let flags = trace?.flags { output.append(field: 16, fixed32: UInt32(flags)) }
     output.end(span)
   }
 
@@ -52,9 +54,28 @@ struct OTLPSpanFormatter: LogFormatter {
   }
 
   /// The span of another process that the trace comes from.
-  private func remoteParent(_ record: LogReader.Record, _ number: UInt64) -> UInt64? {
-    guard let id = record.trace?.spanID, id != 0, id != number else { return nil }
+  private func remoteParent(_ trace: TraceContext?, _ number: UInt64) -> UInt64? {
+    guard let id = trace?.spanID, id != 0, id != number else { return nil }
     return id
+  }
+
+  /// The protocol's number for the kind that the end of a span names.
+  private static func kind(of content: RecordContent) -> UInt64 {
+    // SPAN_KIND_INTERNAL
+    var kind: UInt64 = 1
+    content.forEachField(.raw) { (name, value, reader) throws(FormatError) in
+      if case .string(let bytes) = value, name.string == "span.kind" {
+        switch String(decoding: bytes, as: UTF8.self) {
+        case "server": kind = 2
+        case "client": kind = 3
+        case "producer": kind = 4
+        case "consumer": kind = 5
+        default: break
+        }
+      }
+      try reader.skipElements(of: value)
+    }
+    return kind
   }
 
   private mutating func beginScope(_ record: LogReader.Record, _ output: inout TextBuffer) {

@@ -1,7 +1,7 @@
-import MMLogFormat
+package import MMLogFormat
 
-/// What spans are parts of, as their beginnings say: the trace of a span that was logged in none is
-/// that of the outermost.
+/// What spans are parts of, and in which traces, as their beginnings say. A span that begins in no
+/// trace is in that of the span that it is a part of. Without any, the outermost has its own.
 ///
 /// Nothing is forgotten at a span's end, so that a batch that is encoded again is the same.
 package struct SpanParents {
@@ -9,8 +9,9 @@ package struct SpanParents {
   private static let minimum = 32_768
 
   private struct Known {
-    let parent: UInt64
+    let parent: UInt64?
     let root: UInt64
+    let trace: TraceContext?
   }
 
   private var newer: [UInt64: Known] = [:]
@@ -20,20 +21,27 @@ package struct SpanParents {
 
   /// Notes what a record says.
   package mutating func add(_ record: LogReader.Record) {
-    guard case .begin(let parent?)? = record.span?.event, let number = record.spanNumber else {
+    guard case .begin(let parent)? = record.span?.event, let number = record.spanNumber else {
       return
     }
+    let outer = parent.flatMap { known($0) }
+    let trace = record.trace ?? outer?.trace
+    if parent == nil && trace == nil { return }
     if newer.count >= Self.minimum { (older, newer) = (newer, [:]) }
-    newer[number] = Known(parent: parent, root: known(parent)?.root ?? parent)
+    newer[number] = Known(parent: parent, root: outer?.root ?? parent ?? number, trace: trace)
   }
 
   /// What a span is a part of; nil: nothing, or its beginning was not seen.
   package func parent(of span: UInt64) -> UInt64? { known(span)?.parent }
 
-  /// The trace of a span that was logged in none.
+  /// The trace that a span began in, or that of what it is a part of; nil: none is known.
+  package func knownTrace(of span: UInt64) -> TraceContext? { known(span)?.trace }
+
+  /// The trace of a span, for what was itself logged in none.
   package func trace(of span: UInt64, _ session: LogReader.Session) -> (UInt64, UInt64) {
+    let known = known(span)
     // Numbers of spans are unlike in all sessions.
-    (session.id.words.0.byteSwapped, known(span)?.root ?? span)
+    return known?.trace?.words ?? (session.id.words.0.byteSwapped, known?.root ?? span)
   }
 
   private func known(_ span: UInt64) -> Known? { newer[span] ?? older[span] }
