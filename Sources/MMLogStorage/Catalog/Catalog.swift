@@ -405,7 +405,8 @@ package final class Catalog: @unchecked Sendable {
 
   /// Those of these names that are of sidecars without an archive, or of unfinished ones.
   private func straySidecars(_ names: [String]) -> [String] {
-    let all = Set(names)
+    // Mostly there is none, among many names.
+    lazy var all = Set(names)
     return names.filter { name in
       let final = name.without(suffix: FileNames.unfinishedSuffix)
       guard let archive = (final ?? name).without(suffix: ArchiveInfo.State.sidecarSuffix),
