@@ -19,12 +19,18 @@ final class RingEventCounts: Sendable {
     case writable
     /// The last pass of the drainer failed.
     case failing
-    /// The same, and a log call has waited in vain for as long as it may.
+    /// The same, a log call has waited in vain for as long as it may, and no segment became free
+    /// since.
     case failingForLong
   }
 
   /// Informs one of the waiting threads that a segment is free: for others, there is none.
-  func segmentFreed() { freed.advanceForOne() }
+  func segmentFreed() {
+    // Of passes that fail, some move records all the same: where only a sync fails.
+    _ = archive.compareExchange(
+      expected: .failingForLong, desired: .failing, ordering: .relaxed)
+    freed.advanceForOne()
+  }
 
   /// Lets nobody wait any longer: the store is being closed.
   func endWaiting() {
