@@ -18,12 +18,13 @@ extension Option {
     "level-from", value: "RULE",
     "Find the level of each line in it. 'prefix': a prefix of sd-daemon(3) such as <3>, which is "
       + "removed; else the first word that begins in 128 bytes and is a level in capitals, in "
-      + "brackets or with a colon behind it, as in ERROR, [warn] or info:. 'json': the field level, severity, lvl, "
-      + "levelname or log.level of an object of JSON, by name or number (those of syslog below 8, "
-      + "else those of bunyan and pino). 'logfmt': the same fields in 4096 bytes, by name. "
-      + "'regex:PATTERN': what the first group of the pattern is in 4096 bytes, by name, as in "
-      + "'regex:^\\S+ \\|(\\w+)'; a word that goes on behind them is cut there. Names are in any case, and those of other loggers too, such as "
-      + "warn, err and fatal.")
+      + "brackets or with a colon behind it, as in ERROR, [warn] or info:. 'json': the field "
+      + "level, severity, lvl, levelname or log.level of an object of JSON, by name or number "
+      + "(those of syslog below 8, else those of bunyan and pino). 'logfmt': the same fields in "
+      + "4096 bytes, by name. 'regex:PATTERN': what the first group of the pattern is in 4096 "
+      + "bytes, by name, as in 'regex:^\\S+ \\|(\\w+)'; a word that goes on behind them is cut "
+      + "there. Names are in any case, and those of other loggers too, such as warn, err and "
+      + "fatal.")
   static let join = Option(
     "join", value: "RULE",
     "Make one record of several lines. 'indent': a line that begins with a space or a tab belongs "
