@@ -60,6 +60,17 @@ static inline bool mmlog_compare_exchange_u64(uint64_t *p, uint64_t *expected, u
 // Has the processor fetch what will be read soon. Any address: it faults nowhere.
 static inline void mmlog_prefetch(const void *p) { __builtin_prefetch(p); }
 
+// Has the processor fetch what will be written soon, for this processor alone. For x86-64, the
+// builtin is PREFETCHW only where the target is said to have it. A processor without it does
+// nothing.
+static inline void mmlog_prefetch_to_write(void *p) {
+#if defined(__x86_64__)
+  __asm__ volatile("prefetchw %0" : : "m"(*(const char *)p));
+#else
+  __builtin_prefetch(p, 1);
+#endif
+}
+
 // Keeps the compiler, not the processor, from moving memory accesses across: what a signal handler
 // on this thread, or another thread after membarrier(2), must see in program order.
 static inline void mmlog_compiler_fence(void) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }

@@ -1,3 +1,4 @@
+import CMMLogCore
 import MMLogCrypto
 
 /// Collects the rows of one frame.
@@ -261,6 +262,11 @@ struct RowSeries {
   fileprivate let ordinal: UInt32
   /// See ``RowBuilder/isUnreadable``.
   fileprivate var isUnreadable = false
+  /// How far ahead rows are fetched, in bytes: they may be in the cache of the thread that encoded
+  /// an earlier frame, and each store would wait for its line.
+  private static let rowsAhead = 8192
+  /// The same of offsets, which are shorter than rows.
+  private static let offsetsAhead = 1024
 
   /// Adds a record at `ticks` in place of its own.
   ///
@@ -276,6 +282,8 @@ struct RowSeries {
     guard next < full, length <= end - next, let source = record.bytes.baseAddress else {
       return false
     }
+    mmlog_prefetch_to_write(next + Self.rowsAhead)
+    mmlog_prefetch_to_write(UnsafeMutableRawPointer(offset) + Self.offsetsAhead)
     offset.pointee = UInt64(truncatingIfNeeded: next - base)
     offset += 1
     if let stream {
