@@ -80,6 +80,10 @@ int mmlog_fallocate(int descriptor, int64_t offset, int64_t count) {
   return result;
 }
 
+int mmlog_begin_write_back(int descriptor, int64_t offset, int64_t count) {
+  return sync_file_range(descriptor, offset, count, SYNC_FILE_RANGE_WRITE);
+}
+
 void mmlog_write_standard_error(const void *bytes, size_t count) {
   struct pollfd request = {.fd = STDERR_FILENO, .events = POLLOUT};
   if (poll(&request, 1, 0) != 1 || !(request.revents & POLLOUT)) return;

@@ -29,6 +29,9 @@ ptrdiff_t mmlog_pwrite(int descriptor, const void *bytes, size_t count, int64_t 
 int mmlog_ftruncate(int descriptor, int64_t size);
 int mmlog_fallocate(int descriptor, int64_t offset, int64_t count);
 
+// sync_file_range(2) with SYNC_FILE_RANGE_WRITE: the kernel begins to write the range to the disk.
+int mmlog_begin_write_back(int descriptor, int64_t offset, int64_t count);
+
 // One write(2) to standard error, of 4,096 bytes (PIPE_BUF) at most, if it takes them without
 // waiting: poll(2). Else, and where that fails, the text is dropped. A pipe without a reader raises
 // no SIGPIPE.

@@ -479,6 +479,9 @@ package final class ArchiveWriter {
     }
     unsynced.add(batch.bytes)
     TestPoint.reach(.archiveFrameWritten)
+    // Else a fast logger's archive would be written to the disk when it is closed, and the drainer
+    // would wait for all of it.
+    if let range = unsynced.takeWholePieces() { file.beginWriteBack(of: range) }
     end += batch.bytes.count
     index += batch.index
     frameCount += batch.frameCount
@@ -499,8 +502,22 @@ package final class ArchiveWriter {
     private(set) var checksum: UInt32 = 0
     /// Whether a sync failed, so that the disk may have lost them.
     var mayBeLost = false
+    /// Where those end that the kernel has begun to write to the disk.
+    private var begun: Int
 
-    init(from start: Int) { (self.start, end) = (start, start) }
+    /// So few bytes that a disk writes them in some milliseconds, and so many that a slow logger
+    /// has none: its archive is written when the kernel wants.
+    private static let pieceSize = 4 << 20
+
+    init(from start: Int) { (self.start, end, begun) = (start, start, start) }
+
+    /// What is there in whole pieces and was not taken before: the next write is to no page of it.
+    mutating func takeWholePieces() -> Range<Int>? {
+      let whole = end / Self.pieceSize * Self.pieceSize
+      if whole <= begun { return nil }
+      defer { begun = whole }
+      return begun..<whole
+    }
 
     mutating func add(_ bytes: [UInt8]) {
       checksum = bytes.withUnsafeBytes { crc32cState(checksum, $0) }

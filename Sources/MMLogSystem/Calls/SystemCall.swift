@@ -5,6 +5,7 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case read, pread, write, pwrite, poll
   case fstat, fstatat, fstatvfs, readdir
   case ftruncate, fallocate, fsync, fdatasync
+  case syncFileRange = "sync_file_range"
   case fcntl, flock, lseek
   case fcntlLock = "lock"
   case fcntlUnlock = "unlock"

@@ -72,6 +72,14 @@ extension File {
     _ = try retrying(.fdatasync, path) { fdatasync(descriptor) }
   }
 
+  /// Has the kernel begin to write a range to the disk, so that a later sync has less to wait for:
+  /// sync_file_range(2). It makes nothing safe. What cannot be written, the sync reports.
+  package func beginWriteBack(of range: Range<Int>) {
+    _ = try? retrying(.syncFileRange, path) {
+      mmlog_begin_write_back(descriptor, Int64(range.lowerBound), Int64(range.count))
+    }
+  }
+
   /// Writes the range as it is, zeros past the end, chunk by chunk.
   private func fill(offset: Int, count: Int) throws(SystemError) {
     let size = try status().size

@@ -240,6 +240,38 @@ import Testing
     }
   }
 
+  #if DEBUG
+    @Test("the kernel begins to write an archive to the disk once 4 MiB more of it are whole")
+    func theKernelBeginsToWrite() throws {
+      let writer = try fixture.writer()
+      // Never: that counts the calls.
+      ForcedFault.force(.syncFileRange, errno: EIO, onCall: .max, under: writer.path)
+      func calls() -> Int { ForcedFault.passed(.syncFileRange, under: writer.path) }
+      let payload = [UInt8](repeating: 7, count: 1 << 20)
+      for _ in 0..<3 { try writer.append(displaced: .dictionary, payload) }
+      #expect(calls() == 0)
+      try writer.append(displaced: .dictionary, payload)
+      #expect(calls() == 1, "with the headers, these are more than 4 MiB")
+      for _ in 0..<3 { try writer.append(displaced: .dictionary, payload) }
+      #expect(calls() == 1)
+      try writer.append(displaced: .dictionary, payload)
+      #expect(calls() == 2)
+    }
+
+    @Test(
+      "an archive does not depend on it that the kernel begins early", arguments: [EIO, ENOSYS])
+    func theKernelDoesNotBegin(code: CInt) throws {
+      let writer = try fixture.writer()
+      ForcedFault.force(.syncFileRange, errno: code, times: .max, under: writer.path)
+      let payload = [UInt8](repeating: 7, count: 1 << 20)
+      for _ in 0..<5 { try writer.append(displaced: .dictionary, payload) }
+      #expect(ForcedFault.struckPaths.contains(writer.path))
+      try writer.close(dictionary: fixture.dictionary.bytes)
+      let archive = try fixture.read(writer.path)
+      #expect(archive.isClosed && archive.isSound && archive.frames.count == 7)
+    }
+  #endif
+
   @Test("an existing file is never touched") func anExistingFileIsNeverTouched() throws {
     let writer = try fixture.writer()
     try fixture.append([1], to: writer)

@@ -27,6 +27,7 @@ extension SystemCall {
     case .fallocate:
       [EDQUOT, EFBIG, EINTR, EIO, ENODEV, ENOSPC, ENOSYS, EOPNOTSUPP, EPERM, ETXTBSY]
     case .fsync, .fdatasync: [EDQUOT, EINTR, EINVAL, EIO, ENOSPC, EROFS]
+    case .syncFileRange: [EINTR, EINVAL, EIO, ENOMEM, ENOSPC, ENOSYS, EPERM, ESPIPE]
     case .fcntl: [EINTR, EPERM]
     case .flock: [EBADF, EINTR, ENOLCK, EWOULDBLOCK]
     case .lseek: [EINVAL, ENXIO]
