@@ -81,7 +81,8 @@ static inline uint64_t step_byte(uint64_t crc, unsigned char byte) {
 }
 #endif
 
-// How many bytes each of three streams has: the instruction takes three cycles, and one begins in each.
+// How many bytes each of three streams has: the instruction takes three cycles, and one begins in
+// each.
 enum { STREAM_WORDS = MMLOG_CRC32C_SKIPS - 1, STREAM = 8 * STREAM_WORDS };
 
 uint32_t mmlog_crc32c_bytes(uint32_t crc, const void *bytes, size_t length) {
