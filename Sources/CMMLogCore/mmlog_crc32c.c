@@ -100,11 +100,7 @@ uint32_t mmlog_crc32c_bytes(uint32_t crc, const void *bytes, size_t length) {
     state = mmlog_crc32c_skip(state, skip) ^ second;
     state = mmlog_crc32c_skip(state, skip) ^ third;
   }
-  for (; length >= 8; p += 8, length -= 8) {
-    uint64_t word;
-    memcpy(&word, p, 8);
-    state = mmlog_crc32c_word(state, word);
-  }
+  for (; length >= 8; p += 8, length -= 8) state = mmlog_crc32c_at(state, p);
   for (; length > 0; p++, length--) state = step_byte(state, *p);
   return (uint32_t)state;
 }

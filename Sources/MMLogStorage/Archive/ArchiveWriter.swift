@@ -479,14 +479,26 @@ package final class ArchiveWriter {
     }
     unsynced.add(batch.bytes)
     TestPoint.reach(.archiveFrameWritten)
-    // Else a fast logger's archive would be written to the disk when it is closed, and the drainer
-    // would wait for all of it.
-    if let range = unsynced.takeWholePieces() { file.beginWriteBack(of: range) }
+    let place = end
     end += batch.bytes.count
+    beginWriteBack(behind: place)
     index += batch.index
     frameCount += batch.frameCount
     chain = batch.chain
   }
+
+  /// Has the kernel begin to write those pieces of the file to the disk that have become whole
+  /// since it ended at a place: no later write is to a page of them. Else a fast logger's archive
+  /// would be written when it is closed, and the drainer would wait for all of it.
+  private func beginWriteBack(behind place: Int) {
+    let from = place / Self.pieceSize * Self.pieceSize
+    let to = end / Self.pieceSize * Self.pieceSize
+    if from < to { file.beginWriteBack(of: from..<to) }
+  }
+
+  /// So few bytes that a disk writes them in some milliseconds, and so many that a slow logger has
+  /// none: its archive is written when the kernel wants.
+  private static let pieceSize = 4 << 20
 
   /// Cuts off what a write has left that failed. What is written next may be shorter, and then the
   /// rest of it would stand behind the end.
@@ -502,22 +514,8 @@ package final class ArchiveWriter {
     private(set) var checksum: UInt32 = 0
     /// Whether a sync failed, so that the disk may have lost them.
     var mayBeLost = false
-    /// Where those end that the kernel has begun to write to the disk.
-    private var begun: Int
 
-    /// So few bytes that a disk writes them in some milliseconds, and so many that a slow logger
-    /// has none: its archive is written when the kernel wants.
-    private static let pieceSize = 4 << 20
-
-    init(from start: Int) { (self.start, end, begun) = (start, start, start) }
-
-    /// What is there in whole pieces and was not taken before: the next write is to no page of it.
-    mutating func takeWholePieces() -> Range<Int>? {
-      let whole = end / Self.pieceSize * Self.pieceSize
-      if whole <= begun { return nil }
-      defer { begun = whole }
-      return begun..<whole
-    }
+    init(from start: Int) { (self.start, end) = (start, start) }
 
     mutating func add(_ bytes: [UInt8]) {
       checksum = bytes.withUnsafeBytes { crc32cState(checksum, $0) }
