@@ -28,19 +28,18 @@ extension LogFiles {
   /// Checks what heads say that were noted where nobody can change them who can change the files.
   ///
   /// An archive that is gone counts as deleted by a limit if the store has a later one, and no
-  /// older one but such as limits spare: pinned ones, those of crashes, and those that are still to
-  /// be sent. That holds for the archives that heads are of, and for those that are missing before
-  /// these.
+  /// older one but such as limits spare: pinned ones, those of crashes, those of a session that was
+  /// still to be recovered, and those that are still to be sent. That holds for the archives that
+  /// heads are of, and for those that are missing before these.
   ///
   /// - Returns: A report for each, in their order.
   /// - Complexity: O(size of the sessions' files), and for each head O(frames of its session).
   public func check(_ heads: [ArchiveHead]) -> [AnchorReport] {
     let wanted = Set(heads.map(\.session))
-    lazy var archives = Dictionary(
-      grouping: sessions.flatMap(\.archives), by: \.fileHeader.identity.storeName)
+    lazy var sessionsByStore = Dictionary(grouping: sessions, by: \.identity.storeName)
     var stores: [String: StoreArchives] = [:]
     func store(_ name: String) -> StoreArchives {
-      let store = stores[name] ?? StoreArchives(archives[name] ?? [])
+      let store = stores[name] ?? StoreArchives(sessionsByStore[name] ?? [])
       stores[name] = store
       return store
     }
@@ -170,13 +169,16 @@ private struct StoreArchives {
 
   /// The oldest first.
   private let entries: [Entry]
-  /// Those that limits do not spare: they would have deleted these before any newer one.
+  /// Those that limits do not spare: they would have deleted these before any newer one, if it was
+  /// not begun before ``recoveryTime(of:)``.
   private let unspared: [Entry]
+  private let sessions: [SessionFiles]
 
-  init(_ archives: [ArchiveFile]) {
+  init(_ sessions: [SessionFiles]) {
+    self.sessions = sessions
     var ids: [String: [ArchiveID]] = [:]
     var found: [ArchiveInfo] = []
-    for (path, archives) in Dictionary(grouping: archives, by: \.path) {
+    for (path, archives) in Dictionary(grouping: sessions.flatMap(\.archives), by: \.path) {
       guard let info = Self.info(path) else { continue }
       found.append(info)
       ids[info.path] = archives.map(\.fileHeader.id)
@@ -223,9 +225,22 @@ private struct StoreArchives {
   /// - Parameter time: When the archive was begun, or a time before that: an archive from between
   ///   shows nothing.
   func witness(against gone: ArchiveID, begunAfter time: Timestamp) -> String? {
-    unspared.first { $0.isBefore(gone) || $0.isOlder(than: time) }.map {
-      "an older one is there that limits delete first: \($0.info.path)"
+    let witness = unspared.first {
+      $0.isBefore(gone) || $0.isOlder(than: time) && recoveryTime(of: $0.info.session) <= time
     }
+    return witness.map { "an older one is there that limits delete first: \($0.info.path)" }
+  }
+
+  /// Until when limits spared the archives of a session because its process had died: until its
+  /// ring was recovered. Of any other session, the distant past.
+  private func recoveryTime(of session: SessionID) -> Timestamp {
+    guard let files = sessions.first(where: { $0.identity.session == session }) else {
+      return .distantPast
+    }
+    if let ring = files.ring { return ring.isRunning ? .distantPast : .distantFuture }
+    var summary = SessionSummary()
+    summary.read(files)
+    return summary.end?.recovered ?? .distantPast
   }
 }
 

@@ -395,6 +395,49 @@ import Testing
       try store.close()
     }
 
+    @Test("what limits delete while a dead session is to be recovered leaves heads intact")
+    func whatLimitsDeleteBeforeARecoveryLeavesHeadsIntact() throws {
+      let dying = try store { $0.retention = .unlimited }
+      for number in 1...3 {
+        dying.logger(label: "l").info("record \(number)")
+        try dying.rotate()
+      }
+      // What a process that is killed here would leave.
+      let (left, older) = (folder("left"), try LogFiles([.path(logs)]).heads())
+      try Folder.copy(logs, to: left) { !$0.hasPrefix(".") }
+      try dying.close()
+      Folder.remove(logs)
+      try Folder.make(logs)
+      // Another process of the store, whose limits spare what is to be recovered.
+      let living = try store { $0.retention = .unlimited }
+      // After its own recovery, which is before its limits: it makes the next one in a minute.
+      try living.applyRetention()
+      try Folder.copy(left, to: logs)
+      var heads: [ArchiveHead] = []
+      for number in 1...4 {
+        if number > 1 { try living.rotate() }
+        living.logger(label: "l").info("record \(number)")
+        try living.flush(.archive)
+        heads += try LogFiles([.path(logs)]).heads().filter { $0.session != older[0].session }
+      }
+      try living.update { $0.retention.count = 4 }
+      try living.applyRetention()
+      let spared = try Catalog(of: logs, store: nil).scan().prefix(3)
+      #expect(spared.map(\.number) == [1, 2, 3] && Set(spared.map(\.session)).count == 1)
+      #expect(verdicts(heads) == ["deleted", "deleted", "deleted", "intact"])
+      _ = try LogRecovery.recover(logs) { Issue.record("\($0)") }
+      #expect(verdicts(heads) == ["deleted", "deleted", "deleted", "intact"])
+      // What is begun after the recovery is deleted after those that were recovered.
+      try living.close()
+      let written = try write(archives: 3) { $0.retention = .unlimited }
+      let later = try #require(written.last)
+      for info in try Catalog(of: logs, store: nil).scan() {
+        let isFirstOfLater = info.session == later.session && info.number == 1
+        if info.session == heads[0].session || isFirstOfLater { Folder.remove(info.path) }
+      }
+      #expect(verdicts([later]).allSatisfy { $0.contains("an older one is there") })
+    }
+
     @Test("what limits delete of sessions that overlap is deleted, whichever limit does it")
     func whatLimitsDeleteOfSeveralSessionsIsDeleted() throws {
       let stores = try (0..<3).map { _ in try store { $0.retention = .unlimited } }

@@ -20,8 +20,9 @@ enum ReadScenario {
       reading.problems + OpenThings(in: folder).beyond(before).map { "still open: \($0)" }
     let missing = zip(whole.counts, reading.counts).map { $0 - $1 }
     // A file that goes before it is opened is elsewhere, or was deleted: nothing to report.
-    let isReported =
-      !reading.complaints.isEmpty || combination?.call == .openat && combination?.code == ENOENT
+    let isGone =
+      combination?.code == ENOENT && [.fstatat, .openat].contains(combination?.call)
+    let isReported = isGone || !reading.complaints.isEmpty
     if missing.contains(where: { $0 != 0 }) && !isReported {
       outcome.problems.append(
         "\(missing) records of the lanes are missing, and nothing reports it")
