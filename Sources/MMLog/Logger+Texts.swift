@@ -192,7 +192,7 @@ extension RecordCursor {
     _ tail: UInt64, _ hash: UInt64, _ message: LateMessage, _ file: String, _ function: String,
     _ line: UInt32
   ) -> UInt64 {
-    let known = writer.commitKnown(next, checksum, tail, hash)
+    let known = writer.commitKnown(next, checksum, tail, hash, mmlog_counter())
     if known != 0 { return known }
     var (file, function, literal) = (file, function, "")
     if case .literal(let text) = message { literal = text }

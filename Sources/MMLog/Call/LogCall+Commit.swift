@@ -235,10 +235,12 @@ extension UnsafeMutablePointer<mmlog_writer> {
   /// - Parameters:
   ///   - next, checksum, tail: As for the outlined commit.
   ///   - hash: The call site's.
+  ///   - ticks: What the counter says, if there is one.
   /// - Returns: The number of the call site; 0 if nothing was done, for there is more to do.
   @usableFromInline @inline(never)
   func commitKnown(
-    _ next: UnsafeMutablePointer<UInt64>, _ checksum: UInt64, _ tail: UInt64, _ hash: UInt64
+    _ next: UnsafeMutablePointer<UInt64>, _ checksum: UInt64, _ tail: UInt64, _ hash: UInt64,
+    _ ticks: UInt64
   ) -> UInt64 {
     let sites = mmlog_sites_of(pointee.thread)
     let slot = mmlog_site_slot_of(sites, hash)
@@ -246,8 +248,6 @@ extension UnsafeMutablePointer<mmlog_writer> {
     guard mmlog_is_usual(self), let context = pointee.context, context.pointee.skip != 0,
       slot.pointee.hash == hash, LogCall.hasRoom(for: context, next, self), mmlog_has_counter()
     else { return commitUnusual(next, checksum, tail, hash) }
-    // The counter takes as long as all of the rest, which need not wait for it.
-    let ticks = mmlog_counter()
     mmlog_copy_context(next, context)
     let check = mmlog_crc32c_skip(checksum, context.pointee.skip) ^ context.pointee.check
     let cursor = RecordCursor(self, next + Int(context.pointee.count), checksum: check)

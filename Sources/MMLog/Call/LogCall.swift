@@ -100,15 +100,17 @@ extension RecordCursor {
     _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, _ extraFlags: RecordFlags,
     hash: UInt64, unknown: (UInt64) -> UInt64
   ) -> UInt64 {
+    // The counter takes as long as all of the rest, which need not wait for it. Without a counter,
+    // no call site is found below: see `useSites`.
+    let ticks = mmlog_counter()
     let tail = identity(label, level, extraFlags)
     let slot = mmlog_site_slot_of(writer.pointee.sites, hash)
     guard slot.pointee.hash == hash else {
-      let known = writer.commitKnown(next, checksum, tail, hash)
+      let known = writer.commitKnown(next, checksum, tail, hash, ticks)
       return known != 0 ? known : unknown(tail)
     }
-    // Without a counter, no call site is found there: see `useSites`.
     let words = LeadingWords(
-      kind: RecordLayout.recordKind, ticks: mmlog_counter(), identity: tail | slot.pointee.site)
+      kind: RecordLayout.recordKind, ticks: ticks, identity: tail | slot.pointee.site)
     words.store(at: start, to: next, checksum: checksum)
     writer.pointee.cursor = UnsafeMutableRawPointer(next).assumingMemoryBound(to: UInt8.self)
     mmlog_number_entry(writer, UInt32(level.rawValue))
