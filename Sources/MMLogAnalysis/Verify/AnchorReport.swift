@@ -28,9 +28,10 @@ extension LogFiles {
   /// Checks what heads say that were noted where nobody can change them who can change the files.
   ///
   /// An archive that is gone counts as deleted by a limit if the store has a later one, and no
-  /// older one but such as limits spare: pinned ones, those of crashes, those of a session that was
-  /// still to be recovered, and those that are still to be sent. That holds for the archives that
-  /// heads are of, and for those that are missing before these.
+  /// older one but such as limits spare: pinned ones, those of crashes, those that are still to be
+  /// sent, and those that were not sealed by then, or were of a session that was still to be
+  /// recovered. That holds for the archives that heads are of, and for those that are missing before
+  /// these.
   ///
   /// - Returns: A report for each, in their order.
   /// - Complexity: O(size of the sessions' files), and for each head O(frames of its session).
@@ -151,10 +152,11 @@ private struct StoreArchives {
   private struct Entry {
     let info: ArchiveInfo
     let archives: [ArchiveID]
+    let deletableSince: Timestamp
 
-    /// Whether it was begun before a moment, and has nothing of later: then it is deleted first,
+    /// Whether it was begun before a moment, and could be deleted by then: then it is deleted first,
     /// whichever limit does that. Of several processes with one store, their archives overlap.
-    func isOlder(than time: Timestamp) -> Bool { info.created < time && info.lastTime <= time }
+    func isOlder(than time: Timestamp) -> Bool { info.created < time && deletableSince <= time }
 
     /// Whether it has an archive of the same session with a lower number.
     func isBefore(_ archive: ArchiveID) -> Bool {
@@ -169,22 +171,25 @@ private struct StoreArchives {
 
   /// The oldest first.
   private let entries: [Entry]
-  /// Those that limits do not spare: they would have deleted these before any newer one, if it was
-  /// not begun before ``recoveryTime(of:)``.
+  /// Those that limits do not spare: they would have deleted these before any newer one.
   private let unspared: [Entry]
-  private let sessions: [SessionFiles]
 
   init(_ sessions: [SessionFiles]) {
-    self.sessions = sessions
-    var ids: [String: [ArchiveID]] = [:]
-    var found: [ArchiveInfo] = []
-    for (path, archives) in Dictionary(grouping: sessions.flatMap(\.archives), by: \.path) {
-      guard let info = Self.info(path) else { continue }
-      found.append(info)
-      ids[info.path] = archives.map(\.fileHeader.id)
+    let archives = sessions.flatMap { session in
+      let end = session.end
+      return session.archives.indices.map {
+        (file: session.archives[$0], since: session.deletableSince($0, end))
+      }
     }
-    let infos = ArchiveOrder.sorted(found, own: nil, now: .now)
-    entries = infos.map { Entry(info: $0, archives: ids[$0.path] ?? []) }
+    var found: [String: Entry] = [:]
+    for (path, archives) in Dictionary(grouping: archives, by: \.file.path) {
+      guard let info = Self.info(path) else { continue }
+      found[info.path] = Entry(
+        info: info, archives: archives.map(\.file.fileHeader.id),
+        deletableSince: archives.reduce(info.lastTime) { max($0, $1.since) })
+    }
+    let infos = ArchiveOrder.sorted(found.values.map(\.info), own: nil, now: .now)
+    entries = infos.compactMap { found[$0.path] }
     // Limits delete what was sent first, and may wait for the rest.
     let areSent =
       infos.contains(where: \.state.isUploaded)
@@ -225,22 +230,31 @@ private struct StoreArchives {
   /// - Parameter time: When the archive was begun, or a time before that: an archive from between
   ///   shows nothing.
   func witness(against gone: ArchiveID, begunAfter time: Timestamp) -> String? {
-    let witness = unspared.first {
-      $0.isBefore(gone) || $0.isOlder(than: time) && recoveryTime(of: $0.info.session) <= time
+    unspared.first { $0.isBefore(gone) || $0.isOlder(than: time) }.map {
+      "an older one is there that limits delete first: \($0.info.path)"
     }
-    return witness.map { "an older one is there that limits delete first: \($0.info.path)" }
+  }
+}
+
+extension SessionFiles {
+  /// From when on limits could delete an archive: they spare it until it is sealed, and all of a
+  /// session whose process has died until its ring is recovered.
+  ///
+  /// - Parameters:
+  ///   - place: Of the archive in ``archives``.
+  ///   - end: How the session ended; nil if it has not, or that is not known.
+  fileprivate func deletableSince(_ place: Int, _ end: SessionEnd?) -> Timestamp {
+    if let ring, !ring.isRunning { return .distantFuture }
+    // It was sealed before the next one was begun.
+    let next = archives[place...].dropFirst().first?.fileHeader.created
+    let sealed = next ?? end?.time ?? .distantFuture
+    return max(sealed, end?.recovered ?? sealed)
   }
 
-  /// Until when limits spared the archives of a session because its process had died: until its
-  /// ring was recovered. Of any other session, the distant past.
-  private func recoveryTime(of session: SessionID) -> Timestamp {
-    guard let files = sessions.first(where: { $0.identity.session == session }) else {
-      return .distantPast
-    }
-    if let ring = files.ring { return ring.isRunning ? .distantPast : .distantFuture }
+  fileprivate var end: SessionEnd? {
     var summary = SessionSummary()
-    summary.read(files)
-    return summary.end?.recovered ?? .distantPast
+    summary.read(self)
+    return summary.end
   }
 }
 

@@ -438,6 +438,19 @@ import Testing
       #expect(verdicts([later]).allSatisfy { $0.contains("an older one is there") })
     }
 
+    @Test("what limits delete while an older archive is being written leaves heads intact")
+    func whatLimitsDeleteBesideAnActiveArchiveLeavesHeadsIntact() throws {
+      let quiet = try store { $0.retention = .unlimited }
+      quiet.logger(label: "l").info("the only record")
+      try quiet.flush(.archive)
+      let heads = try write(archives: 4) { $0.retention.count = 2 }
+      // The oldest of all, which no limit could delete so far.
+      try quiet.close()
+      let found = verdicts(heads)
+      #expect(found.contains("deleted") && found.contains("intact"), "\(found)")
+      #expect(found.allSatisfy { $0 == "deleted" || $0 == "intact" }, "\(found)")
+    }
+
     @Test("what limits delete of sessions that overlap is deleted, whichever limit does it")
     func whatLimitsDeleteOfSeveralSessionsIsDeleted() throws {
       let stores = try (0..<3).map { _ in try store { $0.retention = .unlimited } }
