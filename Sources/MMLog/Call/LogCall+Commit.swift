@@ -89,7 +89,8 @@ extension LogCall {
   /// something is missing.
   @inline(__always)
   fileprivate static func commitBound(
-    _ record: RecordCursor, _ context: UnsafePointer<mmlog_context>, _ tail: UInt64, _ hash: UInt64
+    _ record: RecordCursor, _ context: UnsafePointer<mmlog_context>, _ tail: UInt64, _ hash: UInt64,
+    _ ticks: UInt64
   ) -> UInt64 {
     var cursor = record
     let writer = cursor.writer
@@ -102,7 +103,7 @@ extension LogCall {
       word += 1
     }
     let identity = tail | slot.pointee.site | writer.pointee.context_label | contextFlag
-    UnfinishedRecord(cursor: cursor, identity: identity).finishInPlace()
+    UnfinishedRecord(cursor: cursor, identity: identity).finishInPlace(at: ticks)
     writer.pointee.context = nil
     writer.useSites()
     mmlog_end_busy(writer)
@@ -113,7 +114,7 @@ extension LogCall {
   /// cache.
   @inline(__always)
   fileprivate static func commitFound(
-    _ cursor: RecordCursor, _ tail: UInt64, _ hash: UInt64
+    _ cursor: RecordCursor, _ tail: UInt64, _ hash: UInt64, _ ticks: UInt64
   ) -> UInt64 {
     let writer = cursor.writer
     let cut = UInt64(RecordFlags.cut.rawValue) << RecordLayout.flagsShift
@@ -123,7 +124,7 @@ extension LogCall {
       let number = known ?? Session.of(writer.pointee.thread)?.sites.find(hash)
     else { return 0 }
     if known == nil { remember(writer, hash, number) }
-    UnfinishedRecord(cursor: cursor, identity: tail | number).finishInPlace()
+    UnfinishedRecord(cursor: cursor, identity: tail | number).finishInPlace(at: ticks)
     writer.useSites()
     mmlog_end_busy(writer)
     return number
@@ -133,7 +134,7 @@ extension LogCall {
   /// and combines it with the segment's stream meanwhile.
   @inline(__always)
   fileprivate static func commitEncrypted(
-    _ record: RecordCursor, _ tail: UInt64, _ hash: UInt64
+    _ record: RecordCursor, _ tail: UInt64, _ hash: UInt64, _ ticks: UInt64
   ) -> UInt64 {
     var cursor = record
     let writer = cursor.writer
@@ -158,7 +159,7 @@ extension LogCall {
     #if DEBUG
       TestPoint.reach(.recordBuilt)
     #endif
-    LeadingWords(kind: RecordLayout.recordKind, ticks: mmlog_ticks(), identity: identity)
+    LeadingWords(kind: RecordLayout.recordKind, ticks: ticks, identity: identity)
       .store(at: start, to: copy.next, checksum: copy.checksum)
     writer.pointee.segment_cursor =
       UnsafeMutableRawPointer(copy.next).assumingMemoryBound(to: UInt8.self)
@@ -247,7 +248,7 @@ extension UnsafeMutablePointer<mmlog_writer> {
     // The usual call with a context. It calls nothing, so that it needs no place on the stack.
     guard mmlog_is_usual(self), let context = pointee.context, context.pointee.skip != 0,
       slot.pointee.hash == hash, LogCall.hasRoom(for: context, next, self), mmlog_has_counter()
-    else { return commitUnusual(next, checksum, tail, hash) }
+    else { return commitUnusual(next, checksum, tail, hash, ticks) }
     mmlog_copy_context(next, context)
     let check = mmlog_crc32c_skip(checksum, context.pointee.skip) ^ context.pointee.check
     let cursor = RecordCursor(self, next + Int(context.pointee.count), checksum: check)
@@ -262,16 +263,18 @@ extension UnsafeMutablePointer<mmlog_writer> {
   /// Commits records that `commitKnown` leaves. It takes the same, in the same registers.
   @inline(never)
   private func commitUnusual(
-    _ next: UnsafeMutablePointer<UInt64>, _ checksum: UInt64, _ tail: UInt64, _ hash: UInt64
+    _ next: UnsafeMutablePointer<UInt64>, _ checksum: UInt64, _ tail: UInt64, _ hash: UInt64,
+    _ counter: UInt64
   ) -> UInt64 {
     let cursor = RecordCursor(self, next, checksum: checksum)
+    let ticks = mmlog_has_counter() ? counter : mmlog_ticks()
     let number =
       if !mmlog_is_usual(self) {
-        pointee.builds_beside != 0 ? LogCall.commitEncrypted(cursor, tail, hash) : 0
+        pointee.builds_beside != 0 ? LogCall.commitEncrypted(cursor, tail, hash, ticks) : 0
       } else if let context = pointee.context {
-        LogCall.commitBound(cursor, context, tail, hash)
+        LogCall.commitBound(cursor, context, tail, hash, ticks)
       } else {
-        LogCall.commitFound(cursor, tail, hash)
+        LogCall.commitFound(cursor, tail, hash, ticks)
       }
     if number == 0 {
       (pointee.record_next, pointee.record_checksum) = (next, checksum)
