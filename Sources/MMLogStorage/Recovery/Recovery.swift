@@ -288,9 +288,7 @@ package struct Recovery: ~Copyable {
   ) throws -> ArchiveSeries {
     var current: ArchiveWriter?
     if goesOn, let last = archives.last, !last.isClosed, last.isLast, last.isSound {
-      guard let file = try Self.lock(last, in: directory) else {
-        throw SystemError.locked(last.path)
-      }
+      let file = try Self.lockInTurn(last, in: directory)
       current = try ArchiveWriter(
         resuming: last, file, compressionLevel: settings.compressionLevel)
       // Nobody has the key of an encrypted archive: another one is begun, with a key of its own.

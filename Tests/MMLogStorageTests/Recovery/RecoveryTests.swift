@@ -471,6 +471,16 @@ import Testing
       #expect(losses(in: log.folder).map { $0.total(.corrupted) } == [2])
     }
 
+    @Test("an archive that another process looks at meanwhile is waited for")
+    func anArchiveThatAnotherLooksAtIsWaitedFor() throws {
+      writeOverlap()
+      let name = try #require(names.first { $0.hasSuffix(".mmlog") })
+      ForcedFault.force(.fcntlLock, errno: EAGAIN, times: 3, under: log.folder(name))
+      #expect(try recover().problems.isEmpty)
+      #expect(names == [name])
+      #expect(messages() == (0..<40).map { "record \($0)" })
+    }
+
     @Test("an archive that is deleted meanwhile is no reason to stop")
     func anArchiveThatIsDeletedMeanwhileIsNoReasonToStop() throws {
       writeOverlap()
