@@ -30,8 +30,8 @@ extension LogFiles {
   /// An archive that is gone counts as deleted by a limit if the store has a later one, and no
   /// older one but such as limits spare: pinned ones, those of crashes, those that are still to be
   /// sent, and those that were not sealed by then, or were of a session that was still to be
-  /// recovered. That holds for the archives that heads are of, and for those that are missing before
-  /// these.
+  /// recovered. That holds for the archives that heads are of, and for those that are missing
+  /// before these.
   ///
   /// - Returns: A report for each, in their order.
   /// - Complexity: O(size of the sessions' files), and for each head O(frames of its session).
@@ -154,8 +154,9 @@ private struct StoreArchives {
     let archives: [ArchiveID]
     let deletableSince: Timestamp
 
-    /// Whether it was begun before a moment, and could be deleted by then: then it is deleted first,
-    /// whichever limit does that. Of several processes with one store, their archives overlap.
+    /// Whether it was begun before a moment, and could be deleted by then: then it is deleted
+    /// first, whichever limit does that. Of several processes with one store, their archives
+    /// overlap.
     func isOlder(than time: Timestamp) -> Bool { info.created < time && deletableSince <= time }
 
     /// Whether it has an archive of the same session with a lower number.

@@ -45,13 +45,9 @@ package enum DirectoryLock {
   private static func take(
     _ directory: borrowing Directory, within limit: Int64
   ) throws(LogError) -> LockedFile? {
-    let deadline = Deadline(after: limit)
-    return try explaining(what) { () throws(SystemError) in
-      while true {
-        let lock = try LockedFile.open(fileName, in: directory, isMade: true)
-        if let lock { return lock }
-        if deadline.isOver { return nil }
-        Sleep.nanoseconds(2_000_000)
+    try explaining(what) { () throws(SystemError) in
+      try LockedFile.wait(atMost: limit) { () throws(SystemError) in
+        try LockedFile.open(fileName, in: directory, isMade: true)
       }
     }
   }

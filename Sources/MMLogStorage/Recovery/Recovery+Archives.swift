@@ -130,19 +130,18 @@ extension Recovery {
     return lock
   }
 
-  /// Locks the file that an archive was read from. Who only looks whether it is to be sealed has the
-  /// lock for a moment, and is waited for.
+  /// Locks the file that an archive was read from. Who only looks whether it is to be sealed has
+  /// the lock for a moment, and is waited for.
   ///
   /// - Throws: `SystemError.locked(_:)` if another has it for a second.
   static func lockInTurn(
     _ archive: ArchiveFile, in directory: borrowing Directory
   ) throws(SystemError) -> LockedFile {
-    let deadline = Deadline(after: 1_000_000_000)
-    while true {
-      if let lock = try lock(archive, in: directory) { return lock }
-      if deadline.isOver { throw .locked(archive.path) }
-      Sleep.nanoseconds(1_000_000)
+    let lock = try LockedFile.wait(atMost: 1_000_000_000) { () throws(SystemError) in
+      try Self.lock(archive, in: directory)
     }
+    guard let lock else { throw .locked(archive.path) }
+    return lock
   }
 
   /// The archives in a file; none if it is gone, nil if nothing of it can be read.

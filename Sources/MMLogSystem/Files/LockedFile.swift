@@ -42,6 +42,23 @@ package struct LockedFile: ~Copyable, Sendable {
     }
   }
 
+  /// Tries to lock a file again and again until that succeeds, or the time is over.
+  ///
+  /// - Parameters:
+  ///   - nanoseconds: How long to try. It is tried once at least.
+  ///   - attempt: Tries it without waiting.
+  /// - Returns: Nil if another open file holds the lock for so long.
+  package static func wait(
+    atMost nanoseconds: Int64, for attempt: () throws(SystemError) -> LockedFile?
+  ) throws(SystemError) -> LockedFile? {
+    let deadline = Deadline(after: nanoseconds)
+    while true {
+      if let lock = try attempt() { return lock }
+      if deadline.isOver { return nil }
+      Sleep.nanoseconds(2_000_000)
+    }
+  }
+
   /// Makes a file of its own for reading and writing, and locks it. What an earlier try left under
   /// the name goes away; if it fails, nothing is left.
   package static func make(
