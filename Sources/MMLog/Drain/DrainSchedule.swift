@@ -6,12 +6,12 @@
 struct SegmentPace {
   private var opened: UInt64 = 0
   private var time: UInt64
-  /// How long a segment takes; nil: nobody fills any.
+  /// How long threads take to fill a segment; nil if no thread fills any.
   private var pace: UInt64?
 
-  /// From so many segments on, or after so long, their number says how fast they are filled.
+  /// After so many opened segments, or so long, their number says how fast threads fill them.
   private static let (enough, long): (UInt64, UInt64) = (4, 100_000_000)
-  /// The shortest sleep: it takes half of that to fall asleep and to wake.
+  /// The shortest sleep: falling asleep and waking take half of that.
   private static let shortest: UInt64 = 100_000
 
   init(now: UInt64) { time = now }
@@ -24,7 +24,7 @@ struct SegmentPace {
     pace = count == 0 ? nil : passed / count
   }
 
-  /// How long it takes to fill so many segments; nil: nobody fills any.
+  /// How long threads take to fill so many segments; nil if no thread fills any.
   func time(for count: Int) -> UInt64? {
     pace.map { pace in
       let (time, overflow) = pace.multipliedReportingOverflow(by: UInt64(count))
@@ -37,14 +37,14 @@ struct SegmentPace {
 /// clock and waits for nobody.
 ///
 /// Times are monotonic, in nanoseconds. Two counts say what others want: each *request* wants a
-/// pass soon, and each *urgent request* wants one although the last pass has just failed.
+/// pass soon, and each *urgent request* wants one even if the last pass has just failed.
 struct DrainSchedule {
-  /// What the drainer sleeps for.
+  /// Until when the drainer sleeps.
   enum Sleep: Equatable {
-    /// A request after those that were counted, or so many nanoseconds.
+    /// Until a request after those that were counted, or for so many nanoseconds.
     case untilRequested(since: UInt32, Int64)
-    /// An urgent request after those that were counted, or so many nanoseconds: others do not wake
-    /// it.
+    /// Until an urgent request after those that were counted, or for so many nanoseconds: other
+    /// requests do not wake the drainer.
     case untilUrgentlyRequested(since: UInt32, Int64)
   }
 
@@ -70,7 +70,7 @@ struct DrainSchedule {
   private let interval: UInt64
   private var nextPass: UInt64
   private var pause: UInt64 = 0
-  /// What the last pass has served. Requests from before the drainer's start count.
+  /// What the last pass has served. Requests from before the drainer's start are not served yet.
   private var served = Counts()
 
   /// - Parameters:
@@ -84,10 +84,10 @@ struct DrainSchedule {
   /// Whether the last pass failed.
   var isRetrying: Bool { pause > 0 }
 
-  /// The pass that it is time for; nil if it is for none.
+  /// The pass that is due; nil if none is.
   ///
   /// - Parameters:
-  ///   - isWorkDue: Whether there is work that nobody asks for.
+  ///   - isWorkDue: Whether there is work that the counts do not show.
   ///   - hasFullFrame: Whether there is a frame that is worth writing.
   func duePass(
     at now: UInt64, _ counts: Counts, or isWorkDue: @autoclosure () -> Bool,
@@ -102,7 +102,7 @@ struct DrainSchedule {
 
   /// Takes in that a pass has ended.
   ///
-  /// - Parameter counts: What it has served: the counts from before its beginning.
+  /// - Parameter counts: What the pass has served: the counts from before it began.
   mutating func passEnded(at now: UInt64, _ pass: Pass, _ counts: Counts, failed: Bool) {
     served = counts
     pause = failed ? min(max(pause * 2, Self.shortestPause), Self.second) : 0

@@ -5,8 +5,8 @@ import MMLogStorage
 import MMLogSystem
 import Synchronization
 
-/// The store's background thread that moves records from the ring to archives: ``Handoff`` moves
-/// them, ``DrainSchedule`` says when.
+/// The store's background thread that moves records from the ring to archives. ``Handoff`` moves
+/// them; ``DrainSchedule`` says when.
 ///
 /// Proof of `@unchecked Sendable`: what is not atomic or under a lock belongs to the drainer's
 /// thread, and to whoever closes the store after that thread has ended.
@@ -15,10 +15,10 @@ final class Drainer: @unchecked Sendable {
   struct Callbacks {
     /// Before anything else.
     var began: @Sendable () -> Void = {}
-    /// When a record is to be made of a fatal signal that the process has survived.
+    /// When a fatal signal that the process has survived is to become a record.
     var survivedSignal: @Sendable () -> Void
     /// Receives why the ring cannot be used any more, at most once a second. Returns whether
-    /// another has come in its place, so that there is no need to ask again.
+    /// another ring has replaced it, so that the drainer need not check it again.
     var lostRing: @Sendable (LogError) -> Bool
     /// Receives the path of each archive that was sealed.
     var sealedArchive: @Sendable (String) -> Void
@@ -30,7 +30,7 @@ final class Drainer: @unchecked Sendable {
   private let levels: LevelControl
   private let settings: LockedValue<StoreSettings>
   private let counters: DrainCounters
-  /// Records that found no way into the ring; they are counted there by the drainer.
+  /// Counts records that found no way into the ring. The drainer moves the counts into the ring.
   private let lossesWithoutRing: LossCounters
   /// Nil if everything is archived.
   private let flight: FlightRecorder?
@@ -53,20 +53,20 @@ final class Drainer: @unchecked Sendable {
   /// Archives that the store has not been notified of.
   private var newlySealed: [String] = []
 
-  /// What somebody outside has asked for and the present pass is to do; nil: nothing.
+  /// The request from outside the process that the present pass serves; nil if there is none.
   private var request: ControlRequest?
   /// The newest request that was answered.
   private var answeredRequest: UInt32 = 0
 
-  // What was found out by checks, and reported.
+  // What checks have found, and the drainer has reported.
   private var lastCheck: UInt64 = 0
   private var knowsOfLostPages = false
   private var isRingReplaced = false
   private var isFilling = false
-  /// Whether a record waits that is to be archived at once, because of its level.
+  /// Whether a record waits whose level requires that it is archived at once.
   private var isUrgentRecordWaiting = false
   private var reportedLosses = LossLedger()
-  /// When it was first seen that the handler of a fatal signal has returned.
+  /// When the drainer first saw that the handler of a fatal signal has returned.
   private var handlerReturned: UInt64?
 
   private let flushes = PassRequests()
@@ -117,23 +117,25 @@ final class Drainer: @unchecked Sendable {
     }
   }
 
-  /// How long a record may wait at most, whatever its level: less than the setting says if others
-  /// need it sooner.
+  /// The longest time that a record of any level may wait: less than the setting says if syncs or
+  /// taps need records sooner.
   private static func interval(_ configuration: LogStore.Configuration) -> Int64 {
     let syncs = configuration.syncInterval ?? configuration.drainInterval
-    // People watch.
+    // People watch what taps write.
     let taps = configuration.recordTaps.isEmpty ? configuration.drainInterval : .seconds(1)
     return min(configuration.drainInterval, syncs, taps).nanoseconds
   }
 
-  /// Taken while the thread does not wait; see ``Worker/passLock``.
+  /// Held whenever the thread does not wait; see ``Worker/passLock``.
   private let passLock = ForkSafeMutex()
-  /// Those of all threads: the drainer's first, which gives the other its work.
+  /// The pass locks of all threads. The drainer's comes first, because the drainer gives the
+  /// encoding thread its work.
   var passLocks: [ForkSafeMutex] {
     [passLock, encodingThread?.passLock, session.ring.streams?.passLock].compactMap(\.self)
   }
 
-  /// Starts the thread, and those that work for it. If one cannot be made, none is left.
+  /// Starts the drainer's thread, and the threads that work for it. If one of them cannot be
+  /// started, none is left.
   func start() throws(LogError) {
     do throws(SystemError) {
       try encodingThread?.start()
@@ -155,7 +157,7 @@ final class Drainer: @unchecked Sendable {
   /// Waits until everything that was logged before is in an archive.
   ///
   /// - Parameters:
-  ///   - syncing: Whether it also has to be safe from a power cut.
+  ///   - syncing: Whether the records also have to be safe from a power cut.
   ///   - limit: How long to wait at most, in nanoseconds.
   func flush(syncing: Bool, within limit: Int64) throws(LogError) {
     if syncing { syncRequested.store(true, ordering: .releasing) }
@@ -171,12 +173,12 @@ final class Drainer: @unchecked Sendable {
     try flush(syncing: false, within: limit)
   }
 
-  /// Has settings count at once.
+  /// Makes changed settings take effect at once.
   func settingsChanged() { session.ring.eventCounts.requestUrgently() }
 
-  /// Has the open archive sealed when everything is in it that was logged before.
+  /// Asks the drainer to seal the open archive once it has everything that was logged before.
   ///
-  /// - Parameter answer: Is given the archive; nil if there is none.
+  /// - Parameter answer: Receives the sealed archive; nil if there is none.
   func rotate(_ answer: RotationRequests.Answer) {
     rotations.add(answer)
     session.ring.eventCounts.requestUrgently()
@@ -184,7 +186,7 @@ final class Drainer: @unchecked Sendable {
 
   // MARK: - The end
 
-  /// Ends the thread. What is left is moved by ``finish()``.
+  /// Ends the threads. ``finish()`` moves what is left.
   func stop() {
     isStopping.store(true, ordering: .releasing)
     session.ring.eventCounts.requestUrgently()
@@ -192,42 +194,42 @@ final class Drainer: @unchecked Sendable {
     encodingThread?.stop()
     session.ring.streams?.stop()
     handoff.encodeHere()
-    // Who closes the store calls the hook for all that is left.
+    // Whoever closes the store calls the hook for everything that is left.
     series.willWrite = {}
   }
 
-  /// Moves everything, says that the session is closed, and seals the last archive. After
-  /// ``stop()``, when no one logs any more.
+  /// Moves everything, notes that the session is closed, and seals the last archive. Called after
+  /// ``stop()``, when no thread logs any more.
   ///
-  /// Where the handler of a fatal signal is under way, the process is dying, and the session is not
-  /// closed but crashed.
+  /// If the handler of a fatal signal is running, the process is dying: the session is then noted
+  /// as crashed rather than closed.
   ///
-  /// - Returns: Whether that is said, and the report of the signal is in the archive.
+  /// - Returns: Whether the session is noted as crashed, and the signal's report is in the archive.
   func finish() throws(LogError) -> Bool {
     defer {
       reportSealed()
       reportLosses()
     }
-    // Also if moving fails: whoever recovers the ring is to know of them.
+    // First, so that whoever recovers the ring knows of these losses even if moving fails.
     session.ring.take(lossesWithoutRing)
     do {
       handoff.isClosing = true
       try moveBeforeAnew()
-      // Whatever their ticks: processors' counters may differ by a little.
+      // Records of any ticks: the counters of processors may differ a little.
       try handoff.move(.everything, until: .max)
       flight?.note(levels: handoff.takeWrittenLevels())
       if session.ring.isDying { flight?.ask(.signal) }
       try capture(.everything)
       TestPoint.reach(.closeArchived)
       countLostSegments()
-      // Its handler may have returned meanwhile.
+      // The signal's handler may have returned meanwhile.
       session.collectSurvivedSignal()
       session.giveUpSurvivedSignals()
       session.ring.take(lossesWithoutRing)
       try series.append(session.ring.losses)
       let crash = session.ring.deathReport
       if let crash { try series.append(crash) }
-      // Of a session in which nothing was logged nothing is left.
+      // A session in which nothing was logged leaves nothing.
       if series.isEmpty { return false }
       let end = crash.map { SessionEnd($0) } ?? SessionEnd(.closed, time: Timestamp.now)
       try series.end(end, dictionary: session.ring.dictionary)
@@ -240,18 +242,19 @@ final class Drainer: @unchecked Sendable {
     }
   }
 
-  /// Has what follows written where the store's path leads now.
+  /// Makes later writes go where the store's path leads now.
   func expectMove() { series.expectMove() }
 
-  /// Counts one loss for each segment of which something is left that cannot be read. How many
-  /// records it was, nobody knows.
+  /// Counts one loss for each segment that still has something that cannot be read: nobody knows
+  /// how many records that was.
   private func countLostSegments() {
     guard session.ring.hasLostPages else { return }
     let left = session.ring.pool.busyCount
     if left > 0 { session.ring.countLoss(.corrupted, .critical, UInt64(left)) }
   }
 
-  /// Answers those who still wait, and ends the taps. After ``finish()``, or its failure.
+  /// Answers those who still wait, and ends the taps. Called after ``finish()``, even if that
+  /// failed.
   func settle(_ failure: LogError?) {
     counters.endSigns()
     rotations.end(failure ?? StoreCore.closedError)
@@ -276,7 +279,7 @@ final class Drainer: @unchecked Sendable {
 
   /// Does what there is to do.
   ///
-  /// - Returns: How long to wait for more; nil at the end.
+  /// - Returns: How long to wait for more work; nil if the thread is to end.
   private func work() -> DrainSchedule.Sleep? {
     let eventCounts = session.ring.eventCounts
     while true {
@@ -285,7 +288,7 @@ final class Drainer: @unchecked Sendable {
       counters.giveSign()
       levels.poll()
       checkOnceASecond()
-      // Before the check for work: who asks for something raises the counts last.
+      // Read before the check for work: whoever asks for something raises the counts last.
       let counts = DrainSchedule.Counts(
         requests: eventCounts.requests.current, urgentRequests: eventCounts.urgentRequests.current)
       if isStopping.load(ordering: .acquiring) { return nil }
@@ -304,11 +307,11 @@ final class Drainer: @unchecked Sendable {
     }
   }
 
-  /// How long to sleep: until a frame is full, as far as that can be foreseen. Where it comes
-  /// sooner, a thread wakes the drainer.
+  /// How long to sleep: until a frame is expected to be full. If a frame is full sooner, a thread
+  /// wakes the drainer.
   private func sleep() -> DrainSchedule.Sleep {
     let (ring, now) = (session.ring, Clock.monotonic())
-    // Another has become full meanwhile.
+    // Another frame has become full meanwhile.
     if hasMoved, !schedule.isRetrying, ring.hasFullFrame {
       return schedule.sleep(at: now, until: now)
     }
@@ -322,7 +325,7 @@ final class Drainer: @unchecked Sendable {
     return schedule.sleep(at: now, until: end)
   }
 
-  /// Whether there is work that nobody requests.
+  /// Whether there is work that the counts of requests do not show.
   private var isWorkDue: Bool {
     series.dueRotation() != nil || isReopeningAsked || flight?.isAsked == true
       || session.ring.controlRequest.ordinal != answeredRequest || isUrgentRecordWaiting
@@ -343,7 +346,7 @@ final class Drainer: @unchecked Sendable {
     flushes.serve(ticket, failure)
   }
 
-  /// Takes in what somebody outside asks for, before what was logged by then is moved.
+  /// Takes in a request from outside the process, before the pass moves what was logged by then.
   private func takeRequest() {
     let newest = session.ring.controlRequest
     if newest.ordinal == answeredRequest { return }
@@ -358,7 +361,7 @@ final class Drainer: @unchecked Sendable {
     session.ring.answer(ControlAnswer(ordinal: ordinal, errorNumber: error))
   }
 
-  /// Does what is due, and reports a failure once, and its end.
+  /// Does what is due. Reports when passes begin to fail, and when they succeed again.
   ///
   /// - Returns: The failure.
   @discardableResult
@@ -397,7 +400,7 @@ final class Drainer: @unchecked Sendable {
     return failure
   }
 
-  /// Calls the hook before the first thing that a pass writes: most have nothing to write.
+  /// Calls the hook before a pass writes for the first time: most passes have nothing to write.
   private func beginWriting() {
     if isWriting { return }
     isWriting = true
@@ -423,8 +426,8 @@ final class Drainer: @unchecked Sendable {
     try handoff.move(pass, until: mmlog_ticks())
   }
 
-  /// Moves everything of before by the earlier clock if the counter has begun anew, or has gone on
-  /// while the clock stood still, and goes on by the new one.
+  /// Checks whether the counter has begun anew, or has gone on while the clock stood still. If so,
+  /// moves what was logged before by the earlier clock, and continues by the new one.
   private func moveBeforeAnew() throws(SystemError) {
     guard session.ring.counterHasBegunAnew else { return }
     if let gap = session.ring.counterGap {
@@ -493,8 +496,8 @@ final class Drainer: @unchecked Sendable {
     isUrgentRecordWaiting = survey.inspect() || isUrgentRecordWaiting
   }
 
-  /// Takes over the report of a fatal signal if the process lives on a second after its handler has
-  /// returned.
+  /// Takes over the report of a fatal signal if the process still lives a second after the signal's
+  /// handler has returned.
   private func collectSurvivedSignal(at now: UInt64) {
     guard session.ring.hasSurvivedSignal else {
       handlerReturned = nil
@@ -510,8 +513,9 @@ final class Drainer: @unchecked Sendable {
     newlySealed = []
   }
 
-  /// Reports once that three quarters of what no thread has wait to be archived, until it is less
-  /// than half. Threads have segments without need, for as long as they live.
+  /// Reports that three quarters of the segments that no thread has wait to be archived, and not
+  /// again until less than half of them do. The segments of threads do not count: a thread keeps
+  /// its segment for as long as it lives, needed or not.
   private func reportFilling() {
     let part = session.ring.pool.waitingShare
     if part >= 0.75 && !isFilling { events.send(.ringFilling(fraction: part)) }

@@ -3,7 +3,8 @@ import MMLogSystem
 
 /// A thread that encodes a frame while the drainer collects the next one and writes the one before.
 ///
-/// All but the thread is for the drainer's thread, and for whoever closes the store after its end.
+/// Its methods are for the drainer's thread, and for whoever closes the store after that thread has
+/// ended.
 final class EncodingThread: Sendable {
   private struct Job: Sendable {
     let frame: PendingFrame
@@ -33,8 +34,8 @@ final class EncodingThread: Sendable {
   /// Ends the thread. From then on, ``begin(_:_:)`` encodes on its caller's thread.
   func stop() { worker.stop() }
 
-  /// Has a frame encoded, which belongs to the thread until ``wait()`` returns. After the one
-  /// before.
+  /// Gives a frame to the thread to encode. The frame belongs to the thread until ``wait()``
+  /// returns. Called only after the frame before is encoded.
   func begin(_ frame: PendingFrame, _ encoder: FrameEncoder) {
     job.withLock { $0 = Job(frame: frame, encoder: encoder) }
     worker.wake()

@@ -3,8 +3,8 @@ import MMLogFormat
 import MMLogStorage
 import MMLogSystem
 
-/// Leaves records below the archives' level in the ring, and captures them: moves those of the last
-/// time into an archive, in frames of their own.
+/// Leaves records below the archives' level in the ring, and captures them: moves the recent ones
+/// into an archive, in frames of their own.
 ///
 /// For one thread at a time: the drainer's.
 final class FlightRecorder {
@@ -12,13 +12,13 @@ final class FlightRecorder {
   private let counters: DrainCounters
   /// How far back a capture goes, in nanoseconds.
   private let span: UInt64
-  /// The levels whose records have everything captured, a bit each.
+  /// The levels whose records cause a capture, a bit each.
   let captureLevels: UInt8
   private var rows = RowBuilder()
   private let taps: [any RecordTap]
-  /// Nil if spans decide nothing.
+  /// Nil if spans do not decide what is captured.
   private var spans: SpanTable?
-  /// How old the newest record of a retained segment is, by generation.
+  /// The greatest ticks in each segment that may be retained, by generation.
   private var newestTicks: [UInt64: UInt64] = [:]
   /// Why a capture is due.
   private var reason: LogStore.CaptureReason?
@@ -26,7 +26,7 @@ final class FlightRecorder {
 
   /// Nil if nothing stays in the ring.
   ///
-  /// - Parameter taps: Who is given what is captured.
+  /// - Parameter taps: The taps that receive what is captured.
   init?(
     _ ring: Ring, _ configuration: LogStore.Configuration, _ counters: DrainCounters,
     _ taps: [any RecordTap]
@@ -43,7 +43,7 @@ final class FlightRecorder {
   /// Whether a record of a segment's use goes into an archive at once.
   ///
   /// - Parameters:
-  ///   - offset, content: Where it stands in its segment, and how.
+  ///   - offset, content: Where the record stands in its segment, and how.
   func disposition(
     of record: RecordView, at offset: Int, _ content: CollectedSegment.Content,
     in generation: UInt64
@@ -53,7 +53,7 @@ final class FlightRecorder {
     return isFlight ? .left : .taken
   }
 
-  /// Takes in that the records of a segment up to some place are archived, or left.
+  /// Takes in that the records of a segment up to some place are archived, or left in the ring.
   func note(_ part: PendingFrame.Part) {
     ring.pool.addFlight(part.passed, to: part.index)
     newestTicks[part.generation] = part.lastTicks
@@ -67,7 +67,7 @@ final class FlightRecorder {
     return true
   }
 
-  /// Gives up what is too old, and what takes the places that threads will need next.
+  /// Evicts flight records that are too old, and those whose segments threads will need next.
   func trim() {
     let oldest = oldestTicks
     var reserve = ring.pool.count / 4 - ring.pool.freeCount
@@ -90,23 +90,23 @@ final class FlightRecorder {
 
   // MARK: - Why to capture
 
-  /// Takes in which levels a frame has that was archived.
+  /// Takes in the levels of the records of an archived frame.
   func note(levels: UInt8) { if levels & captureLevels != 0 { ask(.record) } }
 
-  /// Has a capture be due.
+  /// Makes a capture due.
   func ask(_ new: LogStore.CaptureReason) { reason = reason ?? new }
 
-  /// Whether a signal handler has asked.
+  /// Whether a signal handler has asked for a capture.
   var isAsked: Bool { ProcessRequests.captures != servedSignals }
 
   // MARK: - Capturing
 
-  /// Moves flight records of the last time into archives, if there is a reason to. All that they
-  /// stand between is archived already.
+  /// Moves recent flight records into archives, if there is a reason to. The records that stand
+  /// between them are archived already.
   ///
-  /// - Parameter servesSignals: Whether signal handlers are served, too: all is archived that was
-  ///   logged before they asked.
-  /// - Returns: Why it did, and how many records it were; nil if there was no reason.
+  /// - Parameter servesSignals: Whether signal handlers are served, too. Then everything that was
+  ///   logged before they asked has to be archived already.
+  /// - Returns: The reason, and how many records were captured; nil if there was no reason.
   func captureIfDue(
     to series: ArchiveSeries, servesSignals: Bool
   ) throws(SystemError) -> (reason: LogStore.CaptureReason, count: Int)? {
@@ -118,7 +118,8 @@ final class FlightRecorder {
     return (reason, count)
   }
 
-  /// The oldest first, a part of them at a time: threads may need the others' places meanwhile.
+  /// Captures the oldest segments first, a part of them at a time: threads may need the other
+  /// segments meanwhile.
   private func capture(to series: ArchiveSeries) throws(SystemError) -> Int {
     let pool = ring.pool
     let oldest = oldestTicks
@@ -146,13 +147,13 @@ final class FlightRecorder {
     } passed: {
       ring.forget(UInt64(ring.pool.takeFlightCount($0)))
     }
-    // Nobody needs these any more.
+    // Nobody needs the retained segments any more.
     held.freeRetained()
     return count
   }
 
-  /// What is to be captured of a segment: no more than what has been archived, so that what is
-  /// archived of it is in an earlier frame.
+  /// What to capture of a segment. A capture goes no further than the segment is archived, so that
+  /// its archived records are in an earlier frame.
   private func run(_ index: Int, since oldest: UInt64) -> CollectedSegment? {
     guard let header = ring.openHeader(ofSegment: index), header.archived > SegmentLayout.size
     else { return nil }
@@ -165,7 +166,8 @@ final class FlightRecorder {
       })
   }
 
-  /// Walks over what of a segment is archived, or left: zeros before its end are a loss.
+  /// Walks over the records of a segment that are archived, or left in the ring. Zeros before the
+  /// end of this part are a loss.
   private func archivedRecords(of index: Int, _ header: SegmentHeader) -> RecordScanner {
     ring.scanner(
       ofSegment: index, header, from: SegmentLayout.size, to: header.archived, isWhole: true)
@@ -174,17 +176,17 @@ final class FlightRecorder {
   /// Archives runs, frame by frame.
   ///
   /// - Parameters:
-  ///   - written: Called for each run when a frame is written: the run, the same before, and the
-  ///     frame's ranges of all runs.
-  ///   - passed: Called for each segment in the end.
-  /// - Returns: How many records it were.
+  ///   - written: Called for each run when a frame is written, with the run, the run as it was
+  ///     before the frame, and the frame's ranges of all runs.
+  ///   - passed: Called for each segment after the last frame.
+  /// - Returns: How many records were archived.
   private func move(
     _ runs: [CollectedSegment], to series: ArchiveSeries,
     written: (_ run: CollectedSegment, _ before: CollectedSegment, _ ranges: [RingRange]) -> Void,
     passed: (_ segment: Int) -> Void = { _ in }
   ) throws(SystemError) -> Int {
-    // First what has ticks of by now. Others are of before the counter has begun anew, and have
-    // frames with another clock.
+    // First the records whose ticks are not ahead of the counter. Records with greater ticks are
+    // from before the counter began anew, and have frames with another clock.
     var collector = FrameCollector(runs, cutoff: mmlog_ticks())
     var takesRest = false
     var fields = FrameHeader(.records)
@@ -216,10 +218,10 @@ final class FlightRecorder {
     return collector.runs.reduce(0) { $0 + $1.takenCount }
   }
 
-  /// Notes what a frame has of a segment, and what was passed over on the way: it is too old, and
-  /// is evicted.
+  /// Notes what a frame has of a segment, and which flight records the run passed over on the way:
+  /// these are too old, and are evicted.
   ///
-  /// - Parameter old: The same run without that.
+  /// - Parameter old: The same run, as it was before the frame.
   private func note(_ run: CollectedSegment, before old: CollectedSegment) {
     let count = run.takenCount - old.takenCount
     ring.pool.addFlight(-count, to: run.index)
@@ -232,22 +234,22 @@ final class FlightRecorder {
 
   // MARK: - Spans
 
-  /// Erases what belongs to spans that ended well. Before a segment is freed: while the end of a
-  /// span is in the ring, a recovery knows by it what to pass over.
+  /// Erases the flight records of spans that ended well. Called before a segment is freed: as long
+  /// as the end of a span is in the ring, a recovery knows by that end which records to pass over.
   ///
-  /// - Parameter isHeld: Whether whoever calls this holds a segment already.
+  /// - Parameter isHeld: Whether the caller holds a segment already.
   func eraseEnded(_ isHeld: (Int) -> Bool) {
     guard let spans = spans?.erased, !spans.isEmpty else { return }
     let left = erase(spans, areEnds: false, isHeld)
-    // The ends last, where these are flight records, too.
+    // Ends that are flight records, too, are erased last.
     if let ended = self.spans?.endedByFlightRecords(spans.subtracting(left)), !ended.isEmpty {
       _ = erase(ended, areEnds: true, isHeld)
     }
     self.spans?.settle(spans, besides: left)
   }
 
-  /// - Parameter areEnds: Whether records are erased that end a span, or all others.
-  /// - Returns: The spans that have more in the ring than was moved so far.
+  /// - Parameter areEnds: Whether to erase the records that end a span, or all others.
+  /// - Returns: The spans that have further records in the ring, behind what was moved so far.
   private func erase(
     _ spans: Set<UInt64>, areEnds: Bool, _ isHeld: (Int) -> Bool
   ) -> Set<UInt64> {
@@ -282,7 +284,7 @@ final class FlightRecorder {
     while let (_, _, tie) = nextRecord(of: spans, in: &scanner, content) { left.insert(tie.span) }
   }
 
-  /// The next flight record that belongs to spans.
+  /// The next flight record that belongs to one of the spans.
   private func nextRecord(
     of spans: Set<UInt64>, in scanner: inout RecordScanner, _ content: CollectedSegment.Content
   ) -> (record: RecordView, offset: Int, tie: SpanTie)? {
@@ -296,12 +298,12 @@ final class FlightRecorder {
     return nil
   }
 
-  /// Archives what belongs to spans that ended otherwise, and takes it out of the ring.
+  /// Archives the flight records of spans that did not end well, and erases them from the ring.
   ///
-  /// Its frames name just what they have, and no watermark moves: what else is in the segments
-  /// stays as it is.
+  /// The ranges of its frames cover only these records, and no watermark moves: everything else in
+  /// the segments stays as it is.
   ///
-  /// - Returns: How many records it were.
+  /// - Returns: How many records were archived.
   func captureEnded(to series: ArchiveSeries) throws(SystemError) -> Int {
     guard let spans = spans?.captured, !spans.isEmpty else { return 0 }
     let segments = self.spans?.segments(of: spans) ?? []
@@ -318,7 +320,7 @@ final class FlightRecorder {
     return count
   }
 
-  /// What is to be captured of a segment for spans. What else is there is in no range.
+  /// What to capture of a segment for spans. The segment's other records are in no range.
   private func run(_ index: Int, of spans: Set<UInt64>) -> CollectedSegment? {
     guard let header = ring.openHeader(ofSegment: index), header.archived > SegmentLayout.size
     else { return nil }
@@ -334,7 +336,7 @@ final class FlightRecorder {
       })
   }
 
-  /// Takes out of the ring what a frame has of a segment.
+  /// Erases from the ring the records of a segment that a frame has.
   private func erase(_ ranges: [RingRange], of run: CollectedSegment) {
     TestPoint.reach(.spanFrameWritten)
     for range in ranges where range.generation == run.header.generation {

@@ -4,12 +4,13 @@ import MMLogStorage
 import MMLogSystem
 import Synchronization
 
-/// Moves committed records from the ring to the archives, frame by frame, exactly once: a frame is
-/// written, then the ring says how far its segments are archived, then those that are empty are
-/// freed. Where another thread encodes frames, the next one is collected meanwhile; all the rest is
-/// in the same order. Models/Handoff.pml is its model.
+/// Moves committed records from the ring to the archives, frame by frame, exactly once. It writes a
+/// frame, then notes in the ring how far the frame's segments are archived, then frees the empty
+/// segments. If another thread encodes frames, this one collects the next frame meanwhile; the rest
+/// is in the same order. Models/Handoff.pml models it.
 ///
-/// For one thread at a time: the drainer's, or that of whoever closes the store after its end.
+/// For one thread at a time: the drainer's, or, after that has ended, the thread that closes the
+/// store.
 struct Handoff: ~Copyable {
   private let session: Session
   private let series: ArchiveSeries
@@ -17,12 +18,13 @@ struct Handoff: ~Copyable {
   private let taps: [any RecordTap]
   /// Nil if everything is archived.
   private let flight: FlightRecorder?
-  /// Nil if frames are encoded here.
+  /// Nil if the thread of the handoff encodes frames, too.
   private var encoder: EncodingThread?
-  /// Used in turn: one, and one that is collected while another thread encodes the other.
+  /// Used in turn. There are two if another thread encodes: one is collected while the other is
+  /// encoded.
   private let frames: [PendingFrame]
-  /// How far each segment's present use is taken: where that ends, the greatest ticks, and the
-  /// number of the next entry.
+  /// How far the present use of each segment is taken, by generation: the end offset, the greatest
+  /// ticks, and the number of the next entry.
   private var progress: [UInt64: (end: Int, ticks: UInt64, number: UInt64)] = [:]
   private var lowestGeneration: UInt64 = 0
   /// Segments that were opened later are left for the next time.
@@ -30,7 +32,7 @@ struct Handoff: ~Copyable {
   private var writtenLevels: UInt8 = 0
   /// Whether text is compressed less while many segments wait.
   var reducesCompression = false
-  /// Whether nobody logs any more, who could have to wait.
+  /// Whether the store is closing. Then no thread logs, so none waits for a segment.
   var isClosing = false
 
   init(
@@ -42,11 +44,10 @@ struct Handoff: ~Copyable {
     frames = (0..<(encoder == nil ? 1 : 2)).map { _ in PendingFrame() }
   }
 
-  /// Has frames encoded here from now on.
+  /// Makes the thread of the handoff encode frames from now on.
   mutating func encodeHere() { encoder = nil }
 
-  /// The levels of the records that were written since this was last called, a bit each; 0 if none
-  /// were.
+  /// Returns the levels of the records written since the last call, a bit each; 0 if none were.
   mutating func takeWrittenLevels() -> UInt8 {
     defer { writtenLevels = 0 }
     return writtenLevels
@@ -55,37 +56,37 @@ struct Handoff: ~Copyable {
   /// Moves records that are committed now, frame by frame.
   ///
   /// - Parameters:
-  ///   - pass: Whether all of them are moved.
-  ///   - cutoff: Later ones are left, so that frames overlap as little as possible, and no record
-  ///     is taken whose thread has an earlier one that was committed just after its segment was
-  ///     inspected.
+  ///   - pass: Whether to move all of them, or only frames that are worth writing.
+  ///   - cutoff: Later records are left in the ring, so that frames overlap as little as possible.
+  ///     A frame could else have a record and miss an earlier one of the same thread, which was
+  ///     committed just after its segment was inspected.
   mutating func move(_ pass: DrainSchedule.Pass, until cutoff: UInt64) throws(SystemError) {
-    // The counter may have gone back by less than is noticed: further records of these segments
-    // have the ticks of the last one.
+    // The counter may have gone back by too little to be noticed. Then further records of these
+    // segments have the ticks of the segment's last one.
     let cutoff = progress.values.reduce(cutoff) { max($0, $1.ticks) }
     try move(pass, in: 0...cutoff)
   }
 
-  /// Moves everything where the counter has begun anew: first what was logged since, in segments of
-  /// its own, and then the rest, so that each frame has one clock. What comes then in the same
-  /// segments has its own ticks again.
+  /// Moves everything after the counter has begun anew: first the records logged since, which are
+  /// in segments of their own, and then the rest, so that each frame has one clock. Later records
+  /// in the same segments have their own ticks again.
   mutating func moveAroundBeginning() throws(SystemError) {
     try move(.everything, in: 0...mmlog_ticks())
     try move(.everything, in: mmlog_ticks()...(.max))
     for generation in progress.keys { progress[generation]?.ticks = 0 }
   }
 
-  /// Moves records that are committed now and have such ticks; of a segment whose next record has
-  /// lower ones, none.
+  /// Moves records that are committed now and whose ticks are in the range. A segment whose next
+  /// record has lower ticks is passed over.
   private mutating func move(
     _ pass: DrainSchedule.Pass, in ticks: ClosedRange<UInt64>
   ) throws(SystemError) {
-    // Segments are inspected one after the other, and meanwhile a thread may go on in one that was
-    // passed over as free, and then in one that is still to come. The fragments of a record have
-    // the same ticks: only this keeps their order.
+    // Segments are inspected one after the other. Meanwhile a thread may continue in a segment that
+    // was passed over as free, and then in one that is still to be inspected. The fragments of a
+    // record have the same ticks: only this limit keeps their order.
     newestGeneration = session.ring.generationsStarted.load(ordering: .acquiring)
     let limit = session.policy == .overwriteOldest ? session.ring.pool.count / 4 : .max
-    // Sealed segments only: what threads go on with is left for a later frame.
+    // Sealed segments only: what threads still write is left for a later frame.
     var waiting = session.ring.pool.sealedCount * session.ring.geometry.segmentSize
     settleUnreadable()
     while isFrameDue(pass, waiting, acquired: 0) {
@@ -94,14 +95,14 @@ struct Handoff: ~Copyable {
       // What is left may be in younger segments.
       if try !moveFrames(pass, ticks, &waiting, maximumAcquired: .max) { break }
     }
-    // What was discarded is not freed here.
+    // Discarded segments are not freed here, so their progress is left over.
     if progress.count > 2 * session.ring.pool.count {
       progress = progress.filter { $0.key >= lowestGeneration }
     }
   }
 
-  /// Has the headers of sealed segments corrected that were overwritten in memory. Of what is then
-  /// still unreadable, a loss is counted: how many records it was, nobody knows.
+  /// Corrects the headers of sealed segments that something has overwritten in memory. A segment
+  /// whose header cannot be corrected counts as one loss: nobody knows how many records it held.
   private func settleUnreadable() {
     let ring = session.ring
     for index in 0..<ring.pool.count
@@ -116,8 +117,8 @@ struct Handoff: ~Copyable {
     }
   }
 
-  /// Whether another frame is worth writing, or threads may soon need segments, however small the
-  /// frames are that make them free.
+  /// Whether another frame is worth writing. If threads may soon need segments, even a small frame
+  /// is.
   ///
   /// - Parameters:
   ///   - waiting: How much there is to move, in bytes.
@@ -128,7 +129,7 @@ struct Handoff: ~Copyable {
   }
 
   /// Moves frames as long as they are due and there are records for them, and frees the segments
-  /// that are then empty.
+  /// that this empties.
   ///
   /// - Parameters:
   ///   - waiting: How much there is to move, in bytes; what was moved is subtracted.
@@ -140,7 +141,7 @@ struct Handoff: ~Copyable {
   ) throws(SystemError) -> Bool {
     var batch = Batch(ticks)
     defer {
-      // It may have a frame that is given up.
+      // The encoding thread may have a frame that is given up.
       encoder?.wait()
       for index in batch.pinned { session.ring.pool.unpin(index) }
       for index in batch.acquired { session.ring.pool.release(index) }
@@ -168,7 +169,8 @@ struct Handoff: ~Copyable {
     return isAny
   }
 
-  /// Has the other thread encode a frame, once it has encoded the one before; or does it here.
+  /// Gives a frame to the encoding thread once that has encoded the frame before. If there is no
+  /// such thread, encodes the frame here.
   private func encode(_ frame: PendingFrame) {
     encoder?.wait()
     if frame.rows.isEmpty { return }
@@ -177,7 +179,8 @@ struct Handoff: ~Copyable {
 
   /// Collects the next frame.
   ///
-  /// - Parameter waiting: How many of the segments that no thread has are waiting to be archived.
+  /// - Parameter waiting: Which part of the segments that no thread has waits to be archived, from
+  ///   0 to 1.
   private func collect(
     from batch: inout Batch, into frame: PendingFrame, _ waiting: Double
   ) {
@@ -192,7 +195,7 @@ struct Handoff: ~Copyable {
     frame.dictionary = session.ring.dictionary
   }
 
-  /// Appends a frame to the archive, and takes what is in it out of the ring.
+  /// Appends a frame to the archive, and takes the frame's records out of the ring.
   private mutating func write(
     _ frame: PendingFrame, of batch: inout Batch
   ) throws(SystemError) {
@@ -201,7 +204,7 @@ struct Handoff: ~Copyable {
       lowestGeneration =
         session.ring.lowestGeneration { emptied.contains($0) } ?? lowestGeneration
       encoded.header.lowestGeneration = lowestGeneration
-      // It stays in the ring.
+      // What cannot be read stays in the ring.
       if frame.rows.isUnreadable { throw .unsupported(.libcrypto, session.ring.path) }
       TestPoint.reach(.drainerBeforeFrame)
       let size = try append(encoded, corrupted: frame.corrupted)
@@ -226,15 +229,16 @@ struct Handoff: ~Copyable {
 
   /// Appends a frame to the archive.
   ///
-  /// - Parameter corrupted: How many places are corrupted in the frame's ranges. They are counted
-  ///   first: whoever recovers the ring takes all that is in the ranges for archived.
+  /// - Parameter corrupted: How many places in the frame's ranges are corrupted. They are counted
+  ///   before the frame is appended: whoever recovers the ring considers everything in the ranges
+  ///   archived.
   /// - Returns: How many bytes the archive grew by.
   private func append(_ frame: EncodedFrame, corrupted: Int) throws(SystemError) -> Int {
     countCorruption(corrupted)
     do throws(SystemError) {
       return try series.append(frame, dictionary: session.ring.dictionary)
     } catch {
-      // The places are found again by whoever archives or discards what is left in the ring.
+      // Whoever archives or discards what is left in the ring finds the places again.
       session.ring.uncount(.corrupted, .critical, UInt64(corrupted))
       throw error
     }
@@ -242,9 +246,11 @@ struct Handoff: ~Copyable {
 
   /// How much effort the frame is worth, so that no thread has to wait for a segment.
   ///
-  /// - Parameter waiting: How many of the segments that no thread has are waiting to be archived.
+  /// - Parameter waiting: Which part of the segments that no thread has waits to be archived, from
+  ///   0 to 1.
   private func effort(_ waiting: Double, _ frame: PendingFrame) -> TextEffort {
-    // All that a short process has logged is in one frame, which takes some 20 ms at most.
+    // One frame has everything that a short process has logged. Encoding it takes some 20 ms at
+    // most.
     if isClosing { return frame.rows.size <= session.ring.frameSize / 2 ? .thorough : .full }
     if reducesCompression, waiting > 0.5 { return waiting <= 0.75 ? .reduced : .none }
     let (rows, clock) = (frame.rows.summary, frame.fields.clock)
@@ -252,8 +258,8 @@ struct Handoff: ~Copyable {
       ? .thorough : .full
   }
 
-  /// Whether compressing records as well as can be takes a hundredth of the time at most in which
-  /// they came: that takes some 40 ms for a MiB of text.
+  /// Whether compressing records as well as possible takes at most a hundredth of the time in which
+  /// they were logged. Such compression takes some 40 ms for a MiB of text.
   static func cameSlowly(_ records: RecordSummary, size: Int, _ clock: TickClock) -> Bool {
     let (first, last) = (clock.wall(at: records.firstTicks), clock.wall(at: records.lastTicks))
     let (time, overflow) = last.nanosecondsSince1970.subtractingReportingOverflow(
@@ -264,9 +270,9 @@ struct Handoff: ~Copyable {
   /// Records come slowly if each piece of so many bytes takes so much time, or more.
   private static let (pieceSize, nanosecondsOfPiece) = (64 << 10, 250_000_000 as Int64)
 
-  /// What is empty, the oldest first: of those that are retained for flight records, threads may
-  /// take the oldest at any moment. What follows a run of the same thread that is not empty waits
-  /// for that one.
+  /// The empty runs, the oldest first: threads may take the oldest segment that is retained for
+  /// flight records at any moment. A run that follows a run of the same thread that is not empty
+  /// waits for that run.
   private func finished(_ runs: [CollectedSegment]) -> [CollectedSegment] {
     var unfinished: Set<UInt32> = []
     return runs.sorted { $0.header.generation < $1.header.generation }.filter { run in
@@ -275,8 +281,8 @@ struct Handoff: ~Copyable {
     }
   }
 
-  /// Finds what is to be moved, from where the last frame ended. Sealed segments are acquired, so
-  /// that nobody discards them meanwhile; open ones are pinned, should they be sealed meanwhile.
+  /// Finds what to move, from where the last frame ended. Acquires sealed segments, so that nobody
+  /// discards them meanwhile. Pins open segments, because they may be sealed meanwhile.
   private func acquire(for batch: inout Batch, atMost limit: Int) {
     let ring = session.ring
     let newest = generationLimit(limit)
@@ -296,8 +302,8 @@ struct Handoff: ~Copyable {
     batch.begin(runs)
   }
 
-  /// The newest generation that may be in a frame that acquires so many sealed segments at most: a
-  /// flight recorder needs others that it can discard, however long the disk stands still.
+  /// The newest generation that a frame may have if it acquires at most `limit` sealed segments.
+  /// Threads need the other ones to discard, however long the disk stands still.
   private func generationLimit(_ limit: Int) -> UInt64 {
     let ring = session.ring
     if limit >= ring.pool.count { return newestGeneration }
@@ -309,7 +315,7 @@ struct Handoff: ~Copyable {
   private func run(_ index: Int, isSealed: Bool) -> CollectedSegment? {
     guard var header = session.ring.openHeader(ofSegment: index) else { return nil }
     let progress = progress[header.generation]
-    // The header's word may be overwritten.
+    // Something may have overwritten the header's word.
     if let end = progress?.end, end != header.archived {
       header.archived = end
       session.ring.publish(archived: end, ofSegment: index)
@@ -329,8 +335,9 @@ struct Handoff: ~Copyable {
   }
 
   private mutating func publish(_ part: PendingFrame.Part) {
-    // Before the ring says that they are archived. A crash in between then leaves flight records
-    // that are counted and still there; in the other order, some would be forgotten uncounted.
+    // Before the ring says that the records are archived. A crash in between then leaves flight
+    // records that are counted and still in the ring; in the other order, some would be evicted
+    // uncounted.
     flight?.note(part)
     session.ring.publish(archived: part.end, ofSegment: part.index)
     progress[part.generation] = (part.end, part.lastTicks, part.number)
@@ -338,7 +345,7 @@ struct Handoff: ~Copyable {
 
   private mutating func free(_ run: CollectedSegment) {
     progress[run.header.generation] = nil
-    // Behind the last record. What was before one is counted by now.
+    // Corruption behind the last record. Corruption before a record is counted by now.
     if let last = run.corruption.last, run.corruptedCount < run.corruption.count {
       countCorruption(run.corruption.count - run.corruptedCount)
       // The segment may be retained.
@@ -352,19 +359,19 @@ struct Handoff: ~Copyable {
   }
 }
 
-/// What frames are collected from, one after the other, until all of it is let go: a segment is
+/// What frames are collected from, one after the other, until all segments are let go. A segment is
 /// inspected once, however many frames it is in.
 private struct Batch {
   /// Which records are taken: see `Handoff.move`.
   let ticks: ClosedRange<UInt64>
   var collector: FrameCollector
-  /// Sealed segments that nobody else may have. Less those that were freed.
+  /// The sealed segments that the batch has acquired and not freed yet.
   var acquired: Set<Int> = []
-  /// Open segments that nobody may discard, should they be sealed.
+  /// Open segments that are pinned: nobody may discard them if they are sealed.
   var pinned: [Int] = []
-  /// Segments of which nothing is left for a further frame.
+  /// Segments that have nothing left for a further frame.
   var finished: Set<Int> = []
-  /// Of each run, where its last part ended, and how much was passed over by then.
+  /// Where the last part of each run ended, and how much the run had passed over by then.
   private var ends: [(end: Int, passed: Int, corrupted: Int)] = []
 
   init(_ ticks: ClosedRange<UInt64>) {

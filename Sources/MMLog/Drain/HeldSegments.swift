@@ -8,8 +8,8 @@ struct HeldSegments: ~Copyable {
   /// Retained segments first, then sealed ones, then open ones.
   var indices: [Int] { retained + sealed + open }
 
-  /// Holds a segment, in the order of what becomes of one, so that none is passed over while it
-  /// does. False if it is free, or another has it.
+  /// Holds a segment; false if the segment is free, or another thread has it. Tries the statuses in
+  /// the order in which a segment gets them, so that a change meanwhile hides no segment.
   mutating func hold(_ index: Int) -> Bool {
     if ring.pool.pinOpen(index) {
       open.append(index)
@@ -23,13 +23,13 @@ struct HeldSegments: ~Copyable {
     return true
   }
 
-  /// Frees those that were retained for flight records which are captured now.
+  /// Frees the segments that were retained for flight records, which are captured now.
   mutating func freeRetained() {
     for index in retained { ring.free(segment: index) }
     retained = []
   }
 
-  /// Gives all back, but for those that were retained for flight records and have none any more.
+  /// Gives all segments back. Frees those that were retained for flight records and have none left.
   mutating func letGo() {
     for index in retained {
       if ring.pool.flightCount(index) > 0 {

@@ -20,7 +20,7 @@ final class LossCounters: @unchecked Sendable {
     _ = mmlog_fetch_add_u64(word(cause, level), 1)
   }
 
-  /// Adds what others count, of which nothing is left there.
+  /// Adds the counts of others, and sets those to 0.
   func take(_ others: LossCounters) {
     // Not `for in`: see LogCall.freeWriter.
     var index = 0
@@ -30,7 +30,7 @@ final class LossCounters: @unchecked Sendable {
     }
   }
 
-  /// The count of a cause and level, which is 0 from then on.
+  /// Returns the count of a cause and level, and sets it to 0.
   func take(_ cause: LossLedger.Cause, _ level: Level) -> UInt64 {
     mmlog_exchange_u64(word(cause, level), 0)
   }

@@ -2,16 +2,16 @@ import MMLogStorage
 import MMLogSystem
 import Synchronization
 
-/// What is asked of a thread that works in passes, and how far it has come: who asks waits for a
-/// pass that begins afterwards.
+/// The requests to a thread that works in passes, and which of them it has served. Whoever asks
+/// waits for a pass that begins afterwards.
 final class PassRequests: Sendable {
   private let newest = Atomic<UInt64>(0)
   private struct Served {
     /// The newest request that has been served.
     var ticket: UInt64 = 0
-    /// The newest request that a pass has served which did not fail.
+    /// The newest request that a successful pass has served.
     var success: UInt64 = 0
-    /// What the last pass failed with, if it did.
+    /// The error of the last pass; nil if it succeeded.
     var failure: LogError?
   }
 
@@ -19,7 +19,7 @@ final class PassRequests: Sendable {
   /// Counts passes, for those who wait for one.
   private let passes = EventCount()
 
-  /// The newest request. To be read when a pass begins, which serves it and all before.
+  /// The newest request. Read when a pass begins: the pass serves this request and all before.
   var newestTicket: UInt64 { newest.load(ordering: .acquiring) }
 
   /// The newest request that has been served.
@@ -28,8 +28,8 @@ final class PassRequests: Sendable {
   /// Takes in that a pass has ended, and wakes those who wait for it.
   ///
   /// - Parameters:
-  ///   - ticket: The newest request when it began; `.max` if there will be no other.
-  ///   - failure: What they get.
+  ///   - ticket: The newest request when the pass began; `.max` if there will be no other pass.
+  ///   - failure: The error that those who wait get.
   func serve(_ ticket: UInt64, _ failure: LogError?) {
     served.withLock {
       ($0.ticket, $0.failure) = (ticket, failure)
@@ -38,8 +38,8 @@ final class PassRequests: Sendable {
     passes.advance()
   }
 
-  /// Lets nobody wait any longer: those whose request no pass has served get what the last one
-  /// reported.
+  /// Lets nobody wait any longer. Those whose request no pass has served get the result of the last
+  /// pass.
   func end() {
     served.withLock { $0.ticket = .max }
     passes.advance()
@@ -50,8 +50,8 @@ final class PassRequests: Sendable {
   /// - Parameters:
   ///   - limit: How long to wait at most, in nanoseconds.
   ///   - call: Makes the thread check.
-  /// - Throws: what the last pass failed with, unless one has served the request and did not fail;
-  ///   or `timedOut`, which says that it took longer.
+  /// - Throws: The error of the last pass, unless a successful pass has served the request; or an
+  ///   error that says `timedOut`, if the limit is over.
   func wait(
     atMost limit: Int64, for call: () -> Void, else timedOut: @autoclosure () -> String
   ) throws(LogError) {

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Counts what a signal handler has asked of all stores of the process: one word each, because a
-/// handler can do no more than raise it.
+/// Counts what signal handlers have asked of all stores of the process. Each count is one word,
+/// because a handler can do no more than raise a word.
 enum ProcessRequests {
   private static let captureCount = Atomic<UInt32>(0)
   private static let reopenCount = Atomic<UInt32>(0)

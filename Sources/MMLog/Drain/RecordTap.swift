@@ -1,38 +1,38 @@
 package import MMLogFormat
 
-/// How records are given to somebody besides being archived; see ``RecordTap``.
+/// How a tap receives records besides the archive; see ``RecordTap``.
 package protocol RecordTapSettings: Sendable {
   /// Begins to take a session's records.
   ///
-  /// - Parameter reports: Takes what goes wrong.
+  /// - Parameter reports: Receives what goes wrong.
   func begin(_ identity: SessionIdentity, _ reports: TapReports) -> any RecordTap
 }
 
-/// Takes a session's records. This module only gives them away: what makes text of them lies above
-/// it.
+/// Takes a session's records. This module only hands the records over: a module above it makes text
+/// of them.
 ///
-/// Called on the drainer's thread, which must not be kept from its work.
+/// Called on the drainer's thread, which a tap must not keep from its work.
 package protocol RecordTap: AnyObject {
   /// Takes the records of a frame that was archived just now, each once.
   ///
   /// - Parameters:
-  ///   - rows: The records. To be copied.
-  ///   - dictionary: The session's call sites and labels: the same as the last time, and maybe more
-  ///     behind them.
+  ///   - rows: The records, which the tap has to copy.
+  ///   - dictionary: The session's call sites and labels: the same as at the last call, and perhaps
+  ///     more behind them.
   ///   - clock: Turns the records' ticks into time.
-  ///   - areFlight: Whether they are flight records that were captured, or others.
+  ///   - areFlight: Whether the records are captured flight records, or others.
   func take(
     _ rows: borrowing RowBuilder, dictionary: UnsafeRawBufferPointer, _ clock: TickClock,
     areFlight: Bool)
 
-  /// There will be no more.
+  /// Says that there will be no more records.
   func finish()
 
-  /// Waits for a little, so that what was taken is seen. After ``finish()``.
+  /// Waits a little, so that the output shows what the tap has taken. Called after ``finish()``.
   func waitForEnd()
 }
 
-/// Takes what a tap has to report. Any thread.
+/// Takes what a tap has to report. Any thread may call it.
 package struct TapReports: Sendable {
   private let events: EventHub
   private let counters: DrainCounters
@@ -41,18 +41,18 @@ package struct TapReports: Sendable {
     (self.events, self.counters) = (events, counters)
   }
 
-  /// The tap of that name cannot write. Once, until it can again.
+  /// Reports that a tap cannot write. A tap calls this once until it can write again.
   package func failed(_ tap: String, _ error: any Error) {
     events.send(.tapFailed(tap: tap, error: error))
   }
 
-  /// It can write again.
+  /// Reports that a tap can write again.
   ///
-  /// - Parameter missed: How many records it has not written since it began.
+  /// - Parameter missed: How many records the tap has not written since it began.
   package func resumed(_ tap: String, missed: UInt64) {
     events.send(.tapResumed(tap: tap, missed: missed))
   }
 
-  /// So many records more were not written.
+  /// Counts further records that a tap has not written.
   package func missed(_ count: UInt64) { counters.addMissedByTaps(count) }
 }

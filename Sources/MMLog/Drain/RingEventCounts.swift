@@ -14,19 +14,19 @@ final class RingEventCounts: Sendable {
   /// Whether nobody is to wait any more.
   private let isOver = Atomic<Bool>(false)
 
-  /// Whether what waits in the ring can be archived, so far as it is known.
+  /// Whether what waits in the ring can be archived, as far as is known.
   private enum ArchiveState: UInt8, AtomicRepresentable {
     case writable
     /// The last pass of the drainer failed.
     case failing
-    /// The same, a log call has waited in vain for as long as it may, and no segment became free
-    /// since.
+    /// The last pass failed, a log call has waited in vain for as long as it may, and no segment
+    /// has become free since.
     case failingForLong
   }
 
-  /// Informs one of the waiting threads that a segment is free: for others, there is none.
+  /// Informs one of the waiting threads that a segment is free: there is none for the others.
   func segmentFreed() {
-    // Of passes that fail, some move records all the same: where only a sync fails.
+    // Some failed passes have moved records all the same, if only the sync failed.
     _ = archive.compareExchange(
       expected: .failingForLong, desired: .failing, ordering: .relaxed)
     freed.advanceForOne()
@@ -38,7 +38,7 @@ final class RingEventCounts: Sendable {
     freed.advance()
   }
 
-  /// Calls `take` until it gives something or the time is over. Async-signal-safe if `take` is.
+  /// Calls `take` until it returns something or the time is over. Async-signal-safe if `take` is.
   ///
   /// - Parameter nanoseconds: How long to wait at most.
   func wait<Result>(atMost nanoseconds: Int64, for take: () -> Result?) -> Result? {
@@ -50,8 +50,8 @@ final class RingEventCounts: Sendable {
     return result
   }
 
-  /// Whether to wait is of no use before the drainer has written again: a disk that is full stays
-  /// so for longer than a log call may take, and each further call would take as long.
+  /// Whether waiting is useless until the drainer has written again. A full disk stays full for
+  /// longer than a log call may wait, and each further call would wait as long.
   var isWaitingInVain: Bool { archive.load(ordering: .relaxed) == .failingForLong }
 
   /// Takes in that a log call got no segment in all the time that it may wait.

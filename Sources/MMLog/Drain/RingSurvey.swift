@@ -3,11 +3,11 @@ import MMLogSystem
 import Synchronization
 
 /// What the drainer does once a second with a ring whose records wait: it finds out whether one of
-/// them must not wait, and has the memory ready that threads will write to next.
+/// the records must not wait, and makes the memory ready that threads will write next.
 ///
-/// A write-back, which comes to a page some thirty seconds after it was written, makes the next
-/// store to the page cost a fault. Memory that waits for its use longer than that would cost a log
-/// call one for each page.
+/// The kernel writes a page back some thirty seconds after a store, and then the next store to the
+/// page costs a fault. Memory that waits longer for its use would cost a log call one fault for
+/// each page.
 ///
 /// For one thread at a time: the drainer's.
 struct RingSurvey {
@@ -16,10 +16,10 @@ struct RingSurvey {
   private let urgentLevels: UInt8
   /// Up to where each segment in use is inspected, by generation.
   private var ends: [UInt64: Int] = [:]
-  /// How many segments had been opened the last time.
+  /// How many segments had been opened at the last survey.
   private var opened: UInt64 = 0
 
-  /// How much memory is made ready at a time behind a thread's last record, and of free segments.
+  /// How much memory is made ready at a time behind a thread's last record, and in free segments.
   private static let readySize = 1 << 20
 
   init(_ ring: Ring, urgentLevels: UInt8) {
@@ -66,8 +66,8 @@ struct RingSurvey {
     return scanner.offset
   }
 
-  /// Makes those segments ready that will be taken next: as many as were taken in the last second,
-  /// and one.
+  /// Makes the segments ready that threads will take next: one more than threads took in the last
+  /// second.
   private mutating func makeFreeSegmentsReady() {
     let now = ring.generationsStarted.load(ordering: .relaxed)
     let size = ring.geometry.segmentSize

@@ -1,8 +1,8 @@
 import MMLogStorage
 import MMLogSystem
 
-/// Who waits for the open archive to be sealed. A pass serves those who asked before its beginning:
-/// what they have logged before is in what it moves.
+/// Who waits for the open archive to be sealed. A pass serves those who asked before it began: it
+/// moves what they had logged by then.
 final class RotationRequests: Sendable {
   typealias Answer = Promise<Result<ArchiveInfo?, LogError>>
 
@@ -24,7 +24,7 @@ final class RotationRequests: Sendable {
     if isOver { answer.fulfill(.failure(StoreCore.closedError)) }
   }
 
-  /// Lets a pass serve all who wait, and those whom an earlier one has not answered.
+  /// Lets a pass serve all who wait, and those whom an earlier pass has not answered.
   func beginPass() {
     state.withLock { state in
       state.served += state.waiting

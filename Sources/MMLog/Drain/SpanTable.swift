@@ -1,7 +1,8 @@
 import MMLogFormat
 import MMLogStorage
 
-/// The spans whose flight records are in the ring, and what becomes of these when the spans end.
+/// The spans whose flight records are in the ring, and what becomes of these records when the spans
+/// end.
 ///
 /// For one thread at a time: the drainer's.
 struct SpanTable {
@@ -11,23 +12,23 @@ struct SpanTable {
   private var dictionary = LogDictionary()
   /// How many bytes of the ring's dictionary ``dictionary`` knows.
   private var dictionaryKnown = 0
-  /// In which uses of segments each span has flight records, by their generations.
+  /// The uses of segments in which each span has flight records, as generations.
   private var places: [UInt64: [UInt64]] = [:]
-  /// How many uses these are, of all spans together.
+  /// How many uses ``places`` has, of all spans together.
   private(set) var placeCount = 0
-  /// Those whose end is a flight record.
+  /// The spans whose end is a flight record.
   private var flightEnds: Set<UInt64> = []
-  /// From how many on ``places`` is searched for what is not in the ring any more.
+  /// If ``places`` has more uses, those that are not in the ring any more are removed from it.
   private var placesLimit = 1024
-  /// How the last spans ended: whether what belongs to them is captured. What was logged beside the
-  /// end may be found after it.
+  /// How the last spans ended: whether their flight records are captured. Records that were logged
+  /// while a span ended may be found after its end.
   private var decisions: [UInt64: Bool] = [:]
   private var olderDecisions: [UInt64: Bool] = [:]
   /// The spans whose flight records are to be erased, and to be captured.
   private(set) var erased: Set<UInt64> = []
   private(set) var captured: Set<UInt64> = []
 
-  /// Nil if spans decide nothing.
+  /// Nil if spans do not decide what is captured.
   init?(_ ring: Ring) {
     guard let capture = ring.spanCapture else { return nil }
     (self.ring, self.capture) = (ring, capture)
@@ -36,8 +37,8 @@ struct SpanTable {
   /// Takes in what a record is to a span.
   ///
   /// - Parameters:
-  ///   - offset, content: Where it stands in its segment, and how.
-  ///   - generation: Of the segment that it is in.
+  ///   - offset, content: Where the record stands in its segment, and how.
+  ///   - generation: The generation of the record's segment.
   mutating func note(
     _ record: RecordView, at offset: Int, _ content: CollectedSegment.Content, isFlight: Bool,
     in generation: UInt64
@@ -57,7 +58,7 @@ struct SpanTable {
 
   /// Takes in a use of a segment in which a span has flight records.
   private mutating func notePlace(of span: UInt64, _ generation: UInt64) {
-    // From the back, where a use stands of which there is more than one record.
+    // From the back, where the use of the span's last record stands.
     if places[span, default: []].lastIndex(of: generation) != nil { return }
     places[span, default: []].append(generation)
     placeCount += 1
@@ -70,7 +71,7 @@ struct SpanTable {
     decisions[span] = isCaptured
   }
 
-  /// Those of spans whose end is a flight record.
+  /// Returns those of the spans whose end is a flight record.
   func endedByFlightRecords(_ spans: Set<UInt64>) -> Set<UInt64> {
     spans.intersection(flightEnds)
   }
@@ -78,7 +79,7 @@ struct SpanTable {
   /// What a record is to a span; nil: nothing.
   ///
   /// - Parameters:
-  ///   - offset, content: Where it stands in its segment, and how.
+  ///   - offset, content: Where the record stands in its segment, and how.
   mutating func tie(
     of record: RecordView, at offset: Int, _ content: CollectedSegment.Content
   ) -> SpanTie? {
@@ -103,7 +104,7 @@ struct SpanTable {
       .sorted { $0.generation < $1.generation }.map(\.index)
   }
 
-  /// Takes in that nothing is left in the ring of spans, but for those of which something is.
+  /// Takes in that spans have no flight records left in the ring, except for the spans in `left`.
   mutating func settle(_ spans: Set<UInt64>, besides left: Set<UInt64> = []) {
     let settled = spans.subtracting(left)
     for span in settled { placeCount -= places.removeValue(forKey: span)?.count ?? 0 }
