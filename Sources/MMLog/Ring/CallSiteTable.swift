@@ -5,7 +5,7 @@ import MMLogSystem
 import Synchronization
 
 /// The call sites and key sets of a session by their hash: read without a lock, written under the
-/// dictionary's.
+/// dictionary's lock.
 ///
 /// A fixed table with open addressing, its memory from mmap, so that a signal handler can use it.
 ///
@@ -16,12 +16,12 @@ final class CallSiteTable: @unchecked Sendable {
   private let capacity: Int
   /// Under the dictionary's lock.
   private var count = 0
-  /// Whether a call site or a key set found no room. From then on, new ones of its kind are not
-  /// even tried: each log call that comes by would take the lock, and write an entry in vain.
+  /// Whether a call site or a key set found no room. From then on, no log call tries to add another
+  /// of that kind: each would take the lock, and write an entry in vain.
   private let callSitesAreClosed = Atomic<Bool>(false)
   private let keySetsAreClosed = Atomic<Bool>(false)
 
-  /// A table for at least `sites` call sites; nil if there is no memory.
+  /// Makes a table for at least `sites` call sites; nil if there is no memory.
   init?(sites: Int) {
     var capacity = 64
     while capacity < sites * 2 { capacity *= 2 }
@@ -31,7 +31,7 @@ final class CallSiteTable: @unchecked Sendable {
     self.capacity = capacity
   }
 
-  /// Frees the table, which nobody uses any more.
+  /// Frees the table. Nobody may use it any more.
   func free() { PrivateMemory.free(slots, count: capacity * MemoryLayout<mmlog_site_slot>.stride) }
 
   /// The number of the call site with this hash, or nil.
@@ -46,19 +46,19 @@ final class CallSiteTable: @unchecked Sendable {
     return nil
   }
 
-  /// Whether there is room for another one of a kind. Names in key sets may be anybody's, and any
-  /// number of them: these must not take the room of call sites. Under the dictionary's lock.
+  /// Whether there is room for another entry of a kind. Names in key sets may come from anybody,
+  /// and in any number: key sets must not take the room of call sites. Under the dictionary's lock.
   func hasRoom(for kind: UInt64) -> Bool {
     count < (kind == RecordLayout.callSiteKind ? capacity / 2 : capacity / 4)
   }
 
-  /// Whether new ones of a kind are worth a try.
+  /// Whether a new entry of a kind is worth a try.
   func takes(_ kind: UInt64) -> Bool {
     kind == RecordLayout.callSiteKind
       ? !callSitesAreClosed.load(ordering: .relaxed) : !keySetsAreClosed.load(ordering: .relaxed)
   }
 
-  /// Has no new ones of a kind come.
+  /// Makes new entries of a kind not worth a try.
   func close(_ kind: UInt64) {
     if kind == RecordLayout.callSiteKind {
       callSitesAreClosed.store(true, ordering: .relaxed)
@@ -80,7 +80,7 @@ final class CallSiteTable: @unchecked Sendable {
   }
 
   /// Where the search for a hash begins. Call sites of one line may differ only in the upper half
-  /// of their hashes: so it is mixed once more.
+  /// of their hashes, so this mixes the hash once more.
   private func place(of hash: UInt64) -> Int {
     Int(truncatingIfNeeded: (hash ^ hash >> 32) &* 0x9E37_79B9_7F4A_7C15 >> 32) & (capacity - 1)
   }

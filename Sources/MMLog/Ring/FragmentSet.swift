@@ -4,8 +4,7 @@ import MMLogSystem
 /// Remembers some thousand fragmented records, each by its thread and ticks. Lock-free and
 /// async-signal-safe.
 ///
-/// A newer one may take an older one's place: this is for exact counts, not for anything that could
-/// be wrong.
+/// A newer record may take the place of an older one. That only makes a count less exact.
 ///
 /// Proof of `@unchecked Sendable`: the words are touched by atomic operations only.
 final class FragmentSet: @unchecked Sendable {
@@ -14,7 +13,7 @@ final class FragmentSet: @unchecked Sendable {
   private static let ways = 8
   private static let size = MemoryLayout<UInt64>.size * ways << Int(bucketBits)
 
-  /// Takes no memory until something is added; if there is none, nothing is remembered.
+  /// Takes no memory until something is added. If there is no memory, the set remembers nothing.
   init() {
     words = PrivateMemory.allocate(Self.size)?.bindMemory(to: UInt64.self, capacity: Self.size / 8)
   }
@@ -30,8 +29,8 @@ final class FragmentSet: @unchecked Sendable {
     let key = (ticks ^ UInt64(thread) << 40) &* 0x9E37_79B9_7F4A_7C15 | 1
     let bucket = words + Int(key >> (64 - Self.bucketBits)) * Self.ways
     while true {
-      // Which word it takes follows from the key and the bucket: of two threads that add the same,
-      // one finds it taken and checks again.
+      // Which word a key takes follows from the key and the bucket. If two threads add the same
+      // key, one finds the word taken and checks again.
       var chosen = bucket + Int(key >> 20) & (Self.ways - 1)
       var old = mmlog_load_acquire_u64(chosen)
       for way in (0..<Self.ways).reversed() {

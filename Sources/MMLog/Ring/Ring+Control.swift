@@ -3,7 +3,8 @@ import MMLogFormat
 
 /// The control page: what somebody outside asks the process for, and what it answers.
 extension Ring {
-  /// The first words of both slots for level requests: equal ones, equal requests.
+  /// The first words of both slots for level requests: as long as the words are equal, so are the
+  /// requests.
   var levelRequestHeaders: (UInt64, UInt64) {
     (
       mmlog_load_acquire_u64(address(LevelRequest.offset(ofSlot: 0))),
@@ -11,21 +12,22 @@ extension Ring {
     )
   }
 
-  /// The newest request for levels that can be read; nil if there is none.
+  /// The newest readable request for levels; nil if there is none.
   func newestLevelRequest() -> LevelRequest? {
-    // A copy: whoever writes may be doing so now, and what has been checked has to stay as it is.
+    // A copy: somebody may be writing to the page now, and what has been checked has to stay as it
+    // is.
     let page = UnsafeRawBufferPointer(
       start: base + RingLayout.control, count: ControlLayout.size)
     return Array(page).withUnsafeBytes { LevelRequest.newest(inPage: $0) }
   }
 
-  /// Writes a request that the process makes to itself, as the first of a new ring.
+  /// Writes a request of the process to itself, as the first request in a new ring.
   func write(_ request: LevelRequest) {
     guard let bytes = request.encoded else { return }
     (base + RingLayout.control + request.offset).copyMemory(from: bytes, byteCount: bytes.count)
   }
 
-  /// Says that levels are now as a request says.
+  /// Says that the levels of a request are in effect.
   func acknowledge(levelRequest ordinal: UInt32) {
     mmlog_store_release_u32(address(ControlLayout.appliedLevels), ordinal)
   }
@@ -39,7 +41,7 @@ extension Ring {
       as: UInt8.self)
   }
 
-  /// Says how many records a statement of the request has had.
+  /// Says how many records of a statement of the request have passed.
   func publish(passed: UInt64, ofStatement index: Int) {
     let count = base + RingLayout.switchCounts + index * wordSize
     mmlog_store_relaxed_u64(count.assumingMemoryBound(to: UInt64.self), passed)
@@ -52,12 +54,12 @@ extension Ring {
     ControlRequest(word: mmlog_load_acquire_u64(address(ControlLayout.request)))
   }
 
-  /// Says what has come of a request, and of all before.
+  /// Answers a request, and all requests before it.
   func answer(_ answer: ControlAnswer) {
     mmlog_store_release_u64(address(ControlLayout.answer), answer.word)
   }
 
-  /// Says how the drainer fares, for those who cannot ask.
+  /// Says how the drainer fares, for those who cannot ask it.
   func publish(lastPass: Timestamp?, failedPasses: UInt64, failedSyncs: UInt64) {
     let time = UInt64(bitPattern: lastPass?.nanosecondsSince1970 ?? 0)
     mmlog_store_release_u64(address(ControlLayout.lastPass), time)
@@ -96,7 +98,7 @@ extension Ring {
       forgotten: count(ControlLayout.forgottenRecords))
   }
 
-  /// Where something of the page is.
+  /// The address of a word of the page.
   private func address<Word>(_ offset: Int) -> UnsafeMutablePointer<Word> {
     (base + RingLayout.control + offset).assumingMemoryBound(to: Word.self)
   }

@@ -5,7 +5,7 @@ import MMLogSystem
 import Synchronization
 
 extension Ring {
-  /// The area as far as it is filled with entries.
+  /// The part of the dictionary's area that is filled with entries.
   var dictionary: UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(
       start: base + geometry.dictionaryOffset, count: dictionaryEnd.load(ordering: .acquiring))
@@ -17,20 +17,21 @@ extension Ring {
     return max(0, size - dictionaryEnd.load(ordering: .relaxed) - leaving)
   }
 
-  /// How often a dictionary doubles, as a factor of its size.
+  /// The factor by which a dictionary may grow in all.
   static var dictionaryGrowth: Int { 8 }
 
-  /// Whether a half of it is used, and it may become larger.
+  /// Whether more than half of the dictionary is used, and it may become larger.
   var dictionaryGrows: Bool {
     let size = dictionarySize.load(ordering: .relaxed)
     return dictionaryEnd.load(ordering: .relaxed) > size / 2 && size < geometry.dictionarySize
       && !dictionaryIsRefused.load(ordering: .relaxed)
   }
 
-  /// Doubles the dictionary if half of it is used. For the drainer: who logs does not wait for
+  /// Doubles the dictionary if half of it is used. For the drainer: a log call does not wait for
   /// space on the disk.
   ///
-  /// Nobody stores to what has no space yet: where there is none to be had, that would be a SIGBUS.
+  /// Nobody stores to a part that has no space yet: if the disk has none, the store would be a
+  /// SIGBUS.
   func growDictionary() {
     guard dictionaryGrows else { return }
     let size = dictionarySize.load(ordering: .relaxed)
@@ -59,12 +60,12 @@ extension Ring {
     write(&writer)
     let seed = checksumSeed(session: identity.session, generation: 0)
     guard let entry = writer.finish(kind: kind, seed: seed), let start = area.baseAddress else {
-      // What was written of it must not look like entries to whoever reads the area.
+      // The part that was written must not look like entries to whoever reads the area.
       area.initializeMemory(as: UInt8.self, repeating: 0)
       return false
     }
     TestPoint.reach(.dictionaryAdding)
-    // Stored last: a crash before leaves a zero word, the end of the dictionary.
+    // Stored last: a crash before that leaves a zero word, the end of the dictionary.
     mmlog_store_release_u64(start.assumingMemoryBound(to: UInt64.self), entry.header)
     let grew = dictionaryGrows
     dictionaryEnd.store(end + entry.size, ordering: .releasing)

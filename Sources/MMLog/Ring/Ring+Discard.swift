@@ -21,10 +21,10 @@ extension Ring {
     return false
   }
 
-  /// Gives up the oldest segment that only flight records are left in. They are no losses.
+  /// Frees the oldest segment that has only flight records left. They do not count as losses.
   /// Async-signal-safe.
   ///
-  /// - Parameter isWanted: Whether a segment of that generation is given up. Default: any is.
+  /// - Parameter isWanted: Whether a segment of that generation is freed. Default: any is.
   /// - Returns: False if there is none.
   @discardableResult
   func recycleOldest(if isWanted: (_ generation: UInt64) -> Bool = { _ in true }) -> Bool {
@@ -44,9 +44,9 @@ extension Ring {
 
   /// The oldest segment with a status, of those younger than `limit`.
   ///
-  /// Threads go on meanwhile: only what two scans in a row find was the oldest when the second one
-  /// began. The first may have passed over a segment before it got the status, and seen a younger
-  /// one of the same thread after that.
+  /// Threads go on meanwhile. Only a segment that two scans in a row find was the oldest when the
+  /// second one began. The first scan may have passed over a segment before that got the status,
+  /// and then have seen a younger one of the same thread.
   private func oldest(
     _ status: SegmentPool.Status, youngerThan limit: UInt64
   ) -> (segment: SegmentPool.Snapshot, generation: UInt64)? {
@@ -63,12 +63,13 @@ extension Ring {
   ) -> (segment: SegmentPool.Snapshot, generation: UInt64)? {
     var oldest: (segment: SegmentPool.Snapshot, generation: UInt64)?
     for index in 0..<pool.count {
-      // Before the status: then both are of the use that has the status, or of an earlier one.
+      // Read before the status: then both are of the use that has the status, or of an earlier one.
       let generation = self.generation(ofSegment: index)
       let captured = capturedWord(ofSegment: index)
       let segment = pool.snapshot(index)
-      // The system may have stopped the thread that evicts it. Were the process killed, its records
-      // would be there, and younger ones not that are evicted meanwhile.
+      // The system may have stopped the thread that evicts the segment. If the process were killed
+      // then, the ring would have the segment's records, but not younger ones that are evicted
+      // meanwhile.
       if segment.status == .evicting {
         noteEvicted(segment: index, generation: generation, replacing: captured)
       }
@@ -80,8 +81,8 @@ extension Ring {
     return oldest
   }
 
-  /// Before the segment is emptied: a crash in between counts them although they are still there,
-  /// which is better than the other way round.
+  /// Called before the segment is emptied. After a crash in between, records are counted although
+  /// they are still there, which is better than the other way round.
   private func countRecordsAsOverwritten(_ index: Int) {
     guard let header = header(ofSegment: index) else { return countLoss(.corrupted, .critical) }
     var scanner = scanner(ofSegment: index, header, from: header.archived)
@@ -97,9 +98,9 @@ extension Ring {
       countLoss(.overwritten, record.level)
       guard record.isFragment else { continue }
       TestPoint.reach(.discardFragmentCounted)
-      // With any of its fragments a record is lost, once. Counted first: another thread that finds
-      // it settled may empty the next of its segments, and then it has to be counted, even if this
-      // thread comes to nothing more.
+      // A record is lost with any of its fragments, and counts once. It is counted before it is
+      // settled: another thread that finds it settled may empty the next segment of the record.
+      // Then the record has to be counted, even if this thread does nothing more.
       let ordinal = record.sharedThread?.ordinal ?? header.thread.ordinal
       if !settledFragments.insert(thread: ordinal, ticks: record.ticks) {
         uncount(.overwritten, record.level)
@@ -107,8 +108,8 @@ extension Ring {
     }
   }
 
-  /// Says that fragments which were written make no record, since the rest found no place. The
-  /// caller counts it, or writes it elsewhere.
+  /// Notes that the fragments written so far make no record, because the rest of the record found
+  /// no place. The caller counts the record, or writes it elsewhere.
   func abandonFragments(thread: UInt32, ticks: UInt64, _ level: Level) {
     if !settledFragments.insert(thread: thread, ticks: ticks) { uncount(.overwritten, level) }
   }

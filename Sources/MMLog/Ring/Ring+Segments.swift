@@ -18,7 +18,7 @@ struct OpenSegment {
 }
 
 extension Ring {
-  // As in the geometry, of which each function is a call.
+  // Computed as in the geometry, whose functions each cost a call.
   func address(ofSegment index: Int) -> UnsafeMutableRawPointer {
     precondition(index >= 0 && index < pool.count)
     return base + (geometry.segmentsOffset + index * geometry.segmentSize)
@@ -29,14 +29,14 @@ extension Ring {
     address(ofSegment: index).assumingMemoryBound(to: mmlog_segment.self)
   }
 
-  /// A segment's header as it stands now; nil for one that cannot be read. Async-signal-safe.
+  /// A segment's header as it stands now; nil if it cannot be read. Async-signal-safe.
   func header(ofSegment index: Int) -> SegmentHeader? {
     let words = address(ofSegment: index).assumingMemoryBound(to: UInt64.self)
     // A word more than the header has: a segment is larger than its header.
     let count = SegmentLayout.size / wordSize + 1
     return withUnsafeTemporaryAllocation(byteCount: count * wordSize, alignment: wordSize) { copy in
-      // By atomic loads: its thread may be sealing the segment. Not `for in`: where nothing is
-      // optimized, an iterator allocates.
+      // By atomic loads: its thread may be sealing the segment. Not `for in`: in a build without
+      // optimization, an iterator allocates.
       var word = 0
       while word < count {
         copy.storeBytes(
@@ -47,8 +47,8 @@ extension Ring {
     }
   }
 
-  /// The same of a segment that is in use; nil for one that is free, or that a thread is just
-  /// opening.
+  /// The header of a segment in use; nil if the segment is free, a thread is just opening it, or
+  /// the header cannot be read.
   func openHeader(ofSegment index: Int) -> SegmentHeader? {
     // The state is stored last, and loaded first.
     guard mmlog_segment_state(segment(index)) != SegmentLayout.stateFree,
@@ -57,10 +57,10 @@ extension Ring {
     return header
   }
 
-  /// Corrects the header of a sealed segment that was acquired, where its state or one bit of the
-  /// rest is wrong.
+  /// Corrects the header of an acquired, sealed segment if its state or one bit of the rest is
+  /// wrong.
   ///
-  /// - Returns: Whether it can be read now.
+  /// - Returns: Whether the header can be read now.
   func correctHeader(ofSegment index: Int) -> Bool {
     mmlog_set_segment_state(segment(index), SegmentLayout.stateSealed)
     if openHeader(ofSegment: index) != nil { return true }
@@ -69,7 +69,7 @@ extension Ring {
     return bytes.correctSegmentHeader() && openHeader(ofSegment: index) != nil
   }
 
-  /// What the header and the records of a segment are, as they stand now.
+  /// The bytes of a segment, header and records, as they stand now.
   func bytes(ofSegment index: Int) -> UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(start: address(ofSegment: index), count: geometry.segmentSize)
   }
@@ -84,8 +84,8 @@ extension Ring {
       isWhole: isWhole)
   }
 
-  /// The same up to where the records end, as far as the header says that: of one that is sealed,
-  /// zeros before its end are a loss.
+  /// Walks over the records of a segment from an offset to where they end, as far as the header
+  /// says that. In a sealed segment, zeros before the end are a loss.
   func scanner(
     ofSegment index: Int, _ header: SegmentHeader, from offset: Int, isSealed: Bool = true
   ) -> RecordScanner {
@@ -101,8 +101,8 @@ extension Ring {
     return .encrypted(SegmentStream(header.stream, of: cipher))
   }
 
-  /// Copies a segment as it stands now, by way of the file: its thread may be writing to it, the
-  /// drainer be emptying it.
+  /// Copies a segment as it stands now, by way of the file: the segment's thread may be writing to
+  /// it, or the drainer emptying it.
   ///
   /// - Parameter copy: As large as a segment.
   /// - Returns: Whether all of it could be read.
@@ -126,7 +126,8 @@ extension Ring {
     mmlog_write_segment(segment, use(by: writer, generation, stream: stream?.number ?? 0))
     TestPoint.reachInCall(.segmentOpening)
     mmlog_set_segment_state(segment, UInt32(MMLOG_SEGMENT_OPEN))
-    // Behind the header and before the first record: where it stands, there was a header.
+    // Stored after the header and before the first record: where this word stands, there was a
+    // header.
     let seed = ~UInt32(truncatingIfNeeded: mmlog_crc32c_word(seedState, generation))
     let first = MemoryLayout<mmlog_segment>.size
     mmlog_store_release_u64(use(ofSegment: index), mmlog_segment_use(UInt32(first), seed))
@@ -168,25 +169,24 @@ extension Ring {
   /// How many segments fill a frame.
   var segmentsPerFrame: Int { (frameSize + geometry.segmentSize - 1) / geometry.segmentSize }
 
-  /// Whether so many segments are sealed that a frame can be filled, or threads may soon need them,
-  /// however small the frames are that make them free.
+  /// Whether so many segments are sealed that they fill a frame. Also true if threads may soon need
+  /// segments: then even a small frame is worth writing.
   var hasFullFrame: Bool {
     pool.sealedCount >= segmentsPerFrame || pool.waitingShare(with: 0) > 0.5
   }
 
-  /// Has a thread wake the drainer that takes more segments than are expected until the drainer
-  /// wakes by itself. For the drainer.
+  /// Makes a thread wake the drainer if threads take more segments than expected before the drainer
+  /// wakes by itself. Only the drainer calls this.
   func wakeIfNeeded() {
     let count = max(segmentsPerFrame + segmentsPerFrame / 2, pool.freeCount / 4)
     let generation = generationsStarted.load(ordering: .relaxed) &+ UInt64(count)
     wakingGeneration.store(generation, ordering: .relaxed)
   }
 
-  /// Has no thread do so. For the drainer.
+  /// Keeps threads from waking the drainer. Only the drainer calls this.
   func wakeNever() { wakingGeneration.store(.max, ordering: .relaxed) }
 
-  /// Erases a committed record of a segment that nobody else may empty meanwhile: see
-  /// ``ErasedRecord``.
+  /// Erases a committed record. Nobody else may empty the segment meanwhile. See ``ErasedRecord``.
   func erase(_ record: RecordView, at offset: Int, ofSegment index: Int, generation: UInt64) {
     let start = address(ofSegment: index) + offset
     let seed = checksumSeed(session: identity.session, generation: generation)
@@ -194,7 +194,7 @@ extension Ring {
     mmlog_store_release_u64(
       start.assumingMemoryBound(to: UInt64.self), ErasedRecord.header(length: count, seed: seed))
     TestPoint.reach(.spanRecordMarked)
-    // Not before the header says so.
+    // The body is zeroed only after the header says that the record is erased.
     mmlog_compiler_fence()
     (start + wordSize).initializeMemory(as: UInt8.self, repeating: 0, count: count - wordSize)
     TestPoint.reach(.spanRecordErased)
@@ -212,7 +212,8 @@ extension Ring {
     mmlog_store_release_u64(use(ofSegment: index), SegmentUse.word(offset, seed: seed))
   }
 
-  /// Up to where that was noted of a generation; where its first record is, if it was not.
+  /// Up to where the flight records of a generation are noted as captured; where its first record
+  /// is, if nothing was noted.
   func captured(ofSegment index: Int, generation: UInt64) -> Int {
     let seed = checksumSeed(session: identity.session, generation: generation)
     return SegmentUse.captured(
@@ -220,13 +221,14 @@ extension Ring {
       ?? SegmentLayout.size
   }
 
-  /// What says up to where that is: see `SegmentUse`. 0 if the segment is free.
+  /// The word that says up to where a segment is captured: see `SegmentUse`. 0 if the segment is
+  /// free.
   func capturedWord(ofSegment index: Int) -> UInt64 {
     mmlog_load_acquire_u64(use(ofSegment: index))
   }
 
-  /// Notes that the flight records of a generation are evicted, if the word is of that generation,
-  /// and still stands there.
+  /// Notes that the flight records of a generation are evicted, if `word` is of that generation,
+  /// and still stands in the ring.
   func noteEvicted(segment index: Int, generation: UInt64, replacing word: UInt64) {
     let size = geometry.segmentSize
     let seed = checksumSeed(session: identity.session, generation: generation)
@@ -250,10 +252,11 @@ extension Ring {
     TestPoint.reach(.segmentFreeing)
     mmlog_store_release_u64(&segment.pointee.generation, 0)
     mmlog_store_release_u64(use(ofSegment: index), 0)
-    // A reader elsewhere that sees zeros in the place of records is to see that, too.
+    // A reader in another process that sees zeros in place of records is to see these stores, too.
     mmlog_release_fence()
-    // Zeros take the page faults that a write-back has made due, in place of the next caller. To
-    // the very end: a record that was begun and then moved elsewhere reaches past the last one.
+    // Writing zeros takes the page faults that a write-back has made due, so that the next log call
+    // does not take them. The zeros go to the very end: a record that was begun here and then moved
+    // elsewhere reaches past the last record.
     (UnsafeMutableRawPointer(segment) + SegmentLayout.size).initializeMemory(
       as: UInt8.self, repeating: 0, count: geometry.segmentSize - SegmentLayout.size)
     TestPoint.reach(.segmentFreed)
@@ -269,7 +272,8 @@ extension Ring {
     for index in 0..<pool.count {
       if !pool.status(index).mayHoldUnarchived || finished(index) { continue }
       let generation = generation(ofSegment: index)
-      // A segment is taken before it has a generation, and has that before its header says so.
+      // A segment is taken before it has a generation, and has the generation before its header
+      // says so.
       if generation == 0 { return nil }
       lowest = min(lowest, generation)
     }

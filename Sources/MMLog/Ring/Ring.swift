@@ -13,19 +13,19 @@ import Synchronization
 final class Ring: @unchecked Sendable {
   let identity: SessionIdentity
   let geometry: RingGeometry
-  /// Records below it are flight records: they stay in the ring until they are captured, or their
-  /// place is needed.
+  /// Records below this level are flight records: they stay in the ring until they are captured, or
+  /// their place is needed.
   let archiveLevel: Level
-  /// Which spans have their flight records captured; nil: spans decide nothing.
+  /// Which spans have their flight records captured; nil if spans do not decide that.
   let spanCapture: SpanCapture?
   let fileName: String
   let pool: SegmentPool
-  /// Of a ring that is encrypted.
+  /// Nil if the ring is not encrypted.
   private(set) var streams: SegmentStreams?
-  /// What encrypts the records; nil: nothing does.
+  /// What encrypts the records; nil if nothing does.
   var cipher: RingCipher? { streams?.cipher }
-  /// How large the rows of a frame are meant to become, in bytes: of a small ring, no more than a
-  /// quarter, so that threads find free segments.
+  /// How large the rows of a frame are meant to become, in bytes. In a small ring they are no more
+  /// than a quarter of the ring, so that threads find free segments.
   var frameSize: Int {
     min(RowBuilder.targetSize, max(1, pool.count / 4) * geometry.segmentSize)
   }
@@ -34,7 +34,7 @@ final class Ring: @unchecked Sendable {
   let seedState: UInt64
   let base: UnsafeMutableRawPointer
   private var mapping: Mapping?
-  /// Whose first store would still cost a fault. The drainer's.
+  /// The parts of the map whose first store would still cost a fault. The drainer's.
   private var unpopulated: [Range<Int>] = []
   private var file: LockedFile?
   private var containment: FaultContainment?
@@ -45,24 +45,27 @@ final class Ring: @unchecked Sendable {
   /// Where the next dictionary entry goes, in bytes from the area's start. Stored under
   /// `dictionaryLock`, when the entries before it are there.
   let dictionaryEnd = Atomic<Int>(0)
-  /// How much of the dictionary's area has space on the disk. Stored by the drainer, when it has.
+  /// How much of the dictionary's area has space on the disk. The drainer stores this once it has
+  /// taken the space.
   let dictionarySize: Atomic<Int>
-  /// Whether there was no space for more of it. Stored by the drainer.
+  /// Whether the disk had no space for more of the dictionary. Stored by the drainer.
   let dictionaryIsRefused = Atomic<Bool>(false)
-  /// Taken by those who add entries. Not by the drainer: a log call that a signal handler leaves
-  /// may keep it for ever.
+  /// Locked by those who add entries. The drainer never locks it: a log call that a signal handler
+  /// abandons may keep the lock for ever.
   let dictionaryLock = ForkSafeMutex()
-  /// How many generations were given out: the newest of them.
+  /// The newest generation, and so how many were given out.
   let generationsStarted = Atomic<UInt64>(0)
-  /// The generation whose thread is to wake the drainer, which sleeps; while it works, none.
+  /// From this generation on, the thread that opens a segment wakes the sleeping drainer. The
+  /// maximum while the drainer works: then no thread wakes it.
   let wakingGeneration = Atomic<UInt64>(.max)
-  /// Fragmented records that are counted as lost, or are not to be, though fragments of them may
-  /// still be there.
+  /// Fragmented records that are counted as lost, or are not to be counted, though fragments of
+  /// them may still be in the ring.
   let settledFragments = FragmentSet()
-  /// Whether state slots have places in it. Under the store's lock, as long as that is open.
+  /// Whether state slots have places in the ring. Under the store's lock, as long as the store is
+  /// open.
   private var hasStates = false
-  /// The first reading, and the newest; where the counter has begun anew, the clock of what was
-  /// logged before; and until ``beginClocksAnew()``, see ``counterGap``.
+  /// The first reading, and the newest; if the counter has begun anew, the clock of what was logged
+  /// before; and, until ``beginClocksAnew()``, the gap: see ``counterGap``.
   private typealias ClockPairs = (
     first: ClockPair, newest: ClockPair, earlier: TickClock?, gap: UInt64?
   )
@@ -71,20 +74,21 @@ final class Ring: @unchecked Sendable {
   /// Makes, allocates, locks and maps the ring of a new session.
   ///
   /// The file gets its name when it is complete, so that nobody ever sees a ring without a lock or
-  /// a file header. Until then it has none, so that a crash leaves nothing; where the file system
-  /// has no such files, what a crash leaves is swept, see ``UnfinishedRings``.
+  /// a file header. Until then the file has no name, so that a crash leaves nothing. If the file
+  /// system has no unnamed files, ``UnfinishedRings`` sweeps what a crash leaves.
   ///
   /// - Parameters:
   ///   - dictionarySize: How much of the dictionary has space at once; nil: all of it. The rest is
   ///     a hole in the file until it is needed.
   ///   - archiveLevel: See ``archiveLevel``.
   ///   - recipients: For whom the records are encrypted; none: they are not.
-  ///   - isChained: Whether the frames of its archives are chained, for whoever recovers it.
+  ///   - isChained: Whether the frames of the session's archives are chained: noted for whoever
+  ///     recovers the ring.
   ///   - spanCapture: See ``spanCapture``.
   ///   - containsFaults: Whether a fault in the map is to end in private memory. If so, containment
-  ///     has been started.
-  ///   - recordsCrashes: Whether a fatal signal is to be recorded in it. If so, its handlers have
-  ///     been set.
+  ///     must have been started.
+  ///   - recordsCrashes: Whether a fatal signal is to be recorded in the ring. If so, the handlers
+  ///     of fatal signals must have been set.
   /// - Throws: ``LogError``; nothing is left behind then.
   init(
     in directory: borrowing Directory, identity: SessionIdentity, geometry: RingGeometry,
@@ -141,7 +145,7 @@ final class Ring: @unchecked Sendable {
         streams = try SegmentStreams(
           cipher, pool, geometry, eventCounts, segments: base + geometry.segmentsOffset)
       } catch {
-        // It has its name already, and handlers of signals have its address.
+        // The ring has its name already, and signal handlers have its address.
         try? directory.remove(fileName)
         unmap()
         throw error
@@ -154,7 +158,7 @@ final class Ring: @unchecked Sendable {
     readClocks()
   }
 
-  /// What encrypts the records; nil: nothing does.
+  /// What encrypts the records; nil if nothing does.
   private static func cipher(for recipients: [Recipient]) throws(LogError) -> RingCipher? {
     if recipients.isEmpty { return nil }
     do throws(CryptoError) {
@@ -184,8 +188,8 @@ final class Ring: @unchecked Sendable {
     return mapping
   }
 
-  /// Has pages of a new file in memory, and writable. Written first, as far as that succeeds: a
-  /// fault would have the kernel read ahead, up to some MiB, in a file that has nothing to read.
+  /// Brings pages of a new file into memory, writable. Writes zeros first, as far as that succeeds:
+  /// a fault would make the kernel read ahead, up to some MiB, in a file that has nothing to read.
   private static func populate(
     _ range: Range<Int>, of mapping: borrowing Mapping, _ file: borrowing File
   ) throws(SystemError) {
@@ -193,8 +197,8 @@ final class Ring: @unchecked Sendable {
     try mapping.populateForWriting(offset: range.lowerBound, count: range.count)
   }
 
-  /// The part of the dictionary that gets space when it is needed, in whole pages; empty if all of
-  /// it has.
+  /// The part of the dictionary that gets space when it is needed, in whole pages; empty if the
+  /// whole dictionary has space.
   private static func dictionaryHole(
     _ geometry: RingGeometry, dictionarySize: Int
   ) -> Range<Int> {
@@ -204,7 +208,7 @@ final class Ring: @unchecked Sendable {
 
   /// Takes space on the disk for a part of the file, and populates it. For the drainer.
   ///
-  /// - Returns: False if there is none.
+  /// - Returns: False if that failed.
   func takeSpace(offset: Int, count: Int) -> Bool {
     do throws(SystemError) {
       try file?.file.allocate(offset: offset, count: count)
@@ -215,8 +219,8 @@ final class Ring: @unchecked Sendable {
     }
   }
 
-  /// What whoever opens a store does not wait for: of a large ring, all but the beginnings of the
-  /// dictionary and of the segments.
+  /// The parts of a large ring that are populated after the store has opened: the dictionary and
+  /// the segments, without their beginnings.
   private static func populatedLater(
     _ geometry: RingGeometry, dictionarySize: Int
   ) -> [Range<Int>] {
@@ -228,9 +232,9 @@ final class Ring: @unchecked Sendable {
     return [dictionary, first..<geometry.fileSize].filter { !$0.isEmpty }
   }
 
-  /// Populates a part of what is not populated yet, the segments first. For the drainer.
+  /// Populates a further part of the map, the segments first. For the drainer.
   ///
-  /// - Returns: Whether there is more. If it fails, log calls take the faults.
+  /// - Returns: Whether there is more to populate. If populating fails, log calls take the faults.
   func populateMore() -> Bool {
     guard let range = unpopulated.popLast() else { return false }
     let end = min(range.upperBound, range.lowerBound + (2 << 20))
@@ -241,7 +245,7 @@ final class Ring: @unchecked Sendable {
     return !unpopulated.isEmpty
   }
 
-  /// Has the next stores to a part of a segment cost no fault. For the drainer.
+  /// Makes the next stores to a part of a segment cost no fault. For the drainer.
   ///
   /// - Parameters:
   ///   - start: Where the part begins, in bytes from the segment's start.
@@ -266,8 +270,8 @@ final class Ring: @unchecked Sendable {
     }
   }
 
-  /// Writes a pair in three steps, so that a reader can distinguish one that a death cut off from
-  /// one that is corrupted: the last word is zero while the others change, and it is stored last.
+  /// Writes a pair in three steps: the last word is zero while the others change, and is stored
+  /// last. So a reader can distinguish a pair that a death cut off from a corrupted pair.
   private static func write(_ pair: ClockPair, at address: UnsafeMutableRawPointer) {
     let bytes = pair.encoded
     let end = (address + ClockPairLayout.ordinal).assumingMemoryBound(to: UInt64.self)
@@ -281,7 +285,7 @@ final class Ring: @unchecked Sendable {
   // MARK: - Clocks
 
   /// Reads the clocks and writes them into the ring, in the slot that does not hold the newest
-  /// pair. Not where the counter has begun anew: see ``beginClocksAnew()``.
+  /// pair. Writes nothing if the counter has begun anew: see ``beginClocksAnew()``.
   func readClocks() {
     clockPairs.withLock { pairs in
       let newest = ClockReading.take(ordinal: pairs.newest.ordinal &+ 1)
@@ -290,10 +294,10 @@ final class Ring: @unchecked Sendable {
   }
 
   /// Whether the counter has begun anew since the newest reading, as after a suspension, or has
-  /// gone on in one while the clock stood still.
+  /// gone on during a suspension while the clock stood still.
   var counterHasBegunAnew: Bool {
     clockPairs.withLock { pairs in
-      // In this order: a pause in between looks like no suspension.
+      // In this order, a pause between the two does not look like a suspension.
       let ticks = mmlog_ticks()
       return Self.hasBegunAnew(&pairs, ticks, Clock.monotonic())
     }
@@ -310,13 +314,14 @@ final class Ring: @unchecked Sendable {
     return pairs.gap != nil
   }
 
-  /// Where the counter has gone on alone, ticks of that time; nil if it has begun anew.
+  /// Ticks from the time during which the counter went on alone; nil if the counter has begun anew.
   var counterGap: UInt64? {
     clockPairs.withLock { mmlog_ticks() < $0.newest.ticks ? nil : $0.gap }
   }
 
-  /// Goes on by a counter that has begun anew, or gone on alone. When all that was logged before is
-  /// archived: by the new clock it would be of another time, also for whoever recovers the ring.
+  /// Continues by a counter that has begun anew, or gone on alone. Called once everything logged
+  /// before is archived: by the new clock those records would have wrong times, also in a recovery
+  /// of the ring.
   func beginClocksAnew() {
     clockPairs.withLock { pairs in
       let newest = ClockReading.take(ordinal: pairs.newest.ordinal &+ 1)
@@ -342,8 +347,8 @@ final class Ring: @unchecked Sendable {
     clockPairs.withLock { TickClock(first: $0.first, newest: $0.newest) }
   }
 
-  /// The clock of records of which the last has these ticks. Where the counter has begun anew, they
-  /// are of before or of since.
+  /// Returns the clock of records whose last has these ticks. If the counter has begun anew, the
+  /// ticks tell whether the records are from before or after that.
   func clock(upTo lastTicks: UInt64) -> TickClock {
     clockPairs.withLock { pairs in
       let now = ClockReading.take(ordinal: 0)
@@ -352,7 +357,7 @@ final class Ring: @unchecked Sendable {
         if lastTicks > now.ticks { return clock }
         return TickClock(first: pairs.first.moved(with: pairs.newest, to: now), newest: now)
       }
-      // By more than processors' counters differ.
+      // Ahead by more than the counters of processors differ.
       let isAhead = clock.wall(at: lastTicks) > now.wall + .seconds(1)
       return isAhead ? pairs.earlier ?? clock : clock
     }
@@ -366,12 +371,12 @@ final class Ring: @unchecked Sendable {
     _ = mmlog_fetch_add_u64(address.assumingMemoryBound(to: UInt64.self), count)
   }
 
-  /// Takes back that records were counted.
+  /// Takes back a count of lost records.
   func uncount(_ cause: LossLedger.Cause, _ level: Level, _ count: UInt64 = 1) {
     countLoss(cause, level, 0 &- count)
   }
 
-  /// Counts here what was counted while there was no ring, or no way to it.
+  /// Moves into the ring the losses that were counted while there was no ring, or no way to it.
   func take(_ losses: LossCounters) {
     for level in Level.allCases {
       let count = losses.take(.noRing, level)
@@ -391,7 +396,8 @@ final class Ring: @unchecked Sendable {
 
   // MARK: - State slots
 
-  /// A place for a state slot, which may be stored to for as long as the process lives.
+  /// Returns the place of a state slot. Threads may store to the place for as long as the process
+  /// lives.
   func statePlace(_ index: Int) -> UnsafeMutableRawPointer {
     hasStates = true
     return base + RingLayout.stateSlots + index * StateSlotLayout.size
@@ -402,8 +408,8 @@ final class Ring: @unchecked Sendable {
   /// Whether a fatal signal was recorded whose handler has returned: see ``takeSurvivedSignal()``.
   var hasSurvivedSignal: Bool { crashArea?.hasReturned() ?? false }
 
-  /// Takes the report of such a signal out of the ring, where it would look like the cause of
-  /// death. The ring says that one is to become a record, until ``noteSurvival()``.
+  /// Takes the report of a survived signal out of the ring, where it would look like the cause of
+  /// death. Until ``noteSurvival()``, the ring says that a report is to become a record.
   func takeSurvivedSignal() -> CrashReport? {
     crashArea?.take()?.clear(with: cipher)
   }
@@ -411,8 +417,8 @@ final class Ring: @unchecked Sendable {
   /// Whether a fatal signal is being handled: its report is in the ring, or about to be.
   var isDying: Bool { crashArea?.isDying() ?? false }
 
-  /// The report of such a signal, which stays in the ring; nil if there is none, or it cannot be
-  /// decrypted.
+  /// The report of a fatal signal that is being handled; nil if there is none, or the report cannot
+  /// be decrypted. The report stays in the ring.
   var deathReport: CrashReport? {
     guard let report = crashArea?.copy()?.clear(with: cipher), !report.isEncrypted else {
       return nil
@@ -420,7 +426,7 @@ final class Ring: @unchecked Sendable {
     return report
   }
 
-  /// Says that a report which was taken has become a record, or is counted as a loss.
+  /// Notes that the report that was taken has become a record, or is counted as a loss.
   func noteSurvival() { crashArea?.noteSurvival() }
 
   // MARK: - What others do to the file
@@ -429,12 +435,13 @@ final class Ring: @unchecked Sendable {
   /// its disk fails.
   var hasLostPages: Bool { (containment?.lostPages ?? 0) > 0 }
 
-  /// Why the file does not keep records safe any more; nil as long as it does. Some system calls.
+  /// Why the file does not keep records safe any more; nil as long as it does. Makes some system
+  /// calls.
   func problem() -> LogError? {
     if hasLostPages {
       return problem(.corruptedFile, "was cut short, or its disk fails: a part of it is lost")
     }
-    // What cannot be asked is no reason to give up a ring that works.
+    // A status that cannot be read is no reason to give up a ring that works.
     guard let status = try? file?.file.status() else { return nil }
     if status.size < geometry.fileSize {
       return problem(
@@ -451,7 +458,7 @@ final class Ring: @unchecked Sendable {
       path: path)
   }
 
-  /// Whether the file still has its name, so that after a crash it would be found.
+  /// Whether the file still has its name, so that a recovery would find it after a crash.
   var isInPlace: Bool {
     do throws(SystemError) {
       guard let own = try file?.file.status() else { return false }
@@ -461,7 +468,7 @@ final class Ring: @unchecked Sendable {
     }
   }
 
-  /// Removes the file, unless there is another in its place.
+  /// Removes the file, unless there is another file in its place.
   func remove() throws(SystemError) {
     if isInPlace { try directory().remove(fileName) }
   }
@@ -485,8 +492,8 @@ final class Ring: @unchecked Sendable {
     base.storeBytes(of: RingLayout.stateClosed, toByteOffset: RingLayout.state, as: UInt32.self)
   }
 
-  /// Notes the number of the newest archive, and how many frames it has, when these are written and
-  /// before anything of them leaves the ring.
+  /// Notes the number of the newest archive, and how many frames it has. Called when the frames are
+  /// written, and before any of their records leave the ring.
   func noteArchive(_ number: UInt32, frames: UInt32) {
     let newest = (base + RingLayout.newestArchive).assumingMemoryBound(to: UInt32.self)
     let count = (base + RingLayout.newestFrames).assumingMemoryBound(to: UInt32.self)
@@ -504,30 +511,30 @@ final class Ring: @unchecked Sendable {
     (base + RingLayout.head).copyMemory(from: bytes, byteCount: bytes.count)
   }
 
-  /// Notes behind which archive the session's first is begun, before that is done.
+  /// Notes behind which archive the session's first archive begins. Called before that is begun.
   func noteResumed(_ archive: ArchiveID) {
     let bytes = archive.encoded
     (base + RingLayout.resumed).copyMemory(from: bytes, byteCount: bytes.count)
   }
 
-  /// Leaves the file, and with it the lock, to others. Stores to the ring's memory go nowhere from
-  /// now on, and are no faults.
+  /// Leaves the file, and with it the lock, to others. From now on, stores to the ring's memory go
+  /// nowhere and cause no faults.
   ///
-  /// For when someone may still be in the middle of one, as in a child of fork somebody will be for
-  /// ever. Async-signal-safe.
+  /// A thread may still be in the middle of a store; in a child of fork, such a thread never goes
+  /// on. Async-signal-safe.
   func detach() {
     crashArea?.detach()
     endingArea?.detach()
-    // The map keeps the file open, too, and so the lock: in a child of fork, where the lock is the
+    // The map also keeps the file open, and so the lock. In a child of fork, the lock is the
     // parent's.
     Mapping.replaceWithPrivateMemory(base, count: geometry.fileSize)
     file = nil
   }
 
-  /// Unmaps the ring and closes its file. No one may touch it any more, but for state slots: there
-  /// is private memory in their place, because a thread may be about to store in one.
+  /// Unmaps the ring and closes its file. Nobody may touch the ring any more, except for state
+  /// slots: private memory takes their place, because a thread may be about to store to one.
   func unmap() {
-    // A handler of a fatal signal is at it, and will not come to an end.
+    // A handler of a fatal signal is working on the ring, and will not return.
     if crashArea?.detach() == false { return detach() }
     settledFragments.free()
     containment = nil

@@ -2,8 +2,8 @@ import CMMLogCore
 import MMLogSystem
 import Synchronization
 
-/// Which segments are free, open, sealed or being read: the process's own memory of it, which
-/// decides; the ring's headers only inform others.
+/// Which segments are free, open, sealed or being read. The pool is the process's own memory of
+/// that, and decides; the ring's headers only inform others.
 ///
 /// Taking and giving back is lock-free and async-signal-safe: a stack of Treiber's kind, its head
 /// tagged against reuse (R. K. Treiber, "Systems Programming: Coping with Parallelism", 1986). Last
@@ -18,7 +18,7 @@ final class SegmentPool: @unchecked Sendable {
     case sealed
     /// Sealed, and being drained or discarded by whoever acquired it.
     case acquired
-    /// Archived but for its flight records, for whose sake it is kept until its place is needed.
+    /// Archived except for its flight records, and kept for these until its place is needed.
     case retained
     /// Retained before, and being emptied by whoever evicts its flight records.
     case evicting
@@ -30,8 +30,8 @@ final class SegmentPool: @unchecked Sendable {
   /// A segment as it was at one moment.
   struct Snapshot: Equatable {
     let index: Int
-    /// The status in the low bits, and above them how often the segment was taken: what is used
-    /// again is not what it was, though its status be the same.
+    /// The status in the low bits, and above them how often the segment was taken. So a segment
+    /// that was used again differs from what it was, even if its status is the same.
     fileprivate let word: UInt32
 
     var status: Status { Status(rawValue: word & SegmentPool.statusMask) ?? .free }
@@ -40,7 +40,8 @@ final class SegmentPool: @unchecked Sendable {
   private static let statusMask: UInt32 = 7
 
   let count: Int
-  /// How many writers may have a segment of their own, so that some are left to go round.
+  /// How many writers may have a segment of their own, so that some segments are left that pass
+  /// from one writer to another.
   private let maximumHolders: Int
   private let holders = Atomic<Int>(0)
   /// A ``Snapshot`` of each segment, as a word.
@@ -50,16 +51,16 @@ final class SegmentPool: @unchecked Sendable {
   private let pins: UnsafeMutablePointer<UInt32>
   /// How many flight records of each segment were passed over, and not captured yet.
   private let flightCounts: UnsafeMutablePointer<UInt32>
-  /// The stack's first: a free segment's number plus one in the low half, a counter in the high
-  /// one.
+  /// The top of the stack of free segments: a segment's number plus one in the low half, a counter
+  /// in the high half.
   private let head: UnsafeMutablePointer<UInt64>
-  /// The same of free segments that nobody may take yet: those of an encrypted ring that have no
-  /// stream.
+  /// The top of the stack of free segments that no thread may take yet: those of an encrypted ring
+  /// that have no stream.
   private let bareHead: UnsafeMutablePointer<UInt64>
   private let needsStreams: Bool
 
-  /// - Parameter needsStreams: Whether segments become free without a stream, and so for the one
-  ///   only that makes streams.
+  /// - Parameter needsStreams: Whether segments need a stream before a thread may take them.
+  ///   Segments become free without a stream, and then only the maker of streams may take them.
   init(count: Int, needsStreams: Bool = false) {
     self.needsStreams = needsStreams
     self.count = count
@@ -87,13 +88,14 @@ final class SegmentPool: @unchecked Sendable {
     bareHead.deallocate()
   }
 
-  /// Counts a writer that is about to get its first segment; false if there are as many as may be.
+  /// Counts a writer that is about to get its first segment; false if as many writers have one as
+  /// may.
   ///
-  /// Counted before it has one: were it the other way round, many threads at once could open all
+  /// The writer is counted before it has a segment. Otherwise many threads at once could open all
   /// segments, and none would ever become free.
   ///
-  /// - Parameter isShared: Whether it is the writer for those who have no segment, which always
-  ///   may.
+  /// - Parameter isShared: Whether it is the writer for threads without a segment, which always may
+  ///   have one.
   func addHolder(isShared: Bool) -> Bool {
     if holders.add(1, ordering: .relaxed).newValue <= maximumHolders || isShared { return true }
     removeHolder()
@@ -107,7 +109,7 @@ final class SegmentPool: @unchecked Sendable {
   @inline(__always)
   func take() -> Int? {
     guard let index = pop(head) else { return nil }
-    // With all bits of the status set, one more carries into the count of its uses.
+    // With all bits of the status set, adding one carries into the count of the segment's uses.
     let word = mmlog_load_relaxed_u32(words + index) | Self.statusMask
     mmlog_store_release_u32(words + index, word &+ 1 | Status.open.rawValue)
     return index
@@ -125,7 +127,7 @@ final class SegmentPool: @unchecked Sendable {
   /// Gives a segment back that ``takeBare()`` gave.
   func give(bare index: Int) { push(index, bareHead) }
 
-  /// Lets a segment be taken that ``takeBare()`` gave, and that has its stream now.
+  /// Lets threads take a segment that ``takeBare()`` gave, and that has its stream now.
   func give(ready index: Int) { push(index, head) }
 
   /// Whether there are free segments that have no stream yet.
@@ -153,13 +155,14 @@ final class SegmentPool: @unchecked Sendable {
     }
   }
 
-  /// Whether a segment has been open since a snapshot of it as free was taken, and only once.
+  /// Whether a segment is open now, in its first use since a snapshot saw it free.
   func isOpenSince(_ free: Snapshot) -> Bool {
     let word = free.word | Self.statusMask
     return snapshot(free.index).word == word &+ 1 | Status.open.rawValue
   }
 
-  /// The free segments that are taken next, as they are at some moment: others take them meanwhile.
+  /// Returns the free segments that will be taken next, as of some moment: threads may take them
+  /// meanwhile.
   func nextFree(_ count: Int) -> [Int] {
     var indices: [Int] = []
     var next = UInt32(truncatingIfNeeded: mmlog_load_acquire_u64(head))
@@ -180,7 +183,7 @@ final class SegmentPool: @unchecked Sendable {
     return seen.status == .sealed && acquire(seen)
   }
 
-  /// Acquires a segment that was seen sealed or retained; false if it is not as it was then.
+  /// Acquires a segment that was seen sealed or retained; false if it has changed since.
   ///
   /// - Parameter status: What the segment is from then on. Default: acquired.
   func acquire(_ seen: Snapshot, as status: Status = .acquired) -> Bool {
@@ -191,9 +194,9 @@ final class SegmentPool: @unchecked Sendable {
 
   /// Acquires a sealed segment for the drainer; false if it is not sealed.
   ///
-  /// A thread that has acquired it is waited for, but not for ever: mostly it finds a pin, and
-  /// gives the segment back. Were that passed over, and a younger one of its thread not, the
-  /// fragments of a record could change their order.
+  /// If a thread has acquired the segment, this waits for it, but not for ever: mostly that thread
+  /// finds a pin, and gives the segment back. If the drainer passed over the segment, but not a
+  /// younger one of the same writing thread, the fragments of a record could change their order.
   func acquireInTurn(_ index: Int) -> Bool {
     for _ in 0..<10_000 {
       switch status(index) {
@@ -205,25 +208,25 @@ final class SegmentPool: @unchecked Sendable {
     return false
   }
 
-  /// Acquires a segment that was seen sealed for discarding; false if it is not as it was then, or
+  /// Acquires, for discarding, a segment that was seen sealed; false if it has changed since, or
   /// the drainer is reading it.
   func acquireUnpinned(_ seen: Snapshot) -> Bool {
     guard acquire(seen) else { return false }
-    // Acquire, then inspect the pin; the drainer pins, then checks whether it is acquired. All four
-    // are sequentially consistent: one of the two sees the other.
+    // This acquires, then inspects the pin; the drainer pins, then inspects the status. All four
+    // steps are sequentially consistent: at least one of the two threads sees the other.
     if mmlog_load_ordered_u32(pins + seen.index) == 0 { return true }
     release(seen.index)
     return false
   }
 
-  /// Keeps an open segment from being discarded, should it be sealed, until ``unpin(_:)``; false if
-  /// it is not open.
+  /// Keeps an open segment from being discarded until ``unpin(_:)``, even if it is sealed
+  /// meanwhile; false if it is not open.
   func pinOpen(_ index: Int) -> Bool {
     guard status(index) == .open else { return false }
     _ = mmlog_exchange_u32(pins + index, 1)
     let word = mmlog_load_ordered_u32(words + index)
     if Snapshot(index: index, word: word).status == .open { return true }
-    // Sealed just now, it may have been discarded before the pin was seen.
+    // The segment was sealed just now, and may have been discarded before anybody saw the pin.
     unpin(index)
     return false
   }
@@ -245,7 +248,7 @@ final class SegmentPool: @unchecked Sendable {
     return seen.status == .retained && acquire(seen)
   }
 
-  /// Counts flight records that stay in a segment, or with a negative number such as were captured.
+  /// Counts flight records that stay in a segment. A negative number subtracts captured ones.
   func addFlight(_ count: Int, to index: Int) {
     _ = mmlog_fetch_add_u32(flightCounts + index, UInt32(truncatingIfNeeded: count))
   }
@@ -253,7 +256,8 @@ final class SegmentPool: @unchecked Sendable {
   /// How many flight records there are in a segment.
   func flightCount(_ index: Int) -> Int { Int(mmlog_load_acquire_u32(flightCounts + index)) }
 
-  /// The same, and it is 0 from then on: the segment is being emptied.
+  /// Returns how many flight records there are in a segment, and sets that to 0: the segment is
+  /// being emptied.
   func takeFlightCount(_ index: Int) -> UInt32 { mmlog_exchange_u32(flightCounts + index, 0) }
 
   // MARK: - Counts
@@ -261,17 +265,17 @@ final class SegmentPool: @unchecked Sendable {
   /// How many segments are free.
   var freeCount: Int { (0..<count).count { status($0) == .free } }
 
-  /// How many are sealed, and nobody has acquired them.
+  /// How many segments are sealed and not acquired.
   var sealedCount: Int { (0..<count).count { status($0) == .sealed } }
 
-  /// How many have records in them that are not archived, or get more.
+  /// How many segments may have records that are not archived, or get more records.
   var busyCount: Int {
     (0..<count).count { status($0).mayHoldUnarchived }
   }
 
-  /// How much of what no thread has is waiting to be archived, from 0 to 1.
+  /// Which part of the segments that no thread has waits to be archived, from 0 to 1.
   ///
-  /// - Parameter acquired: How many more wait: those that whoever asks has acquired.
+  /// - Parameter acquired: How many segments the caller has acquired: these wait, too.
   func waitingShare(with acquired: Int) -> Double {
     var (open, waiting) = (0, acquired)
     for index in 0..<count {
@@ -282,7 +286,8 @@ final class SegmentPool: @unchecked Sendable {
     return waiting == 0 ? 0 : Double(waiting) / Double(count - open)
   }
 
-  /// The same for whoever has acquired none: what others have acquired waits, too.
+  /// The waiting share for a caller that has acquired no segment: those that others have acquired
+  /// wait, too.
   var waitingShare: Double { waitingShare(with: (0..<count).count { status($0) == .acquired }) }
 
   func status(_ index: Int) -> Status { snapshot(index).status }
@@ -291,7 +296,7 @@ final class SegmentPool: @unchecked Sendable {
     Snapshot(index: index, word: mmlog_load_acquire_u32(words + index))
   }
 
-  /// For whoever has the segment.
+  /// Only whoever has the segment may call this.
   @inline(__always)
   private func set(_ index: Int, _ status: Status) {
     let word = mmlog_load_relaxed_u32(words + index)

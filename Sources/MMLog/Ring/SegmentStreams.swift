@@ -7,24 +7,24 @@ import Synchronization
 
 /// The streams of an encrypted ring's segments, for those who write into them: see ``RingCipher``.
 ///
-/// A segment has to have its stream before a thread may take it. A thread of its own makes them
-/// ahead, because a log call must not use libcrypto, which takes memory from the heap; and because
-/// the drainer may be waiting for a disk. A writer finds its stream with one addition: what a
-/// segment has been given is the distance to it.
+/// A segment has to have its stream before a thread may take it. A separate thread makes the
+/// streams ahead: a log call must not use libcrypto, which takes memory from the heap, and the
+/// drainer may be waiting for a disk. A writer finds its stream with one addition: a segment has
+/// been given the distance to its stream.
 ///
-/// Only streams of open segments and of those that are taken next are in memory, and a few that are
-/// spent: the next ones are made in their places, which are warm, and cost no page fault. The
-/// memory is in no core dump, and zero in a child of fork; what libcrypto has of its own while it
-/// makes a stream is on the heap.
+/// Only these streams are in memory: those of open segments, those of segments that are taken next,
+/// and a few spent ones. New streams are made in the places of spent ones, which are warm, and cost
+/// no page fault. The memory is in no core dump, and zero in a child of fork; the data of libcrypto
+/// itself, while it makes a stream, is on the heap.
 ///
-/// Proof of `@unchecked Sendable`: what is no atomic is the thread's own, and of whoever starts it
-/// before that. A segment's use is stored before the segment may be taken.
+/// Proof of `@unchecked Sendable`: what is not atomic belongs to the thread, and before that to
+/// whoever starts it. A segment's use is stored before the segment may be taken.
 final class SegmentStreams: @unchecked Sendable {
   /// What a segment has been given.
   struct Use {
     /// The stream's number.
     var number: UInt64 = 0
-    /// From a byte of the segment to that of the stream.
+    /// From a byte of the segment to the byte of the stream that encrypts it.
     var distance = 0
   }
 
@@ -40,21 +40,22 @@ final class SegmentStreams: @unchecked Sendable {
   private let uses: UnsafeMutablePointer<Use>
   /// What the process's handlers of fatal signals encrypt their reports with.
   private(set) var crashStream: SecretMemory?
-  /// Of each place that has a stream, the segment that it is for, as that was when it got it.
+  /// For each place that has a stream, the stream's segment, as the segment was when it got the
+  /// stream.
   private var owners: [SegmentPool.Snapshot?]
   /// Places that have memory, and no stream that anybody needs; last in, first out.
   private var spare: [Int] = []
   /// Places without memory.
   private var untouched: [Int]
   private var newest: UInt64 = 0
-  /// How many free segments have one.
+  /// How many free segments have a stream.
   private let ready = Atomic<Int>(0)
   private let wanted: Int
-  /// Whether libcrypto refuses to make any.
+  /// Whether libcrypto refuses to make streams.
   private let isFailing = Atomic<Bool>(false)
   private let worker = Worker("mmlog-streams")
 
-  /// How much is made ahead, in bytes.
+  /// How many bytes of streams are made ahead.
   private static let readySize = 1 << 20
   /// How long the thread waits for somebody to wake it, in nanoseconds.
   private static let pause: Int64 = 1_000_000_000
@@ -70,7 +71,7 @@ final class SegmentStreams: @unchecked Sendable {
     self.segments = segments
     segmentSize = geometry.segmentSize
     size = geometry.segmentSize * geometry.segmentCount
-    // In this order: what is made first goes by itself if the second fails.
+    // In this order: the first allocation frees itself if the second fails.
     let (crashStream, memory) = try explaining("Making the ring failed") {
       [size] () throws(SystemError) in
       (try SecretMemory(count: CrashReport.streamSize), try StreamMemory.allocate(size))
@@ -101,7 +102,8 @@ final class SegmentStreams: @unchecked Sendable {
     }
   }
 
-  /// Ends the thread. From then on, segments that become free stay so.
+  /// Ends the thread. From then on, segments that become free get no stream, and no thread takes
+  /// them.
   func stop() { worker.stop() }
 
   /// See ``Worker/passLock``.
@@ -113,7 +115,7 @@ final class SegmentStreams: @unchecked Sendable {
     (cipher, crashStream) = (nil, nil)
   }
 
-  /// What a segment has that was taken. Async-signal-safe.
+  /// What a taken segment has been given. Async-signal-safe.
   func use(ofSegment index: Int) -> Use { uses[index] }
 
   /// Takes in that a segment was taken. Async-signal-safe.
@@ -127,13 +129,13 @@ final class SegmentStreams: @unchecked Sendable {
     if ready.load(ordering: .relaxed) < wanted { worker.wake() }
   }
 
-  /// Whether a free segment gets its stream at this moment, and is worth waiting for.
+  /// Whether a free segment is about to get its stream, and is worth waiting for.
   var isMaking: Bool { pool.hasBare && !isFailing.load(ordering: .relaxed) }
 
-  /// Has the thread work at once. Async-signal-safe.
+  /// Makes the thread work at once. Async-signal-safe.
   func wake() { worker.wake() }
 
-  /// Makes the streams that are needed next, as many as there are to be.
+  /// Makes the streams that are needed next, until enough free segments have one.
   private func fill() throws(CryptoError) {
     while ready.load(ordering: .relaxed) < wanted, let index = pool.takeBare() {
       let place = takePlace()
@@ -164,7 +166,8 @@ final class SegmentStreams: @unchecked Sendable {
     UnsafeMutableRawBufferPointer(start: memory + place * segmentSize, count: segmentSize)
   }
 
-  /// A place for a stream. There always is one, because there are as many as segments.
+  /// Returns a place for a stream. There always is one, because there are as many places as
+  /// segments.
   private func takePlace() -> Int {
     if spare.isEmpty { collectSpent() }
     if let place = spare.popLast() { return place }

@@ -18,8 +18,8 @@ final class ThreadRegistry: @unchecked Sendable {
   private let head: UnsafeMutablePointer<UInt64>
   /// The newest ordinal of a thread.
   let ordinals = Atomic<UInt32>(0)
-  /// The thread of the newest ordinal that ``ordinal(in:)`` has given: its id in the high half, and
-  /// that ordinal in the low one.
+  /// The newest ordinal that ``ordinal(in:)`` has given, in the low half, and the id of its thread
+  /// in the high half.
   private let newestOther = Atomic<UInt64>(0)
   private let blocks = Atomic<UInt64>(0)
   private let session: SessionID
@@ -50,7 +50,7 @@ final class ThreadRegistry: @unchecked Sendable {
   /// memory.
   ///
   /// The session may have ended meanwhile: then its gate is closed, no record comes into the block,
-  /// and it becomes free when the thread ends.
+  /// and the block becomes free when the thread ends.
   func attach(to session: UnsafeRawPointer) -> ThreadBlock? {
     guard let block = reuse(for: session) ?? link(BlockPool.take()) else { return nil }
     TestPoint.reach(.blockTaken)
@@ -63,14 +63,14 @@ final class ThreadRegistry: @unchecked Sendable {
     CrashArea.guardThread()
     mmlog_store_session(block, session)
     BlockPool.linkToThread(block)
-    // Until here, it was not to be taken by a signal handler of this thread.
+    // Until here, no signal handler of this thread was to take the block.
     mmlog_store_release_u32(&block.pointee.in_use, BlockPool.inUse)
     return block
   }
 
-  /// A block that no thread owns: its writers are for several.
+  /// Makes a block that no thread owns: several threads use its writers.
   ///
-  /// - Parameter old: Such a block of an ended session; nil: a new one is made.
+  /// - Parameter old: Such a block of an ended session; nil to make a new one.
   /// - Returns: nil if there is no memory.
   func makeShared(from old: ThreadBlock? = nil) -> ThreadBlock? {
     guard let block = old ?? BlockPool.allocate() else { return nil }
@@ -88,8 +88,8 @@ final class ThreadRegistry: @unchecked Sendable {
     }
   }
 
-  /// The calling thread's ordinal in a session; if it has not logged for it yet, one of its own,
-  /// until another such thread asks. Async-signal-safe.
+  /// The calling thread's ordinal in a session. A thread that has not logged for the session yet
+  /// gets an ordinal of its own, and keeps it until another such thread asks. Async-signal-safe.
   func ordinal(in session: UnsafeRawPointer) -> UInt32 {
     if let block = Self.find(session) { return block.pointee.ordinal }
     let id = UInt64(UInt32(bitPattern: CurrentProcess.threadID())) << 32
@@ -100,7 +100,8 @@ final class ThreadRegistry: @unchecked Sendable {
     return ordinal
   }
 
-  /// They begin anew after the last one, but for 0, which is no thread's.
+  /// Returns the next ordinal. After the last one, ordinals begin anew, without 0, which is no
+  /// thread's.
   func nextOrdinal() -> UInt32 {
     let next = ordinals.wrappingAdd(1, ordering: .relaxed).newValue
     return next == 0 ? ordinals.wrappingAdd(1, ordering: .relaxed).newValue : next
@@ -115,7 +116,7 @@ final class ThreadRegistry: @unchecked Sendable {
     }
   }
 
-  /// Takes all blocks away from the session, whose end it is.
+  /// Takes all blocks away from the session, which ends.
   func dissolve() {
     BlockPool.lock.withLock {
       isDissolved = true
@@ -123,8 +124,8 @@ final class ThreadRegistry: @unchecked Sendable {
       while let current = block {
         block = current.pointee.next_of_session
         mmlog_store_session(current, nil)
-        // One that a living thread has stays with that thread, for its next session. A thread may
-        // be in the middle of taking one of the others.
+        // A block that a living thread has stays with that thread, for its next session. A thread
+        // may be in the middle of taking one of the other blocks.
         if Self.acquire(current) { BlockPool.release(current) }
       }
       mmlog_store_release_u64(head, 0)
@@ -140,7 +141,7 @@ final class ThreadRegistry: @unchecked Sendable {
       if Self.acquire(current) {
         let owner = mmlog_load_session(current)
         if owner == nil || owner == session { return current }
-        // Of another session by now, as this one has ended: so are those behind it.
+        // This session has ended, and the block is another's by now. So are the blocks behind it.
         mmlog_store_release_u32(&current.pointee.in_use, 0)
         return nil
       }
@@ -155,7 +156,8 @@ final class ThreadRegistry: @unchecked Sendable {
     return mmlog_compare_exchange_u32(&block.pointee.in_use, &free, BlockPool.inUse)
   }
 
-  /// Not again for a later thread: its spans and entries come after those of the one before.
+  /// Called once for a block, not again for a later thread: its spans and entries come after those
+  /// of the thread before.
   private func numberWriters(of block: ThreadBlock) {
     let number = blocks.add(1, ordering: .relaxed).newValue
     // Not `for in`: see LogCall.freeWriter.
@@ -188,8 +190,8 @@ enum BlockPool {
   /// segments.
   static let lock = ForkSafeMutex()
   nonisolated(unsafe) private static var free: ThreadBlock?
-  /// Those of ended ``SignalLanes``, with all writers busy. Nothing else is ever made of them: a
-  /// handler that has found the session just before its end may still try to acquire a writer.
+  /// The blocks of ended ``SignalLanes``, with all writers busy. They only ever become lanes again:
+  /// a handler that found the session just before its end may still try to acquire a writer.
   nonisolated(unsafe) private static var freeLanes: ThreadBlock?
 
   /// What a block's `in_use` is while it has an owner, and while its thread takes it for another
@@ -199,11 +201,11 @@ enum BlockPool {
 
   private static let exitHook: ThreadExit? = try? ThreadExit { _ in BlockPool.threadExits() }
 
-  /// Makes what would else be made by the first log call.
+  /// Makes what the first log call would otherwise make.
   static func prepare() { _ = (lock, exitHook) }
 
-  /// A block without a session, or call sites: one that this thread has left over, one of the free
-  /// ones, or a new one. Async-signal-safe: where the lock is taken, it takes new memory.
+  /// Returns a block without a session or call sites: one that this thread has left over, a free
+  /// one, or a new one. Async-signal-safe: if the lock is taken, this takes new memory.
   fileprivate static func take() -> ThreadBlock? {
     guard let block = leftOver() ?? takeFree() else { return make() }
     PrivateMemory.clear(mmlog_sites_of(block), count: mmlog_sites_size())
@@ -219,8 +221,9 @@ enum BlockPool {
     return nil
   }
 
-  /// Keeps a block that this thread has left over from its signal handlers, until it is attached.
-  /// One of them may have attached it just before: so it is looked at when it is claimed.
+  /// Keeps a left-over block of this thread from the thread's signal handlers until the block is
+  /// attached. A handler may have attached the block just before, so it is inspected once it is
+  /// claimed.
   private static func claim(_ block: ThreadBlock) -> Bool {
     var state = inUse
     guard mmlog_compare_exchange_u32(&block.pointee.in_use, &state, isTaken) else { return false }
@@ -229,12 +232,13 @@ enum BlockPool {
     return false
   }
 
-  /// Whether a log call is still open in it that began before the end of its session.
+  /// Whether a log call that began before the end of the block's session is still open in the
+  /// block.
   private static func isBusy(_ block: ThreadBlock) -> Bool {
     (0..<MMLOG_DEPTHS).contains { mmlog_is_busy_here(mmlog_writer_at(block, $0)) }
   }
 
-  /// A block for lanes: its writers are busy, or it is new.
+  /// Returns a block for lanes, with all writers busy; nil if there is none.
   static func takeLanes() -> ThreadBlock? {
     lock.withLock {
       guard let block = freeLanes else { return nil }
@@ -261,8 +265,8 @@ enum BlockPool {
     }
   }
 
-  /// Adds a block to the free ones. It stays in use: a thread that has found it in the list of a
-  /// session which ends must not take it.
+  /// Adds a block to the free ones. The block stays in use: a thread that has found it in the list
+  /// of an ending session must not take it.
   fileprivate static func release(_ block: ThreadBlock) {
     freeMemory(of: block)
     mmlog_store_session(block, nil)
@@ -270,7 +274,7 @@ enum BlockPool {
     free = block
   }
 
-  /// Enters a block into its thread's list, unless it is there from before.
+  /// Enters a block into its thread's list, unless it is there already.
   fileprivate static func linkToThread(_ block: ThreadBlock) {
     var own = mmlog_threads()
     while let other = own {
@@ -313,7 +317,7 @@ enum BlockPool {
         // A call that the thread was in has ended, too: by pthread_exit(3) in a signal handler, or
         // a cancellation.
         for depth in 0..<MMLOG_DEPTHS { mmlog_end_busy(mmlog_writer_at(block, depth)) }
-        // One that came after the end of its session is in the list of none.
+        // A block that was attached after the end of its session is in no session's list.
         if let session = Session.of(block), !session.threads.isDissolved {
           for depth in 0..<MMLOG_DEPTHS {
             WriterSpace.close(mmlog_writer_at(block, depth), session.ring)

@@ -1,22 +1,22 @@
 import MMLogStorage
 import MMLogSystem
 
-/// A ring's file until it is complete: locked, and without a name where the file system has such
-/// files, so that it goes away with the process. Elsewhere it has another name until then; see
-/// ``UnfinishedRings`` for what a crash leaves.
+/// A ring's file until it is complete: locked, and without a name if the file system has unnamed
+/// files, so that it goes away with the process. On other file systems it has another name until
+/// then; see ``UnfinishedRings`` for what a crash leaves.
 struct UnfinishedRing: ~Copyable {
   private let lock: LockedFile
   private let name: String
-  /// Nil: it has none.
+  /// Nil if the file has no name.
   private let otherName: String?
 
   /// The file, to be filled.
   var file: File { _read { yield lock.file } }
 
-  /// Makes the file, and locks it for as long as the process lives: it is how others know that a
-  /// ring is not a dead one's.
+  /// Makes the file, and locks it for as long as the process lives: by the lock, others know that
+  /// the ring is not a dead process's.
   ///
-  /// - Parameter name: The name that it is to get.
+  /// - Parameter name: The name that the file is to get.
   static func make(
     _ name: String, in directory: borrowing Directory
   ) throws(SystemError) -> UnfinishedRing {
@@ -29,7 +29,7 @@ struct UnfinishedRing: ~Copyable {
     return UnfinishedRing(lock: lock, name: name, otherName: other)
   }
 
-  /// Nil where there are no files without a name.
+  /// Makes the file without a name; nil if the file system has no unnamed files.
   private static func unnamed(
     _ name: String, in directory: borrowing Directory
   ) throws(SystemError) -> LockedFile? {
@@ -43,13 +43,13 @@ struct UnfinishedRing: ~Copyable {
     } catch  where error.isWithoutUnnamedFiles {
       return nil
     }
-    // Nobody else can have it.
+    // Nobody else can have the lock.
     guard let lock else { throw SystemError.locked(directory.path(of: name)) }
     TestPoint.reach(.ringLocked)
     return lock
   }
 
-  /// Gives it its name.
+  /// Gives the file its name.
   func finish(in directory: borrowing Directory) throws(SystemError) {
     if let otherName {
       try directory.rename(otherName, to: name)
@@ -58,7 +58,7 @@ struct UnfinishedRing: ~Copyable {
     }
   }
 
-  /// Has it go away.
+  /// Removes the file.
   func discard(in directory: borrowing Directory) {
     if let otherName { try? directory.remove(otherName) }
   }
