@@ -8,29 +8,29 @@ final class EventHub: Sendable {
   private let nextKey = Atomic<Int>(0)
   private let missedByStreams = Atomic<Int>(0)
   private let observer: ObserverQueue?
-  /// Not events: of these, only that there were some is of interest.
+  /// Not events: a listener only needs to know that there were some.
   let sizeSignals: SizeSignals
 
   private struct State {
-    /// What happened at the start: for all who will ever listen.
+    /// What happened at the start, for everyone who will ever listen.
     var startup: [LogStore.Event]
     /// Who listens; nil after the store's end.
     var listeners: [Int: AsyncStream<LogStore.Event>.Continuation]? = [:]
-    /// What happened since the start, the newest of it, until somebody listens; nil from then on.
+    /// The newest events since the start, until somebody listens; nil from then on.
     var unheard: [LogStore.Event]? = []
-    /// What is said while nobody listens; nil if there is an observer.
+    /// What is written to standard error while nobody listens; nil if there is an observer.
     var reports: TroubleReports?
 
     var all: [AsyncStream<LogStore.Event>.Continuation] { listeners.map { Array($0.values) } ?? [] }
   }
 
-  /// So many events wait for a listener.
+  /// How many events wait for a listener at most.
   private static let maximum = 256
 
   /// - Parameters:
   ///   - name: The store's.
   ///   - startup: What happened before anyone could listen.
-  ///   - observer: Is notified of these, too.
+  ///   - observer: Is notified of the start's events, too.
   ///   - isOver: Whether the store is closed already.
   init(
     of name: String, startup: [LogStore.Event], observer: (any LogStore.Observer)?,
@@ -50,8 +50,9 @@ final class EventHub: Sendable {
     missedByStreams.load(ordering: .relaxed) + (observer?.missedCount ?? 0)
   }
 
-  /// A stream of what happened at the start, and of all events from now on; the first one begins
-  /// with all since the start. A listener that does not keep up misses the oldest.
+  /// Returns a stream of what happened at the start, and of all events from now on. The first
+  /// stream also has the events since the start. A listener that does not keep up misses the oldest
+  /// events.
   func stream() -> AsyncStream<LogStore.Event> {
     AsyncStream(bufferingPolicy: .bufferingNewest(Self.maximum)) { continuation in
       let key = nextKey.add(1, ordering: .relaxed).newValue
@@ -59,8 +60,8 @@ final class EventHub: Sendable {
         self?.state.withLock { _ = $0.listeners?.removeValue(forKey: key) }
       }
       let isOpen = state.withLock { state in
-        // Under the lock, so that what comes next comes behind it. Nobody has the stream yet, to
-        // end it meanwhile.
+        // Under the lock, so that later events come behind these. Nobody has the stream yet, so
+        // nobody can end it meanwhile.
         for event in state.startup + (state.unheard ?? []) { continuation.yield(event) }
         if state.unheard != nil { state.reports?.forget() }
         state.unheard = nil
@@ -77,7 +78,7 @@ final class EventHub: Sendable {
     }
   }
 
-  /// The same of what became of something that the start has found.
+  /// Sends an event about something that the start has found. Later listeners receive it, too.
   func sendAtStart(_ event: LogStore.Event) { send(event) { $0.startup.append(event) } }
 
   private func send(_ event: LogStore.Event, keeping keep: (inout State) -> Void) {
@@ -94,7 +95,7 @@ final class EventHub: Sendable {
     observer?.send(event)
   }
 
-  /// Says on standard error what has waited for a listener for a second, in vain.
+  /// Writes to standard error what has waited for a listener for a second, in vain.
   ///
   /// - Parameter isOver: Whether nothing can wait any longer.
   func reportTrouble(isOver: Bool = false) {
@@ -104,12 +105,14 @@ final class EventHub: Sendable {
     for line in lines { CurrentProcess.writeToStandardError(line) }
   }
 
-  /// Whether the observer lets an archive be deleted; true if there is none, or none that answers.
+  /// Whether the observer lets an archive be deleted; true if there is no observer, or it does not
+  /// answer.
   func mayDelete(_ archive: ArchiveInfo, _ rule: Retention.Rule) -> Bool {
     observer?.ask(archive, rule) ?? true
   }
 
-  /// Waits until the observer has had all events, unless it is who calls. After the store's end.
+  /// Waits until the observer has had all events, unless the observer is the caller. Called after
+  /// the store's end.
   func waitForObserver() { observer?.waitForEnd() }
 
   /// Lets nobody wait for the observer any longer.

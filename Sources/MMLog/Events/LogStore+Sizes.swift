@@ -4,17 +4,17 @@ extension LogStore {
   /// The space that the archives of a store's name take, of all processes, in bytes on the disk
   /// (allocated blocks).
   public struct Sizes: Equatable, Sendable {
-    /// Of those that are sealed and not uploaded; as ``LogStore/pendingBytes``.
+    /// The space of archives that are sealed and not uploaded; as ``LogStore/pendingBytes``.
     public let pending: Int
-    /// Of those that are uploaded; as ``LogStore/uploadedBytes``.
+    /// The space of archives that are uploaded; as ``LogStore/uploadedBytes``.
     public let uploaded: Int
-    /// Of all, those that are being written included.
+    /// The space of all archives, including those that are being written.
     public let total: Int
   }
 
-  /// The space that archives take, when the store last scanned: each minute, when an archive is
-  /// closed, and at each change through this object. Costs nothing, and waits for nobody. Any
-  /// thread.
+  /// The space that archives took when the store last scanned them: it scans each minute, when an
+  /// archive is closed, and at each change through this object. Costs nothing, and waits for
+  /// nobody. Any thread.
   public var sizes: Sizes {
     let totals = core.catalog.totals
     return Sizes(pending: totals.pending, uploaded: totals.uploaded, total: totals.size)
@@ -32,20 +32,20 @@ extension LogStore {
   /// The space that the archives of one store or of several take, whenever it has changed: see
   /// ``LogStore/sizeChanges`` and ``LogStores/sizeChanges``.
   ///
-  /// What changes while nobody asks is one change: who asks is given the sizes of that moment. So
-  /// at most one change is outstanding for each iterator, however many archives come and go; and
-  /// none comes from a log call. Changes are noticed as ``LogStore/sizes`` says. The sequence ends
-  /// when all stores are closed, with what closing has changed as its last element. Any number of
+  /// All changes while nobody asks count as one: whoever asks gets the sizes of that moment. So at
+  /// most one change is outstanding for each iterator, however many archives come and go. No change
+  /// comes from a log call. ``LogStore/sizes`` says when changes are noticed. The sequence ends
+  /// when all stores are closed; its last element has what closing has changed. Any number of
   /// iterators may be in use, on any threads.
   public struct SizeChanges: AsyncSequence, Sendable {
     /// Sizes that differ from the ones before.
     public typealias Element = Sizes
-    /// It does not end because of an error.
+    /// The sequence does not end because of an error.
     public typealias Failure = Never
 
     let stores: LogStores
 
-    /// An iterator, which begins with the sizes as they are then. Takes a lock.
+    /// Makes an iterator, which begins with the sizes as they are then. Takes a lock.
     public func makeAsyncIterator() -> Iterator { Iterator(stores) }
 
     /// Waits for one change after the other.
@@ -64,10 +64,10 @@ extension LogStore {
         signals = stream.makeAsyncIterator()
       }
 
-      /// Waits until sizes are others than those that it gave last. Nil when all stores are closed,
-      /// or the task is canceled.
+      /// Waits until the sizes differ from those that it returned last. Returns nil when all stores
+      /// are closed, or the task is canceled.
       public mutating func next() async -> Sizes? {
-        // A signal may be of a change that was seen already.
+        // A signal may belong to a change that was seen already.
         while let last, last == stores.sizes {
           let isOver = stores.stores.allSatisfy { $0.core.events.sizeSignals.isFinished }
           // Closing may have changed them since.
@@ -114,7 +114,7 @@ final class SizeSignals: Sendable {
   /// Whether the store is closed.
   var isFinished: Bool { state.withLock { $0.listeners == nil } }
 
-  /// - Returns: A key to remove it by.
+  /// - Returns: A key to remove the listener by.
   func add(_ listener: Listener) -> Int {
     state.withLock { state in
       state.nextKey += 1

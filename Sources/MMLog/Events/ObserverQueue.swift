@@ -3,23 +3,24 @@ import MMLogSystem
 import Synchronization
 
 extension LogStore {
-  /// Is notified of what a store does, one thing after the other, on a thread of its own: it may
-  /// call any method of the store, and take its time. When 1024 events wait for it, it misses the
-  /// oldest.
+  /// An object that is notified of what a store does, one event after the other, on a thread of its
+  /// own. It may call any method of the store, and take its time. When 1024 events wait for it, it
+  /// misses the oldest.
   ///
-  /// The store's threads block all signals from outside, and a program that is started on one
-  /// inherits that: give it a signal mask (posix_spawnattr_setsigmask(3)), or SIGTERM does not end
-  /// it.
+  /// The store's threads block all signals from outside. A program that is started on such a thread
+  /// inherits that: give the program a signal mask (posix_spawnattr_setsigmask(3)), or SIGTERM does
+  /// not end it.
   public protocol Observer: AnyObject, Sendable {
-    /// Something happened.
+    /// Called when something has happened.
     func handle(_ event: LogStore.Event)
 
-    /// Whether a limit may delete an archive. If not, it is asked again the next time.
+    /// Returns whether a limit may delete an archive. If not, the store asks again the next time.
     ///
-    /// Who needs longer than a second for the answer is taken to agree, so that an observer that
-    /// hangs cannot fill the disk: to be sure to keep an archive, ``LogStore/pin(_:because:)``.
-    /// Deletions that the program asks for are not asked about. While the store is being closed,
-    /// nobody is asked and no limit deletes anything: the next start goes on with that.
+    /// An observer that needs longer than a second for the answer is taken to agree, so that an
+    /// observer that hangs cannot fill the disk. To be sure to keep an archive, use
+    /// ``LogStore/pin(_:because:)``. The store does not ask about deletions that the program asks
+    /// for. While the store is being closed, it asks nobody and no limit deletes anything: the next
+    /// start goes on with that.
     func mayDelete(_ archive: ArchiveInfo, for rule: Retention.Rule) -> Bool
   }
 }
@@ -41,7 +42,7 @@ final class ObserverQueue: Sendable {
     var isOver = false
   }
 
-  /// Most events that wait.
+  /// How many events wait at most.
   private static let capacity = 1024
   /// How long to wait for an answer, in nanoseconds.
   private static let timeout: Int64 = 1_000_000_000
@@ -58,8 +59,8 @@ final class ObserverQueue: Sendable {
 
   func send(_ event: LogStore.Event) { put(.event(event)) }
 
-  /// The observer's answer; true if it does not come in time, and false if nobody is to wait for it
-  /// any more.
+  /// Returns the observer's answer; true if the answer does not come in time, and false if nobody
+  /// is to wait for it any more.
   func ask(_ archive: ArchiveInfo, _ rule: Retention.Rule) -> Bool {
     guard isAsking.load(ordering: .acquiring) else { return false }
     let answer = Promise<Bool>()
@@ -77,14 +78,14 @@ final class ObserverQueue: Sendable {
 
   func stopAsking() { isAsking.store(false, ordering: .releasing) }
 
-  /// Lets the thread end when everything has been reported. Does not wait for it: the observer may
-  /// be who calls.
+  /// Lets the thread end when everything has been reported. Does not wait for the thread: the
+  /// observer may be the caller.
   func finish() {
     state.withLock { $0.isOver = true }
     worker.finish()
   }
 
-  /// Waits until everything has been reported, unless the observer is who calls.
+  /// Waits until everything has been reported, unless the observer is the caller.
   func waitForEnd() { worker.stop() }
 
   private func put(_ item: Item) {
@@ -97,8 +98,8 @@ final class ObserverQueue: Sendable {
       return state.isOver
     }
     if isOver { return }
-    // At the first event, and in a fork's child again. If there can be no thread now, the next
-    // event tries.
+    // Starts the thread at the first event, and again in a fork's child. If no thread can be made
+    // now, the next event tries again.
     try? worker.start { [self] _ in
       notify()
       return 60_000_000_000
@@ -118,7 +119,7 @@ final class ObserverQueue: Sendable {
     }
   }
 
-  /// What waits; nil if nothing does.
+  /// Takes the items that wait; nil if none does.
   private func takeItems() -> [Item]? {
     state.withLock { state in
       defer { state.items = [] }

@@ -2,9 +2,10 @@ import MMLogSystem
 
 /// Lines on standard error about trouble that nobody listens for: one of each kind a minute.
 ///
-/// A line waits for a second, so that who listens as soon as the store is open gets none.
+/// A line waits for a second, so that a program that listens as soon as the store is open gets no
+/// line.
 struct TroubleReports {
-  /// Which store it is.
+  /// The store's name.
   private let name: String
   private var waiting: [(time: UInt64, kind: String, text: String)] = []
   /// When the last line of a kind was made, and how many were left out since.
@@ -27,12 +28,12 @@ struct TroubleReports {
     waiting.append((now, kind, event.text + more))
   }
 
-  /// Begins anew, because somebody has all that was added.
+  /// Begins anew, because a listener has everything that was added.
   mutating func forget() { (waiting, last) = ([], [:]) }
 
-  /// The lines whose time has come.
+  /// Takes the lines whose time has come.
   ///
-  /// - Parameter isOver: Whether none can wait any longer.
+  /// - Parameter isOver: Whether no line can wait any longer.
   mutating func takeLines(at now: UInt64, isOver: Bool) -> [String] {
     let due = waiting.prefix { isOver || now &- $0.time >= Self.delay }
     waiting.removeFirst(due.count)

@@ -15,11 +15,11 @@ final class LabelTable: @unchecked Sendable {
   let lock = ForkSafeMutex()
   private var labels = LabelList()
   private let defaultLevel: Level
-  /// What the environment says.
+  /// The rules of the environment.
   private let startRules: [LevelRule]
-  /// What the program says, the newest last.
+  /// The rules of the program, the newest last.
   private var rules: [LevelRule] = []
-  /// What somebody outside says.
+  /// The rules that somebody outside has set.
   private var outsideRules: [LevelOverride] = []
   /// The statements that are turned on, each at the index of its rule.
   private let switches = mmlog_make_switches()
@@ -30,12 +30,11 @@ final class LabelTable: @unchecked Sendable {
     startRules = rules
   }
 
-  /// The state of a label, made if it is new.
+  /// Returns the state of a label, and makes it if it is new.
   ///
   /// - Parameters:
   ///   - store: The store, as its labels point to it.
-  ///   - session: The one that goes on, into whose ring a new label is entered; nil if there is
-  ///     none.
+  ///   - session: The session into whose ring a new label is entered; nil if none is open.
   func state(of name: String, store: UnsafeRawPointer, _ session: Session?) -> Pointer {
     lock.withLock {
       if let known = labels[name] { return known }
@@ -45,13 +44,13 @@ final class LabelTable: @unchecked Sendable {
     }
   }
 
-  /// Takes over a label that was made without a store, or belonged to one that is closed. It may be
-  /// here already: then there are two of that name.
+  /// Takes over a label that was made without a store, or belonged to one that is closed. A label
+  /// of that name may be here already: then there are two.
   func adopt(_ label: Label, store: UnsafeRawPointer, _ session: Session?) {
     lock.withLock { add(label, store, session) }
   }
 
-  /// State for a label that belongs to no store: it lets no log call in.
+  /// Makes state for a label that belongs to no store: the state lets no log call in.
   static func makeState(level: Level) -> Pointer {
     // In one cache line.
     let line = Int(MMLOG_CACHE_LINE)
@@ -75,11 +74,11 @@ final class LabelTable: @unchecked Sendable {
     override(label)
     if let session { publish(label, id: Int(id), in: session.ring) }
     mmlog_store_store(state, store)
-    // Last: it lets log calls in.
+    // Last, because this lets log calls in.
     setGate(of: state, session?.gateOfLabels)
   }
 
-  /// Sets the level of all labels that `pattern` matches, those to come included.
+  /// Sets the level of all labels that `pattern` matches, including labels that are made later.
   func setLevel(_ level: Level, for pattern: String) {
     lock.withLock {
       rules.removeAll { $0.isOfLevel && $0.pattern == pattern }
@@ -90,7 +89,8 @@ final class LabelTable: @unchecked Sendable {
     }
   }
 
-  /// Sets the rate limit of all labels that `pattern` matches, those to come included.
+  /// Sets the rate limit of all labels that `pattern` matches, including labels that are made
+  /// later.
   func setLimit(_ limit: RateLimit, for pattern: String) {
     lock.withLock {
       rules.removeAll { $0.limit != nil && $0.pattern == pattern }
@@ -99,7 +99,8 @@ final class LabelTable: @unchecked Sendable {
     }
   }
 
-  /// Has a label's statements be recorded as often as is said from outside, or else by the program.
+  /// Sets how often a label's statements may be recorded: as somebody outside says, or else as the
+  /// program or the environment says.
   private func limit(_ label: Label) {
     let limit =
       outsideRules.lazy.map(\.rule).limit(of: label.name)
@@ -118,13 +119,13 @@ final class LabelTable: @unchecked Sendable {
 
   // MARK: - Levels from outside
 
-  /// What somebody outside says now.
+  /// The rules that somebody outside has set, and that hold now.
   var overrides: [LevelOverride] { lock.withLock { outsideRules } }
 
-  /// Sets levels as somebody outside wants them, of labels to come too. Where no rule says
-  /// anything, labels have the level that the program has set.
+  /// Sets levels as somebody outside wants them, also those of labels that are made later. A label
+  /// that no rule matches has the level that the program has set.
   ///
-  /// - Returns: Whether that is something new.
+  /// - Returns: Whether the rules have changed.
   func override(_ new: [LevelOverride]) -> Bool {
     lock.withLock {
       defer { for label in labels { override(label) } }
@@ -143,7 +144,7 @@ final class LabelTable: @unchecked Sendable {
       switchRules[index] = nil
     }
     for rule in rules where !switchRules.contains(rule) {
-      // A request has no room for more of them.
+      // A request has no room for more statements than there are switches.
       guard let statement = rule.rule.statement, statement.isValid,
         let free = switchRules.firstIndex(of: nil)
       else { continue }
@@ -154,7 +155,8 @@ final class LabelTable: @unchecked Sendable {
     }
   }
 
-  /// How many records a statement has had since it was turned on; nil if it is not.
+  /// How many records of a statement have passed since it was turned on; nil if it is not turned
+  /// on.
   func passed(_ rule: LevelOverride) -> UInt64? {
     lock.withLock {
       switchRules.firstIndex(of: rule).map { mmlog_switch_passed(switches + $0) }
@@ -177,7 +179,7 @@ final class LabelTable: @unchecked Sendable {
 
   // MARK: - All labels
 
-  /// Says in the control page of a ring what the levels are.
+  /// Writes the levels into the control page of a ring.
   func publishLevels(in ring: Ring) {
     lock.withLock {
       for (index, label) in labels.enumerated() { publish(label, id: index + 1, in: ring) }
@@ -204,7 +206,7 @@ final class LabelTable: @unchecked Sendable {
     lock.withLock { setGatesLocked(gate) }
   }
 
-  /// The same under the lock, as in a fork's child.
+  /// Does the same for a caller that has the lock, as in a fork's child.
   func setGatesLocked(_ gate: UnsafeRawPointer?) {
     for label in labels { setGate(of: label.state, gate) }
   }
@@ -232,8 +234,9 @@ final class LabelTable: @unchecked Sendable {
 }
 
 extension Session {
-  /// Enters a label into the ring's dictionary; false if there is no room, or if a log call that
-  /// was left keeps the dictionary's lock: the drainer may want the table's meanwhile.
+  /// Enters a label into the ring's dictionary; false if there is no room, or if an abandoned log
+  /// call keeps the dictionary's lock. Does not wait for ever, because the drainer may need the
+  /// table's lock meanwhile.
   func register(label: String, id: UInt32) -> Bool {
     var label = label
     guard ring.dictionaryLock.tryLock(atMost: 5_000_000_000) else { return false }

@@ -2,16 +2,16 @@ import MMLogFormat
 import MMLogStorage
 import MMLogSystem
 
-/// Has levels be what somebody outside asks for in the ring's control page, for as long as that
-/// says.
+/// Applies the levels that somebody outside asks for in the ring's control page, for as long as the
+/// request says.
 ///
 /// For one thread at a time: the drainer's.
 final class LevelControl {
   private let ring: Ring
   private let labels: LabelTable
   private let events: EventHub
-  /// The request that holds, and when something of it ends: nanoseconds since the machine was
-  /// started.
+  /// The request that holds, and when the next of its rules ends, in nanoseconds since the machine
+  /// was started.
   private var request: LevelRequest
   private var nextExpiry = UInt64.max
   /// Statements of the request whose limit is reached.
@@ -19,7 +19,7 @@ final class LevelControl {
   private var knownHeaders: (UInt64, UInt64)?
   private var lastPublishing: UInt64 = 0
 
-  /// Takes along what holds already, into the ring of a session that comes in another's place.
+  /// Takes along the rules that hold already, into the ring of a session that replaces another.
   init(_ ring: Ring, _ labels: LabelTable, _ events: EventHub) {
     (self.ring, self.labels, self.events) = (ring, labels, events)
     let present = labels.overrides
@@ -29,7 +29,8 @@ final class LevelControl {
     nextExpiry = Self.nextExpiry(of: present)
   }
 
-  /// Does what is asked for, and ends what is over. Some loads if there is nothing to do.
+  /// Applies a new request, and ends rules whose time is over. Costs some loads if there is nothing
+  /// to do.
   func poll() {
     let fileHeaders = ring.levelRequestHeaders
     let isKnown = knownHeaders.map { $0 == fileHeaders } ?? false
@@ -52,7 +53,7 @@ final class LevelControl {
     nextExpiry = Self.nextExpiry(of: active)
     labels.publishLevels(in: ring)
     publishCounts()
-    // Last: whoever waits for it inspects the levels next.
+    // Last: whoever waits for the acknowledgment inspects the levels next.
     ring.acknowledge(levelRequest: request.ordinal)
     if isNews { events.send(.levelsSet(rules: active.map(\.rule))) }
   }
@@ -61,7 +62,7 @@ final class LevelControl {
     overrides.map(\.expiry).filter { $0 > 0 }.min() ?? .max
   }
 
-  /// Once a second: programs change levels without notice.
+  /// Publishes once a second: programs change levels without notice.
   private func publishIfDue() {
     let now = Clock.monotonic()
     guard now &- lastPublishing >= 1_000_000_000 else { return }
@@ -82,7 +83,7 @@ final class LevelControl {
     request.overrides.contains { $0.limit > 0 && !usedUp.contains($0) && isUsedUp($0) }
   }
 
-  /// Says how many records the statements of the request have had.
+  /// Publishes how many records of the request's statements have passed.
   private func publishCounts() {
     let statements = request.overrides.filter { $0.rule.statement != nil }
     for (index, override) in statements.prefix(ControlLayout.switchCount).enumerated() {

@@ -3,11 +3,11 @@ import MMLogStorage
 import MMLogSystem
 
 extension LevelRule {
-  /// The variable of the environment that sets levels.
+  /// The environment variable that sets levels.
   private static let variable = "MMLOG_LEVEL"
 
-  /// The rules of the environment's variable `MMLOG_LEVEL`, and an error for each part that is
-  /// none.
+  /// The rules of the environment variable `MMLOG_LEVEL`, and an error for each part that is no
+  /// rule.
   static func environmentRules() -> ([LevelRule], [LogError]) {
     let (rules, wrong) = list(CurrentProcess.variable(variable) ?? "")
     return (rules, wrong.map(error(of:)))

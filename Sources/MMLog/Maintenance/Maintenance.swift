@@ -3,12 +3,11 @@ import MMLogStorage
 import MMLogSystem
 import Synchronization
 
-/// The store's second thread: maintains the archives that are there. It recovers what dead
-/// processes left, applies the limits of retention, empties the trash, and reports sizes that were
-/// reached.
+/// The store's second thread, which maintains archives: it recovers what dead processes left,
+/// applies the limits of retention, empties the trash, and reports sizes that were reached.
 ///
-/// Not the drainer's work: inspecting a hundred thousand archives, or unlinking a large one, takes
-/// longer than a ring has room for.
+/// The drainer cannot do this work: inspecting a hundred thousand archives, or unlinking a large
+/// one, takes longer than a ring has room for records.
 ///
 /// Proof of `@unchecked Sendable`: what is not atomic or a lock belongs to the maintenance thread.
 final class Maintenance: @unchecked Sendable {
@@ -17,27 +16,27 @@ final class Maintenance: @unchecked Sendable {
   private let events: EventHub
   private let configuration: LogStore.Configuration
   private let settings: LockedValue<StoreSettings>
-  /// How long it is between passes, when nothing happens, in nanoseconds.
+  /// The time between passes when nothing happens, in nanoseconds.
   private let interval: Int64
   private let recovery: StartRecovery
   private let location: StoreLocation
-  /// Whether it is known what the recovery came to.
+  /// Whether the outcome of the start's recovery is known.
   private var knowsRecovery = false
   /// When to search for dead processes again, as monotonic time.
   private var nextRecovery: UInt64 = 0
-  /// Archives that were closed, and that no scan has found yet.
+  /// The paths of archives that were closed, and that no scan has found yet.
   private let closed = LockedValue<[String]>([])
-  /// The session that goes on.
+  /// The session that is open now.
   private let session = LockedValue<SessionID?>(nil)
   private let requests = PassRequests()
   private let worker = Worker("mmlog-maintain")
   private let watchdog: Watchdog
-  /// Those who hand archives on.
+  /// The uploaders that wait for archives.
   let uploads: UploadQueue
-  /// After how many nanoseconds there may be something for them.
+  /// After how many nanoseconds there may be an archive for them.
   private var uploadDelay: Int64?
 
-  /// When what could not be deleted is tried again, by the archive's name.
+  /// When to try again to delete archives that could not be deleted, by their names.
   private var retries: [String: Backoff] = [:]
   // What has been reported already.
   private let unreadable = LockedValue<Set<String>>([])
@@ -49,10 +48,10 @@ final class Maintenance: @unchecked Sendable {
   private var hasFailed = false
   private var notedSettings: StoreSettings?
 
-  /// When it has to come to its end, as monotonic time.
+  /// When the thread has to end, as monotonic time.
   private let deadline = Atomic<UInt64>(.max)
 
-  /// Taken while its threads do not wait.
+  /// Held whenever the threads do not wait.
   var passLocks: [ForkSafeMutex] { [worker.passLock, watchdog.passLock] }
 
   init(
@@ -71,7 +70,7 @@ final class Maintenance: @unchecked Sendable {
     interval = configuration.maintenanceInterval.nanoseconds
   }
 
-  /// Starts the thread, and the one that watches the drainer. May be called again if it failed.
+  /// Starts the thread, and the watchdog. May be called again after a failure.
   func start() throws(LogError) {
     try explaining("Starting the maintenance thread failed") { () throws(SystemError) in
       try watchdog.start()
@@ -82,10 +81,11 @@ final class Maintenance: @unchecked Sendable {
     }
   }
 
-  /// Has settings count at once.
+  /// Makes changed settings take effect at once.
   func settingsChanged() { worker.wake() }
 
-  /// The archives that there are, the oldest first. What cannot be read is left out, and reported.
+  /// Returns all archives, the oldest first. Archives that cannot be read are left out, and
+  /// reported.
   func archives() throws(LogError) -> [ArchiveInfo] {
     var problems: [SystemError] = []
     let archives = try catalog.scan(own: session.withLock { $0 }) { problems.append($0) }
@@ -95,7 +95,7 @@ final class Maintenance: @unchecked Sendable {
 
   /// Deletes an archive because the program asks for it.
   ///
-  /// - Throws: Why it may not be deleted; what keeps it from being deleted.
+  /// - Throws: Why the archive may not be deleted, or what failed.
   func remove(_ archive: ArchiveInfo) throws(LogError) {
     let now = Timestamp.now
     var refusal: LogError?
@@ -108,16 +108,16 @@ final class Maintenance: @unchecked Sendable {
   /// Deletes archives because the program asks for it.
   ///
   /// - Parameters:
-  ///   - rule: Why, for those who listen to events.
-  ///   - spared: Receives each that may not be deleted, as it is now, nil if it is gone; and
-  ///     whether a recovery needs it.
+  ///   - rule: Why the archives are deleted, for events.
+  ///   - spared: Receives each archive that may not be deleted, as it is now, or nil if it is gone;
+  ///     and whether a recovery needs it.
   func remove(
     _ archives: [ArchiveInfo], for rule: Retention.Rule = .request,
     if mayGo: (ArchiveInfo) -> Bool,
     spared: (ArchiveInfo?, _ isNeeded: Bool) -> Void = { _, _ in }
   ) throws(LogError) -> [ArchiveInfo] {
     var (removed, failure) = ([ArchiveInfo](), LogError?.none)
-    // Their recovery would take what was in them for what was never archived.
+    // The recovery of those rings would believe that the archives' records were never archived.
     let isNeeded = try Recovery.neededArchives(inRingsAt: ringDirectory) ?? { _ in false }
     let isFree = { (archive: ArchiveInfo) in !isNeeded(archive) && mayGo(archive) }
     try catalog.delete(archives.map(\.fileName), if: isFree) { _, outcome in
@@ -129,13 +129,14 @@ final class Maintenance: @unchecked Sendable {
       case .spared(let archive): spared(archive, archive.map(isNeeded) ?? false)
       }
     }
-    // What is in the trash is deleted. The thread tries again, and reports why it cannot.
+    // Archives in the trash count as deleted. If emptying the trash fails, the thread tries again,
+    // and reports why it cannot.
     try? catalog.emptyTrash()
     if let failure { throw failure }
     return removed
   }
 
-  /// Says which session goes on.
+  /// Takes in which session is open now.
   func begin(_ id: SessionID) { session.withLock { $0 = id } }
 
   /// Takes in that the archive of that path was closed.
@@ -151,8 +152,8 @@ final class Maintenance: @unchecked Sendable {
       else: "Maintaining the archives took longer than allowed")
   }
 
-  /// How long the store's closing waits for a last pass, in nanoseconds. What is left is for the
-  /// next start.
+  /// How long the store's closing waits for a last pass, in nanoseconds. Work that is left then is
+  /// for the next start.
   private static let timeout: UInt64 = 1_000_000_000
 
   /// Makes a last pass and ends the thread.
@@ -177,26 +178,28 @@ final class Maintenance: @unchecked Sendable {
       hasFailed = false
     } catch {
       failure = error
-      // Once, until it works again: an archive that cannot be written is reported by the drainer.
+      // Reported once, until a pass succeeds. The drainer reports an archive that cannot be
+      // written.
       if !hasFailed { events.send(.failed(error: error)) }
       hasFailed = true
     }
     requests.serve(ticket, failure)
   }
 
-  /// First of all: no limit is to delete what a recovery needs or has not written yet.
+  /// Done before everything else: no limit may delete what a recovery needs, or has not written
+  /// yet.
   private func recover() {
     if knowsRecovery { return recoverLater() }
     let outcome = recovery.run(location, events, while: { goesOn })
     uploads.note(recovered: outcome.sessions)
-    // Reported already.
+    // The recovery has reported these.
     strange.formUnion(outcome.problems.map(\.path))
     knowsRecovery = true
     nextRecovery = Clock.monotonic() &+ UInt64(interval)
   }
 
-  /// What processes leave that die while the store is open, as a fork's children do that end
-  /// without closing it: else each would leave a ring until the next start.
+  /// Recovers what is left by processes that die while the store is open, such as children of fork
+  /// that end without closing it. Otherwise each would leave a ring until the next start.
   private func recoverLater() {
     let now = Clock.monotonic()
     guard now >= nextRecovery, goesOn else { return }
@@ -225,7 +228,8 @@ final class Maintenance: @unchecked Sendable {
     guard let archives else { return }
     report(unreadable: problems)
     if !new.isEmpty {
-      // One that could not be read may be the next time; one that is gone never is.
+      // An archive that could not be read may be readable the next time. An archive that is gone
+      // never is.
       let unread = Set(problems.map(\.path))
       closed.withLock { $0.removeAll { new.contains($0) && !unread.contains($0) } }
       for archive in archives where new.contains(archive.path) {
@@ -233,7 +237,7 @@ final class Maintenance: @unchecked Sendable {
       }
     }
     TestPoint.reach(.retentionBegins)
-    // Space that is in the trash already is not missing.
+    // First, because the space that the trash takes is not missing.
     try? catalog.emptyTrash(while: { goesOn })
     uploadDelay = uploads.serve(archives)
     let settings = settings.withLock { $0 }
@@ -245,8 +249,8 @@ final class Maintenance: @unchecked Sendable {
     reportThresholds()
   }
 
-  /// Notes the settings for tools, if they are others than before. Where that fails, archives fail
-  /// too, or will, and these are reported; it is tried again at the next pass.
+  /// Notes the settings for tools, if they have changed. A failure is not reported: then archives
+  /// fail, too, or will, and their failures are reported. The next pass tries again.
   private func note(_ settings: StoreSettings) {
     if settings != notedSettings, (try? catalog.note(settings)) != nil { notedSettings = settings }
   }
@@ -290,8 +294,8 @@ final class Maintenance: @unchecked Sendable {
     reportSpace(retention, space)
   }
 
-  /// What the limit of free space goes by; nil if it is unknown, which is reported once, until it
-  /// is known.
+  /// The space that decides about the limit of free space; nil if it is unknown. That is reported
+  /// once, until the space is known.
   private func space() -> (free: Int, total: Int)? {
     do throws(SystemError) {
       let space = try catalog.space()
@@ -309,10 +313,10 @@ final class Maintenance: @unchecked Sendable {
     }
   }
 
-  /// So many archives are deleted at once: others wait for the directory's lock meanwhile.
+  /// How many archives are deleted at once at most: others wait for the directory's lock meanwhile.
   private static let mostAtOnce = 32
-  /// What the observer lets go waits no longer than this for more, in nanoseconds, and for the
-  /// observer's next answer.
+  /// How long, in nanoseconds, an archive that the observer lets go waits for more of them. The
+  /// time of the observer's next answer comes on top.
   private static let longestWait: UInt64 = 100_000_000
 
   private func delete(_ due: [(archive: ArchiveInfo, rule: Retention.Rule)]) throws(LogError) {
@@ -338,8 +342,8 @@ final class Maintenance: @unchecked Sendable {
     }
   }
 
-  /// An archive that cannot be read is not there for any limit. Reported once, until it can be
-  /// read.
+  /// Reports archives that cannot be read, each once until it can be read. For limits, such
+  /// archives do not exist.
   private func report(unreadable problems: [SystemError]) {
     let new = unreadable.withLock { known in
       defer { known = Set(problems.map(\.path)) }
@@ -353,7 +357,8 @@ final class Maintenance: @unchecked Sendable {
     }
   }
 
-  /// A file that has a ring's name and is none of ours stands for nothing. Reported once.
+  /// Reports, once, a file with a ring's name that is none of our rings, or cannot be inspected or
+  /// recovered.
   private func report(strange error: LogError) {
     if strange.insert(error.path).inserted { events.send(.failed(error: error)) }
   }

@@ -1,11 +1,11 @@
 import MMLogSystem
 import Synchronization
 
-/// Reports when the drainer stands still, as it does in a system call as long as a file system is
-/// frozen, and says on standard error what nobody listens for.
+/// Reports when the drainer stands still, as in a system call while a file system is frozen. Also
+/// writes to standard error the trouble that nobody listens for.
 ///
-/// On a thread of its own, which touches no file and takes no lock that is held while one is
-/// touched: the maintenance thread may stand still, too.
+/// The watchdog has a thread of its own, because the maintenance thread may stand still, too. This
+/// thread touches no file, and takes no lock that is held while a file is touched.
 final class Watchdog: Sendable {
   private let counters: DrainCounters
   private let events: EventHub
@@ -27,7 +27,7 @@ final class Watchdog: Sendable {
     }
   }
 
-  /// Taken while its thread does not wait.
+  /// Held whenever the thread does not wait.
   var passLock: ForkSafeMutex { worker.passLock }
 
   func stop() { worker.stop() }

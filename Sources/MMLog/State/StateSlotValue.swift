@@ -5,13 +5,13 @@ public import MMLogFormat
 /// A type whose values a ``LogStore/StateSlot`` can have: integers of up to 64 bits, `Double`,
 /// `Float`, `Bool` and `String`.
 ///
-/// Readers know these. An own type is stored as one of them, such as an enumeration by its raw
-/// value.
+/// Readers know these types. Store a type of your own as one of them, such as an enumeration by its
+/// raw value.
 public protocol StateSlotValue: Sendable {
-  /// What a reader takes the value for.
+  /// The type as which readers take the value.
   static var slotType: ValueType { get }
 
-  /// Overwrites what is in a place.
+  /// Overwrites the value in a place.
   func store(in place: StateSlotPlace)
 }
 
@@ -28,11 +28,12 @@ public struct StateSlotPlace: @unchecked Sendable {
 
   /// Stores a text of up to 56 bytes, with zeros up to the next word.
   ///
-  /// Into the older of its copies, so that the other one is there whenever the process dies.
+  /// Overwrites the older of the text's copies, so that the other copy is there whenever the
+  /// process dies.
   @usableFromInline @inline(never)
   func store(_ words: UnsafePointer<UInt64>, size: Int) {
-    // In the place of a number there is no room. Nor has what is nobody's a lock that a child of
-    // fork would free.
+    // The place of a number has no room for a text. Nor has the state of nobody a lock that a child
+    // of fork would free.
     guard state.pointee.is_text else { return }
     guard mmlog_try_lock_state(state) || mmlog_wait_for_state(state) else { return }
     let ordinal = state.pointee.ordinal &+ 1
@@ -81,7 +82,7 @@ extension StateSlotValue where Self: FixedWidthInteger {
   /// An integer, signed or not.
   @inlinable public static var slotType: ValueType { isSigned ? .int : .uint }
 
-  /// Overwrites what is in a place.
+  /// Overwrites the value in a place.
   @inlinable @inline(__always)
   public func store(in place: StateSlotPlace) { place.store(UInt64(truncatingIfNeeded: self)) }
 }
@@ -101,7 +102,7 @@ extension Double: StateSlotValue {
   /// A floating-point number.
   @inlinable public static var slotType: ValueType { .double }
 
-  /// Overwrites what is in a place.
+  /// Overwrites the value in a place.
   @inlinable @inline(__always)
   public func store(in place: StateSlotPlace) { place.store(bitPattern) }
 }
@@ -110,7 +111,7 @@ extension Float: StateSlotValue {
   /// A floating-point number.
   @inlinable public static var slotType: ValueType { .float }
 
-  /// Overwrites what is in a place.
+  /// Overwrites the value in a place.
   @inlinable @inline(__always)
   public func store(in place: StateSlotPlace) { place.store(UInt64(bitPattern)) }
 }
@@ -119,7 +120,7 @@ extension Bool: StateSlotValue {
   /// A Boolean.
   @inlinable public static var slotType: ValueType { .bool }
 
-  /// Overwrites what is in a place.
+  /// Overwrites the value in a place.
   @inlinable @inline(__always)
   public func store(in place: StateSlotPlace) { place.store(self ? 1 : 0) }
 }
@@ -128,7 +129,7 @@ extension String: StateSlotValue {
   /// A text.
   @inlinable public static var slotType: ValueType { .string }
 
-  /// Overwrites what is in a place.
+  /// Overwrites the value in a place.
   @inlinable @inline(__always)
   public func store(in place: StateSlotPlace) {
     guard let small = SmallText(self) else { return place.store(long: self) }

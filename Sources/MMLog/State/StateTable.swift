@@ -4,7 +4,7 @@ import MMLogFormat
 import MMLogStorage
 import MMLogSystem
 
-/// The state slots of a store, which it takes along from one ring to the next.
+/// The state slots of a store, which the store takes along from one ring to the next.
 ///
 /// Not thread-safe: the store has a lock, which a fork takes, too.
 final class StateTable {
@@ -14,9 +14,9 @@ final class StateTable {
     let name: String
     let type: ValueType
     let state: Pointer
-    /// Its place in a ring's area; a text's copies are in the next ones.
+    /// Its place in a ring's area; a text's copies are in the next places.
     let place: Int
-    /// What keeps its value, such as a metric; nil: nothing is known to.
+    /// The object that keeps its value, such as a metric; nil if none is known.
     var owner: (any AnyObject & Sendable)?
   }
 
@@ -24,15 +24,16 @@ final class StateTable {
   private var indexes: [String: Int] = [:]
   private var nextPlace = 0
   private var reported: Set<String> = []
-  /// A list made by hand, because a fork's child goes over it: see ``StoreRegistry``.
+  /// The head of a list that is made by hand, because a fork's child walks over it: see
+  /// ``StoreRegistry``.
   private var newest: Pointer?
 
-  /// The slot of a name, made if it is new.
+  /// Returns the slot of a name, and makes it if it is new.
   ///
   /// - Parameters:
-  ///   - ring: Where it gets a place; nil: there is none now.
-  ///   - problem: Receives why there is no such slot, once for each name: the one that is returned
-  ///     is nobody's.
+  ///   - ring: Where the slot gets a place; nil if there is no ring now.
+  ///   - problem: Receives why there is no such slot, once for each name. The slot that is returned
+  ///     then is nobody's.
   func state(
     _ name: String, _ type: ValueType, in ring: Ring?, problem: (LogError) -> Void
   ) -> Pointer {
@@ -63,10 +64,10 @@ final class StateTable {
     return state
   }
 
-  /// What keeps the value of the slot of a name, made by `make` if there is nothing yet.
+  /// Returns the object that keeps the value of the slot of a name, made by `make` if there is none
+  /// yet.
   ///
-  /// - Returns: Nil, which is reported, if there is no such slot, or what keeps its value is another
-  ///   type's.
+  /// - Returns: Nil, which is reported, if there is no such slot, or the object is of another type.
   func owner<Owner: AnyObject & Sendable>(
     _ name: String, _ type: ValueType, in ring: Ring?, problem: (LogError) -> Void,
     _ make: (Pointer) -> Owner
@@ -91,7 +92,7 @@ final class StateTable {
   }
 
   private func report(_ name: String, _ what: String, _ problem: (LogError) -> Void) {
-    // Names may be anybody's.
+    // Names may come from anybody.
     let isCut = name.utf8.count > StateSlotLayout.longestName
     let name = isCut ? "\(name.prefix(StateSlotLayout.longestName))…" : name
     guard reported.count < 1000, reported.insert(name).inserted else { return }
@@ -101,15 +102,15 @@ final class StateTable {
         "The state slot '\(name)' \(what). What is stored there goes nowhere."))
   }
 
-  /// Has values go into a ring from now on, and takes along those that there are.
+  /// Makes values go into a ring from now on, and takes the present values along.
   func enter(into ring: Ring) { for slot in slots { enter(slot, into: ring) } }
 
-  /// Has values go nowhere: the ring will be unmapped.
+  /// Makes values go nowhere: the ring will be unmapped.
   func leaveRing() {
     for slot in slots { mmlog_move_state(slot.state, mmlog_state_own(slot.state)) }
   }
 
-  /// Forgets the parent's values in a fork's child, whose ring is still to come.
+  /// Forgets the parent's values in a fork's child, whose ring is not made yet.
   func detachInChild() {
     var next = newest
     while let state = next {
@@ -120,7 +121,7 @@ final class StateTable {
 
   private func enter(_ slot: Slot, into ring: Ring) {
     let place = ring.statePlace(slot.place)
-    // Before the value, with which a reader sees all of it.
+    // Before the value: a reader that sees the value sees the name, too.
     var name = slot.name
     name.withUTF8 { name in
       guard let start = name.baseAddress else { return }
@@ -146,7 +147,7 @@ extension StoreCore {
     }
   }
 
-  /// What keeps the value of the state slot of a name.
+  /// The object that keeps the value of the state slot of a name.
   func stateOwner<Owner: AnyObject & Sendable>(
     _ name: String, _ type: ValueType, _ make: (StateTable.Pointer) -> Owner
   ) -> Owner? {

@@ -2,20 +2,20 @@ import MMLogFormat
 import MMLogSystem
 import Synchronization
 
-/// What drainers have counted, of all sessions of a store in this process.
+/// What the drainers of all sessions of a store in this process have counted.
 final class DrainCounters: Sendable {
   private let counts = LockedValue(LogStore.Statistics())
-  /// When the drainer gave its last sign of life, as monotonic time; 0 if there is none at work.
+  /// When the drainer gave its last sign of life, as monotonic time; 0 if no drainer is at work.
   private let lastSign = Atomic<UInt64>(0)
 
-  /// As they are now; what drainers do not know is left at zero.
+  /// The counts as they are now. Numbers that drainers do not know are left at zero.
   var snapshot: LogStore.Statistics { counts.withLock { $0 } }
 
   /// Counts the records of a frame that was written.
   ///
   /// - Parameters:
   ///   - written: How many bytes the archive grew by.
-  ///   - effort: How much effort was spent on its text.
+  ///   - effort: How much effort was spent on the frame's text.
   func add(_ rows: borrowing RowBuilder, written: Int, _ effort: TextEffort) {
     counts.withLock { counts in
       counts.frames &+= 1
@@ -32,10 +32,11 @@ final class DrainCounters: Sendable {
     }
   }
 
-  /// Notes that the drainer lives: at least once a second, unless it waits for the disk.
+  /// Notes that the drainer lives. Called at least once a second, unless the drainer waits for the
+  /// disk.
   func giveSign() { lastSign.store(Clock.monotonic(), ordering: .relaxed) }
 
-  /// Notes that it has ended.
+  /// Notes that the drainer has ended.
   func endSigns() { lastSign.store(0, ordering: .relaxed) }
 
   /// How long ago the last sign was; nil if there is no drainer.

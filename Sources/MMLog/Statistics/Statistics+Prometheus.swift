@@ -57,7 +57,7 @@ private struct Label {
 
   init(_ name: String, _ value: String) { (self.name, self.value) = (name, value) }
 
-  /// With the three characters escaped that the format says.
+  /// The label with the three characters escaped that the format requires.
   var text: String {
     var escaped = ""
     for character in value.unicodeScalars {
@@ -72,7 +72,7 @@ private struct Label {
   }
 }
 
-/// A number that has a name, and how it is got.
+/// A number that has a name, and how to get it.
 private struct Metric: Sendable {
   enum Kind: String {
     case counter
@@ -86,7 +86,7 @@ private struct Metric: Sendable {
   let help: String
   let samples: @Sendable (LogStore.Statistics) -> [Sample]
 
-  /// One of a kind.
+  /// A metric of a kind with one sample.
   init(
     _ kind: Kind, _ name: String, _ help: String,
     _ value: @escaping @Sendable (LogStore.Statistics) -> any CustomStringConvertible
@@ -95,7 +95,7 @@ private struct Metric: Sendable {
     samples = { [([], value($0).description)] }
   }
 
-  /// One for each level.
+  /// A metric with a sample for each level.
   init(
     _ kind: Kind, byLevel name: String, _ help: String,
     _ value: @escaping @Sendable (LogStore.Statistics, Level) -> UInt64
@@ -106,7 +106,7 @@ private struct Metric: Sendable {
     }
   }
 
-  /// The losses: one for each cause and level.
+  /// The losses, with a sample for each cause and level.
   init(losses name: String, _ help: String) {
     (kind, self.name, self.help) = (.counter, name, help)
     samples = { statistics in

@@ -27,8 +27,8 @@ extension StoreCore {
     return statistics
   }
 
-  /// Reads the ring segment by segment: a ring must not go away meanwhile, and nobody is to wait
-  /// for more than one.
+  /// Reads the ring segment by segment, each under the lock: the ring must not go away meanwhile,
+  /// and nobody is to wait for more than one segment.
   private func waitingRecords() -> WaitingRecords {
     var waiting = WaitingRecords(archiveLevel: configuration.archiveLevel)
     let size = geometry.segmentSize

@@ -2,27 +2,28 @@ import CMMLogCore
 import MMLogFormat
 import MMLogSystem
 
-/// What of a ring is in no archive yet, and is to be.
+/// The records of a ring that are in no archive yet, and are to be archived.
 struct WaitingRecords {
-  /// Records below it stay in the ring.
+  /// Records below this level stay in the ring.
   let archiveLevel: Level
   private(set) var records = LogStore.Statistics.Records()
   private var oldest: (ticks: UInt64, clock: TickClock)?
 
   init(archiveLevel: Level) { self.archiveLevel = archiveLevel }
 
-  /// How long ago the oldest was logged.
+  /// How long ago the oldest record was logged.
   var oldestAge: Duration? {
     oldest.map { max(.zero, $0.clock.wall(at: mmlog_ticks()) - $0.clock.wall(at: $0.ticks)) }
   }
 
   /// Counts the records of a segment from where it is archived.
   ///
-  /// Of one that was emptied while it was copied, checks do not fit, and nothing is counted.
+  /// If the segment was emptied while it was copied, checksums do not match, and nothing is
+  /// counted.
   ///
   /// - Parameters:
   ///   - segment: A copy of the segment.
-  ///   - clock: Turns its session's ticks into time.
+  ///   - clock: Turns the session's ticks into time.
   mutating func add(_ segment: UnsafeRawBufferPointer, of session: SessionID, _ clock: TickClock) {
     guard let header = try? SegmentHeader(segment), !header.isFree else { return }
     let end = header.end > 0 ? header.end : segment.count

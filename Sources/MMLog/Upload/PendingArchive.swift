@@ -3,12 +3,12 @@ import Synchronization
 
 /// An archive to be handed on, given to one uploader: see ``LogStore/pendingArchives``.
 ///
-/// It is leased to whoever has this object. When the last reference goes away, and nothing was said
-/// of the archive, it is released.
+/// The archive is leased to whoever has this object. When the last reference goes away, an archive
+/// that was neither marked nor released is released.
 public final class PendingArchive: Sendable {
   /// What is known of the archive. It does not change while the lease lasts.
   public let info: ArchiveInfo
-  /// Where it is.
+  /// Where the archive is.
   public var path: String { info.path }
   let lease: UploadLease
   private let queue: UploadQueue
@@ -20,14 +20,13 @@ public final class PendingArchive: Sendable {
 
   deinit { release() }
 
-  /// Sends the archive, and marks it as uploaded when that is done. If it fails, the archive is
-  /// released, and ``LogStore/Event/notUploaded(archive:error:)`` says why: nothing ends because of
-  /// it.
+  /// Sends the archive, and then marks it as uploaded. If that fails, the archive is released, and
+  /// ``LogStore/Event/notUploaded(archive:error:)`` says why. A failure ends no loop.
   ///
   /// - Parameters:
-  ///   - isolation: Where `send` runs: where the caller does.
-  ///   - send: Is given the path of the file, and returns when the archive is where it should be.
-  ///     Should take no longer than the lease.
+  ///   - isolation: Where `send` runs. Default: where the caller runs.
+  ///   - send: Receives the path of the file, and returns when the archive is where it should be.
+  ///     It should take no longer than the lease.
   public func upload(
     isolation: isolated (any Actor)? = #isolation, _ send: (String) async throws -> Void
   ) async {
@@ -40,19 +39,21 @@ public final class PendingArchive: Sendable {
     }
   }
 
-  /// Marks it as uploaded: it is not given to anybody again, and is the first to be deleted when a
-  /// limit asks for it.
+  /// Marks the archive as uploaded: nobody gets it again, and it is the first to be deleted when a
+  /// limit asks for that.
   ///
-  /// - Parameter receipt: Is kept with the mark; see ``LogStore/markUploaded(_:receipt:)``. Nil,
-  ///   the default: none.
-  /// - Throws: ``LogError``: as ``LogStore/markUploaded(_:receipt:)``. It is released then.
+  /// - Parameter receipt: Text that is kept with the mark; see
+  ///   ``LogStore/markUploaded(_:receipt:)``. Default: nil, no receipt.
+  /// - Throws: ``LogError``, as ``LogStore/markUploaded(_:receipt:)`` does. The archive is released
+  ///   then.
   public func markUploaded(receipt: String? = nil) async throws(LogError) {
     if isSettled.exchange(true, ordering: .acquiringAndReleasing) { return }
     try await queue.markUploaded(info, lease, receipt: receipt)
   }
 
-  /// Releases it at once: it comes again after a while. Does nothing once it is marked. Waits for
-  /// nothing while the store is open; afterwards, for the lock of its directory.
+  /// Releases the archive at once: it comes again after a while. Does nothing once the archive is
+  /// marked. Waits for nothing while the store is open; after that, waits for the lock of the
+  /// store's directory.
   public func release() {
     if isSettled.exchange(true, ordering: .acquiringAndReleasing) { return }
     queue.release(info, lease)

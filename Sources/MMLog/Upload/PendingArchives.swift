@@ -5,13 +5,14 @@ import MMLogSystem
 public struct PendingArchives: AsyncSequence, Sendable {
   /// An archive, leased to whoever takes it.
   public typealias Element = PendingArchive
-  /// It does not end because of an error.
+  /// The sequence does not end because of an error.
   public typealias Failure = Never
 
   let core: StoreCore
   var lease = Duration.seconds(600)
 
-  /// The same with leases of another length: if an uploader dies, others can have its archive then.
+  /// Returns the same sequence with leases of another length. If an uploader dies, others can have
+  /// its archive once the lease ends.
   ///
   /// - Parameter lease: A day at most. Default: ten minutes.
   public func leased(for lease: Duration) -> PendingArchives {
@@ -20,7 +21,7 @@ public struct PendingArchives: AsyncSequence, Sendable {
     return other
   }
 
-  /// An iterator. Several, in any process, never have the same archive at a time.
+  /// Makes an iterator. Several iterators, in any process, never have the same archive at a time.
   public func makeAsyncIterator() -> Iterator { Iterator(core: core, lease: lease) }
 
   /// Takes archives one after the other.
@@ -28,7 +29,7 @@ public struct PendingArchives: AsyncSequence, Sendable {
     let core: StoreCore
     let lease: Duration
 
-    /// Waits for the next archive. Nil when the store is closed, or the task is canceled.
+    /// Waits for the next archive. Returns nil when the store is closed, or the task is canceled.
     public mutating func next() async -> PendingArchive? {
       await core.uploads?.next(leasedFor: lease)
     }
@@ -37,8 +38,8 @@ public struct PendingArchives: AsyncSequence, Sendable {
 
 extension LogStore {
   /// The archives that are to be handed on, each leased to whoever takes it: first those of
-  /// sessions that crashed, then what earlier runs left, then new ones as they are sealed; and
-  /// again, after a while, what was released, or not settled before its lease ended.
+  /// sessions that crashed, then those that earlier runs left, then new ones as they are sealed. An
+  /// archive that was released, or not settled before its lease ended, comes again after a while.
   ///
   /// ```swift
   /// for await archive in store.pendingArchives {
@@ -46,10 +47,11 @@ extension LogStore {
   /// }
   /// ```
   ///
-  /// Ends when the store is closed, and not before: no error ends it. What is sealed by closing the
-  /// store comes at the next start. The last archive of a session may say only how that ended, and
-  /// have no record: a receiver learns it from there. An archive that fails comes again after a
-  /// second, then after twice as long each time, up to five minutes, and behind all that have not
-  /// been tried. Any number of loops may run at once, in any processes that share the directory.
+  /// The sequence ends when the store is closed, and not before: no error ends it. Archives that
+  /// closing the store seals come at the next start. The last archive of a session may have no
+  /// record, and only say how the session ended: a receiver learns the ending from there. An
+  /// archive that fails comes again after a second, then after twice as long each time, up to five
+  /// minutes, and behind all archives that have not been tried. Any number of loops may run at
+  /// once, in any processes that share the directory.
   public var pendingArchives: PendingArchives { PendingArchives(core: core) }
 }

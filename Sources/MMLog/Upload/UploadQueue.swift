@@ -2,8 +2,9 @@ import MMLogFormat
 import MMLogStorage
 import MMLogSystem
 
-/// Who waits for archives to hand on, and what is to be noted of those that were given out. The
-/// maintenance thread does the work, because the directory's lock may have to be waited for.
+/// Who waits for archives to hand on, and what is to be noted of the archives that were given out.
+/// The maintenance thread does the work, because the work may have to wait for the directory's
+/// lock.
 final class UploadQueue: Sendable {
   private struct Request {
     let key: Int
@@ -19,7 +20,7 @@ final class UploadQueue: Sendable {
     /// When an archive that was given out may be given out again, by its name.
     var retries: [String: Backoff] = [:]
     var nextKey = 0
-    /// Whether nobody serves it any more.
+    /// Whether nobody serves the queue any more.
     var isOver = false
 
     mutating func makeKey() -> Int {
@@ -27,8 +28,8 @@ final class UploadQueue: Sendable {
       return nextKey
     }
 
-    /// Notes that an archive was given out: it is behind those that never were, should it come
-    /// again.
+    /// Notes that an archive was given out. If it comes again, it comes behind those that never
+    /// were.
     mutating func noteGiven(_ name: String) { retries[name] = retries[name] ?? Self.retry }
 
     /// Notes that an archive came back.
@@ -40,17 +41,17 @@ final class UploadQueue: Sendable {
   let events: EventHub
   private let catalog: Catalog
   private let state = LockedValue(State())
-  /// Makes the maintenance thread serve it soon.
+  /// Makes the maintenance thread serve the queue soon.
   private let wake: @Sendable () -> Void
 
-  /// - Parameter wake: Makes the maintenance thread serve it soon.
+  /// - Parameter wake: Makes the maintenance thread serve the queue soon.
   init(_ catalog: Catalog, _ events: EventHub, wake: @escaping @Sendable () -> Void) {
     (self.catalog, self.events, self.wake) = (catalog, events, wake)
   }
 
   // MARK: - Asking
 
-  /// The next archive; nil at the store's end, or when the task is canceled.
+  /// Returns the next archive; nil at the store's end, or when the task is canceled.
   func next(leasedFor lease: Duration) async -> PendingArchive? {
     let key = state.withLock { $0.makeKey() }
     return await withTaskCancellationHandler {
@@ -109,7 +110,7 @@ final class UploadQueue: Sendable {
     try? catalog.release(lease, on: archive)
   }
 
-  /// Has the maintenance thread do something; after the store's end, does it here.
+  /// Gives the maintenance thread a job. After the store's end, does the job here.
   private func perform(_ job: @escaping @Sendable () -> Void) {
     let isOver = state.withLock { state in
       if !state.isOver { state.jobs.append(job) }
@@ -125,7 +126,7 @@ final class UploadQueue: Sendable {
     state.withLock { $0.crashed.formUnion(recovered.map(\.identity.session)) }
   }
 
-  /// Does what is to be noted.
+  /// Does the jobs that wait.
   func doJobs() {
     let jobs = state.withLock { state in
       defer { state.jobs = [] }
@@ -136,8 +137,8 @@ final class UploadQueue: Sendable {
 
   /// Gives archives to those who wait.
   ///
-  /// - Returns: After how many nanoseconds there may be another for those who still wait; nil if
-  ///   nobody does.
+  /// - Returns: After how many nanoseconds there may be another archive for those who still wait;
+  ///   nil if nobody waits.
   func serve(_ archives: [ArchiveInfo]) -> Int64? {
     let names = Set(archives.map(\.fileName))
     let retries = state.withLock { state in
@@ -149,7 +150,7 @@ final class UploadQueue: Sendable {
       guard let archive = take(from: &rest, for: request.lease) else {
         return delay(archives, retries)
       }
-      // It may have been canceled meanwhile: then the archive goes back by itself.
+      // The request may have been canceled meanwhile: then the archive goes back by itself.
       let isWaiting = state.withLock { state in
         let index = state.requests.firstIndex { $0.key == request.key }
         if let index { state.requests.remove(at: index) }
@@ -160,7 +161,7 @@ final class UploadQueue: Sendable {
     return nil
   }
 
-  /// What may be given out now, those first that come first.
+  /// The archives that may be given out now, in the order in which they are to be given out.
   private func inOrder(_ archives: [ArchiveInfo], _ retries: [String: Backoff]) -> [ArchiveInfo] {
     let died = archives.filter { $0.contents?.ending?.isCrash == true }.map(\.session)
     let crashed = state.withLock { $0.crashed }.union(died)
@@ -169,15 +170,15 @@ final class UploadQueue: Sendable {
       archive.isSealed && !archive.state.isUploaded && retries[archive.fileName]?.isDue != false
         && archive.state.lease?.isInForce(at: now) != true
     }
-    // New ones before those that were given out before; of these, crashed sessions' first; then by
-    // age.
+    // Archives that were never given out come first. Among equals, those of crashed sessions come
+    // first, and then the oldest.
     let ranks = ready.enumerated().map { place, archive in
       (retries[archive.fileName] == nil ? 0 : 1, crashed.contains(archive.session) ? 0 : 1, place)
     }
     return ranks.inOrder(<).map { ready[$0.2] }
   }
 
-  /// The first that can be had.
+  /// Takes the first archive whose lease can be acquired.
   private func take(from archives: inout [ArchiveInfo], for duration: Duration) -> PendingArchive? {
     while !archives.isEmpty {
       let archive = archives.removeFirst()
@@ -188,7 +189,7 @@ final class UploadQueue: Sendable {
         state.withLock { $0.noteGiven(name) }
         return PendingArchive(archive, lease, self)
       } catch {
-        // One that a limit has deleted is nobody's trouble.
+        // An archive that a limit has deleted is no trouble.
         if error.code == .missingArchive { continue }
         let isNews = state.withLock { state in
           defer { state.postpone(name) }
@@ -200,13 +201,14 @@ final class UploadQueue: Sendable {
     return nil
   }
 
-  /// An owner for one lease: with one for all, a lease that has ended would count as its successor.
+  /// An owner for one lease. With one owner for all leases, a lease that has ended would count as
+  /// its successor.
   private var owner: String {
     let number = state.withLock { $0.makeKey() }
     return "\(Host.name()) \(CurrentProcess.id) \(Clock.realtime()) \(number)"
   }
 
-  /// How long it is until something that is given out now may be had again.
+  /// How long it is, in nanoseconds, until an archive that is given out now may be had again.
   private func delay(_ archives: [ArchiveInfo], _ retries: [String: Backoff]) -> Int64 {
     let now = Timestamp.now
     let leases = archives.compactMap { archive -> Int64? in
