@@ -1,14 +1,15 @@
-/* Closing a store while others log, for spin: a log call makes its writer busy and then reads the gate; closing changes the
- * gate, makes a barrier on all threads, and then checks who is busy. Tools/torture model checks it.
+/* A model for spin: closing a store while other threads log. A log call makes its writer busy and then reads the gate.
+ * Closing changes the gate, makes a barrier on all threads, and then checks which writers are busy. Tools/torture model
+ * checks the model.
  *
  *   Caller      the hot path of Logger, mmlog_begin_busy, mmlog_gate_is_open, mmlog_end_busy
  *   Closer      StoreCore.close, LabelTable.setGates, Session.waitForWriters, Session.shutDown
  *
- * A processor lets others see its stores later than it does its loads: each caller has a buffer of stores that reach
- * memory in order, at any time, or at membarrier(2).
+ * Other processors may see a processor's stores only after its later loads. So each caller has a buffer of stores, which
+ * reach memory in order, at any time, or at membarrier(2).
  *
- * What is checked: no call stores to the ring when it is unmapped; closing ends. -DBROKEN_NO_BARRIER and
- * -DBROKEN_LATE_BUSY have to be found.
+ * What is checked: no call stores to the ring once the ring is unmapped; closing ends. spin has to find the errors that
+ * -DBROKEN_NO_BARRIER and -DBROKEN_LATE_BUSY put in.
  */
 
 #define CALLERS 2

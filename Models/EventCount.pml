@@ -1,14 +1,14 @@
-/* Waiting for the next event, for spin: one thread counts events, others wait until there was one that they have not
- * seen. Tools/model checks it.
+/* A model for spin: waiting for the next event. One thread counts events, others wait until there is an event that they
+ * have not seen. Tools/model checks the model.
  *
  *   Advancer    EventCount.advance
  *   Waiter      EventCount.current, EventCount.wait
  *
- * futex(2) compares the count and goes to sleep in one step, and wakes those who sleep in one step. What the code's
- * memory orders promise is taken for granted.
+ * futex(2) compares the count and goes to sleep in one step, and wakes those who sleep in one step. The model takes for
+ * granted what the code's memory orders promise.
  *
- * What is checked: nobody sleeps once the last event is counted. -DBROKEN_FLAG has to be found: a flag that says that
- * somebody waits, and that the next event takes back, also from somebody who does not sleep yet.
+ * What is checked: nobody sleeps once the last event is counted. spin has to find the error that -DBROKEN_FLAG puts in:
+ * a flag says that somebody waits, and the next event clears the flag, even if that somebody does not sleep yet.
  */
 
 #define EVENTS 3
@@ -63,7 +63,7 @@ proctype Waiter(byte who) {
     hasWaiters = true;
 #endif
     sleeps[who] = (count == seen);
-    /* Where nobody wakes it, spin finds that it does not end. */
+    /* If nobody wakes the waiter, spin finds that the waiter does not end. */
     !sleeps[who];
     waiters--
   od

@@ -1,7 +1,7 @@
-/* The handoff of records from the ring to archives, for spin (https://spinroot.com): every interleaving of two writers
- * and the drainer, killed at any step and recovered. Tools/torture model checks it.
+/* A model for spin (https://spinroot.com): the handoff of records from the ring to archives. It has every interleaving of
+ * two writers and the drainer, and the process is killed at any step and recovered. Tools/torture model checks the model.
  *
- *   Writer      WriterSpace.nextSegment, Ring.openSegment, Ring.seal, Session.openSegment
+ *   Writer      WriterSpace.nextSegment, Ring.openSegment, Ring.seal, WriterSpace.openSegment
  *   take, give  SegmentPool
  *   discard     Ring.discardOldest, SegmentPool.acquireUnpinned
  *   recycle     Ring.recycleOldest
@@ -11,16 +11,17 @@
  *   settle      FlightRecorder.eraseEnded and captureEnded
  *   Kill        Coverage.contains, Recovery.moveRecords
  *
- * What is checked: wherever the process is killed, a committed record is in the archives once when the ring has been
- * recovered, or else was counted as overwritten; no segment is emptied or given away while a writer may store to it;
- * no one waits for ever. What the code's memory orders promise is taken for granted. A frame is on disk whole or not at
+ * What is checked: wherever the process is killed, a committed record is in the archives once after the ring has been
+ * recovered, or was counted as overwritten; no segment is emptied or given away while a writer may store to it; nobody
+ * waits for ever. The model takes for granted what the code's memory orders promise. A frame is on disk whole or not at
  * all, and what is in the ring's file outlives the process: power cuts are another matter.
  *
- * -DOVERWRITE: the policy that gives up the oldest. -DFLIGHT: records with an even number are flight records; and limits delete
- * archives at any time. -DSPAN_WELL, -DSPAN_FAILED, with -DFLIGHT and two records of the first writer: the flight record belongs to a
- * span that the second writer's record ends, well or not. Of one that ended well it is in no archive, of one that failed once.
- * -DAHEAD: the next frame is collected before a frame is written. -DNO_KILL: searches for those who wait for ever instead. -DBROKEN_…: an error put in on purpose, which has to
- * be found.
+ * -DOVERWRITE: the policy that discards the oldest segment. -DFLIGHT: records with an even number are flight records, and
+ * limits delete archives at any time. -DSPAN_WELL, -DSPAN_FAILED, with -DFLIGHT and two records of the first writer: the
+ * flight record belongs to a span that the second writer's record ends, well or not. The flight record of a span that
+ * ended well is in no archive; the flight record of a span that failed is in the archives once. -DAHEAD: the next frame
+ * is collected before a frame is written. -DNO_KILL: searches for those who wait for ever instead. -DBROKEN_…: an error
+ * put in on purpose, which spin has to find.
  */
 
 #define SEGMENTS 3
@@ -58,8 +59,8 @@ typedef Segment {
 };
 Segment ring[SEGMENTS];
 
-/* In the archives: which records; and what those say that are not deleted: which slots of each generation, and the greatest
- * lowest generation. */
+/* In the archives: which records they have. And what the archives that are not deleted say: which slots of each generation
+ * they cover, and the greatest lowest generation. */
 short archived;
 byte covered[GENERATIONS + 1];
 byte archivedLowest;
@@ -75,20 +76,20 @@ Place captured[SEGMENTS];
 byte status[SEGMENTS];
 byte next[SEGMENTS];
 bool pin[SEGMENTS];
-bool flight[SEGMENTS]; /* whether there are flight records in it that were passed over, and not captured */
+bool flight[SEGMENTS]; /* whether it has flight records that were passed over, and not captured */
 byte top = 1; /* number of the first free segment plus one, and how often that changed */
 byte tag;
 byte started;
 
-/* For the checks alone. */
+/* Only for the checks. */
 byte owner[SEGMENTS]; /* the writer that may store to it, plus one */
 short committed;
 short overwritten;
 short forgotten; /* flight records that were evicted */
-#define FLIGHT_RECORD 2 /* of the span, and the record that ends it */
+#define FLIGHT_RECORD 2 /* the span's flight record; the next line has the record that ends the span */
 #define SPAN_END (RECORDS + 1)
 #define IS_ENDED (committed & (1 << SPAN_END))
-#define ERASED 8 /* what stands in the place of a flight record that is erased */
+#define ERASED 8 /* what stands in the place of an erased flight record */
 #ifdef SPAN_WELL
 #define SPAN
 #endif
@@ -148,7 +149,7 @@ inline give(index) {
   od
 }
 
-/* Ring.free(segment:), of one that is acquired. */
+/* Ring.free(segment:), for an acquired segment. */
 inline clear(index) {
   ring[index].state = FREE;
   ring[index].generation = 0;
@@ -160,7 +161,7 @@ inline clear(index) {
   give(index)
 }
 
-/* WriterSpace.seal, Ring.seal: the writer stores nothing to it any more. */
+/* WriterSpace.seal, Ring.seal: the writer stores nothing to the segment any more. */
 inline seal(index) {
   ring[index].end = cursor;
   ring[index].state = SEALED;
@@ -184,7 +185,7 @@ inline forget(index, slot) {
   fi
 }
 
-/* Ring.recycleOldest: another may have it meanwhile. */
+/* Ring.recycleOldest: another thread may have acquired the segment meanwhile. */
 inline recycle() {
   atomic { found = NONE; oldest = 255; considerRetained(0); considerRetained(1); considerRetained(2); oldest = 0 };
   atomic {
@@ -261,7 +262,7 @@ proctype Writer(byte me, last) {
   byte found, oldest;
 #endif
 #ifdef SPAN
-  /* What belongs to the span is logged before it ends. */
+  /* The span's flight record is logged before the span ends. */
   if
   :: me == 0
   :: me == 1 -> committed & (1 << FLIGHT_RECORD)
@@ -344,7 +345,7 @@ inline copy(slot) {
 }
 
 #ifdef AHEAD
-/* Reads what the frame after the present one has of a segment: what follows in it, all that is there by now. */
+/* Reads what the frame after the present one has of a segment: all that follows in the segment by now. */
 inline readAhead(i) {
   atomic {
     toAhead[i] = to[i];
@@ -377,7 +378,7 @@ inline copyAhead(i, slot) {
   fi
 }
 
-/* Makes the next frame the present one, as far as it is of this segment. */
+/* Makes the next frame the present one, for the part that it has of this segment. */
 inline goOn(i) {
 #ifdef BROKEN_STALE
   if
@@ -394,7 +395,7 @@ inline goOn(i) {
 }
 #endif
 
-/* Notes in the frame where it has records from. */
+/* Notes in the frame which records it has of a segment. */
 inline cover(i) {
   if
   :: from[i] < to[i] ->
@@ -418,7 +419,7 @@ inline considerLowest(i) {
   }
 }
 
-/* Drainer.publish, for one segment. */
+/* Handoff.publish, for one segment. */
 inline publish(i) {
   if
   :: to[i] > from[i] ->
@@ -428,7 +429,7 @@ inline publish(i) {
   fi
 }
 
-/* Drainer.free: keeps a segment for its flight records, or empties it. */
+/* Handoff.free: keeps a segment for its flight records, or empties it. */
 inline finish(i) {
   if
   :: finished[i] && flight[i] -> atomic { status[i] = RETAINED; acquired[i] = false }
@@ -438,7 +439,7 @@ inline finish(i) {
 }
 
 #ifdef FLIGHT
-/* A limit deletes all archives that are closed, or none. What is in them is not lost. */
+/* A limit deletes all closed archives, or none. The records in them do not count as lost. */
 inline prune() {
   atomic {
     if
@@ -508,7 +509,7 @@ inline note(i) {
   }
 }
 
-/* FlightRecorder.capture: then nobody needs what was retained. */
+/* FlightRecorder.capture. After that, nobody needs the retained segments. */
 inline capture() {
   atomic { i = 0 };
   do
@@ -544,7 +545,7 @@ inline erase(i) {
 }
 
 #ifdef SPAN_WELL
-/* FlightRecorder.eraseEnded: before a segment is freed in which the end may be. */
+/* FlightRecorder.eraseEnded: before a segment that may have the span's end is freed. */
 inline settle() {
   if
   :: isEndSeen -> erase(0); erase(1); erase(2); isEndSeen = false
@@ -611,7 +612,7 @@ inline captureEnded(i) {
 #endif
 #endif
 
-/* At the end of Drainer.moveFrame, for one segment. */
+/* At the end of Handoff.moveFrames, for one segment. */
 inline release(i) {
   atomic {
     if
@@ -631,7 +632,7 @@ proctype Drainer() {
   byte newest, lowest, minimum, i, old, oldTag;
   byte from[SEGMENTS], to[SEGMENTS], generation[SEGMENTS];
   bool acquired[SEGMENTS], pins[SEGMENTS], finished[SEGMENTS], passes[SEGMENTS];
-  bool isUnknown; /* whether a segment is taken whose header does not say its generation yet */
+  bool isUnknown; /* whether the header of a taken segment does not say its generation yet */
 #ifdef SPAN_FAILED
   byte slot, kind;
   bool isFound;
@@ -655,11 +656,11 @@ proctype Drainer() {
   :: atomic {
       HAS_MORE(0) || HAS_MORE(1) || HAS_MORE(2) -> newest = started; i = 0
 #ifdef SPAN
-      /* Records with later ticks are left: what was logged before one that is taken was committed by now. */
+      /* Records with later ticks are left: what was logged before a record that is taken was committed by now. */
       ; isCut = (committed & (1 << FLIGHT_RECORD)) == 0
 #endif
     };
-    /* Drainer.runs */
+    /* Handoff.acquire */
     do
     :: atomic { i == SEGMENTS -> i = 0; break }
     :: atomic { i < SEGMENTS && ring[i].generation > newest -> i++ }
@@ -708,7 +709,7 @@ read:
         od;
         finished[i] = acquired[i] && (to[i] == old || !IS_CUT(ring[i].record[to[i]]));
         old = 0;
-        /* The frame may be full before; but it has no end of a span without what is earlier. */
+        /* The frame may be full before that. But it does not have the end of a span without the earlier records. */
         if
         :: true
         :: to[i] > from[i] + 1 && MAY_BE_LATER(ring[i].record[from[i] + 1]) -> to[i] = from[i] + 1; finished[i] = false
