@@ -58,7 +58,7 @@ struct Handoff: ~Copyable {
   /// - Parameters:
   ///   - pass: Whether to move all of them, or only frames that are worth writing.
   ///   - cutoff: Later records are left in the ring, so that frames overlap as little as possible.
-  ///     A frame could else have a record and miss an earlier one of the same thread, which was
+  ///     Otherwise a frame could have a record and miss an earlier one of the same thread that was
   ///     committed just after its segment was inspected.
   mutating func move(_ pass: DrainSchedule.Pass, until cutoff: UInt64) throws(SystemError) {
     // The counter may have gone back by too little to be noticed. Then further records of these

@@ -23,7 +23,7 @@ struct HeldSegments: ~Copyable {
     return true
   }
 
-  /// Frees the segments that were retained for flight records, which are captured now.
+  /// Frees the retained segments: their flight records are captured now.
   mutating func freeRetained() {
     for index in retained { ring.free(segment: index) }
     retained = []

@@ -76,7 +76,7 @@ struct SpanTable {
     spans.intersection(flightEnds)
   }
 
-  /// What a record is to a span; nil: nothing.
+  /// Returns what a record is to a span; nil if it is nothing to one.
   ///
   /// - Parameters:
   ///   - offset, content: Where the record stands in its segment, and how.

@@ -5,9 +5,9 @@ extension LogStore {
   /// Something that a store has done, will do, or has met, for whoever maintains the service.
   @nonexhaustive
   public enum Event: Sendable {
-    /// An archive is about to be closed; its path.
+    /// An archive is about to be closed; `archive` is its path.
     case willRotate(archive: String, reason: Rotation.Reason)
-    /// An archive was closed; its path.
+    /// An archive was closed; `archive` is its path.
     case rotated(archive: String)
     /// An archive was closed, is safe from a power cut, and was found in the directory: it may be
     /// handed on. Also sent for an archive of a dead session, once a recovery has closed the
@@ -21,8 +21,8 @@ extension LogStore {
     /// An archive could not be deleted; the store tries again. Reported once for each archive.
     case notDeleted(archive: ArchiveInfo, error: LogError)
     /// A limit does not hold although all archives that may be deleted were deleted. `kept` says
-    /// how many archives may not be deleted, and why. If it is empty, others take the space.
-    /// Reported once, until the limit holds again.
+    /// how many archives may not be deleted, and why. If `kept` is empty, other files take the
+    /// space. Reported once, until the limit holds again.
     case limitExceeded(rule: Retention.Rule, kept: [Retention.Obstacle: Int])
     /// A session that had ended without closing its store was recovered.
     case recovered(session: RecoveredSession)

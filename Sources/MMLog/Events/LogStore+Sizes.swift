@@ -1,8 +1,8 @@
 import MMLogSystem
 
 extension LogStore {
-  /// The space that the archives of a store's name take, of all processes, in bytes on the disk
-  /// (allocated blocks).
+  /// The space that the archives of a store's name take, including those of other processes, in
+  /// bytes on the disk (allocated blocks).
   public struct Sizes: Equatable, Sendable {
     /// The space of archives that are sealed and not uploaded; as ``LogStore/pendingBytes``.
     public let pending: Int

@@ -33,7 +33,7 @@ final class LabelTable: @unchecked Sendable {
   /// Returns the state of a label, and makes it if it is new.
   ///
   /// - Parameters:
-  ///   - store: The store, as its labels point to it.
+  ///   - store: The store, in the form in which its labels point to it.
   ///   - session: The session into whose ring a new label is entered; nil if none is open.
   func state(of name: String, store: UnsafeRawPointer, _ session: Session?) -> Pointer {
     lock.withLock {
@@ -198,10 +198,10 @@ final class LabelTable: @unchecked Sendable {
     }
   }
 
-  /// The gate that no writer has. Not nil, which writers without a session have.
+  /// The gate that no writer has. It is not nil, because writers without a session have nil.
   private static var closedGate: UnsafeRawPointer? { UnsafeRawPointer(bitPattern: 1) }
 
-  /// Lets log calls in (a gate) or not (nil).
+  /// Lets log calls in if there is a gate, and keeps them out if it is nil.
   func setGates(_ gate: UnsafeRawPointer?) {
     lock.withLock { setGatesLocked(gate) }
   }

@@ -3,7 +3,7 @@ extension LogStore {
   public enum MaintenancePhase: Equatable, Sendable {
     /// The calling thread is about to write, to rename or to delete.
     case willBegin
-    /// The calling thread is done with it, or has failed.
+    /// The calling thread is done with that work, or has failed.
     case didEnd
   }
 }

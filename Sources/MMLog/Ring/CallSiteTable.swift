@@ -58,7 +58,7 @@ final class CallSiteTable: @unchecked Sendable {
       ? !callSitesAreClosed.load(ordering: .relaxed) : !keySetsAreClosed.load(ordering: .relaxed)
   }
 
-  /// Makes new entries of a kind not worth a try.
+  /// Notes that a new entry of a kind is not worth a try any more.
   func close(_ kind: UInt64) {
     if kind == RecordLayout.callSiteKind {
       callSitesAreClosed.store(true, ordering: .relaxed)

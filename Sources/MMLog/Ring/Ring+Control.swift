@@ -75,7 +75,7 @@ extension Ring {
 
   // MARK: - Flight records
 
-  /// Counts flight records that were evicted. Lock-free and async-signal-safe.
+  /// Counts flight records that were evicted or erased. Lock-free and async-signal-safe.
   func forget(_ count: UInt64) {
     if count > 0 { add(count, ControlLayout.forgottenRecords) }
   }

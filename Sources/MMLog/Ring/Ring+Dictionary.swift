@@ -46,7 +46,7 @@ extension Ring {
   /// Adds an entry. Under the dictionary's lock. Allocates nothing if `write` does not.
   ///
   /// - Parameters:
-  ///   - kind: Of a label or a call site, as in the layout.
+  ///   - kind: The entry's kind, such as label or call site, as in the layout.
   ///   - leaving: How many bytes of the area have to stay free.
   ///   - write: Writes the entry.
   /// - Returns: False if there is no room for it.

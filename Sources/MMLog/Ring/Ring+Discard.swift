@@ -2,7 +2,7 @@ import MMLogFormat
 import MMLogStorage
 
 extension Ring {
-  /// Gives up the oldest sealed segment that nobody drains, and counts its records as lost.
+  /// Discards the oldest sealed segment that nobody drains, and counts its records as lost.
   ///
   /// - Returns: False if there is none.
   @discardableResult

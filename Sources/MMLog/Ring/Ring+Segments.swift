@@ -113,8 +113,8 @@ extension Ring {
   /// The maximum number of bytes that one record can have without being fragmented.
   var largestRecord: Int { geometry.segmentSize - MemoryLayout<mmlog_segment>.size }
 
-  /// Opens a free segment for a writer, or gives nil if there is none. Async-signal-safe, and
-  /// leaves errno as it was.
+  /// Opens a free segment for a writer; returns nil if there is none. Async-signal-safe, and leaves
+  /// errno as it was.
   @inline(__always)
   func openSegment(for writer: UnsafeMutablePointer<mmlog_writer>) -> OpenSegment? {
     guard let index = pool.take() else { return nil }

@@ -105,7 +105,7 @@ final class SegmentPool: @unchecked Sendable {
   /// Counts a writer that has given up its segment and gets no other.
   func removeHolder() { holders.subtract(1, ordering: .relaxed) }
 
-  /// Takes a free segment and makes it open, or gives nil if there is none.
+  /// Takes a free segment and makes it open; returns nil if there is none.
   @inline(__always)
   func take() -> Int? {
     guard let index = pop(head) else { return nil }

@@ -32,8 +32,8 @@ extension LogStore {
   ///   - name: Names the place, such as `queue.depth`: 1 to 48 bytes.
   ///   - type: The type of the value: an integer of up to 64 bits, `Double`, `Float`, `Bool` or
   ///     `String`.
-  /// - Returns: The place. Readers do not show it until a value is stored. Any thread; takes a
-  ///   lock. Not for signal handlers.
+  /// - Returns: The slot. Readers do not show the slot until a value is stored. Any thread may call
+  ///   this, but no signal handler may; takes a lock.
   /// - Complexity: O(1). Keep the slot, do not ask for it each time.
   public func slot<Value: StateSlotValue>(
     _ name: String, of type: Value.Type
