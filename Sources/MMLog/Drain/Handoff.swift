@@ -6,8 +6,8 @@ import Synchronization
 
 /// Moves committed records from the ring to the archives, frame by frame, exactly once. It writes a
 /// frame, then notes in the ring how far the frame's segments are archived, then frees the empty
-/// segments. If another thread encodes frames, this one collects the next frame meanwhile; the rest
-/// is in the same order. Models/Handoff.pml models it.
+/// segments. If another thread encodes frames, the handoff collects the next frame meanwhile; the
+/// rest is in the same order. Models/Handoff.pml models it.
 ///
 /// For one thread at a time: the drainer's, or, after that has ended, the thread that closes the
 /// store.

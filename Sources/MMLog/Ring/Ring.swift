@@ -55,8 +55,8 @@ final class Ring: @unchecked Sendable {
   let dictionaryLock = ForkSafeMutex()
   /// The newest generation, and so how many were given out.
   let generationsStarted = Atomic<UInt64>(0)
-  /// From this generation on, the thread that opens a segment wakes the sleeping drainer. The
-  /// maximum while the drainer works: then no thread wakes it.
+  /// From this generation on, the thread that opens a segment wakes the sleeping drainer. `.max`
+  /// while the drainer works: then no thread wakes it.
   let wakingGeneration = Atomic<UInt64>(.max)
   /// Fragmented records that are counted as lost, or are not to be counted, though fragments of
   /// them may still be in the ring.

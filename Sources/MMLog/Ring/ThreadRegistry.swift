@@ -156,8 +156,8 @@ final class ThreadRegistry: @unchecked Sendable {
     return mmlog_compare_exchange_u32(&block.pointee.in_use, &free, BlockPool.inUse)
   }
 
-  /// Called once for a block, not again for a later thread: its spans and entries come after those
-  /// of the thread before.
+  /// Numbers a block's writers once in a session, not again for a later thread: its spans and
+  /// entries come after those of the thread before.
   private func numberWriters(of block: ThreadBlock) {
     let number = blocks.add(1, ordering: .relaxed).newValue
     // Not `for in`: see LogCall.freeWriter.
