@@ -152,7 +152,7 @@ struct Handoff: ~Copyable {
     repeat {
       counters.giveSign()
       let frame = frames.first { frame in !pending.contains { $0 === frame } } ?? frames[0]
-      // Before segments are acquired, which do not count as waiting then.
+      // Before the batch acquires segments: the pool does not count acquired ones as waiting.
       let share = session.ring.pool.waitingShare(with: batch.acquired.count)
       if !isAny { acquire(for: &batch, atMost: maximumAcquired) }
       collect(from: &batch, into: frame, share)

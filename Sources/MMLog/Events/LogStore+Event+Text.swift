@@ -1,6 +1,6 @@
 extension LogStore.Event {
-  /// What kind of trouble it is, of which one is said a minute where nobody listens; nil if nobody
-  /// needs to act.
+  /// The kind of trouble; nil if nobody needs to act. While nobody listens, one event of each kind
+  /// is written to standard error a minute.
   package var trouble: String? {
     switch self {
     case .failed: "failed"
@@ -18,7 +18,7 @@ extension LogStore.Event {
     }
   }
 
-  /// What happened, and of trouble, what to do about it; for people, in one line.
+  /// What happened, for people, in one line. For trouble, also what to do about it.
   package var text: String {
     switch self {
     case .failed(let error): error.message
@@ -38,8 +38,8 @@ extension LogStore.Event {
       "The limit \(rule) does not hold, though all was deleted that may be"
         + (kept.isEmpty
           ? ". Others take the space: free some, or change the limit."
-          : ". Archives that stay: \(Self.text(of: kept)). 'mmlogctl prune --explain --dry-run "
-            + "DIRECTORY' names them. Change what keeps them, or raise the limit.")
+          : ". Archives that stay: \(Self.text(of: kept)). 'mmlogctl prune --explain "
+            + "--dry-run DIRECTORY' names them. Change what keeps them, or raise the limit.")
     case .lowSpace(let available):
       "Only \(available >> 20) MiB are left on the file system of the archives. Free some, or lower "
         + "the limits of what is kept."
@@ -83,7 +83,7 @@ extension LogStore.Event {
 }
 
 extension LossLedger {
-  /// What to do about its causes, a sentence for each.
+  /// What to do about the causes of losses, a sentence for each.
   fileprivate var advice: String {
     let fixes: [(causes: [Cause], sentence: String)] = [
       (
