@@ -1,5 +1,5 @@
-// The public types that this module's API is made of, so that one import is enough. Those with a
-// general name have a nested one below, which is the name to use.
+// The public types of other modules that this module's API uses, so that one import is enough.
+// Types with general names have nested names below: use those.
 @_exported public import struct MMLogCrypto.Recipient
 @_exported public import struct MMLogCrypto.RecipientError
 @_exported public import enum MMLogFormat.Level

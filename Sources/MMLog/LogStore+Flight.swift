@@ -5,41 +5,44 @@ extension LogStore {
   /// Why flight records were captured.
   @nonexhaustive
   public enum CaptureReason: Sendable {
-    /// A record of ``LogStore/Configuration/captureLevel`` or above.
+    /// A record of ``LogStore/Configuration/captureLevel`` or above was logged.
     case record
-    /// `LogStore.capture(reason:within:)`.
+    /// The program called `LogStore.capture(reason:within:)`.
     case program
-    /// ``LogStore/captureAll()``; or the store was closed while a fatal signal was being handled.
+    /// A signal handler called ``LogStore/captureAll()``, or the store was closed while a fatal
+    /// signal was being handled.
     case signal
-    /// Somebody outside: `mmlogctl capture`.
+    /// Somebody outside asked for it: `mmlogctl capture`.
     case request
-    /// Spans that ended: ``LogStore/Configuration/spanCapture``. Only theirs were captured.
+    /// Spans ended, and ``LogStore/Configuration/spanCapture`` is set. Only their records were
+    /// captured.
     case spans
   }
 
   /// What has become of a session's flight records: those below
-  /// ``LogStore/Configuration/archiveLevel``. Of one that is larger than a segment, each piece
-  /// counts.
+  /// ``LogStore/Configuration/archiveLevel``. A record that is larger than a segment counts once
+  /// for each of its fragments.
   public struct FlightCounts: Equatable, Sendable {
     /// How many were moved into an archive.
     public let captured: Int
-    /// How many were evicted, because they were too old, or newer ones needed their place. They are
-    /// no losses. What is in neither number is still in the ring, or has just been logged.
+    /// How many were evicted, because they were too old, or newer records needed their place. They
+    /// are no losses. Records that are in neither number are still in the ring, or have just been
+    /// logged.
     public let forgotten: Int
   }
 
-  /// Moves the flight records of the last ``Configuration/captureTime`` into an archive, and waits
-  /// for that: what led to this moment.
+  /// Moves the flight records of the last ``Configuration/captureTime``, which led to this moment,
+  /// into an archive, and waits until they are there.
   ///
   /// A record with the label `mmlog`, at the level `notice` or ``Configuration/archiveLevel``, says
-  /// why. Each flight record is archived once, however often this is called. Where none stay in the
-  /// ring, this is as `flush(.archive)`. Any thread, which it blocks; asynchronous code has a form
-  /// that it awaits.
+  /// why. Each flight record is archived once, however often this is called. If the store has no
+  /// flight recorder, this does the same as `flush(.archive)`. Any thread. Blocks the thread;
+  /// asynchronous code can await another form.
   ///
   /// - Parameters:
-  ///   - reason: Why; stands in the log.
+  ///   - reason: Why. The log has this text.
   ///   - limit: How long to wait at most. Default: 30 seconds.
-  /// - Throws: ``LogError``, as `LogStore.flush(_:within:)`.
+  /// - Throws: ``LogError``, as `LogStore.flush(_:within:)` does.
   public func capture(
     reason: String, within limit: Duration = .seconds(30)
   ) throws(LogError) {
@@ -47,13 +50,13 @@ extension LogStore {
     try waitForCapture(within: limit)
   }
 
-  /// Moves the flight records of the last ``Configuration/captureTime`` into an archive. Another
-  /// thread is blocked meanwhile, which a cancellation of the task does not end.
+  /// Moves the flight records of the last ``Configuration/captureTime`` into an archive. Meanwhile
+  /// another thread is blocked. Cancelling the task does not end that.
   ///
   /// - Parameters:
-  ///   - reason: Why; stands in the log.
+  ///   - reason: Why. The log has this text.
   ///   - limit: How long to wait at most. Default: 30 seconds.
-  /// - Throws: ``LogError``, as `LogStore.flush(_:within:)`.
+  /// - Throws: ``LogError``, as `LogStore.flush(_:within:)` does.
   public func capture(
     reason: String, within limit: Duration = .seconds(30)
   ) async throws(LogError) {
@@ -70,7 +73,7 @@ extension LogStore {
       level: max(.notice, core.configuration.archiveLevel), "captured: \(reason, privacy: .public)")
   }
 
-  /// Has every store of the process capture its flight records within a second. For signal
+  /// Makes every store of the process capture its flight records within a second. For signal
   /// handlers: async-signal-safe.
   ///
   /// ```swift

@@ -14,37 +14,40 @@ import MMLogSystem
 ///
 /// A record whose log call has returned survives the process, however it ends: the kernel owns the
 /// ring's pages. If the process ends without `LogStore.close()`, the next store of the same name
-/// moves what is left in the ring into archives, behind its opening; ``recoveredSessions`` reports.
+/// moves what is left in the ring into archives, after it has opened. ``recoveredSessions`` tells
+/// what it recovered.
 ///
-/// A store stays open until `LogStore.close()` or the end of the process, also when no reference to
+/// A store stays open until `LogStore.close()` or the end of the process, even if no reference to
 /// it is left: loggers do not count references. All methods can be called from any thread. After
 /// `fork()`, the child logs into a ring of its own, opened at its first log call.
 public final class LogStore: Sendable {
   let core: StoreCore
 
   /// Opens a store: makes the directory if needed, and maps a new ring. Takes two or three
-  /// milliseconds, most for the ring's pages; on tmpfs, where all of a ring's space is taken at
-  /// once, some more for a large one.
+  /// milliseconds, most of it for the ring's pages. On tmpfs, where all of a ring's space is taken
+  /// at once, a large ring takes some milliseconds more.
   ///
-  /// What dead processes of this name left is recovered behind it, by the store's own thread. Log
-  /// calls do not wait for that. No limit deletes anything before it is done. Only with
-  /// ``Configuration/resumeLastArchive`` does the opening wait: the session goes on behind what the
-  /// recovery writes. It also waits if more than four rings are to be recovered, so that processes
-  /// that die at once leave no more and more of them.
+  /// Once the store is open, its own thread recovers what dead processes of this name left. Log
+  /// calls do not wait for the recovery. No limit deletes anything before the recovery is done. The
+  /// opening waits for the recovery in two cases only. With ``Configuration/resumeLastArchive`` it
+  /// waits because the session goes on behind what the recovery writes. If more than four rings are
+  /// to be recovered, it waits because processes that die soon after their start would otherwise
+  /// leave more and more rings.
   ///
-  /// Several processes may use one directory and one name; each has its own ring and archives.
+  /// Several processes may use the same directory and name. Each has its own ring and archives.
   ///
   /// - Parameters:
   ///   - directory: Where the archives are, and the ring unless configured otherwise. Made with
   ///     mode 0700 if it is not there. A relative path begins at the working directory of this
-  ///     moment, and so does that of ``Configuration/ringDirectory``: chdir(2) changes nothing
-  ///     later. Symbolic links are followed on the way to it, never at the store's own files.
-  ///   - name: The beginning of all file names: 1 to 100 bytes without slashes. Control characters,
-  ///     and a dot at the beginning, are escaped there, and then take three bytes of 160 at most.
+  ///     moment, also in ``Configuration/ringDirectory``: a later chdir(2) changes nothing.
+  ///     Symbolic links are followed on the way to it, never at the store's own files.
+  ///   - name: The beginning of all file names: 1 to 100 bytes without slashes. In file names,
+  ///     control characters and a dot at the beginning are escaped and take three bytes each. The
+  ///     escaped name may have 160 bytes at most.
   ///   - configuration: See ``Configuration``.
   /// - Throws: ``LogError`` if a setting is out of its range, or a directory or file cannot be
-  ///   made; no file is left behind then. A dead ring that cannot be recovered is no error: it is
-  ///   left, and reported by ``events``.
+  ///   made; then no file is left behind. A dead ring that cannot be recovered is no error: it
+  ///   stays, and ``events`` reports it.
   public init(
     directory: String, name: String, configuration: Configuration = Configuration()
   ) throws(LogError) {
@@ -52,15 +55,15 @@ public final class LogStore: Sendable {
     core = try StoreCore(directory: directory, name: name, configuration)
   }
 
-  /// Opens a store at the usual place for its name, which ``directory`` says afterwards. That is
-  /// the first of these:
+  /// Opens a store at the usual place for its name. Afterwards ``directory`` says where that is. It
+  /// is the first of these:
   ///
   /// 1. `$LOGS_DIRECTORY`, which systemd sets for a unit with `LogsDirectory=`;
   /// 2. `$STATE_DIRECTORY`, for a unit with `StateDirectory=`;
   /// 3. `/var/log/NAME` for root;
   /// 4. `$XDG_STATE_HOME/NAME`, by default `~/.local/state/NAME`, for other users.
   ///
-  /// Of a list of directories in a variable, the first counts. Otherwise as
+  /// If a variable has a list of directories, the first one counts. All else is as in
   /// ``init(directory:name:configuration:)``.
   ///
   /// ```swift
@@ -69,10 +72,10 @@ public final class LogStore: Sendable {
   /// ```
   ///
   /// - Parameters:
-  ///   - name: The beginning of all file names, and the directory's name where the place is not the
-  ///     service manager's.
+  ///   - name: The beginning of all file names. Also the directory's name, unless the service
+  ///     manager sets the place.
   ///   - configuration: See ``Configuration``.
-  /// - Throws: ``LogError`` as the other does.
+  /// - Throws: ``LogError``, as ``init(directory:name:configuration:)`` does.
   public convenience init(
     name: String, configuration: Configuration = Configuration()
   ) throws(LogError) {
@@ -81,52 +84,52 @@ public final class LogStore: Sendable {
     try self.init(directory: directory, name: name, configuration: configuration)
   }
 
-  /// Where the archives are: the path that the store was opened with, from the root.
+  /// Where the archives are: the absolute form of the path that the store was opened with.
   public var directory: String { core.location.directory }
 
   /// The sessions that were recovered when this store was opened, the oldest first.
   ///
-  /// Blocks the thread until the recovery is done, and so for as long as it takes: for a full ring
-  /// of 8 MiB, some tenths of a second. Who need not know all of them listens to ``events``
-  /// (`recovered`). If the store was closed meanwhile, or the process is a fork's child, it is
-  /// those that were recovered by then. A session whose process died just after this opening may be
-  /// among them.
+  /// Blocks the thread until the recovery is done: some tenths of a second for a full ring of 8
+  /// MiB. Code that need not know all sessions at once can listen to ``events`` (`recovered`). If
+  /// the store is closed before the recovery is done, only the sessions that were recovered by
+  /// then. In a fork's child, none unless the recovery was done before the fork. A session whose
+  /// process died just after this opening may be among them.
   public var recoveredSessions: [RecoveredSession] { core.recovery.result.sessions }
 
-  /// Rings that could not be recovered when this store was opened. They are left where they are,
-  /// and tried again at the next start; except one of which nothing can be read, which is renamed
-  /// to end in `.ring.unreadable` and reported once. Blocks the thread as ``recoveredSessions``
-  /// does.
+  /// Rings that could not be recovered when this store was opened. They stay where they are, and
+  /// the next start tries again. A ring of which nothing can be read is instead renamed to end in
+  /// `.ring.unreadable`, and reported once. Blocks the thread as ``recoveredSessions`` does.
   public var recoveryFailures: [LogError] { core.recovery.result.problems }
 
-  /// A logger.
+  /// Returns a logger for a label.
   ///
   /// - Parameter label: Names the part of the service that logs, such as `orders.matching`. Labels
   ///   are few and kept for the life of the process: at most 65,535 different ones are
   ///   distinguished.
   /// - Returns: A logger that shares its level with all others of the label. Any thread; takes a
   ///   lock. Not for signal handlers.
-  /// - Complexity: O(1) if there is a logger of that label already. Else it allocates, and enters
-  ///   the label into the ring. Keep the logger, do not make one for each call.
+  /// - Complexity: O(1) if the label has a logger already. If not, it allocates, and enters the
+  ///   label into the ring. Keep the logger, do not make one for each call.
   public func logger(label: String) -> Logger { Logger(core.label(label)) }
 
-  /// Makes this the store of all loggers that were made without one (``Logger/init(label:)``,
-  /// ``Logger/init(subsystem:category:)``), now and later.
+  /// Makes this the store of all loggers that were or will be made without a store
+  /// (``Logger/init(label:)``, ``Logger/init(subsystem:category:)``).
   ///
-  /// What they logged before was dropped; it is counted in ``losses``. Their levels are from now on
-  /// as this store's. Until it is closed, it stays the default; then another one can be.
+  /// What those loggers logged before was dropped, and ``losses`` counts it. From now on, their
+  /// levels are those that this store sets. The store stays the default until it is closed; then
+  /// another store can become the default.
   ///
-  /// - Precondition: No other store that is open is the default.
+  /// - Precondition: No other open store is the default.
   public func makeDefault() {
     precondition(DefaultStore.set(core), "Another open store is the default: close it first")
   }
 
-  /// Sets the level of all labels that `pattern` matches, now and later.
+  /// Sets the level of all labels that `pattern` matches, of present and of later loggers.
   ///
-  /// What is set last counts. Before that, the environment may have set levels when the store was
-  /// opened: `MMLOG_LEVEL=db.*=debug,*=info`, where the most particular pattern counts. As long as
-  /// somebody outside has set a level (`mmlogctl set-level`), it is that one; see
-  /// ``LogStore/Event/levelsSet(rules:)``.
+  /// The level that is set last counts. Before the first call, the levels that the environment had
+  /// when the store was opened count: in `MMLOG_LEVEL=db.*=debug,*=info`, the most particular
+  /// pattern wins. While somebody outside has set a level (`mmlogctl set-level`), that level
+  /// counts; see ``LogStore/Event/levelsSet(rules:)``.
   ///
   /// - Parameters:
   ///   - level: The lowest level that is recorded.
@@ -135,24 +138,26 @@ public final class LogStore: Sendable {
     core.labels.setLevel(level, for: pattern)
   }
 
-  /// Sets how often each statement of all labels that `pattern` matches is recorded, now and later.
+  /// Sets how often each statement of all labels that `pattern` matches is recorded, for present
+  /// and for later loggers.
   ///
   /// ```swift
   /// // The first 100 of a statement each second, and then one of a thousand.
   /// store.setRateLimit(RateLimit(first: 100, per: .seconds(1), thenEvery: 1000), for: "db.*")
   /// ```
   ///
-  /// What is not recorded is not evaluated, is no loss, and is counted: see
-  /// ``Statistics/suppressed``. Statements are counted by label and place, all threads together.
-  /// Ends of spans are always recorded, and so are statements that somebody outside has turned on
-  /// (`mmlogctl enable`). A process has room for some 4096 statements that are limited by their
-  /// labels, which keep their places also when the limit ends; others are recorded each time.
+  /// A statement that is not recorded is not evaluated. It is no loss, and
+  /// ``Statistics/suppressed`` counts it. Statements are counted by label and place, all threads
+  /// together. Ends of spans are always recorded, and so are statements that somebody outside has
+  /// turned on (`mmlogctl enable`). A process has room for some 4096 statements that are limited by
+  /// their labels. They keep their room even when the limit ends. Further statements are recorded
+  /// each time.
   ///
-  /// What is set last counts. Before that, the configuration
-  /// (``Configuration/rateLimits``) or the environment may have set limits:
-  /// `MMLOG_LEVEL='db.*=100/1s/1000'`. As long as somebody outside has set one
-  /// (`mmlogctl set-level 'db.*=100/1s'`), it is that one. A label without a limit pays nothing for
-  /// this; a call of one with a limit takes the outlined path, and reads the clock.
+  /// The limit that is set last counts. Before the first call, limits of the configuration
+  /// (``Configuration/rateLimits``) or of the environment count: `MMLOG_LEVEL='db.*=100/1s/1000'`.
+  /// While somebody outside has set a limit (`mmlogctl set-level 'db.*=100/1s'`), that limit
+  /// counts. Calls of a label without a limit cost no more for this. Calls of a label with a limit
+  /// take the outlined path, and read the clock.
   ///
   /// - Parameters:
   ///   - limit: How often a statement is recorded; `.none`: always.
@@ -166,25 +171,25 @@ public final class LogStore: Sendable {
   /// - Complexity: O(labels).
   public var levels: [String: Logger.Level] { core.labels.levels }
 
-  /// How far records have to have come; see `LogStore.flush(_:within:)`.
+  /// How safe records have to be; see `LogStore.flush(_:within:)`.
   public enum Durability: Sendable {
-    /// In the ring: safe from the death of the process. Every record is, as soon as its call has
-    /// returned.
+    /// In the ring: safe from the death of the process. Every record is this safe as soon as its
+    /// call has returned.
     case ring
-    /// In an archive: to be read without the ring. As safe as in the ring.
+    /// In an archive: readers do not need the ring. As safe as in the ring.
     case archive
     /// On the disk: safe from a power cut.
     case disk
   }
 
   /// Waits until everything logged before this call is as safe as asked for. Blocks the thread;
-  /// asynchronous code has a form that it awaits.
+  /// asynchronous code can await another form.
   ///
   /// - Parameters:
-  ///   - durability: How far records have to have come. `ring` does nothing.
+  ///   - durability: How safe records have to be. `ring` does nothing.
   ///   - limit: How long to wait at most. Default: 30 seconds.
-  /// - Throws: ``LogError``: `timedOut`, `closed`, or what kept the archive from being written. The
-  ///   records are still in the ring then.
+  /// - Throws: ``LogError``: `timedOut`, `closed`, or what kept the archive from being written.
+  ///   Then the records are still in the ring.
   public func flush(
     _ durability: Durability, within limit: Duration = .seconds(30)
   ) throws(LogError) {
@@ -193,70 +198,72 @@ public final class LogStore: Sendable {
       syncing: durability == .disk, within: limit.nanoseconds)
   }
 
-  /// Waits until everything logged before this call is as safe as asked for. Another thread is
-  /// blocked meanwhile, which a cancellation of the task does not end.
+  /// Waits until everything logged before this call is as safe as asked for. Meanwhile another
+  /// thread is blocked. Cancelling the task does not end that.
   ///
   /// - Parameters:
-  ///   - durability: How far records have to have come. `ring` does nothing.
+  ///   - durability: How safe records have to be. `ring` does nothing.
   ///   - limit: How long to wait at most. Default: 30 seconds.
-  /// - Throws: ``LogError``: `timedOut`, `closed`, or what kept the archive from being written. The
-  ///   records are still in the ring then.
+  /// - Throws: ``LogError``: `timedOut`, `closed`, or what kept the archive from being written.
+  ///   Then the records are still in the ring.
   public func flush(
     _ durability: Durability, within limit: Duration = .seconds(30)
   ) async throws(LogError) {
     try await onOwnThread { [self] () throws(LogError) in try flush(durability, within: limit) }
   }
 
-  /// What this store did and met when it was opened, and does and meets from now on. Each access
-  /// gives a new stream, the first of which begins with what has happened since the opening; one
-  /// that is not read keeps the newest 256 events.
+  /// What happened in this store when it was opened, and what happens from now on. Each access
+  /// returns a new stream. The first stream begins with what has happened since the opening. A
+  /// stream that nobody reads keeps the newest 256 events.
   ///
-  /// While there is no such stream, and without a ``Configuration/observer``, trouble that somebody
-  /// should know of is a line on standard error: a second after it happened at the earliest, or when
-  /// the store is closed; one of each kind a minute. A standard error that takes no more gets none.
+  /// While there is no such stream and no ``Configuration/observer``, the store writes a line on
+  /// standard error for trouble that somebody should know of: one line of each kind a minute, a
+  /// second after the trouble at the earliest, or when the store is closed. If standard error takes
+  /// no more, the store leaves the line out.
   public var events: AsyncStream<LogStore.Event> { core.events.stream() }
 
   /// How many events listeners of ``events`` and the observer have missed, because they did not
   /// keep up.
   public var missedEvents: Int { core.events.missedCount }
 
-  /// Waits until the observer has had all events, unless it is who calls. For a store that is
-  /// closed.
+  /// Waits until the observer has had all events, unless the observer itself calls this. For a
+  /// closed store.
   package func waitForObserver() { core.events.waitForObserver() }
 
-  /// Who is notified of events.
+  /// The observer, which is notified of events.
   package var observer: (any Observer)? { core.configuration.observer }
 
   /// How many records were lost since the store was opened, by cause and level.
   public var losses: LossLedger { core.losses }
 
   /// Ends the session: moves all records to archives, makes these safe from a power cut, removes
-  /// the ring. Blocks the thread; asynchronous code has a form that it awaits.
+  /// the ring. Blocks the thread; asynchronous code can await another form.
   ///
-  /// Records logged afterwards are dropped and counted. Closing twice does nothing. Not to be
-  /// called from inside a log call's message: it would wait a second for that call to end.
+  /// Records logged afterwards are dropped and counted. Closing twice does nothing. Do not call
+  /// this inside a log call's message: it would wait a second for that call to end.
   ///
-  /// If what dead processes left is still being recovered, it waits ten seconds for that, and then
-  /// for the ring that is at its turn; others are left to the next start.
+  /// If the recovery of what dead processes left is not done, closing waits up to ten seconds for
+  /// it, and then until the ring that is being recovered is done. Further rings are left to the
+  /// next start.
   ///
-  /// - Throws: ``LogError`` if the archive cannot be written. What is not in it is left in the
-  ///   ring, and recovered at the next start.
+  /// - Throws: ``LogError`` if the archive cannot be written. Records that are not in the archive
+  ///   stay in the ring, and the next start recovers them.
   public func close() throws(LogError) { try core.close() }
 
   /// Ends the session: moves all records to archives, makes these safe from a power cut, removes
-  /// the ring. Another thread does it meanwhile.
+  /// the ring. Another thread does this meanwhile.
   ///
   /// Records logged afterwards are dropped and counted. Closing twice does nothing.
   ///
-  /// - Throws: ``LogError`` if the archive cannot be written. What is not in it is left in the
-  ///   ring, and recovered at the next start.
+  /// - Throws: ``LogError`` if the archive cannot be written. Records that are not in the archive
+  ///   stay in the ring, and the next start recovers them.
   public func close() async throws(LogError) {
     try await onOwnThread { [core] () throws(LogError) in try core.close() }
   }
 }
 
-/// Runs what waits on a thread of its own, so that none of Swift's concurrency is kept from its
-/// work.
+/// Runs a function that waits on a thread of its own, so that it blocks no thread of Swift's
+/// concurrency.
 func onOwnThread<Value: Sendable>(
   _ body: @escaping @Sendable () throws(LogError) -> Value
 ) async throws(LogError) -> Value {

@@ -13,25 +13,26 @@ import MMLogSystem
 /// try stores.close()
 /// ```
 ///
-/// A plain value: copies share the stores, and not the list of them. What is done to all of them is
-/// done to one after the other, to each though another has failed; the first error is thrown
-/// afterwards. All methods can be called from any thread. Those that block it have forms in
-/// ``LogStore`` that asynchronous code awaits, store by store.
+/// A plain value: copies share the stores, but not the list of stores. Each method handles one
+/// store after the other. If a store fails, the method still handles the others, and throws the
+/// first error afterwards. All methods can be called from any thread. For methods that block the
+/// thread, ``LogStore`` has asynchronous forms, for one store at a time.
 public struct LogStores: Sendable {
   /// The stores, in the order in which they were added.
   public private(set) var stores: [LogStore]
 
-  /// Takes stores that are open.
+  /// Makes a list of stores that are open.
   public init(_ stores: [LogStore] = []) { self.stores = stores }
 
   /// Opens stores in one directory; see
   /// ``LogStore/init(directory:name:configuration:)``.
   ///
   /// - Parameters:
-  ///   - directory: The directory of all.
+  ///   - directory: The directory of all stores.
   ///   - names: Their names.
-  ///   - configuration: The settings of all; limits of retention hold for each store by itself.
-  /// - Throws: ``LogError`` if one cannot be opened. The others are closed then.
+  ///   - configuration: The settings of all stores. Limits of retention apply to each store by
+  ///     itself.
+  /// - Throws: ``LogError`` if a store cannot be opened. Then the others are closed.
   public init(
     directory: String, names: [String],
     configuration: LogStore.Configuration = LogStore.Configuration()
@@ -68,7 +69,7 @@ public struct LogStores: Sendable {
   /// Changes the settings of each store; see ``LogStore/update(_:)``.
   ///
   /// - Parameter change: Changes the present settings of one store. Called once for each, under a
-  ///   lock: it must not use the stores, nor log.
+  ///   lock: it must not use the stores or log.
   /// - Throws: ``LogError`` if a limit is out of its range. That store's settings are not changed.
   public func update(_ change: (inout LogStore.Settings) -> Void) throws(LogError) {
     try forAll { (store) throws(LogError) in try store.update(change) }
@@ -80,9 +81,9 @@ public struct LogStores: Sendable {
   /// the thread.
   ///
   /// - Parameters:
-  ///   - durability: How far records have to have come.
-  ///   - limit: How long to wait at most, for all together. Default: 30 seconds.
-  /// - Throws: ``LogError``, as `LogStore.flush(_:within:)`.
+  ///   - durability: How safe records have to be.
+  ///   - limit: How long to wait at most, for all stores together. Default: 30 seconds.
+  /// - Throws: ``LogError``, as `LogStore.flush(_:within:)` does.
   public func flush(
     _ durability: LogStore.Durability, within limit: Duration = .seconds(30)
   ) throws(LogError) {
@@ -95,9 +96,9 @@ public struct LogStores: Sendable {
   /// thread.
   ///
   /// - Parameters:
-  ///   - reason: Why; stands in each log.
-  ///   - limit: How long to wait at most, for all together. Default: 30 seconds.
-  /// - Throws: ``LogError``, as `LogStore.flush(_:within:)`.
+  ///   - reason: Why. Each log has this text.
+  ///   - limit: How long to wait at most, for all stores together. Default: 30 seconds.
+  /// - Throws: ``LogError``, as `LogStore.flush(_:within:)` does.
   public func capture(
     reason: String, within limit: Duration = .seconds(30)
   ) throws(LogError) {
@@ -114,10 +115,10 @@ public struct LogStores: Sendable {
   /// Closes the archive that each store is writing; see `LogStore.rotate(within:)`. Blocks the
   /// thread.
   ///
-  /// - Parameter limit: How long to wait at most, for all together. Default: 30 seconds.
+  /// - Parameter limit: How long to wait at most, for all stores together. Default: 30 seconds.
   /// - Returns: The archives that were closed, in the order of ``stores``.
-  /// - Throws: ``LogError``, as `LogStore.rotate(within:)`. Those of other stores are closed all
-  ///   the same.
+  /// - Throws: ``LogError``, as `LogStore.rotate(within:)` does. The archives of the other stores
+  ///   are still closed.
   @discardableResult
   public func rotate(within limit: Duration = .seconds(30)) throws(LogError) -> [ArchiveInfo] {
     var archives: [ArchiveInfo] = []
@@ -147,22 +148,23 @@ public struct LogStores: Sendable {
       total: all.reduce(0) { $0 + $1.total })
   }
 
-  /// Deletes archives until those of all stores together take no more space than allowed: those
-  /// first that are uploaded, then the oldest, whichever store they are of.
+  /// Deletes archives until the archives of all stores together take no more space than allowed:
+  /// first the uploaded ones, then the oldest, whichever store they belong to.
   ///
-  /// Applies once, now; each store's own limits go on to hold. As a limit of ``Retention``, it
-  /// leaves archives that are being written, that are pinned, or that are needed by a recovery, and
-  /// those around the newest crash of each store; so more may be left than allowed. No observer is
-  /// asked. ``LogStore/Event/deleted(archive:rule:)`` reports each, with the rule
+  /// Applies once, now. Each store's own limits still apply. As limits of ``Retention`` do, it
+  /// keeps archives that are being written, that are pinned, or that a recovery needs, and those
+  /// around the newest crash of each store; so more may be left than allowed. It asks no observer.
+  /// ``LogStore/Event/deleted(archive:rule:)`` reports each deleted archive, with the rule
   /// `Retention.Rule.totalSize`. Blocks the thread.
   ///
-  /// ``sizeChanges`` says when they have grown.
+  /// ``sizeChanges`` says when the archives have grown.
   ///
-  /// - Parameter size: How much they may take together, in bytes on the disk (allocated blocks).
-  /// - Returns: Those that were deleted, store by store.
+  /// - Parameter size: How much the archives may take together, in bytes on the disk (allocated
+  ///   blocks).
+  /// - Returns: The archives that were deleted, store by store.
   /// - Throws: ``LogError``: `invalidConfiguration` for a size that is not positive; what keeps
-  ///   archives or rings from being inspected, in which case none is deleted; or what keeps one
-  ///   from being deleted.
+  ///   archives or rings from being inspected, in which case no archive is deleted; or what keeps
+  ///   an archive from being deleted.
   /// - Complexity: as ``archives()``; and O(rings) if there is something to delete.
   @discardableResult
   public func limitTotalSize(to size: Int) throws(LogError) -> [ArchiveInfo] {
@@ -189,8 +191,7 @@ public struct LogStores: Sendable {
 
   /// Closes all stores; see `LogStore.close()`. Blocks the thread. Closing twice does nothing.
   ///
-  /// - Throws: ``LogError`` if an archive cannot be written. The other stores are closed all the
-  ///   same.
+  /// - Throws: ``LogError`` if an archive cannot be written. The other stores are still closed.
   public func close() throws(LogError) {
     try forAll { (store) throws(LogError) in try store.close() }
   }
@@ -206,7 +207,7 @@ public struct LogStores: Sendable {
     if let failure { throw failure }
   }
 
-  /// As the other one; gives the time that is left.
+  /// Does the same, and gives `body` the time that is left.
   private func forAll(
     within limit: Duration, _ body: (LogStore, Duration) throws(LogError) -> Void
   ) throws(LogError) {
@@ -216,7 +217,8 @@ public struct LogStores: Sendable {
     }
   }
 
-  /// One store for each directory and name: others have the same archives.
+  /// One store for each directory and name: further stores of that directory and name have the same
+  /// archives.
   private var distinct: [LogStore] {
     var places: Set<Place> = []
     return stores.filter { places.insert(Place($0)).inserted }

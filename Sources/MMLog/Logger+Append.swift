@@ -2,7 +2,7 @@ import CMMLogWriter
 public import MMLogFormat
 
 extension Logger {
-  /// Records a message, and says whether it was kept: whole, or not at all. For programs that must
+  /// Records a message whole or not at all, and returns whether it was kept. For programs that must
   /// know, such as a recorder of sensor data.
   ///
   /// ```swift
@@ -18,31 +18,32 @@ extension Logger {
   ///   level: .info, "samples", metadata: ["samples": .array(samples.map { .bytes($0) })])
   /// ```
   ///
-  /// True means what it means that any log call has returned: the record is in the ring, and
-  /// survives the process. It survives a power cut after `LogStore.flush(_:within:)` with
-  /// ``LogStore/Durability/disk``; if power fails before, it is there whole or not at all. It does
-  /// not mean that nothing can remove it: limits delete archives, flight records are evicted, and
-  /// with ``LogStore/FullRingPolicy/overwriteOldest`` newer records may take its place, which
-  /// ``LogStore/losses`` counts.
+  /// True means the same as the return of any log call: the record is in the ring, and survives the
+  /// process. It survives a power cut after `LogStore.flush(_:within:)` with
+  /// ``LogStore/Durability/disk``; if power fails before, the record is there whole or not at all.
+  /// True does not mean that nothing can remove the record: limits delete archives, flight records
+  /// are evicted, and with ``LogStore/FullRingPolicy/overwriteOldest`` newer records may take its
+  /// place, which ``LogStore/losses`` counts.
   ///
-  /// Takes the outlined path of a log call, and so some ten times as long; and as long as
-  /// ``LogStore/FullRingPolicy`` says where the ring is full. Any thread. No system call, unless it
+  /// Takes the outlined path of a log call, and so takes some ten times as long. If the ring is
+  /// full, waits as long as ``LogStore/FullRingPolicy`` says. Any thread. No system call, unless it
   /// waits or the record is larger than a segment.
   ///
   /// - Parameters:
   ///   - level: The level.
   ///   - message: A string literal; its interpolations are stored in binary. Evaluated only if the
   ///     level is recorded. A value of bytes is stored as it is.
-  ///   - metadata: Values by name that go with it. Evaluated only if the level is recorded.
+  ///   - metadata: Values by name that go with the message. Evaluated only if the level is
+  ///     recorded.
   ///   - file: The source file; leave the default.
   ///   - function: The function; leave the default.
   ///   - line: The line; leave the default.
   ///   - column: The column; leave the default.
-  /// - Returns: Whether it was kept. False: the level is off; or a rate limit of the label
-  ///   (``LogStore/setRateLimit(_:for:)``) has suppressed the record, which is no loss; or the
-  ///   record is counted in ``LogStore/losses``, because the ring is full, the store is closed, a
-  ///   value is longer than 16 MiB or all together than 17 MiB, the message has more than 1024
-  ///   parts (texts and values), or there is no memory for it.
+  /// - Returns: Whether the record was kept. False if the level is off; if a rate limit of the
+  ///   label (``LogStore/setRateLimit(_:for:)``) has suppressed the record, which is no loss; or if
+  ///   the record is counted in ``LogStore/losses``, because the ring is full, the store is closed,
+  ///   a value is longer than 16 MiB or all values together are longer than 17 MiB, the message has
+  ///   more than 1024 parts (texts and values), or there is no memory for the record.
   /// - Complexity: O(bytes of the record).
   public func append(
     level: Level, _ message: @autoclosure () -> LogLiteral,
@@ -58,7 +59,7 @@ extension Logger {
     return record.commitWhole(label, level, file, function, line, column)
   }
 
-  /// Records a message that was made elsewhere, and says whether it was kept. See the form for
+  /// Records a message that was made elsewhere, and returns whether it was kept. See the form for
   /// literals.
   @_disfavoredOverload
   public func append(
@@ -73,8 +74,8 @@ extension Logger {
 }
 
 extension LiteralRecord {
-  /// Completes a record on the outlined path, which knows what becomes of it. One that was cut is
-  /// lost.
+  /// Completes a record on the outlined path, which knows what becomes of the record. A record that
+  /// was cut is lost.
   fileprivate mutating func commitWhole(
     _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, _ file: StaticString,
     _ function: StaticString, _ line: UInt32, _ column: UInt32

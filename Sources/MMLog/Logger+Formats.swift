@@ -2,17 +2,17 @@ package import CMMLogWriter
 import MMLogFormat
 import MMLogSystem
 
-// Messages with formats of printf(3), which are known at run time only: what the C interface
-// records. Arguments come as values that somebody else has collected.
+// Messages with formats of printf(3), which are known at run time only. The C interface records
+// them. It collects the arguments as values.
 
 extension Logger {
   /// Records a message, whatever the label's level.
   ///
   /// - Parameters:
   ///   - level: The level.
-  ///   - statement: What does not change from call to call. Lives as long as the process.
+  ///   - statement: What does not change from call to call. It lives as long as the process.
   ///   - values: One for each argument of its format.
-  ///   - span: What the record belongs to; nil: the span of its task, if there is one.
+  ///   - span: The span that the record belongs to; nil: the span of its task, if there is one.
   package func record(
     _ level: Level, _ statement: UnsafePointer<mmlog_statement>,
     _ values: UnsafeBufferPointer<mmlog_value>, in span: Span? = nil
@@ -24,7 +24,8 @@ extension Logger {
 
   /// The same for a record that has metadata.
   ///
-  /// - Parameter metadata: Adds it. Not optional: an optional closure escapes, and is allocated.
+  /// - Parameter metadata: Adds the metadata. Not optional: an optional closure escapes, and is
+  ///   allocated.
   package func record(
     _ level: Level, _ statement: UnsafePointer<mmlog_statement>,
     _ values: UnsafeBufferPointer<mmlog_value>, in span: Span?,
@@ -53,10 +54,12 @@ extension Logger {
     return Span(self, gate, number, ticks, level, UInt32(truncatingIfNeeded: callSite))
   }
 
-  /// Finds a writer for a call that does not have the usual one at hand, unless its statement is
-  /// off. A limit distinguishes statements by their hashes: the texts may be anywhere.
+  /// Finds a writer for a call that does not have the usual one at hand, unless the call's
+  /// statement is off. A rate limit distinguishes statements by their hashes, because their texts
+  /// may be anywhere.
   ///
-  /// - Returns: False if there is to be no record; it is then counted, unless it is off.
+  /// - Returns: False if there is to be no record. The record is then counted, unless its statement
+  ///   is off.
   @inline(never)
   private func enter(_ level: Level, _ statement: UnsafePointer<mmlog_statement>) -> Bool {
     let label = shared
@@ -67,14 +70,14 @@ extension Logger {
     return enter(level)
   }
 
-  /// Records a message in a signal handler, whatever the label's level and whatever was
+  /// Records a message in a signal handler, whatever the label's level and whatever the signal
   /// interrupted. Async-signal-safe.
   ///
   /// - Parameters:
   ///   - level: The level.
   ///   - statement: What does not change from call to call; at most 23 parts.
   ///   - values: One for each argument of its format.
-  /// - Returns: Whether it is recorded. If not, it is counted as lost.
+  /// - Returns: Whether the message is recorded. If not, it is counted as lost.
   package func recordInSignalHandler(
     _ level: Level, _ statement: UnsafePointer<mmlog_statement>,
     _ values: UnsafeBufferPointer<mmlog_value>
@@ -90,7 +93,7 @@ extension Logger {
       DefaultStore.countLoss(level, of: shared)
       return false
     }
-    // Not in a fork's child that has no ring yet: to open one is no work for a signal handler.
+    // A fork's child that has no ring yet does not record: a signal handler must not open a ring.
     guard let session = store.openSession, let lanes = session.signalLanes else {
       store.countLossWithoutRing(level)
       return false
@@ -139,7 +142,7 @@ extension RecordCursor {
     }
   }
 
-  /// How many bytes values need at most, the texts' own apart, beside the leading words.
+  /// The most bytes that values need, with the leading words and without the bytes of texts.
   fileprivate static func maximum(_ values: UnsafeBufferPointer<mmlog_value>) -> Int {
     values.count * 2 * wordSize + RecordLayout.bodyWord * wordSize
   }
@@ -160,7 +163,7 @@ extension RecordCursor {
     }
   }
 
-  /// Adds values for which there is room, if their texts together are no longer than so.
+  /// Adds values for which there is room if their texts together have at most `longestText` bytes.
   ///
   /// - Returns: Whether a text had to be cut.
   mutating func append(
@@ -206,7 +209,7 @@ extension NewCallSite {
 }
 
 extension MessageParts {
-  /// The parts of a format; of none, one text.
+  /// The parts of a format. Without a format, the only part is a text.
   fileprivate init(format: UnsafePointer<CChar>?) {
     self.init()
     guard var next = format else {

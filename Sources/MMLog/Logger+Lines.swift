@@ -1,12 +1,12 @@
 import MMLogFormat
 
 extension Logger {
-  /// Records a line, or a piece of one, as the bytes that it is.
+  /// Records the bytes of a line, or of a piece of a line, as they are.
   ///
   /// - Parameters:
   ///   - line: The bytes, without the line's end. More than 16 MiB are cut.
   ///   - level: The level.
-  ///   - isTerminated: Whether a line end followed; if not, the decoder prints none either.
+  ///   - isTerminated: Whether a line end followed. If not, the decoder prints none.
   package func record(line: UnsafeRawBufferPointer, _ level: Level, isTerminated: Bool) {
     log(
       level, { "\(line)" }, { nil }, "", "", 0, 0,

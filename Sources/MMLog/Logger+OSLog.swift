@@ -1,14 +1,14 @@
 public import MMLogFormat
 
-// The names that os.Logger has for what is called otherwise here: a source file that was written
-// for it needs another import, and nothing else.
+// os.Logger's names for what has other names here. A source file that was written for os.Logger
+// needs another import, and nothing else.
 
 extension Logger {
   /// A logger of the default store, with the label `subsystem.category`. See ``init(label:)``.
   ///
   /// - Parameters:
   ///   - subsystem: The service, or a part of it, as in `com.example.orders`.
-  ///   - category: What in it.
+  ///   - category: The part of the subsystem that logs.
   public init(subsystem: String, category: String) { self.init(label: "\(subsystem).\(category)") }
 
   /// A logger of the default store without a label.
@@ -36,7 +36,7 @@ extension Logger {
     log(.critical, message, metadata, file, function, line, column)
   }
 
-  /// Whether a record of this level would be made.
+  /// Returns whether a log call of this level may be recorded; see ``isEnabled(_:)``.
   @inlinable @inline(__always)
   public func isEnabled(type level: Level) -> Bool { isEnabled(level) }
 }
@@ -44,7 +44,7 @@ extension Logger {
 /// os.Logger's name for a level.
 public typealias OSLogType = Logger.Level
 
-/// os.Logger's name for what is known of a value's privacy.
+/// os.Logger's name for a value's privacy.
 public typealias OSLogPrivacy = Logger.Privacy
 
 extension Level {

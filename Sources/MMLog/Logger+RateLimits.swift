@@ -8,24 +8,24 @@ extension Logger {
   public struct RateLimited: Sendable {
     /// The logger.
     public let logger: Logger
-    /// How often the limit suppressed the statement since it let it through last.
+    /// How often the limit has suppressed the statement since it last let the statement through.
     public let suppressed: UInt64
   }
 
-  /// This logger, the first time that this statement is reached and then every so many times; else
-  /// nil.
+  /// Returns this logger the first time that this statement is reached, and then every `count`
+  /// times; else nil.
   ///
   /// ```swift
   /// log.every(1000)?.debug("\(queue.count) orders wait")
   /// ```
   ///
-  /// Where it is nil, nothing of the message is evaluated. All threads count together. Any thread
+  /// If it returns nil, nothing of the message is evaluated. All threads count together. Any thread
   /// and signal handler; no lock, no allocation. A process has room for some 4096 such statements,
-  /// which keep their places; others are recorded each time. Limits of labels
+  /// which keep their places; further ones are recorded each time. Limits of labels
   /// (``LogStore/setRateLimit(_:for:)``) have room of their own.
   ///
   /// - Parameters:
-  ///   - count: 1 and less mean each time.
+  ///   - count: Every how many times the statement is recorded. 1 and less mean each time.
   ///   - file: The source file; leave the default.
   ///   - line: The line; leave the default.
   ///   - column: The column; leave the default.
@@ -35,15 +35,16 @@ extension Logger {
     rateLimited(every: count, file: file, line: line, column: column)?.logger
   }
 
-  /// This logger, if this statement was let through so long ago, or never; else nil.
-  /// See ``every(_:file:line:column:)-(Int,_,_,_)``.
+  /// Returns this logger if this statement was never let through, or not within the last
+  /// `interval`; else nil. See ``every(_:file:line:column:)-(Int,_,_,_)``.
   ///
   /// ```swift
   /// log.every(.seconds(10))?.warning("the venue is slow: \(elapsed) ms")
   /// ```
   ///
   /// - Parameters:
-  ///   - interval: By a clock that is never set, and stands still while the machine is suspended.
+  ///   - interval: How long. Measured by a clock that nobody can set, and that stands still while
+  ///     the machine is suspended.
   ///   - file: The source file; leave the default.
   ///   - line: The line; leave the default.
   ///   - column: The column; leave the default.
@@ -54,16 +55,16 @@ extension Logger {
     rateLimited(every: interval, file: file, line: line, column: column)?.logger
   }
 
-  /// This logger, the first time that this statement is reached in the process; else nil. See
-  /// ``every(_:file:line:column:)-(Int,_,_,_)``.
+  /// Returns this logger the first time that this statement is reached in the process; else nil.
+  /// See ``every(_:file:line:column:)-(Int,_,_,_)``.
   public func once(
     file: StaticString = #fileID, line: UInt32 = #line, column: UInt32 = #column
   ) -> Logger? {
     rateLimited(every: Int.max, file: file, line: line, column: column)?.logger
   }
 
-  /// The same as ``every(_:file:line:column:)-(Int,_,_,_)``, with how often the statement was
-  /// suppressed.
+  /// Does the same as ``every(_:file:line:column:)-(Int,_,_,_)``, and also says how often the
+  /// statement was suppressed.
   public func rateLimited(
     every count: Int, file: StaticString = #fileID, line: UInt32 = #line, column: UInt32 = #column
   ) -> RateLimited? {
@@ -76,8 +77,8 @@ extension Logger {
     return RateLimited(logger: self, suppressed: reached == 0 ? 0 : UInt64(count - 1))
   }
 
-  /// The same as ``every(_:file:line:column:)-(Duration,_,_,_)``, with how often the statement was
-  /// suppressed: repeats become one record.
+  /// Does the same as ``every(_:file:line:column:)-(Duration,_,_,_)``, and also says how often the
+  /// statement was suppressed: repeats become one record.
   ///
   /// ```swift
   /// if let limited = log.rateLimited(every: .seconds(10)) {
@@ -101,25 +102,27 @@ extension Logger {
     return RateLimited(logger: self, suppressed: mmlog_exchange_u64(&limit.pointee.suppressed, 0))
   }
 
-  /// Records a message, but within an interval only the first time that this statement is reached:
-  /// repeats become one record.
+  /// Records a message the first time that this statement is reached within an interval: repeats
+  /// become one record.
   ///
   /// ```swift
   /// log.rateLimited(.error, every: .seconds(10), "the venue does not answer: \(error)")
   /// ```
   ///
-  /// The next one that is recorded has as its last field, `suppressed`, how often the statement was
-  /// reached meanwhile; of what comes after the last, nobody knows. Nor is that known where the one
-  /// to be recorded is suppressed by its label's limit (``LogStore/setRateLimit(_:for:)``), or is
-  /// lost. All threads and labels count together. For threads, signal handlers and how many such
-  /// statements there may be, see ``every(_:file:line:column:)-(Int,_,_,_)``.
+  /// The next record has the last field `suppressed`: how often the statement was suppressed
+  /// meanwhile. No record has the number of those suppressed after the last record. The number is
+  /// also missing if the record that has it is lost, or suppressed by its label's limit
+  /// (``LogStore/setRateLimit(_:for:)``). All threads and labels count together. For threads,
+  /// signal handlers and how many such statements there may be, see
+  /// ``every(_:file:line:column:)-(Int,_,_,_)``.
   ///
   /// - Parameters:
-  ///   - level: The level. Where it is not recorded, nothing is counted.
-  ///   - interval: By a clock that is never set, and stands still while the machine is suspended.
-  ///   - message: A string literal; its interpolations are stored in binary. Evaluated only if it
-  ///     is recorded.
-  ///   - metadata: Values by name that go with it. Evaluated only if it is recorded.
+  ///   - level: The level. If it is not recorded, nothing is counted.
+  ///   - interval: How long. Measured by a clock that nobody can set, and that stands still while
+  ///     the machine is suspended.
+  ///   - message: A string literal; its interpolations are stored in binary. Evaluated only if the
+  ///     message is recorded.
+  ///   - metadata: Values by name that go with the message. Evaluated only if it is recorded.
   ///   - file: The source file; leave the default.
   ///   - function: The function; leave the default.
   ///   - line: The line; leave the default.
@@ -144,11 +147,11 @@ extension Logger {
     log(level, message, counted, file, function, line, column)
   }
 
-  /// Whether a statement that is enabled would be recorded: while single statements of its label
-  /// are turned on, all of them are enabled. Counts nothing.
+  /// Whether an enabled statement would be recorded: while single statements of a label are turned
+  /// on, all statements of the label are enabled. Counts nothing.
   @inlinable @inline(__always)
   func isRecorded(_ place: StatementPlace) -> Bool {
-    // While some are turned on, the label's level lets all pass.
+    // While single statements are turned on, the label's level lets all pass.
     mmlog_load_acquire_u32(&shared.pointee.level) > 0 || passesSwitches(place)
   }
 
@@ -159,7 +162,7 @@ extension Logger {
     return !mmlog_is_switched(label) || place.level >= level || place.isTurnedOn(of: label)
   }
 
-  /// The statement's rate limit; nil if there is no room.
+  /// The rate limit of the statement; nil if there is no room for it.
   private static func limit(
     _ file: StaticString, _ line: UInt32, _ column: UInt32
   ) -> UnsafeMutablePointer<mmlog_rate_limit>? {

@@ -2,15 +2,16 @@ import CMMLogWriter
 public import MMLogFormat
 
 extension Logger {
-  /// Records a text in a signal handler of the program's own.
+  /// Records a text in one of the program's own signal handlers.
   ///
-  /// Unlike other log calls it touches nothing of the thread that the signal interrupted, be that
-  /// in the middle of a log call or one that has never logged, and it has room in a full ring: half
-  /// a segment at least, 64 KiB by default (``LogStore/Configuration/segmentSize``), where a record
-  /// takes some 200 bytes. It takes no lock, allocates nothing, waits for nobody, and leaves
-  /// `errno` as it was. When it returns true, the record survives the process. Records stand in the
-  /// order of their time. Four handlers can write at the same moment; one that finds all four
-  /// places taken tries again for some microseconds, and is then counted as too deep.
+  /// Unlike other log calls, it touches nothing of the thread that the signal interrupted, even if
+  /// that thread is in the middle of a log call or has never logged. It has room even if the ring
+  /// is full: half a segment at least, 64 KiB by default (``LogStore/Configuration/segmentSize``).
+  /// A record takes some 200 bytes. The method takes no lock, allocates nothing, waits for nobody,
+  /// and leaves `errno` as it was. When it returns true, the record survives the process. Records
+  /// stand in the order of their time. Four handlers can write at the same moment. A handler that
+  /// finds all four places taken tries again for some microseconds; then its record is lost, and
+  /// counted as too deep.
   ///
   /// ```swift
   /// import Glibc
@@ -30,25 +31,25 @@ extension Logger {
   /// }
   /// ```
   ///
-  /// A handler that ends the process by `_exit(2)` leaves the session without an end: it looks like
-  /// one that was killed, and counts as a crash.
+  /// A handler that ends the process by `_exit(2)` leaves the session without an end: the session
+  /// looks as if the process was killed, and counts as a crash.
   ///
   /// The store needs ``LogStore/Configuration/servesSignalHandlers``.
   ///
-  /// The record has neither fields of the logger nor of a task.
+  /// The record has neither the fields of the logger nor those of a task.
   ///
-  /// It works from the store's opening to its closing; in a fork's child, after the child's first
-  /// log call. The handler needs some 8 KiB of stack.
+  /// It works from the store's opening to its closing; in a fork's child, only after the child's
+  /// first log call. The handler needs some 8 KiB of stack.
   ///
   /// - Parameters:
   ///   - level: The level. Below the label's, nothing is recorded.
   ///   - text: The message.
-  ///   - number: Shown behind the text, if there is one: a signal, an address.
+  ///   - number: A number that is shown behind the text, such as a signal or an address; nil: none.
   ///   - file: The source file; leave the default.
   ///   - function: The function; leave the default.
   ///   - line: The line; leave the default.
-  /// - Returns: Whether it is recorded. If not, though the level is, it is counted in
-  ///   ``LogStore/losses``, unless a rate limit of the label has suppressed it.
+  /// - Returns: Whether the text is recorded. If it is not, although its level is on, it is counted
+  ///   in ``LogStore/losses``, unless a rate limit of the label has suppressed it.
   @discardableResult
   public func recordInSignalHandler(
     _ level: Level, _ text: StaticString, number: Int64? = nil, file: StaticString = #fileID,

@@ -3,17 +3,17 @@ import CMMLogWriter
 public import MMLogFormat
 
 extension Logger {
-  /// Where in the source code a text was logged, if that is known at run time only. Two places with
-  /// the same texts and line are one.
+  /// A place in the source code where a text was logged, known at run time only. Places with the
+  /// same texts and line are the same place.
   public struct SourceLocation: Hashable, Sendable {
     /// The source file, as `Module/File.swift`, or as a path.
     public var file: String
     /// The function.
     public var function: String
-    /// The line, from 1; 0: it is not known.
+    /// The line, from 1; 0: not known.
     public var line: UInt32
 
-    /// A place in the source code.
+    /// Makes a place in the source code.
     ///
     /// - Parameters:
     ///   - file: The source file.
@@ -36,18 +36,19 @@ extension Logger {
   /// }
   /// ```
   ///
-  /// Where the place is known at compile time, the methods that take a literal are several times as
-  /// fast: here the names are hashed at each call. Each place takes some 100 bytes of the ring's
-  /// dictionary once; when that is full, records carry their places themselves. See
-  /// ``LogStore/Configuration/dictionarySize``.
+  /// If the place is known at compile time, use the methods that take a literal. They are several
+  /// times as fast, because this method hashes the names at each call. Each place takes some 100
+  /// bytes of the ring's dictionary once. When the dictionary is full, records carry their places
+  /// themselves. See ``LogStore/Configuration/dictionarySize``.
   ///
-  /// Any thread. No system call, unless a log call makes one.
+  /// Any thread. Makes a system call only where a log call does.
   ///
   /// - Parameters:
   ///   - level: The level.
-  ///   - text: The message. Evaluated only if the level is recorded. More than 16 MiB are cut.
-  ///   - metadata: Values by name that go with it. Evaluated only if the level is recorded.
-  ///   - place: Where it was logged.
+  ///   - text: The message. Evaluated only if the level is recorded. Cut to 16 MiB.
+  ///   - metadata: Values by name that go with the message. Evaluated only if the level is
+  ///     recorded.
+  ///   - place: Where the text was logged.
   /// - Complexity: O(bytes of the text and of the place's names).
   public func log(
     level: Level, text: @autoclosure () -> String, metadata: @autoclosure () -> Metadata? = nil,
@@ -60,28 +61,29 @@ extension Logger {
   }
 
   /// Finds a writer for a record whose place is known at run time only, whatever the label's level.
-  /// If it finds one, the record has to follow.
+  /// If it finds a writer, the caller has to write the record.
   ///
   /// - Parameters:
   ///   - level: The level.
   ///   - file: The source file.
   ///   - line: The line.
-  ///   - ownLevel: The lowest level that is recorded; nil: the label's. Single statements may be
-  ///     turned on below it.
+  ///   - ownLevel: The lowest level that is recorded; nil: the label's level. Single statements
+  ///     below it may be turned on.
   package func acquireWriter(
     _ level: Level, file: String, _ line: UInt32, ownLevel: Level? = nil
   ) -> Bool {
     acquireWriter() || enter(level, file: file, line, ownLevel)
   }
 
-  /// Records a text that another logging interface has made, by the writer that was found for it.
+  /// Records a text that another logging interface has made, with the writer that
+  /// ``acquireWriter(_:file:_:ownLevel:)`` has found.
   ///
   /// - Parameters:
   ///   - text: The message.
   ///   - level: The level.
-  ///   - file, function, line: Where it was logged.
-  ///   - metadata: Adds the record's metadata, if it has any. It may log, as a message's arguments
-  ///     may.
+  ///   - file, function, line: Where the text was logged.
+  ///   - metadata: Adds the record's metadata, if there is any. It may log, as a message's
+  ///     arguments may.
   package func record(
     _ text: String, _ level: Level, file: String, function: String, _ line: UInt32,
     metadata: (inout RecordCursor) -> Void
@@ -97,13 +99,13 @@ extension Logger {
 // MARK: - Spans
 
 extension Logger {
-  /// Records that something begins whose name is known at run time only. There should be few names:
-  /// each is a statement of its own.
+  /// Records that an operation begins whose name is known at run time only. There should be few
+  /// names: each name is a statement of its own.
   ///
   /// - Parameters:
-  ///   - name: What begins. It is the record's message, without arguments.
-  ///   - parent: What it is a part of, if that is known.
-  ///   - level: The level of its beginning and of its end.
+  ///   - name: The operation that begins. It is the record's message, without arguments.
+  ///   - parent: The span that the new one is a part of, if that is known.
+  ///   - level: The level of the span's beginning and of its end.
   ///   - metadata: Values by name that go with it.
   ///   - place: Where it begins.
   package func begin(
@@ -122,9 +124,9 @@ extension Logger {
 }
 
 extension Logger.Span {
-  /// Records its end with a text that was made elsewhere.
+  /// Records the span's end with a text that was made elsewhere.
   ///
-  /// - Parameter logger: What it was begun with: the end has that one's context, too.
+  /// - Parameter logger: The logger that began the span: the end has its context, too.
   package func end(
     text: String, failed: Bool, metadata: Logger.Metadata, at place: Logger.SourceLocation,
     by logger: Logger
@@ -143,7 +145,7 @@ extension Logger.Span {
 
 // MARK: - Call sites that are known at run time only
 
-/// What the message of such a call site is.
+/// The message of a call site that is known at run time only.
 private enum LateMessage {
   case none
   /// The record's text.
@@ -161,7 +163,7 @@ private enum LateMessage {
 extension RecordCursor {
   /// Completes a record. See the form for log statements.
   ///
-  /// - Returns: The number of its call site; 0 if it has none.
+  /// - Returns: The number of the record's call site; 0 if it has none.
   @inline(__always) @discardableResult
   fileprivate func commit(
     _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, _ message: LateMessage,
@@ -215,8 +217,8 @@ extension RecordCursor {
 }
 
 extension SiteHash {
-  /// Mixes a text in: by its address only if it is a literal. Others' address may be that of
-  /// another text tomorrow.
+  /// Mixes a text in: a literal by its address, any other text by its bytes. Another text may later
+  /// have the address of a text that is no literal.
   @inline(__always)
   fileprivate mutating func mix(_ text: String) {
     let words = TextWords(text).ofLiteral ?? (Self.hash(of: text), 0)
@@ -224,8 +226,8 @@ extension SiteHash {
     mix(words.1)
   }
 
-  /// A hash of the bytes, two words at a time. A client of the program may have chosen them, and
-  /// finds no two texts with the same hash.
+  /// A hash of the bytes, two words at a time. A client of the program may choose the bytes, but
+  /// cannot find two texts with the same hash.
   @inline(never)
   static func hash(of text: String) -> UInt64 {
     if let small = TextWords(text).small {

@@ -11,28 +11,28 @@ extension Logger {
   /// anywhere, by the method
   /// ``end(_:failed:captures:metadata:file:function:line:column:)-(()->LogLiteral,_,_,_,_,_,_,_)``.
   ///
-  /// Its end says at which statement it has begun, so that readers know its name where they do not
-  /// see its beginning. The end has the fields of its task, but not those of the logger that has
-  /// begun it.
+  /// A span's end says at which statement the span began, so that readers know its name even if
+  /// they do not see its beginning. The end has the fields of its task, but not those of the logger
+  /// that began the span.
   ///
   /// - **Ended twice:** each end is recorded, with the time since the beginning. Readers take the
-  ///   first one as the span's end, and show others as ends of a span that is over.
-  /// - **Never ended:** nothing happens. Readers list it as open; of a process that died, as what
-  ///   was in flight.
-  /// - **Lost** at its beginning, as where the ring was full: the loss is counted, and its end is
-  ///   recorded all the same.
+  ///   first end as the span's end, and show further ends as ends of a span that is over.
+  /// - **Never ended:** nothing happens. Readers list the span as open; if the process died, they
+  ///   list it as in flight.
+  /// - **Lost** at its beginning, for example because the ring was full: the loss is counted, and
+  ///   the end is still recorded.
   /// - **Not recorded** at its beginning, because the level was off or the store closed: its end is
   ///   not recorded either.
   /// - **Ended in another session** than it began in (after `fork()`, or when a lost ring was
-  ///   replaced): its end is recorded with its duration, and without its number, which belongs to
-  ///   the other session.
+  ///   replaced): its end is recorded with its duration, but without its number, because the number
+  ///   belongs to the other session.
   @frozen
   public struct Span: @unchecked Sendable {
-    // Sendable: the session is only compared.
+    // Sendable: the pointer to the session is only compared.
     @usableFromInline package let label: UnsafeMutablePointer<mmlog_label>
-    /// What the session's gate was, which no other session has.
+    /// The session's gate, which no other session has.
     @usableFromInline package let session: UnsafeRawPointer?
-    /// 0: it was not recorded.
+    /// 0: the beginning was not recorded.
     @usableFromInline package let number: UInt64
     @usableFromInline package let ticks: UInt64
     @usableFromInline package let level: Level
@@ -52,25 +52,27 @@ extension Logger {
       self.callSite = callSite
     }
 
-    /// Not the one that it was begun with: a span is copied without counting references.
+    /// A logger without the context of the one that began the span: copies of a span count no
+    /// references.
     @inlinable @inline(__always) var log: Logger { Logger(label) }
 
-    /// Whether its end will be recorded: its level was on when it began, and the store open. Its
-    /// beginning may be lost all the same, as others are where the ring is full, and is counted.
+    /// Whether the span's end will be recorded: the level was on when the span began, and the store
+    /// was open. The beginning may still be lost, for example because the ring is full; then it is
+    /// counted.
     @inlinable public var isRecorded: Bool { number != 0 }
 
-    /// Its number as far as it means something in a session.
+    /// The span's number if the span began in this session; else 0.
     @inlinable @inline(__always)
     func number(in gate: UnsafeRawPointer?) -> UInt64 { session == gate ? number : 0 }
 
-    /// Records its end, with the time since its beginning. Costs as much as a log call, whatever
-    /// the level is by now.
+    /// Records the span's end, with the time since its beginning, whatever the level is by now.
+    /// Costs as much as a log call.
     ///
     /// - Parameters:
-    ///   - message: What came of it. Evaluated only if the beginning was recorded.
-    ///   - failed: Whether what it stands for failed. Readers show it.
-    ///   - captures: Whether it has its flight records captured as one that failed does, if
-    ///     ``LogStore/Configuration/spanCapture`` has spans decide about them.
+    ///   - message: What came of the operation. Evaluated only if the beginning was recorded.
+    ///   - failed: Whether the operation failed. Readers show it.
+    ///   - captures: Whether the span's flight records are captured as if it had failed. Counts
+    ///     only if ``LogStore/Configuration/spanCapture`` is set.
     ///   - metadata: Values by name that go with it.
     ///   - file: The source file; leave the default.
     ///   - function: The function; leave the default.
@@ -90,7 +92,7 @@ extension Logger {
       record.commit(label, level, file, function, line, column, .span)
     }
 
-    /// Adds what a record says that ends the span.
+    /// Adds the words that make a record the end of the span.
     @inlinable @inline(__always)
     func append(to record: inout RecordCursor, failed: Bool, captures: Bool = false) {
       let number = number(in: record.writer.pointee.gate)
@@ -103,7 +105,7 @@ extension Logger {
           | (captures ? SpanLayout.capturesBit : 0))
     }
 
-    /// Records its end with a message that was made elsewhere. See the form for literals.
+    /// Records the span's end with a message that was made elsewhere. See the form for literals.
     @_disfavoredOverload
     public func end(
       _ message: @autoclosure () -> LogMessage, failed: Bool = false, captures: Bool = false,
@@ -118,7 +120,7 @@ extension Logger {
 }
 
 extension Logger {
-  /// Records that something begins, and gives what its end is to be recorded by.
+  /// Records that an operation begins, and returns the span that records its end.
   ///
   /// ```swift
   /// let span = log.begin("request \(id)")
@@ -129,10 +131,10 @@ extension Logger {
   /// Costs as much as a log call. Any thread and signal handler.
   ///
   /// - Parameters:
-  ///   - message: What begins. Evaluated only if the level is recorded.
+  ///   - message: The operation that begins. Evaluated only if the level is recorded.
   ///   - metadata: Values by name that go with it.
-  ///   - level: The level of its beginning and of its end.
-  ///   - parent: What it is a part of, if that is known.
+  ///   - level: The level of the span's beginning and of its end.
+  ///   - parent: The span that the new one is a part of, if that is known.
   ///   - file: The source file; leave the default.
   ///   - function: The function; leave the default.
   ///   - line: The line; leave the default.
@@ -154,7 +156,7 @@ extension Logger {
     return Span(self, gate, number, ticks, level, UInt32(truncatingIfNeeded: callSite))
   }
 
-  /// Records that something begins, with a message that was made elsewhere. See the form for
+  /// Records that an operation begins, with a message that was made elsewhere. See the form for
   /// literals.
   @_disfavoredOverload
   public func begin(
@@ -168,7 +170,8 @@ extension Logger {
       line: line, column: column)
   }
 
-  /// Records that a function is entered: begins a span whose message is the function's name.
+  /// Records that the program enters a function: begins a span whose message is the function's
+  /// name.
   ///
   /// ```swift
   /// func match(_ order: Order) {
@@ -178,18 +181,19 @@ extension Logger {
   /// }
   /// ```
   ///
-  /// The end in `defer` is recorded however the function is left; until then, after a crash too,
-  /// readers list it as open. For an end that says with which error it was left:
-  /// `log.span("\(#function)") { … }`. Costs as much as a log call. Any thread and signal handler.
+  /// The end in `defer` is recorded however the program leaves the function. Until then, and after
+  /// a crash, readers list the span as open. If the end is to say which error the function threw,
+  /// use `log.span("\(#function)") { … }`. Costs as much as a log call. Any thread and signal
+  /// handler.
   ///
   /// - Parameters:
   ///   - level: The level of entering and leaving. Default: `debug`.
-  ///   - parent: What the function is a part of, if that is known.
+  ///   - parent: The span that the function is a part of, if that is known.
   ///   - file: The source file; leave the default.
   ///   - function: The function; leave the default.
   ///   - line: The line; leave the default.
   ///   - column: The column; leave the default.
-  /// - Returns: What leaving the function is to be recorded by.
+  /// - Returns: The span. Its `end` records that the program leaves the function.
   @export(implementation) @inline(__always)
   public func enter(
     level: Level = .debug, in parent: Span? = nil, file: StaticString = #fileID,
@@ -200,26 +204,26 @@ extension Logger {
       column: column)
   }
 
-  /// Records when `body` begins and ends. If it throws, the end says so: it has
-  /// failed, and the error is its message.
-  /// What is logged in `body`, by any logger, belongs to the span, and spans that begin there are
-  /// its parts: as in ``withLogFields(_:span:trace:_:)``, with what that says of costs.
+  /// Records when `body` begins and ends. If `body` throws, the end is marked as failed, and the
+  /// error is its message. All records that are logged in `body`, by any logger, belong to the
+  /// span, and spans that begin there are its parts: as in ``withLogFields(_:span:trace:_:)``, at
+  /// the costs that are given there.
   ///
   /// ```swift
   /// let trades = try log.span("order \(order.id)") { span in try book.match(order, in: span) }
   /// ```
   ///
   /// - Parameters:
-  ///   - message: What begins. See
+  ///   - message: The operation that begins. See
   ///     ``begin(_:metadata:level:in:file:function:line:column:)-(()->LogLiteral,_,_,_,_,_,_,_)``.
-  ///   - metadata: Values by name that go with its beginning.
-  ///   - level: The level of its beginning and of its end.
-  ///   - parent: What it is a part of, if that is known.
+  ///   - metadata: Values by name that go with the beginning.
+  ///   - level: The level of the span's beginning and of its end.
+  ///   - parent: The span that the new one is a part of, if that is known.
   ///   - file: The source file; leave the default.
   ///   - function: The function; leave the default.
   ///   - line: The line; leave the default.
   ///   - column: The column; leave the default.
-  ///   - body: What is done. Gets the span, for others to be parts of it.
+  ///   - body: The operation. Gets the span, so that other spans can be parts of it.
   /// - Returns: What `body` returns.
   /// - Throws: What `body` throws.
   @export(implementation)
@@ -244,9 +248,9 @@ extension Logger {
     }
   }
 
-  /// Records when `body` begins and ends, which may wait in between and go on on another thread. It
-  /// runs where the caller does, which `isolation` says; leave its default. All else is as in the
-  /// form for closures that do not wait.
+  /// Records when an asynchronous `body` begins and ends. `body` may wait, and go on on another
+  /// thread. It runs in the caller's isolation, which `isolation` says; leave the default. All else
+  /// is as in the form for closures that do not wait.
   @export(implementation)
   public func span<Result, Failure: Error>(
     _ message: @autoclosure () -> LogLiteral, metadata: @autoclosure () -> Metadata? = nil,
@@ -271,7 +275,7 @@ extension Logger {
 }
 
 extension RecordCursor {
-  /// Adds what makes a record the beginning of a span.
+  /// Adds the words that make a record the beginning of a span.
   ///
   /// - Parameter parent: The span that the new one is a part of.
   /// - Returns: The session, the span's number, and when the span began.
@@ -288,10 +292,10 @@ extension RecordCursor {
   }
 }
 
-/// How spans are numbered, so that no two of a session have the same number, and nobody has to ask
-/// anybody for one: each writer counts its own, and the lowest bits say which writer it is. All
-/// count from a number that the session's id says, so that those of two sessions are hardly ever
-/// the same, either.
+/// How spans are numbered, so that no two spans of a session have the same number, and no writer
+/// has to ask for one. Each writer counts its own spans, and the lowest bits of a number say which
+/// writer it is. All writers count from a number that comes from the session's id, so that two
+/// sessions hardly ever have the same numbers, either.
 @usableFromInline
 enum SpanNumber {
   private static let depthBits: UInt64 = 2
@@ -300,11 +304,11 @@ enum SpanNumber {
   /// From one number of a writer to its next.
   @inlinable static var step: UInt64 { 1 << 22 }
 
-  /// What a writer's numbers begin behind.
+  /// The number after which a writer's numbers begin.
   ///
   /// - Parameters:
-  ///   - block: The number of what its thread has for the session, from 1: as many threads log at
-  ///     the same time. With more than a million, numbers would be given twice.
+  ///   - block: The number of its thread's block in the session, from 1 to the number of threads
+  ///     that log at the same time. With more than a million threads, numbers would be given twice.
   ///   - depth: Which of the thread's writers it is.
   ///   - session: The session.
   static func origin(block: UInt64, depth: UInt32, of session: SessionID) -> UInt64 {

@@ -4,16 +4,17 @@ import MMLogFormat
 import MMLogSystem
 import Synchronization
 
-/// A context as it stands in records. Nothing of it changes, but for what is atomic.
+/// A context as it stands in records. Only its atomic parts change.
 struct EncodedContext: ~Copyable {
-  /// A span's number; 0: none, also where another context has one.
+  /// A span's number; 0: no span, even if another context has one.
   let span: UInt64?
   let trace: TraceContext?
-  /// Whole, with the values of a block by a key set, whose number is that of one session.
+  /// The whole context. Its fields are a block of values with a key set, whose number is valid in
+  /// one session.
   let whole: UnsafeMutablePointer<mmlog_context>
-  /// Whether a session has that already, or is about to.
+  /// Whether `whole` is made ready for a session, or is about to be.
   private let isTaken = Atomic<Bool>(false)
-  /// Where that block begins among the words; as many as there are if there are no fields.
+  /// Where the block begins among the words; the number of words if there are no fields.
   private let blockStart: Int
   /// Whether something of the fields is missing: they are longer than a record may be, or there was
   /// no memory.
@@ -22,8 +23,8 @@ struct EncodedContext: ~Copyable {
   let pairs: UnsafeBufferPointer<UInt64>
   /// The hash of names and types.
   private let hash: UInt64
-  /// The key set's number in the session that was asked last, in the lowest bits, and above them
-  /// that session's gate.
+  /// The key set's number in the session that was asked last, in the lowest bits. Above them, the
+  /// gate of that session.
   private let knownNumber = Atomic<UInt64>(0)
   private static var numberMask: UInt64 { (1 << 20) - 1 }
 
@@ -59,7 +60,7 @@ struct EncodedContext: ~Copyable {
     pairs.deallocate()
   }
 
-  /// The first word, a span's and a trace's, in words.
+  /// The first word, and those of a span and a trace, in words.
   static var longestHead: Int { 5 }
 
   private var words: UnsafeBufferPointer<UInt64> {
@@ -69,13 +70,13 @@ struct EncodedContext: ~Copyable {
   var hasFields: Bool { blockStart < words.count }
   var place: LogContext.Place { LogContext.Place(span: span, trace: trace) }
 
-  /// The most words that it takes.
+  /// The most words that the context takes.
   var largestCount: Int { max(words.count, blockStart + pairs.count) }
 
-  /// Writes what stands before the fields, behind the first word.
+  /// Writes what stands between the first word and the fields.
   ///
-  /// - Parameter next: Where it goes, and then the place behind it.
-  /// - Returns: What the first word says of it.
+  /// - Parameter next: Where to write; afterwards, the place behind what was written.
+  /// - Returns: The first word's bits for what was written.
   static func appendHead(
     _ span: UInt64?, _ trace: TraceContext?, to next: inout UnsafeMutablePointer<UInt64>
   ) -> UInt64 {
@@ -95,7 +96,7 @@ struct EncodedContext: ~Copyable {
     return head
   }
 
-  /// Writes fields as log calls write metadata, and takes them apart again.
+  /// Writes fields as log calls write metadata, and takes the written words apart again.
   private static func encode(
     _ fields: Logger.Metadata
   ) -> (pairs: UnsafeBufferPointer<UInt64>, values: [UInt64], hash: UInt64, isCut: Bool) {
@@ -107,7 +108,7 @@ struct EncodedContext: ~Copyable {
     }
     var cursor = RecordCursor(writer, reserving: RecordLayout.bodyWord * wordSize)
     cursor.append(fields)
-    // All of them together are larger than a record gets, or there is no memory.
+    // All fields together are larger than a record may be, or there is no memory.
     if writer.pointee.lost != 0 { return (copy([]), [], 0, true) }
     let first = cursor.start + RecordLayout.bodyWord
     let words = UnsafeBufferPointer(start: first, count: cursor.next - first)
@@ -127,7 +128,7 @@ struct EncodedContext: ~Copyable {
     return UnsafeBufferPointer(copy)
   }
 
-  /// Takes a block of pairs apart that this process has written.
+  /// Takes apart a block of pairs that this process has written.
   static func forEachPair(
     of block: UnsafeBufferPointer<UInt64>,
     _ body: (UnsafeRawBufferPointer, UInt8, Slice<UnsafeBufferPointer<UInt64>>) -> Void
@@ -151,7 +152,7 @@ struct EncodedContext: ~Copyable {
 // MARK: - The key set
 
 extension EncodedContext {
-  /// The whole context, as records of a writer have it, if its session has asked for it before.
+  /// The whole context, as records of a writer have it, if it is ready for the writer's session.
   @inline(__always)
   func ready(
     for writer: UnsafeMutablePointer<mmlog_writer>
@@ -159,10 +160,11 @@ extension EncodedContext {
     mmlog_context_is_ready(whole, writer) ? UnsafePointer(whole) : nil
   }
 
-  /// Makes it ready for the session of a writer. Without fields, it is for all; else for the first
-  /// session that asks, and stays so, as others' threads may be copying its words.
+  /// Makes the context ready for the session of a writer. A context without fields is ready for all
+  /// sessions. A context with fields is ready for the first session that asks, and never for
+  /// another, because other threads may be copying its words.
   ///
-  /// - Returns: Whether it is ready. If not, it has to be put together for each record.
+  /// - Returns: Whether the context is ready. If not, it has to be put together for each record.
   func makeReady(for writer: UnsafeMutablePointer<mmlog_writer>) -> Bool {
     let keySet = hasFields ? keySet(for: writer) : 0
     if isCut || hasFields && keySet == 0 { return false }
@@ -176,7 +178,7 @@ extension EncodedContext {
     return true
   }
 
-  /// Copies its fields, and gives the place behind them.
+  /// Copies the fields, and returns the place behind them.
   ///
   /// - Parameter more: Whether another block follows.
   func copyFields(
@@ -186,15 +188,15 @@ extension EncodedContext {
     let keySet = keySet(for: writer)
     let block = keySet > 0 ? UnsafeBufferPointer(rebasing: words[blockStart...]) : pairs
     guard let source = block.baseAddress else { return target }
-    // Not the first word: another session's number may be on its way there.
+    // Not the first word: another thread may be storing another session's number there.
     (target + 1).update(from: source + 1, count: block.count - 1)
     target.pointee = keySet > 0 ? keySet << BlockLayout.keySetShift : source.pointee
     if more { target.pointee |= BlockLayout.moreBit }
     return target + block.count
   }
 
-  /// The number of the key set in the session that a writer writes for, where it is entered into
-  /// the dictionary if it is new; 0 if there is no room for it, or the lock is not to be had.
+  /// The number of the key set in the session that a writer writes for. Enters the key set into the
+  /// session's dictionary if it is new. 0 if there is no room for it, or the lock cannot be had.
   @inline(__always)
   func keySet(for writer: UnsafeMutablePointer<mmlog_writer>) -> UInt64 {
     let known = knownNumber.load(ordering: .relaxed)
@@ -202,7 +204,7 @@ extension EncodedContext {
       ? known & Self.numberMask : newKeySet(for: writer)
   }
 
-  /// A gate, which is a multiple of 16, in the bits above those of a number.
+  /// The writer's gate, which is a multiple of 16, in the bits above those of a number.
   @inline(__always)
   private static func key(of writer: UnsafeMutablePointer<mmlog_writer>) -> UInt64 {
     UInt64(UInt(bitPattern: writer.pointee.gate)) << 16
@@ -213,7 +215,7 @@ extension EncodedContext {
     guard let session = Session.of(writer.pointee.thread) else { return 0 }
     let errorNumber = CurrentProcess.errorNumber
     defer { CurrentProcess.errorNumber = errorNumber }
-    // Inside of another call, the thread may itself hold the lock.
+    // If this call is inside another one, the thread may hold the lock itself.
     let number = session.number(
       ofKeysOf: pairs, hash, isNested: writer.pointee.outer != nil)
     guard let number, number <= Self.numberMask else { return 0 }

@@ -5,23 +5,24 @@ import MMLogSystem
 extension LogCall {
   typealias Context = UnsafeMutablePointer<EncodedContext>
 
-  /// Has a context go with the record of a call, and the call come to the outlined commit, which
-  /// adds it.
+  /// Makes the record of a call have a context, and sends the call to the outlined commit, which
+  /// adds the context.
   ///
   /// - Parameters:
-  ///   - writer: The call's.
-  ///   - label: The logger's. Of a logger with a context, the call itself does not know it.
-  ///   - first: The logger's, or the only one. It has to live until the call ends.
-  ///   - second: The task's, if there are two.
-  ///   - place: Where the task is, if its context does not say it; see ``LogContext/ofTask``.
-  /// - Returns: True, for those who return it.
+  ///   - writer: The call's writer.
+  ///   - label: The logger's label. If the logger has a context, the call itself does not know the
+  ///     label.
+  ///   - first: The logger's context, or the only one. It has to live until the call ends.
+  ///   - second: The task's context, if there are two.
+  ///   - place: Where the task is, if its context does not say so; see ``LogContext/ofTask``.
+  /// - Returns: Always true, which callers return.
   @inline(__always)
   static func bind(
     _ writer: UnsafeMutablePointer<mmlog_writer>, _ label: UnsafeMutablePointer<mmlog_label>,
     _ first: Context, _ second: Context?, at place: LogContext.Place? = nil
   ) -> Bool {
     writer.pointee.context_label = label.pointee.identity
-    // No call site is found in its cache, so that the commit comes to the outlined part.
+    // In this empty cache the commit finds no call site, and so comes to the outlined part.
     writer.pointee.sites = mmlog_no_sites()
     guard second == nil, place == nil, let ready = first.pointee.ready(for: writer) else {
       return bindOther(writer, first, second, place)
@@ -44,8 +45,8 @@ extension LogCall {
     return true
   }
 
-  /// Has the record of a call belong to a span, in place of that of its task, if the call's session
-  /// has begun it.
+  /// Makes the record of a call belong to this span instead of the task's, if this span began in
+  /// the call's session.
   @inline(never)
   static func bind(
     _ writer: UnsafeMutablePointer<mmlog_writer>, _ label: UnsafeMutablePointer<mmlog_label>,
@@ -53,12 +54,12 @@ extension LogCall {
   ) {
     let number = span.number(in: writer.pointee.gate)
     if number == 0 { return }
-    // The context of the task, in memory of the writer's, or of all.
+    // The context of the task, in the writer's memory or in memory that all share.
     let old = writer.pointee.context
     var count = old.map { Int($0.pointee.count) } ?? 1
-    // So that the commit comes to the outlined part, which also counts what is lost.
+    // So that the commit comes to the outlined part, which also counts a lost record.
     writer.pointee.sites = mmlog_no_sites()
-    // What is there stays where it is: see `merge`.
+    // `merge` has reserved room for one more word, so that the words that are there stay in place.
     guard let merged = WriterSpace.reserveContext(writer, count + 1) else {
       return WriterSpace.lose(writer, .tooLarge)
     }
@@ -81,9 +82,9 @@ extension LogCall {
     writer.pointee.context = UnsafePointer(merged)
   }
 
-  /// Puts the parts of two contexts together: of what both have, that of the first counts, but for
-  /// fields. Or those of one whose fields have no key set. A place counts in the place of that of
-  /// the task's context.
+  /// Puts the parts of two contexts together, or those of one context whose fields have no key set.
+  /// Of spans and traces, the first context's count; fields of both stay. A given place counts
+  /// instead of that of the task's context.
   @inline(never)
   private static func merge(
     _ first: Context, _ second: Context?, _ place: LogContext.Place?,
@@ -92,7 +93,7 @@ extension LogCall {
     if first.pointee.isCut || second?.pointee.isCut ?? false {
       writer.pointee.context_label |= UInt64(RecordFlags.cut.rawValue) << RecordLayout.flagsShift
     }
-    // And the place, or one for the span that a call in C may name.
+    // The head has room for the place, and for the span that a call in C may name.
     let most =
       first.pointee.largestCount + (second?.pointee.largestCount ?? 0) + EncodedContext.longestHead
     guard let merged = WriterSpace.reserveContext(writer, most) else {
@@ -121,7 +122,7 @@ extension LogCall {
 }
 
 extension WriterSpace {
-  /// More words of context do not stay in memory behind their record.
+  /// Memory for more words of context than this is freed after the record.
   static var keptContext: UInt64 { 8192 }
 
   /// Whether something of the call's context is missing.

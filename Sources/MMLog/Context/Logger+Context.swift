@@ -2,26 +2,27 @@ public import MMLogFormat
 import MMLogSystem
 
 extension Logger {
-  /// A logger of the same label whose records all have these fields, belong to this span, or to
-  /// this trace.
+  /// Returns a logger of the same label. All its records have these fields, and belong to this span
+  /// and this trace.
   ///
   /// ```swift
   /// let log = log.with(["request": "r7"])
   /// log.info("accepted")
   /// ```
   ///
-  /// The fields are encoded once; a log call copies their words, which costs some nanoseconds, and
-  /// counts no references. They are shown behind the call's own metadata. Where a name is given
-  /// that the logger has already, the new field is in its place.
+  /// The fields are encoded once. A log call copies their words, which costs some nanoseconds, and
+  /// counts no references. The fields are shown behind the call's own metadata. A new field
+  /// replaces a field of the same name that the logger has already.
   ///
   /// - Parameters:
-  ///   - fields: Values by name. Default: none more.
-  ///   - span: What its records belong to, and what spans are a part of that it begins. Nil, the
-  ///     default: what the logger has.
-  ///   - trace: The trace that its records belong to. Nil, the default: what the logger has.
-  /// - Returns: The logger, which may be copied and used as any other. It is not trivial to copy:
-  ///   its fields are freed with its last copy.
-  /// - Complexity: O(bytes of all fields); allocates. Any thread, not for signal handlers.
+  ///   - fields: Values by name. Default: no more fields.
+  ///   - span: The span that the logger's records belong to, and whose parts its new spans are.
+  ///     Nil, the default: the span that the logger has.
+  ///   - trace: The trace that the logger's records belong to. Nil, the default: the trace that the
+  ///     logger has.
+  /// - Returns: The logger, which may be copied and used as any other. Copying it counts
+  ///   references: its fields are freed with its last copy.
+  /// - Complexity: O(bytes of all fields); allocates. Any thread. Not for signal handlers.
   public func with(
     _ fields: Metadata = [:], span: Span? = nil, trace: TraceContext? = nil
   ) -> Logger {
@@ -30,8 +31,8 @@ extension Logger {
   }
 }
 
-/// Has all records that are logged in `body`, by any logger, any store and also by the handler for
-/// swift-log, have these fields, belong to this span, or to this trace.
+/// Gives all records that are logged in `body` these fields, this span and this trace, whichever
+/// logger or store they are logged with, and also if the handler for swift-log logs them.
 ///
 /// ```swift
 /// withLogFields(["request": "r7"]) {
@@ -39,25 +40,26 @@ extension Logger {
 /// }
 /// ```
 ///
-/// It is a task-local value (SE-0311): tasks that are made in `body` by `async let`, a task group
-/// or `Task { }` have it, too; those made by `Task.detached { }` and threads do not. Inside of
-/// another one, fields are added, and the new one is in the place of one of the same name. Fields
-/// are encoded here, once, and shown behind the call's metadata and the logger's own fields.
+/// The context is a task-local value (SE-0311): tasks that `body` makes by `async let`, a task
+/// group or `Task { }` have it, too. Tasks made by `Task.detached { }`, and threads, do not. Inside
+/// another call, fields are added; a new field replaces one of the same name. The fields are
+/// encoded once, by this call, and shown behind the log call's metadata and the logger's own
+/// fields.
 ///
-/// From the first use on in a process, each log call looks for the context of its task, which costs
-/// some nanoseconds. A call with one copies its words.
+/// From the first use in a process on, each log call looks for the context of its task, which costs
+/// some nanoseconds. If there is a context, the call copies its words.
 ///
 /// - Parameters:
-///   - fields: Values by name. Default: none more.
-///   - span: What records belong to, and what spans are a part of that begin there. Nil, the
-///     default: what the task has.
-///   - trace: The trace that records belong to. Nil, the default: what the task has. Spans of
-///     MMLogTracing's tracer have theirs from the `ServiceContext`, and not from here.
-///   - body: What is done.
+///   - fields: Values by name. Default: no more fields.
+///   - span: The span that the records belong to, and whose parts new spans are. Nil, the default:
+///     the span that the task has.
+///   - trace: The trace that the records belong to. Nil, the default: the trace that the task has.
+///     Spans of MMLogTracing's tracer take their trace from the `ServiceContext` instead.
+///   - body: Logs with the context.
 /// - Returns: What `body` returns.
 /// - Throws: What `body` throws.
-/// - Complexity: O(bytes of all fields of the task); allocates. The first one in a process takes
-///   the locks of all stores. Any thread, not for signal handlers.
+/// - Complexity: O(bytes of all fields of the task); allocates. The first call in a process takes
+///   the locks of all stores. Any thread. Not for signal handlers.
 public func withLogFields<Result: ~Copyable, Failure: Error>(
   _ fields: Logger.Metadata = [:], span: Logger.Span? = nil, trace: TraceContext? = nil,
   _ body: () throws(Failure) -> Result
@@ -65,8 +67,8 @@ public func withLogFields<Result: ~Copyable, Failure: Error>(
   try LogContext.ofTask(adding: fields, span?.recordedNumber, trace).bind(body)
 }
 
-/// The same for what may wait, and go on on another thread. It runs where the caller does, which
-/// `isolation` says; leave its default.
+/// Does the same for an asynchronous `body`, which may wait, and go on on another thread. `body`
+/// runs in the caller's isolation, which `isolation` says; leave the default.
 public func withLogFields<Result, Failure: Error>(
   _ fields: Logger.Metadata = [:], span: Logger.Span? = nil, trace: TraceContext? = nil,
   isolation: isolated (any Actor)? = #isolation,
@@ -76,10 +78,10 @@ public func withLogFields<Result, Failure: Error>(
 }
 
 extension Logger.Span {
-  /// Nil if its beginning was not recorded.
+  /// The span's number; nil if its beginning was not recorded.
   fileprivate var recordedNumber: UInt64? { isRecorded ? number : nil }
 
-  /// Has what is logged in `body` belong to the span, if that was recorded.
+  /// Makes records that are logged in `body` belong to the span, if its beginning was recorded.
   @usableFromInline
   func bind<Result: ~Copyable, Failure: Error>(
     _ body: () throws(Failure) -> Result
@@ -88,7 +90,7 @@ extension Logger.Span {
     return try LogContext.ofTask(adding: [:], number, nil).bind(body)
   }
 
-  /// The same for what may wait.
+  /// The same for an asynchronous `body`.
   @usableFromInline
   func bind<Result, Failure: Error>(
     isolation: isolated (any Actor)? = #isolation, _ body: () async throws(Failure) -> Result
@@ -101,7 +103,7 @@ extension Logger.Span {
 extension LogContext {
   @TaskLocal static var current: LogContext?
 
-  /// Has it be the task's in `body`.
+  /// Makes this the task's context in `body`.
   fileprivate func bind<Result: ~Copyable, Failure: Error>(
     _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -114,7 +116,7 @@ extension LogContext {
     return try outcome.get()
   }
 
-  /// The same for what may wait.
+  /// The same for an asynchronous `body`.
   fileprivate func bind<Result, Failure: Error>(
     isolation: isolated (any Actor)? = #isolation, _ body: () async throws(Failure) -> Result
   ) async throws(Failure) -> Result {

@@ -4,9 +4,9 @@ import MMLogStorage
 /// The texts of single values, encrypted for those who may read them.
 @usableFromInline
 package enum SealedText {
-  /// The text of a value as `String(describing:)` puts it, and bytes as they are, encrypted.
+  /// Encrypts a value's text, as `String(describing:)` makes it, or bytes as they are.
   ///
-  /// - Returns: Nil if there is nobody whom it is for.
+  /// - Returns: Nil if there are no recipients.
   @usableFromInline @inline(never)
   package static func seal(_ value: some Any) -> [UInt8]? {
     if let wrapper = value as? any Wrapper { return wrapper.sealed }
@@ -15,7 +15,7 @@ package enum SealedText {
     return text.withUTF8 { ValueSealer.seal(UnsafeRawBufferPointer($0)) }
   }
 
-  /// Of an optional, that is the text of what it has.
+  /// The text of an optional is the text of the value in it.
   fileprivate protocol Wrapper { var sealed: [UInt8]? { get } }
 }
 
@@ -24,8 +24,8 @@ extension Optional: SealedText.Wrapper {
 }
 
 extension Logger {
-  /// Says who may read the values of all stores of this process that are logged with
-  /// ``Logger/Privacy/sealed``, from now on.
+  /// Sets who can read values that are logged with ``Logger/Privacy/sealed``, in all stores of this
+  /// process, from now on.
   ///
   /// ```swift
   /// try Logger.sealValues(
@@ -33,14 +33,14 @@ extension Logger {
   /// log.info("paid with \(card, privacy: .sealed)")
   /// ```
   ///
-  /// All else is as readable as before: ``LogStore/Configuration/recipients`` encrypt a whole
-  /// store. The key of the values is made here, and is in no core dump; a child of fork makes
-  /// another one.
+  /// Everything else is as readable as before; to encrypt a whole store, use
+  /// ``LogStore/Configuration/recipients``. This call makes the key of the values, which is in no
+  /// core dump. A child of fork makes another key.
   ///
-  /// - Parameter recipients: At most 64. Each adds 98 bytes to each value. Nobody: values are then
-  ///   `private`, as they are without this call.
-  /// - Throws: ``LogError``: this build has no libcrypto, or there are no random numbers. Nothing
-  ///   is changed then.
+  /// - Parameter recipients: At most 64. Each adds 98 bytes to each value. If it is empty, values
+  ///   are `private`, as they are without this call.
+  /// - Throws: ``LogError`` if this build has no libcrypto, or if there are no random numbers. Then
+  ///   nothing is changed.
   public static func sealValues(for recipients: [Recipient]) throws(LogError) {
     guard recipients.count <= KeySlot.mostRecipients else {
       throw LogError(
