@@ -7,16 +7,16 @@ extension Logger {
 
     /// The value is written as it is. The default.
     @inlinable public static var `public`: Logger.Privacy { Logger.Privacy(code: 0) }
-    /// Nothing of the value is ever on disk; `<private>` is shown in its place.
+    /// Nothing of the value is ever on disk. Readers show `<private>` in its place.
     @inlinable public static var `private`: Logger.Privacy { Logger.Privacy(code: 1) }
-    /// Only a hash is written, keyed with a secret of the process: equal values of a session can be
-    /// recognized, and not guessed from the file.
+    /// Only a hash of the value is written, keyed with a secret of the process. Equal values of a
+    /// session can be recognized, but nobody can guess a value from the file.
     @inlinable public static var hash: Logger.Privacy { Logger.Privacy(code: 2) }
-    /// The value's text is written encrypted for those whom ``Logger/sealValues(for:)`` was given,
-    /// each value by itself; others are shown `<sealed>` in its place. Nothing of it is on disk if
-    /// there are none, as for `private`.
+    /// The value's text is written encrypted for the recipients that ``Logger/sealValues(for:)``
+    /// was given, each value by itself. Others see `<sealed>` in its place. If there are no
+    /// recipients, nothing of the value is on disk, as for `private`.
     ///
-    /// It takes some microseconds and allocates. Not for log calls in signal handlers.
+    /// This takes some microseconds and allocates. Not for log calls in signal handlers.
     @inlinable public static var sealed: Logger.Privacy { Logger.Privacy(code: 3) }
     /// Numbers and Booleans are written, and everything else as
     /// ``LogStore/Configuration/autoPrivacy`` says.
@@ -32,23 +32,23 @@ extension Logger {
       case none
     }
 
-    /// Nothing of the value is on disk, or a hash.
+    /// Nothing of the value is on disk, or a hash of it.
     ///
-    /// - Parameter mask: Which of these.
+    /// - Parameter mask: What stands in the place of a private value.
     @inlinable @inline(__always)
     public static func `private`(mask: Mask) -> Logger.Privacy { mask == .hash ? .hash : .private }
     /// The same as `private(mask:)`.
     @inlinable @inline(__always)
     public static func sensitive(mask: Mask) -> Logger.Privacy { .private(mask: mask) }
-    /// As `auto`; what is private then, is nothing or a hash.
+    /// The same as `auto`, with nothing or a hash in place of private values.
     ///
-    /// - Parameter mask: Which of these.
+    /// - Parameter mask: What stands in the place of a private value.
     @inlinable @inline(__always)
     public static func auto(mask: Mask) -> Logger.Privacy {
       Logger.Privacy(code: mask == .hash ? 5 : 4)
     }
 
-    /// What `auto` comes to; all others are what they are.
+    /// What `auto` means here; all other cases stay as they are.
     @inlinable @inline(__always)
     func resolved(_ privacy: @autoclosure () -> Logger.Privacy) -> Logger.Privacy {
       if code < 4 { return self }
@@ -79,7 +79,7 @@ extension Logger {
     ///
     /// - Parameters:
     ///   - explicitPositiveSign: Whether positive numbers get a `+`.
-    ///   - minDigits: Minimum number of digits, 0 to 255; zeros are put before.
+    ///   - minDigits: Minimum number of digits, 0 to 255; filled up with zeros before the number.
     @inlinable @inline(__always)
     public static func decimal(explicitPositiveSign: Bool = false, minDigits: Int = 0) -> Self {
       Logger.IntegerFormat(
@@ -139,7 +139,7 @@ extension Logger {
   }
 }
 
-/// A number that has to fit into a byte of the file.
+/// A number, clamped to what fits into a byte of the file.
 @inlinable @inline(__always)
 func byte(_ number: Int) -> UInt64 { UInt64(UInt8(clamping: number)) }
 
@@ -158,7 +158,7 @@ extension Logger {
         | (uppercase ? 1 << 18 : 0)
     }
 
-    /// The shortest decimal that reads back the same, as Swift prints it. The default.
+    /// The shortest decimal that reads back as the same number, as Swift prints it. The default.
     @inlinable public static var shortest: Logger.FloatFormat { Logger.FloatFormat(word: 0) }
     /// Six digits after the point, as C's `%f`.
     @inlinable public static var fixed: Logger.FloatFormat { .fixed(precision: 6) }
@@ -174,7 +174,7 @@ extension Logger {
     /// - Parameters:
     ///   - precision: Digits after the point, 0 to 254.
     ///   - explicitPositiveSign: Whether positive numbers get a `+`.
-    ///   - uppercase: Whether infinity and what is no number are in capitals.
+    ///   - uppercase: Whether infinity and NaN are in capitals.
     @inlinable @inline(__always)
     public static func fixed(
       precision: Int, explicitPositiveSign: Bool = false, uppercase: Bool = false
@@ -219,13 +219,13 @@ extension Logger {
     }
   }
 
-  /// The minimum width of an argument in the message, and the side that spaces go to.
+  /// The minimum width of an argument in the message, and the side on which spaces are added.
   @frozen
   public struct Alignment: Equatable, Sendable {
     @usableFromInline let word: UInt64
     @inlinable @inline(__always) init(word: UInt64) { self.word = word }
 
-    /// As wide as it is. The default.
+    /// No minimum width. The default.
     @inlinable public static var none: Logger.Alignment { Logger.Alignment(word: 0) }
     /// The argument at the left, spaces after it.
     ///
@@ -246,7 +246,7 @@ extension Logger {
   }
 }
 
-/// What an interpolation's options come to.
+/// The options of an interpolation: privacy, format and alignment.
 @frozen
 public struct ArgumentStyle: Sendable {
   @usableFromInline let privacy: Logger.Privacy

@@ -2,14 +2,14 @@ import MMLogCrash
 import MMLogFormat
 
 extension Logger.MetadataValue {
-  /// The calling thread's stack, to be logged with a record:
+  /// Returns the calling thread's stack, to be logged with a record:
   ///
   /// ```swift
   /// log.error("order \(id) is in no book", metadata: ["stack": .backtrace()])
   /// ```
   ///
-  /// Of a log call whose level is off, nothing is evaluated, and so no stack is walked. A stack of
-  /// ten functions takes some 50 microseconds and one kilobyte of the record.
+  /// A log call whose level is off evaluates nothing, and so walks no stack. A stack of ten
+  /// functions takes some 50 microseconds and one kilobyte of the record.
   ///
   /// The value has return addresses, as text that `addr2line(1)` takes, and the build ids of the
   /// programs and libraries that they are in: `{"frames": ["/usr/bin/orders+0x1e10"], "builds":
@@ -22,7 +22,7 @@ extension Logger.MetadataValue {
   ///
   /// - Returns: At most 126 return addresses, the first of which is in the caller, and the builds
   ///   of at most 16 programs and libraries.
-  /// - Complexity: O(functions under way × programs and libraries loaded).
+  /// - Complexity: O(functions on the stack × programs and libraries loaded).
   @inline(never)
   public static func backtrace() -> Logger.MetadataValue {
     guard let stack = CrashArea.backtrace() else { return .array([]) }

@@ -1,6 +1,6 @@
 public import MMLogFormat
 
-/// What a message's interpolation can do: the arguments it takes, and how each is stored.
+/// What a message's interpolation can do: the arguments that it takes, and how it stores each.
 ///
 /// There are two conforming types, ``LogLiteral/StringInterpolation``, which writes into the ring,
 /// and ``LogMessage/StringInterpolation``, which keeps the message on the heap.
@@ -8,15 +8,15 @@ public protocol LogInterpolation: StringInterpolationProtocol
 where StringLiteralType == StaticString {
   /// Adds a part of the message.
   mutating func append(_ part: MessagePart)
-  /// Adds a word of a value. No more than three for an argument.
+  /// Adds a word of a value. An argument has no more than three words.
   mutating func append(word: UInt64)
-  /// Adds a length and so many bytes, cut to 16 MiB.
+  /// Adds a length and the bytes, cut to 16 MiB.
   mutating func append(bytes: UnsafeRawBufferPointer)
   /// Adds text, as its bytes in UTF-8.
   mutating func append(text: some StringProtocol)
-  /// Adds what is behind the type of a value with structure.
+  /// Adds a value with structure, without its type.
   mutating func append(value: Logger.MetadataValue)
-  /// What ``Logger/Privacy/auto`` means for whatever is no number.
+  /// What ``Logger/Privacy/auto`` means for values that are neither numbers nor Booleans.
   var autoPrivacy: Logger.Privacy { get }
 }
 
@@ -30,12 +30,12 @@ extension LogInterpolation {
   /// Adds an integer of any width.
   ///
   /// - Parameters:
-  ///   - value: The value; stored as a 64-bit word, or as two if it is wider. One of more than 128
-  ///     bits is stored as text, which is made by the calling thread, and allocated.
-  ///   - name: Makes it a field of that name as well.
-  ///   - format: How it is shown. One of more than 128 bits is always decimal.
+  ///   - value: The value; stored as a 64-bit word, or as two words if it is wider. An integer of
+  ///     more than 128 bits is stored as text, which the calling thread makes and allocates.
+  ///   - name: Makes the value a field of that name as well.
+  ///   - format: How the value is shown. An integer of more than 128 bits is always decimal.
   ///   - align: The minimum width.
-  ///   - privacy: Whether it is written to disk.
+  ///   - privacy: Whether the value is written to disk.
   @inlinable @inline(__always)
   public mutating func appendInterpolation<T: FixedWidthInteger>(
     _ value: T, name: StaticString? = nil, format: Logger.IntegerFormat = .decimal,
@@ -63,10 +63,10 @@ extension LogInterpolation {
   ///
   /// - Parameters:
   ///   - value: The value, stored with all its bits.
-  ///   - name: Makes it a field of that name as well.
-  ///   - format: How it is shown.
+  ///   - name: Makes the value a field of that name as well.
+  ///   - format: How the value is shown.
   ///   - align: The minimum width.
-  ///   - privacy: Whether it is written to disk.
+  ///   - privacy: Whether the value is written to disk.
   @inlinable @inline(__always)
   public mutating func appendInterpolation(
     _ value: Double, name: StaticString? = nil, format: Logger.FloatFormat = .shortest,
@@ -116,9 +116,9 @@ extension LogInterpolation {
   ///
   /// - Parameters:
   ///   - value: The value, shown as `true` or `false`.
-  ///   - name: Makes it a field of that name as well.
+  ///   - name: Makes the value a field of that name as well.
   ///   - align: The minimum width.
-  ///   - privacy: Whether it is written to disk.
+  ///   - privacy: Whether the value is written to disk.
   @inlinable @inline(__always)
   public mutating func appendInterpolation(
     _ value: Bool, name: StaticString? = nil, align: Logger.Alignment = .none,
@@ -144,9 +144,9 @@ extension LogInterpolation {
   ///
   /// - Parameters:
   ///   - value: The text; its bytes are copied, without allocating.
-  ///   - name: Makes it a field of that name as well.
+  ///   - name: Makes the value a field of that name as well.
   ///   - align: The minimum width.
-  ///   - privacy: Whether it is written to disk.
+  ///   - privacy: Whether the value is written to disk.
   @inlinable @inline(__always)
   public mutating func appendInterpolation(
     _ value: String, name: StaticString? = nil, align: Logger.Alignment = .none,
@@ -194,8 +194,8 @@ extension LogInterpolation {
   ///
   /// - Parameters:
   ///   - value: The bytes, which are copied.
-  ///   - name: Makes it a field of that name as well.
-  ///   - privacy: Whether it is written to disk.
+  ///   - name: Makes the value a field of that name as well.
+  ///   - privacy: Whether the value is written to disk.
   @inlinable @inline(__always)
   public mutating func appendInterpolation(
     _ value: UnsafeRawBufferPointer, name: StaticString? = nil, privacy: Logger.Privacy = .public
@@ -219,9 +219,9 @@ extension LogInterpolation {
   ///
   /// - Parameters:
   ///   - error: The error.
-  ///   - name: Makes it a field of that name as well.
+  ///   - name: Makes the value a field of that name as well.
   ///   - align: The minimum width.
-  ///   - privacy: Whether it is written to disk.
+  ///   - privacy: Whether the value is written to disk.
   @inlinable
   public mutating func appendInterpolation(
     _ error: any Error, name: StaticString? = nil, align: Logger.Alignment = .none,
@@ -233,13 +233,13 @@ extension LogInterpolation {
 
   /// Adds anything else, as `String(describing:)` puts it: its `description` if it has one.
   ///
-  /// The text is made by the calling thread, and allocated; none is made of a private value.
+  /// The calling thread makes the text and allocates it, but not for a private value.
   ///
   /// - Parameters:
   ///   - value: The value.
-  ///   - name: Makes it a field of that name as well.
+  ///   - name: Makes the value a field of that name as well.
   ///   - align: The minimum width.
-  ///   - privacy: Whether it is written to disk.
+  ///   - privacy: Whether the value is written to disk.
   @_disfavoredOverload
   @inlinable
   public mutating func appendInterpolation<T>(
@@ -289,7 +289,7 @@ extension LogInterpolation {
     append(description: privacy == .private ? "" : String(describing: value), name, align, privacy)
   }
 
-  /// The same for one that may be nil.
+  /// The same for an integer that may be nil.
   @inlinable
   mutating func append<T: FixedWidthInteger>(
     wide value: T?, _ name: StaticString?, _ align: Logger.Alignment, _ privacy: Logger.Privacy
@@ -306,7 +306,7 @@ extension LogInterpolation {
     appendInterpolation(description, name: name, align: align, privacy: privacy)
   }
 
-  /// Adds an argument's part, and of a private one all that is stored.
+  /// Adds an argument's part. For a private argument, also adds all that is stored of it.
   ///
   /// - Returns: Whether the value is to be added.
   @inlinable @inline(__always)
@@ -322,7 +322,7 @@ extension LogInterpolation {
     return false
   }
 
-  /// The same for a value that may be nil, whose presence goes before it.
+  /// The same for a value that may be nil. A word before the value says whether there is one.
   @inlinable @inline(__always)
   mutating func begin<T: Hashable>(
     optional type: UInt8, _ width: Int, _ name: StaticString?, _ style: ArgumentStyle, _ value: T?
@@ -333,7 +333,7 @@ extension LogInterpolation {
       append(word: value == nil ? 0 : 1)
       return true
     }
-    // What it has counts: its hash is that of a value which is not optional.
+    // The hash of an optional is the hash of the value in it.
     if let value { beginPrivate(name, style, value) } else { beginPrivate(name, style, value) }
     return false
   }

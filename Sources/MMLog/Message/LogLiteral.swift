@@ -4,8 +4,8 @@ import MMLogFormat
 /// The message of a log call, as written between its parentheses: `log.info("order \(id)
 /// accepted")`.
 ///
-/// A string literal in a log call becomes one: while the literal is evaluated, its arguments are
-/// stored straight into the thread's place in the ring. You name this type in one place only, in
+/// A string literal in a log call becomes a `LogLiteral`: while the literal is evaluated, its
+/// arguments are stored straight into the thread's place in the ring. You name this type only in
 /// functions that forward messages to a logger. They take an `@autoclosure () -> LogLiteral`, as
 /// the guide <doc:Wrappers> shows:
 ///
@@ -19,22 +19,23 @@ import MMLogFormat
 /// ```
 ///
 /// A literal that is evaluated outside a log call, such as a variable or a parameter that is no
-/// closure, is kept in memory of its own, on the heap, and copied into the ring by each call that
-/// logs it; ``Logger/Privacy/auto`` is private in it. It may be logged any number of times. If one
-/// of its arguments throws, that memory, 5.2 KiB or what a longer message needs, is never freed:
-/// evaluate what may throw before the literal. For messages that are made elsewhere, ``LogMessage``
-/// does the same, and is `Sendable`.
+/// closure, is kept in memory of its own on the heap. It may be logged any number of times: each
+/// call that logs it copies it into the ring. In such a literal, ``Logger/Privacy/auto`` means
+/// private. If one of its arguments throws, that memory (5.2 KiB, or what a longer message needs)
+/// is never freed: evaluate what may throw before the literal. For messages that are made
+/// elsewhere, ``LogMessage`` does the same, and is `Sendable`.
 ///
-/// A literal must not outlive the log call in whose message it was evaluated: a later call that
-/// logs it finds its memory in use by others; its record is lost, and mostly counted as corrupted.
-/// One of more than 1024 parts (texts and values) is lost, and counted as too large.
+/// A literal that is evaluated in a log call's message must not outlive the call. A later call that
+/// logs the literal finds its memory in use by others: the record is lost, and in most cases
+/// counted as corrupted. A literal of more than 1024 parts (texts and values) is lost, and counted
+/// as too large.
 @frozen
 public struct LogLiteral: ExpressibleByStringInterpolation {
-  /// Where its record is.
+  /// Where the literal's record is.
   @frozen
   @usableFromInline
   enum Place {
-    /// Where the writer stands of the log call that has asked for it.
+    /// At the place of the writer whose log call has asked for the literal.
     case ring(LiteralRecord)
     /// In memory of its own.
     case beside(LiteralMemory)
@@ -61,11 +62,11 @@ public struct LogLiteral: ExpressibleByStringInterpolation {
   @frozen
   public struct StringInterpolation: LogInterpolation {
     @usableFromInline var record: LiteralRecord
-    /// For how many more arguments there is room: known to the compiler in a log statement. Below
-    /// zero where an interpolation has added more arguments than one, or in a message that was kept
-    /// on the heap. Then there may be room for none, and each value makes its own.
+    /// For how many more arguments there is room. In a log statement, the compiler knows this
+    /// number. It is below zero if an interpolation has added more than one argument, or if the
+    /// message was kept on the heap. Then there may be no room, and each value makes its own.
     @usableFromInline var expected: Int
-    /// Whether no log call has asked for it.
+    /// Whether no log call has asked for the literal.
     @usableFromInline let isLone: Bool
 
     /// Begins a record. Called by the compiler, before any argument is evaluated.
@@ -83,15 +84,15 @@ public struct LogLiteral: ExpressibleByStringInterpolation {
         reserving: RecordLayout.bodyWord * wordSize + interpolationCount * Self.argumentRoom)
     }
 
-    /// What is reserved for an argument, in bytes: for its presence, and two words of a value, or
+    /// How many bytes are reserved for an argument: for its presence, and two words of a value, or
     /// the length and two words of a small text.
     @inlinable static var argumentRoom: Int { 32 }
 
-    /// How many bytes must be left behind a value for the arguments that come.
+    /// How many bytes must be left behind a value for the arguments that follow.
     @inlinable @inline(__always)
     var reserve: Int { expected > 0 ? expected * Self.argumentRoom : 0 }
 
-    /// As the store is configured.
+    /// What ``Logger/Privacy/auto`` means, as the store is configured.
     @inlinable
     public var autoPrivacy: Logger.Privacy { LogCall.autoPrivacy(record.cursor.writer) }
 
@@ -108,7 +109,7 @@ public struct LogLiteral: ExpressibleByStringInterpolation {
       if expected >= 0 { record.cursor.append(word) } else { record.cursor.append(checked: word) }
     }
 
-    /// Adds a length and so many bytes.
+    /// Adds a length and the bytes.
     @inlinable @inline(__always)
     public mutating func append(bytes: UnsafeRawBufferPointer) {
       record.cursor.append(outlined: bytes, reserving: reserve)
@@ -120,7 +121,7 @@ public struct LogLiteral: ExpressibleByStringInterpolation {
       record.cursor.append(text, reserving: reserve, hasRoomForSmall: expected >= 0)
     }
 
-    /// Adds text that is there as bytes of UTF-8, and may be written to disk.
+    /// Adds text that is given as bytes of UTF-8, and may be written to disk.
     @inlinable @inline(__always)
     package mutating func appendInterpolation(
       utf8 value: UnsafeRawBufferPointer, name: StaticString? = nil
@@ -141,7 +142,7 @@ public struct LogLiteral: ExpressibleByStringInterpolation {
 /// in registers.
 @frozen
 public struct LiteralRecord {
-  /// What distinguishes it from those that are built in other calls.
+  /// What distinguishes the record from those that other calls build.
   @usableFromInline let origin: Origin
   @usableFromInline var cursor: RecordCursor
   @usableFromInline var parts: MessageParts
@@ -153,9 +154,9 @@ public struct LiteralRecord {
     parts = MessageParts()
   }
 
-  /// Where a literal began. With each call, a writer goes on to another place, or, where it builds
-  /// all records in the same memory, there is one unusual call more. Where it comes to the same
-  /// place in a segment that is used again, an old literal is not told from a new one.
+  /// Where a literal began. After each call, a writer stands at another place. If it builds all
+  /// records in the same memory, it counts one unusual call more instead. If a writer comes to the
+  /// same place of a segment that is used again, an old literal cannot be told from a new one.
   @frozen
   @usableFromInline
   struct Origin: Equatable {

@@ -1,8 +1,8 @@
 /// A message that is made in one place and logged in another.
 ///
-/// A literal in a log call is written straight into the ring; a `LogMessage` keeps its arguments on
-/// the heap until it is logged, any number of times, from any thread. The record of one of more
-/// than 1024 parts (texts and values) is lost, and counted as too large.
+/// A literal in a log call is written straight into the ring. A `LogMessage` keeps its arguments on
+/// the heap until it is logged. It can be logged any number of times, from any thread. A message of
+/// more than 1024 parts (texts and values) is lost, and counted as too large.
 ///
 /// ```swift
 /// let message: LogMessage = "retry \(attempt) of \(limit)"
@@ -42,7 +42,7 @@ public struct LogMessage: ExpressibleByStringInterpolation, Sendable {
       valueParts.reserveCapacity(interpolationCount)
     }
 
-    /// Private: which store it goes to is not known yet.
+    /// Private, because it is not known yet to which store the message goes.
     public var autoPrivacy: Logger.Privacy { .private }
 
     /// Adds a part of the message.
@@ -51,7 +51,7 @@ public struct LogMessage: ExpressibleByStringInterpolation, Sendable {
     /// Adds a word of a value.
     public mutating func append(word: UInt64) { valueParts.append(.word(word)) }
 
-    /// Adds a length and so many bytes.
+    /// Adds a length and the bytes.
     public mutating func append(bytes: UnsafeRawBufferPointer) {
       valueParts.append(.bytes(Array(bytes)))
     }
@@ -69,7 +69,7 @@ public struct LogMessage: ExpressibleByStringInterpolation, Sendable {
 extension LogLiteral {
   /// Writes a message that was kept on the heap into the record of the current log call.
   init(_ message: LogMessage) {
-    // Nothing is reserved: it may have any number of values.
+    // Nothing is reserved: the message may have any number of values.
     var interpolation = StringInterpolation(literalCapacity: 0, interpolationCount: 0)
     for part in message.record.parts { interpolation.append(part) }
     for part in message.record.valueParts {

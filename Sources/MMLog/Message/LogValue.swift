@@ -1,8 +1,8 @@
 public import MMLogFormat
 import MMLogSystem
 
-/// A type whose values are recorded with their structure: with fields that can be searched, and
-/// without a text being made.
+/// A type whose values are recorded with their structure: readers can search their fields, and log
+/// calls make no text of them.
 ///
 /// ```swift
 /// struct Price: LogValue {
@@ -19,26 +19,26 @@ import MMLogSystem
 /// log.info("quoted \(price, name: "price")")
 /// ```
 ///
-/// A decoder shows it as `price=[currency: EUR, cents: 1250]`, and `--where 'price.cents > 1000'`
-/// finds it. In a message it is an argument like others.
+/// The decoder shows the value as `price=[currency: EUR, cents: 1250]`, and `--where 'price.cents >
+/// 1000'` finds it. In a message, the value is an argument like any other.
 public protocol LogValue {
-  /// What is recorded. May be called on any thread, in the middle of a log call.
+  /// The value that is recorded. May be called on any thread, in the middle of a log call.
   var logValue: Logger.MetadataValue { get }
 }
 
 extension Logger.MetadataValue {
-  /// A value of any type that says how it is recorded.
+  /// Returns what is recorded of a value whose type says how it is recorded.
   ///
   /// ```swift
   /// log.info("signed in", metadata: ["user": .value("ann", privacy: .hash), "attempt": .value(3)])
   /// ```
   ///
   /// - Parameters:
-  ///   - value: The value. Of a private one nothing is evaluated.
-  ///   - privacy: Whether it is written to disk, as for arguments; default: it is. A hash is that
-  ///     of the value if it is `Hashable`, else that of its description. With `auto`, numbers and
-  ///     Booleans are written and all else is private, since it is not known to which store it
-  ///     goes.
+  ///   - value: The value. Not evaluated if it is `private`.
+  ///   - privacy: Whether the value is written to disk, as for arguments; default: it is. The hash
+  ///     is that of the value if it is `Hashable`, else that of its description. With `auto`,
+  ///     numbers and Booleans are written, and all other values are private, because it is not
+  ///     known to which store they go.
   /// - Returns: What is recorded.
   public static func value<Value: LogValue>(
     _ value: @autoclosure () -> Value, privacy: Logger.Privacy = .public
@@ -48,7 +48,8 @@ extension Logger.MetadataValue {
 
   /// What is recorded of a value, and how private that is.
   ///
-  /// - Parameter auto: What ``Logger/Privacy/auto`` means for whatever is no number.
+  /// - Parameter auto: What ``Logger/Privacy/auto`` means for values that are neither numbers nor
+  ///   Booleans.
   fileprivate static func recorded<Value: LogValue>(
     _ value: @autoclosure () -> Value, _ privacy: Logger.Privacy,
     auto: @autoclosure () -> Logger.Privacy
@@ -57,7 +58,7 @@ extension Logger.MetadataValue {
     if privacy == .private { return (.redacted, resolved) }
     let value = value()
     if resolved == .public { return (value.logValue, resolved) }
-    // It is auto that has been resolved.
+    // If they differ, `privacy` is `auto`, which lets numbers pass.
     if resolved != privacy, value.logValue.isNumber { return (value.logValue, .public) }
     if resolved == .hash { return (.hash(privateHash(of: value)), resolved) }
     guard resolved == .sealed, let sealed = SealedText.seal(value) else {
@@ -66,7 +67,7 @@ extension Logger.MetadataValue {
     return (.sealed(sealed), resolved)
   }
 
-  /// Bytes as text: two lower-case hexadecimal digits for each.
+  /// Returns bytes as text: two lower-case hexadecimal digits for each byte.
   ///
   /// - Complexity: O(bytes); allocates.
   public static func hex(_ bytes: some Sequence<UInt8>) -> Logger.MetadataValue {
@@ -82,20 +83,20 @@ extension Logger.MetadataValue {
 }
 
 extension LogInterpolation {
-  /// Adds bytes as text: two lower-case hexadecimal digits for each.
+  /// Adds bytes as text: two lower-case hexadecimal digits for each byte.
   ///
   /// ```swift
   /// let digest: [UInt8] = [0xCA, 0xFE]
   /// log.info("sealed with \(hex: digest, name: "digest")")
   /// ```
   ///
-  /// The text is made by the calling thread, and allocated.
+  /// The calling thread makes the text, and allocates it.
   ///
   /// - Parameters:
   ///   - bytes: The bytes.
-  ///   - name: Makes it a field of that name as well.
+  ///   - name: Makes the value a field of that name as well.
   ///   - align: The minimum width.
-  ///   - privacy: Whether it is written to disk.
+  ///   - privacy: Whether the value is written to disk.
   public mutating func appendInterpolation(
     hex bytes: some Sequence<UInt8>, name: StaticString? = nil, align: Logger.Alignment = .none,
     privacy: Logger.Privacy = .public
@@ -106,16 +107,17 @@ extension LogInterpolation {
 }
 
 extension LogInterpolation {
-  /// Adds a value of a type that says how it is recorded: with its structure, where it has one.
+  /// Adds a value of a type that says how it is recorded, with its structure if it has one.
   ///
-  /// Such as a collection of such values. An `Error` and a `Duration` are added as text all the
-  /// same. Allocates what ``LogValue/logValue`` allocates; nothing is evaluated of a private value.
+  /// Collections of such values are such values, too. An `Error` and a `Duration` are still added
+  /// as text. Allocates what ``LogValue/logValue`` allocates, which is not called for a private
+  /// value.
   ///
   /// - Parameters:
   ///   - value: The value.
-  ///   - name: Makes it a field of that name as well.
+  ///   - name: Makes the value a field of that name as well.
   ///   - align: The minimum width.
-  ///   - privacy: Whether it is written to disk.
+  ///   - privacy: Whether the value is written to disk.
   @_disfavoredOverload
   public mutating func appendInterpolation<Value: LogValue>(
     _ value: Value, name: StaticString? = nil, align: Logger.Alignment = .none,
@@ -134,15 +136,16 @@ extension LogInterpolation {
     append(logValue: value, name, align, privacy)
   }
 
-  /// Adds integers one after the other, as they are in a collection of values.
+  /// Adds integers one after the other, as in any collection of values.
   ///
-  /// So a literal of integers is one of `Int`, as elsewhere in Swift, and not of bytes.
+  /// Because of this form, an array literal of integers is one of `Int`, as elsewhere in Swift, and
+  /// not one of bytes.
   ///
   /// - Parameters:
   ///   - value: The integers.
-  ///   - name: Makes it a field of that name as well.
+  ///   - name: Makes the value a field of that name as well.
   ///   - align: The minimum width.
-  ///   - privacy: Whether it is written to disk.
+  ///   - privacy: Whether the value is written to disk.
   public mutating func appendInterpolation(
     _ value: [Int], name: StaticString? = nil, align: Logger.Alignment = .none,
     privacy: Logger.Privacy = .public
@@ -164,9 +167,9 @@ extension LogInterpolation {
   ///
   /// - Parameters:
   ///   - value: The duration.
-  ///   - name: Makes it a field of that name as well.
+  ///   - name: Makes the value a field of that name as well.
   ///   - align: The minimum width.
-  ///   - privacy: Whether it is written to disk.
+  ///   - privacy: Whether the value is written to disk.
   public mutating func appendInterpolation(
     _ value: Duration, name: StaticString? = nil, align: Logger.Alignment = .none,
     privacy: Logger.Privacy = .public
@@ -176,14 +179,14 @@ extension LogInterpolation {
   }
 }
 
-/// As an argument's would be.
+/// The hash that an argument of a message with this value would have.
 private func privateHash(of value: some Any) -> UInt64 {
   func hash(_ value: some Hashable) -> UInt64 { PrivateHash.of(value) }
   if let wrapper = value as? any HashedWrapper { return wrapper.contentHash }
   return (value as? any Hashable).map { hash($0) } ?? hash(String(describing: value))
 }
 
-/// Of an optional, the hash is that of what it has.
+/// The hash of an optional is the hash of the value in it.
 private protocol HashedWrapper {
   var contentHash: UInt64 { get }
 }
@@ -197,7 +200,7 @@ extension Optional: HashedWrapper {
 // MARK: - Types of the standard library
 
 extension LogValue where Self: FixedWidthInteger {
-  /// The number; one that 64 bits do not hold as text.
+  /// The number; as text if 64 bits do not hold it.
   public var logValue: Logger.MetadataValue {
     if let value = Int64(exactly: self) { return .int(value) }
     return UInt64(exactly: self).map { .uint($0) } ?? .string(String(self))
@@ -218,8 +221,8 @@ extension UInt64: LogValue {}
 extension UInt128: LogValue {}
 
 extension LogValue where Self: BinaryFloatingPoint {
-  /// The number as a `Double`, and so a `Float` with the digits that it has as one: 0.1 is shown as
-  /// 0.10000000149011612. As an argument of a message, a `Float` stays one.
+  /// The number as a `Double`. A `Float` gets the digits that it has as a `Double`: 0.1 is shown as
+  /// 0.10000000149011612. As an argument of a message, a `Float` stays a `Float`.
   public var logValue: Logger.MetadataValue { .double(Double(self)) }
 }
 
@@ -250,7 +253,7 @@ extension Array: LogValue where Element: LogValue {
 }
 
 extension Dictionary: LogValue where Key == String, Value: LogValue {
-  /// The values by name, sorted by it.
+  /// The values by name, sorted by name.
   public var logValue: Logger.MetadataValue {
     var pairs = Logger.Metadata()
     for (key, value) in sorted(by: { $0.key < $1.key }) { pairs.append(value.logValue, for: key) }

@@ -9,14 +9,14 @@ public import MMLogFormat
 public struct MessagePart: BitwiseCopyable, Sendable {
   /// Address of the literal's text, or of the argument's name; 0 for none.
   @usableFromInline let text: UInt
-  /// All else but the appearance. A literal's has other bits than an argument's, so that one word
-  /// can be both: see ``MessageParts``.
+  /// Everything else but the appearance. A literal uses other bits than an argument, so that one
+  /// word can be the head of both: see ``MessageParts``.
   @usableFromInline let head: UInt64
   /// An argument's format (low half) and alignment (high half), as on disk.
   @usableFromInline let appearance: UInt64
 
-  /// The bits of a head: the length of a literal's text; and of an argument its type, width and
-  /// privacy, whether there is an argument, a name, an appearance, and the length of the name.
+  /// The bits of a head: the length of a literal's text; an argument's type, width and privacy;
+  /// whether there is an argument, a name, an appearance; and the length of the name.
   @inlinable static var literalMask: UInt64 { 1 << 24 - 1 }
   @inlinable static var typeShift: UInt64 { 24 }
   @inlinable static var widthShift: UInt64 { 32 }
@@ -46,7 +46,7 @@ public struct MessagePart: BitwiseCopyable, Sendable {
     self.init(literal: literal.utf8Start, count: literal.utf8CodeUnitCount)
   }
 
-  /// A literal that is there as bytes, which have to stay where they are while the part is used.
+  /// A literal that is given as bytes, which have to stay where they are while the part is used.
   init(literal: UnsafeRawBufferPointer) {
     self.init(
       literal: literal.baseAddress?.assumingMemoryBound(to: UInt8.self),
@@ -57,7 +57,7 @@ public struct MessagePart: BitwiseCopyable, Sendable {
   init(argument type: UInt8, width: Int, name: StaticString?, style: ArgumentStyle) {
     let part = MessagePart(
       argument: type, width: width, privacy: style.privacy.code, appearance: style.appearance)
-    // Not `map`: where nothing is optimized, a generic type is looked up under a lock.
+    // Not `map`: without optimization, a generic type is looked up under a lock.
     var (text, head) = (0 as UInt, part.head)
     if let name, name.utf8CodeUnitCount > 0 {
       text = UInt(bitPattern: name.utf8Start)
@@ -89,17 +89,18 @@ public struct MessagePart: BitwiseCopyable, Sendable {
   }
 }
 
-/// What the hash of a call site is made of so far.
+/// The hash of a call site, as far as its words are mixed in.
 ///
-/// It is 1 + Σ xᵢ·kᵢ over words, modulo 2⁶⁴: the addresses of literals are the only words of a log
-/// statement that the compiler does not know, so all others melt into one constant. The factors of
-/// addresses have 31 bits, so that they are part of an instruction. That is enough: addresses of
-/// one program are close to each other, and only those of one place in the source are told by them
-/// alone. All factors are even, and so the hash is odd.
+/// It is 1 + Σ xᵢ·kᵢ over words, modulo 2⁶⁴. The addresses of literals are the only words of a log
+/// statement that the compiler does not know, so it makes one constant of all others. The factors
+/// of addresses have 31 bits, so that they fit into an instruction. That is enough: the addresses
+/// of one program are close to each other, and only statements at the same place in the source are
+/// distinguished by addresses alone. All factors are even, and so the hash is odd.
 @frozen
 @usableFromInline
 struct SiteHash: Sendable {
-  // Two sums: of constants that are added to one sum before and after a branch, two remain.
+  // Two sums: in one sum, constants that are added before and after a branch would stay two
+  // constants.
   @usableFromInline var known: UInt64 = 1
   @usableFromInline var addresses: UInt64 = 0
   @usableFromInline var factor: UInt64 = 2 &* 0x9E37_79B9_7F4A_7C15
@@ -134,8 +135,8 @@ struct SiteHash: Sendable {
 /// The parts of one message as words, and a hash of them.
 ///
 /// A part is its head, then the address of its text or name if it has one, and its appearance if it
-/// has one. An argument behind a literal shares the literal's head, and has only the rest: so what
-/// a log statement says of itself takes few instructions, most of which store constants.
+/// has one. An argument behind a literal shares the literal's head, and adds only the rest. So a
+/// log statement stores its parts in few instructions, most of which store constants.
 @frozen
 public struct MessageParts: Sendable {
   /// Parts for which there is no room here are kept on the heap. There is room for any 23 parts
@@ -154,8 +155,9 @@ public struct MessageParts: Sendable {
 
   @inlinable @inline(__always)
   init() {
-    // A literal, because `init(repeating:)` becomes a call, and everything a call gets the address
-    // of stays in memory: with it a log call took twice as long wherever a module had several.
+    // An array literal, because `init(repeating:)` becomes a call, and everything whose address a
+    // call gets stays in memory. With `init(repeating:)`, a log call took twice as long wherever a
+    // module had several.
     first = [
       0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
       0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
@@ -166,7 +168,7 @@ public struct MessageParts: Sendable {
     further = FurtherParts()
   }
 
-  /// Adds a part, in one branch for the compiler to find out.
+  /// Adds a part. Its only branch is one that the compiler can decide.
   @inlinable @inline(__always)
   mutating func append(_ part: MessagePart) {
     hash.mix(part)
@@ -174,11 +176,11 @@ public struct MessageParts: Sendable {
       further = further.appending(part)
       return
     }
-    // Of an argument that shares the head of the literal before it, that is behind where it stands.
+    // An argument shares the head of a literal before it, which is `literal` words back.
     let shared = part.isArgument ? literal : 0
     self[count &- shared] |= part.head
     count &+= shared == 0 ? 1 : 0
-    // Zero, and not counted, where there is none.
+    // If there is no text, this stores a zero that is not counted.
     self[count] = UInt64(part.text)
     let hasText = part.head & (MessagePart.literalMask | MessagePart.nameBit) != 0
     count &+= hasText ? 1 : 0
@@ -189,8 +191,8 @@ public struct MessageParts: Sendable {
 
   /// A word for which there is room.
   ///
-  /// Not by a subscript of `first`, nor by a typed pointer: each log call would guard its stack
-  /// against what is written beyond its elements.
+  /// Uses neither a subscript of `first` nor a typed pointer: with these, each log call would guard
+  /// its stack against writes beyond the elements.
   @inlinable
   subscript(index: Int) -> UInt64 {
     @inline(__always)
@@ -208,11 +210,11 @@ public struct MessageParts: Sendable {
     }
   }
 
-  /// Leaves the words with the writer whose record they are of.
+  /// Leaves the words with the writer of their record.
   @inlinable @inline(__always)
   func store(in writer: UnsafeMutablePointer<mmlog_writer>) {
     let words = mmlog_site_words_of(writer)
-    // A constant number of them in each log statement.
+    // The number of words is a constant in each log statement.
     var index = 0
     while index < count {
       words[index] = self[index]
@@ -220,7 +222,7 @@ public struct MessageParts: Sendable {
     }
   }
 
-  /// What ``store(in:)`` has left.
+  /// The parts that ``store(in:)`` has left.
   ///
   /// - Parameters:
   ///   - count: How many words there are.
@@ -288,7 +290,7 @@ public struct FurtherParts: @unchecked Sendable {
     base?[index] ?? MessagePart(text: 0, head: 0, appearance: 0)
   }
 
-  /// Adds a part, in new memory each time that a power of two is reached.
+  /// Adds a part. Takes new memory each time that the number of parts reaches a power of two.
   @usableFromInline @inline(never)
   func appending(_ part: MessagePart) -> FurtherParts {
     var copy = self
@@ -313,8 +315,8 @@ public struct FurtherParts: @unchecked Sendable {
   @usableFromInline @inline(never)
   func freeMemory() { base?.deallocate() }
 
-  /// The same in memory of its own, for a call whose record is not lost. Where it is, this memory
-  /// may be gone.
+  /// A copy in memory of its own, for a call whose record is not lost. If the record is lost, the
+  /// memory of these parts may be gone.
   @inlinable @inline(__always)
   func copy(for writer: UnsafeMutablePointer<mmlog_writer>) -> FurtherParts {
     // A constant in each log statement.

@@ -28,7 +28,7 @@ extension Logger {
     }
   }
 
-  /// A value of ``Metadata``. Written by the calling thread, with its type.
+  /// A value of ``Metadata``. The calling thread writes it, with its type.
   public enum MetadataValue: Sendable {
     /// Text.
     case string(String)
@@ -46,12 +46,12 @@ extension Logger {
     case bytes([UInt8])
     /// No value; shown as `nil`.
     case null
-    /// What stands for a value that is not to be written; shown as `<private>`. See
+    /// Stands for a value that must not be written; shown as `<private>`. See
     /// ``value(_:privacy:)``.
     case redacted
-    /// The hash that stands for such a value. See ``Logger/Privacy/hash``.
+    /// The hash that stands for a private value. See ``Logger/Privacy/hash``.
     case hash(UInt64)
-    /// Such a value, encrypted. See ``Logger/Privacy/sealed``.
+    /// A private value, encrypted. See ``Logger/Privacy/sealed``.
     case sealed([UInt8])
     /// Values one after the other.
     case array([MetadataValue])
@@ -66,7 +66,7 @@ extension Logger.MetadataValue: ExpressibleByStringLiteral, ExpressibleByStringI
 {
   /// Takes a string literal.
   @inlinable public init(stringLiteral value: String) { self = .string(value) }
-  /// Takes a string with interpolations, which is made as any other.
+  /// Takes a string with interpolations. The string is made as elsewhere in Swift.
   @inlinable public init(stringInterpolation: DefaultStringInterpolation) {
     self = .string(String(stringInterpolation: stringInterpolation))
   }
@@ -94,8 +94,8 @@ extension RecordCursor {
   @inlinable @inline(__always)
   mutating func append(_ metadata: Logger.Metadata) {
     writer.beginMetadata(next, checksum)
-    // Of the values so far, from 0. In a register: through memory, each pair would wait for the one
-    // before.
+    // The check of the values so far, from 0. It stays in a register: through memory, each pair
+    // would wait for the one before.
     var check: UInt64 = 0
     for (key, value) in metadata.pairs {
       if case .string(let text) = value {
@@ -110,9 +110,9 @@ extension RecordCursor {
     self = RecordCursor(putDownIn: writer, checksum: checksum)
   }
 
-  /// Adds a value as an argument, whose type its call site has.
+  /// Adds a value as an argument. The call site has the value's type.
   ///
-  /// - Parameter reserve: How many bytes must be left behind it.
+  /// - Parameter reserve: How many bytes must be left behind the value.
   mutating func append(argument value: Logger.MetadataValue, reserving reserve: Int) {
     append(bodyOf: value, depth: 0)
     self.reserve(reserve)
@@ -153,14 +153,14 @@ extension RecordCursor {
   }
 }
 
-// Of a record that is put down: see RecordCursor.putDown(). Outlined: pairs would be by far the
-// largest part of a log statement.
+// These functions work on a record that is put down: see RecordCursor.putDown(). They are outlined,
+// because pairs would be by far the largest part of a log statement.
 //
-// Of most of them the compiler is told that nothing is released meanwhile, because they run no code
-// of others: then it counts no references to the texts of a literal.
+// Most of them run no code of others. An attribute tells the compiler that these release nothing,
+// so that it counts no references to the texts of a literal.
 //
-// Those that can, pass the check of the values so far over what they add, and return it. The others
-// leave the record without it: see RecordCursor.putDown().
+// Functions that can, continue the check of the values so far over what they add, and return it.
+// The others leave the record without a check: see RecordCursor.putDown().
 extension UnsafeMutablePointer<mmlog_writer> {
   /// Adds a pair of texts.
   @usableFromInline @inline(never) @_effects(releasenone)
@@ -184,7 +184,7 @@ extension UnsafeMutablePointer<mmlog_writer> {
     return check
   }
 
-  /// Adds a pair whose value runs no code of others, as it says itself.
+  /// Adds a pair whose value is plain: writing it runs no code of others.
   @usableFromInline @inline(never) @_effects(releasenone)
   func append(plain key: String, _ value: Logger.MetadataValue, _ check: UInt64) -> UInt64 {
     var check = check
@@ -211,7 +211,7 @@ extension UnsafeMutablePointer<mmlog_writer> {
 }
 
 extension Logger.MetadataValue {
-  /// Whether it is written without code of others. A constant in most log statements.
+  /// Whether writing the value runs no code of others. A constant in most log statements.
   @inlinable @inline(__always)
   var isPlain: Bool {
     switch self {
@@ -220,7 +220,7 @@ extension Logger.MetadataValue {
     }
   }
 
-  /// As what it is written.
+  /// The type that the value is written with.
   var type: ValueType {
     switch self {
     case .string, .stringConvertible: .string
@@ -241,7 +241,7 @@ extension Logger.MetadataValue {
 
 // MARK: - Pairs of a record that is put down
 
-// These look for room only once, and do nothing where they give false.
+// These look for room only once. If they return false, they have done nothing.
 extension UnsafeMutablePointer<mmlog_writer> {
   /// Adds a pair of texts, without counting references.
   fileprivate func append(_ key: TextWords, _ text: TextWords) -> Bool {
@@ -250,7 +250,7 @@ extension UnsafeMutablePointer<mmlog_writer> {
       || append(key, any: text, &check)
   }
 
-  /// Adds a pair of small texts. It calls nothing, so that it needs no place on the stack.
+  /// Adds a pair of small texts. Calls nothing, so that it needs no place on the stack.
   @inline(__always)
   fileprivate func append(
     small key: TextWords, _ text: TextWords, _ check: inout UInt64
@@ -262,7 +262,7 @@ extension UnsafeMutablePointer<mmlog_writer> {
     return true
   }
 
-  /// Adds a pair of a small text and one of 9 to 32 bytes in memory. It calls nothing either.
+  /// Adds a pair of a small key and a text of 9 to 32 bytes in memory. Calls nothing either.
   @inline(__always)
   fileprivate func append(
     small key: TextWords, some text: TextWords, _ check: inout UInt64
@@ -274,7 +274,7 @@ extension UnsafeMutablePointer<mmlog_writer> {
     return true
   }
 
-  /// Adds a pair of texts, but for a key that may be gone when the metadata ends.
+  /// Adds a pair of texts, unless the key may be gone when the metadata ends.
   @inline(__always)
   fileprivate func append(
     _ key: TextWords, any text: TextWords, _ check: inout UInt64
@@ -307,7 +307,8 @@ extension UnsafeMutablePointer<mmlog_writer> {
   @inline(__always)
   private var next: UnsafeMutablePointer<UInt64> { pointee.record_next.unsafelyUnwrapped }
 
-  /// Whether a value of up to three words, or of so many bytes more, has room, and what follows it.
+  /// Whether there is room for a value of up to three words, or of `count` bytes more, and for what
+  /// follows it.
   @inline(__always)
   private func hasRoom(forBytes count: Int) -> Bool {
     UnsafeMutableRawPointer(next + 6) + count <= UnsafeMutableRawPointer(pointee.limit)
@@ -324,7 +325,7 @@ extension UnsafeMutablePointer<mmlog_writer> {
   private func write(_ text: SmallText, _ check: inout UInt64) {
     let (target, count) = (next, text.count)
     target[0] = UInt64(truncatingIfNeeded: count)
-    // What is not used is zero, as what is there already.
+    // Unused bytes are zero, as the memory there already is.
     (target[1], target[2]) = text.words
     // No branch: the length differs from call to call.
     let none = mmlog_crc32c_word(check, UInt64(truncatingIfNeeded: count))
@@ -350,7 +351,7 @@ extension UnsafeMutablePointer<mmlog_writer> {
       let two = mmlog_crc32c_word(one, words[1])
       check = size > 3 &* wordSize ? two : one
     }
-    // The last two words. Of the last eight bytes those that are in no word before.
+    // The last two words. The last one has those of the last eight bytes that no earlier word has.
     let (end, lastBytes) = (size &- wordSize, count &- wordSize)
     let next = source.loadUnaligned(fromByteOffset: end &- wordSize, as: UInt64.self)
     let last =
@@ -386,7 +387,8 @@ extension RecordCursor {
   /// Adds a key of a dictionary in the metadata.
   package mutating func append(key: String) { append(key, reserving: 0) }
 
-  /// Adds what stands for an array or dictionary inside more than ``ValueType/deepest`` others.
+  /// Adds what stands for an array or dictionary that is inside more than ``ValueType/deepest``
+  /// others.
   package mutating func appendTooDeep() {
     append(checked: UInt64(ValueType.string.rawValue))
     append("…", reserving: 0)
