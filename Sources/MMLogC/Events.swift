@@ -5,13 +5,13 @@ import MMLogStorage
 import MMLogSystem
 import Synchronization
 
-/// Gives events to a function in C.
+/// Passes events to a function in C.
 ///
 /// No lock is held while the function runs: it may take its time, and the process may fork
 /// meanwhile.
 ///
-/// Proof of `@unchecked Sendable`: what changes is atomic, and the program says that its function
-/// may be called on a thread of the store's.
+/// Proof of `@unchecked Sendable`: what changes is atomic. The program says that the store may call
+/// its function on a thread of its own.
 final class EventHandler: LogStore.Observer, @unchecked Sendable {
   private let function:
     @convention(c) (UnsafePointer<mmlog_event>?, UnsafeMutableRawPointer?) -> Void
@@ -26,7 +26,8 @@ final class EventHandler: LogStore.Observer, @unchecked Sendable {
   }
 
   func handle(_ event: LogStore.Event) {
-    // One of this and of `stop` sees what the other one says.
+    // Either this function sees what `stop` has stored, or `stop` sees what this function has
+    // stored.
     isRunning.store(true, ordering: .sequentiallyConsistent)
     defer { isRunning.store(false, ordering: .releasing) }
     if isOver.load(ordering: .sequentiallyConsistent) { return }
@@ -41,10 +42,10 @@ final class EventHandler: LogStore.Observer, @unchecked Sendable {
     }
   }
 
-  /// Calls the function no more, but for a call that is under way.
+  /// Makes no new calls of the function. A call that is under way goes on.
   func end() { isOver.store(true, ordering: .sequentiallyConsistent) }
 
-  /// The same, and waits for that call to return. Not for the function itself.
+  /// Does the same, and waits until that call returns. The function itself must not call this.
   func stop() {
     end()
     while isRunning.load(ordering: .sequentiallyConsistent) { Sleep.nanoseconds(1_000_000) }

@@ -3,7 +3,7 @@ import MMLog
 import MMLogTaps
 
 extension mmlog_options {
-  /// What the caller knows of the options; what it does not has its default.
+  /// The options that the caller knows. Options that the caller does not know have their defaults.
   init(known options: UnsafePointer<mmlog_options>?) throws(LogError) {
     self.init()
     guard let options else { throw invalid("options is NULL") }
@@ -17,7 +17,7 @@ extension mmlog_options {
     }
   }
 
-  /// A text that there has to be.
+  /// A text that the options must have.
   func text(
     _ member: KeyPath<Self, UnsafePointer<CChar>?>, _ option: String
   ) throws(LogError) -> String {
@@ -27,7 +27,7 @@ extension mmlog_options {
 }
 
 extension LogStore.Configuration {
-  /// The settings that options in C come to. Their ranges are checked when the store is opened.
+  /// The settings that options in C stand for. Opening the store checks their ranges.
   init(_ options: mmlog_options) throws(LogError) {
     self.init()
     if let directory = options.ring_directory {
@@ -36,7 +36,7 @@ extension LogStore.Configuration {
       }
       ringDirectory = String(c: directory)
     }
-    // In Swift, a size_t has a sign: a greatest one is negative, and out of range.
+    // In Swift, a size_t has a sign: the greatest one is negative, and so out of range.
     if options.ring_size != 0 { ringSize = options.ring_size }
     if options.segment_size != 0 { segmentSize = options.segment_size }
     if options.dictionary_size != 0 { dictionarySize = options.dictionary_size }
@@ -75,7 +75,8 @@ extension LogStore.Configuration {
     }
   }
 
-  /// Only the settings that ``mmlog_set_limits`` changes: of the others, nothing may be there.
+  /// Only the settings that ``mmlog_set_limits`` changes. Pointers in the other options need not be
+  /// valid.
   init(limitsOf options: mmlog_options) throws(LogError) {
     self.init()
     setLimits(options)
@@ -173,7 +174,7 @@ extension LogStore.Configuration {
   }
 }
 
-/// A limit of the options: what is 0 has its default, and the greatest number is none.
+/// A limit of the options: 0 stands for the default, and the greatest number for no limit.
 private func limit<Number: FixedWidthInteger, Limit>(
   _ number: Number, _ standard: Limit?, _ make: (Number) -> Limit
 ) -> Limit? {
@@ -192,7 +193,7 @@ extension Level {
     self = level
   }
 
-  /// A level as C numbers them; nil if it is left to the default, or none of them.
+  /// A level by its number in C; nil if the option is left to the default, or is no level.
   init?(option level: mmlog_level) {
     guard let level = UInt8(exactly: level.rawValue), level > 0 else { return nil }
     self.init(rawValue: level - 1)
@@ -200,11 +201,11 @@ extension Level {
 }
 
 extension String {
-  /// A text of the options, or an empty one.
+  /// A text of the options; empty if it is NULL.
   init(c text: UnsafePointer<CChar>?) { self = text.map { String(cString: $0) } ?? "" }
 }
 
-/// What settings in Swift, and words about them, are in C.
+/// The names in C of settings in Swift, and of words about them.
 private let namesInC = [
   "ringSize": "ring_size", "segmentSize": "segment_size", "dictionarySize": "dictionary_size",
   "archiveLevel": "archive_level", "captureLevel": "capture_level",

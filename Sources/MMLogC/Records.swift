@@ -3,7 +3,7 @@ import CMMLogC
 import MMLog
 import MMLogFormat
 
-// What the functions in C call for each record, with the arguments that they have collected.
+// The functions in C call these for each record, with the arguments that they have collected.
 
 /// Records a message, with fields, or as the beginning or the end of a span.
 @_cdecl("mmlog_swift_record")
@@ -34,7 +34,7 @@ func record(
 }
 
 extension Logger.Span {
-  /// Nil if there is none, or one that is not recorded, of which only that is known.
+  /// Nil if there is no span, or one that is not recorded; then its other members are not set.
   fileprivate init?(recorded span: UnsafePointer<mmlog_span>?) {
     guard let span = span?.pointee, span.number != 0 else { return nil }
     self.init(span)
@@ -66,7 +66,8 @@ func recordInSignalHandler(
 }
 
 extension Level {
-  /// A record's level as files number it. What is none, is the most important one.
+  /// A record's level by its number in files. A number that is no level becomes the most important
+  /// one.
   init(fromC level: UInt32) { self.init(fromFile: UInt8(truncatingIfNeeded: level)) }
 }
 
@@ -74,8 +75,7 @@ extension RecordCursor {
   /// Adds fields as the record's metadata.
   fileprivate mutating func append(_ fields: UnsafeBufferPointer<mmlog_field>) {
     beginMetadata()
-    // Not `for in`: where nothing is optimized, an iterator allocates, and this may be a signal
-    // handler.
+    // Not `for in`: without optimization, an iterator allocates, and this may be a signal handler.
     var index = 0
     while index < fields.count {
       append(fields[index])
@@ -110,7 +110,7 @@ extension mmlog_field {
     }
   }
 
-  /// The field as one of a session, which is made but once.
+  /// The field as a session field, which is made only once.
   var pair: (name: String, value: Logger.MetadataValue) {
     let value: Logger.MetadataValue =
       switch type {
@@ -135,7 +135,7 @@ extension mmlog_field {
   }
 
   fileprivate var bytes: UnsafeRawBufferPointer {
-    // A length of more than half of all addresses is an error of the caller's.
+    // A length of more than half of the address space is the caller's error.
     UnsafeRawBufferPointer(start: value.text, count: value.text == nil ? 0 : max(0, length))
   }
 }

@@ -3,9 +3,9 @@ package import CMMLogWriter
 import MMLog
 import MMLogFormat
 
-// The functions of mmlog.h that are not called for each record. There is what they do, and what of
-// them may be called where. Not internal: the compiler hides those, and then a shared library does
-// not export them.
+// The functions of mmlog.h that are not called for each record. The header says what they do, and
+// where they may be called. They are not internal: the compiler hides internal functions, and then
+// a shared library does not export them.
 
 @_cdecl("mmlog_open")
 package func open(
@@ -34,7 +34,7 @@ package func close(
   let owned = Unmanaged<LogStore>.fromOpaque(UnsafeRawPointer(store)).takeRetainedValue()
   let result = attempt(failure) { () throws(LogError) in try owned.close() }
   owned.waitForObserver()
-  // Where the function itself has closed the store, more events wait for it.
+  // If the program's function itself has closed the store, more events are waiting for it.
   (owned.observer as? EventHandler)?.end()
   return result
 }
@@ -120,8 +120,8 @@ package func slot(
     case MMLOG_SLOT_TEXT: store.slot(name, of: String.self).state
     default: store.slot(name, of: Int64.self).state
     }
-  // A program that was compiled with the header of 1.0 or 1.1 stores its numbers, but does not say
-  // so.
+  // A program that was compiled with the header of 1.0 or 1.1 stores numbers without storing that
+  // the slot has one.
   if type != MMLOG_SLOT_TEXT { mmlog_show_state(state, mmlog_state_place(state)) }
   return state
 }
@@ -141,7 +141,7 @@ private func logStore(_ store: OpaquePointer) -> LogStore {
   Unmanaged<LogStore>.fromOpaque(UnsafeRawPointer(store)).takeUnretainedValue()
 }
 
-/// Does something; 0, or -1 and what went wrong.
+/// Calls `body`. Returns 0; or -1, and fills in what went wrong.
 private func attempt(
   _ failure: UnsafeMutablePointer<mmlog_failure>?, _ body: () throws(LogError) -> Void
 ) -> CInt {

@@ -1,31 +1,31 @@
 import CMMLogSignals
 package import MMLogSystem
 
-/// Keeps faults in a mapping from ending the process: SIGBUS, which the kernel raises for a page
-/// that the file does not reach any more because somebody has cut it, or that the disk cannot give.
+/// Keeps faults in a mapping from ending the process. The kernel raises SIGBUS for a page behind
+/// the end of a file that somebody has cut, or for a page that the disk cannot read.
 ///
-/// Such a page becomes private memory, full of zeros. Whoever touched it goes on; what was in it is
-/// lost.
+/// Such a page becomes private memory, full of zeros. The thread that touched it goes on. What was
+/// in the page is lost.
 package struct FaultContainment: ~Copyable, @unchecked Sendable {
   // Never freed; what changes in it is atomic.
   private let range: OpaquePointer
 
-  /// Has the process's SIGBUS handled from now on, if it is not yet: sigaction(2).
+  /// Sets a handler for the process's SIGBUS, if that has not been done: sigaction(2).
   ///
-  /// The handler that was set before is called for all other faults. One that is set later must do
-  /// the same. Not from two threads at once.
+  /// For all other faults, it calls the handler that was set before. A handler that is set later
+  /// must do the same. Not from two threads at once.
   package static func start() throws(SystemError) {
     _ = try retrying(.sigaction, "") { mmlog_containment_start() }
   }
 
-  /// Handles SIGBUS again if its default action, which somebody's signal was to take a second ago,
-  /// has not ended the process. Any thread, but not in a handler.
+  /// Sets the handler again after a SIGBUS that somebody sent. A second ago, that signal's default
+  /// action should have ended the process, but has not. Any thread, but not in a handler.
   package static func restore() { mmlog_containment_restore() }
 
-  /// Contains faults in `count` bytes from `base`, whole pages, until it goes away: before they are
-  /// unmapped. After ``start()``.
+  /// Contains faults in `count` bytes from `base`, whole pages, until this value is destroyed,
+  /// which must be before the pages are unmapped. Call ``start()`` before.
   ///
-  /// - Parameter wake: A futex that is counted up and woken at each fault.
+  /// - Parameter wake: A futex that each fault increments and wakes.
   /// - Returns: nil if there is no memory.
   package init?(
     _ base: UnsafeMutableRawPointer, count: Int, waking wake: UnsafeMutablePointer<UInt32>? = nil

@@ -9,12 +9,12 @@ extension LogCall {
   /// Commits a record whose call site is not in the writer's cache, or that is not yet in the ring.
   ///
   /// - Parameters:
-  ///   - writer, next, checksum: Of the ``RecordCursor`` of a record of which all but the leading
-  ///     words are written.
-  ///   - tail: Its identity word without the call site.
+  ///   - writer, next, checksum: The ``RecordCursor`` of the record. All words of the record but
+  ///     the leading ones are written.
+  ///   - tail: The record's identity word without the call site.
   ///   - site: The log statement.
   /// - Returns: The number of the call site, 0 if the dictionary does not have it; and whether the
-  ///   record is kept, or else counted.
+  ///   record is kept. If not, it is counted.
   @inline(never)
   static func commit(
     _ writer: UnsafeMutablePointer<mmlog_writer>, _ next: UnsafeMutablePointer<UInt64>,
@@ -30,10 +30,10 @@ extension LogCall {
     record.appendContext()
     if let cause = WriterSpace.loss(of: writer) {
       lose(cause, level, writer, session)
-      // A flight record's writer goes on in its segment.
+      // After a lost flight record, the writer goes on in its segment.
       eraseAbandoned(writer)
-      // The end of a span whose beginning is lost still says what began. Where the call site is not
-      // known, it cannot be added: of a lost record, the parts may be gone.
+      // The end of a span whose beginning is lost still says what began. An unknown call site
+      // cannot be added here: the parts of a lost record may be gone.
       return (session.sites.find(site.hash) ?? 0, false)
     }
     let isNested = writer.pointee.outer != nil
@@ -48,7 +48,8 @@ extension LogCall {
     }
     let allFlags = UInt8(truncatingIfNeeded: record.identity >> RecordLayout.flagsShift)
     let isCut = RecordFlags(rawValue: allFlags).contains(.cut)
-    // First: whatever moment the process dies in, no cut record is there that is not counted.
+    // Counted before the commit, so that every cut record is counted, at whatever moment the
+    // process dies.
     if isCut { session.ring.countLoss(.cut, level) }
     if writer.pointee.in_scratch != 0 {
       let isKept = place(record, level, writer, session)
@@ -75,7 +76,7 @@ extension LogCall {
       <= UnsafeMutableRawPointer(writer.pointee.limit)
   }
 
-  /// Whether a context is such as can be copied behind a record as it is.
+  /// Whether a context can be copied behind a record as it is.
   @inline(__always)
   fileprivate static func canAppend(
     _ context: UnsafePointer<mmlog_context>, _ next: UnsafeMutablePointer<UInt64>,
@@ -85,8 +86,8 @@ extension LogCall {
       && writer.pointee.merged_capacity <= WriterSpace.keptContext
   }
 
-  /// Commits a record with a context, whatever that is, but for a very large one, or one of which
-  /// something is missing.
+  /// Commits a record with any context, except one that is very large, or of which something is
+  /// missing.
   @inline(__always)
   fileprivate static func commitBound(
     _ record: RecordCursor, _ context: UnsafePointer<mmlog_context>, _ tail: UInt64, _ hash: UInt64,
@@ -130,8 +131,8 @@ extension LogCall {
     return number
   }
 
-  /// Commits a record of an encrypted ring, which was built beside it: copies it into the segment,
-  /// and combines it with the segment's stream meanwhile.
+  /// Commits a record of an encrypted ring, which was built outside the ring: copies the record
+  /// into the segment, and combines it with the segment's stream meanwhile.
   @inline(__always)
   fileprivate static func commitEncrypted(
     _ record: RecordCursor, _ tail: UInt64, _ hash: UInt64, _ ticks: UInt64
@@ -170,7 +171,7 @@ extension LogCall {
     return LeadingWords.callSite(ofIdentity: identity)
   }
 
-  /// Ends a call: back to the interrupted one, if any.
+  /// Ends a call, and goes back to the interrupted call if there is one.
   private static func leave(_ writer: UnsafeMutablePointer<mmlog_writer>) {
     WriterSpace.leaveScratch(writer)
     WriterSpace.trimScratch(writer)
@@ -214,8 +215,8 @@ extension LogCall {
   /// Counts a record that its writer could not keep.
   ///
   /// The lost record has a number, so that a reader can determine where it is missing. Numbers in a
-  /// segment have no gaps, so the next record goes into another segment. This one has little room
-  /// left; sealed, it is free for others sooner.
+  /// segment have no gaps, so the next record goes into another segment. This segment has little
+  /// room left. Sealing it makes it free for others sooner.
   private static func lose(
     _ cause: LossLedger.Cause, _ level: Level, _ writer: UnsafeMutablePointer<mmlog_writer>,
     _ session: Session
@@ -227,17 +228,17 @@ extension LogCall {
   }
 }
 
-// Functions of a pointer, unlike those of a type, need no second one that passes their arguments
-// on.
+// These are functions of a pointer. Functions of a type would need second functions that pass their
+// arguments on.
 extension UnsafeMutablePointer<mmlog_writer> {
-  /// Commits a record that is not as others only for its context, or because its call site is not
-  /// in the thread's cache.
+  /// Commits a record that differs from the usual one only because it has a context, or because its
+  /// call site is not in the thread's cache.
   ///
   /// - Parameters:
   ///   - next, checksum, tail: As for the outlined commit.
-  ///   - hash: The call site's.
-  ///   - ticks: What the counter says, if there is one.
-  /// - Returns: The number of the call site; 0 if nothing was done, for there is more to do.
+  ///   - hash: The hash of the call site.
+  ///   - ticks: The counter's value, if there is a counter.
+  /// - Returns: The number of the call site; 0 if nothing was done, because there is more to do.
   @usableFromInline @inline(never)
   func commitKnown(
     _ next: UnsafeMutablePointer<UInt64>, _ checksum: UInt64, _ tail: UInt64, _ hash: UInt64,
@@ -260,7 +261,7 @@ extension UnsafeMutablePointer<mmlog_writer> {
     return LeadingWords.callSite(ofIdentity: identity)
   }
 
-  /// Commits records that `commitKnown` leaves. It takes the same, in the same registers.
+  /// Commits records that `commitKnown` leaves. Takes the same arguments in the same registers.
   @inline(never)
   private func commitUnusual(
     _ next: UnsafeMutablePointer<UInt64>, _ checksum: UInt64, _ tail: UInt64, _ hash: UInt64,
@@ -283,13 +284,13 @@ extension UnsafeMutablePointer<mmlog_writer> {
     return number
   }
 
-  /// Commits the record that ``commitKnown(_:_:_:_:)`` has left, of a log statement whose parts are
-  /// stored here.
+  /// Commits the record that ``commitKnown(_:_:_:_:)`` has left. The parts of its log statement are
+  /// stored with this writer.
   ///
   /// - Parameters:
   ///   - further: The parts for which there was no room.
-  ///   - file, function: Where it is.
-  ///   - sizes: A ``TextSizes``, of these.
+  ///   - file, function: Where the statement is.
+  ///   - sizes: The ``TextSizes`` of these.
   ///   - detail: A ``SiteDetail``.
   /// - Returns: The number of the call site; 0 if it has none.
   @usableFromInline @inline(never)
@@ -309,25 +310,25 @@ extension UnsafeMutablePointer<mmlog_writer> {
     return LogCall.commit(self, next, pointee.record_checksum, pointee.record_tail, site).callSite
   }
 
-  /// Has records find their call sites in the thread's cache; where there is no counter, in none,
-  /// so that the commit comes to the outlined part, which asks the clock.
+  /// Makes records look for their call sites in the thread's cache. Without a counter, they look in
+  /// an empty cache, so that the commit comes to the outlined part, which asks the clock.
   @inline(__always)
   func useSites() {
     pointee.sites = mmlog_has_counter() ? mmlog_sites_of(pointee.thread) : mmlog_no_sites()
   }
 }
 
-/// The words of a record on their way into a segment that is encrypted.
+/// Copies the words of a record into an encrypted segment.
 struct EncryptedCopy {
   /// Where the next word goes.
   private(set) var next: UnsafeMutablePointer<UInt64>
-  /// Of the words as they stand there.
+  /// The checksum of the words as they stand in the segment.
   private(set) var checksum: UInt64
   /// See `stream_distance` of a writer.
   let distance: Int
 
-  /// Where a record goes that was built beside the segment of a writer; nil if there is no room for
-  /// it, or no stream.
+  /// Where a record that was built outside its writer's segment goes; nil if there is no room for
+  /// the record, or no stream.
   @inline(__always)
   static func start(
     _ writer: UnsafeMutablePointer<mmlog_writer>, size: Int
@@ -339,9 +340,9 @@ struct EncryptedCopy {
     return hasStream(start, writer) ? start : nil
   }
 
-  /// Whether there is a stream for a record that begins there. There is none in a child of fork
-  /// that has not let go of its parent's ring yet: the memory is zero. The first word of a record
-  /// is never combined with the stream, so that word of the stream says it.
+  /// Whether there is a stream for a record that begins at `start`. In a child of fork that has not
+  /// let go of its parent's ring yet, there is none: the stream's memory is zero. The first word of
+  /// a record is never combined with the stream, so the stream's word for it can tell.
   @inline(__always)
   static func hasStream(
     _ start: UnsafeMutablePointer<UInt64>, _ writer: UnsafeMutablePointer<mmlog_writer>
@@ -371,15 +372,15 @@ struct UnfinishedRecord {
   /// The identity word.
   var identity: UInt64
 
-  /// Whether its first word behind the leading ones is its thread.
+  /// Whether the record's first word behind the leading ones names its thread.
   var namesThread: Bool {
     let flags = UInt8(truncatingIfNeeded: identity >> RecordLayout.flagsShift)
     return flags & RecordFlags.thread.rawValue != 0
   }
 
-  /// Adds the call site's entry to the record itself: there is no room for it in the dictionary.
+  /// Adds the call site's entry to the record itself, because the dictionary has no room for it.
   ///
-  /// - Returns: False if there is no room here either, or it has too many parts.
+  /// - Returns: False if the record has no room for it either, or the call site has too many parts.
   mutating func appendCallSite(_ site: NewCallSite, of session: SessionID) -> Bool {
     guard site.isReadable else { return false }
     let maximum = site.largestEntry + wordSize
@@ -419,11 +420,11 @@ struct UnfinishedRecord {
 
   /// Commits the record where it stands, in its thread's segment.
   ///
-  /// - Parameter ticks: When it was logged.
+  /// - Parameter ticks: When the record was logged.
   @inline(__always)
   func finishInPlace(at ticks: UInt64 = mmlog_ticks()) {
     #if DEBUG
-      // From here, this is a call also where it does nothing.
+      // From this module, it is a call even if it does nothing.
       TestPoint.reach(.recordBuilt)
     #endif
     LeadingWords(kind: RecordLayout.recordKind, ticks: ticks, identity: identity)
@@ -435,7 +436,7 @@ struct UnfinishedRecord {
 }
 
 extension NewCallSite {
-  /// Whether readers take it.
+  /// Whether readers accept the call site.
   var isReadable: Bool { partCount <= CallSite.maximumParts }
 
   private var partCount: Int {
@@ -471,15 +472,15 @@ extension MessagePart {
 }
 
 extension Session {
-  /// The number of a call site, which is added to the dictionary if it is new.
+  /// The number of a call site. Adds the call site to the dictionary if it is new.
   ///
-  /// - Parameter isNested: Whether the thread may itself hold the lock, which is then not waited
-  ///   for. It may in other cases too, as when a signal handler runs while a label is added: hence
-  ///   never for long.
-  /// - Returns: nil if there is no room for it, it has too many parts, or the lock is not to be
-  ///   had.
+  /// - Parameter isNested: Whether the thread itself may hold the lock; then this does not wait for
+  ///   the lock. The thread may also hold it in other cases, as when a signal handler runs while a
+  ///   label is added. So this never waits for long.
+  /// - Returns: nil if there is no room for the call site, it has too many parts, or the lock
+  ///   cannot be had.
   func number(of site: NewCallSite, isNested: Bool) -> UInt64? {
-    // What is there was readable when it was added.
+    // A call site that is in the table was readable when it was added.
     if let number = sites.find(site.hash) { return number }
     guard site.isReadable else { return nil }
     // A quarter of the area is for labels, which cannot travel in a record.
@@ -503,7 +504,7 @@ extension Session {
     }
     defer { ring.dictionaryLock.unlock() }
     if let number = sites.find(hash) { return number }
-    // An entry whose number is not taken would have that of the next one.
+    // If the table did not take the entry's number, the next entry would get the same number.
     guard sites.hasRoom(for: kind) else {
       sites.close(kind)
       return nil
@@ -514,9 +515,9 @@ extension Session {
       sites.insert(hash, site: number)
       return number
     }
-    // Those that find no room meanwhile are added when they come again.
+    // Entries that find no room while the dictionary grows are added when they come again.
     if ring.dictionaryGrows { return nil }
-    // A large one may be alone in finding no room.
+    // A large entry may be the only one that finds no room.
     if ring.dictionaryRoom(leaving: leaving) < 1 << 10 { sites.close(kind) }
     return nil
   }

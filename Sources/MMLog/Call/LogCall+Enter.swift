@@ -3,14 +3,14 @@ public import MMLogFormat
 import MMLogSystem
 import Synchronization
 
-/// Of which level a log statement is, and where, to find out whether it is turned on.
+/// The level and the place of a log statement, to find out whether it is turned on.
 @frozen
 @usableFromInline
 struct StatementPlace {
   @usableFromInline let file: UnsafePointer<UInt8>
   /// The level, the size of the file's name in 24 bits, and the line: one constant of the
-  /// statement. In this order it is far from others, which the compiler would make it of before it
-  /// is needed.
+  /// statement. In this order, its value is far from that of other constants. The compiler would
+  /// compute it from a near one before it is needed.
   @usableFromInline let detail: UInt64
 
   @inlinable @inline(__always)
@@ -26,17 +26,18 @@ struct StatementPlace {
     self.init(level, file.utf8Start, count: file.utf8CodeUnitCount, line: line)
   }
 
-  /// As it was put in: nothing is to be checked.
+  /// The level that was put in, so nothing has to be checked.
   var level: Level { unsafeBitCast(UInt8(detail >> 56), to: Level.self) }
   private var fileSize: Int { Int(detail >> 32 & 0xFF_FFFF) }
   private var line: UInt32 { UInt32(truncatingIfNeeded: detail) }
 
-  /// Whether a record is to be made, of a label of which single statements are turned on, or are
-  /// recorded only so often.
+  /// Whether the statement is to be recorded. For a label that has a rate limit, or of which single
+  /// statements are turned on.
   ///
   /// - Parameters:
-  ///   - lowest: From which level on records are made, as often as the label's limit says.
-  ///   - key: Of the statement, if that is not where its file's name is.
+  ///   - lowest: The level from which on statements are recorded, as often as the label's limit
+  ///     allows.
+  ///   - key: A key of the statement's file; nil: the address of the file's name.
   func passes(
     above lowest: Level, of label: UnsafeMutablePointer<mmlog_label>, key: UInt64? = nil
   ) -> Bool {
@@ -46,7 +47,7 @@ struct StatementPlace {
     return mmlog_is_within_limit(label, Self.key(key, detail, label), Clock.monotonic())
   }
 
-  /// Whether the statement is turned on where its level is off. Counts nothing.
+  /// Whether the statement is turned on, although its level is off. Counts nothing.
   func isTurnedOn(of label: UnsafeMutablePointer<mmlog_label>) -> Bool {
     mmlog_would_pass_switch(label, file, fileSize, line)
   }
@@ -62,14 +63,15 @@ struct StatementPlace {
 }
 
 extension Logger {
-  /// Finds a writer for a log call that does not have the usual one at hand, unless its statement
-  /// is off.
+  /// Finds a writer for a log call that does not have the usual one at hand, unless the call's
+  /// statement is off.
   ///
-  /// - Returns: False if there is to be no record; it is then counted, unless it is off.
+  /// - Returns: False if there is to be no record. The record is then counted, unless its statement
+  ///   is off.
   @inlinable @inline(__always)
   func enter(at place: StatementPlace) -> Bool { label.enter(context, place) }
 
-  /// The same of a place that is known at run time only.
+  /// The same for a place that is known at run time only.
   @inline(never)
   func enter(_ level: Level, file: String, _ line: UInt32, _ ownLevel: Level?) -> Bool {
     let label = shared
@@ -86,10 +88,11 @@ extension Logger {
     return passes && enter(level)
   }
 
-  /// Finds a writer for a log call that does not have the usual one at hand, or of which more goes
-  /// into its record than it says itself.
+  /// Finds a writer for a log call that does not have the usual one at hand, or whose record gets
+  /// more than the call itself says.
   ///
-  /// - Returns: False if there is to be no record; it is then counted, unless its level is off.
+  /// - Returns: False if there is to be no record. The record is then counted, unless its level is
+  ///   off.
   @usableFromInline @inline(never)
   func enter(_ level: Level) -> Bool { findWriter(level, shared) }
 
@@ -105,11 +108,12 @@ extension Logger {
     guard let writer = LogCall.usualWriter(label) ?? LogCall.findWriter(label, level) else {
       return false
     }
-    // Only then is it looked for: that is a call of the runtime.
+    // The task's context is looked for only if this bit is set, because that is a call of the
+    // runtime.
     let bound = context?.encoded
     let gate = UInt(bitPattern: mmlog_load_gate(label))
     if gate & UInt(MMLOG_GATE_CONTEXTS) != 0, let ofTask = LogContext.ofTask {
-      // The task's value keeps it until the call ends.
+      // The task's value keeps the context alive until the call ends.
       return withExtendedLifetime(ofTask.context) {
         let encoded = ofTask.context.encoded
         return LogCall.bind(
@@ -122,12 +126,12 @@ extension Logger {
 }
 
 extension UnsafeMutablePointer<mmlog_label> {
-  /// Finds a writer for a call of a logger with that label and a context, if it has one.
+  /// Finds a writer for a call of a logger with this label, and with a context if it has one.
   @usableFromInline @inline(never)
   func enter(_ context: LogContext?, _ place: StatementPlace) -> Bool {
-    // The usual call of a logger with a context. Where its label's gate is that of the writer,
-    // there is nothing else to be looked for. Both are read at once: else it would be retained
-    // meanwhile.
+    // The usual call of a logger with a context. If the label's gate is that of the writer, nothing
+    // else has to be looked for. `label` and `encoded` are read at once: otherwise the context
+    // would be retained meanwhile.
     if let label = context?.label, let encoded = context?.encoded,
       Logger.isEnabled(place.level, label), Logger(label).acquireWriter()
     {
@@ -136,7 +140,8 @@ extension UnsafeMutablePointer<mmlog_label> {
     return findWriter(context, place)
   }
 
-  /// The same for calls that ``enter(_:_:)`` leaves. It takes the same, in the same registers.
+  /// The same for calls that ``enter(_:_:)`` leaves. Takes the same arguments in the same
+  /// registers.
   @inline(never)
   private func findWriter(_ context: LogContext?, _ place: StatementPlace) -> Bool {
     let logger = Logger(self, context)
@@ -146,8 +151,8 @@ extension UnsafeMutablePointer<mmlog_label> {
   }
 }
 
-/// The outlined twins of a log call: everything that is not the usual case. Async-signal-safe
-/// throughout, and therefore they leave errno as it was.
+/// The outlined twins of a log call: everything that is not the usual case. All are
+/// async-signal-safe, and so leave errno as it was.
 @usableFromInline
 enum LogCall {
   /// The writer that this thread used last, made busy; nil if it is busy already, or writes for
@@ -171,7 +176,7 @@ enum LogCall {
   /// Finds a writer for a log call whose thread has none at hand: its first call, a change of
   /// stores, a call inside another, a store that is closed or was left behind by `fork()`.
   ///
-  /// - Returns: Nil if there is to be no record; it is then counted.
+  /// - Returns: Nil if there is to be no record. The record is then counted.
   fileprivate static func findWriter(
     _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level
   ) -> UnsafeMutablePointer<mmlog_writer>? {
@@ -190,7 +195,7 @@ enum LogCall {
       return nil
     }
     guard let writer = freeWriter(of: block) else {
-      // All of them busy: so the session is not at its end, and its ring is there.
+      // All writers are busy, so the session has not ended, and its ring is still there.
       session.ring.countLoss(.tooDeep, level)
       return nil
     }
@@ -209,8 +214,7 @@ enum LogCall {
 
   /// The first of a thread's writers that is not in the middle of a call, made busy.
   private static func freeWriter(of block: ThreadBlock) -> UnsafeMutablePointer<mmlog_writer>? {
-    // Not `for in`: where nothing is optimized, an iterator allocates, and this may be a signal
-    // handler.
+    // Not `for in`: without optimization, an iterator allocates, and this may be a signal handler.
     var depth: UInt32 = 0
     while depth < MMLOG_DEPTHS {
       let writer = mmlog_writer_at(block, depth)
@@ -239,7 +243,7 @@ enum LogCall {
     writer.pointee.context = nil
     writer.pointee.gate = session.gate
     // A call inside another always comes to the outlined commit, which goes back to the outer
-    // writer; and it must not change the outer one's cache between two of its loads.
+    // writer. It must not change the outer call's cache between two loads of that call.
     if interrupted == nil { writer.useSites() } else { writer.pointee.sites = mmlog_no_sites() }
     if session.ring.streams != nil {
       WriterSpace.buildBeside(writer)
@@ -269,7 +273,7 @@ extension Session {
     unmanaged(of: block)?.takeUnretainedValue()
   }
 
-  /// The same for who counts no references: a session is never deallocated.
+  /// The same for callers that count no references: a session is never deallocated.
   @inline(__always)
   static func unmanaged(of block: ThreadBlock) -> Unmanaged<Session>? {
     mmlog_load_session(block).map { Unmanaged.fromOpaque($0) }

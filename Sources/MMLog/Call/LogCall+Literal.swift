@@ -2,9 +2,9 @@ public import CMMLogWriter
 import MMLogFormat
 import MMLogSystem
 
-// How a log call gets the record of its message. A literal is built where the call's writer stands
-// if the call has asked for it, and beside the ring if it has not: then it was evaluated before the
-// call, or is the second one in its message.
+// How a log call gets the record of its message. A literal that the call has asked for is built at
+// the place of the call's writer. Any other literal was evaluated before the call, or is the second
+// one in its message: it is built outside the ring.
 
 extension LogCall {
   /// Evaluates the message of a call that has acquired the thread's current writer.
@@ -15,9 +15,9 @@ extension LogCall {
     mmlog_ask(writer)
     switch message().place {
     case .ring(var record):
-      // Known to the compiler of a literal that it has inlined here.
+      // The compiler knows the outcome for a literal that it has inlined here.
       if record.origin != origin {
-        // Not all of it: its parts are constants here.
+        // Only the cursor is passed, not the whole record: the record's parts are constants here.
         let cursor = record.cursor
         record.cursor = adopt(
           cursor.writer, cursor.start, cursor.next, record.origin.calls, writer)
@@ -44,8 +44,8 @@ extension LogCall {
   /// nothing to copy.
   ///
   /// - Parameters:
-  ///   - asked, start, next: Of the literal's ``RecordCursor``, of the other call's writer.
-  ///   - calls: Of the literal's origin.
+  ///   - asked, start, next: The literal's ``RecordCursor``. Its writer is the other call's.
+  ///   - calls: The calls of the literal's origin.
   ///   - writer: Where the record goes.
   @usableFromInline @inline(never)
   static func adopt(
@@ -69,8 +69,8 @@ extension LogCall {
       eraseAbandoned(writer)
       writer.pointee.unusual_calls &+= 1
     }
-    // No call site is found in its cache, so that the commit comes to the outlined part, and checks
-    // whether the record is lost.
+    // In this empty cache the commit finds no call site. So it comes to the outlined part, which
+    // checks whether the record is lost.
     writer.pointee.sites = mmlog_no_sites()
     var copy = RecordCursor(writer, reserving: RecordLayout.bodyWord * wordSize)
     if let loss {
@@ -96,8 +96,8 @@ extension LogCall {
     return false
   }
 
-  /// Zeros what is left in the writer's segment of a literal that was built for the call and is not
-  /// its message, or of a record that is lost: readers expect zeros behind the last record.
+  /// Zeros what is left in the writer's segment of a lost record, or of a literal that was built
+  /// for the call but is not its message: readers expect zeros behind the last record.
   static func eraseAbandoned(_ writer: UnsafeMutablePointer<mmlog_writer>) {
     if writer.pointee.in_scratch != 0 { return }
     let count = writer.pointee.limit - writer.pointee.cursor

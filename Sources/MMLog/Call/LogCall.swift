@@ -5,10 +5,10 @@ public import MMLogFormat
 extension Logger {
   /// Every log call: one straight path for the usual case, everything else in outlined twins.
   ///
-  /// The order of the steps is what makes it safe against signals, `fork()` and `close()` without a
-  /// lock: the writer is made busy before the gate is read, so that whoever closes the gate and
-  /// then issues a barrier on all threads (membarrier(2)) sees every call that may still be on its
-  /// way.
+  /// The order of the steps makes the call safe against signals, `fork()` and `close()` without a
+  /// lock. The call makes the writer busy before it reads the gate. So a thread that closes the
+  /// gate, and then issues a barrier on all threads (membarrier(2)), sees every call that may still
+  /// be running.
   @inlinable @inline(__always)
   func log(
     _ level: Level, _ message: () -> LogLiteral, _ metadata: () -> Metadata?,
@@ -22,7 +22,7 @@ extension Logger {
     var record = LogCall.record(of: message)
     if let metadata = metadata() { record.cursor.append(metadata) }
     record.commit(label, level, file, function, line, column, flags)
-    // Its words have been copied. No instruction.
+    // The context's words have been copied by now. This line becomes no instruction.
     withExtendedLifetime(context) {}
   }
 
@@ -43,10 +43,9 @@ extension Logger {
 }
 
 extension LiteralRecord {
-  /// Completes the record of a log statement, and stores its first word, with which it is
-  /// acknowledged.
+  /// Completes the record of a log statement, and stores the record's first word, which commits it.
   ///
-  /// - Returns: The number of its call site; 0 if it has none.
+  /// - Returns: The number of the record's call site; 0 if it has none.
   @inlinable @inline(__always)
   @discardableResult
   mutating func commit(
@@ -55,7 +54,7 @@ extension LiteralRecord {
   ) -> UInt64 {
     mix(file, line, column)
     let number = cursor.commit(label, level, flags, hash: parts.hash.value) { _ in
-      // In few instructions, and no place on the stack of the usual path.
+      // This takes few instructions, and no place on the stack of the usual path.
       parts.store(in: cursor.writer)
       return cursor.writer.commitNew(
         parts.further.base, file.utf8Start, function.utf8Start,
@@ -70,7 +69,7 @@ extension LiteralRecord {
   @inlinable @inline(__always)
   mutating func mix(_ file: StaticString, _ line: UInt32, _ column: UInt32) {
     parts.hash.mix(address: UInt(bitPattern: file.utf8Start))
-    // The line below: caches are mapped by low bits.
+    // The line has the low bits, because these choose the place in a cache.
     parts.hash.mix(UInt64(column) << 32 | UInt64(line))
   }
 }
@@ -87,21 +86,21 @@ extension RecordCursor {
     return constant | label.pointee.identity | writer.pointee.record_flags
   }
 
-  /// Completes a record, of which all but the leading words is written.
+  /// Completes a record of which all words but the leading ones are written.
   ///
   /// - Parameters:
-  ///   - hash: The call site's.
-  ///   - unknown: Completes the record, with that identity word but for the call site, where the
-  ///     call site may be new.
-  /// - Returns: The number of the call site; 0 if it has none.
+  ///   - hash: The hash of the call site.
+  ///   - unknown: Completes the record if its call site may be new. Gets the identity word without
+  ///     the call site.
+  /// - Returns: The number of the record's call site; 0 if it has none.
   @inlinable @inline(__always)
   @discardableResult
   func commit(
     _ label: UnsafeMutablePointer<mmlog_label>, _ level: Level, _ extraFlags: RecordFlags,
     hash: UInt64, unknown: (UInt64) -> UInt64
   ) -> UInt64 {
-    // The counter takes as long as all of the rest, which need not wait for it. Without a counter,
-    // no call site is found below: see `useSites`.
+    // Reading the counter takes as long as all of the rest, which need not wait for it. Without a
+    // counter, no call site is found below: see `useSites`.
     let ticks = mmlog_counter()
     let tail = identity(label, level, extraFlags)
     let slot = mmlog_site_slot_of(writer.pointee.sites, hash)
@@ -143,12 +142,12 @@ struct LeadingWords {
     UInt32(UInt8(truncatingIfNeeded: identity >> RecordLayout.levelShift))
   }
 
-  /// Stores them, the first one last and with release order: that commits the record, and whoever
-  /// sees it sees all of the record.
+  /// Stores the words, the first one last and with release order. That commits the record: whoever
+  /// sees the first word sees all of the record.
   ///
   /// - Parameters:
   ///   - end: Where the record ends.
-  ///   - checksum: The seeded checksum of the words behind them.
+  ///   - checksum: The seeded checksum of the words behind the leading ones.
   @inlinable @inline(__always)
   func store(
     at start: UnsafeMutablePointer<UInt64>, to end: UnsafeMutablePointer<UInt64>, checksum: UInt64
@@ -166,8 +165,8 @@ struct LeadingWords {
   }
 }
 
-/// How long the texts of a log statement are, below 64 KiB each: half of a word, so that a short
-/// instruction has it.
+/// The lengths of a log statement's texts, each below 64 KiB. They take half of a word, so that
+/// they fit into a short instruction.
 @frozen
 @usableFromInline
 struct TextSizes {
@@ -193,8 +192,9 @@ struct TextSizes {
 struct SiteDetail {
   @usableFromInline let word: UInt64
 
-  /// A column's lower 16 bits: with a comparison, the compiler inlines fewer statements into one
-  /// function. More parts than there are bits for are as many as are too many.
+  /// Keeps a column's lower 16 bits: with a comparison instead, the compiler would inline fewer
+  /// statements into one function. If there are more further parts than there are bits for, it
+  /// stores the largest number, which is too many in any case.
   @inlinable @inline(__always)
   init(_ line: UInt32, _ column: UInt32, words: Int, further: Int) {
     let counted = further < 0x3FF ? further : 0x3FF
@@ -212,8 +212,8 @@ struct SiteDetail {
   var further: Int { Int(word >> 6 & 0x3FF) }
 }
 
-/// A log statement as the outlined commit gets it, which may see it for the first time. Its texts
-/// live at least as long as the call.
+/// A log statement as the outlined commit gets it. The commit may see the statement for the first
+/// time. The statement's texts live at least as long as the call.
 struct NewCallSite {
   let hash: UInt64
   let parts: MessageParts
@@ -224,7 +224,7 @@ struct NewCallSite {
 }
 
 extension NewCallSite {
-  /// Of a log statement whose place is known at compile time.
+  /// The call site of a log statement whose place is known at compile time.
   init(
     hash: UInt64, parts: MessageParts, _ file: StaticString, _ function: StaticString,
     line: UInt32, column: UInt32

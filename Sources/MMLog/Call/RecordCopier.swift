@@ -21,8 +21,8 @@ struct RecordCopier {
 
   /// Writes the record where `writer` stands.
   ///
-  /// - Returns: False if the ring has no place for it; fragments that were written are then
-  ///   unfinished, and nobody shows them.
+  /// - Returns: False if the ring has no place for the record. Fragments that were written then
+  ///   stay unfinished, and readers do not show them.
   func copy(to writer: UnsafeMutablePointer<mmlog_writer>, _ session: Session) -> Bool {
     let size = record.cursor.size + (threadWord == nil ? 0 : wordSize)
     guard size > session.ring.largestRecord else { return copyWhole(size, to: writer, session) }
@@ -55,8 +55,8 @@ struct RecordCopier {
     let body = record.cursor.start + RecordLayout.identityWord
     body.pointee = record.identity
     let words = record.cursor.next - body
-    // Not taken before: in a shared segment, under its lock, so that ticks rise from record to
-    // record.
+    // Read only here: in a shared segment, that is under the lock, so that ticks rise from record
+    // to record.
     let ticks = mmlog_ticks()
     var done = 0
     var index: UInt64 = 0
@@ -163,12 +163,12 @@ struct RecordCopier {
   }
 }
 
-/// The one segment that threads share which have none of their own, under a lock.
+/// The one segment that all threads without a segment of their own share, under a lock.
 ///
-/// Proof of `@unchecked Sendable`: the block is touched under the lock only.
+/// Proof of `@unchecked Sendable`: the block is used only under the lock.
 final class OverflowWriter: @unchecked Sendable {
   private let lock = ForkSafeMutex()
-  /// Times that the lock was given back.
+  /// Counts how often the lock was released.
   private let unlocked = EventCount()
   private var block: ThreadBlock?
 
@@ -184,7 +184,7 @@ final class OverflowWriter: @unchecked Sendable {
     }
   }
 
-  /// Writes a record of a thread; false if there is no place, or the lock cannot be had in time.
+  /// Writes a record of a thread. False if there is no room, or the lock cannot be had in time.
   func copy(
     _ copier: RecordCopier, from writer: UnsafeMutablePointer<mmlog_writer>, _ session: Session
   ) -> Bool {
@@ -204,7 +204,7 @@ final class OverflowWriter: @unchecked Sendable {
     return copier.naming(writer.pointee.thread).copy(to: shared, session)
   }
 
-  /// Makes the lock free that a thread may have which a fork's child does not have.
+  /// Frees the lock in a fork's child: a thread that the child does not have may have held it.
   func reinitialize() {
     lock.reinitialize()
     unlocked.reinitialize()

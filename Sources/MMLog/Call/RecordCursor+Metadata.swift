@@ -3,20 +3,20 @@ public import CMMLogWriter
 import MMLogFormat
 import MMLogSystem
 
-// A record's metadata is written by its values, while their keys are kept beside the writer. If the
-// session has a key set of these keys, its number is entered at the end, and that is all. Else the
-// keys are put between the values, and become a key set for the records that come. Everything here
-// is async-signal-safe.
+// A record's metadata is written value by value, while the keys are kept beside the writer. If the
+// session has a key set of these keys, the record gets the key set's number at the end, and no
+// keys. If not, the keys are put between the values, and become a key set for later records.
+// Everything here is async-signal-safe.
 extension RecordCursor {
-  /// Begins a record's metadata: pairs have to follow, each by ``append(key:_:)`` and what follows
-  /// a type, and then ``endingMetadata()``.
+  /// Begins a record's metadata. The pairs have to follow, each by ``append(key:_:)`` and then what
+  /// follows the type; and at the end, ``endingMetadata()``.
   package mutating func beginMetadata() {
     writer.beginMetadata(next, checksum)
     self = pickedUp
   }
 
-  /// Leaves the record with its writer, while its metadata is written: the functions that add pairs
-  /// need their registers for other things. The checksum is left out.
+  /// Leaves the record with its writer while its metadata is written: the functions that add pairs
+  /// need their registers for other things. The writer does not get the checksum.
   @inline(__always)
   package func putDown() {
     writer.pointee.record_next = next
@@ -28,7 +28,7 @@ extension RecordCursor {
 
   /// The record that was put down.
   ///
-  /// - Parameter checksum: Zero where it is made anew when the metadata ends.
+  /// - Parameter checksum: Zero if it is computed anew when the metadata ends.
   @inlinable @inline(__always)
   init(putDownIn writer: UnsafeMutablePointer<mmlog_writer>, checksum: UInt64 = 0) {
     self.writer = writer
@@ -45,19 +45,19 @@ extension RecordCursor {
 
   @inline(never)
   private func appending(longKey key: String, _ type: ValueType) -> RecordCursor {
-    // Where others are when the metadata ends, nobody knows.
+    // Any other key may have moved by the end of the metadata.
     var (cursor, key) = (self, key)
     key.withUTF8 { cursor.appendPair(key: UnsafeRawBufferPointer($0), type) }
     return cursor
   }
 
-  /// Adds a key that is there as bytes, and the type of its value. The bytes have to stay where
+  /// Adds a key that is given as bytes, and the type of its value. The bytes have to stay where
   /// they are until the metadata ends.
   package mutating func append(key: UnsafeRawBufferPointer, _ type: ValueType) {
     if !writer.keep(bytes: key, type) { appendPair(key: key, type) }
   }
 
-  /// The same where keys are not to be kept.
+  /// The same without keeping the key.
   private mutating func appendPair(key: UnsafeRawBufferPointer, _ type: ValueType) {
     if writer.pointee.keys_size != MMLOG_NO_KEYS { insertKeys() }
     append(key, reserving: 0)
@@ -82,7 +82,7 @@ extension RecordCursor {
     return cursor
   }
 
-  /// Makes the checksum right, after words of the metadata were changed.
+  /// Computes the checksum anew after words of the metadata were changed.
   @inline(__always)
   fileprivate mutating func checkMetadata() {
     let isMoved = start != writer.pointee.block_start
@@ -94,8 +94,8 @@ extension RecordCursor {
 
   // MARK: - Pairs
 
-  /// Puts the keys that are kept, with their types, before their values, of which each is complete.
-  /// From then on, they are written as they come. The checksum is left as it was.
+  /// Puts the kept keys, with their types, before their values. Each value has to be complete. From
+  /// then on, keys are written as they come. Leaves the checksum as it was.
   private mutating func insertKeys() {
     let count = Int(writer.pointee.keys_size) / MemoryLayout<mmlog_key>.stride
     writer.pointee.keys_size = MMLOG_NO_KEYS
@@ -143,14 +143,14 @@ private struct KeptKey {
 
   init(_ words: mmlog_key) { self.words = words }
 
-  /// Of a small text.
+  /// A key that is a small text.
   @inline(__always)
   init(_ text: SmallText, _ type: ValueType) {
     let count = UInt64(truncatingIfNeeded: text.count)
     self.init(text.words.0, text.words.1 | count << Self.smallCountShift, type)
   }
 
-  /// Of bytes that stay where they are.
+  /// A key whose bytes stay where they are.
   @inline(__always)
   init(_ bytes: UnsafeRawBufferPointer, _ type: ValueType) {
     let address = UInt64(UInt(bitPattern: bytes.baseAddress))
@@ -172,14 +172,14 @@ private struct KeptKey {
   private var smallCount: Int { Int(second >> Self.smallCountShift & 0xF) }
   /// The second word of a small text, or the count of bytes.
   private var low: UInt64 { second & (1 << Self.smallCountShift - 1) }
-  /// Of a small text of no bytes, that word is zero.
+  /// In a small text without bytes, that word is zero.
   private var isSmall: Bool { smallCount > 0 || low == 0 }
   private var count: Int { isSmall ? smallCount : Int(low) }
 
-  /// How many words it takes in a record, with its type.
+  /// How many words the key takes in a record, with its type.
   var wordCount: Int { 2 + paddedSize(count) / wordSize }
 
-  /// Writes it as it stands in a record, with its type.
+  /// Writes the key as it stands in a record, with its type.
   func write(at target: UnsafeMutablePointer<UInt64>) {
     let last = wordCount - 1
     target[0] = UInt64(truncatingIfNeeded: count)
@@ -195,10 +195,11 @@ private struct KeptKey {
 }
 
 extension UnsafeMutablePointer<mmlog_writer> {
-  /// Keeps a key beside the writer, until it is known whether the session has a key set of it. Its
-  /// value has to follow.
+  /// Keeps a key beside the writer until it is known whether the session has a key set with it. The
+  /// key's value has to follow.
   ///
-  /// - Returns: False if nothing was done: the key may be gone before that, or there is no room.
+  /// - Returns: False if nothing was done, because the key may be gone before that, or there is no
+  ///   room.
   @inline(__always)
   func keep(_ key: TextWords, _ type: ValueType) -> Bool {
     if let small = key.small { return keep(small, type) }
@@ -214,12 +215,12 @@ extension UnsafeMutablePointer<mmlog_writer> {
     return true
   }
 
-  /// Keeps a key that is there as bytes, which have to stay where they are until the metadata ends.
+  /// Keeps a key that is given as bytes, which have to stay where they are until the metadata ends.
   @inline(never)
   fileprivate func keep(bytes: UnsafeRawBufferPointer, _ type: ValueType) -> Bool {
     let key = KeptKey(bytes, type)
     guard mmlog_keep_key(self, key.first, key.second) else { return false }
-    // Another hash than any small text's, whose length is elsewhere.
+    // The hash differs from that of any small text, whose length is in other bits.
     guard var word = bytes.baseAddress else { mmlog_mix_key(self, 0, key.second); return true }
     var left = bytes.count
     while left >= wordSize {
@@ -239,8 +240,8 @@ extension UnsafeMutablePointer<mmlog_writer> {
     pointee.block_checksum = checksum
     mmlog_begin_keys(self)
     add(.metadata)
-    // The end looks into the cache of the thread, which a call that this one has interrupted may be
-    // changing.
+    // Only for a usual writer: `endMetadata` looks into the thread's cache, which an interrupted
+    // call may be changing.
     guard mmlog_is_usual(self),
       UnsafeMutableRawPointer(next + 2) <= UnsafeMutableRawPointer(pointee.limit)
     else { return beginUnusualMetadata(next, checksum) }
@@ -258,8 +259,8 @@ extension UnsafeMutablePointer<mmlog_writer> {
 
   /// Completes the metadata of the record that was put down.
   ///
-  /// - Parameter check: What the values come to from 0, if all who have added one have passed it
-  ///   on.
+  /// - Parameter check: The check of the values, from 0, if all functions that added values have
+  ///   passed it on.
   /// - Returns: The record's checksum.
   @usableFromInline @inline(never) @_effects(releasenone)
   func endMetadata(_ check: UInt64) -> UInt64 {
@@ -270,14 +271,14 @@ extension UnsafeMutablePointer<mmlog_writer> {
     let next = pointee.record_next.unsafelyUnwrapped
     let skip = mmlog_crc32c_skip_of(Self.words(from: block, to: next) &- 1)
     if skip == 0 { return endUnusualMetadata() }
-    // The values do not wait for the word before them, which is known last.
+    // The check of the values does not wait for the word before them, which is known last.
     let first = number &<< BlockLayout.keySetShift
     block.pointee = first
     return mmlog_crc32c_skip(mmlog_crc32c_word(pointee.block_checksum, first), skip)
       ^ check
   }
 
-  /// Unlike a difference, that takes no care of one below zero.
+  /// The number of words. Unlike a difference of pointers, this does not handle negative numbers.
   @inline(__always)
   private static func words(
     from start: UnsafeMutablePointer<UInt64>, to end: UnsafeMutablePointer<UInt64>
@@ -285,11 +286,11 @@ extension UnsafeMutablePointer<mmlog_writer> {
     Int((UInt(bitPattern: end) &- UInt(bitPattern: start)) / UInt(wordSize))
   }
 
-  /// The same where nobody has passed a check on, or the key set is not at hand.
+  /// The same if no check was passed on, or the key set is not at hand.
   @inline(never)
   fileprivate func endUnusualMetadata() -> UInt64 {
     var cursor = RecordCursor(putDownIn: self)
-    // Of one that is lost, nothing counts.
+    // Nothing of a lost record counts.
     if pointee.lost == 0, pointee.keys_size != MMLOG_NO_KEYS, let number = KeySets.number(self) {
       cursor.start[Int(pointee.block)] = number &<< BlockLayout.keySetShift
       cursor.checkMetadata()
@@ -308,7 +309,7 @@ enum KeySets {
     writer.pointee.key_hash | 1
   }
 
-  /// The number of the key set of the keys that are kept, if it is in the thread's cache.
+  /// The number of the key set of the kept keys, if it is in the thread's cache.
   @inline(__always)
   static func knownNumber(_ writer: UnsafeMutablePointer<mmlog_writer>) -> UInt64? {
     let slot = slot(writer)
@@ -322,9 +323,9 @@ enum KeySets {
     mmlog_site_slot_of(mmlog_sites_of(writer.pointee.thread), hash(writer))
   }
 
-  /// The number of the key set of the keys that are kept, if the session has one.
+  /// The number of the key set of the kept keys, if the session has one.
   static func number(_ writer: UnsafeMutablePointer<mmlog_writer>) -> UInt64? {
-    // The call that this one has interrupted may be changing the place.
+    // An interrupted call may be changing the slot.
     let isNested = writer.pointee.outer != nil
     if !isNested, let number = knownNumber(writer) { return number }
     guard let number = Session.of(writer.pointee.thread)?.sites.find(hash(writer)) else {
@@ -334,7 +335,7 @@ enum KeySets {
     return number
   }
 
-  /// Adds the key set of a record whose last block is of pairs, for the records that come.
+  /// Adds the key set of a record whose last block is of pairs, for later records.
   static func learn(_ record: RecordCursor) {
     let writer = record.writer
     guard let session = Session.of(writer.pointee.thread) else { return }
@@ -347,13 +348,14 @@ enum KeySets {
 }
 
 extension Session {
-  /// The number of the key set of a block of pairs, which is added to the dictionary if it is new.
+  /// The number of the key set of a block of pairs. Adds the key set to the dictionary if it is
+  /// new.
   ///
   /// - Parameters:
   ///   - block: A block that this process has written.
-  ///   - hash: Of names and types, in their order.
-  ///   - isNested: Whether the thread may itself hold the lock.
-  /// - Returns: nil if there is no room for it, or the lock is not to be had.
+  ///   - hash: The hash of names and types, in their order.
+  ///   - isNested: Whether the thread itself may hold the lock.
+  /// - Returns: nil if there is no room for the key set, or the lock cannot be had.
   func number(
     ofKeysOf block: UnsafeBufferPointer<UInt64>, _ hash: UInt64, isNested: Bool
   ) -> UInt64? {

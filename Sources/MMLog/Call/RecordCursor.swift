@@ -4,9 +4,9 @@ public import MMLogFormat
 
 /// Where a record is being built: in its thread's segment, past the last committed record.
 ///
-/// The optimizer keeps it in registers, and its four words are what Swift returns there. The
-/// outlined functions that a hot path may call take only those of its fields that its writer does
-/// not have, so that there are registers for all that they take.
+/// The optimizer keeps a cursor in registers: Swift returns four words there. The outlined
+/// functions that a hot path may call take only those fields of a cursor that its writer does not
+/// have, so that there are registers for all their arguments.
 @frozen
 public struct RecordCursor {
   /// The thread's writer, which the log call has made busy.
@@ -18,7 +18,7 @@ public struct RecordCursor {
   /// The check of the words behind the three leading ones, so far.
   @usableFromInline var checksum: UInt64
 
-  /// Begins a record with room for so many bytes.
+  /// Begins a record with room for `reserve` bytes.
   @inlinable @inline(__always)
   init(_ writer: UnsafeMutablePointer<mmlog_writer>, reserving reserve: Int) {
     self.writer = writer
@@ -31,7 +31,7 @@ public struct RecordCursor {
     checksum = writer.pointee.seed
   }
 
-  /// The record that a writer builds, of which a function was passed the rest.
+  /// The record that a writer builds. The arguments are the fields that the writer does not have.
   init(
     _ writer: UnsafeMutablePointer<mmlog_writer>, _ next: UnsafeMutablePointer<UInt64>,
     checksum: UInt64
@@ -50,7 +50,7 @@ public struct RecordCursor {
   @inlinable @inline(__always)
   var size: Int { (next - start) * wordSize }
 
-  /// A word for which there is room.
+  /// Adds a word for which there is room.
   @inlinable @inline(__always)
   mutating func append(_ word: UInt64) {
     next.pointee = word
@@ -58,14 +58,14 @@ public struct RecordCursor {
     checksum = mmlog_crc32c_word(checksum, word)
   }
 
-  /// A word for which there may be no room yet.
+  /// Adds a word for which there may be no room yet.
   @inlinable @inline(__always)
   package mutating func append(checked word: UInt64) {
     reserve(16)
     append(word)
   }
 
-  /// Makes room for so many bytes.
+  /// Makes room for `count` bytes.
   @inlinable @inline(__always)
   mutating func reserve(_ count: Int) {
     if UnsafeMutableRawPointer(next) + count > UnsafeMutableRawPointer(writer.pointee.limit) {
@@ -73,20 +73,20 @@ public struct RecordCursor {
     }
   }
 
-  /// Goes on as an outlined function has left it. Its writer is the same, and so it is to the
-  /// compiler.
+  /// Goes on where an outlined function has left the record. The writer is the same, and this way
+  /// the compiler knows.
   @inlinable @inline(__always)
   mutating func move(to moved: RecordCursor) {
     (start, next, checksum) = (moved.start, moved.next, moved.checksum)
   }
 
-  /// The words of another record, behind its leading ones.
+  /// Adds the words of another record, without its leading ones.
   mutating func append(wordsOf other: RecordCursor) {
     let first = other.start + RecordLayout.bodyWord
     append(words: UnsafeBufferPointer(start: first, count: other.next - first))
   }
 
-  /// Words for which there may be no room yet.
+  /// Adds words for which there may be no room yet.
   mutating func append(words: UnsafeBufferPointer<UInt64>) {
     guard var word = words.baseAddress else { return }
     let end = word + words.count
@@ -100,9 +100,9 @@ public struct RecordCursor {
     }
   }
 
-  /// A length and so many bytes; more than 16 MiB are cut.
+  /// Adds a length and the bytes, cut to 16 MiB.
   ///
-  /// - Parameter reserve: How many bytes must be left behind them.
+  /// - Parameter reserve: How many bytes must be left behind the added ones.
   @inlinable @inline(__always)
   package mutating func append(_ bytes: UnsafeRawBufferPointer, reserving reserve: Int) {
     var count = bytes.count
@@ -124,16 +124,16 @@ public struct RecordCursor {
     move(to: writer.append(bytes, reserve, next, checksum))
   }
 
-  /// Text: as its bytes in UTF-8.
+  /// Adds text, as its bytes in UTF-8.
   ///
   /// - Parameters:
-  ///   - reserve: How many bytes must be left behind them.
-  ///   - hasRoomForSmall: Whether there is room for a small one, and for these.
+  ///   - reserve: How many bytes must be left behind the text.
+  ///   - hasRoomForSmall: Whether there is room for a small text and the reserved bytes.
   @inlinable @inline(__always)
   package mutating func append(
     _ text: some StringProtocol, reserving reserve: Int, hasRoomForSmall: Bool = false
   ) {
-    // Decided by the compiler, which knows the type.
+    // The compiler decides this, because it knows the type.
     if let text = text as? String {
       if let small = SmallText(text), hasRoomForSmall || hasRoom(forSmallTextAnd: reserve) {
         return append(small)
@@ -144,11 +144,10 @@ public struct RecordCursor {
     }
   }
 
-  /// Text that may be a part of another one.
+  /// Adds text that may be a part of another text.
   @inlinable @inline(__always)
   mutating func append(partOf text: some StringProtocol, reserving reserve: Int) {
-    // On a copy: what a closure captures stays in memory, and that must not be the parts of the
-    // whole message.
+    // On a copy: what a closure captures stays in memory. The parts of the whole message must not.
     var cursor = self
     let done: Void? = text.utf8.withContiguousStorageIfAvailable {
       cursor.append(UnsafeRawBufferPointer($0), reserving: reserve)
@@ -156,7 +155,7 @@ public struct RecordCursor {
     self = done == nil ? appending(copyOf: String(text), reserving: reserve) : cursor
   }
 
-  /// Text that is not in one piece of memory, as a bridged one may be.
+  /// Adds text that is not in one piece of memory, as a bridged text may be.
   @usableFromInline @inline(never)
   func appending(copyOf text: String, reserving reserve: Int) -> RecordCursor {
     var cursor = self
@@ -209,7 +208,7 @@ extension UnsafeMutablePointer<mmlog_writer> {
   ///
   /// - Parameters:
   ///   - reserve: How many bytes must be left behind the text.
-  ///   - next, checksum: Of the record's ``RecordCursor``.
+  ///   - next, checksum: Fields of the record's ``RecordCursor``.
   /// - Returns: The record with the text.
   @usableFromInline @inline(never)
   func append(
@@ -224,7 +223,7 @@ extension UnsafeMutablePointer<mmlog_writer> {
     return cursor
   }
 
-  /// Adds a length and so many bytes. See the form for text.
+  /// Adds a length and the bytes. See the form for text.
   @usableFromInline @inline(never)
   func append(
     _ bytes: UnsafeRawBufferPointer, _ reserve: Int, _ next: UnsafeMutablePointer<UInt64>,
@@ -241,13 +240,13 @@ extension UnsafeMutablePointer<mmlog_writer> {
     UnsafeMutableRawPointer(pointee.cursor).assumingMemoryBound(to: UInt64.self)
   }
 
-  /// Adds flags to those that its record has.
+  /// Adds flags to those that the writer's record has.
   @inlinable @inline(__always)
   func add(_ flags: RecordFlags) {
     pointee.record_flags |= UInt64(flags.rawValue) << RecordLayout.flagsShift
   }
 
-  /// Whether its record has these flags.
+  /// Whether the writer's record has these flags.
   func has(_ flags: RecordFlags) -> Bool {
     pointee.record_flags & UInt64(flags.rawValue) << RecordLayout.flagsShift != 0
   }

@@ -5,15 +5,16 @@ import MMLogSystem
 
 /// Where signal handlers write their records: a few writers that belong to no thread.
 ///
-/// Nothing of the interrupted thread is touched, so it does not matter what the signal came in the
-/// middle of, nor whether the thread has ever logged. A lane is acquired by one atomic operation;
-/// whoever finds it taken tries the next, and nobody waits for another's lane. The first one always
-/// has a segment, and takes a fresh one as soon as half of it is used: if there is none, because
-/// the ring is full, that half is left. The others take theirs when they are needed.
+/// A handler touches nothing of the interrupted thread, so it does not matter what the signal
+/// interrupted, or whether the thread has ever logged. A handler acquires a lane by one atomic
+/// operation. If the lane is taken, the handler tries the next; it never waits for another's lane.
+/// The first lane always has a segment, and takes a fresh one as soon as half of its segment is
+/// used. If there is none, because the ring is full, the other half is left. The other lanes take
+/// segments when they need them.
 ///
-/// Proof of `@unchecked Sendable`: a lane is touched by whoever has acquired it only. The block is
-/// never unmapped, since a handler may inspect it after the session's end: the next session's lanes
-/// have it then, and the handler finds that the gate is not that of its own session.
+/// Proof of `@unchecked Sendable`: only whoever has acquired a lane touches it. The block is never
+/// unmapped, because a handler may inspect it after the session's end. By then, the next session's
+/// lanes may have the block; the handler finds that the gate is not that of its own session.
 final class SignalLanes: @unchecked Sendable {
   /// The maximum number of bytes of text in one record.
   static let longestText = 1024
@@ -26,7 +27,7 @@ final class SignalLanes: @unchecked Sendable {
     let old = BlockPool.takeLanes()
     block = threads.makeShared(from: old)
     guard let block else { return }
-    // They count like threads: unlike the overflow's segment, theirs are not for everybody.
+    // Lanes count like threads: their segments, unlike the overflow's, are not shared by all.
     block.pointee.in_use = 1
     if old == nil { return }
     for depth in 0..<MMLOG_DEPTHS { mmlog_end_busy(mmlog_writer_at(block, depth)) }
@@ -36,8 +37,8 @@ final class SignalLanes: @unchecked Sendable {
   /// more.
   func free() {
     guard let block else { return }
-    // A handler that comes late has a lane for a moment. If its thread is stopped just then, the
-    // block is left to it.
+    // A late handler has a lane for a moment. If its thread is stopped just then, the handler keeps
+    // the block.
     let end = Deadline(after: 1_000_000_000)
     for depth in 0..<MMLOG_DEPTHS {
       while !mmlog_acquire(mmlog_writer_at(block, depth)) {
@@ -48,7 +49,7 @@ final class SignalLanes: @unchecked Sendable {
     BlockPool.releaseLanes(block)
   }
 
-  /// Gives the first lane its segment. Before anybody logs.
+  /// Gives the first lane its segment. Called before anybody logs.
   func reserve(_ session: Session) {
     guard let block else { return }
     _ = Self.makeRoom(session.ring.largestRecord, mmlog_writer_at(block, 0), session)
@@ -60,13 +61,13 @@ final class SignalLanes: @unchecked Sendable {
     }
   }
 
-  /// Whether somebody is writing, or counting what was not written.
+  /// Whether a handler is writing a record, or counting one that it could not write.
   var isBusy: Bool {
     guard let block else { return false }
     return WriterSpace.isBusy(block) || mmlog_has_visitors(block)
   }
 
-  /// Seals the segments. At the session's end.
+  /// Seals the segments. Called at the session's end.
   func seal(_ ring: Ring) {
     if let block { WriterSpace.closeIdle(block, ring) }
   }
@@ -74,9 +75,9 @@ final class SignalLanes: @unchecked Sendable {
   /// What became of a record.
   enum Outcome {
     case written
-    /// It is lost, and counted in the ring.
+    /// The record is lost, and counted in the ring.
     case counted
-    /// It is lost, and the ring may be gone: the caller has to count it.
+    /// The record is lost, and the ring may be gone: the caller has to count the loss.
     case uncounted
   }
 
@@ -90,7 +91,7 @@ final class SignalLanes: @unchecked Sendable {
     guard let block else { return .uncounted }
     mmlog_begin_visit(block)
     defer { mmlog_end_visit(block) }
-    // After that: a visitor keeps the ring from being unmapped, if it finds the session open.
+    // Only now: a visitor that finds the session open keeps the ring from being unmapped.
     guard session.isOpen(to: label) else { return .uncounted }
     TestPoint.reachInCall(.signalLossCounting)
     session.ring.countLoss(cause, level)
@@ -103,7 +104,7 @@ final class SignalLanes: @unchecked Sendable {
     _ site: NewCallSite, _ values: UnsafeBufferPointer<mmlog_value>,
     _ session: Session
   ) -> LossLedger.Cause? {
-    // A length and padding for each value, and a word to spare, with which nothing is moved.
+    // A length and padding for each value. With a word to spare, the record is never moved.
     let room =
       (RecordLayout.bodyWord + 4 + 2 * values.count) * wordSize + Self.longestText
       + site.largestEntry
@@ -129,7 +130,7 @@ final class SignalLanes: @unchecked Sendable {
     var record = UnfinishedRecord(
       cursor: cursor, identity: cursor.identity(label, level, .thread))
     guard record.appendCallSite(site, of: session.ring.identity.session) else {
-      // Counted without a number: a record of a handler has one only if it is in the ring.
+      // Counted without a number: a handler's record has a number only if it is in the ring.
       return .tooLarge
     }
     if lane.pointee.in_scratch == 0 {
@@ -140,13 +141,13 @@ final class SignalLanes: @unchecked Sendable {
     return RecordCopier(record).copy(to: lane, session) ? nil : .ringFull
   }
 
-  /// Not `Result`: where nothing is optimized, a generic type is looked up under a lock.
+  /// Not `Result`: without optimization, a generic type is looked up under a lock.
   private enum Acquisition {
     case lane(UnsafeMutablePointer<mmlog_writer>)
     case refused(LossLedger.Cause)
   }
 
-  /// A lane with so much room.
+  /// Acquires a lane with room for `room` bytes.
   private func acquire(
     _ room: Int, _ label: UnsafeMutablePointer<mmlog_label>, _ session: Session
   ) -> Acquisition {
@@ -156,7 +157,7 @@ final class SignalLanes: @unchecked Sendable {
     var turn: UInt32 = 0
     while turn < Self.rounds * MMLOG_DEPTHS {
       let depth = turn % MMLOG_DEPTHS
-      // Each has been inspected, and has no room: that does not change in this time.
+      // The loop has inspected each lane, and none has room. That does not change in this time.
       if depth == 0 && turn > 0 && !wasTaken { return .refused(.ringFull) }
       if depth == 0 { wasTaken = false }
       turn += 1
@@ -165,7 +166,7 @@ final class SignalLanes: @unchecked Sendable {
         wasTaken = true
         continue
       }
-      // After that: whoever closes the store changes the gate first, and then searches for acquired
+      // Only now: whoever closes the store changes the gate first, and then looks for acquired
       // lanes.
       if !session.isOpen(to: label) {
         mmlog_end_busy(lane)

@@ -1,9 +1,9 @@
 public import CMMLogWriter
 import MMLogFormat
 
-/// A string of up to fifteen bytes. Swift keeps it in the two words of the string itself, as a
-/// record has it but for the last byte, which says what kind of string it is (StringObject.swift in
-/// the standard library).
+/// A string of up to fifteen bytes. Swift keeps it in the two words of the string itself. A record
+/// has the same words, except for the last byte, which says what kind of string it is
+/// (StringObject.swift in the standard library).
 @frozen
 @usableFromInline
 struct SmallText {
@@ -20,7 +20,7 @@ struct SmallText {
     #endif
   }
 
-  /// Of the string's two words.
+  /// The text in a string's two words.
   @inlinable @inline(__always)
   init?(words: (UInt64, UInt64)) {
     if words.1 & Self.isSmall == 0 { return nil }
@@ -31,8 +31,7 @@ struct SmallText {
   @inlinable static var isSmall: UInt64 { 1 << 61 }
 }
 
-/// A string as the two words that Swift keeps it in: what they say is read without counting
-/// references.
+/// A string as the two words that Swift keeps it in. Reading them counts no references.
 @frozen
 @usableFromInline
 package struct TextWords {
@@ -41,15 +40,15 @@ package struct TextWords {
 
     init(_ text: String) { words = unsafeBitCast(text, to: (UInt64, UInt64).self) }
 
-    /// Of a string in memory, which has to stay there.
+    /// The words of a string in memory. The string has to stay there.
     @inlinable package init(at address: UnsafeRawPointer) {
       words = address.loadUnaligned(as: (UInt64, UInt64).self)
     }
 
     var small: SmallText? { SmallText(words: words) }
 
-    /// Its first eight bytes as a number, which grows with the text by its bytes. A byte that is
-    /// not there, or not in memory, is zero.
+    /// The string's first eight bytes as a number. Numbers have the order of the texts' bytes.
+    /// Bytes that do not exist, or are not in memory, are zero.
     @inlinable @inline(__always)
     package var leadingBytes: UInt64 {
       SmallText(words: words)?.words.0.byteSwapped ?? leadingBytesInMemory
@@ -72,21 +71,21 @@ package struct TextWords {
       return (first, second)
     }
 
-    /// Whether it is known at compile time, so that its bytes stay where they are, and is not
-    /// small.
+    /// Whether the string is known at compile time, so that its bytes stay where they are, and is
+    /// not small.
     var isLiteral: Bool { words.1 >> 60 == 0b1000 }
 
     /// The words of a literal, which say where it is.
     var ofLiteral: (UInt64, UInt64)? { isLiteral ? words : nil }
 
-    /// The bytes of a literal, or of a string in memory of its own: they live as long as it does.
-    /// Nil for a small one, or one of another kind.
+    /// The bytes of a literal, or of a string in memory of its own. They live as long as the
+    /// string. Nil for a small string, or one of another kind.
     var bytes: UnsafeRawBufferPointer? {
       guard isInMemory, words.0 & Self.isTailAllocated != 0 else { return nil }
       return UnsafeRawBufferPointer(start: address, count: Int(words.0 & Self.countMask))
     }
 
-    /// The same if there are 9 to 32 of them: told by one comparison.
+    /// The same if there are 9 to 32 bytes, which one comparison tells.
     @inline(__always)
     var someBytes: UnsafeRawBufferPointer? {
       let above = (words.0 & (Self.isTailAllocated | Self.countMask)) &- (Self.isTailAllocated | 9)
@@ -96,8 +95,8 @@ package struct TextWords {
 
     private var isInMemory: Bool { words.1 >> 60 & 0b0111 == 0 }
 
-    /// Of the bytes, which begin 32 behind that of their object, if a flag above their number says
-    /// so.
+    /// The address of the bytes. They begin 32 bytes behind the beginning of their object, if a
+    /// flag above their number says so.
     private var address: UnsafeRawPointer? {
       UnsafeRawPointer(bitPattern: UInt(words.1 & 0x0FFF_FFFF_FFFF_FFFF) &+ 32)
     }
@@ -118,14 +117,15 @@ package struct TextWords {
 }
 
 extension RecordCursor {
-  /// Whether there is room for a length word, two of text, one of what follows, and so many bytes.
+  /// Whether there is room for a length word, two words of text, one word of what follows, and
+  /// `reserve` bytes.
   @inlinable @inline(__always)
   func hasRoom(forSmallTextAnd reserve: Int) -> Bool {
     UnsafeMutableRawPointer(next) + (32 &+ reserve)
       <= UnsafeMutableRawPointer(writer.pointee.limit)
   }
 
-  /// A length, and the bytes of a text that is not in memory. There has to be room.
+  /// Adds a length, and the bytes of a small text. There has to be room.
   @inlinable @inline(__always)
   mutating func append(_ text: SmallText) {
     append(UInt64(truncatingIfNeeded: text.count))
@@ -133,7 +133,7 @@ extension RecordCursor {
     if text.count > wordSize { append(text.words.1) }
   }
 
-  /// The same where there is no room for it, or not for so many bytes behind it.
+  /// The same if there is no room for the text, or none for `reserve` bytes behind it.
   @inline(never)
   func appending(_ text: SmallText, reserving reserve: Int) -> RecordCursor {
     let beside = 16 &+ reserve

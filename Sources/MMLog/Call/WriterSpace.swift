@@ -7,11 +7,12 @@ import MMLogSystem
 /// Reserves memory for a record that does not fit where its thread writes: the outlined twin of the
 /// hot path's bounds tests. Everything here is async-signal-safe, and leaves errno as it was.
 ///
-/// A change of segment is rare, so what it needs is far away from the processor: it is inlined into
-/// one function, calls nothing of another module, and counts no references.
+/// A change of segment is rare, so the code and data that it needs are far away from the processor.
+/// Therefore it is inlined into one function, calls nothing of another module, and counts no
+/// references.
 @usableFromInline
 enum WriterSpace {
-  /// Reserves memory for a record of which nothing is written yet.
+  /// Reserves `size` bytes for a record of which nothing is written yet.
   @usableFromInline @inline(never)
   static func reserveRecord(_ writer: UnsafeMutablePointer<mmlog_writer>, _ size: Int) {
     if changeSegment(writer, size) { return }
@@ -24,9 +25,9 @@ enum WriterSpace {
   /// Reserves memory in the middle of a record: moves it to a fresh segment, or to private memory.
   ///
   /// - Parameters:
-  ///   - writer, next: Of the record's ``RecordCursor``. Its checksum is made anew.
+  ///   - writer, next: Fields of the record's ``RecordCursor``. The checksum is computed anew.
   ///   - value: How many bytes the next value has.
-  ///   - beside: How many bytes are needed beside it.
+  ///   - beside: How many bytes are needed beside the value.
   /// - Returns: The record in its new place. There may be less room than for the value: see
   ///   ``cut(_:_:_:beside:)``.
   @usableFromInline @inline(never) @_effects(releasenone)
@@ -46,14 +47,14 @@ enum WriterSpace {
     let wasInScratch = writer.pointee.in_scratch != 0
     moveToScratch(writer, cursor.start, used: used, size: size)
     let room = writer.pointee.limit - writer.pointee.cursor - used
-    // Cut to nothing, a value is only its length. For that there is room in what was reserved for
-    // it when the record began in this memory.
+    // A value that is cut to nothing is only its length. If the record began in this memory, what
+    // was reserved for the value then has room for the length.
     if room >= beside || wasInScratch && room >= 2 * wordSize { return moved(writer, used) }
     return loseRest(cursor, beside)
   }
 
-  /// How many bytes of a value are kept, for which room was reserved. If it is not all of them, the
-  /// record says that it is cut.
+  /// How many bytes of a value for which room was reserved are kept. If not all are, marks the
+  /// record as cut.
   @usableFromInline @inline(never)
   static func cut(
     _ value: Int, _ writer: UnsafeMutablePointer<mmlog_writer>,
@@ -66,7 +67,7 @@ enum WriterSpace {
     return longest
   }
 
-  /// Reserves so many bytes in the middle of a record, of which none can be cut. See
+  /// Reserves `count` bytes, of which none can be cut, in the middle of a record. See
   /// ``reserveValue(_:_:value:beside:)``.
   @usableFromInline @inline(never) @_effects(releasenone)
   static func reserveWords(
@@ -76,29 +77,30 @@ enum WriterSpace {
     let cursor = reserveValue(writer, next, value: 0, beside: count)
     let isRoom =
       UnsafeMutableRawPointer(cursor.next) + count <= UnsafeMutableRawPointer(writer.pointee.limit)
-    // There may be room for a value that is cut, and for no more.
+    // There may be room only for a value that is cut.
     return isRoom || writer.pointee.lost != 0 ? cursor : loseRest(cursor, count)
   }
 
-  /// Has a record be lost which is as large as a record gets, or for which there is no memory; or
-  /// that is lost already. The rest goes over its beginning, where there is room for it.
+  /// Marks a record as lost that has the largest size, or for which there is no memory. Also called
+  /// for a record that is lost already. The rest of the record overwrites its beginning, where
+  /// there is room.
   private static func loseRest(_ cursor: RecordCursor, _ beside: Int) -> RecordCursor {
     let writer = cursor.writer
     let used = RecordLayout.bodyWord * wordSize
     if writer.pointee.lost == 0 || writer.pointee.limit - writer.pointee.cursor < used + beside {
       let errorNumber = CurrentProcess.errorNumber
       defer { CurrentProcess.errorNumber = errorNumber }
-      // What stands in the segment is erased now: at the commit, the writer is elsewhere.
+      // Erases what stands in the segment now, because at the commit the writer is elsewhere.
       LogCall.eraseAbandoned(writer)
       if writer.pointee.in_scratch == 0 { useScratch(writer, 0) }
-      // What is reserved for its arguments may be more than there is room for in what is built in.
+      // The reserved bytes for arguments may be more than the built-in memory has room for.
       useDump(writer)
     }
     return moved(writer, used)
   }
 
-  /// Has a writer go on in another segment; false if none can be had, or the record is too large
-  /// for one, or is built elsewhere.
+  /// Makes a writer go on in another segment. False if there is none, or the record is too large
+  /// for a segment, or is built elsewhere.
   @inline(__always)
   private static func changeSegment(
     _ writer: UnsafeMutablePointer<mmlog_writer>, _ size: Int,
@@ -112,18 +114,18 @@ enum WriterSpace {
     }
   }
 
-  /// Has the record dropped and counted when it is committed.
+  /// Makes the commit drop the record and count it.
   static func lose(_ writer: UnsafeMutablePointer<mmlog_writer>, _ cause: LossLedger.Cause) {
     writer.pointee.lost = UInt32(cause.rawValue) + 1
   }
 
-  /// Why the record is dropped; nil if it is not.
+  /// Why the commit will drop the record; nil if it will not.
   static func loss(of writer: UnsafeMutablePointer<mmlog_writer>) -> LossLedger.Cause? {
     writer.pointee.lost == 0
       ? nil : LossLedger.Cause(rawValue: UInt8(truncatingIfNeeded: writer.pointee.lost - 1))
   }
 
-  /// A record of so many bytes that has been moved to where its writer stands now.
+  /// The cursor of a record of `used` bytes that has been moved to where its writer stands now.
   private static func moved(
     _ writer: UnsafeMutablePointer<mmlog_writer>, _ used: Int
   ) -> RecordCursor {
@@ -134,7 +136,8 @@ enum WriterSpace {
     return RecordCursor(writer, writer.place + words, checksum: UInt64(checksum))
   }
 
-  /// Copies what is written of a record: a few words mostly, for which a call costs more.
+  /// Copies what is written of a record. These are mostly a few words, for which a call would cost
+  /// more.
   @inline(__always)
   private static func copy(
     from start: UnsafeMutablePointer<UInt64>, _ used: Int, to target: UnsafeMutablePointer<UInt8>
@@ -142,7 +145,7 @@ enum WriterSpace {
     let target = UnsafeMutableRawPointer(target).assumingMemoryBound(to: UInt64.self)
     var word = RecordLayout.bodyWord
     while word < used / wordSize {
-      // Atomic, or the compiler makes it that call.
+      // Atomic, because otherwise the compiler makes a call of the loop.
       mmlog_store_relaxed_u64(target + word, start[word])
       word += 1
     }
@@ -150,10 +153,10 @@ enum WriterSpace {
 
   // MARK: - Segments
 
-  /// Makes a writer one that has no segment: its first record asks for room.
+  /// Prepares a writer without a segment: its first record asks for room.
   static func prepare(_ writer: UnsafeMutablePointer<mmlog_writer>, of thread: ThreadBlock) {
     writer.pointee.thread = thread
-    // Not where it is so: whoever closes the session may be inspecting it.
+    // Stored only if it changes: whoever closes the session may be inspecting it.
     if writer.pointee.has_segment != 0 { writer.pointee.has_segment = 0 }
     writer.pointee.in_scratch = 0
     (writer.pointee.builds_beside, writer.pointee.stream_distance) = (0, 0)
@@ -161,13 +164,13 @@ enum WriterSpace {
     writer.pointee.limit = writer.pointee.cursor
   }
 
-  /// Seals the writer's segment and opens another for it; false if none can be had.
+  /// Seals the writer's segment and opens another for it; false if there is none.
   ///
   /// - Parameters:
   ///   - start: A record that is being built in the old segment, to be moved to the new one.
-  ///   - used: How many bytes of it are written.
-  ///   - isBrief: Whether the writer gives the segment up at once, and so may have one when as many
-  ///     writers have one as may.
+  ///   - used: How many bytes of the record are written.
+  ///   - isBrief: Whether the writer gives the segment up soon. Then it may have one even if the
+  ///     maximum number of writers have segments.
   @inline(never)
   static func nextSegment(
     _ writer: UnsafeMutablePointer<mmlog_writer>, _ session: Session,
@@ -199,16 +202,16 @@ enum WriterSpace {
   private static func openSegment(
     for writer: UnsafeMutablePointer<mmlog_writer>, _ session: Session
   ) -> OpenSegment? {
-    // What is free now is for those who have waited for long.
+    // Segments that are free now are for threads that have waited for long.
     let isOthersTurn = session.ring.eventCounts.hasOverdue
     if !isOthersTurn, let segment = session.ring.openSegment(for: writer) { return segment }
     return session.awaitSegment(for: writer, timeout(of: writer))
   }
 
   /// Opens a segment for the calling thread's next record, unless the thread has one with room for
-  /// it. To be followed by ``giveUp(_:)``.
+  /// the record. ``giveUp(_:)`` has to follow.
   ///
-  /// - Returns: False if none can be had at once.
+  /// - Returns: False if there is no free segment now.
   static func reserve(_ size: Int, _ session: Session) -> Bool {
     guard let block = ThreadRegistry.find(session.identity) ?? session.attachThread() else {
       return false
@@ -223,30 +226,30 @@ enum WriterSpace {
     if writer.pointee.has_segment != 0, writer.pointee.limit - writer.pointee.cursor >= size {
       return true
     }
-    // One that has waited waits no more.
+    // A writer that has waited does not wait again.
     writer.pointee.has_waited = 1
     defer { writer.pointee.has_waited = 0 }
     return nextSegment(writer, session, isBrief: true)
   }
 
-  /// Gives up what ``reserve(_:_:)`` has opened.
+  /// Gives up the segment that ``reserve(_:_:)`` has opened.
   static func giveUp(_ session: Session) {
     if let block = ThreadRegistry.find(session.identity) { closeIdle(block, session.ring) }
   }
 
-  /// Whether a block is the one for threads that have no segment of their own.
+  /// Whether a block is the one that threads without a segment of their own share.
   private static func isOverflow(_ block: ThreadBlock) -> Bool {
     block.pointee.ordinal == 0 && block.pointee.in_use == 0
   }
 
-  /// How long a log call may wait for a free segment: not long inside another, where it may itself
-  /// hold what others wait for, and only once.
+  /// How long a log call may wait for a free segment. It may wait only once, and not long inside
+  /// another call, where its thread may hold what others wait for.
   static func timeout(of writer: UnsafeMutablePointer<mmlog_writer>) -> Session.Timeout {
     if writer.pointee.has_waited != 0 { return .none }
     return writer.pointee.outer == nil ? .full : .little
   }
 
-  /// Seals the writer's segment, if it has one, for good: it gets no other in its place.
+  /// Seals the writer's segment, if it has one. The writer gets no other segment in its place.
   static func close(_ writer: UnsafeMutablePointer<mmlog_writer>, _ ring: Ring) {
     guard writer.pointee.has_segment != 0 else { return }
     seal(writer, ring)
@@ -258,8 +261,8 @@ enum WriterSpace {
     (0..<MMLOG_DEPTHS).contains { mmlog_is_busy(mmlog_writer_at(block, $0)) }
   }
 
-  /// Closes a block's writers. One in the middle of a call is left alone: its thread may go on with
-  /// it at any moment.
+  /// Closes a block's writers, except those in the middle of a call, whose thread may go on with
+  /// the call at any moment.
   static func closeIdle(_ block: ThreadBlock, _ ring: Ring) {
     for depth in 0..<MMLOG_DEPTHS {
       let writer = mmlog_writer_at(block, depth)
@@ -267,7 +270,8 @@ enum WriterSpace {
     }
   }
 
-  /// Seals the writer's segment, if it has one. It must not be in scratch memory's middle.
+  /// Seals the writer's segment, if it has one. The writer must not be in the middle of a record in
+  /// scratch memory.
   @inline(__always)
   private static func seal(_ writer: UnsafeMutablePointer<mmlog_writer>, _ ring: Ring) {
     guard writer.pointee.has_segment != 0 else { return }
@@ -279,14 +283,15 @@ enum WriterSpace {
 
   // MARK: - Scratch memory
 
-  /// Has the writer build all records in private memory from now on, as its ring is encrypted; for
-  /// the next one, there is room for so many bytes if there is memory.
+  /// Makes the writer build all records in private memory from now on, because its ring is
+  /// encrypted. The next record has room for `size` bytes if there is memory.
   static func buildBeside(_ writer: UnsafeMutablePointer<mmlog_writer>, _ size: Int = 0) {
     writer.pointee.builds_beside = 1
     useScratch(writer, size)
   }
 
-  /// Lets the writer build its next record in private memory, from which it is copied later.
+  /// Makes the writer build its next record in private memory, from which the record is copied
+  /// later.
   static func useScratch(_ writer: UnsafeMutablePointer<mmlog_writer>, _ size: Int) {
     if writer.pointee.in_scratch == 0 {
       writer.pointee.segment_cursor = writer.pointee.cursor
@@ -294,18 +299,18 @@ enum WriterSpace {
       writer.pointee.segment_seed = writer.pointee.seed
       writer.pointee.in_scratch = 1
     }
-    // No call site is found in its cache, so that the commit comes to the outlined part.
+    // In this empty cache the commit finds no call site, and so comes to the outlined part.
     writer.pointee.sites = mmlog_no_sites()
     growScratch(writer, size)
   }
 
-  /// Lets the writer build its next record where it is lost: there is no memory for its arguments,
-  /// more than the 127 without strings for which there is room in what is built in. The dump has
-  /// room for more than a compiler takes in one statement.
+  /// Makes the writer build its next record in the dump, where it is lost. There is no memory for
+  /// its arguments, and the built-in memory has room only for 127 arguments without strings. The
+  /// dump has room for more arguments than a compiler accepts in one statement.
   private static func useDump(_ writer: UnsafeMutablePointer<mmlog_writer>) {
     writer.pointee.cursor = mmlog_dump()
     writer.pointee.limit = writer.pointee.cursor + Int(MMLOG_DUMP_SIZE)
-    // It may be lost already, for another cause.
+    // The record may be lost already, for another cause.
     if writer.pointee.lost == 0 { lose(writer, .tooLarge) }
   }
 
@@ -320,7 +325,7 @@ enum WriterSpace {
     writer.pointee.seed = writer.pointee.segment_seed
   }
 
-  /// Lets one big record not keep its memory for ever.
+  /// Frees scratch memory that one large record has made large.
   static func trimScratch(_ writer: UnsafeMutablePointer<mmlog_writer>) {
     if writer.pointee.scratch_size > 1 << 16 { freeScratch(writer) }
   }
@@ -340,12 +345,12 @@ enum WriterSpace {
     useScratch(writer, size)
     // Growing scratch memory keeps what is in it.
     if wasThere { return }
-    // All of it, unless there is no memory for it, and it is to be dropped.
+    // The whole record, unless there is no memory for it; then it will be dropped.
     copy(
       from: start, min(used, writer.pointee.limit - writer.pointee.cursor),
       to: writer.pointee.cursor)
-    // Should the record be dropped or go elsewhere, nothing of it may stand where the next one's
-    // first word is searched for.
+    // The record may be dropped, or go elsewhere. Then nothing of it may stand where readers look
+    // for the next record's first word.
     UnsafeMutableRawPointer(start).initializeMemory(as: UInt8.self, repeating: 0, count: used)
   }
 
@@ -354,8 +359,7 @@ enum WriterSpace {
     var capacity = max(1 << 14, present)
     while capacity < size { capacity *= 2 }
     if capacity > present, let memory = resized(writer.pointee.scratch, present, capacity) {
-      // There may have been no memory for the record's beginning, which then stands in what is
-      // built in.
+      // If there was no memory for the record's beginning, it stands in the built-in memory.
       if present == 0 {
         memory.copyMemory(from: mmlog_emergency_of(writer), byteCount: Int(MMLOG_EMERGENCY_SIZE))
       }
@@ -364,7 +368,7 @@ enum WriterSpace {
     }
     let scratch = writer.pointee.scratch
     writer.pointee.cursor = scratch ?? mmlog_emergency_of(writer)
-    // No more than a reader takes, however large the memory has become.
+    // No more than a reader accepts, however large the memory has become.
     writer.pointee.limit =
       writer.pointee.cursor
       + (scratch == nil
@@ -382,8 +386,8 @@ enum WriterSpace {
 }
 
 extension TestPoint {
-  /// The same as ``reach(_:)`` within a log call: nothing at all in release builds, where a
-  /// function of another module is a call although it is empty.
+  /// The same as ``reach(_:)``, for use in a log call. Nothing at all in release builds, where an
+  /// empty function of another module would still be a call.
   @inline(__always)
   static func reachInCall(_ point: TestPoint) {
     #if DEBUG

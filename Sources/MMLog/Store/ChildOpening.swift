@@ -1,10 +1,10 @@
 import MMLogSystem
 import Synchronization
 
-/// Whether a fork's child still has to open a ring of its own, and who does: its first log call,
-/// and if that fails, another one a second later.
+/// Whether a fork's child still has to open a ring of its own, and which thread does. The child's
+/// first log call opens the ring; if it fails, another call tries again a second later.
 ///
-/// All is lock-free and async-signal-safe, for log calls.
+/// Everything is lock-free and async-signal-safe, for log calls.
 final class ChildOpening: Sendable {
   private let needed = Atomic<Bool>(false)
   private let nextTry = Atomic<UInt64>(0)
@@ -20,13 +20,13 @@ final class ChildOpening: Sendable {
   /// Says that the ring is there, or that there will be none.
   func end() { needed.store(false, ordering: .releasing) }
 
-  /// Has it tried again no earlier than in a second.
+  /// Lets nobody try again for a second.
   func postpone() { nextTry.store(Clock.monotonic() + 1_000_000_000, ordering: .relaxed) }
 
-  /// Runs `body` with the lock taken, on one thread at a time; others wait for it a second.
+  /// Runs `body` with the lock taken, on one thread at a time. Other threads wait up to a second.
   ///
-  /// Not at all if it is too early, or if the caller is a signal handler on top of the thread that
-  /// is opening the ring, and must not wait for itself.
+  /// Does not run `body` if it is too early. Nor does it if the caller is a signal handler that has
+  /// interrupted the thread that is opening the ring: the handler must not wait for its own thread.
   func tryOnce(_ lock: ForkSafeMutex, _ body: () -> Void) {
     let current = CurrentProcess.threadID()
     guard Clock.monotonic() >= nextTry.load(ordering: .relaxed),
@@ -40,6 +40,6 @@ final class ChildOpening: Sendable {
     if isNeeded { body() }
   }
 
-  /// Forgets the thread, which may be one of the parent's.
+  /// Forgets the thread, which may be a thread of the parent.
   func reinitialize() { thread.store(0, ordering: .relaxed) }
 }

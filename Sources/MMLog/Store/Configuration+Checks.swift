@@ -3,10 +3,10 @@ import MMLogFormat
 import MMLogStorage
 import MMLogSystem
 
-// What is wrong with a configuration, in the order in which it is reported.
+// The checks of a configuration, in the order in which they report.
 
 extension LogStore.Configuration {
-  /// The ring's areas, once all settings are known to be right.
+  /// Checks all settings, and returns the ring's areas.
   func checkedGeometry() throws(LogError) -> RingGeometry {
     let segmentSize = segmentSize ?? Self.segmentSize(ringSize: ringSize)
     try checkNumbers(segmentSize)
@@ -33,7 +33,7 @@ extension LogStore.Configuration {
     try check(1...2, drainThreads, "drainThreads", "1 to 2")
   }
 
-  /// What this build of mmlog may lack.
+  /// Checks for what this build of mmlog may lack.
   private func checkTraits() throws(LogError) {
     guard compression.format.isAvailable else {
       throw Self.invalid(
@@ -106,7 +106,7 @@ extension LogStore.Configuration {
       segmentCount: (room + segmentSize - 1) / segmentSize, isEncrypted: encryptsRing)
   }
 
-  /// What access files are made with, once the settings are known to be right.
+  /// Checks the settings of file access, and returns what access files are made with.
   func checkedFileAccess() throws(LogError) -> FileAccess {
     let octal = "0o" + String(fileMode, radix: 8)
     let (ownersReadAndWrite, all): (UInt32, UInt32) = (0o600, 0o644)

@@ -2,9 +2,10 @@ import CMMLogWriter
 import MMLogFormat
 import MMLogSystem
 
-/// The store of loggers that were made without one, and their labels, which may be older than it.
+/// The store of loggers that were made without one, and their labels, which may be older than the
+/// store.
 enum DefaultStore {
-  /// Before that of a store, if both are taken.
+  /// Taken before a store's lock, if both are taken.
   static let lock = ForkSafeMutex()
   // Under `lock`, as is the next one.
   nonisolated(unsafe) private static var labels = LabelList()
@@ -15,7 +16,7 @@ enum DefaultStore {
   static func label(_ name: String) -> LabelTable.Pointer {
     lock.withLock {
       if let known = labels[name] { return known }
-      // Made here, and not by a log call, which may be in a signal handler.
+      // Made here, and not by a log call, which may run in a signal handler.
       _ = losses
       let label = (name, LabelTable.makeState(level: .info))
       labels.append(label)
@@ -24,9 +25,9 @@ enum DefaultStore {
     }
   }
 
-  /// Gives all labels to a store, and counts there what was lost before.
+  /// Gives all labels to a store, and makes the store count what was lost before.
   ///
-  /// - Returns: False if another store has them, and is open.
+  /// - Returns: False if another open store has the labels.
   static func set(_ new: StoreCore) -> Bool {
     lock.withLock {
       if store === new { return true }
@@ -41,7 +42,7 @@ enum DefaultStore {
   /// Counts a record of a label for which there is no store yet. Lock-free and async-signal-safe.
   static func countLoss(_ level: Level, of label: LabelTable.Pointer) {
     losses.add(.noRing, level)
-    // A store that has got the label meanwhile may have taken what was counted before.
+    // A store that got the label meanwhile may have taken the earlier counts already.
     if let store = StoreCore.of(label) { store.take(losses) }
   }
 }

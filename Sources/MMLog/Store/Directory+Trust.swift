@@ -1,8 +1,8 @@
 import MMLogSystem
 
 extension Directory {
-  /// Whom else the directory lets replace the files in it, and what to do about it: the rest of a
-  /// sentence that it begins; nil if no one.
+  /// Who else could replace the directory's files, and what to do about it, as the rest of a
+  /// sentence that begins with the directory; nil if nobody could.
   func whyNotToTrust() throws(SystemError) -> String? {
     guard let status = try status(of: ".") else { return nil }
     let root: UInt32 = 0

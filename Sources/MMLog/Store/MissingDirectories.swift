@@ -1,7 +1,7 @@
 import MMLogSystem
 
-/// The directories on some paths that are not there: those that a store makes, and removes again
-/// should it not open.
+/// The directories that are missing on some paths. A store makes them, and removes them again if it
+/// cannot be opened.
 struct MissingDirectories {
   /// The deepest first.
   private var paths: [String] = []
@@ -9,19 +9,19 @@ struct MissingDirectories {
   init(above wanted: [String]) {
     for path in wanted {
       var rest = path
-      // What is not there cannot be opened; what cannot be opened for another reason is not made
-      // either.
+      // A missing directory cannot be opened. A directory that cannot be opened for another reason
+      // is not made either.
       while !rest.isEmpty, Self.isMissing(rest) {
         paths.append(rest)
         let parent = Self.parent(of: rest)
-        // Nothing is above `/`, not even where that is not there.
+        // Nothing is above `/`, even if `/` itself is missing.
         if parent == rest { break }
         rest = parent
       }
     }
   }
 
-  /// Removes those that are there and empty now.
+  /// Removes those of the directories that now exist and are empty.
   func removeAgain() {
     for path in paths {
       let name = String(path.split(separator: "/").last ?? "")

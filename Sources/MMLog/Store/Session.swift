@@ -5,28 +5,28 @@ import MMLogStorage
 import MMLogSystem
 import Synchronization
 
-/// One life of a store in one process: its ring, who writes into it, and who drains it.
+/// One life of a store in one process: the ring, and everything that writes into it.
 ///
-/// A store has one from its opening to its closing; a child of `fork()` gets its own at its first
-/// log call. Once the store has published it, a session's object is never deallocated: a log call
-/// may find the session just before its end, and use the object just after. ``shutDown()`` frees
-/// what is large; some three kilobytes are left of each session.
+/// A store has a session from its opening to its closing. A child of `fork()` gets a session of its
+/// own at its first log call. Once the store has published it, a session's object is never
+/// deallocated: a log call may find the session just before its end, and use the object just after.
+/// ``shutDown()`` frees the large parts; some three kilobytes are left of each session.
 final class Session: Sendable {
   let ring: Ring
   let sites: CallSiteTable
   let threads: ThreadRegistry
   let overflow: OverflowWriter
-  /// What is to be said of fatal signals that did not end the process.
+  /// Reports of fatal signals that did not end the process.
   let survivals = SurvivedSignals()
-  /// Where signal handlers write; nil if the store is not asked to serve them.
+  /// Where signal handlers write; nil if the store is not configured to serve them.
   let signalLanes: SignalLanes?
   let policy: LogStore.FullRingPolicy
   /// What ``Logger/Privacy/auto`` means for texts.
   let autoPrivacy: Logger.Privacy
-  /// Its address is what the gates of labels and writers are compared by: a multiple of 16.
+  /// Gates of labels and writers are compared by this address, which is a multiple of 16.
   nonisolated(unsafe) let gate: UnsafeRawPointer
-  /// The next of the store's sessions that come to their end, or of those that have. Under the
-  /// store's lock.
+  /// The next in the store's list of sessions that are ending, or of those that have ended. Under
+  /// the store's lock.
   nonisolated(unsafe) var nextEnding: Session?
 
   init(ring: Ring, _ configuration: LogStore.Configuration) throws(LogError) {
@@ -45,11 +45,11 @@ final class Session: Sendable {
     signalLanes?.reserve(self)
   }
 
-  // Of one that was never published, which no log call has found.
+  // Runs only for a session that was never published, which no log call has found.
   deinit { gate.deallocate() }
 
-  /// What labels have for a gate. It is not that of the writers where log calls have to look for
-  /// their task's context: then all of them come to the outlined part. See `MMLOG_GATE_CONTEXTS`.
+  /// The gate that labels have. If log calls have to look for their task's context, it differs from
+  /// the writers' gate, so that all calls come to the outlined part. See `MMLOG_GATE_CONTEXTS`.
   var gateOfLabels: UnsafeRawPointer { mmlog_task_contexts_are_used() ? gate + 1 : gate }
 
   /// Whether records of a label are accepted.
@@ -57,14 +57,14 @@ final class Session: Sendable {
     Self.isOpen(gate, to: label)
   }
 
-  /// The same of the session with that gate.
+  /// The same for the session with this gate.
   static func isOpen(_ gate: UnsafeRawPointer, to label: UnsafeMutablePointer<mmlog_label>) -> Bool
   {
     UInt(bitPattern: mmlog_load_gate(label)) & ~15 == UInt(bitPattern: gate)
   }
 
   /// Frees the map and the tables, when no log call works with them any more, and gives up the
-  /// lock.
+  /// ring's lock.
   func shutDown() {
     sites.free()
     overflow.free()
@@ -72,12 +72,12 @@ final class Session: Sendable {
     ring.unmap()
   }
 
-  /// Takes over the report of a survived signal that is in the ring, if there is one.
+  /// Takes over the ring's report of a survived signal, if there is one.
   func collectSurvivedSignal() {
     if let report = ring.takeSurvivedSignal() { survivals.add(report) }
   }
 
-  /// Counts the reports that are left as losses: no record is made of them any more.
+  /// Counts the reports that are left as losses, because no records will be made of them.
   func giveUpSurvivedSignals() {
     while let report = survivals.first, survivals.take(report) {
       ring.countLoss(.ringFull, .critical)
@@ -85,7 +85,7 @@ final class Session: Sendable {
     }
   }
 
-  /// Makes locks free that a thread may have had which a fork's child does not have.
+  /// Frees locks in a fork's child: threads that the child does not have may have held them.
   func reinitializeLocks() {
     ring.dictionaryLock.reinitialize()
     overflow.reinitialize()
@@ -99,7 +99,7 @@ final class Session: Sendable {
     case full
   }
 
-  /// Opens a segment for a writer that found none free, as the policy for a full ring says.
+  /// Opens a segment for a writer that found no free one, as the policy for a full ring says.
   /// Async-signal-safe, and leaves errno as it was.
   @inline(never)
   func awaitSegment(
@@ -119,7 +119,7 @@ final class Session: Sendable {
       return segment
     case .dropNewest: return nil
     case .overwriteOldest:
-      // Again if another thread took what was discarded.
+      // Tries again if another thread took the discarded segment.
       for _ in 0..<16 where ring.discardOldest() {
         if let segment = take(for: writer) ?? takeMade(for: writer, timeout) { return segment }
       }
@@ -127,11 +127,11 @@ final class Session: Sendable {
     }
   }
 
-  /// How long a call waits for a segment that is free, and gets its stream just then, in
-  /// nanoseconds: a hundred times what that takes.
+  /// How long a call waits for a free segment whose stream is being made, in nanoseconds: a hundred
+  /// times as long as making a stream takes.
   private static let makingTime: Int64 = 20_000_000
 
-  /// A free segment of an encrypted ring that has no stream yet, once it has.
+  /// Waits until a free segment of an encrypted ring has got its stream, and opens the segment.
   private func takeMade(
     for writer: UnsafeMutablePointer<mmlog_writer>, _ timeout: Timeout
   ) -> OpenSegment? {
@@ -140,23 +140,23 @@ final class Session: Sendable {
     return ring.eventCounts.wait(atMost: Self.makingTime) { take(for: writer) }
   }
 
-  /// A segment that only flight records are left in.
+  /// Opens a segment in which only flight records are left.
   private func takeRecycled(for writer: UnsafeMutablePointer<mmlog_writer>) -> OpenSegment? {
     if ring.archiveLevel == .trace { return nil }
-    // Again if another thread took what was given up.
+    // Tries again if another thread took the segment that was given up.
     for _ in 0..<16 where ring.recycleOldest() {
       if let segment = take(for: writer) { return segment }
     }
     return nil
   }
 
-  /// A free segment. Not inlined here, as it is where one is mostly found.
+  /// Opens a free segment. Not inlined here, unlike in the place where calls mostly find one.
   @inline(never)
   private func take(for writer: UnsafeMutablePointer<mmlog_writer>) -> OpenSegment? {
     ring.openSegment(for: writer)
   }
 
-  /// The longest that a call waits for something that another thread holds, in nanoseconds.
+  /// How long a call waits at most for something that another thread holds, in nanoseconds.
   func waitingTime(_ timeout: Timeout) -> Int64 {
     let limit = if case .wait(let limit) = policy { limit.nanoseconds } else { Int64(1_000_000) }
     return switch timeout {
@@ -168,14 +168,15 @@ final class Session: Sendable {
 
   /// Waits until no thread is in the middle of a log call that began before the gates were closed.
   ///
-  /// - Returns: False if one still is after a second: it may be stopped, or be the caller itself.
+  /// - Returns: False if a thread still is after a second: it may be stopped, or be the caller
+  ///   itself.
   func waitForWriters() -> Bool {
     let hasBarrier = MemoryBarrier.allThreads()
-    // Without it, what the others have stored is seen at some time, and this is far more than it
-    // takes.
+    // Without the barrier, other threads' stores become visible after some time. This time is far
+    // longer.
     if !hasBarrier { Sleep.nanoseconds(10_000_000) }
     for round in 0..<1000 {
-      // Half of the time is for the ring to get space.
+      // For the first half of the time, waiting calls may still get space in the ring.
       if round == 500 { ring.eventCounts.endWaiting() }
       var busy = signalLanes?.isBusy ?? false
       threads.forEach { busy = busy || WriterSpace.isBusy($0) }
@@ -185,9 +186,9 @@ final class Session: Sendable {
     return false
   }
 
-  /// Seals the segments of all threads. After the gates are closed.
+  /// Seals the segments of all threads. Called after the gates are closed.
   func sealAll() {
-    // A thread that exits seals its own.
+    // Under this lock, because a thread that exits seals its own segments.
     BlockPool.lock.lock()
     defer { BlockPool.lock.unlock() }
     threads.forEach { WriterSpace.closeIdle($0, ring) }

@@ -1,26 +1,26 @@
 import MMLogStorage
 import MMLogSystem
 
-/// The recovery of what dead processes left of a store. Its opening does not wait for it: the
-/// maintenance thread recovers, before it does anything else.
+/// The recovery of what dead processes left of a store. The store's opening does not wait for it:
+/// the maintenance thread recovers before it does anything else.
 final class StartRecovery: Sendable {
   /// What became of the rings of dead processes.
   struct Outcome {
     var sessions: [RecoveredSession] = []
-    /// Why others could not be recovered.
+    /// Why other rings could not be recovered.
     var problems: [LogError] = []
   }
 
   private let outcome = Promise<Outcome>()
 
-  /// For who takes it around a fork.
+  /// For code that takes the lock around a fork.
   var lock: ForkSafeMutex { outcome.lock }
 
-  /// Recovers, unless that has been done.
+  /// Recovers, unless the recovery has been done.
   ///
   /// - Parameters:
   ///   - events: Receives an event for each ring, and each archive that is sealed.
-  ///   - goesOn: Whether to recover another ring. What is left is for the next start.
+  ///   - goesOn: Whether to recover another ring. The next start recovers the rest.
   /// - Returns: What became of the rings.
   func run(_ location: StoreLocation, _ events: EventHub, while goesOn: () -> Bool) -> Outcome {
     if let known = outcome.wait(atMost: 0) { return known }
@@ -37,16 +37,17 @@ final class StartRecovery: Sendable {
     return new
   }
 
-  /// Lets nobody wait any longer: it is done, or will not be.
+  /// Ends all waiting: the recovery is done, or will not be done.
   func finish() { outcome.fulfill(Outcome()) }
 
-  /// Waits until it is done, for so many nanoseconds at most.
+  /// Waits until the recovery is done, at most `nanoseconds`.
   func wait(atMost nanoseconds: Int64) { _ = outcome.wait(atMost: nanoseconds) }
 
-  /// What became of the rings, when that is known of all.
+  /// What became of the rings. Waits until this is known of all.
   var result: Outcome { outcome.wait(atMost: .max) ?? Outcome() }
 
-  /// Goes on in a fork's child: its parent recovers the rest. The parent has taken the lock.
+  /// Ends all waiting in a fork's child, because its parent recovers the rest. The parent had taken
+  /// the lock.
   func detachInChild() {
     lock.reinitialize()
     finish()

@@ -4,14 +4,14 @@ import MMLogSystem
 
 /// What a fork needs of a store: the parent goes on, and the child begins anew.
 extension StoreCore {
-  /// Lets the store's threads end their passes, if that is soon, and begin no others. The caller
-  /// has the lock.
+  /// Waits a short time until the store's threads end their passes, and keeps them from beginning
+  /// others. The caller has the lock.
   func pauseThreads() {
     let passLocks = (open?.drainer.passLocks ?? []) + (openMaintenance?.passLocks ?? [])
     paused = passLocks.filter { $0.tryLock(atMost: 100_000_000) }
   }
 
-  /// Lets the threads go on. In the parent, by the thread that forked.
+  /// Lets the threads go on. The thread that forked calls this in the parent.
   func resumeThreads() {
     for passLock in paused { passLock.unlock() }
     paused = []
@@ -27,8 +27,8 @@ extension StoreCore {
     forgetSessions()
     labels.setGatesLocked(nil)
     states.detachInChild()
-    // Of a closed store, and of one whose ring is still to come, too: another thread may have had
-    // their locks. Their threads are gone.
+    // Also if the store is closed, or its ring is still to come: another thread may have held their
+    // locks. Their threads are gone.
     if let openMaintenance { _ = Unmanaged.passRetained(openMaintenance) }
     openMaintenance = nil
     _ = Unmanaged.passRetained(events)
@@ -42,13 +42,13 @@ extension StoreCore {
     TestPoint.reach(.forkDetached)
   }
 
-  /// Opens a ring of its own for a fork's child. Tries again after a second if that fails.
-  /// Other threads wait for it, so that their first records are not lost.
+  /// Opens a ring for a fork's child. If that fails, tries again after a second. Other threads wait
+  /// for the ring, so that their first records are not lost.
   func openInChild() {
     childOpening.tryOnce(lock) {
       if isClosed { return }
       do throws(LogError) {
-        // It is there already if only the maintenance thread could not be started.
+        // The session is there already if only the start of the maintenance thread failed.
         if open == nil {
           let new = try makeSession()
           TestPoint.reach(.forkReopened)

@@ -3,15 +3,15 @@ import MMLogStorage
 import MMLogSystem
 import Synchronization
 
-/// The life of a store's sessions: one is opened with the store, and closed with it; another may
-/// come in between, in place of one whose ring is lost.
+/// The life of a store's sessions. One session is opened with the store, and closed with it. In
+/// between, another may take the place of a session whose ring is lost.
 extension StoreCore {
   // MARK: - Opening
 
-  /// Makes a ring and starts a drainer for it. Leaves nothing behind if it fails.
+  /// Makes a ring, and starts a drainer for it. If this fails, leaves nothing behind.
   ///
-  /// - Parameter old: A session in whose place it comes, and which its drainer first brings to an
-  ///   end.
+  /// - Parameter old: The session that the new one replaces. The new session's drainer first brings
+  ///   the old one to its end.
   func makeSession(after old: Open? = nil) throws(LogError) -> Open {
     let identity = try location.makeIdentity()
     let rings = try location.openRingDirectory()
@@ -39,7 +39,7 @@ extension StoreCore {
           lostRing: { [self] in replaceSession(session, because: $0) },
           sealedArchive: { maintenance.archiveClosed($0) }))
       labels.register(in: session)
-      // Nothing fails after it.
+      // Nothing can fail after this.
       try drainer.start()
       maintenance.begin(identity.session)
       ring.take(lossesWithoutRing)
@@ -73,10 +73,10 @@ extension StoreCore {
   // MARK: - Closing
 
   /// How long closing waits for the recovery of what other processes left, in nanoseconds. Then it
-  /// waits for the ring that is being recovered, and leaves others to the next start.
+  /// waits for the ring that is being recovered, and leaves further rings to the next start.
   private static let recoveryTime: Int64 = 10_000_000_000
 
-  /// Ends the session: no record is accepted any more, all are archived, the ring is removed.
+  /// Ends the session: accepts no more records, archives all, and removes the ring.
   func close() throws(LogError) {
     if let session = lock.withLock({ open?.session }) {
       session.collectSurvivedSignal()
@@ -101,8 +101,8 @@ extension StoreCore {
 
   /// Ends a session that log calls do not find any more.
   ///
-  /// - Parameter isReplaced: Whether the store goes on with another, because the ring or all of the
-  ///   directory was lost.
+  /// - Parameter isReplaced: Whether the store goes on with another session, because the ring or
+  ///   the whole directory was lost.
   private func end(_ open: Open, isReplaced: Bool = false) throws(LogError) {
     let session = open.session
     TestPoint.reach(.closeBegun)
@@ -118,8 +118,8 @@ extension StoreCore {
       if isQuiet {
         session.shutDown()
       } else {
-        // Someone is in the middle of a log call, and may be for long: it ends in memory of no
-        // meaning.
+        // A thread is in the middle of a log call, and may be for long. The call ends in memory
+        // that nobody reads.
         session.ring.detach()
       }
     }
@@ -127,8 +127,8 @@ extension StoreCore {
     TestPoint.reach(.closeMarked)
     let isCrashNoted: Bool
     do {
-      // What is there now may be another's. Not before the thread that works in the directory has
-      // ended.
+      // Another user may own the directory that has the path now. Checked only after the thread
+      // that works in the directory has ended.
       if isReplaced {
         _ = try location.openDirectory()
         open.drainer.expectMove()
@@ -139,7 +139,7 @@ extension StoreCore {
       throw error
     }
     TestPoint.reach(.closeFinished)
-    // The process has begun to die since. The next start takes the report from the ring.
+    // The process has begun to die meanwhile. The next start takes the report from the ring.
     if session.ring.isDying && !isCrashNoted { return }
     do {
       try session.ring.remove()
@@ -149,8 +149,8 @@ extension StoreCore {
     } catch {}
   }
 
-  /// - Returns: The session that is to be ended, which a fork's child does not have that has never
-  ///   logged; and whether nobody has closed the store before.
+  /// - Returns: The session to be ended, which is nil in a fork's child that has never logged; and
+  ///   whether nobody has closed the store before.
   private func beginClosing() -> (open: Open?, isFirst: Bool) {
     lock.lock()
     defer { lock.unlock() }
@@ -164,10 +164,11 @@ extension StoreCore {
 
   // MARK: - A ring that is lost
 
-  /// Opens another ring in place of one that somebody has corrupted or taken away; on the drainer's
-  /// thread of the old one. The new one's drainer will bring the old session to its end.
+  /// Opens another ring in place of one that somebody has corrupted or taken away. Runs on the
+  /// thread of the old ring's drainer. The new ring's drainer will bring the old session to its
+  /// end.
   ///
-  /// - Returns: Whether there is another. If not, it is to be tried again later.
+  /// - Returns: Whether there is another ring. If not, the caller has to try again later.
   private func replaceSession(_ session: Session, because problem: LogError) -> Bool {
     guard lock.tryLock(atMost: 1_000_000_000) else { return false }
     defer { lock.unlock() }
@@ -185,11 +186,10 @@ extension StoreCore {
     }
   }
 
-  /// Brings a session to its end that another has come in place of; on the drainer's thread of the
-  /// new one.
+  /// Brings a replaced session to its end. Runs on the thread of the new session's drainer.
   private func retire(_ old: Open) {
-    // Whoever replaces the session has the lock until the new one is published. Until then, log
-    // calls begin in the old one.
+    // Whoever replaces the session has the lock until the new session is published. Until then, log
+    // calls begin in the old session.
     lock.withLock {}
     do throws(LogError) {
       try configuration.maintaining { () throws(LogError) in try end(old, isReplaced: true) }

@@ -2,12 +2,13 @@ import MMLogCrash
 import MMLogSystem
 
 extension StoreCore {
-  /// Makes ordinary records of fatal signals that did not end the process, so that they are not
-  /// taken for what does later.
+  /// Makes ordinary records of fatal signals that did not end the process, so that nobody takes
+  /// them for the cause of its later end.
   ///
-  /// - Parameter waits: Whether for room in the ring. The drainer makes that room, and must not.
+  /// - Parameter waits: Whether to wait for room in the ring. The drainer must not wait, because it
+  ///   makes that room.
   func noteSurvivedSignals(of session: Session, waits: Bool) {
-    // Besides the text: a call site, a label, the time.
+    // The room for all but the text: a call site, a label, the time.
     let rest = 1024
     defer { if !waits { WriterSpace.giveUp(session) } }
     while let report = session.survivals.first {

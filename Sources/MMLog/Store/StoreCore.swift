@@ -7,7 +7,7 @@ import MMLogSystem
 import Synchronization
 
 /// What a store is, behind ``LogStore`` and its loggers. It lives as long as the process, because
-/// loggers are plain values that point to it; what is large in it goes away with its session.
+/// loggers are plain values that point to it. Its large parts go away with its session.
 ///
 /// Proof of `@unchecked Sendable`: `open` is changed under `lock`, or in a fork's child by its only
 /// thread.
@@ -26,7 +26,7 @@ final class StoreCore: @unchecked Sendable {
   let states = StateTable()
   let settings: LockedValue<StoreSettings>
   let recovery = StartRecovery()
-  // These three are others in a fork's child.
+  // A fork's child replaces these three.
   var catalog: Catalog
   var events: EventHub
   var counters = DrainCounters()
@@ -34,26 +34,26 @@ final class StoreCore: @unchecked Sendable {
   let lock = ForkSafeMutex()
   // All under `lock`.
   private(set) var open: Open?
-  /// Nil in a fork's child until it is needed, and after the store's end.
+  /// Nil in a fork's child until the child needs it, and after the store's end.
   var openMaintenance: Maintenance?
-  /// The newest of the sessions that come to their end: log calls do not find them any more. A list
-  /// made by hand, because a fork's child goes over it: see ``StoreRegistry``.
+  /// The newest of the sessions that are ending: log calls do not find them any more. A list made
+  /// by hand, because a fork's child goes over it: see ``StoreRegistry``.
   private var newestEnding: Session?
-  /// The newest of the sessions that have ended, whose objects stay. A list, so that they are no
-  /// leaks for LeakSanitizer and its like, which know only what something points to.
+  /// The newest of the sessions that have ended. Their objects stay. A list, so that something
+  /// points to them: otherwise tools such as LeakSanitizer would report leaks.
   private var newestEnded: Session?
-  /// What sessions that have ended counted, for those who ask: their archives report it, no others.
+  /// The losses of ended sessions, for ``losses``. Only the archives of those sessions report them.
   private var earlierLosses = LossLedger()
   var isClosed = false
   /// Whether a lost ring could not be replaced at the last try.
   var isReplacementFailing = false
-  /// What a fork has stopped meanwhile.
+  /// The locks of passes that a fork has stopped.
   var paused: [ForkSafeMutex] = []
 
-  /// The open session again, for log calls, which cannot take a lock: its address, or 0.
+  /// The address of the open session, or 0, for log calls, which cannot take a lock.
   ///
-  /// A call may read it just before the store is closed, and use it just after. Therefore a
-  /// session's object stays for ever, and ``Session/shutDown()`` frees what is large in it.
+  /// A call may read the address just before the store is closed, and use it just after. Therefore
+  /// a session's object stays for ever, and ``Session/shutDown()`` frees its large parts.
   private let sessionAddress = Atomic<UInt>(0)
   /// What a fork's child has to do at its first log call.
   let childOpening = ChildOpening()
@@ -85,14 +85,15 @@ final class StoreCore: @unchecked Sendable {
     StoreRegistry.add(self)
     do throws(LogError) {
       try location.makeDirectories()
-      // The session goes on behind what it writes. And where many rings wait, processes seem to die
-      // before they come to it: each would leave another.
+      // With `resumeLastArchive`, the session goes on behind what the recovery writes. If many
+      // rings wait, processes seem to die before they recover them: each process would leave
+      // another ring.
       if configuration.resumeLastArchive
         || Recovery.deadSessions(inRingsAt: location.ringDirectory) > Self.waitingRings
       {
         _ = recovery.run(location, events) { true }
       }
-      // A fork waits for the lock: its child finds all of the session, or nothing.
+      // A fork waits for the lock, so that its child finds the whole session, or nothing.
       try lock.withLock { () throws(LogError) in publish(try makeSession()) }
       try startMaintenance()
     } catch {
@@ -112,7 +113,7 @@ final class StoreCore: @unchecked Sendable {
     }
   }
 
-  /// So many rings at most wait for their recovery behind an opening.
+  /// The maximum number of rings that may wait for their recovery after an opening.
   private static let waitingRings = 4
 
   // MARK: - Maintenance
@@ -129,7 +130,7 @@ final class StoreCore: @unchecked Sendable {
   /// What maintains the archives.
   var maintenance: Maintenance { lock.withLock { lockedMaintenance() } }
 
-  /// Who hands archives on; nil once the store is closed.
+  /// The queue that passes archives to uploaders; nil once the store is closed.
   var uploads: UploadQueue? { lock.withLock { isClosed ? nil : lockedMaintenance().uploads } }
 
   private func startMaintenance() throws(LogError) {
@@ -142,8 +143,8 @@ final class StoreCore: @unchecked Sendable {
     }
   }
 
-  /// What maintains the archives on a thread of its own; nil in a fork's child that has not logged
-  /// yet, and so has no such thread.
+  /// The maintenance, with its thread started; nil in a fork's child that has not logged yet, and
+  /// so has no such thread.
   func begunMaintenance() throws(LogError) -> Maintenance? {
     try lock.withLock { () throws(LogError) in
       try lockedBegun() == nil ? nil : lockedMaintenance()
@@ -157,20 +158,21 @@ final class StoreCore: @unchecked Sendable {
     mmlog_load_store(label).map { Unmanaged<StoreCore>.fromOpaque($0).takeUnretainedValue() }
   }
 
-  /// The session to log into; in a fork's child, a new one at the first call. Nil if there is none.
+  /// The session to log into; nil if there is none. In a fork's child, the first call opens a new
+  /// one.
   func currentSession() -> Session? {
     if childOpening.isNeeded { openInChild() }
     return openSession
   }
 
-  /// The session that is there; nil if there is none. Lock-free and async-signal-safe.
+  /// The open session; nil if there is none. Lock-free and async-signal-safe.
   var openSession: Session? {
     UnsafeRawPointer(bitPattern: sessionAddress.load(ordering: .acquiring)).map {
       Unmanaged<Session>.fromOpaque($0).takeUnretainedValue()
     }
   }
 
-  /// Has log calls find another session, or none. The caller has the lock.
+  /// Makes log calls find another session, or none. The caller has the lock.
   func publish(_ new: Open?) {
     if let ended = open?.session { (ended.nextEnding, newestEnding) = (newestEnding, ended) }
     open = new
@@ -184,14 +186,14 @@ final class StoreCore: @unchecked Sendable {
     }
   }
 
-  /// Has log calls look for the context of their task.
+  /// Makes log calls look for the context of their task.
   func useTaskContexts() {
     lock.withLock {
       if let open { labels.setGates(open.session.gateOfLabels) }
     }
   }
 
-  /// Goes over the sessions that come to their end. The caller has the lock.
+  /// Goes over the sessions that are ending. The caller has the lock.
   private func forEachEnding(_ body: (Session) -> Void) {
     var next = newestEnding
     while let session = next {
@@ -200,7 +202,7 @@ final class StoreCore: @unchecked Sendable {
     }
   }
 
-  /// Takes in that a session has ended: what it has lost is counted for those who ask. The caller
+  /// Notes that a session has ended, and adds its losses to those of earlier sessions. The caller
   /// has the lock.
   func noteEnded(_ ended: Session) {
     earlierLosses += ended.ring.losses
@@ -213,19 +215,21 @@ final class StoreCore: @unchecked Sendable {
     (ended.nextEnding, newestEnded) = (newestEnded, ended)
   }
 
-  /// Lets go of the parent's sessions, in a fork's child: whoever recovers their rings, should the
-  /// parent die, must not wait for this process.
+  /// Lets go of the parent's sessions, in a fork's child. If the parent dies, whoever recovers its
+  /// rings must not have to wait for this process.
   func forgetSessions() {
     forEachEnding { $0.ring.detach() }
     newestEnding = nil
     guard let open else { return }
-    // The parent counts them.
+    // The parent counts these.
     earlierLosses = LossLedger()
     lossesWithoutRing.clear()
-    // Stores of a log call that forked in its middle, and of nobody else, end in private memory.
+    // Only a log call that forked in its middle still stores something, and it stores into private
+    // memory.
     open.session.ring.detach()
     open.session.reinitializeLocks()
-    // Its thread is gone, maybe in the middle of something: it is never touched again.
+    // The drainer's thread is gone, maybe in the middle of something: nothing touches the drainer
+    // again.
     _ = Unmanaged.passRetained(open.drainer)
     self.open = nil
     sessionAddress.store(0, ordering: .releasing)
@@ -237,7 +241,7 @@ final class StoreCore: @unchecked Sendable {
     try lock.withLock { () throws(LogError) in try lockedBegun() }
   }
 
-  /// The same; the caller has the lock, so that no first log call comes in between.
+  /// The same. The caller has the lock, so that no first log call comes in between.
   private func lockedBegun() throws(LogError) -> Open? {
     if isClosed { throw Self.closedError }
     return open
@@ -254,7 +258,7 @@ final class StoreCore: @unchecked Sendable {
 
   /// What was lost so far, in this session and before it.
   var losses: LossLedger {
-    // Under the lock, so that what a closing session counted is neither missed nor there twice.
+    // Under the lock, so that what an ending session counted is neither missed nor counted twice.
     lock.withLock {
       var losses = earlierLosses
       forEachEnding { losses += $0.ring.losses }
@@ -266,8 +270,7 @@ final class StoreCore: @unchecked Sendable {
 
   /// The shared state of a label's loggers.
   func label(_ name: String) -> LabelTable.Pointer {
-    // All under the lock: a label must not come with the gate of a session that is closed
-    // meanwhile.
+    // All under the lock: a label must not get the gate of a session that is closed meanwhile.
     lock.withLock { labels.state(of: name, store: address, open?.session) }
   }
 
@@ -280,16 +283,16 @@ final class StoreCore: @unchecked Sendable {
 
   var isOpen: Bool { lock.withLock { !isClosed } }
 
-  /// As labels point to it.
+  /// The pointer by which labels point to the store.
   private var address: UnsafeRawPointer {
     UnsafeRawPointer(Unmanaged.passUnretained(self).toOpaque())
   }
 
   // MARK: - Settings
 
-  /// Changes settings, and has all go by them at once.
+  /// Changes settings, and makes all threads use them at once.
   ///
-  /// - Throws: ``LogError`` if one would be out of its range; none is changed then.
+  /// - Throws: ``LogError`` if a setting would be out of its range. Then none is changed.
   func changeSettings(_ body: (inout StoreSettings) -> Void) throws(LogError) {
     try settings.withLock { (settings) throws(LogError) in
       var new = settings

@@ -3,11 +3,12 @@ import MMLogFormat
 import MMLogStorage
 import MMLogSystem
 
-/// Where a store's files are: its directories are made, opened and recovered here.
+/// Where a store's files are. Makes, opens and recovers the store's directories.
 struct StoreLocation: Sendable {
   /// The directory of the archives, as an absolute path.
   let directory: String
-  /// The directory of the rings, too; the same one unless the configuration has another.
+  /// The directory of the rings, as an absolute path: the same unless the configuration has
+  /// another.
   let ringDirectory: String
   /// The store's name.
   let name: String
@@ -16,7 +17,7 @@ struct StoreLocation: Sendable {
   /// What access files are made with.
   private let newFiles: FileAccess
 
-  /// - Throws: if the directory or the name cannot be one.
+  /// - Throws: if the path or the name is not valid.
   init(
     directory: String, name: String, _ configuration: LogStore.Configuration
   ) throws(LogError) {
@@ -38,11 +39,11 @@ struct StoreLocation: Sendable {
     newFiles = try configuration.checkedFileAccess()
   }
 
-  /// Where a store is that is given no directory; see ``LogStore/init(name:configuration:)``.
+  /// The directory of a store that is given none; see ``LogStore/init(name:configuration:)``.
   ///
   /// - Parameters:
   ///   - isRoot: Whether the process has root's rights.
-  ///   - variable: Gives a variable of the environment.
+  ///   - variable: Returns a variable of the environment.
   static func usualDirectory(
     of name: String, isRoot: Bool, _ variable: (String) -> String?
   ) -> String {
@@ -50,13 +51,13 @@ struct StoreLocation: Sendable {
       if let first = variable(list)?.split(separator: ":").first { return String(first) }
     }
     if isRoot { return "/var/log/\(name)" }
-    // A relative path is to be passed over: XDG Base Directory Specification.
+    // The XDG Base Directory Specification says to ignore a relative path.
     if let state = variable("XDG_STATE_HOME"), state.hasPrefix("/") { return "\(state)/\(name)" }
     guard let home = variable("HOME"), home.hasPrefix("/") else { return "/var/log/\(name)" }
     return "\(home)/.local/state/\(name)"
   }
 
-  /// Makes the directories that are not there.
+  /// Makes the directories that do not exist.
   func makeDirectories() throws(LogError) {
     try explaining("Making the store's directory failed") { () throws(SystemError) in
       try Directory.create(directory, newFiles: newFiles)
@@ -65,7 +66,7 @@ struct StoreLocation: Sendable {
     if !archiveSettings.recipients.isEmpty || archiveSettings.isChained { try prepareLibrary() }
   }
 
-  /// Has libcrypto look its algorithms up: a child of fork must not wait for a lock.
+  /// Makes libcrypto look up its algorithms now, because a child of fork must not wait for a lock.
   private func prepareLibrary() throws(LogError) {
     do throws(CryptoError) { try Cryptography.prepare() } catch {
       throw LogError(
@@ -90,7 +91,7 @@ struct StoreLocation: Sendable {
     }
   }
 
-  /// Why a directory may not hold the store's files; nil: it may.
+  /// Why a directory may not have the store's files; nil: it may.
   private func problem(of directory: borrowing Directory) throws(SystemError) -> LogError? {
     if allowsUntrusted { return nil }
     guard let problem = try directory.whyNotToTrust() else { return nil }
@@ -102,14 +103,14 @@ struct StoreLocation: Sendable {
 
   /// The catalog of the archives.
   ///
-  /// - Parameter events: Receives that the archives' sizes have changed.
+  /// - Parameter events: Receives a signal when the archives' sizes have changed.
   func makeCatalog(_ events: EventHub) -> Catalog {
     Catalog(
       of: directory, store: name, newFiles: newFiles,
       totalsChanged: { events.sizeSignals.send() })
   }
 
-  /// The archives of a session, of which there are none yet.
+  /// The archives of a new session, which has none yet.
   func makeArchives(_ identity: SessionIdentity) throws(LogError) -> ArchiveSeries {
     let series = ArchiveSeries(in: try openDirectory(), identity, archiveSettings)
     series.whyNotToMove = { (directory) throws(SystemError) in try problem(of: directory) }
@@ -132,7 +133,7 @@ struct StoreLocation: Sendable {
     return outcome
   }
 
-  /// Seals what dead processes left whose ring is gone, too.
+  /// Seals archives that dead processes left and whose rings are gone.
   ///
   /// - Parameter goesOn: Whether to seal another archive.
   func sealRinglessArchives(
@@ -164,7 +165,7 @@ struct StoreLocation: Sendable {
 }
 
 extension LogError {
-  /// What the message about an untrusted directory ends with. A program whose users do not have the
-  /// setting leaves it out.
+  /// The end of the message about an untrusted directory. A program whose users do not have the
+  /// setting leaves this out.
   package static let allowingAdvice = "; or allow it with the setting allowsUntrustedDirectory."
 }

@@ -6,28 +6,28 @@ import MMLogStorage
 import MMLogSystem
 import Synchronization
 
-/// All stores of the process: keeps them alive, and takes them through `fork()`.
+/// Keeps all stores of the process alive, and takes them through `fork()`.
 ///
-/// In a fork's child, Swift's runtime must not be asked for the type of anything: another thread
-/// may have been asking when the process was copied, and its lock is never released. Hence a list
-/// made by hand, not an array: what goes over an array is generic, and in a debug build looks its
-/// types up.
+/// In a fork's child, nothing may ask Swift's runtime for a type: another thread may have been
+/// asking when the process was copied, and its lock is never released. Therefore this is a list
+/// made by hand and not an array: code that goes over an array is generic, and in a debug build
+/// looks up its types.
 enum StoreRegistry {
   private static let lock = ForkSafeMutex()
   nonisolated(unsafe) private static var newest: StoreCore?
 
   nonisolated(unsafe) private static var isPrepared = false  // under `lock`
-  /// Whether all stores have log calls look for the context of their task.
+  /// Whether the log calls of all stores look for the context of their task.
   private static let allFindTaskContexts = Atomic<Bool>(false)
 
-  /// Once: has faults in rings handled. Again, if it failed.
+  /// Makes faults in rings be handled. Acts once; again if it failed.
   static func prepareContainment() throws(LogError) {
     try explaining("Setting a handler for SIGBUS failed") { () throws(SystemError) in
       try lock.withLock { () throws(SystemError) in try FaultContainment.start() }
     }
   }
 
-  /// Once: has crashes recorded. Again, if it failed.
+  /// Makes crashes be recorded. Acts once; again if it failed.
   static func prepareCrashRecorder() throws(LogError) {
     try explaining("Setting handlers for fatal signals failed") { () throws(SystemError) in
       try lock.withLock { () throws(SystemError) in try CrashArea.start() }
@@ -35,23 +35,23 @@ enum StoreRegistry {
     }
   }
 
-  /// Has the signals noted that end the process by default. Each time: a service may have given one
-  /// back meanwhile.
+  /// Makes signals that end the process by default be noted. Acts each time, because a service may
+  /// have restored a default action meanwhile.
   static func prepareTermination() { lock.withLock { EndingArea.handleSignals() } }
 
-  /// Once: registers the process with the kernel's membarrier, and the stores' handlers with fork,
-  /// and makes what log calls need. Again, if it failed.
+  /// Registers the process with the kernel's membarrier, registers the stores' handlers with fork,
+  /// and makes what log calls need. Acts once; again if it failed.
   static func prepare() throws(LogError) {
     try explaining("Preparing for log calls failed") { () throws(SystemError) in
       try lock.withLock { () throws(SystemError) in
         if isPrepared { return }
         _ = MemoryBarrier.register()
-        // Not in a log call: a fork's child that finds something half made would wait for it for
-        // ever, and so would a signal handler.
+        // Not in a log call: a fork's child, or a signal handler, that found something half made
+        // would wait for it for ever.
         BlockPool.prepare()
         try PrivateHash.prepare()
-        // First, so that a child has let go of its parent's locks before anything else happens
-        // there.
+        // Before the handlers below, so that a child lets go of its parent's locks before it does
+        // anything else.
         try SharedDescriptors.prepare()
         try ForkHandlers.install(
           prepare: { StoreRegistry.beforeFork() }, parent: { StoreRegistry.afterForkInParent() },
@@ -61,7 +61,7 @@ enum StoreRegistry {
     }
   }
 
-  /// Adds a store that has no session yet: a fork's child has to find each.
+  /// Adds a store that has no session yet, because a fork's child has to find every store.
   static func add(_ store: StoreCore) {
     lock.withLock {
       store.older = newest
@@ -69,7 +69,7 @@ enum StoreRegistry {
     }
   }
 
-  /// Takes away a store that could not be opened.
+  /// Removes a store that could not be opened.
   static func remove(_ store: StoreCore) {
     lock.withLock {
       if newest === store { return newest = store.older }
@@ -81,10 +81,11 @@ enum StoreRegistry {
     }
   }
 
-  /// From now on, log calls look for the context of their task. At the first time, it takes the
-  /// locks of all stores.
+  /// Makes log calls look for the context of their task from now on. The first call takes the locks
+  /// of all stores.
   static func useTaskContexts() {
-    // Whoever comes second waits until all stores know it, too: what it logs then has its context.
+    // A second caller waits until all stores know it, too, so that what it logs then has its
+    // context.
     if allFindTaskContexts.load(ordering: .acquiring) { return }
     lock.withLock {
       mmlog_use_task_contexts()
@@ -97,14 +98,15 @@ enum StoreRegistry {
     }
   }
 
-  // What a child needs whole is locked while the process is copied; all other locks are made anew
-  // there.
+  // Whatever a child needs whole is locked while the process is copied. The child makes all other
+  // locks anew.
 
   private static func beforeFork() {
     DefaultStore.lock.lock()
     lock.lock()
-    // Until the child has let go of its parent's rings: its thread has copies of the parent's
-    // writers, and what a handler of a signal logs there would go over records of the parent.
+    // Blocked until the child has let go of its parent's rings. The child's thread has copies of
+    // the parent's writers: what a signal handler logged there would overwrite the parent's
+    // records.
     mmlog_block_signals()
     ValueSealer.lock.lock()
     var next = newest
@@ -116,7 +118,7 @@ enum StoreRegistry {
       store.pauseThreads()
       next = store.older
     }
-    // Behind the stores' locks: whoever opens a session takes this one with its store's.
+    // After the stores' locks, because opening a session takes this lock while it has its store's.
     BlockPool.lock.lock()
     CrashArea.prepareForFork()
     TestPoint.reach(.forkPrepared)
@@ -143,7 +145,7 @@ enum StoreRegistry {
   private static func afterForkInChild() {
     CrashArea.reinitialize()
     EndingArea.reinitialize()
-    // The one thread of the child starts afresh: what it had belongs to the parent's sessions.
+    // The child's only thread starts afresh: its writers belong to the parent's sessions.
     mmlog_forget_current_writer()
     mmlog_set_threads(nil)
     var next = newest
