@@ -12,13 +12,13 @@
 
 _Static_assert(MMLOG_ARGUMENTS == MMLOG_PLANNED, "a site has room for a plan");
 
-// A site's state: 0 until its format has been inspected. Then its lowest byte is this, or 1 more
-// than the number of its arguments, and the others are a hash of its texts: a library that is
-// loaded in another's place may have a site and its texts at the same addresses.
+// A site's state: 0 until its format has been inspected. Then its lowest byte is AS_TEXT, or 1 more
+// than the number of its arguments. The other bytes are a hash of its texts: a library that is
+// loaded in the place of another may have a site and its texts at the same addresses.
 #define AS_TEXT 0xFFu
 #define STATE_COUNT_BITS 8
 
-// As Swift counts them.
+// The level as Swift counts levels.
 static uint32_t file_level(mmlog_level level) { return (uint32_t)level - 1; }
 
 // ---- Arguments
@@ -55,8 +55,8 @@ static mmlog_value unknown_error(int error, char storage[UNKNOWN_ERROR_SIZE]) {
   return text(next, (size_t)(end - next));
 }
 
-// As strerror(3). Of an error without a name, `storage` has the text. Not inlined: that would make
-// all other values dearer.
+// As strerror(3). For an error without a name, `storage` gets the text. Not inlined: that would
+// make all other values cost more.
 __attribute__((noinline, cold)) static mmlog_value error_text(
     int error, char storage[UNKNOWN_ERROR_SIZE]) {
 #if defined(__GLIBC__) && __GLIBC_PREREQ(2, 32)
@@ -67,7 +67,7 @@ __attribute__((noinline, cold)) static mmlog_value error_text(
   return unknown_error(error, storage);
 }
 
-// The maximum number of bytes of a string, as its plan has them.
+// The maximum number of bytes of a string, as its plan says.
 static size_t longest(mmlog_planned planned) {
   size_t maximum = planned >> MMLOG_PLAN_SHIFT;
   return maximum == 0 ? SIZE_MAX : maximum - 1;
@@ -77,15 +77,15 @@ typedef struct {
   va_list list;
 } argument_list;
 
-// What a call's values are taken from, and where they go.
+// The values of a call, and memory for values that have none.
 typedef struct {
   mmlog_value values[MMLOG_ARGUMENTS];
-  // What has no memory of its own.
+  // For values without memory of their own.
   char characters[MMLOG_ARGUMENTS];
   char unknown_error[UNKNOWN_ERROR_SIZE];
 } collection;
 
-// The first character of `storage` is for characters; `unknown` is for the text of an error.
+// `storage` gets the value of a character; `unknown` gets the text of an error.
 static mmlog_value next_value(argument_list *arguments, mmlog_planned planned, char *storage,
     char unknown[UNKNOWN_ERROR_SIZE], int error) {
   switch ((mmlog_directive_kind)(planned & ((1u << MMLOG_PLAN_SHIFT) - 1))) {
@@ -117,7 +117,7 @@ static mmlog_value next_value(argument_list *arguments, mmlog_planned planned, c
 static void collect(collection *collected, const mmlog_planned *plan, size_t count,
     argument_list *arguments, int error) {
   for (size_t index = 0; index < count; index++) {
-    // Atomic: another thread may be storing the same just now.
+    // Atomic: another thread may be storing the same value just now.
     mmlog_planned planned = __atomic_load_n(&plan[index], __ATOMIC_RELAXED);
     collected->values[index] = next_value(
         arguments, planned, &collected->characters[index], collected->unknown_error, error);
@@ -137,19 +137,19 @@ static uint64_t mix_text(uint64_t hash, const char *text) {
   return mix(hash, 0);
 }
 
-// Differs from those of the statements of Swift, which are odd sums of other products; never 0.
+// Differs from the hashes of Swift's statements, which are odd sums of other products; never 0.
 static uint64_t hash_of_site(const mmlog_site *site, const char *format, uint32_t state) {
   return mix((uint64_t)(uintptr_t)site * 0x9E3779B97F4A7C15u,
              (uint64_t)(uintptr_t)format ^ (uint64_t)site->line << 48 ^ (uint64_t)state << 32) |
          1;
 }
 
-// A text of a site, which may have none.
+// A text of a site; empty if the site has none.
 static const char *known(const char *text) { return text != NULL ? text : ""; }
 
 static uint32_t state_of(int count) { return count < 0 ? AS_TEXT : (uint32_t)count + 1; }
 
-// Inspects the format, the first time. Several threads may do that at once: each stores the same.
+// Inspects the format, the first time. Several threads may do this at once: all store the same.
 static uint32_t prepare(mmlog_site *site, const char *format) {
   uint32_t parts;
   mmlog_planned plan[MMLOG_PLANNED] = {0};
@@ -167,8 +167,8 @@ static uint32_t prepare(mmlog_site *site, const char *format) {
 #define MAXIMUM_COLUMNS 65535
 #define LONGEST_DIRECTIVE 64
 
-// A directive with numbers in the places of its asterisks, the next arguments, which are limited;
-// false: it is too long.
+// Replaces the asterisks of a directive by the next arguments, which are limited. False: the
+// directive is too long.
 static bool resolve(const char *next, const char *end, char directive[LONGEST_DIRECTIVE],
     argument_list *arguments) {
   size_t length = 0;
@@ -181,7 +181,7 @@ static bool resolve(const char *next, const char *end, char directive[LONGEST_DI
     int size = va_arg(arguments->list, int);
     if (size > MAXIMUM_COLUMNS) size = MAXIMUM_COLUMNS;
     if (size < -MAXIMUM_COLUMNS) size = -MAXIMUM_COLUMNS;
-    // A negative precision is none; a negative width is one to the left.
+    // A negative precision means no precision; a negative width means alignment to the left.
     bool is_precision = length > 0 && directive[length - 1] == '.';
     if (is_precision && size < 0) length--;
     else length += (size_t)snprintf(directive + length, LONGEST_DIRECTIVE - length, "%d", size);
@@ -192,7 +192,7 @@ static bool resolve(const char *next, const char *end, char directive[LONGEST_DI
 
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wformat-nonliteral"
-// As snprintf(3), of one directive.
+// As snprintf(3), for one directive.
 static int print_directive(
     char *place, size_t room, const char *next, const char *end, argument_list *arguments) {
   char directive[LONGEST_DIRECTIVE];
@@ -214,7 +214,7 @@ static int print_directive(
   }
 }
 
-// As vsnprintf(3), which takes half a minute for a width of 2 GiB.
+// As vsnprintf(3), but with limited widths: vsnprintf takes half a minute for a width of 2 GiB.
 static int print(char *place, size_t room, const char *format, va_list list, int error) {
   errno = error;
   if (strchr(format, '*') == NULL || strchr(format, '$') != NULL)
@@ -242,7 +242,7 @@ static int print(char *place, size_t room, const char *format, va_list list, int
 
 // ---- Records
 
-// Has the caller make the text, because readers cannot.
+// Makes the text on the calling thread, because readers cannot.
 static void record_text(mmlog_logger *logger, mmlog_level level, mmlog_statement *statement,
     const mmlog_more *more, argument_list *arguments, int error) {
   char place[1024], *made = place;
@@ -256,7 +256,7 @@ static void record_text(mmlog_logger *logger, mmlog_level level, mmlog_statement
     made = place;
     length = sizeof place - 1;
   }
-  // What cannot be formatted is still reported.
+  // If the message cannot be formatted, the format is recorded.
   mmlog_value value = length < 0 ? string(statement->format, SIZE_MAX) : text(made, (size_t)length);
   statement->format = NULL;
   mmlog_swift_record(logger, file_level(level), statement, &value, 1, more);
@@ -361,7 +361,7 @@ void mmlog_vlog(mmlog_logger *logger, mmlog_level level, const char *file, uint3
 
 // ---- Signal handlers
 
-// A call site is put together in memory of this many parts; for more it takes some from the heap.
+// Call sites of up to this many parts are put together without memory from the heap.
 #define MAXIMUM_PARTS 23
 
 bool mmlog_signal_record(mmlog_logger *logger, mmlog_level level, const char *file, uint32_t line,

@@ -1,4 +1,4 @@
-// What Sources/MMLogC has for the functions in C.
+// The functions of Sources/MMLogC that the functions in C call.
 
 #ifndef MMLOG_SWIFT_H
 #define MMLOG_SWIFT_H

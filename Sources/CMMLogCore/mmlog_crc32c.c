@@ -8,13 +8,13 @@
 #endif
 
 // Slicing by eight (Kounavis and Berry, "A Systematic Approach to Building High Performance,
-// Software-based, CRC Generators", 2005); the tables are made once, before main.
+// Software-based, CRC Generators", 2005); the tables are computed once, before main.
 static uint32_t table[8][256];
 
 #if defined(__x86_64__) || defined(__aarch64__)
 bool mmlog_crc32c_in_hardware = false;
 #else
-bool mmlog_crc32c_in_hardware = true;  // `mmlog_crc32c_word` works everywhere: from the tables
+bool mmlog_crc32c_in_hardware = true;  // `mmlog_crc32c_word` works everywhere: by tables
 #endif
 
 uint32_t mmlog_crc32c_skips[MMLOG_CRC32C_SKIPS];
@@ -44,7 +44,7 @@ __attribute__((constructor(101))) static void prepare(void) {
 
 uint32_t mmlog_crc32c_skip_constant(size_t words) {
   if (!has_product || words == 0) return 0;
-  // x^31. The product, and taking it modulo the polynomial, come to x^33.
+  // x^31. The product, and its reduction modulo the polynomial, contribute x^33.
   uint64_t constant = 1;
   for (size_t word = 1; word < words; word++) constant = mmlog_crc32c_word(constant, 0);
   return (uint32_t)constant;
@@ -81,8 +81,8 @@ static inline uint64_t step_byte(uint64_t crc, unsigned char byte) {
 }
 #endif
 
-// How many bytes each of three streams has: the instruction takes three cycles, and one begins in
-// each.
+// How many bytes each of three streams has. There are three, because the instruction takes three
+// cycles, and one instruction can begin in each cycle.
 enum { STREAM_WORDS = MMLOG_CRC32C_SKIPS - 1, STREAM = 8 * STREAM_WORDS };
 
 uint32_t mmlog_crc32c_bytes(uint32_t crc, const void *bytes, size_t length) {

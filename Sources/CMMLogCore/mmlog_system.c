@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-// Newer than the headers of some distributions that are still in use.
+// Missing in the headers of some distributions that are still in use.
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -47,7 +47,7 @@ static sigset_t hold(int signal) {
   return before;
 }
 
-// A signal that is held waits for the thread that caused it, and would end the process later.
+// A held signal is pending for the thread that caused it, and would end the process later.
 static void release(int signal, sigset_t before, bool was_raised) {
   int saved = errno;
   if (was_raised) {
@@ -96,7 +96,7 @@ int64_t mmlog_next_data(int descriptor, int64_t offset) {
   return lseek(descriptor, offset, SEEK_DATA);
 }
 
-// The whole file, however long it gets; l_pid must be 0 for the F_OFD commands.
+// The whole file, however long it becomes. l_pid must be 0 for the F_OFD commands.
 static struct flock whole_file(short type) {
   return (struct flock){.l_type = type, .l_whence = SEEK_SET};
 }
@@ -145,9 +145,9 @@ void mmlog_touch_pages(void *base, size_t count, size_t page_size) {
 static const int private_memory = MAP_PRIVATE | MAP_ANONYMOUS;
 
 MMLOG_UNSANITIZED int mmlog_replace_with_private_memory(void *base, size_t count) {
-  // MAP_NORESERVE: where memory may not be overcommitted this must still succeed. The plain system
-  // call: mmap(3) is not on POSIX's list of what a handler may call, and sanitizers have one of
-  // their own.
+  // MAP_NORESERVE, because this must succeed even if memory may not be overcommitted. The plain
+  // system call, because mmap(3) is not on POSIX's list of functions that a handler may call, and
+  // sanitizers replace it.
   long map = syscall(SYS_mmap, base, count, PROT_READ | PROT_WRITE,
                      private_memory | MAP_FIXED | MAP_NORESERVE, -1, 0);
   return map == -1 ? -1 : 0;
@@ -163,8 +163,8 @@ void *mmlog_private_allocate(size_t count) {
 void *mmlog_sparse_allocate(size_t count) {
   int saved = errno;
   void *map = mmap(NULL, count, PROT_READ | PROT_WRITE, private_memory | MAP_NORESERVE, -1, 0);
-  // A huge page for each small one that is stored to would not be sparse. Kernels without huge
-  // pages refuse.
+  // With a huge page for each small page that is stored to, the memory would not be sparse. Kernels
+  // without huge pages refuse this.
   if (map != MAP_FAILED) madvise(map, count, MADV_NOHUGEPAGE);
   errno = saved;
   return map == MAP_FAILED ? NULL : map;
@@ -182,8 +182,8 @@ void mmlog_private_free(void *base, size_t count) {
   errno = saved;
 }
 
-// The thread sanitizer does not know mremap: what another thread gets next in the old place is the
-// same memory to it.
+// The thread sanitizer does not know mremap: to it, memory that another thread later gets at the
+// old address is still the same memory.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define WITHOUT_MREMAP
@@ -282,9 +282,9 @@ int mmlog_thread_start(uintptr_t *thread, void *(*routine)(void *), void *argume
   sigset_t blocked, before;
   pthread_t created;
   mmlog_signals_from_elsewhere(&blocked);
-  // Before the thread exists: a signal between its start and its own call would find it unblocked.
-  // Set, not added: the mask of the thread that happens to start this one is no part of it
-  // (libdispatch's workers block SIGABRT).
+  // The mask is set before the thread exists: if the new thread blocked signals itself, one could
+  // come before that. The mask is set and not added to: the new thread must not inherit the mask of
+  // the thread that happens to start it (libdispatch's workers block SIGABRT).
   int code = pthread_sigmask(SIG_SETMASK, &blocked, &before);
   if (code == 0) {
     code = pthread_create(&created, NULL, routine, argument);
@@ -331,14 +331,14 @@ int mmlog_sleep_until(uint64_t deadline) {
 
 // The rest.
 
-// Of Swift's runtime: what takes the place of the arguments that it reads from /proc.
+// A function of Swift's runtime: its arguments replace those that the runtime reads from /proc.
 extern void _swift_stdlib_overrideUnsafeArgvArgc(char **arguments, int count)
     __attribute__((weak));
 
 // Swift's runtime, linked statically, ends the process if it cannot find out where the executable
-// is: in a chroot(2) or a rescue shell without /proc. With this variable, it does not ask. Nor does
-// it find the arguments there. Before the runtime's own constructors; glibc passes them what main
-// gets.
+// is: in a chroot(2) or a rescue shell without /proc. With the variable SWIFT_ROOT, it does not
+// ask. It does not find the arguments there either. Runs before the runtime's own constructors;
+// glibc passes constructors the arguments of main.
 __attribute__((constructor(101))) static void start_without_proc(int count, char **arguments) {
   if (access("/proc/self/exe", F_OK) == 0) return;
   setenv("SWIFT_ROOT", "/usr", 0);
@@ -369,7 +369,7 @@ int mmlog_open_unnamed(int directory, unsigned mode) {
 }
 
 void mmlog_give_up_descriptors(const int *descriptors, ptrdiff_t count) {
-  // O_PATH: nothing can be read, written or locked with it.
+  // O_PATH: with this descriptor, nothing can be read, written or locked.
   int nothing = count > 0 ? open("/", O_PATH | O_CLOEXEC) : -1;
   for (ptrdiff_t index = 0; index < count; index++) {
     if (nothing < 0 || dup3(nothing, descriptors[index], O_CLOEXEC) < 0) close(descriptors[index]);

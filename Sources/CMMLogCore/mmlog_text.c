@@ -25,7 +25,7 @@ static int print(char *text, size_t size, char conversion, int precision, double
 int mmlog_format_double(char *text, size_t size, char conversion, int precision, double value) {
   pthread_once(&c_locale_once, make_c_locale);
   if (c_locale == (locale_t)0) return -1;
-  // The thread's locale only: the process's is the host's own affair.
+  // Sets only the thread's locale: the process's locale belongs to the host program.
   locale_t before = uselocale(c_locale);
   int length = print(text, size, conversion, precision, value);
   uselocale(before);
@@ -76,7 +76,7 @@ struct mmlog_regex *mmlog_regex_compile(
 #endif
 #endif
 
-// The address sanitizer takes what regexec(3) is given for a string that ends with a zero, whatever
+// The address sanitizer assumes that regexec(3) gets a string that ends with a zero, whatever
 // REG_STARTEND says.
 static int match(
     const regex_t *compiled, const void *text, size_t count, size_t ranges, regmatch_t *range) {

@@ -26,7 +26,8 @@ static bool mmlog_steps_counter = false;
 
 void mmlog_coarsen_ticks(void) {
 #if defined(__x86_64__)
-  // The next calls read the counter out of line, so that this one costs those of a service nothing.
+  // From now on, calls read the counter out of line. So this setting costs nothing in services that
+  // do not use it.
   mmlog_steps_counter |= mmlog_ticks_from_cpu;
   mmlog_ticks_from_cpu = false;
 #endif

@@ -19,7 +19,7 @@ struct mmlog_contained {
   struct mmlog_contained *next;  // never changes once it is in the list
 };
 
-// The base of a place in the list that was taken just now. It lies in no page of a process.
+// The base of a place in the list that was taken just now. No page of a process has this address.
 static const uintptr_t being_prepared = 1;
 
 // A list that only grows: the handler goes over it without a lock.
@@ -41,11 +41,12 @@ MMLOG_UNSANITIZED static struct mmlog_contained *range_of(uintptr_t address) {
 MMLOG_UNSANITIZED static bool contain(const siginfo_t *info) {
   uintptr_t address = (uintptr_t)info->si_addr;
   struct mmlog_contained *range = range_of(address);
-  // Positive: from the kernel, about a fault of this thread. What kill(2) sends has no address.
+  // A positive code comes from the kernel, for a fault of this thread. A signal that kill(2) sends
+  // has no address.
   if (range == NULL || info->si_code <= 0) return false;
   uint8_t *replaced = range->replaced + (address - range->base) / page_size;
-  // Once: what another thread has stored in it since must stay. Until it is there, this one comes
-  // back and back.
+  // Each page is replaced once, because what another thread has stored in it since must stay. Until
+  // the replacement is there, this thread faults again and again.
   if (__atomic_exchange_n(replaced, 1, __ATOMIC_ACQ_REL) != 0) return true;
   if (mmlog_replace_with_private_memory((void *)(address & ~(page_size - 1)), page_size) != 0) {
     __atomic_store_n(replaced, 0, __ATOMIC_RELEASE);
@@ -78,7 +79,7 @@ static int set_handler(void) {
   struct sigaction action;
   if (sigaction(SIGBUS, NULL, &previous) != 0) return -1;
   memset(&action, 0, sizeof action);
-  // What the handler before would have blocked is blocked for it.
+  // Blocks what the previous handler would have blocked, because it may be called.
   action.sa_mask = previous.sa_mask;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | (previous.sa_flags & (SA_NODEFER | SA_RESTART));
   action.sa_sigaction = handle;

@@ -19,7 +19,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-// SIGBUS is left to the containment of faults, which calls mmlog_crash_record for those that it
+// SIGBUS is left to the containment of faults, which calls mmlog_handle_crash for faults that it
 // does not contain.
 static const int fatal_signals[] = {SIGSEGV, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGSYS};
 static struct sigaction previous[NSIG];
@@ -30,19 +30,19 @@ static bool has_started(void) { return __atomic_load_n(&is_started, __ATOMIC_ACQ
 
 enum { maximum_places = 8, maximum_modules = 256 };
 static mmlog_crash_report *places[maximum_places];
-// Whose rings they are in. A child that was not made by fork(3) may have the same memory, as that
-// of vfork(2), and its crash is another one.
+// The process whose rings they are in. A child that was not made by fork(3) may have the same
+// memory, as a child of vfork(2) does, but its crash is not a crash of this process.
 static pid_t owners[maximum_places];
-// What reports are encrypted with there, and how many parts of it are used.
+// The streams that encrypt the reports of each place, and how many parts of each are used.
 static const uint8_t *streams[maximum_places];
 static unsigned used_parts[maximum_places];
 
 typedef struct {
-  uintptr_t code;  // where that begins
+  uintptr_t code;  // where the module's code begins
   mmlog_crash_module module;
 } loaded_module;
 
-// Two, in turn: a handler may be inspecting the one while the other is made.
+// Two tables, used in turn: a handler may be inspecting one while the other is made.
 typedef struct {
   unsigned count;
   loaded_module modules[maximum_modules];
@@ -115,14 +115,14 @@ static int add_module(struct dl_phdr_info *info, size_t size, void *search_point
   return 0;
 }
 
-// Held by who makes a table, or walks a stack and is no handler.
+// Held by a thread that makes a table, or that walks a stack outside a handler.
 static uint32_t is_busy;
 
 static bool begin_reading(void) { return __atomic_exchange_n(&is_busy, 1, __ATOMIC_ACQUIRE) == 0; }
 
 static void end_reading(void) { __atomic_store_n(&is_busy, 0, __ATOMIC_RELEASE); }
 
-// Bounded: a handler may have interrupted who holds it.
+// Waits for a limited time: a handler may have interrupted the thread that holds it.
 static bool wait_to_read(void) {
   const struct timespec moment = {.tv_nsec = 100000};
   for (unsigned round = 0; round < 1000; round++) {
@@ -166,7 +166,7 @@ static bool is_noted(const mmlog_crash_report *report, const mmlog_crash_module 
 
 static void note_modules(mmlog_crash_report *report) {
   for (unsigned index = 0; index < report->frame_count; index++) {
-    // A return address may be the first behind the code.
+    // A return address may be the first address behind the code.
     const loaded_module *entry = module_of(report->frames[index] - (index > 0));
     if (entry == NULL || is_noted(report, &entry->module)) continue;
     if (report->module_count == MMLOG_CRASH_MODULES) return;
@@ -176,14 +176,14 @@ static void note_modules(mmlog_crash_report *report) {
 
 // MARK: - The stack
 
-// Memory that may not be there is read by the kernel, which says so.
+// The kernel reads memory that may not be there, and fails if it is not.
 static bool read_memory(uintptr_t address, void *bytes, size_t size) {
   struct iovec to = {bytes, size}, from = {(void *)address, size};
   return process_vm_readv(getpid(), &to, 1, &from, 1, 0) == (ssize_t)size;
 }
 
-// A function's first two words, where compilers keep frame pointers: the caller's frame, and the
-// return address.
+// The first two words of a function's frame, if the compiler keeps frame pointers: the caller's
+// frame, and the return address.
 typedef struct {
   uintptr_t caller;
   uintptr_t address;
@@ -191,11 +191,11 @@ typedef struct {
 
 enum { largest_frame = 8 << 20, scanned_words = 4096, scanned_at_once = 64 };
 
-// Without the signature that code for AArch64 may put into a return address.
+// Removes the signature that code for AArch64 may put into a return address.
 static uintptr_t unsigned_address(uintptr_t address) {
 #if defined(__aarch64__)
   register uintptr_t link __asm__("x30") = address;
-  // xpaclri, which is nothing to a processor that knows no signatures.
+  // xpaclri, which does nothing on a processor without signatures.
   __asm__("hint #7" : "+r"(link));
   return link;
 #else
@@ -213,7 +213,7 @@ static bool is_frame(uintptr_t at, stack_frame *frame) {
   return read_frame(at, frame) && module_of(frame->address - 1) != NULL;
 }
 
-// Whether the instruction before is a call.
+// Whether the instruction before the address is a call.
 static bool follows_call(uintptr_t address) {
 #if defined(__x86_64__)
   uint8_t code[7];
@@ -232,8 +232,9 @@ static bool follows_call(uintptr_t address) {
 #endif
 }
 
-// Code that is in no known module is passed, a few functions at a time, where it leads back to such
-// as is: it may be of a library that was just loaded, or have been made by the program.
+// Walks the stack by frame pointers. Also passes a few functions in a row that are in no known
+// module, if they lead back to one that is: their code may belong to a library that was just
+// loaded, or the program may have made it.
 static void walk(mmlog_crash_report *report, uintptr_t at) {
   enum { maximum_unknown = 4 };
   unsigned known = report->frame_count, unknown = 0;
@@ -258,8 +259,8 @@ static void walk(mmlog_crash_report *report, uintptr_t at) {
   report->frame_count = known;
 }
 
-// Code without frame pointers, as the C library's, leaves anything in the register: searches for a
-// frame of which the caller's is one too.
+// Code without frame pointers, as in the C library, may leave anything in the register. So this
+// searches for a frame whose caller's frame is a frame, too.
 static uintptr_t find_frame(uintptr_t stack) {
   uintptr_t words[scanned_at_once + 1];
   for (unsigned done = 0; done < scanned_words; done += scanned_at_once) {
@@ -277,9 +278,9 @@ static uintptr_t find_frame(uintptr_t stack) {
   return 0;
 }
 
-// Where one library's code without frame pointers is in the middle of another's call, the register
-// has the caller's frame, and the caller itself is in none: its return address is the last below
-// that frame.
+// If code without frame pointers was called from another module, the register still has the
+// caller's frame, but no frame has the return address into the caller: that is the last return
+// address below the frame.
 static uintptr_t find_caller(uintptr_t stack, uintptr_t frame, const loaded_module *module) {
   enum { maximum_words = 512 };
   for (uintptr_t at = frame - sizeof(uintptr_t);
@@ -292,14 +293,14 @@ static uintptr_t find_caller(uintptr_t stack, uintptr_t frame, const loaded_modu
   return 0;
 }
 
-// Where a function returns to that has made no call, and so no frame: what AArch64 has in a
-// register then. 0: it has a frame, or nothing is certain. Within one module, the register may have
-// been left by a call that the function itself has made.
+// The return address of a function that has made no call, and so no frame: AArch64 then has it in a
+// register. 0: the function has a frame, or nothing is certain. If the address is in the function's
+// own module, a call that the function itself has made may have left it.
 static uintptr_t caller_in_register(uintptr_t pc, uintptr_t frame, uintptr_t link) {
   stack_frame first;
   const loaded_module *module = link == 0 ? NULL : module_of(link - 1);
   if (module == NULL || module == module_of(pc) || !follows_call(link)) return 0;
-  // It has just made its frame.
+  // 0 if the function has just made its frame.
   return is_frame(frame, &first) && first.address == link ? 0 : link;
 }
 
@@ -320,7 +321,7 @@ static void note_frames(mmlog_crash_report *report, uintptr_t pc, uintptr_t fram
     }
   }
   walk(report, frame);
-  // A process of any use has more than two functions under way.
+  // A real process has more than two functions on its stack.
   if (report->frame_count > 2) return;
   uintptr_t found = find_frame(stack);
   if (found == 0) return;
@@ -373,17 +374,18 @@ static void note_backtrace(mmlog_crash_report *report, const ucontext_t *context
 
 // MARK: - What runtimes say
 
-// Where Swift's runtime keeps what it says before it ends the process, each behind the ones before;
-// none of an older runtime.
+// Where Swift's runtime keeps the messages that it writes before it ends the process, one behind
+// the other. An older runtime does not have this function.
 extern const char *_Nullable *_Nonnull swift_getFatalErrorMessageBuffer(void)
     __attribute__((weak));
 
-// Where glibc has what it says before it aborts, as by assert(3): its size, and the text.
+// Where glibc keeps its message before it aborts, as by assert(3): the message's size, and the
+// text.
 static const char *const *libc_message;
 // The type of the C++ exception that the calling thread is handling.
 static const void *(*exception_type)(void);
 
-// What was there when a signal came before, which the process survived.
+// The messages that were there at an earlier signal, which the process survived.
 static struct {
   size_t swift_size;
   const char *libc;
@@ -394,7 +396,7 @@ static void find_messages(void) {
   exception_type = (const void *(*)(void))dlsym(RTLD_DEFAULT, "__cxa_current_exception_type");
 }
 
-// Copies a text of which nothing is certain, and returns how long it is.
+// Copies a text whose memory may not be there, and returns the text's length.
 static size_t copy_text(char *to, size_t room, uintptr_t from) {
   enum { page = 4096 };
   size_t size = 0;
@@ -440,7 +442,8 @@ static bool note_libc_message(mmlog_crash_report *report) {
   return copy_text(report->message, sizeof report->message, start) > 0;
 }
 
-// The process raised it itself: others' signals are no answer to what a runtime said.
+// Whether the process raised the signal itself: signals from others have nothing to do with a
+// runtime's message.
 static bool is_own(const mmlog_crash_report *report) {
   return report->code > 0 || report->sender == (uint32_t)getpid();
 }
@@ -455,10 +458,10 @@ static bool note_message(mmlog_crash_report *report) {
   }
 }
 
-// Asks the C++ library, after the report is there in case that ends badly.
+// Asks the C++ library. Called after the report is published, in case this crashes.
 static void note_exception(mmlog_crash_report *report) {
   if (exception_type == NULL || report->signal != SIGABRT || !is_own(report)) return;
-  // A virtual table, and the name.
+  // A pointer to a virtual table, and the name.
   const char *words[2];
   const void *type = exception_type();
   if (type == NULL || !read_memory((uintptr_t)type, words, sizeof words)) return;
@@ -477,8 +480,8 @@ static uint32_t load_state(const mmlog_crash_report *place) {
   return __atomic_load_n(&place->state, __ATOMIC_ACQUIRE);
 }
 
-// Goes from one state to another, and adds to the count of survivals; false if the place is not in
-// the first.
+// Changes the state of a place from one to another, and adds to the count of survivals. False if
+// the place is not in the state `from`.
 static bool change_state(mmlog_crash_report *place, uint32_t from, uint32_t to, uint32_t more) {
   uint32_t old = load_state(place);
   do {
@@ -488,12 +491,12 @@ static bool change_state(mmlog_crash_report *place, uint32_t from, uint32_t to, 
   return true;
 }
 
-// Goes to a state from any other. The drainer may count survivals meanwhile.
+// Changes the state from any other. The drainer may change the count of survivals meanwhile.
 static void set_state(mmlog_crash_report *place, uint32_t state) {
   while (!change_state(place, load_state(place) & MMLOG_CRASH_STATE, state, 0)) continue;
 }
 
-// A place that is being added: its stream is not there yet.
+// Stands for a place that is being added: its stream is not there yet.
 static mmlog_crash_report adding;
 
 static mmlog_crash_report *place_at(unsigned index) {
@@ -515,8 +518,8 @@ static void begin_writing(void) { __atomic_fetch_add(&writers, 1, __ATOMIC_SEQ_C
 
 static void end_writing(void) { __atomic_fetch_sub(&writers, 1, __ATOMIC_RELEASE); }
 
-// Waits until nobody writes to a place that was there before; false if somebody still does after a
-// second. It may have crashed in the middle of that.
+// Waits until no thread writes to a place that was there before. False if a thread still does after
+// a second: it may have crashed in the middle.
 static bool wait_for_writers(void) {
   const struct timespec moment = {.tv_nsec = 1000000};
   for (unsigned round = 0; __atomic_load_n(&writers, __ATOMIC_SEQ_CST) != 0; round++) {
@@ -526,8 +529,8 @@ static bool wait_for_writers(void) {
   return true;
 }
 
-// Encrypts what follows the flags. Without a part of the stream that was not used, nothing is left
-// of that.
+// Encrypts what follows the flags. If no unused part of the stream is left, removes what follows
+// the flags.
 static void encrypt(mmlog_crash_report *report, unsigned index) {
   enum { start = offsetof(mmlog_crash_report, registers) };
   uint8_t *bytes = (uint8_t *)report;
@@ -565,7 +568,7 @@ static void note_signal(mmlog_crash_report *report, int signal, const siginfo_t 
   report->signal = (uint32_t)signal;
   report->code = info->si_code;
   report->thread = (uint32_t)syscall(SYS_gettid);
-  // Where the kernel has the sender's id, a fault has its address.
+  // The sender's id and the address of a fault share their place in siginfo_t.
   if (info->si_code <= 0) {
     report->sender = (uint32_t)info->si_pid;
   } else {
@@ -579,8 +582,8 @@ static void note_signal(mmlog_crash_report *report, int signal, const siginfo_t 
 // The thread whose crash is being recorded or passed on, or 0.
 static uint32_t crashing;
 
-// The part of its stack that its handler, and those that this goes on to, run on. Widest while that
-// is not known.
+// The part of that thread's stack on which its handler runs, and the handlers that it calls. The
+// whole address space while the part is not known.
 static struct {
   uintptr_t low, high;
 } handler_stack = {0, UINTPTR_MAX};
@@ -595,15 +598,16 @@ static bool is_on_handler_stack(uintptr_t address) {
   return address <= high && address >= __atomic_load_n(&handler_stack.low, __ATOMIC_RELAXED);
 }
 
-// From the handler's own frame down: to the end of the stack for handlers, if it runs on that.
+// The handler stack goes from the handler's own frame down to the end of the stack for handlers, if
+// the handler runs on that.
 static void note_handler_stack(uintptr_t frame) {
   stack_t own;
   bool has_own = sigaltstack(NULL, &own) == 0 && (own.ss_flags & SS_ONSTACK) != 0;
   set_handler_stack(has_own ? (uintptr_t)own.ss_sp : 0, frame);
 }
 
-// The stack pointer of a thread that sleeps: the last but one of what the kernel says of it. 0: it
-// does not sleep, or that may not be asked.
+// The stack pointer of a sleeping thread: the last but one of the words that the kernel gives. 0:
+// the thread does not sleep, or the kernel does not say.
 static uintptr_t stack_pointer(const char *text) {
   const char *last = strrchr(text, ' ');
   if (last == NULL || last == text) return 0;
@@ -611,7 +615,7 @@ static uintptr_t stack_pointer(const char *text) {
   return strtoull(last, NULL, 16);
 }
 
-// What the kernel says of a thread. Async-signal-safe, as snprintf is not.
+// Opens the kernel's file with the state of a thread. Async-signal-safe, unlike snprintf.
 static int open_state(uint32_t thread) {
   char path[64] = "/proc/self/task/", digits[10];
   size_t end = strlen(path);
@@ -622,8 +626,8 @@ static int open_state(uint32_t thread) {
   return open(path, O_RDONLY | O_CLOEXEC);
 }
 
-// Whether a thread has left its handler without returning from it: by longjmp, or by its end. Where
-// /proc is missing, only its end is known.
+// Whether a thread has left its handler without returning from it: by longjmp, or by the thread's
+// end. Without /proc, only the end is known.
 static bool has_left(uint32_t thread) {
   if (syscall(SYS_tgkill, getpid(), thread, 0) != 0) return errno == ESRCH;
   char text[256];
@@ -637,7 +641,8 @@ static bool has_left(uint32_t thread) {
   return stack != 0 && !is_on_handler_stack(stack);
 }
 
-// The others' crashes end the process, too: not before what is being written is there.
+// The crash of another thread will end the process, too. Waits, so that its report is complete
+// before.
 static void wait_for_other(void) {
   const struct timespec moment = {.tv_nsec = 1000000};
   for (unsigned round = 0; round < 1000 && __atomic_load_n(&crashing, __ATOMIC_ACQUIRE) != 0;
@@ -660,13 +665,14 @@ static bool begin(uintptr_t stack) {
     if (take(other, self)) return true;
   }
   wait_for_other();
-  // Unless the process has survived that crash, it ends now, and the report of it is left as it is.
+  // Unless the process survives that crash, it ends now, and the report of the crash stays as it
+  // is.
   const struct timespec moment = {.tv_nsec = 100000000};
   nanosleep(&moment, NULL);
   return take(0, self);
 }
 
-// Says of the reports that their handler has returned: the process may survive.
+// Notes in the reports that their handler has returned: the process may survive.
 static void end(void) {
   begin_writing();
   for (unsigned index = 0; index < maximum_places; index++) {
@@ -684,7 +690,7 @@ static void record(int signal, const siginfo_t *info, const void *context) {
   note_signal(&report, signal, info);
   note_registers(&report, context);
   bool is_said = note_message(&report);
-  // What is certain first: the stack may be in no state to be walked.
+  // First publishes what is certain, because walking a damaged stack may fail.
   publish(&report);
   if (!is_said) note_exception(&report);
   note_backtrace(&report, context);
@@ -711,13 +717,14 @@ void mmlog_backtrace(mmlog_crash_report *report) {
 
 // MARK: - Handlers
 
-// A fault of this thread whose instruction is repeated when its handler returns.
+// Whether the signal is a fault of this thread whose instruction is repeated when the handler
+// returns.
 static bool is_repeated(int signal, const siginfo_t *info) {
   bool is_fault = signal == SIGSEGV || signal == SIGBUS || signal == SIGILL || signal == SIGFPE;
   return is_fault && info->si_code > 0;
 }
 
-// The flag SA_SIGINFO says nothing of an action that is no function.
+// Whether the action is a function. If it is none, the flag SA_SIGINFO means nothing.
 static bool is_function(const struct sigaction *action) {
   return action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
 }
@@ -725,8 +732,8 @@ static bool is_function(const struct sigaction *action) {
 static void pass_on(const struct sigaction *to, int signal, siginfo_t *info, void *context) {
   if (!is_function(to)) {
     if (to->sa_handler == SIG_IGN && !is_repeated(signal, info)) return;
-    // As it was before. A fault comes again, and has its usual end; everything else is sent once
-    // more.
+    // Restores the previous action. A fault then comes again, and has its usual end. Any other
+    // signal is raised once more.
     sigaction(signal, to, NULL);
     if (!is_repeated(signal, info)) raise(signal);
   } else if (to->sa_flags & SA_SIGINFO) {
@@ -736,11 +743,12 @@ static void pass_on(const struct sigaction *to, int signal, siginfo_t *info, voi
   }
 }
 
-// The signals whose handlers before the crashing thread is in, a bit each.
+// The signals whose previous handlers the crashing thread is in, one bit each.
 static uint32_t passed_on;
 
-// Goes on to the handler before, in the crashing thread. Without mmlog, the signal would be blocked
-// in that, and a fault there would end the process: it is not called for its own.
+// Passes a signal of the crashing thread to the previous handler. Without mmlog, the signal would
+// be blocked in that handler, and a fault there would end the process. So the handler is not called
+// for its own faults.
 static void pass_on_crash(
     const struct sigaction *to, int signal, siginfo_t *info, void *context) {
   static const struct sigaction usual_end;
@@ -782,8 +790,8 @@ static int set_handler(int signal) {
   struct sigaction action;
   if (sigaction(signal, NULL, &previous[signal]) != 0) return -1;
   memset(&action, 0, sizeof action);
-  // What the handler before would have blocked is blocked for it. A crash of the handler itself
-  // comes back to it, and is passed on.
+  // Blocks what the previous handler would have blocked. If this handler itself crashes, it gets
+  // that signal, too, and passes it on.
   action.sa_mask = previous[signal].sa_mask;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
   action.sa_sigaction = handle;
@@ -806,7 +814,7 @@ int mmlog_crash_start(void) {
   return 0;
 }
 
-// Where the default action did not end the process.
+// Sets handlers again whose signals' default actions did not end the process.
 static void restore_handlers(void) {
   for (unsigned index = 0; index < sizeof fatal_signals / sizeof fatal_signals[0]; index++) {
     struct sigaction action;
@@ -816,7 +824,7 @@ static void restore_handlers(void) {
   }
 }
 
-// Takes a handler that its thread has left for one that has returned.
+// Treats a handler that its thread has left like one that has returned.
 static void end_if_left(void) {
   uint32_t thread = __atomic_load_n(&crashing, __ATOMIC_ACQUIRE);
   if (thread != 0 && has_left(thread) && __atomic_load_n(&crashing, __ATOMIC_ACQUIRE) == thread)
@@ -834,7 +842,7 @@ bool mmlog_crash_is_running(const mmlog_crash_report *place) {
 }
 
 bool mmlog_crash_copy(const mmlog_crash_report *place, mmlog_crash_report *report) {
-  // It is published once before the stack is walked.
+  // The report is published once before the stack is walked.
   wait_for_writers();
   memcpy(report, place, sizeof *report);
   return (report->state & MMLOG_CRASH_STATE) == MMLOG_CRASH_COMPLETE;
@@ -935,7 +943,7 @@ void mmlog_crash_leave_thread(void) {
   if (own_stack == NULL) return;
   stack_t old;
   const stack_t none = {.ss_flags = SS_DISABLE};
-  // Unless somebody has set another one meanwhile.
+  // Unless somebody has set another stack meanwhile.
   if (sigaltstack(NULL, &old) == 0 && old.ss_sp == own_stack + guard_size) sigaltstack(&none, NULL);
   munmap(own_stack, guard_size + stack_size);
   own_stack = NULL;

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-// Those that an operator or a supervisor sends to stop a process.
+// The signals that an operator or a supervisor sends to stop a process.
 static const int signals[] = {SIGTERM, SIGINT, SIGHUP};
 enum { signal_count = sizeof signals / sizeof signals[0] };
 
@@ -21,9 +21,11 @@ typedef struct place {
 
 // A list that only grows: handlers go over it without a lock.
 static place *places;
-// Whose rings they are. A child of vfork(2) has the same memory, and its end is another one.
+// The process whose rings they are. A child of vfork(2) has the same memory, but its end is not the
+// end of this process.
 static pid_t owner;
-// When a signal was to end the process, by CLOCK_MONOTONIC in nanoseconds; 0: none was.
+// When a signal should have ended the process, by CLOCK_MONOTONIC in nanoseconds; 0: no signal
+// should have.
 static int64_t terminated;
 
 // MARK: - Places
@@ -55,8 +57,9 @@ bool mmlog_ending_add(mmlog_ending *ending) {
 
 static uint32_t is_writing;
 
-// Signals are blocked meanwhile: no handler waits for what it has interrupted. False, with nothing
-// blocked: another thread has had the lock in each of so many rounds, a millisecond apart.
+// Takes the lock, and blocks signals meanwhile, so that no handler waits for the thread that it has
+// interrupted. False, with nothing blocked, if another thread had the lock in each of the rounds,
+// which are a millisecond apart.
 static bool lock(sigset_t *before, unsigned rounds) {
   const struct timespec moment = {.tv_nsec = 1000000};
   sigset_t blocked;
@@ -89,7 +92,7 @@ static void note(uint32_t how, int signal, uint32_t sender) {
       .how = how, .signal = signal, .sender = sender, .time = mmlog_nanoseconds(CLOCK_REALTIME)};
   ending.checksum = ~mmlog_crc32c_bytes(UINT32_MAX, (const uint8_t *)&ending, sizeof ending);
   sigset_t before;
-  // Not for ever: it is the end of the process that would wait.
+  // Not for ever, because the end of the process would wait.
   if (!lock(&before, 1000)) return;
   write_all(&ending);
   __atomic_store_n(&terminated, signal == 0 ? 0 : mmlog_nanoseconds(CLOCK_MONOTONIC),
@@ -98,7 +101,7 @@ static void note(uint32_t how, int signal, uint32_t sender) {
 }
 
 void mmlog_ending_remove(mmlog_ending *ending) {
-  // With the lock, however long that takes, so that nobody writes to it afterwards.
+  // Under the lock, however long that takes, so that nobody writes to the ending afterwards.
   sigset_t before;
   while (!lock(&before, 1000)) {
   }
@@ -129,11 +132,11 @@ void mmlog_ending_deny(void) {
 
 // MARK: - Exit
 
-// After the exit handlers, which may crash, log, and close stores: the first that were set are the
-// last to be called, and this is behind them all.
+// Runs after the exit handlers, which may crash, log, and close stores. The handlers that were set
+// first are called last, and this comes after all of them.
 __attribute__((destructor)) static void note_exit(void) {
   if (__atomic_load_n(&places, __ATOMIC_ACQUIRE) == NULL) return;
-  // A signal whose handler has returned is not what ends the process.
+  // A signal whose handler has returned does not end the process.
   mmlog_crash_outlive();
   note(MMLOG_ENDING_EXITED, 0, 0);
 }
@@ -144,12 +147,12 @@ static void handle(int signal, siginfo_t *info, void *context) {
   (void)context;
   int saved = errno;
   struct sigaction action;
-  // A handler that was set later, and calls this one: what happens is its decision.
+  // A handler that was set later calls this one: that handler decides what happens.
   if (sigaction(signal, NULL, &action) != 0 || action.sa_sigaction != handle) {
     errno = saved;
     return;
   }
-  // Where the kernel sends a signal itself, there is no sender.
+  // If the kernel itself sends a signal, there is no sender.
   note(MMLOG_ENDING_TERMINATED, signal, info->si_code <= 0 ? (uint32_t)info->si_pid : 0);
   memset(&action, 0, sizeof action);
   action.sa_handler = SIG_DFL;
@@ -159,8 +162,8 @@ static void handle(int signal, siginfo_t *info, void *context) {
   errno = saved;
 }
 
-// A handler must not wait until a thread makes a call that the thread sanitizer intercepts, as it
-// does there: that thread may never make one, and the process would not end.
+// The thread sanitizer delays a handler until its thread makes a call that the sanitizer
+// intercepts. The thread may never make such a call, and then the process would not end.
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define MMLOG_DELAYS_HANDLERS 1

@@ -1,4 +1,4 @@
-// What handlers of fatal signals have in common.
+// What the handlers of signals have in common.
 
 #ifndef MMLOG_SIGNALS_H
 #define MMLOG_SIGNALS_H
@@ -13,8 +13,8 @@ static inline int64_t mmlog_nanoseconds(clockid_t clock) {
   return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
 }
 
-// Records a crash, if crashes are recorded, and does what the handler that was there before would
-// have done.
+// Records a crash, if crashes are recorded, and then does what the handler that was set before
+// would have done.
 void mmlog_handle_crash(
     const struct sigaction *previous, int signal, siginfo_t *info, void *context);
 

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-// Types and styles as docs/FORMAT.md numbers them.
+// Types and styles, with their numbers in docs/FORMAT.md.
 enum { TYPE_SIGNED = 1, TYPE_UNSIGNED = 2, TYPE_DOUBLE = 3, TYPE_STRING = 6 };
 enum {
   DECIMAL = 1,
@@ -20,10 +20,10 @@ enum { ALIGN_LEFT = 1, ALIGN_RIGHT = 2, COLUMNS_SHIFT = 8, MAXIMUM_COLUMNS = 655
 // What stands between a per cent sign and the letter.
 typedef struct {
   bool left, plus, zero, alternate;
-  bool is_odd;         // something that only printf itself can do
+  bool is_odd;         // it has something that only printf can do
   bool has_precision, precision_is_argument;
   uint32_t columns, precision;
-  unsigned bits;       // of an integer
+  unsigned bits;       // the size of an integer
   bool is_long_double, has_length;
 } specification;
 
@@ -86,8 +86,8 @@ static void align(const specification *spec, mmlog_directive *directive) {
   directive->alignment = (spec->left ? ALIGN_LEFT : ALIGN_RIGHT) | spec->columns << COLUMNS_SHIFT;
 }
 
-// The minimum number of digits; zeros in front of them fill up the columns, less `others` for what
-// is no digit.
+// The minimum number of digits. Zeros before the number fill up the columns, except for `others`,
+// the columns of what is no digit.
 static uint32_t digits(const specification *spec, uint32_t others) {
   if (spec->has_precision) return spec->precision;
   if (!spec->zero || spec->left || spec->columns <= others) return 0;
@@ -154,7 +154,7 @@ static void set_conversion(char letter, const specification *spec, mmlog_directi
     case 'b': set_integer(spec, directive, BINARY, false); break;
     case 'X':
       directive->format = UPPER_CASE;
-      // printf has 0X there.
+      // printf writes 0X there.
       if (!spec->alternate) set_integer(spec, directive, HEXADECIMAL, false);
       break;
     case 'F': directive->format = UPPER_CASE;  // fallthrough
@@ -177,7 +177,7 @@ bool mmlog_next_directive(const char **format, mmlog_directive *directive) {
   *directive = (mmlog_directive){.kind = MMLOG_LITERAL, .text = next, .longest = UINT32_MAX};
   size_t length = strcspn(next, "%");
   if (length > 0 || next[1] == '%') {
-    // A per cent sign that stands for itself ends the literal; the second one is passed over.
+    // A doubled percent sign ends the literal, which gets one of the two.
     bool has_sign = next[length] == '%' && next[length + 1] == '%';
     directive->length = length + has_sign;
     *format = next + length + 2 * has_sign;

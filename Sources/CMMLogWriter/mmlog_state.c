@@ -25,7 +25,7 @@ static inline void relax(void) {
 #endif
 }
 
-// Whoever has it needs some nanoseconds, unless it is not running.
+// The thread that has the lock needs some nanoseconds, unless it is not running.
 bool mmlog_wait_for_state(mmlog_state *state) {
   for (int i = 0; i < 200; i++) {
     if (__atomic_load_n(&state->lock, __ATOMIC_RELAXED) == 0 && mmlog_try_lock_state(state))
@@ -44,7 +44,7 @@ bool mmlog_wait_for_state(mmlog_state *state) {
 }
 
 void mmlog_move_state(mmlog_state *state, uint64_t *place) {
-  // Nobody has it for long; if somebody does, it is a copy that may not be whole.
+  // Nobody has the lock for long. If somebody does, one of the copies may not be whole.
   bool is_locked = state->is_text && (mmlog_try_lock_state(state) || mmlog_wait_for_state(state));
   const uint64_t *old = mmlog_state_place(state);
   uint32_t head_words = mmlog_state_head_words(state);

@@ -4,7 +4,7 @@
 
 mmlog_switch *mmlog_make_switches(void) {
   mmlog_switch *switches = calloc(MMLOG_SWITCHES, sizeof *switches);
-  // As whatever in Swift needs memory.
+  // As Swift does if there is no memory.
   if (switches == NULL) abort();
   return switches;
 }
@@ -20,8 +20,8 @@ void mmlog_set_switch(
   __atomic_store_n(&a_switch->line, line, __ATOMIC_RELEASE);
 }
 
-// Whether a file has the switch's name, or ends with it behind a slash. Compared from the end: most
-// names differ there.
+// Whether a file has the switch's name, or ends with that name behind a slash. Compares from the
+// end, where most names differ.
 static bool is_file(const mmlog_switch *a_switch, const uint8_t *file, size_t size) {
   uint32_t count = __atomic_load_n(&a_switch->size, __ATOMIC_RELAXED);
   if (count > size || count > MMLOG_SWITCH_FILE) return false;
@@ -62,13 +62,14 @@ bool mmlog_would_pass_switch(
   return found != NULL && is_within(found, mmlog_switch_passed(found));
 }
 
-// Has the outlined part ask for more from now on, or not any more.
+// Makes the outlined part check more than the level from now on, or only the level.
 static void control(mmlog_label *label, uint32_t bit, uintptr_t gate_bit, bool is_on) {
   uintptr_t gate = (uintptr_t)mmlog_load_gate(label);
   bool is_open = gate >= 16;
-  // In this order, and log calls acquire the level before they load the gate: when this is turned
-  // on, no record below the level finds the gate of its writer. When it is turned off, a call that
-  // has just seen the level of before may record below the label's, or beyond its limit.
+  // Stored in this order, and log calls acquire the level before they load the gate. So when this
+  // is turned on, no call below the level finds the gate of its writer. When it is turned off, a
+  // call that has just seen the earlier level may record below the label's level, or beyond its
+  // limit.
   if (is_on) {
     if (is_open) mmlog_store_gate(label, (const void *)(gate | gate_bit));
     mmlog_change_levels(label, bit, bit);
@@ -89,7 +90,7 @@ void mmlog_set_label_limit(
   if (limit == NULL) {
     if (interval == 0) return;
     limit = calloc(1, sizeof *limit);
-    // As whatever in Swift needs memory.
+    // As Swift does if there is no memory.
     if (limit == NULL) abort();
   }
   __atomic_store_n(&limit->first, first, __ATOMIC_RELAXED);
@@ -107,13 +108,13 @@ bool mmlog_is_within_limit(const mmlog_label *label, uint64_t key, uint64_t now)
   if (statement == NULL) return true;
   uint64_t first = __atomic_load_n(&limit->first, __ATOMIC_RELAXED);
   uint64_t every = __atomic_load_n(&limit->every, __ATOMIC_RELAXED);
-  // The interval in the high half, and in the low one how often the statement was reached in it.
+  // The high half has the interval, and the low half how often the statement was reached in it.
   uint64_t now_in = now / interval << 32;
   uint64_t old = __atomic_load_n(&statement->state, __ATOMIC_RELAXED), count;
   do {
     count = (old ^ now_in) >> 32 == 0 ? old & UINT32_MAX : 0;
-    // It does not go on counting into the interval. With the greatest `first`, it stays below that,
-    // so that all pass.
+    // The count must not overflow into the interval. With the greatest `first`, it stays below
+    // that, so that all pass.
     if (count == UINT32_MAX) count = first == UINT32_MAX ? first - 1 : first;
   } while (!__atomic_compare_exchange_n(
       &statement->state, &old, now_in | (count + 1), false, __ATOMIC_RELAXED, __ATOMIC_RELAXED));

@@ -3,7 +3,7 @@
 
 #include "CMMLogWriter.h"
 
-// Without a session, for writers that have no thread.
+// A block without a session, for writers that have no thread.
 static union {
   mmlog_thread thread;
   char bytes[MMLOG_THREAD_SIZE + MMLOG_SITES_SIZE];
@@ -26,7 +26,7 @@ uint8_t *mmlog_dump(void) { return dump; }
 
 mmlog_writer *mmlog_make_lone_writer(void) {
   mmlog_writer *writer = malloc(sizeof *writer);
-  // As whatever in Swift needs memory.
+  // As Swift does if there is no memory.
   if (writer == NULL) abort();
   memset(writer, 0, offsetof(mmlog_writer, emergency));
   writer->busy = 1;

@@ -1,7 +1,6 @@
-// What Swift cannot say, or cannot say as fast: the processor's counter and CRC instruction,
-// release and acquire on mapped memory, and the Linux calls that Glibc's Swift module leaves out.
-// Hot functions are `static inline`, so that they become part of the Swift function that calls
-// them.
+// What Swift cannot do, or cannot do as fast: the processor's counter and CRC instruction, release
+// and acquire on mapped memory, and the Linux calls that Glibc's Swift module leaves out. Hot
+// functions are `static inline`, so that they become part of the Swift function that calls them.
 
 #ifndef CMMLOGCORE_H
 #define CMMLOGCORE_H

@@ -57,12 +57,12 @@ static inline bool mmlog_compare_exchange_u64(uint64_t *p, uint64_t *expected, u
       p, expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_ACQUIRE);
 }
 
-// Has the processor fetch what will be read soon. Any address: it faults nowhere.
+// Makes the processor fetch memory that will be read soon. No address faults.
 static inline void mmlog_prefetch(const void *p) { __builtin_prefetch(p); }
 
-// Has the processor fetch what will be written soon, for this processor alone. For x86-64, the
-// builtin is PREFETCHW only where the target is said to have it. A processor without it does
-// nothing.
+// Makes the processor fetch memory that will be written soon, for this processor alone. For x86-64,
+// the builtin is PREFETCHW only if the compiler knows that the target has this instruction. A
+// processor without the instruction does nothing.
 static inline void mmlog_prefetch_to_write(void *p) {
 #if defined(__x86_64__)
   __asm__ volatile("prefetchw %0" : : "m"(*(const char *)p));
@@ -71,11 +71,12 @@ static inline void mmlog_prefetch_to_write(void *p) {
 #endif
 }
 
-// Keeps the compiler, not the processor, from moving memory accesses across: what a signal handler
-// on this thread, or another thread after membarrier(2), must see in program order.
+// Keeps the compiler, not the processor, from moving memory accesses across the fence. For accesses
+// that a signal handler on this thread, or another thread after membarrier(2), must see in program
+// order.
 static inline void mmlog_compiler_fence(void) { __atomic_signal_fence(__ATOMIC_SEQ_CST); }
 
-// Keeps stores before it from being seen after those behind it.
+// Makes stores before the fence visible before stores after it.
 static inline void mmlog_release_fence(void) { __atomic_thread_fence(__ATOMIC_RELEASE); }
 
 #endif

@@ -8,21 +8,21 @@
 #include <stdint.h>
 #include <string.h>
 
-// True where this machine has the instruction. `mmlog_crc32c_word` may be called only then:
-// it is part of the writer's hot path and has no room for a test.
+// True if this machine has the instruction. `mmlog_crc32c_word` may be called only then: it is part
+// of the writer's hot path, which has no room for a test.
 extern bool mmlog_crc32c_in_hardware;
 
-// The same for Swift, which takes a global variable of C for unsafe shared state.
+// The same for Swift, which regards a global variable of C as unsafe shared state.
 static inline bool mmlog_has_crc32c(void) { return mmlog_crc32c_in_hardware; }
 
 // Continues the raw (not inverted) state `crc` over `length` bytes. Any machine.
 uint32_t mmlog_crc32c_bytes(uint32_t crc, const void *bytes, size_t length);
 
-// The same from tables alone: what machines without the instruction use.
+// The same by tables alone, as machines without the instruction compute it.
 uint32_t mmlog_crc32c_bytes_portable(uint32_t crc, const void *bytes, size_t length);
 
-// What `mmlog_crc32c_skip` needs to pass over `words` words, 1 at least; 0 where this machine has no
-// instruction for it.
+// The constant that `mmlog_crc32c_skip` needs for `words` words, at least 1; 0 if this machine has
+// no instruction for that.
 uint32_t mmlog_crc32c_skip_constant(size_t words);
 
 #if defined(__x86_64__)
@@ -37,16 +37,16 @@ static inline uint64_t mmlog_crc32c_half(uint64_t crc, uint32_t half) {
   return crc;
 }
 
-// A word in memory, which takes no register.
+// Continues over a word in memory, which takes no register.
 struct mmlog_unaligned_word { uint64_t word; } __attribute__((packed, may_alias));
 static inline uint64_t mmlog_crc32c_at(uint64_t crc, const unsigned char *place) {
   __asm__("crc32q %1, %0" : "+r"(crc) : "m"(((const struct mmlog_unaligned_word *)place)->word));
   return crc;
 }
 
-// The state after words of zeros, from a state that is not after them: times x^(64 × words), modulo
-// the polynomial (Gopal et al., "Fast CRC Computation for iSCSI Polynomial Using CRC32 Instruction",
-// 2011). The state after other words is that, exclusive-or what these come to from 0.
+// Continues a state over words of zeros: multiplies it by x^(64 × words), modulo the polynomial
+// (Gopal et al., "Fast CRC Computation for iSCSI Polynomial Using CRC32 Instruction", 2011). The
+// state after other words is the result, exclusive-or the state that these words give from 0.
 static inline uint64_t mmlog_crc32c_skip(uint64_t crc, uint32_t constant) {
   uint64_t product, factor = constant;
   __asm__(
@@ -87,8 +87,8 @@ static inline uint64_t mmlog_crc32c_at(uint64_t crc, const unsigned char *place)
 }
 #endif
 
-// The same as `mmlog_crc32c_bytes` over whole words, inlined: a record has so few that calls would
-// cost more than they do.
+// The same as `mmlog_crc32c_bytes` over whole words, inlined: a record has so few words that a call
+// would cost more than the words.
 static inline uint32_t mmlog_crc32c_words(uint32_t crc, const void *words, size_t count) {
   if (!mmlog_crc32c_in_hardware) return mmlog_crc32c_bytes_portable(crc, words, 8 * count);
   const unsigned char *p = words;
@@ -102,15 +102,15 @@ static inline uint32_t mmlog_crc32c_words(uint32_t crc, const void *words, size_
 }
 
 #if !defined(__x86_64__)
-// Never called: there is no constant for it.
+// Never called, because there is no constant for it.
 static inline uint64_t mmlog_crc32c_skip(uint64_t crc, uint32_t constant) { return crc ^ constant; }
 #endif
 
-// `mmlog_crc32c_skip_constant` of fewer words than that.
+// `mmlog_crc32c_skip_constant` for fewer words than MMLOG_CRC32C_SKIPS.
 #define MMLOG_CRC32C_SKIPS 64u
 extern uint32_t mmlog_crc32c_skips[MMLOG_CRC32C_SKIPS];
 
-// The constant for so many words; 0 where there is none.
+// The constant for so many words; 0 if there is none.
 static inline uint32_t mmlog_crc32c_skip_of(size_t words) {
   return words < MMLOG_CRC32C_SKIPS ? mmlog_crc32c_skips[words] : 0;
 }

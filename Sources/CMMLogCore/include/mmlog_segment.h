@@ -1,10 +1,10 @@
-// The header of a segment, and the stores by which the process that has mapped the ring changes it,
-// in an order that leaves something at each moment that readers understand. docs/FORMAT.md has it
-// field by field; `SegmentLayout` has the same for readers.
+// The header of a segment, and the stores by which the process that has mapped the ring changes it.
+// Their order makes sure that readers understand the header at each moment. docs/FORMAT.md has the
+// header field by field; `SegmentLayout` has the same for readers.
 //
-// In C, as a log call that needs a segment does this: a function or a constant of another module of
-// Swift is a call, and each call goes to memory that the thread has not used for a long time. All of
-// it is async-signal-safe.
+// In C, because a log call that needs a segment does this. A function or a constant of another
+// Swift module would be a call, and each call goes to memory that the thread has not used for a
+// long time. Everything here is async-signal-safe.
 
 #ifndef MMLOG_SEGMENT_H
 #define MMLOG_SEGMENT_H
@@ -17,15 +17,15 @@
 typedef struct {
   uint64_t generation;  // 0: the segment is free
   uint32_t state;
-  uint32_t archived;  // all records before it are in an archive: an offset in the segment
+  uint32_t archived;  // the offset in the segment before which all records are in an archive
   uint32_t thread_ordinal, thread_id;
   uint64_t thread_name[2];
-  uint32_t end;  // where the records end, once it is sealed
+  uint32_t end;  // where the records end, once the segment is sealed
   uint32_t checksum;
   uint64_t first_number;
   uint32_t archived_complement, end_complement;
   uint32_t writer, reserved;
-  uint64_t stream;  // what its records are encrypted with; 0: they are not
+  uint64_t stream;  // which stream encrypts its records; 0: none
   uint64_t zeros[6];
 } mmlog_segment;
 
@@ -47,8 +47,8 @@ static inline void mmlog_set_segment_state(mmlog_segment *segment, uint32_t stat
   mmlog_store_release_u32(&segment->state, state);
 }
 
-// A crash between the two stores leaves a place that cannot be determined: which records are
-// archived, frames say too; where they end, their checksums.
+// A crash between the two stores leaves an offset that cannot be determined. Frames also say which
+// records are archived, and checksums also say where the records end.
 static inline void mmlog_set_segment_archived(mmlog_segment *segment, uint32_t offset) {
   mmlog_store_release_u32(&segment->archived, offset);
   mmlog_store_release_u32(&segment->archived_complement, ~offset);
@@ -59,15 +59,16 @@ static inline void mmlog_set_segment_end(mmlog_segment *segment, uint32_t offset
   mmlog_store_release_u32(&segment->end_complement, ~offset);
 }
 
-// Writes the header of a use: whose it is, as in `use`, and that nothing of it is archived; but for
-// its state. From the checksum on, readers take the segment as used, whatever its state says.
+// Writes the header of a use, except for its state: whose use it is, as in `use`, and that nothing
+// of it is archived. Once the checksum is stored, readers regard the segment as used, whatever its
+// state says.
 //
-// By stores alone: memory that the drainer has just cleaned is far away, and neither a load nor an
-// exchange is to wait for it. By atomic ones: the drainer may be reading the header of the last
-// use, which a thread has overwritten meanwhile, and finds the checksum wrong.
+// Only stores: the drainer has just cleaned the memory, which is far away from this processor, so a
+// load or an exchange would wait for it. The stores are atomic: the drainer may still be reading
+// the header of the last use while this overwrites it, and then finds a wrong checksum.
 static inline void mmlog_write_segment(mmlog_segment *segment, mmlog_segment use) {
-  // First what the last use has left: a header whose checksum is right counts, also while its state
-  // says that the segment is free.
+  // First clears what the last use has left: a header with a right checksum counts, even while its
+  // state says that the segment is free.
   mmlog_set_segment_end(segment, 0);
   mmlog_store_relaxed_u64(&segment->generation, use.generation);
   mmlog_set_segment_archived(segment, sizeof *segment);
@@ -94,7 +95,8 @@ static inline void mmlog_write_segment(mmlog_segment *segment, mmlog_segment use
   mmlog_store_release_u32(&segment->checksum, ~(uint32_t)checksum);
 }
 
-// The word that says a segment's use, and up to where its flight records are captured: `SegmentUse`.
+// The word that identifies a segment's use, and says up to where its flight records are captured:
+// `SegmentUse`.
 static inline uint64_t mmlog_segment_use(uint32_t captured, uint32_t seed) {
   return mmlog_crc32c_half(seed, captured) << 32 | captured;
 }

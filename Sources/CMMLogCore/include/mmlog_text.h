@@ -1,4 +1,4 @@
-// Text, as the "C" locale has it whatever locale the host process has set.
+// Text as in the "C" locale, whatever locale the host process has set.
 
 #ifndef MMLOG_TEXT_H
 #define MMLOG_TEXT_H
@@ -12,18 +12,18 @@
 // -1 if it does not fit into `size` bytes or there is no memory. Any thread.
 int mmlog_format_double(char *text, size_t size, char conversion, int precision, double value);
 
-// memmem(3): where `needle`, which has a byte or more, first is in `text`, or NULL.
+// memmem(3): the first place of `needle`, which has a byte or more, in `text`; or NULL.
 const void *mmlog_find(const void *text, size_t count, const void *needle, size_t needle_count);
 
-// The same whatever the case of ASCII letters; `needle` has none in upper case.
+// The same whatever the case of ASCII letters. `needle` must have no letters in upper case.
 const void *mmlog_find_any_case(
     const void *text, size_t count, const void *needle, size_t needle_count);
 
-// regcomp(3), regexec(3), regfree(3). A compiled pattern is on the heap: regex_t is no type for
-// Swift, which cannot import what it is made of. `pattern` ends with a zero byte. Returns NULL if
-// it is wrong, with what is wrong as a text in `problem`. Matching: 1 or 0, -1 if there was no
-// memory; any thread. Where a group is, up to the 31st, is only known of a pattern that was
-// compiled for that.
+// regcomp(3), regexec(3), regfree(3). A compiled pattern is on the heap, because Swift cannot
+// import regex_t. `pattern` ends with a zero byte. Compiling returns NULL if the pattern is wrong,
+// and writes what is wrong into `problem`. Matching returns 1 or 0, or -1 if there was no memory;
+// any thread. Groups, up to the 31st, are found only if the pattern was compiled with
+// `finds_groups`.
 struct mmlog_regex;
 struct mmlog_regex *mmlog_regex_compile(
     const char *pattern, bool ignores_case, bool finds_groups, char *problem, size_t problem_size);
@@ -33,8 +33,8 @@ int mmlog_regex_group(
     size_t *end);
 void mmlog_regex_free(struct mmlog_regex *regex);
 
-// The name of one of Swift's functions as the source has it, to be freed; null if it is no such
-// name. In Swift's runtime.
+// Returns the name of one of Swift's functions as in the source, to be freed by the caller; null if
+// `name` is no such name. A function of Swift's runtime.
 char *swift_demangle(
     const char *name, size_t length, char *buffer, size_t *size, uint32_t flags);
 
@@ -43,7 +43,7 @@ struct mmlog_text_masks {
   uint64_t digits, alphanumerics, below;
 };
 
-// Vectors of the compiler's: with a processor's instructions where it has such, plainly elsewhere.
+// The compiler's vectors: they become vector instructions on processors that have them.
 typedef uint8_t mmlog_bytes __attribute__((ext_vector_type(16)));
 typedef bool mmlog_bits __attribute__((ext_vector_type(16)));
 

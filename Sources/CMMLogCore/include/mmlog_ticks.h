@@ -6,17 +6,17 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// True where `mmlog_ticks` reads the processor's counter as it is. Decided once, before main.
+// True if `mmlog_ticks` reads the processor's counter as it is. Decided once, before main.
 extern bool mmlog_ticks_from_cpu;
 
-// Has `mmlog_ticks` advance in steps of 2,048 of the counter (half a microsecond to one, at two to
-// four gigahertz) or of 512 ns from here on: for what is not known more exactly. Steps of a power
-// of two are multiples, which archives store in fewer bits. Not on arm64, whose counter is slower.
-// Call it before any other thread runs, and before a store is opened: log calls of others read the
-// counter as it is.
+// From now on, makes `mmlog_ticks` advance in steps of 2,048 of the counter (half a microsecond to
+// one, at two to four gigahertz) or of 512 ns: for times that are not known more exactly. Ticks are
+// then multiples of a power of two, which archives store in fewer bits. Not on arm64, whose counter
+// is slower. Call it before any other thread runs, and before a store is opened: log calls of other
+// threads would read the counter as it is.
 void mmlog_coarsen_ticks(void);
 
-// CLOCK_MONOTONIC in nanoseconds; after `mmlog_coarsen_ticks`, the counter's steps where there is
+// CLOCK_MONOTONIC in nanoseconds; after `mmlog_coarsen_ticks`, the counter in steps if there is
 // one.
 uint64_t mmlog_ticks_from_clock(void);
 
@@ -31,7 +31,7 @@ static inline uint64_t mmlog_ticks(void) {
   return mmlog_ticks_from_clock();
 }
 
-// The counter, which may be read only where `mmlog_has_counter`: for functions that call nothing.
+// The counter, for functions that must call nothing. May be read only if `mmlog_has_counter`.
 #if defined(__x86_64__)
 static inline bool mmlog_has_counter(void) { return mmlog_ticks_from_cpu; }
 static inline uint64_t mmlog_counter(void) { return __builtin_ia32_rdtsc(); }

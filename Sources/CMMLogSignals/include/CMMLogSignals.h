@@ -1,5 +1,5 @@
-// Handlers of signals: faults in mapped files that do no harm, reports of fatal signals, and how
-// the process ends.
+// Handlers of signals: they contain faults in mapped files, report fatal signals, and note how the
+// process ends.
 
 #ifndef CMMLOGSIGNALS_H
 #define CMMLOGSIGNALS_H

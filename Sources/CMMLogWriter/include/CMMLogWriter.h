@@ -1,6 +1,6 @@
-// What log calls work on: thread-local writers, the memory of statements that are not recorded each
-// time, and the formats of statements in C. Hot functions are `static inline`, so that they become
-// part of the Swift function that calls them.
+// What log calls work with: thread-local writers, the memory of rate-limited statements, and the
+// formats of statements in C. Hot functions are `static inline`, so that they become part of the
+// Swift function that calls them.
 
 #ifndef CMMLOGWRITER_H
 #define CMMLOGWRITER_H
