@@ -191,7 +191,7 @@ extension LogStore {
   ///
   /// - Parameters:
   ///   - value: At most 512 bytes without control characters; nil removes the attribute.
-  ///   - key: 1 to 64 letters of ASCII, digits, dots, hyphens and underscores.
+  ///   - key: 1 to 64 ASCII letters, digits, dots, hyphens and underscores.
   ///   - archive: The archive. It may have changed since it was listed.
   /// - Throws: ``LogError``: `invalidAttribute` if the key or the value breaks these rules, or if
   ///   all keys and values together, with two bytes for each attribute, take more than 1024 bytes;

@@ -30,9 +30,9 @@ public final class LogStore: Sendable {
   /// Once the store is open, its own thread recovers what dead processes of this name left. Log
   /// calls do not wait for the recovery. No limit deletes anything before the recovery is done. The
   /// opening waits for the recovery in two cases only. With ``Configuration/resumeLastArchive`` it
-  /// waits because the session goes on behind what the recovery writes. If more than four rings are
-  /// to be recovered, it waits because processes that die soon after their start would otherwise
-  /// leave more and more rings.
+  /// waits because the session's records go after those that the recovery writes. If more than four
+  /// rings are to be recovered, it waits because processes that die soon after their start would
+  /// otherwise leave more and more rings.
   ///
   /// Several processes may use the same directory and name. Each has its own ring and archives.
   ///

@@ -107,7 +107,7 @@ extension Logger {
   ///   - parent: The span that the new one is a part of, if that is known.
   ///   - level: The level of the span's beginning and of its end.
   ///   - metadata: Values by name that go with it.
-  ///   - place: Where it begins.
+  ///   - place: Where the operation begins.
   package func begin(
     name: String, in parent: Span?, level: Level, metadata: Metadata, at place: SourceLocation
   ) -> Span {

@@ -62,7 +62,7 @@ enum {
 enum {
   MMLOG_CRASH_MORE_FRAMES = 1,  // than there is room for
   MMLOG_CRASH_GUESSED = 2,      // some frames were found by searching for them
-  MMLOG_CRASH_EXCEPTION = 4,    // the message is the type of a C++ exception, mangled
+  MMLOG_CRASH_EXCEPTION = 4,    // the message is the mangled type of a C++ exception
   // Above these bits: the part of the ring's stream that encrypts what follows, counted from 1; 0:
   // nothing is encrypted.
   MMLOG_CRASH_PART_SHIFT = 8,

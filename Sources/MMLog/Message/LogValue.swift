@@ -19,8 +19,8 @@ import MMLogSystem
 /// log.info("quoted \(price, name: "price")")
 /// ```
 ///
-/// The decoder shows the value as `price=[currency: EUR, cents: 1250]`, and `--where 'price.cents >
-/// 1000'` finds it. In a message, the value is an argument like any other.
+/// The decoder finds the value by `--where 'price.cents > 1000'`, and shows it as `price=[currency:
+/// EUR, cents: 1250]`. In a message, the value is an argument like any other.
 public protocol LogValue {
   /// The value that is recorded. May be called on any thread, in the middle of a log call.
   var logValue: Logger.MetadataValue { get }
@@ -109,9 +109,9 @@ extension LogInterpolation {
 extension LogInterpolation {
   /// Adds a value of a type that says how it is recorded, with its structure if it has one.
   ///
-  /// Collections of such values are such values, too. An `Error` and a `Duration` are still added
-  /// as text. Allocates what ``LogValue/logValue`` allocates, which is not called for a private
-  /// value.
+  /// A collection of such values is added with its structure, too. An `Error` and a `Duration` are
+  /// still added as text. Allocates what ``LogValue/logValue`` allocates, which is not called for a
+  /// private value.
   ///
   /// - Parameters:
   ///   - value: The value.

@@ -159,8 +159,8 @@ extension RecordCursor {
 // Most of them run no code of others. An attribute tells the compiler that these release nothing,
 // so that it counts no references to the texts of a literal.
 //
-// Functions that can, continue the check of the values so far over what they add, and return it.
-// The others leave the record without a check: see RecordCursor.putDown().
+// Those that take the check of the values so far continue it over what they add, and return it. The
+// others leave the record without a check: see RecordCursor.putDown().
 extension UnsafeMutablePointer<mmlog_writer> {
   /// Adds a pair of texts.
   @usableFromInline @inline(never) @_effects(releasenone)

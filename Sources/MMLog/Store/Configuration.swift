@@ -95,9 +95,9 @@ extension LogStore {
     ///
     /// Whoever knows a hash can find out whether anything before it was changed, removed or
     /// inserted. `mmlogctl head` and ``ArchiveInfo/head`` of ``Event/sealed(archive:)`` give the
-    /// newest hash. Keep it where those who can change archives cannot change it; `mmlog-decode
-    /// verify --anchor FILE` checks it. Costs 32 bytes a frame, and the hashing (SHA-256). Needs
-    /// the trait `Encryption`, and does not encrypt.
+    /// newest hash. Keep this hash where those who can change archives cannot change it. To check
+    /// it, use `mmlog-decode verify --anchor FILE`. Costs 32 bytes a frame, and the hashing
+    /// (SHA-256). Needs the trait `Encryption`, and does not encrypt.
     public var hashChain = false
 
     /// When an archive is closed and the next one begun. Default: at 64 MiB or 24 hours. See
@@ -252,8 +252,9 @@ extension LogStore {
     /// opened, it sets a handler for each of these signals whose action is the default one. The
     /// handler notes signal, sender and time in the rings of all open stores, restores the default
     /// action, and raises the signal again: the process ends as it would without the handler. A
-    /// service may handle or ignore the signals itself, from before or later: this does not disturb
-    /// it. A handler that is set later, and calls this one, decides alone what happens.
+    /// service may handle or ignore a signal itself, before or after the store is opened: the store
+    /// does not disturb that. A handler that is set later, and calls this one, decides alone what
+    /// happens.
     public var recordsTermination = true
 
     /// Whether the ring has room for

@@ -85,8 +85,8 @@ final class StoreCore: @unchecked Sendable {
     StoreRegistry.add(self)
     do throws(LogError) {
       try location.makeDirectories()
-      // With `resumeLastArchive`, the session goes on behind what the recovery writes. If many
-      // rings wait, processes seem to die before they recover them: each process would leave
+      // With `resumeLastArchive`, the session's records go after those that the recovery writes. If
+      // many rings wait, processes seem to die before they recover them: each process would leave
       // another ring.
       if configuration.resumeLastArchive
         || Recovery.deadSessions(inRingsAt: location.ringDirectory) > Self.waitingRings
