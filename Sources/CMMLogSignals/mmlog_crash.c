@@ -641,8 +641,8 @@ static bool has_left(uint32_t thread) {
   return stack != 0 && !is_on_handler_stack(stack);
 }
 
-// The crash of another thread will end the process, too. Waits, so that its report is complete
-// before.
+// The crash of another thread will end the process, too. Waits a second at most, so that its report
+// is written before.
 static void wait_for_other(void) {
   const struct timespec moment = {.tv_nsec = 1000000};
   for (unsigned round = 0; round < 1000 && __atomic_load_n(&crashing, __ATOMIC_ACQUIRE) != 0;
@@ -814,7 +814,7 @@ int mmlog_crash_start(void) {
   return 0;
 }
 
-// Sets handlers again whose signals' default actions did not end the process.
+// Sets a handler again if its signal's default action did not end the process.
 static void restore_handlers(void) {
   for (unsigned index = 0; index < sizeof fatal_signals / sizeof fatal_signals[0]; index++) {
     struct sigaction action;

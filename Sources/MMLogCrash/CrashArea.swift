@@ -8,7 +8,7 @@ package import MMLogSystem
 ///
 /// Must be destroyed before the ring is unmapped.
 package struct CrashArea: ~Copyable, @unchecked Sendable {
-  // Only a handler changes the memory.
+  // A handler changes the memory. All others change only its state, by atomic operations.
   private let place: UnsafeMutablePointer<mmlog_crash_report>
 
   /// Sets handlers for SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP and SIGSYS, if that has

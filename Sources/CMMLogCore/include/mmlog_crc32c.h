@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <string.h>
 
-// True if this machine has the instruction. `mmlog_crc32c_word` may be called only then: it is part
-// of the writer's hot path, which has no room for a test.
+// True if `mmlog_crc32c_word` may be called. On x86-64 and ARMv8, that is if this machine has the
+// instruction. The function is part of the writer's hot path, which has no room for a test.
 extern bool mmlog_crc32c_in_hardware;
 
 // The same for Swift, which regards a global variable of C as unsafe shared state.

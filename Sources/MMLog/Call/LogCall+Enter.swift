@@ -37,7 +37,7 @@ struct StatementPlace {
   /// - Parameters:
   ///   - lowest: The level from which on statements are recorded, as often as the label's limit
   ///     allows.
-  ///   - key: A key of the statement's file; nil: the address of the file's name.
+  ///   - key: A key of the statement; nil: the address of its file's name.
   func passes(
     above lowest: Level, of label: UnsafeMutablePointer<mmlog_label>, key: UInt64? = nil
   ) -> Bool {

@@ -19,8 +19,8 @@ import MMLogSystem
 /// log.info("quoted \(price, name: "price")")
 /// ```
 ///
-/// The decoder finds the value by `--where 'price.cents > 1000'`, and shows it as `price=[currency:
-/// EUR, cents: 1250]`. In a message, the value is an argument like any other.
+/// The decoder finds the value by `--where 'price.cents > 1000'`. It shows the value as
+/// `price=[currency: EUR, cents: 1250]`. In a message, the value is an argument like any other.
 public protocol LogValue {
   /// The value that is recorded. May be called on any thread, in the middle of a log call.
   var logValue: Logger.MetadataValue { get }

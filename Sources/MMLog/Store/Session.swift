@@ -172,7 +172,7 @@ final class Session: Sendable {
   ///   itself.
   func waitForWriters() -> Bool {
     let hasBarrier = MemoryBarrier.allThreads()
-    // Without the barrier, other threads' stores become visible after some time. This time is far
+    // Without the barrier, other threads' stores become visible after some time. This sleep is far
     // longer.
     if !hasBarrier { Sleep.nanoseconds(10_000_000) }
     for round in 0..<1000 {
