@@ -14,15 +14,16 @@ import MMLogSystem
 public final class ArchiveShipper: Sendable {
   /// How archives are shipped.
   public struct Configuration: Sendable {
-    /// How long an archive is leased; it is renewed while the destination sends. If the shipper
-    /// dies, others can have the archive then. From a second to a day; default ten minutes.
+    /// How long an archive is leased; the shipper renews the lease while the destination sends. If
+    /// the shipper dies, other shippers can lease the archive after this time. From a second to a
+    /// day; default ten minutes.
     public var lease = Duration.seconds(600)
-    /// When to try again what failed. Default: for ever, with growing pauses.
+    /// When to try again after a failure. Default: forever, with growing pauses.
     public var retry = RetryRule.forever()
-    /// How long to wait after ``DeliveryError/blocked(_:)``, and until an archive is tried again
-    /// that cannot be read here. Default a minute.
+    /// How long to wait after ``DeliveryError/blocked(_:)``, and before an archive that cannot be
+    /// read here is tried again. Default a minute.
     public var blockedPause = Duration.seconds(60)
-    /// How often the directory is scanned for archives that were sealed. Default a second.
+    /// How often the directory is scanned for sealed archives. Default a second.
     public var scanInterval = Duration.seconds(1)
 
     /// The values of an ordinary shipper.
@@ -41,11 +42,11 @@ public final class ArchiveShipper: Sendable {
     /// ``ArchiveShipper/refusedAttribute`` is removed.
     case refused(ArchiveInfo, reason: String)
     /// The shipper cannot work at the moment, or cannot read or mark an archive; it tries again.
-    /// Once for each archive and reason.
+    /// Reported once for each archive and reason.
     case failed(LogError)
   }
 
-  /// The attribute of an archive that the receiver has refused: why.
+  /// The attribute that says why the receiver has refused an archive.
   public static let refusedAttribute = "refused"
 
   /// The directory, as an absolute path.
@@ -59,17 +60,17 @@ public final class ArchiveShipper: Sendable {
   private let ending = Ending()
   private let listener: AsyncStream<Event>.Continuation
 
-  /// What happens, until the shipper is stopped or goes away; for one who reads it. Of what is read
-  /// too slowly the newest 1000 stay.
+  /// What happens, until the shipper is stopped or deinitialized; for one reader. If it reads too
+  /// slowly, only the newest 1000 events are kept.
   public let events: AsyncStream<Event>
 
   /// Makes a shipper, which does nothing yet.
   ///
   /// - Parameters:
-  ///   - directory: The directory of a store, or of several. A relative path begins at the working
-  ///     directory of this moment.
+  ///   - directory: The directory of a store, or of several. A relative path is relative to the
+  ///     working directory at this call.
   ///   - destination: Where archives are shipped.
-  ///   - configuration: How.
+  ///   - configuration: How archives are shipped.
   /// - Throws: `invalidConfiguration`; `system` if a relative path's working directory is gone.
   public init(
     of directory: String, to destination: any ArchiveDestination,
@@ -93,7 +94,7 @@ public final class ArchiveShipper: Sendable {
 
   /// Begins to ship, on a thread of its own. Does nothing if it has begun.
   ///
-  /// - Throws: `system` where the process may have no more threads.
+  /// - Throws: `system` if the process cannot start another thread.
   public func start() throws(LogError) {
     do throws(SystemError) {
       try thread.withLock { (thread) throws(SystemError) in
@@ -109,11 +110,12 @@ public final class ArchiveShipper: Sendable {
   }
 
   /// Ships all archives that are sealed now, and returns when each is shipped, refused, or leased
-  /// to another. Not beside ``start()``.
+  /// to another shipper. Do not use it together with ``start()``.
   ///
   /// - Returns: How many were shipped.
-  /// - Throws: What keeps the directory from being read; or an archive, after all others are
-  ///   shipped. Of several such archives it is the first, and ``events`` has the others.
+  /// - Throws: What keeps the directory from being read; or, after all other archives are shipped,
+  ///   what keeps an archive from being shipped. Of several such errors this throws the first, and
+  ///   ``events`` has the others.
   public func shipAll() async throws(LogError) -> Int {
     try await onOwnThread(
       "mmlog-ship", explaining: "Starting the shipper's thread failed", canceledBy: cancel
@@ -126,16 +128,16 @@ public final class ArchiveShipper: Sendable {
     }
   }
 
-  /// Ends the thread, and waits for it. The task of a destination that sends is canceled, and its
-  /// archive released.
+  /// Ends the thread, and waits for it. If the destination is sending, its task is canceled and the
+  /// archive's lease released.
   public func stop() async {
     cancel()
     if thread.withLock({ $0 != nil }) { await ending.wait() }
     listener.finish()
   }
 
-  /// Has the thread end soon, and does not wait for it. Until it is called, a shipper that was
-  /// started stays.
+  /// Asks the thread to end soon, and does not wait for it. Until then, a shipper that was started
+  /// works on, even if nothing refers to it.
   public func cancel() {
     isStopping.withLock { $0 = true }
     wakeups.advance()
@@ -169,19 +171,19 @@ public final class ArchiveShipper: Sendable {
     }
   }
 
-  /// Why an archive could not be shipped that its receiver had no say in, and when it is tried
-  /// again, by the monotonic clock.
+  /// Why an archive could not be shipped, for a reason that is not the receiver's, and when the
+  /// archive is tried again, by the monotonic clock.
   private struct Failure {
     let error: LogError
     var next: UInt64 = 0
   }
 
-  /// Ships what is there, one archive after the other. One that cannot be read or marked keeps no
-  /// other waiting.
+  /// Ships the waiting archives, one after the other. An archive that cannot be read or marked does
+  /// not delay the others.
   ///
   /// - Parameter failing: The archives that could not be shipped before, by path.
-  /// - Returns: How many are shipped, and what keeps others from being shipped that did not before,
-  ///   in the order of their paths.
+  /// - Returns: How many archives were shipped, and the problems of others that are new since the
+  ///   last pass, in the order of their paths.
   /// - Throws: What keeps the directory from being read.
   private func pass(
     _ failing: inout [String: Failure]
@@ -197,7 +199,7 @@ public final class ArchiveShipper: Sendable {
       do throws(LogError) {
         if try ship(archive) { count += 1 }
       } catch  where error.code == .missingArchive || error.code == .changedArchive {
-        // A limit has deleted it, or a store goes on with it.
+        // A limit has deleted the archive, or a store goes on writing to it.
       } catch {
         let next = Clock.monotonic() &+ UInt64(configuration.blockedPause.nanoseconds)
         failed[archive.path] = Failure(error: error, next: next)
@@ -208,7 +210,8 @@ public final class ArchiveShipper: Sendable {
     return (count, new.sorted { $0.key < $1.key }.map(\.value.error))
   }
 
-  /// The archives that would be shipped now, in their order: sealed, neither shipped nor refused.
+  /// Returns the archives that would be shipped now, in order: those that are sealed, and neither
+  /// shipped nor refused.
   ///
   /// - Throws: What keeps the directory or an archive from being read.
   public func waiting() throws(LogError) -> [ArchiveInfo] {
@@ -217,7 +220,7 @@ public final class ArchiveShipper: Sendable {
     return archives
   }
 
-  /// The same, and why others cannot be read.
+  /// Returns the archives of ``waiting()``, and why other archives cannot be read.
   private func scan() throws(LogError) -> (waiting: [ArchiveInfo], unreadable: [LogError]) {
     var unreadable: [LogError] = []
     let all = try catalog.scan { error in
@@ -237,13 +240,13 @@ public final class ArchiveShipper: Sendable {
     try catalog.scan().filter(Self.isRefused)
   }
 
-  /// Whether a receiver has refused an archive, and none has it.
+  /// Whether a receiver has refused the archive, and no receiver has it.
   package static func isRefused(_ archive: ArchiveInfo) -> Bool {
     !archive.state.isUploaded && archive.state.attributes[refusedAttribute] != nil
   }
 
-  /// Ships again what the receiver has refused, after what was wrong is changed, and all that
-  /// waits. Not beside ``start()``.
+  /// Ships the refused archives again, after the cause of the refusals is fixed, and all other
+  /// archives that wait. Do not use it together with ``start()``.
   ///
   /// - Returns: How many archives were shipped.
   /// - Throws: What keeps the directory from being read, or the refusals from being taken back.
@@ -258,9 +261,9 @@ public final class ArchiveShipper: Sendable {
     return try await shipAll()
   }
 
-  /// - Returns: Whether it is shipped.
+  /// - Returns: Whether the archive is shipped.
   private func ship(_ archive: ArchiveInfo) throws(LogError) -> Bool {
-    // Before it is leased: without a right file header it is not sent.
+    // This comes before the lease: an archive without a valid file header is not sent.
     let identity = try ArchiveInfo.identity(ofArchiveAt: archive.path)
     var attempt = 1
     guard var lease = try acquire(archive) else { return false }
@@ -299,7 +302,7 @@ public final class ArchiveShipper: Sendable {
 
   /// Waits, and keeps the lease meanwhile.
   ///
-  /// - Returns: False if the lease is another's by now.
+  /// - Returns: False if another shipper has the lease by now.
   private func pause(
     _ delay: Duration, _ archive: ArchiveInfo, _ lease: inout UploadLease
   ) throws(LogError) -> Bool {
@@ -317,13 +320,13 @@ public final class ArchiveShipper: Sendable {
   private func acquire(
     _ archive: ArchiveInfo, _ owner: String? = nil
   ) throws(LogError) -> UploadLease? {
-    // One owner for each lease: with one for all, a lease that has ended would count as its
-    // successor.
+    // Each lease has an owner of its own. With one owner for all, a lease that has ended would pass
+    // for its successor.
     let owner = owner ?? "\(Host.name()) \(CurrentProcess.id) \(Clock.realtime())"
     return try catalog.acquireLease(on: archive, by: owner, for: configuration.lease)
   }
 
-  /// - Returns: Nil if the lease is another's by now.
+  /// - Returns: Nil if another shipper has the lease by now.
   /// - Throws: Why the destination cannot read the archive.
   private func send(
     _ archive: SealedArchive, renewing lease: inout UploadLease

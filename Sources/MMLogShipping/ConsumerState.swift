@@ -3,24 +3,24 @@ package import MMLogReader
 import MMLogStorage
 import MMLogSystem
 
-/// What a consumer knows between two lives of its process: what was acknowledged, the batches that
-/// are on their way, and of each session what became of its records. FORMAT.md, 9.
+/// What a consumer keeps from one life of its process to the next: what was acknowledged, the
+/// batches that are on their way, and what became of each session's records. See FORMAT.md, 9.
 package struct ConsumerState: Equatable, Sendable {
   package typealias Progress = LogReader.Cursor.Progress
 
-  /// A batch that was or is to be sent: a range of a session's rows.
+  /// A batch that was sent, or is to be sent: a range of a session's rows.
   package struct Note: Equatable, Sendable {
     package var id: String
     package var session: SessionID
-    /// What was acknowledged before it; nil: nothing of the session.
+    /// What was acknowledged before the batch; nil if nothing of the session was.
     package var from: Progress?
     package var to: Progress
     /// How many records it has.
     package var count: Int
-    /// Whether a gap in it is of records that may have been sent.
+    /// Whether a gap in the batch stands for records that may have been sent.
     package var mayBeSent = false
-    /// How many archives of the range were gone when it was made. If more are now, it cannot be
-    /// made again.
+    /// How many archives of the range were gone when the batch was made. If more are gone now, the
+    /// batch cannot be made again.
     package var goneArchives = 0
   }
 
@@ -34,32 +34,34 @@ package struct ConsumerState: Equatable, Sendable {
     package var refused = 0
     /// Records that edits have left out.
     package var dropped = 0
-    /// Records that came of others on the way, beyond one each.
+    /// Records that edits have added: two where one record became three.
     package var added = 0
     /// Rows that were deleted before they were sent, as far as their number is known.
     package var missed = 0
-    /// Records of these that may have been sent all the same.
+    /// How many of these may have been sent all the same.
     package var maybeSent = 0
-    /// Rows of the archive in which the cursor is that it has passed.
+    /// How many rows the cursor has passed in the archive that it is in.
     package var rowsOfArchive = 0
-    /// Whole records of these, as far as that is known: of a filter that leaves some out, rows.
+    /// How many whole records these rows are, as far as that is known. With a filter that leaves
+    /// records out, the number of rows.
     package var recordsOfArchive = 0
   }
 
   /// When the consumer began.
   package var created: Timestamp
-  /// Whether it is of some records alone that somebody has asked for once: no archive waits for it.
+  /// Whether the consumer ships only some records that somebody has asked for once: then no archive
+  /// waits for it.
   package var isSelection = false
-  /// Which destination it is of, as a hash; nil: that is not known.
+  /// The consumer's destination, as a hash; nil if it is not known.
   package var target: String?
   package var cursor = LogReader.Cursor()
-  /// The batches that are on their way: one of a session at most.
+  /// The batches that are on their way: at most one of each session.
   package var batches: [SessionID: Note] = [:]
   package var balances: [SessionID: Balance] = [:]
 
   package init(created: Timestamp) { self.created = created }
 
-  /// Reads what is noted of a consumer in a directory, without its lock.
+  /// Reads the noted state of a consumer in a directory, without the consumer's lock.
   ///
   /// - Throws: also if nothing is noted: then nothing was shipped for that name.
   init(of consumer: String, in directory: String) throws(LogError) {
@@ -72,9 +74,9 @@ package struct ConsumerState: Equatable, Sendable {
     self = state
   }
 
-  /// The same; nil if nothing is noted.
+  /// Reads the same; nil if nothing is noted.
   ///
-  /// - Throws: what keeps a shipper from sending, too.
+  /// - Throws: What also keeps a shipper from sending.
   package static func noted(
     of consumer: String, in path: String
   ) throws(LogError) -> ConsumerState? {
@@ -85,11 +87,12 @@ package struct ConsumerState: Equatable, Sendable {
     return try ConsumerState(noted: text, in: ConsumerFile.fileName(of: consumer), of: directory)
   }
 
-  /// Takes over which destination it is of, if that is not known yet.
+  /// Sets the consumer's destination, if it is not known yet.
   ///
-  /// - Parameter other: The destination, as a hash; nil: its user has named the consumer, and may
+  /// - Parameter other: The destination, as a hash; nil if the user has named the consumer, and may
   ///   well send elsewhere now.
-  /// - Throws: if it is of another one: what that one has would not be sent.
+  /// - Throws: If the consumer is of another destination: this one would not get the records that
+  ///   the other one has.
   mutating func take(
     _ other: String?, of consumer: String, in path: String
   ) throws(LogError) {
@@ -101,7 +104,7 @@ package struct ConsumerState: Equatable, Sendable {
         + "one has would not be sent. Name this one, as by 'mmlog-ship --as'", path: path)
   }
 
-  /// Reads what a file of a directory has.
+  /// Reads the state in a file of a directory.
   init(
     noted text: String, in name: String, of directory: borrowing Directory
   ) throws(LogError) {
@@ -137,7 +140,7 @@ extension ConsumerState {
     return lines.joined(separator: "\n") + "\n"
   }
 
-  /// Reads what ``text`` gives; nil for anything else. Lines of a later version are passed over.
+  /// Reads a text that ``text`` gives; nil for any other text. Skips lines of a later version.
   package init?(_ text: String) {
     let lines = text.split(separator: "\n")
     guard lines.first.map(String.init) == Self.title else { return nil }
@@ -191,7 +194,8 @@ extension ConsumerState.Note {
 }
 
 extension ConsumerState.Balance {
-  /// As they are written: a number that nobody can read would have all of the state unreadable.
+  /// The numbers as they are written, within bounds: a number that the reader does not accept would
+  /// make the whole state unreadable.
   fileprivate var numbers: [Int] {
     [
       rows, acknowledged, refused, dropped, added, missed, maybeSent, rowsOfArchive,
@@ -199,7 +203,7 @@ extension ConsumerState.Balance {
     ].map { min(max(0, $0), Self.maximum) }
   }
 
-  /// No session has more records: numbers that can be added.
+  /// No session has more records, and sums of such numbers do not overflow.
   private static let maximum = 1 << 56
 
   fileprivate init?(_ numbers: [Int]) {
@@ -214,11 +218,11 @@ extension ConsumerState.Balance {
 // MARK: - Names of batches
 
 extension ConsumerState.Note {
-  /// The id of a range of a session's rows: the same for the same range, so that it need not be
-  /// known to be found again.
+  /// Returns the id of a range of a session's rows. The id is the same for the same range, so that
+  /// a process finds it again without having kept it.
   ///
-  /// - Parameter mayBeSent: Whether records of it may have been sent before they were deleted: what
-  ///   is left of them is another batch.
+  /// - Parameter mayBeSent: Whether records of the range may have been sent before they were
+  ///   deleted. What is left of the range is then another batch.
   package static func id(
     of consumer: String, _ session: SessionID, from: ConsumerState.Progress?,
     to: ConsumerState.Progress, mayBeSent: Bool = false

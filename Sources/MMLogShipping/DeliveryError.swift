@@ -3,15 +3,15 @@ public struct DeliveryError: Error, Hashable, Sendable, CustomStringConvertible 
   /// What the shipper does.
   @nonexhaustive
   public enum Remedy: Hashable, Sendable {
-    /// Sends the same again later: not before that delay, if one is given.
+    /// Sends the same batch again later: not before the delay, if one is given.
     case tryAgain(after: Duration?)
-    /// The content was refused: halves the batch until the record is alone, puts that one aside,
-    /// and goes on.
+    /// The content was refused: halves the batch until the refused record is alone, puts that
+    /// record aside, and goes on.
     case halve
-    /// It was too large: halves it, and makes smaller ones from then on. A single record is put
-    /// aside.
+    /// The batch was too large: halves it, and makes smaller batches from then on. A single record
+    /// that is too large is put aside.
     case makeSmaller
-    /// Nothing goes until somebody acts: reports it, and keeps trying slowly.
+    /// The receiver takes nothing until somebody acts: reports that, and keeps trying slowly.
     case waitForAction
   }
 
@@ -54,7 +54,8 @@ public struct DeliveryError: Error, Hashable, Sendable, CustomStringConvertible 
   /// The message.
   public var description: String { message }
 
-  /// An error of a destination: itself, or, of any other kind, that the receiver is unavailable.
+  /// Takes over an error of a destination. An error of any other type counts as
+  /// ``unavailable(_:retryAfter:)``.
   init(_ error: any Error) {
     self = error as? DeliveryError ?? .unavailable("\(error)")
   }

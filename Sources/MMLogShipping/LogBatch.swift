@@ -2,14 +2,15 @@ public import MMLogReader
 
 /// Records of one session in their order, to be sent together.
 ///
-/// Any thread. To keep a batch keeps its records in memory.
+/// Any thread. A batch keeps its records in memory.
 public struct LogBatch: Sendable {
-  /// Names the batch: 32 hexadecimal digits. The same at every try, by whatever process; no other
-  /// batch of the consumer has it. To be used as the receiver's key for dropping repeats.
+  /// The batch's name: 32 hexadecimal digits. It is the same at every try, in whatever process, and
+  /// no other batch of the consumer has it. A receiver can use it as the key by which it drops
+  /// repeats.
   public let id: String
-  /// Whose records they are.
+  /// The session that logged the records.
   public let session: LogReader.Session
-  /// The records, in order; may be none. What was changed on the way has been.
+  /// The records, in order; may be none. Edits and the transform have been applied.
   public let records: [LogReader.Records]
   /// What is missing, before the records; mostly nothing.
   public let gaps: [Gap]
@@ -19,7 +20,7 @@ public struct LogBatch: Sendable {
   public let firstID: LogReader.RecordID?
   /// The last record's id; nil without records.
   public let lastID: LogReader.RecordID?
-  /// What the values of the records take in memory, in bytes: about what they take as text.
+  /// How many bytes the records' values take in memory: about as many as the records take as text.
   public let bytes: Int
   /// Which try this is in this process, from 1.
   public let attempt: Int
@@ -39,7 +40,8 @@ public struct LogBatch: Sendable {
     lastID = records.last { $0.count > 0 }?.lastID
   }
 
-  /// Gives one record after the other. No reference is counted for each, unless `body` keeps it.
+  /// Calls `body` with one record after the other. A record costs no reference counting unless
+  /// `body` keeps it.
   ///
   /// - Parameter body: Takes a record.
   /// - Throws: what `body` throws.
@@ -50,7 +52,7 @@ public struct LogBatch: Sendable {
     for chunk in records { try chunk.forEach(body) }
   }
 
-  /// Records that are gone before they could be sent.
+  /// Records that were gone before they could be sent.
   public struct Gap: Hashable, Sendable, CustomStringConvertible {
     /// The session that they are of.
     public let session: SessionID
@@ -60,7 +62,7 @@ public struct LogBatch: Sendable {
     public let count: UInt64?
     /// How many of each level; empty if nobody knows. Those of unknown level are in ``count`` only.
     public let levels: [Level: UInt64]
-    /// Which archives; nil if single records are missing.
+    /// The archives that are missing; nil if single records are missing.
     public let archives: ClosedRange<Int>?
     /// When they were logged at the earliest and at the latest; nil if nobody knows.
     public let times: ClosedRange<Timestamp>?
@@ -95,10 +97,10 @@ public struct LogBatch: Sendable {
 
     /// The records that are refused. The receiver has all others.
     public var refused: [Refusal]
-    /// How many more are refused without it being said which, as OTLP does. They are counted, and
-    /// the batch is noted among what was put aside.
+    /// How many more records the receiver has refused without saying which, as OTLP does. They are
+    /// counted, and the batch is noted among what was put aside.
     public var refusedUnnamed: Int
-    /// What the receiver says of these.
+    /// What the receiver says about these.
     public var reason: String
     /// Why a gap of the batch is refused; nil: none is.
     package var gapRefusal: String?

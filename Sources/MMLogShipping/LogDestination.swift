@@ -1,7 +1,7 @@
 /// Where records are shipped: a receiver of batches.
 ///
-/// One function is to be written. A service that had a writer for BufferedLogger or an output for
-/// Puree moves the body of that writer here.
+/// A destination has to implement one function. A service that had a writer for BufferedLogger or
+/// an output for Puree moves the body of that writer here.
 ///
 /// ```swift
 /// import MMLogShipping
@@ -19,7 +19,7 @@
 /// The shipper calls ``send(_:)`` for one batch after the other, never for two at a time. Several
 /// destinations have shippers of their own, and none waits for another.
 public protocol LogDestination: Sendable {
-  /// Sends a batch, and returns when the receiver has it: as safe as it is ever going to be there.
+  /// Sends a batch, and returns when the receiver has it, as safely as it ever will be there.
   ///
   /// The shipper moves its cursor when this returns, and never before. A batch that is sent again,
   /// also by another process after this one was killed, has the same ``LogBatch/id`` and the same

@@ -3,18 +3,18 @@ public import MMLogReader
 public import MMLogStorage
 import MMLogSystem
 
-/// The balance of what was logged and what was shipped: of each session, records that were numbered
-/// are archived or lost, and archived ones are acknowledged, refused, left out by edits, waiting,
-/// or were deleted before. What that does not explain is a problem.
+/// The balance of what was logged and what was shipped. Each numbered record of a session is
+/// archived or lost. Each archived record is acknowledged, refused, left out by edits, waiting, or
+/// was deleted before it was shipped. A difference that this does not explain is a problem.
 ///
-/// Reads all archives of the directory. Best while nobody logs or ships: what changes meanwhile may
-/// be reported as a problem.
+/// Reads all archives of the directory. Use it while nobody logs or ships: changes meanwhile may be
+/// reported as problems.
 public struct Reconciliation: Sendable {
-  /// What a thread has logged, as its numbers say. Parts of a record count each.
+  /// What a thread has logged, by its records' numbers. Each part of a record counts.
   public struct Thread: Sendable {
     /// The thread's ordinal; 0 if several threads shared a place in the ring.
     public let ordinal: UInt32
-    /// How many records it had numbered up to the last one that is there.
+    /// How many records the thread had numbered, up to its last record that is present.
     public let numbered: Int
     /// How many of these are in archives, or in the ring of a process that is gone.
     public let present: Int
@@ -26,29 +26,29 @@ public struct Reconciliation: Sendable {
     public let id: SessionID
     /// Its threads.
     public internal(set) var threads: [Thread] = []
-    /// How many rows its archives that are there have: records, or parts of a record.
+    /// How many rows the session's present archives have: records, or parts of a record.
     public internal(set) var archived = 0
     /// How many of these rows the cursor has passed.
     public internal(set) var passed = 0
-    /// How many rows the cursor has passed in archives that were there then.
+    /// How many rows the cursor has passed, in archives that were present then.
     public internal(set) var shippedRows = 0
     /// What the session itself has counted as lost.
     public internal(set) var lost = LossLedger()
     /// Records that the receiver has acknowledged.
     public internal(set) var acknowledged = 0
-    /// Records that it has refused: they are put aside.
+    /// Records that the receiver has refused: they are put aside.
     public internal(set) var refused = 0
     /// Records that edits have left out.
     public internal(set) var dropped = 0
     /// Records that edits have made of others.
     public internal(set) var added = 0
-    /// Records that are archived and wait.
+    /// Archived records that wait to be shipped.
     public internal(set) var waiting = 0
     /// Rows that were deleted before they were shipped, as far as their number is known.
     public internal(set) var missed = 0
     /// What does not add up.
     public internal(set) var problems: [String] = []
-    /// How many records are before the cursor in archives that are there.
+    /// How many records are before the cursor, in archives that are present.
     var before = 0
   }
 
@@ -63,10 +63,10 @@ public struct Reconciliation: Sendable {
   /// Reads everything, and compares.
   ///
   /// - Parameters:
-  ///   - directory: The directory that is shipped from.
-  ///   - consumer: Whose cursor counts.
-  ///   - filter: What its shipper ships.
-  ///   - ringDirectory: Where rings are, if not there.
+  ///   - directory: The directory from which records are shipped.
+  ///   - consumer: The consumer whose cursor counts.
+  ///   - filter: Which records the consumer's shipper ships.
+  ///   - ringDirectory: Where the rings are, if not in `directory`.
   ///   - received: How many different records of each session the receiver has, if that is known.
   /// - Throws: What keeps the directory, or the consumer's state, from being read.
   /// - Complexity: As reading all records.
@@ -79,7 +79,7 @@ public struct Reconciliation: Sendable {
       received: received, identities: LogIdentities())
   }
 
-  /// The same, of records that are encrypted, too.
+  /// Does the same, also for encrypted records.
   ///
   /// - Parameter identities: Who decrypts them. Records that none of them opens are a problem,
   ///   since they can be neither sent nor compared.
@@ -111,7 +111,7 @@ public struct Reconciliation: Sendable {
           try balance.add(recordsOf: queued, until: state.cursor.sessions[id])
         } catch {
           guard error.code == .encrypted else { throw error }
-          // Not compared: nothing of it can be counted.
+          // The session is not compared: none of its records can be counted.
           balance.problems = [error.message]
           sessions.append(balance)
           continue
@@ -174,14 +174,14 @@ extension Reconciliation.Session {
     try session.countRecords(until: last) { problems.append("corruption: \($0)") }
   }
 
-  /// Whether archives are gone that were not shipped, and whose deletion nobody has noted.
+  /// Reports archives that are gone, were not shipped, and whose deletion nobody has noted.
   fileprivate mutating func checkArchives(
     _ files: SessionFiles, _ cursor: ConsumerState.Progress?,
     _ deleted: [ArchiveID: DeletedArchives.Note]
   ) {
     guard let cursor, let last = files.archives.map(\.fileHeader.number).max() else { return }
     let noted = deleted.keys.filter { $0.session == id && $0.number <= last }.map(\.number)
-    // Not one by one: a corrupted number may be any.
+    // This does not count one number after the other: a corrupted number may have any value.
     var next = cursor.next.archive
     for number in (files.archives.map(\.fileHeader.number) + noted).sorted() where number >= next {
       if number > next {
@@ -220,9 +220,9 @@ extension Reconciliation.Session {
     }
   }
 
-  /// Whether what is missing between numbers is explained: it was lost, or deleted.
+  /// Checks that losses and deletions explain the records that are missing by their numbers.
   private mutating func checkNumbers(_ files: SessionFiles, _ isWhole: Bool) {
-    // Files may say any number, whose sums have no room in 64 bits.
+    // Files may state any numbers: their sums may not fit in 64 bits.
     let missing = threads.reduce(0 as Int128) { $0 + Int128($1.numbered - $1.present) }
     if let ring = files.ring?.image, !files.isRunning { lost = ring.lossesAtDeath }
     let isLost = LossLedger.Cause.allCases.filter { $0 != .cut && $0 != .noRing }
@@ -237,6 +237,6 @@ extension Reconciliation.Session {
 }
 
 extension SessionFiles {
-  /// Whether its process lives.
+  /// Whether the session's process lives.
   fileprivate var isRunning: Bool { ring?.isRunning == true }
 }

@@ -2,19 +2,19 @@ import MMLogFormat
 public import MMLogReader
 import MMLogSystem
 
-/// A change that is made to each record on its way to a destination. What drops, renames or hashes
-/// fields does so to those of the session, too, which go with each record.
+/// A change that is made to each record on its way to a destination. An edit that drops, renames or
+/// hashes fields also changes the session's fields, which go with each record.
 public enum RecordEdit: Sendable {
-  /// A field is added; one that is there under this name stays.
+  /// Adds a field, unless the record has a field of this name.
   case add(String, LogReader.Value)
-  /// The fields of this name are dropped. Where one stands in the message, `<private>` stands
-  /// then.
+  /// Drops the fields of this name. Where one of them stands in the message, `<private>` replaces
+  /// it.
   case drop(String)
-  /// The fields of the first name get the second.
+  /// Gives the fields of the first name the second name.
   case rename(String, to: String)
-  /// The values of the fields of this name become a hash of 64 bits: equal for equal values, in all
-  /// sessions. Whoever knows all values that there may be can find out which it was. Values that
-  /// are sealed, and that nobody here opens, stay as they are.
+  /// Replaces the values of the fields of this name with a hash of 64 bits, which is equal for
+  /// equal values in all sessions. Whoever knows all possible values can find out which value was
+  /// hashed. Sealed values that nobody here opens stay as they are.
   case hash(String)
 
   func apply(to record: inout EditableRecord) {
@@ -25,7 +25,7 @@ public enum RecordEdit: Sendable {
     }
   }
 
-  /// Changes fields that are there.
+  /// Changes fields that exist.
   private func apply(to fields: inout [EditableRecord.Field]) {
     switch self {
     case .add: return
@@ -34,14 +34,14 @@ public enum RecordEdit: Sendable {
       for index in fields.indices where fields[index].name == name { fields[index].name = other }
     case .hash(let name):
       for index in fields.indices where fields[index].name == name {
-        // What is encrypted differs each time.
+        // An encrypted value differs each time, and so would its hash.
         if case .sealed = fields[index].value { continue }
         fields[index].value = .hash(fields[index].value.stableHash)
       }
     }
   }
 
-  /// The name of fields that it changes; nil: it changes none.
+  /// The name of the fields that the edit changes; nil if it changes no existing field.
   private var subject: String? {
     switch self {
     case .add: nil
@@ -49,19 +49,19 @@ public enum RecordEdit: Sendable {
     }
   }
 
-  /// A session with what edits make of its fields: itself, if they change none.
+  /// Returns a session with edited fields: the same session if the edits change none.
   static func session(
     _ session: LogReader.Session, after edits: [RecordEdit]
   ) -> LogReader.Session {
     var fields = session.fields.map { EditableRecord.Field(name: $0.name, value: $0.value) }
-    // A name may be another one's new name.
+    // An edit may refer to a name that an earlier edit has given.
     var isChanged = false
     for edit in edits where fields.contains(where: { $0.name == edit.subject }) {
       edit.apply(to: &fields)
       isChanged = true
     }
     if !isChanged { return session }
-    // What was read can be written.
+    // Fields that were read can be written.
     return session.with(fields: fields) ?? LogReader.Session(session.identity)
   }
 }

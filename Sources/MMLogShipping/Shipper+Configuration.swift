@@ -4,19 +4,20 @@ import MMLogSystem
 extension Shipper {
   /// How a shipper ships. Every setting can stay as it is.
   public struct Configuration: Sendable {
-    /// How many records a batch has at most: from 1 to 1,000,000. Default 5,000: as lines of JSON,
-    /// more of them take a shipper beyond 32 MiB of memory.
+    /// The maximum number of records in a batch: from 1 to 1,000,000. Default 5,000: with more, as
+    /// lines of JSON, a shipper takes more than 32 MiB of memory.
     public var maximumRecords = 5_000
 
-    /// From how many bytes on a batch is full, counted about as the records take as text: from 1
-    /// KiB to 64 MiB. Default 1 MiB. A batch may be larger by a record. It is full, too, when its
-    /// records keep 64 MiB of archives in memory, as where few of many pass ``filter``.
+    /// The size from which on a batch is full, in bytes, counted about as the records take as text:
+    /// from 1 KiB to 64 MiB. Default 1 MiB. A batch may be larger by a record. A batch is also full
+    /// when its records keep 64 MiB of archives in memory, such as when few of many records pass
+    /// ``filter``.
     public var maximumBytes = 1 << 20
 
-    /// How long archived records wait for more to make a batch full: from zero to an hour. Default
-    /// zero: what is there is shipped, and what is archived while a batch is on its way makes the
-    /// next one. More for a receiver that suffers from small batches. The records of a sealed
-    /// archive do not wait.
+    /// How long archived records wait for more records that fill the batch: from zero to an hour.
+    /// Default zero: archived records are shipped at once, and those that are archived while a
+    /// batch is on its way make the next batch. Use more for a receiver that suffers from small
+    /// batches. The records of a sealed archive do not wait.
     public var age = Duration.zero
 
     /// Which records are shipped; others are passed over. Default: all.
@@ -25,50 +26,53 @@ extension Shipper {
     /// What is changed in each record on the way. Default: nothing.
     public var edits: [RecordEdit] = []
 
-    /// What becomes of each record on the way, after ``edits``: the records that it gives are
-    /// shipped in its place, in order; none drops it. Called by the shipper's thread. To have the
-    /// same batch at every try, it must not depend on anything but the record. A value that is
-    /// nested more than 16 deep then is redacted. Nil, the default: each record stays as it is.
+    /// Called with each record after ``edits``: the records that it returns are shipped in place of
+    /// that record, in order. An empty array drops the record. The shipper's thread calls it. It
+    /// must not depend on anything but the record, so that a batch is the same at every try. A
+    /// returned value that is nested more than 16 deep is redacted. Nil, the default: each record
+    /// stays as it is.
     public var transform: (@Sendable (EditableRecord) -> [EditableRecord])?
 
-    /// When to try again what failed. Default: for ever, with growing pauses.
+    /// When to try again after a failure. Default: forever, with growing pauses.
     public var retry = RetryRule.forever()
 
-    /// How long to wait after ``DeliveryError/blocked(_:)`` until it is tried again: from 10 ms to
-    /// a day. Default a minute.
+    /// How long to wait after ``DeliveryError/blocked(_:)`` before the next try: from 10 ms to a
+    /// day. Default a minute.
     public var blockedPause = Duration.seconds(60)
 
-    /// How many records are shipped in a second at most, on average over some seconds. Nil, the
-    /// default: any.
+    /// The maximum number of records that are shipped in a second, on average over some seconds.
+    /// Nil, the default: no limit.
     public var recordsPerSecond: Int?
 
-    /// How many bytes, counted as ``maximumBytes``. Nil, the default: any.
+    /// The maximum number of bytes in a second, counted as for ``maximumBytes``. Nil, the default:
+    /// no limit.
     public var bytesPerSecond: Int?
 
-    /// Asked before each batch whether it is to be shipped now: to wait for a cheap network, or for
-    /// the night. Called by the shipper's thread. Nil, the default: now.
+    /// Decides before each batch whether it is shipped now: to wait for a cheap network, or for the
+    /// night. The shipper's thread calls it. Nil, the default: now.
     public var policy: (@Sendable (Shipper.Statistics) -> Shipper.Decision)?
-    /// Whether it is of some records alone that somebody has asked for once: no archive waits for
-    /// it.
+    /// Whether the consumer ships only some records that somebody has asked for once: then no
+    /// archive waits for it.
     package var isSelection = false
-    /// Which destination the consumer's name stands for, as a hash, where the name does not say
-    /// enough of it; nil: its user has named it.
+    /// The destination that the consumer's name stands for, as a hash, if the name alone does not
+    /// identify it; nil if the user has named the consumer.
     package var target: String?
-    /// Who decrypts records that are encrypted. Those that none of them opens wait.
+    /// Who decrypts records that are encrypted. Records that none of them opens wait.
     package var identities = LogIdentities()
 
-    /// How often processes that log into the directory are asked to archive what is in their rings:
-    /// from 10 ms; they do it within a second. Nil, the default: never, and a record waits for its
-    /// store's `drainInterval`.
+    /// How often the shipper asks processes that log into the directory to archive what is in their
+    /// rings: from 10 ms. The processes do so within a second. Nil, the default: never, and a
+    /// record waits for its store's `drainInterval`.
     public var archiveInterval: Duration?
 
-    /// Has the store archive what is in its ring, in place of asking its process by way of its
-    /// ring: such as `{ try? store.flush(.archive) }` for a store of the same process. Called by
-    /// the shipper's thread, as often as ``archiveInterval`` says.
+    /// Makes the store archive what is in its ring, such as `{ try? store.flush(.archive) }` for a
+    /// store of the same process. It replaces the request to the process through its ring. The
+    /// shipper's thread calls it as often as ``archiveInterval`` says, and for a flush.
     public var archive: (@Sendable () -> Void)?
 
     /// Whether the rings of dead processes are recovered, so that their last records are shipped
-    /// before anybody starts them again. Default: true beside a service. Harmless in one.
+    /// before anybody starts those processes again. Default: true, for a shipper beside a service.
+    /// It does no harm in the service itself.
     public var recoversRings = true
 
     /// Where the rings are, if they are not beside the archives; see
@@ -110,7 +114,7 @@ extension Shipper {
   public enum Decision: Sendable {
     /// The batch is shipped now.
     case ship
-    /// It is asked again after so long.
+    /// The policy is asked again after this time.
     case wait(Duration)
   }
 }
@@ -121,7 +125,7 @@ public struct RetryRule: Sendable {
   public struct Attempt: Sendable {
     /// How many tries of the batch have failed in a row, from 1.
     public let count: Int
-    /// How long the receiver wants one to wait at least; nil if it does not say.
+    /// The minimum time that the receiver wants the shipper to wait; nil if it does not say.
     public let retryAfter: Duration?
     /// Why the last try failed.
     public let error: DeliveryError
@@ -135,9 +139,9 @@ public struct RetryRule: Sendable {
   ///   aside.
   public init(_ delay: @escaping @Sendable (Attempt) -> Duration?) { self.delay = delay }
 
-  /// Tries for ever. The pause is random between zero and a limit that begins at `first`, doubles
-  /// with each try and ends at `longest`, so that many clients do not come back at once ("full
-  /// jitter"). It is not shorter than the receiver asks for, up to an hour.
+  /// Returns a rule that tries forever. The pause is random between zero and a limit that begins at
+  /// `first`, doubles with each try and ends at `longest`, so that many clients do not come back at
+  /// once ("full jitter"). The pause is not shorter than the receiver asks for, up to an hour.
   public static func forever(
     first: Duration = .seconds(1), longest: Duration = .seconds(300)
   ) -> RetryRule {
@@ -150,7 +154,7 @@ public struct RetryRule: Sendable {
     }
   }
 
-  /// The same, and gives up after so many tries.
+  /// Returns the same rule, except that it gives up after `count` tries.
   public static func times(
     _ count: Int, first: Duration = .seconds(1), longest: Duration = .seconds(300)
   ) -> RetryRule {

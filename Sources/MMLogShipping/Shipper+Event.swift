@@ -5,38 +5,41 @@ extension Shipper {
   /// What happens while a shipper works.
   @nonexhaustive
   public enum Event: Sendable {
-    /// It has begun, or gone on after it could not work.
+    /// The shipper has begun, or works again after a failure.
     case started
     /// A batch is acknowledged.
     case acknowledged(batch: String, count: Int)
     /// A try has failed; the next one follows after `delay`.
     case retrying(batch: String, attempt: Int, error: DeliveryError, delay: Duration)
-    /// The receiver takes nothing until somebody acts. Once, until it works again.
+    /// The receiver takes nothing until somebody acts. Reported once, until the receiver works
+    /// again.
     case blocked(error: DeliveryError)
     /// The receiver takes batches again.
     case resumed
-    /// Records were refused and put aside. None: a gap was refused, and ``gap(_:)`` is all that
-    /// says of it.
+    /// Records were refused and put aside. A count of zero means that a gap was refused; then only
+    /// ``gap(_:)`` says what was in it.
     case refused(batch: String, count: Int, reason: String)
     /// The receiver has said something of a batch that cannot be true, such as that it has refused
     /// more records than there were.
     case contradiction(batch: String, String)
-    /// Records are gone before they were shipped: once, when the batch that says so is settled.
+    /// Records were gone before they were shipped. Reported once, when the batch that says so is
+    /// settled.
     case gap(LogBatch.Gap)
-    /// A batch that was on its way when its process died cannot be made again: what was in it may
-    /// be at the receiver twice, or not be there.
+    /// A batch that was on its way when its process died cannot be made again: the receiver may
+    /// have its records twice, or not at all.
     case changedBatch(String)
     /// Dead processes' rings were recovered.
     case recovered(sessions: [SessionID])
-    /// The shipper cannot work at the moment, or cannot read an archive, or recover a ring; it
-    /// tries again. Once for each reason. Or the file of its state has none, as a power cut may
-    /// leave it, and all that is there is shipped, also what was shipped before.
+    /// The shipper cannot work at the moment, cannot read an archive, or cannot recover a ring. It
+    /// tries again, and reports each reason once. Or the file of the consumer's state is empty, as
+    /// a power cut may leave it: then all present records are shipped, also those that were shipped
+    /// before.
     case failed(error: LogError)
     /// Another shipper of the same name is at work: this one waits until it ends.
     case waitingForAnother
   }
 
-  /// Numbers of a shipper since it was made, and what there is at the moment.
+  /// A shipper's counts since it was made, and its present state.
   public struct Statistics: Sendable {
     /// Batches that were acknowledged.
     public internal(set) var batches = 0
@@ -50,24 +53,24 @@ extension Shipper {
     public internal(set) var retried = 0
     /// Records that edits have left out.
     public internal(set) var dropped = 0
-    /// Gaps that were reported: what was gone or corrupted before it was shipped. Of some nobody
-    /// knows how many records they had.
+    /// Gaps that were reported: what was gone or corrupted before it was shipped. For some gaps,
+    /// nobody knows how many records are missing.
     public internal(set) var gaps = 0
-    /// Records that are known to be gone before they were shipped, and of which level; those of
-    /// unknown level are in ``missed`` only.
+    /// Records that are known to have been gone before they were shipped. ``missedByLevel`` counts
+    /// them by level, except those of unknown level.
     public internal(set) var missed = 0
     /// See ``missed``.
     public internal(set) var missedByLevel: [Level: Int] = [:]
     /// Rows of archives that are still to be shipped.
     public internal(set) var waiting = 0
-    /// How long the oldest of these has waited, from when it was logged; zero if none does. As long
-    /// as the clock of the machine is right.
+    /// How long the oldest of these has waited since it was logged; zero if none waits. The value
+    /// is right if the machine's clock is.
     public internal(set) var lag = Duration.zero
-    /// Why something failed last; nil: nothing has.
+    /// The last error; nil if nothing has failed.
     public internal(set) var lastError: String?
     /// Whether the receiver takes nothing until somebody acts.
     public internal(set) var isBlocked = false
-    /// Whether ``Shipper/suspend()`` holds it.
+    /// Whether ``Shipper/suspend()`` holds the shipper.
     public internal(set) var isSuspended = false
 
     /// The numbers as Prometheus reads them: text format 0.0.4.
@@ -77,9 +80,10 @@ extension Shipper {
       Self.prometheusText(of: [(consumer, self)])
     }
 
-    /// A text without what ends the value of a label.
+    /// Returns a text without the characters that the value of a label cannot contain as they are.
     package static func prometheusLabel(_ text: String) -> String {
-      // By scalars: `\r\n` is one character, and so may be each of these with what follows.
+      // This filters scalars: `\r\n` is one character, and each of these scalars may be one
+      // character together with what follows it.
       let scalars = text.unicodeScalars.filter { $0 != "\"" && $0 != "\\" && $0 != "\n" }
       return String(String.UnicodeScalarView(scalars))
     }

@@ -3,15 +3,15 @@ import MMLogStorage
 import MMLogSystem
 
 extension Shipper {
-  /// What of a session is archived and waits to be shipped.
+  /// What is archived of a session and waits to be shipped.
   public struct Waiting: Sendable {
     /// The session.
     public let session: SessionID
-    /// How many records of it pass the filter. Edits and transforms were not asked.
+    /// How many of these records pass the filter. Edits and the transform are not applied.
     public let records: Int
-    /// Whether it has a ring, in which more may be.
+    /// Whether the session has a ring, which may hold more records.
     public let hasRing: Bool
-    /// What is corrupted between them and behind them. It is shipped as gaps.
+    /// The corruption between these records and behind them. It is shipped as gaps.
     public let corruption: [LogReader.Corruption]
   }
 
@@ -20,9 +20,9 @@ extension Shipper {
   ///
   /// The calling thread waits for the disk.
   ///
-  /// - Returns: The sessions of which records, corruption or a ring are there.
-  /// - Throws: What keeps the directory, the consumer's state or an archive from being read; also if
-  ///   the state is of another destination.
+  /// - Returns: The sessions that have records, corruption or a ring.
+  /// - Throws: What keeps the directory, the consumer's state or an archive from being read. Also
+  ///   if the state is of another destination.
   /// - Complexity: As reading the records behind the cursor.
   public func waiting() throws(LogError) -> [Waiting] {
     var state = try ConsumerState.noted(of: consumer, in: directory)
@@ -34,7 +34,7 @@ extension Shipper {
 }
 
 extension Shipper.Waiting {
-  /// What of each session is behind a cursor; see ``Shipper/waiting()``.
+  /// Returns what waits of each session behind a cursor; see ``Shipper/waiting()``.
   package static func behind(
     _ cursor: LogReader.Cursor, in directory: String, _ filter: LogReader.Filter = .init(),
     ringDirectory: String? = nil, identities: LogIdentities = LogIdentities()
@@ -65,7 +65,7 @@ extension Shipper.Waiting {
 }
 
 extension QueuedSession {
-  /// Reads on, and counts the records that there are.
+  /// Reads on, and counts the records.
   ///
   /// - Parameters:
   ///   - last: No record from this place on is counted; nil for any.

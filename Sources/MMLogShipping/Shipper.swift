@@ -26,7 +26,7 @@ import MMLogSystem
 /// **Promise.** The cursor moves when the destination has returned, and never before. Before a
 /// batch is sent for the first time, what is in it is noted on the disk, so that after a crash,
 /// also of the machine, the same records are sent again under the same id. `docs/SHIPPING.md` has
-/// the whole of it.
+/// the whole promise.
 ///
 /// Any thread.
 public final class Shipper: Sendable {
@@ -43,11 +43,11 @@ public final class Shipper: Sendable {
   /// Makes a shipper, which does nothing yet.
   ///
   /// - Parameters:
-  ///   - directory: The directory of a store, or of several. A relative path begins at the working
-  ///     directory of this moment; so does that of the rings.
+  ///   - directory: The directory of a store, or of several. A relative path is relative to the
+  ///     working directory at this call; so is the path of the rings.
   ///   - consumer: The name of the cursor: 1 to 64 letters, digits, `-`, `_` and `.`.
   ///   - destination: Where records are shipped.
-  ///   - configuration: How.
+  ///   - configuration: How records are shipped.
   /// - Throws: `invalidConfiguration`; `system` if a relative path's working directory is gone.
   public init(
     of directory: String, as consumer: String, to destination: any LogDestination,
@@ -67,10 +67,10 @@ public final class Shipper: Sendable {
 
   /// Begins to ship, on a thread of its own. Does nothing if it has begun.
   ///
-  /// What keeps it from working later, such as a directory that is not there, is reported by
-  /// ``events``, and it goes on by itself.
+  /// If something keeps the shipper from working later, such as a directory that is not there,
+  /// ``events`` reports it, and the shipper goes on by itself.
   ///
-  /// - Throws: `system` where the process may have no more threads.
+  /// - Throws: `system` if the process cannot start another thread.
   public func start() throws(LogError) {
     do throws(SystemError) {
       try thread.withLock { (thread) throws(SystemError) in
@@ -89,22 +89,22 @@ public final class Shipper: Sendable {
     }
   }
 
-  /// Ships all that is archived now, and returns when it is acknowledged; for a process that is
-  /// started for this alone. Not beside ``start()``.
+  /// Ships all records that are archived now, and returns when they are acknowledged. It is for a
+  /// process that is started for this alone. Do not use it together with ``start()``.
   ///
-  /// A receiver that is not there is waited for, as the retry rule says. When the task is canceled,
-  /// it returns soon.
+  /// If the receiver is not there, the shipper waits for it as the retry rule says. When the task
+  /// is canceled, this returns soon.
   ///
-  /// - Returns: Whether everything is acknowledged; false: the task was canceled, or ``cancel()``
-  ///   was called, or an archive cannot be read, see ``Event/failed(error:)``.
-  /// - Throws: What keeps it from working, such as a directory that is not there, or another
-  ///   shipper for the same consumer.
+  /// - Returns: Whether everything is acknowledged. False if the task was canceled, ``cancel()``
+  ///   was called, or an archive cannot be read; see ``Event/failed(error:)``.
+  /// - Throws: What keeps the shipper from working, such as a directory that is not there, or
+  ///   another shipper for the same consumer.
   public func shipAll() async throws(LogError) -> Bool {
     try await run { (work) throws(LogError) in try work.runOnce() }
   }
 
-  /// Sends again what was put aside since the receiver had refused it, and returns when that is
-  /// settled. Not beside ``start()``.
+  /// Sends again the records that were put aside because the receiver had refused them, and returns
+  /// when they are settled. Do not use it together with ``start()``.
   ///
   /// - Throws: As ``shipAll()``; also if nothing was ever shipped under the consumer's name.
   public func retryRefused() async throws(LogError) -> RetriedRecords {
@@ -125,32 +125,34 @@ public final class Shipper: Sendable {
     ShippingWork(directory, consumer, destination, configuration, control, isOnce: isOnce)
   }
 
-  /// Sends nothing until ``resume()``: a batch that is on its way is finished.
+  /// Sends nothing more until ``resume()``. A batch that is on its way is finished.
   public func suspend() { control.change { $0.isSuspended = true } }
 
-  /// Goes on after ``suspend()``. Also tries at once what waits for a next try.
+  /// Goes on after ``suspend()``. Also sends a batch that waits for its next try at once.
   public func resume() {
     control.change { ($0.isSuspended, $0.isHurried) = (false, true) }
   }
 
-  /// Has all that was logged before shipped soon, and waits for that: asks processes that log into
-  /// the directory to archive what is in their rings, and makes batches without waiting for more.
+  /// Ships soon all records that were logged before this call, and waits for that. It asks
+  /// processes that log into the directory to archive what is in their rings, and makes batches
+  /// without waiting for more records.
   ///
   /// - Parameter limit: How long to wait at most.
-  /// - Returns: Whether all of it is acknowledged; false, too, if the shipper was not started.
+  /// - Returns: Whether all of these records are acknowledged; also false if the shipper was not
+  ///   started.
   public func flush(within limit: Duration) async -> Bool {
     await control.flush(within: limit)
   }
 
-  /// Ends the thread, and waits for it. The task of a destination that sends is canceled, and
-  /// waited for; its batch is sent again by the next shipper. It does not begin again.
+  /// Ends the thread, and waits for it. If the destination is sending, its task is canceled and
+  /// waited for; the next shipper sends its batch again. A stopped shipper does not begin again.
   public func stop() async {
     cancel()
     if thread.withLock({ $0 != nil }) { await ending.wait() }
     control.finishEvents()
   }
 
-  /// Has the thread end soon, and does not wait for it.
+  /// Asks the thread to end soon, and does not wait for it.
   public func cancel() { control.stop() }
 
   /// Finds out whether the receiver answers, as ``LogDestination/check()`` does.
@@ -163,7 +165,8 @@ public final class Shipper: Sendable {
   /// Its numbers, as of its last pass.
   public var statistics: Statistics { control.statistics.withLock { $0 } }
 
-  /// What happens from now on; it ends when the shipper is stopped or goes away, and at once if
-  /// that was before. Of one that is read too slowly the oldest events are dropped, and 1000 stay.
+  /// What happens from now on. The stream ends when the shipper is stopped or deinitialized, and at
+  /// once if that was before. If it is read too slowly, the oldest events are dropped, and 1000
+  /// stay.
   public var events: AsyncStream<Event> { control.makeEvents() }
 }
