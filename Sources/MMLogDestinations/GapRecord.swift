@@ -2,11 +2,11 @@ import MMLogFormat
 import MMLogReader
 import MMLogShipping
 
-/// A gap as a receiver sees it, which knows records alone: a warning in their place.
+/// A gap for a receiver that knows only records: a warning in the place of the missing records.
 struct GapRecord {
   let time: Timestamp
   let text: String
-  /// Names it, and is the same at every try.
+  /// The gap's name, which is the same at every try.
   let id: String
   let count: UInt64?
   let archives: ClosedRange<Int>?
@@ -30,7 +30,7 @@ struct GapRecord {
     }
   }
 
-  /// What is known of it by name.
+  /// What is known of the gap, by name.
   var attributes: [(name: String, value: AttributeValue)] {
     var all: [(name: String, value: AttributeValue)] = [
       ("mmlog.gap.session", .text(session.description)),
@@ -47,7 +47,7 @@ struct GapRecord {
     return all
   }
 
-  /// The same as the text of an object.
+  /// The same as the text of a JSON object.
   var jsonAttributes: String {
     var object = JSONObject()
     for (name, value) in attributes {

@@ -1,7 +1,7 @@
 import MMLogFormat
 
-/// Lengths and counts that stand before what they are of, as varints: one byte is kept free, and
-/// where it needs more, what follows is moved.
+/// Lengths and counts as varints, which stand before their contents. One byte is kept free; if the
+/// number needs more bytes, the contents are moved.
 extension TextBuffer {
   /// Keeps a byte free; ``endText(_:)`` or ``setCount(_:at:)`` take what this returns.
   @inline(__always)
@@ -36,7 +36,7 @@ extension TextBuffer {
     }
   }
 
-  /// A text that `body` appends, with its length.
+  /// Appends a text that `body` appends, and its length before it.
   @inline(__always)
   mutating func appendText(_ body: (inout TextBuffer) -> Void) {
     let start = beginText()
@@ -44,7 +44,7 @@ extension TextBuffer {
     endText(start)
   }
 
-  /// A text with its length.
+  /// Appends a text, and its length before it.
   @inline(__always)
   mutating func append(lengthAnd text: StaticString) {
     append(varint: UInt64(text.utf8CodeUnitCount))

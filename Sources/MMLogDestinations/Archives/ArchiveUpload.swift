@@ -6,7 +6,8 @@ import MMLogSystem
 
 /// What is known of an archive before it is sent: its bytes' checksum, and what its headers say.
 ///
-/// It is opened once, so that what was checked is what is sent, whatever has its name then.
+/// The file is opened once, so that the bytes that were checked are sent, even if another file has
+/// the name by then.
 struct ArchiveUpload: Sendable {
   let file: SentFile
   let size: Int
@@ -14,7 +15,7 @@ struct ArchiveUpload: Sendable {
 
   /// Opens an archive, and reads all of it once.
   ///
-  /// - Throws: ``LogError`` where it cannot be read, or is not what it was when it was listed.
+  /// - Throws: ``LogError`` if the archive cannot be read, or has changed since it was listed.
   init(_ archive: SealedArchive) async throws {
     file = SentFile(try Self.open(archive.info))
     size = archive.info.size
@@ -41,7 +42,7 @@ struct ArchiveUpload: Sendable {
 
   /// The CRC32C of a part of the archive.
   ///
-  /// - Throws: ``LogError`` where it cannot be read.
+  /// - Throws: ``LogError`` if the archive cannot be read.
   func checksum(_ range: Range<Int>) async throws -> UInt32 {
     try await Self.checksum(of: file, range)
   }
@@ -59,7 +60,7 @@ struct ArchiveUpload: Sendable {
   /// A part of the archive as a request's body.
   func body(_ range: Range<Int>) -> HTTPRequest.Body { .file(file, range: range) }
 
-  /// What is known of an archive, as headers, each name with a prefix. Values are ASCII.
+  /// Returns what is known of an archive as headers, each name with a prefix. Values are ASCII.
   static func metadata(
     of archive: SealedArchive, prefix: String
   ) -> [(name: String, value: String)] {
@@ -82,7 +83,8 @@ struct ArchiveUpload: Sendable {
 }
 
 extension String {
-  /// With `%` and two digits for all that is no visible ASCII.
+  /// The text as a header's value: as it is if all of it is printable ASCII without `%`, else with
+  /// percent encoding.
   fileprivate var headerValue: String {
     utf8.allSatisfy { 0x20...0x7E ~= $0 && $0 != UInt8(ascii: "%") } ? self : percentEncoded
   }

@@ -4,26 +4,27 @@ package import MMLogShipping
 import MMLogStorage
 import MMLogSystem
 
-/// Whole archives to any server that takes PUT, as `mmlog-receive` does: each as it is, to the URL
-/// with its name behind it, with its CRC32C as `Repr-Digest` (RFC 9530), and with
-/// `If-None-Match: *`, so that nothing is overwritten.
+/// Sends whole archives to any server that takes PUT, such as `mmlog-receive`. Each archive goes as
+/// it is to the URL with the archive's name behind it, with its CRC32C as `Repr-Digest` (RFC 9530),
+/// and with `If-None-Match: *`, so that nothing is overwritten.
 ///
-/// The headers `Mmlog-Session` and others say what it is. A server that has a file of the name
-/// answers 412; where that has the same size, it is the same. An upload that was cut goes on where
-/// it ended, if the server says so as `mmlog-receive` does, by `Upload-Offset`.
+/// The headers `Mmlog-Session` and others describe the archive. A server that has a file of the
+/// name answers 412; if that file has the same size, it counts as the same archive. An upload that
+/// was cut goes on where it ended, if the server says where by `Upload-Offset`, as `mmlog-receive`
+/// does.
 package final class PutDestination: ArchiveDestination {
   private let receiver: Receiver
   private let url: String
-  /// Larger archives are asked for before they are sent.
+  /// Before an archive of this size or more is sent, the server is asked what it has of it.
   private let resumeSize: Int
 
-  /// How often an archive is sent that is damaged on its way.
+  /// How often an archive that is damaged on its way is sent.
   private static let tries = 3
 
   /// What a server answers to bytes that do not have their checksum.
   private static let damaged = [400, 422]
 
-  /// Names a server by the URL that names of archives are put behind.
+  /// Names a server by the URL behind which the names of archives are put.
   ///
   /// - Parameter resumeSize: The size from which it is worth asking whether a part of an archive is
   ///   there. Default: 1 MiB.
@@ -47,7 +48,7 @@ package final class PutDestination: ArchiveDestination {
     var response: HTTPResponse?
     if let begun, !begun.isComplete, 1..<upload.size ~= begun.size {
       response = try await put(upload, from: begun.size, target, headers)
-      // What is there is of another file, or is gone.
+      // The part that the server has is of another file, or is gone.
       if let status = response?.status, (Self.damaged + [409, 416]).contains(status) {
         response = nil
       }
@@ -61,21 +62,21 @@ package final class PutDestination: ArchiveDestination {
 
   package func check() async throws {
     let response = try await receiver.send(HTTPRequest("HEAD", url))
-    // Whether there is something to get does not matter.
+    // It does not matter whether there is something to get.
     if [401, 403, 407].contains(response.status) || response.status >= 500 {
       throw response.error(from: url)
     }
   }
 
-  /// Sends all of an archive, and again if it was damaged on its way. If it is damaged each time,
-  /// it is so here, or the server means something else.
+  /// Sends all of an archive, and again if it was damaged on its way. If the server says so each
+  /// time, the archive is damaged here, or the server means something else.
   private func putWhole(
     _ upload: ArchiveUpload, isNew: Bool = true, _ target: String,
     _ headers: [(name: String, value: String)]
   ) async throws -> HTTPResponse {
     var answer = try await put(upload, from: 0, isNew: isNew, target, headers)
     for _ in 1..<Self.tries where Self.damaged.contains(answer.status) {
-      // What somebody has to change is not about the bytes.
+      // An error that somebody has to act on is not about the bytes.
       if case .waitForAction = answer.error(from: target).remedy { break }
       answer = try await put(upload, from: 0, isNew: isNew, target, headers)
     }
@@ -101,11 +102,11 @@ package final class PutDestination: ArchiveDestination {
     let size: Int
     /// False if the rest is missing.
     let isComplete: Bool
-    /// Whether it is an archive to the server, which can go on.
+    /// Whether the server knows that the file is an archive, and can go on with it.
     let isArchive: Bool
     let answer: HTTPResponse
 
-    /// What an answer to HEAD says; nil if it is none of success.
+    /// Reads an answer to HEAD; nil if the answer is not a success.
     init?(_ answer: HTTPResponse) {
       guard answer.isSuccess else { return nil }
       let complete = answer.header("upload-complete")
@@ -127,15 +128,15 @@ package final class PutDestination: ArchiveDestination {
     let answer = try await head(target)
     guard let present = Present(answer) else {
       let answers = "412 to PUT and \(answer.status) to HEAD"
-      // Somebody may have removed it in between.
+      // Somebody may have removed the file in between.
       if answer.status == 404 { throw DeliveryError.unavailable("\(target) answers \(answers)") }
       let error = answer.error(from: target, answers: answers)
-      // What HEAD is answered says nothing of the archive.
+      // The answer to HEAD says nothing about the archive.
       if case .tryAgain = error.remedy { throw error }
       throw DeliveryError.blocked(error.message)
     }
-    // Another session may have gone on with the archive. Who knows archives takes it if it begins
-    // with what is stored.
+    // Another session may have gone on with the archive. A server that knows archives takes this
+    // one if it begins with what is stored.
     if present.isArchive {
       let answer = try await putWhole(upload, isNew: false, target, headers)
       try check(answer, target)

@@ -4,12 +4,12 @@ package import MMLogShipping
 import MMLogStorage
 import MMLogSystem
 
-/// Whole archives to S3, or to what speaks its protocol: each an object, signed with Signature
-/// Version 4, with its CRC32C, which the server verifies, and with `If-None-Match: *`, so that
-/// nothing is overwritten.
+/// Sends whole archives to S3, or to a server with the same protocol. Each archive becomes an
+/// object. Its request is signed with Signature Version 4, and has the CRC32C, which the server
+/// verifies, and `If-None-Match: *`, so that nothing is overwritten.
 ///
-/// An archive above 64 MiB goes in parts of 16 MiB. After a crash, the upload that is under way is
-/// found at the server, and goes on behind the parts that are there.
+/// An archive above 64 MiB goes in parts of 16 MiB. After a crash, the destination finds the
+/// unfinished upload at the server, and sends only the parts that are missing.
 package final class S3Destination: ArchiveDestination {
   /// Larger archives go in parts.
   private let multipartSize: Int
@@ -22,10 +22,10 @@ package final class S3Destination: ArchiveDestination {
   /// Names a bucket.
   ///
   /// - Parameters:
-  ///   - bucket: Its URL, such as `https://logs.s3.eu-central-1.amazonaws.com`, or
+  ///   - bucket: The bucket's URL, such as `https://logs.s3.eu-central-1.amazonaws.com`, or
   ///     `https://minio:9000/logs`.
-  ///   - prefix: What names of objects begin with. After it come service and host, as a receiver
-  ///     has them for names of folders, and the archive's name, with slashes between them.
+  ///   - prefix: How the names of objects begin. Behind the prefix come service and host, as a
+  ///     receiver names folders after them, and the archive's name, with slashes between them.
   ///   - multipartSize: Larger archives go in parts. Default: 64 MiB.
   ///   - partSize: The size of a part; 5 MiB is the smallest that S3 takes. Default: 16 MiB.
   package init(
@@ -71,13 +71,13 @@ package final class S3Destination: ArchiveDestination {
     _ upload: ArchiveUpload, _ url: String, _ key: String,
     _ metadata: [(name: String, value: String)]
   ) async throws -> HTTPResponse {
-    // Else all of it would go before the server says so.
+    // Without this, all parts would be sent before the server says that it has the object.
     let present = try await request("HEAD", url)
     if present.isSuccess { return HTTPResponse(status: 412) }
     let old = try await uploadUnderWay(key)
     let id = if let old { old } else { try await begin(url, metadata) }
     let known = old == nil ? [:] : try await parts(url, id)
-    // The service takes 10,000 parts.
+    // The service takes at most 10,000 parts.
     let partSize = max(partSize, (upload.size + 9_999) / 10_000)
     var list = ""
     for (index, start) in stride(from: 0, to: upload.size, by: partSize).enumerated() {
@@ -96,7 +96,7 @@ package final class S3Destination: ArchiveDestination {
         + "<ChecksumCRC32C>\(checksum)</ChecksumCRC32C></Part>"
     }
     let response = try await complete(url, id, list)
-    // Another was first: the parts are nobody's.
+    // Another shipper was first: nobody needs these parts.
     if response.status == 412 { _ = try await request("DELETE", "\(url)?uploadId=\(id)") }
     return response
   }
@@ -125,11 +125,11 @@ package final class S3Destination: ArchiveDestination {
     return String(id).percentEncoded
   }
 
-  /// The upload of an earlier process that has not been completed.
+  /// Returns the id of an upload that an earlier process has not completed.
   private func uploadUnderWay(_ key: String) async throws -> String? {
     let url = "\(bucket)?prefix=\(key.percentEncoded)&uploads="
     let response = try await request("GET", url)
-    // Who may not ask begins a new one.
+    // Without permission to ask, a new upload is begun.
     if response.status == 403 { return nil }
     try check(response, url)
     return response.text.elements("Upload").last { upload in
@@ -157,7 +157,7 @@ package final class S3Destination: ArchiveDestination {
           let size = part.elements("Size").first.flatMap({ Int($0) }),
           let tag = part.elements("ETag").first
         else { continue }
-        // Without a checksum, nobody knows what is in it: it goes once more.
+        // Without a checksum, nobody knows what is in the part: it is sent again.
         let checksum = part.elements("ChecksumCRC32C").first.map(String.init) ?? ""
         parts[number] = Part(size: size, tag: tag.unescapingXML, checksum: checksum)
         last = max(last, number)
@@ -174,7 +174,7 @@ package final class S3Destination: ArchiveDestination {
       "POST", "\(url)?uploadId=\(id)",
       headers: [("If-None-Match", "*"), ("Content-Type", "application/xml")],
       body: .bytes(Array(body.utf8)))
-    // What goes wrong late comes with status 200.
+    // An error that occurs late comes with status 200.
     if response.isSuccess, response.text.contains("<Error>") {
       throw DeliveryError.unavailable("\(url): \(response.text.excerpt)")
     }
@@ -191,8 +191,8 @@ package final class S3Destination: ArchiveDestination {
     _ method: String, _ url: String, headers: [(name: String, value: String)] = [],
     body: HTTPRequest.Body = .none
   ) async throws -> HTTPResponse {
-    // Amazon wants it with each request, and not every libcurl adds it. The connection or the
-    // checksum protects a body; its hash would be known too late.
+    // Amazon wants this header with each request, and not every libcurl adds it. The hash of a body
+    // would be known too late; the connection or the checksum protects the body.
     let digest = if case .none = body { Self.digestOfNothing } else { "UNSIGNED-PAYLOAD" }
     let headers = headers + [("x-amz-content-sha256", digest)]
     return try await receiver.send(HTTPRequest(method, url, headers: headers, body: body))
@@ -204,7 +204,7 @@ package final class S3Destination: ArchiveDestination {
     let message = response.text.elements("Message").first ?? ""
     let words = code.isEmpty ? nil : "\(code): \(message)"
     switch code {
-    // Something happened to the bytes on their way, or to the upload; and other clocks.
+    // Something happened to the bytes on their way, or to the upload.
     case "BadDigest", "RequestTimeout", "NoSuchUpload", "InvalidPart", "OperationAborted",
       "ConditionalRequestConflict", "XAmzContentChecksumMismatch", "IncompleteBody":
       throw .unavailable("\(url.withoutQuery) answers \(response.status) \(words ?? "")")
@@ -212,10 +212,10 @@ package final class S3Destination: ArchiveDestination {
       throw .blocked("\(url.withoutQuery): \(words ?? ""); set this machine's clock")
     case "NotImplemented":
       throw .blocked("\(url.withoutQuery): \(words ?? "")")
-    // Keys that are valid for some hours: others will be in their file.
+    // The keys were valid for some hours: their file will have new ones.
     case "ExpiredToken", "InvalidToken", "TokenRefreshRequired", "RequestExpired":
       throw .blocked("\(url.withoutQuery): \(words ?? ""); renew the keys and their token")
-    // To HEAD, S3 says so of credentials, and gives no reason.
+    // S3 answers HEAD with bad credentials like this, and gives no reason.
     case "" where response.status == 400 && response.body.isEmpty:
       throw .blocked("\(url.withoutQuery) answers 400 without a reason; check keys and token")
     case "InvalidAccessKeyId", "SignatureDoesNotMatch", "AuthorizationHeaderMalformed",
@@ -230,7 +230,7 @@ package final class S3Destination: ArchiveDestination {
       "HEAD", url, headers: [("x-amz-checksum-mode", "ENABLED")])
     try check(response, url)
     let checksum = response.header("x-amz-checksum-crc32c")
-    // Of an object in parts, it is a checksum of checksums.
+    // For an object in parts, the server has a checksum of checksums.
     let isSame =
       checksum == nil || checksum?.contains("-") == true || upload.size > multipartSize
       || checksum == ArchiveChecksum.base64(upload.checksum)
@@ -249,10 +249,10 @@ package final class S3Destination: ArchiveDestination {
   }
 }
 
-// By bytes: `>` or `;` may be one character with what is behind it.
+// These work on bytes: `>` or `;` may form one character with what follows.
 extension StringProtocol {
-  /// What stands between the tags of each element of a name: the answers of S3 have neither
-  /// attributes nor an element in one of the same name.
+  /// Returns the content of each element of a name. In answers of S3, no element has attributes, or
+  /// contains an element of the same name.
   fileprivate func elements(_ name: String) -> [Substring] {
     var (found, rest) = ([Substring](), Substring(self).utf8)
     while let start = rest.firstRange(of: "<\(name)>".utf8),

@@ -3,9 +3,9 @@ import MMLogReader
 package import MMLogShipping
 import MMLogSystem
 
-/// A table of ClickHouse: ``ClickHouseSchema`` makes it. Rows go over HTTP in the format
-/// `RowBinary`, a batch in one insert with its id as `insert_deduplication_token`, so that the
-/// server drops a batch that it has.
+/// Sends records to a table of ClickHouse; ``ClickHouseSchema`` makes it. Rows go over HTTP in the
+/// format `RowBinary`. A batch is one insert with the batch's id as `insert_deduplication_token`,
+/// so that the server drops a batch that it has.
 package final class ClickHouseDestination: LogDestination {
   private let receiver: Receiver
   private let url: String
@@ -23,8 +23,8 @@ package final class ClickHouseDestination: LogDestination {
   /// - Parameters:
   ///   - url: The server, such as `https://clickhouse:8443`. Its query may have settings.
   ///   - table: The table's name, with the database before it if that is not the default one.
-  ///   - deduplicates: Whether tokens are sent. Servers before 22.2 know none.
-  ///   - hasJSON: Whether the columns of attributes are texts, and get JSON.
+  ///   - deduplicates: Whether tokens are sent. Servers before 22.2 do not know tokens.
+  ///   - hasJSON: Whether the columns of attributes are texts with JSON, not maps.
   package init(
     url: String, table: String = "logs", deduplicates: Bool = true, hasJSON: Bool = false,
     settings: HTTPSettings = HTTPSettings()
@@ -42,7 +42,8 @@ package final class ClickHouseDestination: LogDestination {
     if deduplicates {
       query += [
         ("insert_deduplication_token", batch.id), ("insert_deduplicate", "1"),
-        // What the server collected for later would be acknowledged before it is there.
+        // If the server collected rows for later, it would acknowledge them before it has stored
+        // them.
         ("async_insert", "0"),
       ]
     }
@@ -71,30 +72,31 @@ package final class ClickHouseDestination: LogDestination {
     return output
   }
 
-  /// Old servers answer 500 to everything that is wrong: their own code says what that is.
+  /// Old servers answer 500 to every error: the code of ClickHouse says which error it is.
   private static func check(_ response: HTTPResponse, _ url: String) throws(DeliveryError) {
     let code =
       response.header("x-clickhouse-exception-code").flatMap(Int.init)
       ?? exceptionCode(response.text)
-    // A failure behind the headers comes in a body, with status 200.
+    // A failure after the headers comes in the body, with status 200.
     let sentence = "\(url.withoutQuery) answers \(response.status): \(response.text.excerpt)"
     if response.isSuccess, code == nil {
-      // To what is asked here, a success has no body.
+      // A success has no body for the requests that are sent here.
       if response.body.isEmpty { return }
       throw .unavailable("\(sentence); something else than ClickHouse seems to answer")
     }
     switch code {
-    // What is in the rows: CANNOT_PARSE_…, CANNOT_READ_ALL_DATA, INCORRECT_DATA, TOO_LARGE_…,
+    // Errors in the rows: CANNOT_PARSE_…, CANNOT_READ_ALL_DATA, INCORRECT_DATA, TOO_LARGE_…,
     // TYPE_MISMATCH, VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE, violated constraints.
     case 6, 26, 27, 32, 33, 38, 41, 53, 69, 72, 117, 128, 131, 321, 349, 469:
       throw .refused(sentence)
-    // TOO_MANY_PARTS of a batch whose times are in too many partitions: half of it is in fewer.
+    // TOO_MANY_PARTS of a batch whose times are in too many partitions: half of the batch is in
+    // fewer.
     case 252 where response.text.contains("partitions for single INSERT block"):
       throw .refused(sentence)
-    // The table, its columns, the settings, the user.
+    // Errors of the table, its columns, the settings, the user.
     case 10, 16, 20, 36, 47, 48, 50, 60, 62, 81, 115, 164, 192, 193, 194, 291, 497, 516:
       throw .blocked("\(sentence); 'mmlog-ship schema' prints the statement that makes the table")
-    // Memory, parts, disks, keepers, timeouts.
+    // Errors of memory, parts, disks, keepers, timeouts.
     case .some: throw .unavailable(sentence)
     case nil: throw response.error(from: url)
     }

@@ -1,20 +1,20 @@
-/// The table that logs are written to. Its columns are those that OpenTelemetry's exporter for
-/// ClickHouse has for logs, so that what is made for that reads it; and one for the record's name.
+/// The table for logs. It has the columns that OpenTelemetry's exporter for ClickHouse has for
+/// logs, so that tools for those can read it, and one more for the record's id.
 package enum ClickHouseSchema {
   /// The columns in the order in which rows have them.
   static let columns =
     "Timestamp, TraceId, SpanId, TraceFlags, SeverityText, SeverityNumber, ServiceName, "
     + "ResourceAttributes, ScopeName, Body, LogAttributes, RecordId"
 
-  /// The statement that makes the table, unless it is there.
+  /// The statement that makes the table, unless it exists.
   ///
   /// The table keeps the tokens of its last 10,000 inserts (`non_replicated_deduplication_window`),
   /// and drops a batch that comes again. A replicated table does so by itself.
   ///
   /// - Parameters:
-  ///   - table: Its name, with the database before it if that is not the default one.
-  ///   - days: How long rows are kept, from the time of the record on; nil: for ever. The table
-  ///     drops records that are older when they come.
+  ///   - table: The table's name, with the database before it if that is not the default one.
+  ///   - days: For how many days rows are kept, from the time of the record on; nil: forever. The
+  ///     table drops records that are already older when they arrive.
   package static func statement(table: String, days: Int? = 30) -> String {
     let retention = days.map { "\nTTL Timestamp + toIntervalDay(\($0))" } ?? ""
     return """

@@ -186,7 +186,7 @@ struct RowBinaryFormatter: LogFormatter {
 }
 
 extension LogReader.Span {
-  /// What is known of it, as texts.
+  /// What is known of the span, as texts.
   fileprivate var attributes: [(name: StaticString, value: String)] {
     var all: [(name: StaticString, value: String)] = []
     switch event {
@@ -215,7 +215,7 @@ extension TextBuffer {
     appendText { $0.append(text: value) }
   }
 
-  /// A value as text; arrays and dictionaries are JSON.
+  /// Appends a value as text; arrays and dictionaries as JSON.
   fileprivate mutating func append(
     mapValue value: ValueView, from reader: inout WordReader
   ) throws(FormatError) {

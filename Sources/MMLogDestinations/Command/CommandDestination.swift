@@ -4,9 +4,9 @@ import MMLogSystem
 
 /// A command that reads lines of JSON from its standard input: run by `sh -c` once for each batch.
 ///
-/// Exit status 0 says that it has the batch, 65 (`EX_DATAERR`) that it never takes what is in it,
-/// and any other that the same is to be sent again. The variable `MMLOG_BATCH` has the batch's id,
-/// by which the command can drop what it has already.
+/// Exit status 0 says that the command has the batch; 65 (`EX_DATAERR`) that it never takes the
+/// content; any other status that the same batch is to be sent again. The variable `MMLOG_BATCH`
+/// has the batch's id, by which the command can drop a batch that it has already.
 package final class CommandDestination: LogDestination {
   private let command: String
   private let timeout: Duration

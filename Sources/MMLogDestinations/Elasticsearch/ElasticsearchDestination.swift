@@ -5,8 +5,9 @@ package import MMLogShipping
 
 /// An index or a data stream of Elasticsearch or OpenSearch, by the bulk API.
 ///
-/// A document is a record as ``JSONFormatter`` has it, with `@timestamp` for `timestamp`. Its `_id`
-/// is the record's: the server answers 409 to one that it has, which is as good as 201.
+/// A document is a record as ``JSONFormatter`` writes it, with `@timestamp` for `timestamp`. Its
+/// `_id` is the record's id: the server answers 409 to a document that it has, which counts as a
+/// success.
 package final class ElasticsearchDestination: LogDestination {
   private let receiver: Receiver
   private let base: String
@@ -29,7 +30,7 @@ package final class ElasticsearchDestination: LogDestination {
   package func send(_ batch: LogBatch) async throws -> LogBatch.Answer {
     let headers = [(name: "Content-Type", value: "application/x-ndjson")]
     let gaps = GapRecord.all(of: batch)
-    // It answers for each document that it refuses: to fewer of them, less.
+    // The server answers for each document that it refuses: a smaller batch gets a smaller answer.
     let response = try await receiver.post(
       encode(batch, gaps), to: url, headers: headers, tooLarge: DeliveryError.tooLarge)
     guard response.isSuccess else { throw response.error(from: url) }
@@ -41,7 +42,7 @@ package final class ElasticsearchDestination: LogDestination {
         "\(url.withoutQuery) answers something else than a bulk request gets: "
           + response.text.excerpt)
     }
-    // Without errors, nothing of the items passes the filter.
+    // Without errors, nothing in the items matters.
     if !hasErrors { return .accepted }
     return try answer(tree["items"]?.elements ?? [], gaps.count, batch)
   }
@@ -85,7 +86,8 @@ package final class ElasticsearchDestination: LogDestination {
       let reason = "\(status): \(result["error"]?.reason ?? "")".excerpt
       switch status {
       case 200..<300, 409: continue
-      // What was taken is there by its id when the same comes again.
+      // When the batch is sent again, the server knows by their ids the documents that it has
+      // taken.
       case 408, 429, 500...: throw DeliveryError.unavailable("\(url.withoutQuery): \(reason)")
       case 401, 403, 404: throw DeliveryError.blocked("\(url.withoutQuery): \(reason)")
       default:
@@ -101,8 +103,8 @@ package final class ElasticsearchDestination: LogDestination {
 }
 
 extension ElasticsearchDestination {
-  /// What keeps the index from taking any document, though each is answered as if it was to blame:
-  /// 400. Nil if documents are to blame.
+  /// Returns why the index takes no document at all, although the server answers 400 to each one,
+  /// as if the document were to blame. Nil if documents are to blame.
   private static func indexError(_ items: [JSONTree]) -> String? {
     let errors = items.compactMap { item -> (type: String, reason: String)? in
       guard let result = item["create"], result["status"]?.integer == 400,
@@ -112,7 +114,7 @@ extension ElasticsearchDestination {
     }
     let known = errors.first { type, reason in
       if ["index_closed_exception", "validation_exception"].contains(type) { return true }
-      // Reasons of other types may have the words of a document.
+      // The reasons of other types may quote a document.
       return type == "illegal_argument_exception"
         && ["no write index", "this action would add"].contains(where: reason.contains)
     }
@@ -124,13 +126,13 @@ extension ElasticsearchDestination {
     return first.reason
   }
 
-  /// Parts of types of errors that all documents of a batch may well have, because of what they
-  /// hold.
+  /// Parts of the names of error types that all documents of a batch may well have, because of
+  /// their content.
   private static let aboutDocuments = ["pars", "mapp", "illegal_argument"]
 }
 
 extension JSONTree {
-  /// `type: reason (cause: reason)`, as Elasticsearch has errors.
+  /// An error of Elasticsearch as `type: reason (reason of the cause)`.
   fileprivate var reason: String {
     let own = [self["type"]?.string, self["reason"]?.string].compactMap(\.self)
       .joined(separator: ": ")
@@ -140,14 +142,14 @@ extension JSONTree {
 }
 
 extension TextBuffer {
-  /// Appends an action and a line of JSON, which is empty after that.
+  /// Appends an action and a line of JSON, and empties the line.
   fileprivate mutating func append(
     document line: inout TextBuffer, _ id: (inout TextBuffer) -> Void
   ) {
     append(#"{"create":{"_id":""#)
     id(&self)
     append("\"}}\n{\"@")
-    // Behind `{"`: the first name is `timestamp`.
+    // This skips `{"`: the first name is `timestamp`.
     line.withUnsafeBytes { append(UnsafeRawBufferPointer(rebasing: $0.dropFirst(2))) }
     line.removeAll(keeping: 1 << 16)
   }

@@ -3,8 +3,8 @@ import MMLogFormat
 import MMLogReader
 import MMLogSystem
 
-/// One easy handle of libcurl, which keeps a connection from one request to the next. All of it
-/// belongs to the thread that made it.
+/// One easy handle of libcurl, which keeps a connection from one request to the next. Only the
+/// thread that made it may use it.
 final class CurlHandle {
   private let settings: HTTPSettings
   private let curl: UnsafeMutableRawPointer?
@@ -32,7 +32,7 @@ final class CurlHandle {
     } catch {
       throw .configuration(error.description)
     }
-    // It would go without what protects it, or to another place.
+    // The request would go without its protection, or to another place.
     if let problem = request.problem { throw .configuration(problem) }
     let result = withExtendedLifetime(transfer) {
       request.attach(Unmanaged.passUnretained(transfer).toOpaque())
@@ -54,8 +54,8 @@ final class CurlHandle {
       guard case .bytes(let bytes) = message.body else { return curl_easy_perform(curl) }
       return bytes.withUnsafeBytes { bytes in
         request.set(CURLOPT_POSTFIELDSIZE_LARGE, size: bytes.count)
-        // No copy is made: the bytes stay where they are until it returns. Nil would ask for a
-        // function that gives them.
+        // libcurl makes no copy: the bytes stay where they are until it returns. With nil it would
+        // ask a function for them.
         request.set(
           CURLOPT_POSTFIELDS, pointer: bytes.baseAddress ?? UnsafeRawPointer(text.baseAddress))
         return curl_easy_perform(curl)
@@ -69,7 +69,7 @@ final class CurlHandle {
     _ request: Request, _ message: HTTPRequest, _ secrets: inout [String]
   ) throws(SettingError) {
     request.set(CURLOPT_URL, message.url)
-    // A server is asked for what the URL says, not for what is left without `.` and `..`.
+    // The path is sent as the URL has it, with any `.` and `..`.
     request.set(CURLOPT_PATH_AS_IS, 1)
     request.set(CURLOPT_PROTOCOLS_STR, "http,https")
     request.set(CURLOPT_FOLLOWLOCATION, 0)
@@ -84,9 +84,9 @@ final class CurlHandle {
     setMethod(request, message)
     try setPeer(request, &secrets)
     for (name, value) in message.headers + settings.headers { try request.add(name, value) }
-    // It would cost a second where a server does not know of it. A file may be larger than what
-    // a server takes, or be there: libcurl then asks before it sends more than 1 MiB.
-    // Without a body it never asks, and would sign the header that it then does not send.
+    // `Expect` would cost a second with a server that does not know it. With a file, libcurl asks
+    // before it sends more than 1 MiB: the server may not take so much, or may have the file.
+    // Without a body, libcurl never asks, and would sign an empty header that it does not send.
     if case .bytes = message.body, !signs { try request.add("Expect", "") }
     try setCredentials(request, &secrets)
     request.setHeaders()
@@ -119,7 +119,7 @@ final class CurlHandle {
   private func setPeer(_ request: Request, _ secrets: inout [String]) throws(SettingError) {
     if let path = settings.trustedCertificates {
       request.set(CURLOPT_CAINFO, path)
-      // Else those of the system would be trusted beside it, where libcurl has such.
+      // Otherwise libcurl may also trust the system's certificates.
       request.set(CURLOPT_CAPATH, pointer: nil, isNeeded: false)
     }
     if let path = settings.certificate { request.set(CURLOPT_SSLCERT, path) }
@@ -185,14 +185,14 @@ final class CurlHandle {
   private func needsAction(_ code: CURLcode, _ text: String) -> Bool {
     // A proxy that does not let this client through.
     if [401, 403, 407].contains(mmlog_curl_connect_status(curl)) { return true }
-    // What a server says in TLS that does not take this client's certificate, or its version.
+    // A TLS alert: the server does not accept this client's certificate, or its version.
     if text.contains(" alert "), !text.contains("internal error") { return true }
-    // What is no answer of HTTP has the same number.
+    // An answer that is not HTTP has the same error number.
     if code == CURLE_UNSUPPORTED_PROTOCOL, !text.lowercased().contains("protocol") { return false }
     return Self.needAction.contains(code.rawValue)
   }
 
-  /// What no repetition cures.
+  /// Errors that do not go away by trying again.
   private static let needAction: Set<UInt32> = Set(
     [
       CURLE_UNSUPPORTED_PROTOCOL, CURLE_URL_MALFORMAT, CURLE_NOT_BUILT_IN,
@@ -205,7 +205,8 @@ final class CurlHandle {
 /// `CURLAUTH_BASIC` is a macro with a cast in it.
 private let CURLAUTH_BASIC_ = 1
 
-/// What is set for one request; the handle is as new before and after it, but for its connections.
+/// The options of one request. Before and after it, the handle is as new, except for its
+/// connections.
 private final class Request {
   private let curl: UnsafeMutableRawPointer
   private var headers: UnsafeMutablePointer<curl_slist>?
@@ -241,7 +242,7 @@ private final class Request {
     problem = "libcurl does not take its option \(option.rawValue): \(why); install a newer one"
   }
 
-  /// An empty value takes a header away that libcurl would send.
+  /// Adds a header. An empty value removes a header that libcurl would send.
   func add(_ name: String, _ value: String) throws(SettingError) {
     let line = value.isEmpty ? "\(name):" : "\(name): \(value)"
     guard line.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
@@ -277,7 +278,7 @@ private final class Request {
   }
 }
 
-/// What libcurl calls back while a request is under way, on the thread that waits for it.
+/// The callbacks of libcurl during a request, on the thread that waits for it.
 private final class Transfer {
   private static let maximumOfHeaders = 64 << 10
 
@@ -286,7 +287,7 @@ private final class Transfer {
   private let job: Job
   private let maximum: Int
   private let stallTimeout: Duration
-  /// How many bytes of bodies had moved, and since when there are no more.
+  /// How many bytes of bodies have moved, and since when no more have.
   private var moved = (count: curl_off_t(0), since: Clock.monotonic())
   private let file: SentFile?
   private let range: Range<Int>
@@ -301,11 +302,11 @@ private final class Transfer {
   }
 
   static func at(_ context: UnsafeMutableRawPointer?) -> Transfer {
-    // What `attach` gave.
+    // `attach` has given this pointer to libcurl.
     Unmanaged<Transfer>.fromOpaque(context.unsafelyUnwrapped).takeUnretainedValue()
   }
 
-  /// Is asked about once a second.
+  /// Whether to go on. libcurl asks about once a second.
   func mayGoOn(received: curl_off_t, sent: curl_off_t, of toSend: curl_off_t) -> Bool {
     if job.isCanceled { return false }
     // Before the connection is there, and while the server works on its answer, nothing stalls.
@@ -318,7 +319,7 @@ private final class Transfer {
     return false
   }
 
-  /// Any other number than that of the bytes ends the transfer.
+  /// Returns how many bytes were taken: any other number than that of `bytes` ends the transfer.
   func receive(_ bytes: UnsafeRawBufferPointer) -> Int {
     guard response.body.count + bytes.count <= maximum else {
       failure = HTTPFailure(
@@ -338,7 +339,7 @@ private final class Transfer {
       return 0
     }
     let line = String(decoding: bytes, as: UTF8.self)
-    // Those of a proxy's or an interim answer come first.
+    // The headers of a proxy's answer or of an interim answer come first.
     if line.hasPrefix("HTTP/") { response.headers.removeAll() }
     if let colon = line.firstIndex(of: ":") {
       let value = line[line.index(after: colon)...]
@@ -386,29 +387,30 @@ extension HTTPFailure {
 }
 
 extension Secret {
-  /// Reads it, and notes it among those that no error may show.
+  /// Reads the secret, and notes it among the secrets that no error may show.
   fileprivate func read(into secrets: inout [String]) throws(SettingError) -> String {
     let secret = try read()
     secrets.append(secret)
     return secret
   }
 
-  /// The same of a user's password, and notes also what the header of Basic authentication has.
+  /// Reads a user's password in the same way, and also notes what the header of Basic
+  /// authentication has.
   fileprivate func read(
     of user: String, into secrets: inout [String]
   ) throws(SettingError) -> String {
     let password = try read()
     var encoded = TextBuffer()
     Array("\(user):\(password)".utf8).withUnsafeBytes { encoded.append(base64: $0) }
-    // First the longer one, of which the other may be a part.
+    // The longer one comes first, since the other may be a part of it.
     secrets += [encoded.text(), password]
     return password
   }
 }
 
 extension HTTPResponse {
-  /// The same with stars where the server repeats a secret: its words end in errors, also those
-  /// about single records in an answer of success.
+  /// Returns the answer with stars where the server repeats a secret. The server's words end up in
+  /// errors, also those about single records in a successful answer.
   fileprivate func hiding(_ secrets: [String]) -> HTTPResponse {
     var response = self
     response.headers = headers.map { ($0.name, $0.value.hiding(secrets)) }
@@ -418,7 +420,7 @@ extension HTTPResponse {
 }
 
 extension [UInt8] {
-  /// Puts a star in the place of each byte of a secret: what has lengths in it stays as it is.
+  /// Replaces each byte of a secret with a star, so that lengths in the content stay right.
   fileprivate mutating func hide(_ secret: [UInt8]) {
     guard let first = secret.first else { return }
     var index = 0
@@ -436,7 +438,7 @@ extension [UInt8] {
 
 extension String {
   func hiding(_ secrets: [String]) -> String {
-    // By bytes: the end of a secret may be one character with what is behind it.
+    // This works on bytes: the end of a secret may form one character with what follows.
     let bytes = secrets.filter { !$0.isEmpty }.reduce(Array(utf8)) {
       $0.replacing($1.utf8, with: "***".utf8)
     }
@@ -445,7 +447,7 @@ extension String {
 }
 
 extension Duration {
-  /// In milliseconds, at least 1.
+  /// The duration in milliseconds, at least 1.
   fileprivate var milliseconds: Int {
     let seconds = min(components.seconds, 1 << 40)
     return Int(max(1, seconds * 1000 + components.attoseconds / 1_000_000_000_000_000))

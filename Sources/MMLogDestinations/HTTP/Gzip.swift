@@ -2,7 +2,7 @@ import CLibDeflate
 
 /// Compresses a body with gzip: libdeflate, whose level 1 has zlib's ratio at twice its rate.
 ///
-/// - Returns: Nil where there is no memory for it.
+/// - Returns: Nil if there is no memory for it.
 func gzip(_ bytes: UnsafeRawBufferPointer) -> [UInt8]? {
   guard let state = libdeflate_alloc_compressor(1) else { return nil }
   defer { libdeflate_free_compressor(state) }

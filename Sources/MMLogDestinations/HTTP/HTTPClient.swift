@@ -1,10 +1,10 @@
 import MMLogSystem
 import Synchronization
 
-/// Sends requests of HTTP one after the other, over a connection that is kept, from a thread of its
-/// own: libcurl waits, and no task should.
+/// Sends HTTP requests one after the other, over a connection that is kept, from a thread of its
+/// own: libcurl blocks its thread, and no task should do that.
 ///
-/// Any thread. The thread ends with the client, and the client's end waits for that.
+/// Any thread. The client's own thread ends with the client, whose deinitialization waits for that.
 package final class HTTPClient: Sendable {
   private let queue: Queue
 
@@ -17,8 +17,7 @@ package final class HTTPClient: Sendable {
 
   /// Sends a request and waits for the answer, whatever its status.
   ///
-  /// - Throws: ``HTTPFailure`` where no answer came. A task that is canceled gets it within about a
-  ///   second.
+  /// - Throws: ``HTTPFailure`` if no answer came; within about a second if the task is canceled.
   package func send(_ request: HTTPRequest) async throws(HTTPFailure) -> HTTPResponse {
     let job = Job(request)
     return try await withTaskCancellationHandler {
@@ -73,8 +72,8 @@ private final class Queue: Sendable {
     changes.advance()
   }
 
-  /// Waits until the thread has ended. Were it still cleaning up when the process exits, it would
-  /// use what the exit handlers of libcrypto have freed.
+  /// Waits until the thread has ended. A thread that still cleaned up while the process exits would
+  /// use memory that the exit handlers of libcrypto have freed.
   func close() {
     let thread = state.withLock { state in
       state.isClosed = true

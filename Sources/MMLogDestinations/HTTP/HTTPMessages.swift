@@ -14,7 +14,7 @@ package struct HTTPRequest: Sendable {
 
   /// `GET`, `HEAD`, `POST`, `PUT`, `DELETE`.
   package var method: String
-  /// Where it goes: `http:` or `https:`, with path and query, encoded.
+  /// Where the request goes: `http:` or `https:`, with path and query, encoded.
   package var url: String
   /// Its headers, without those that libcurl makes: Host, Content-Length and the like.
   package var headers: [(name: String, value: String)]
@@ -65,7 +65,8 @@ package struct HTTPFailure: Error, Equatable, Sendable, CustomStringConvertible 
   package enum Kind: Sendable {
     /// The server was not reached, did not answer in time, or broke off.
     case unreachable
-    /// Nothing goes until somebody changes the configuration: a certificate, a file, an address.
+    /// No request succeeds until somebody changes the configuration: a certificate, a file, an
+    /// address.
     case configuration
     /// What was to be sent cannot be read.
     case unreadable

@@ -38,10 +38,10 @@ package struct HTTPSettings: Sendable {
   package var connectTimeout: Duration = .seconds(10)
   /// How long a request may take in all. Default: 60 s.
   package var timeout: Duration = .seconds(60)
-  /// A request is broken off if nothing of a body that has begun moves for so long. While the
-  /// server works on its answer, ``timeout`` counts alone. Default: 30 s.
+  /// How long a body that has begun may stand still before the request is broken off. While the
+  /// server works on its answer, only ``timeout`` counts. Default: 30 s.
   package var stallTimeout: Duration = .seconds(30)
-  /// The size of an answer beyond which it is broken off, in bytes. Default: 16 MiB.
+  /// The size in bytes beyond which an answer is broken off. Default: 16 MiB.
   package var maximumResponse = 16 << 20
   /// Whether bodies are compressed with gzip. Default: true.
   package var compresses = true

@@ -1,5 +1,6 @@
 extension String {
-  /// With `%20` and the like for all but letters, digits, `-`, `.`, `_` and `~`: RFC 3986, 2.3.
+  /// The text with `%20` and the like for all bytes but letters, digits, `-`, `.`, `_` and `~`: RFC
+  /// 3986, 2.3.
   var percentEncoded: String {
     var text = ""
     for byte in utf8 {

@@ -3,7 +3,7 @@ import MMLogShipping
 import MMLogStorage
 import MMLogSystem
 
-/// A server that takes batches over HTTP: what its clients have in common.
+/// What the destinations over HTTP have in common: sends requests to a server that takes batches.
 ///
 /// Any thread.
 final class Receiver: Sendable {
@@ -17,8 +17,8 @@ final class Receiver: Sendable {
 
   /// Sends a request.
   ///
-  /// - Parameter tooLarge: What it means that the answer is larger than allowed. Default: the URL
-  ///   is not one that takes logs, and the next answer would be as large.
+  /// - Parameter tooLarge: The error for an answer that is larger than allowed. Default: the URL
+  ///   takes no logs, and the next answer would be as large.
   /// - Throws: what kept an answer from coming; ``LogError`` where the body cannot be read.
   func send(
     _ request: HTTPRequest,
@@ -71,27 +71,27 @@ final class Receiver: Sendable {
 }
 
 extension DeliveryError {
-  /// The URL is not one that takes logs.
+  /// The error of a URL that takes no logs.
   static func wrongPath(_ sentence: String) -> DeliveryError {
     .blocked("\(sentence); check the URL's path")
   }
 }
 
 extension HTTPResponse {
-  /// Whether it is a success that no destination has sent, but the page of a login or of a proxy.
-  /// Apache's mod_dav says in a page that it has created a file, with 201.
+  /// Whether this success is not the destination's, but a page of a login or of a proxy. Status 201
+  /// is none: Apache's mod_dav says in a page that it has created a file.
   fileprivate var isForeign: Bool {
     guard isSuccess, status != 201 else { return false }
     return header("content-type")?.lowercased().hasPrefix("text/html") == true
       && body.first { ![9, 10, 13, 32].contains($0) } == UInt8(ascii: "<")
   }
 
-  /// What an answer that is none of success means for the batch.
+  /// Returns what an answer that is not a success means for the batch.
   ///
   /// - Parameters:
   ///   - url: Where it came from.
-  ///   - words: What the server says; else the body.
-  ///   - answers: What it answers; else the status.
+  ///   - words: What the server says; nil for the body.
+  ///   - answers: What the server answers; nil for the status.
   func error(
     from url: String, _ words: String? = nil, answers: String? = nil
   ) -> DeliveryError {
@@ -99,12 +99,13 @@ extension HTTPResponse {
     let answer = "\(url.withoutQuery) answers \(answers ?? "\(status)")"
     let sentence = answer + (said.isEmpty ? "" : ": \(said)")
     switch status {
-    // nginx says so of a client, whatever it has sent; halving would put every record aside.
+    // nginx says this about a client, whatever the client has sent; halving would put every record
+    // aside.
     case 400 where Self.aboutConnections.contains(where: said.contains):
       return .blocked("\(sentence); check certificate-file, key-file and the URL")
     case 400, 422: return .refused(sentence)
     case 413: return .tooLarge(sentence)
-    // gRPC says so behind the server that takes HTTP. The same batch would be so for ever.
+    // gRPC says this behind the server that takes HTTP. The same batch would be too large forever.
     case 500 where said.contains("message larger than max"): return .tooLarge(sentence)
     case 409 where header("retry-after") != nil:
       return .unavailable(sentence, retryAfter: retryAfter)
@@ -121,7 +122,7 @@ extension HTTPResponse {
     }
   }
 
-  /// What a proxy says that has taken the connection and not the client.
+  /// What a proxy says that has accepted the connection, but not the client.
   private static let aboutConnections = [
     "No required SSL certificate was sent", "The SSL certificate error",
     "The plain HTTP request was sent to HTTPS port",
@@ -135,7 +136,7 @@ extension HTTPResponse {
     return seconds.map { .seconds(min(max(0, $0), 86_400)) }
   }
 
-  /// What time it is by the server's clock, which may be wrong: `Retry-After` is, too, then.
+  /// The time by the server's clock. If that clock is wrong, `Retry-After` is wrong by as much.
   private var serverTime: Timestamp { header("date").flatMap(Timestamp.init(httpDate:)) ?? .now }
 }
 
@@ -160,14 +161,14 @@ extension Timestamp {
 }
 
 extension String {
-  /// The first 300 characters of Unicode on one line, for an error. What people see as one
-  /// character may have any number of them.
+  /// The first 300 Unicode scalars on one line, for an error. This counts scalars, since what
+  /// people see as one character may have any number of them.
   var excerpt: String {
     let words = unicodeScalars.split(whereSeparator: \.properties.isWhitespace)
     let line = String.UnicodeScalarView(words.joined(separator: " ".unicodeScalars))
     return line.count > 300 ? String(line.prefix(300)) + "…" : String(line)
   }
 
-  /// A URL as errors show it: the query may have what is nobody's business.
+  /// A URL as errors show it: the query may have what others should not see.
   var withoutQuery: String { String(unicodeScalars.prefix { $0 != "?" }) }
 }

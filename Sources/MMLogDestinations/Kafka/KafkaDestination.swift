@@ -3,18 +3,19 @@ import MMLogReader
 package import MMLogShipping
 import MMLogSystem
 
-/// A topic of Kafka, by librdkafka's idempotent producer. A message is a record as
-/// ``JSONFormatter`` has it; its key is the session, so that a session's records stay in order in
-/// one partition; the headers `mmlog-id` and `mmlog-batch` have the record's name and the batch's.
+/// Sends records to a topic of Kafka, by librdkafka's idempotent producer. A message is a record as
+/// ``JSONFormatter`` writes it. Its key is the session, so that a session's records stay in order
+/// in one partition. The headers `mmlog-id` and `mmlog-batch` have the ids of the record and of the
+/// batch.
 ///
-/// What the producer itself sends again, brokers drop. What goes again after a restart they do not:
-/// consumers can, by `mmlog-id`.
+/// Brokers drop messages that the producer itself sends again. They do not drop messages that are
+/// sent again after a restart: consumers can, by `mmlog-id`.
 package final class KafkaDestination: LogDestination {
   /// How brokers are reached.
   package struct Configuration: Sendable {
     /// `HOST:PORT`, with commas between them.
     package var brokers: String
-    /// The topic. It is not made here.
+    /// The topic. This does not create it.
     package var topic: String
     /// Properties of librdkafka, such as `security.protocol`.
     package var properties: [(name: String, value: String)] = []
@@ -47,7 +48,8 @@ package final class KafkaDestination: LogDestination {
         answer.gapRefusal = refused.first { $0.index < gapCount }?.reason
         return answer
       } catch {
-        // What has not been acknowledged goes again as a whole, so this one must not send it later.
+        // A batch that has not been acknowledged is sent again as a whole, so this producer must
+        // not send the rest of it later.
         self.producer.withLock { $0 = nil }
         throw error
       }

@@ -10,7 +10,7 @@ final class KafkaProducer: @unchecked Sendable {
   private let handle: OpaquePointer
   private let configuration: KafkaDestination.Configuration
 
-  /// What librdkafka has said of brokers; it says it before it gives a message up.
+  /// What librdkafka has reported about brokers; it does so before it gives up a message.
   private let complaints = Complaints()
 
   /// - Throws: ``DeliveryError/blocked(_:)`` for a property that librdkafka does not take.
@@ -29,7 +29,8 @@ final class KafkaProducer: @unchecked Sendable {
     try set("bootstrap.servers", configuration.brokers)
     try set("client.id", "mmlog-ship")
     try set("enable.idempotence", "true")
-    // As Java's clients have it, so that all put the same key into the same partition.
+    // Java's clients use this partitioner: then all clients put the same key into the same
+    // partition.
     try set("partitioner", "murmur2_random")
     try set("linger.ms", "5")
     try set("compression.codec", "lz4")
@@ -66,7 +67,7 @@ final class KafkaProducer: @unchecked Sendable {
   }
 
   deinit {
-    // What has not been delivered was reported as such, and goes again by another producer.
+    // Messages that were not delivered have been reported as such, and another producer sends them.
     rd_kafka_purge(handle, RD_KAFKA_PURGE_F_QUEUE_ | RD_KAFKA_PURGE_F_INFLIGHT_)
     rd_kafka_flush(handle, 1000)
     rd_kafka_destroy(handle)
@@ -74,15 +75,15 @@ final class KafkaProducer: @unchecked Sendable {
 
   /// Sends messages, and waits until brokers have all of them.
   ///
-  /// - Returns: Those that are refused by themselves.
+  /// - Returns: The messages that are refused individually.
   func send(
     _ messages: [KafkaMessage], isCanceled: () -> Bool
   ) throws -> [(index: Int, reason: String)] {
-    // What was said while nothing was sent may not hold any longer.
+    // Complaints that came while nothing was sent may no longer hold.
     rd_kafka_poll(handle, 0)
     complaints.forget()
     let deliveries = messages.map { _ in Delivery() }
-    // Each is referred to until its report has come, or the producer was purged.
+    // librdkafka refers to each delivery until its report has come, or the producer was purged.
     defer { if deliveries.contains(where: { $0.result == nil }) { purge(deliveries) } }
     for (message, delivery) in zip(messages, deliveries) {
       try produce(message, delivery, isCanceled)
@@ -90,13 +91,13 @@ final class KafkaProducer: @unchecked Sendable {
     while deliveries.contains(where: { $0.result == nil }) {
       if isCanceled() { throw CancellationError() }
       _ = rd_kafka_flush(handle, 100)
-      // What is delivered stays so, whatever a broker says behind it.
+      // Delivered messages stay delivered, whatever a broker says afterwards.
       if deliveries.contains(where: { $0.result == nil }) { try throwFatalError() }
     }
     return try results(deliveries)
   }
 
-  /// Finds out whether the topic is there.
+  /// Finds out whether the topic exists.
   func check() throws {
     guard let topic = rd_kafka_topic_new(handle, configuration.topic, nil) else {
       throw error(rd_kafka_last_error())
@@ -139,7 +140,8 @@ final class KafkaProducer: @unchecked Sendable {
       case RD_KAFKA_RESP_ERR_NO_ERROR: continue
       case RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE, RD_KAFKA_RESP_ERR_INVALID_RECORD,
         RD_KAFKA_RESP_ERR_INVALID_MSG:
-        // A broker refuses all messages of a request for one, or for their size together.
+        // A broker refuses all messages of a request because of one, or because of their total
+        // size.
         if delivery.isOwn || deliveries.count == 1 {
           refused.append((index, words))
         } else if code == RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE {
@@ -159,7 +161,7 @@ final class KafkaProducer: @unchecked Sendable {
     if code != RD_KAFKA_RESP_ERR_NO_ERROR {
       throw DeliveryError.unavailable("Kafka: \(Self.text(text))")
     }
-    // Messages would wait for their whole time.
+    // Otherwise messages would wait until their timeout.
     if complaints.isRefusal { throw error(RD_KAFKA_RESP_ERR__AUTHENTICATION) }
   }
 
@@ -190,26 +192,26 @@ final class KafkaProducer: @unchecked Sendable {
   }
 }
 
-// Macros that Swift does not import as what they are.
+// Macros that Swift does not import with their values.
 private let RD_KAFKA_PURGE_F_QUEUE_: CInt = 1
 private let RD_KAFKA_PURGE_F_INFLIGHT_: CInt = 2
 
-/// What librdkafka says of brokers. Touched while the producer is polled, by whom it belongs to.
+/// What librdkafka reports about brokers. Only the producer's thread uses it, while it polls.
 final class Complaints {
   private(set) var last: String?
-  /// Whether a broker has not taken this client, or this client not the broker.
+  /// Whether a broker has not accepted this client, or this client not the broker.
   private var isAnyRefusal = false
   private var areAllDown = false
   private var hasDelivered = false
   /// What no complaint may show.
   var secrets: [String] = []
 
-  /// Whether brokers do not take this client, or this client not them. Where messages were
-  /// delivered before, one broker that is being restarted may say the same: it is none then as long
-  /// as there are others.
+  /// Whether brokers do not accept this client, or this client not them. After messages were
+  /// delivered, a single broker that is being restarted may say the same: that is no refusal as
+  /// long as other brokers are up.
   var isRefusal: Bool { isAnyRefusal && (areAllDown || !hasDelivered) }
 
-  /// Drops what was said.
+  /// Forgets the complaints.
   func forget() { (last, isAnyRefusal, areAllDown) = (nil, false, false) }
 
   /// Notes that a broker has taken a message.
@@ -224,11 +226,11 @@ final class Complaints {
       RD_KAFKA_RESP_ERR__SSL,
     ]
     if code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN, isAnyRefusal { areAllDown = true }
-    // An alert is what a broker says in TLS that does not take this client's certificate.
+    // A broker that does not accept this client's certificate sends a TLS alert.
     if refusals.contains(code) || reason.contains(" alert ") {
       isAnyRefusal = true
     } else if isAnyRefusal || code == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN {
-      // That all brokers are down says less than what was said of one.
+      // The report that all brokers are down says less than one about a single broker.
       if last != nil { return }
     }
     last = reason.hiding(secrets).excerpt
@@ -238,7 +240,7 @@ final class Complaints {
 /// What has become of a message.
 private final class Delivery {
   private(set) var result: rd_kafka_resp_err_t?
-  /// Whether it was the producer that refused it, alone, before a broker saw it.
+  /// Whether the producer itself refused this single message, before a broker saw it.
   private(set) var isOwn = false
 
   func note(_ code: rd_kafka_resp_err_t, isOwn: Bool = false) {

@@ -2,7 +2,7 @@ import MMLogFormat
 import MMLogReader
 import MMLogShipping
 
-/// A batch as lines of JSON, each a record as ``JSONFormatter`` has it; a gap is one, too.
+/// A batch as lines of JSON: each line is a record as ``JSONFormatter`` writes it, or a gap.
 struct BatchLines {
   private var formatter = JSONFormatter(zone: .utc)
 

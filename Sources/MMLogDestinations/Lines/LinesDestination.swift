@@ -2,15 +2,16 @@ import MMLogFormat
 package import MMLogShipping
 import MMLogSystem
 
-/// Any server that takes lines of JSON by POST: Vector, Fluent Bit, Logstash, one's own.
+/// Sends lines of JSON to any server that takes them by POST: Vector, Fluent Bit, Logstash, your
+/// own.
 ///
-/// Each request has the batch's id in the header `Idempotency-Key`, by which a server can drop what
-/// it has already. Any status 2xx says that the server has the batch.
+/// Each request has the batch's id in the header `Idempotency-Key`, by which a server can drop a
+/// batch that it has already. Any status 2xx says that the server has the batch.
 package final class LinesDestination: LogDestination {
   private let receiver: Receiver
   private let url: String
 
-  /// Names a server by the URL that lines are posted to.
+  /// Names a server by the URL to which lines are posted.
   package init(url: String, settings: HTTPSettings = HTTPSettings()) {
     self.url = url
     receiver = Receiver(settings)

@@ -2,13 +2,13 @@ import MMLogFormat
 import MMLogReader
 package import MMLogShipping
 
-/// Grafana Loki, by its push API in JSON. Entries are lines of JSON, as ``JSONFormatter`` has them,
-/// for `| json`; the labels of their stream are `service_name`, `host_name` and
-/// `service_instance_id`, which is the session. Loki refuses an entry that is much older than the
-/// newest of its stream, and sessions are not shipped in the order of their times: so each has a
-/// stream.
+/// Sends records to Grafana Loki by its push API in JSON. Entries are lines of JSON as
+/// ``JSONFormatter`` writes them, for `| json`. The labels of their stream are `service_name`,
+/// `host_name` and `service_instance_id`, which is the session. Each session has a stream of its
+/// own: sessions are not shipped in the order of their times, and Loki refuses an entry that is
+/// much older than the newest of its stream.
 ///
-/// Loki drops an entry that is there already: the same time and line in the same stream.
+/// Loki drops an entry that it has already: the same time and line in the same stream.
 package final class LokiDestination: LogDestination {
   private let receiver: Receiver
   private let base: String
@@ -32,8 +32,8 @@ package final class LokiDestination: LogDestination {
     receiver = Receiver(settings)
   }
 
-  /// Sends a batch in as many pushes as it takes. If one fails, what was taken before is there
-  /// already when the batch comes again.
+  /// Sends a batch in as many pushes as it takes. If one fails and the batch is sent again, Loki
+  /// drops the entries that it has taken before.
   package func send(_ batch: LogBatch) async throws -> LogBatch.Answer {
     let url = "\(base)/loki/api/v1/push"
     for push in pushes(of: batch, to: url) {
@@ -49,7 +49,7 @@ package final class LokiDestination: LogDestination {
     guard response.isSuccess else { throw response.error(from: url) }
   }
 
-  /// Labels are the same in all batches of a session: to halve one would put every record aside.
+  /// Labels are the same in all batches of a session: halving a batch would put every record aside.
   private static func error(_ response: HTTPResponse, _ url: String) -> DeliveryError {
     let error = response.error(from: url)
     let words = response.text.lowercased()
@@ -82,7 +82,7 @@ package final class LokiDestination: LogDestination {
 }
 
 /// The pushes of a batch. By default, Loki's distributors hand no more than 4 MiB at once to its
-/// ingesters, and what a batch takes as lines of JSON may be several times its text.
+/// ingesters, and a batch as lines of JSON may be several times the size of its text.
 private struct LokiPushes: ~Copyable {
   private let head: String
   private let url: String
@@ -100,7 +100,7 @@ private struct LokiPushes: ~Copyable {
     (self.url, self.receiver) = (url, receiver)
   }
 
-  /// Adds the entry whose line is there.
+  /// Adds an entry with ``line``.
   mutating func add(_ time: Timestamp) {
     if body.isEmpty { body.append(text: head) } else { body.append(",") }
     body.append("[\"")
@@ -121,7 +121,7 @@ private struct LokiPushes: ~Copyable {
     body.removeAll(keeping: 2 << 20)
   }
 
-  /// All pushes.
+  /// Ends the last push, and returns all pushes.
   mutating func finish() -> [HTTPRequest] {
     close()
     return finished

@@ -38,7 +38,7 @@ extension TextBuffer {
     }
   }
 
-  /// Appends what is the resource of a session's records.
+  /// Appends the resource of a session's records.
   mutating func append(resource session: LogReader.Session, field: UInt32) {
     let start = begin(field: field)
     append(attribute: "service.name", session.identity.storeName, field: 1)

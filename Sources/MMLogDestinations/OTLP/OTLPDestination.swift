@@ -3,12 +3,12 @@ import MMLogReader
 package import MMLogShipping
 import MMLogSystem
 
-/// Any receiver of OpenTelemetry's protocol over HTTP: logs to `/v1/logs`, spans to `/v1/traces`,
-/// in protocol buffers. See the specification "OTLP/HTTP".
+/// Sends records to any receiver of OpenTelemetry's protocol over HTTP: logs to `/v1/logs`, spans
+/// to `/v1/traces`, in protocol buffers. See the specification "OTLP/HTTP".
 ///
-/// What the receiver refuses of a request that it took (`partial_success`) is counted; it does not
-/// say which records these are. A record whose span is refused counts as refused, though the
-/// receiver has it as a log.
+/// Records that the receiver refuses of a request that it took (`partial_success`) are counted; the
+/// receiver does not say which records these are. A record whose span is refused counts as refused,
+/// although the receiver has it as a log.
 package final class OTLPDestination: LogDestination {
   private let receiver: Receiver
   private let url: String
@@ -19,14 +19,15 @@ package final class OTLPDestination: LogDestination {
     // Proof: touched under the lock alone. The formatters keep nothing of a batch that is over.
     var logs = OTLPLogFormatter()
     var spans = OTLPSpanFormatter()
-    /// The last batch whose logs were taken, and the answer: its spans may have to go once more.
+    /// The last batch whose logs were taken, and the answer: its spans may have to be sent again.
     var taken: (id: String, answer: LogBatch.Answer)?
   }
 
   /// Names a receiver.
   ///
   /// - Parameters:
-  ///   - url: Its base, such as `http://collector:4318`; the paths of the protocol are added.
+  ///   - url: The receiver's base, such as `http://collector:4318`; the paths of the protocol are
+  ///     added.
   ///   - sendsSpans: Whether spans are sent, too.
   package init(url: String, sendsSpans: Bool = true, settings: HTTPSettings = HTTPSettings()) {
     self.url = url.hasSuffix("/") ? String(url.dropLast()) : url
@@ -53,8 +54,8 @@ package final class OTLPDestination: LogDestination {
     return answer
   }
 
-  /// Sends the spans that end in some of the records. The receiver has the logs: of spans that it
-  /// refuses, it is found here which, and the logs are not sent again.
+  /// Sends the spans that end in a range of the records. The receiver has the logs already. If it
+  /// refuses spans, this finds out which, and does not send the logs again.
   private func sendSpans(
     of batch: LogBatch, _ range: Range<Int>, _ answer: inout LogBatch.Answer
   ) async throws {
@@ -155,12 +156,12 @@ extension TextBuffer {
   }
 }
 
-/// What a receiver of OTLP says.
+/// The answer of a receiver of OTLP.
 struct OTLPAnswer {
   let answer: LogBatch.Answer
 
   /// Reads an `ExportLogsServiceResponse` or an `ExportTraceServiceResponse`, which have the same
-  /// fields. What is none says nothing: the status was a success.
+  /// fields. Any other body says nothing: the status was a success.
   init(_ response: HTTPResponse) {
     var refused: Int64 = 0
     var message = ""
@@ -176,7 +177,7 @@ struct OTLPAnswer {
         }
       }
     }
-    // No batch has as many. Two of them can be added.
+    // No batch has so many records, and the sum of two such counts does not overflow.
     answer = LogBatch.Answer(refusedUnnamed: Int(UInt32(clamping: refused)), reason: message)
   }
 

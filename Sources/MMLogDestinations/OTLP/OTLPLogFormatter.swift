@@ -2,7 +2,7 @@ import MMLogFormat
 import MMLogReader
 import MMLogSystem
 
-/// OpenTelemetry log records in protocol buffers: an `ExportLogsServiceRequest` with the same in it
+/// OpenTelemetry log records in protocol buffers: an `ExportLogsServiceRequest` with the content
 /// that ``OTLPFormatter`` has in JSON.
 ///
 /// One request has records of one session.
@@ -10,7 +10,7 @@ struct OTLPLogFormatter: LogFormatter {
   private var threads = ObjectBytes<LogReader.Thread>()
   private var ids = RecordIDText()
   private var parents = SpanParents()
-  /// Where the messages that are open begin: the session's, and the label's.
+  /// Where the open messages of the session and of the label begin.
   private var open: (session: Int, label: Int)?
   private var last: RecordContent?
 
@@ -36,7 +36,7 @@ struct OTLPLogFormatter: LogFormatter {
       output.end(open.label)
       output.end(open.session)
     }
-    // What it points to may be gone when the next request begins.
+    // The memory that `last` points to may be gone when the next request begins.
     (open, last) = (nil, nil)
   }
 
@@ -52,7 +52,7 @@ struct OTLPLogFormatter: LogFormatter {
 
   private mutating func appendRecord(_ record: LogReader.Record, to output: inout TextBuffer) {
     let content = record.content
-    // The protocol has no time before 1970; 0 says that it is not known.
+    // The protocol has no time before 1970; 0 says that the time is not known.
     output.append(field: 1, fixed64: UInt64(max(0, record.time.nanosecondsSince1970)))
     output.append(field: 2, varint: UInt64(record.level.severityNumber))
     output.append(field: 3, record.level.name)
@@ -80,7 +80,7 @@ struct OTLPLogFormatter: LogFormatter {
     }
   }
 
-  /// - Returns: Whether all of it is UTF-8.
+  /// - Returns: Whether the whole message is UTF-8.
   private static func appendBody(_ content: RecordContent, to output: inout TextBuffer) -> Bool {
     let body = output.begin(field: 5)
     let text = output.begin(field: 1)
@@ -144,7 +144,7 @@ struct OTLPLogFormatter: LogFormatter {
 extension TextBuffer {
   /// Appends a message with U+FFFD for what is not UTF-8.
   ///
-  /// - Returns: Whether all of it is UTF-8.
+  /// - Returns: Whether the whole message is UTF-8.
   mutating func append(messageOf content: RecordContent) -> Bool {
     let start = count
     content.appendMessage(.raw, to: &self)
@@ -157,7 +157,8 @@ extension TextBuffer {
   }
 }
 
-/// What is the same for all records of a thread: made once, and then copied.
+/// Bytes that are the same for all records of an object, such as a thread: made once, and then
+/// copied.
 struct ObjectBytes<Object: AnyObject> {
   private var last: Object?
   private var bytes: [UInt8] = []

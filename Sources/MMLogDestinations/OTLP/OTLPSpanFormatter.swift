@@ -5,9 +5,9 @@ import MMLogSystem
 /// OpenTelemetry spans in protocol buffers: an `ExportTraceServiceRequest` with a span for each
 /// record that ends one.
 ///
-/// Which span it is a part of, and in which trace, the beginning says. Of a span whose beginning
-/// was given to another formatter, as before a restart, that is not known: it is the outermost of
-/// its trace, which is that of the end, if that has one.
+/// The record that begins a span names the parent span and the trace. If another formatter had that
+/// record, such as before a restart, both are unknown. Then the span counts as the outermost of its
+/// trace, which is the trace of its end, if the end has one.
 struct OTLPSpanFormatter: LogFormatter {
   private var parents = SpanParents()
   private var open: (session: Int, label: Int)?
@@ -19,7 +19,7 @@ struct OTLPSpanFormatter: LogFormatter {
     guard case .end(let start, let duration, let failed)? = record.span?.event else { return }
     beginScope(record, &output)
     let span = output.begin(field: 2)
-    // The end may be logged anywhere.
+    // The end may be logged anywhere, so the trace of the beginning comes first.
     let trace = parents.knownTrace(of: number) ?? record.trace
     let words = trace?.words ?? parents.trace(of: number, record.session)
     output.append(field: 1, bigEndian: words.0, words.1)
@@ -53,7 +53,7 @@ struct OTLPSpanFormatter: LogFormatter {
     (open, last) = (nil, nil)
   }
 
-  /// The span of another process that the trace comes from.
+  /// The span of another process from which the trace comes.
   private func remoteParent(_ trace: TraceContext?, _ number: UInt64) -> UInt64? {
     guard let id = trace?.spanID, id != 0, id != number else { return nil }
     return id

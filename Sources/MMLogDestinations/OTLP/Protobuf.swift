@@ -13,7 +13,7 @@ extension TextBuffer {
   @inline(__always)
   mutating func end(_ start: Int) { endText(start) }
 
-  /// A number that is not negative, or 64 bits of one that is.
+  /// Appends a number: one that is not negative, or the 64 bits of a negative one.
   @inline(__always)
   mutating func append(field: UInt32, varint value: UInt64) {
     append(tag: field, 0)
@@ -51,7 +51,7 @@ extension TextBuffer {
     end(start)
   }
 
-  /// Numbers as bytes, the highest first, as traces and spans have them.
+  /// Appends numbers as bytes, the highest byte first, as traces and spans have them.
   mutating func append(field: UInt32, bigEndian words: UInt64...) {
     let start = begin(field: field)
     for word in words { Swift.withUnsafeBytes(of: word.bigEndian) { append($0) } }
@@ -64,7 +64,8 @@ extension TextBuffer {
   }
 }
 
-/// Reads the messages that servers answer with. They are hostile: what is wrong ends the reading.
+/// Reads the messages that servers answer with. The bytes are hostile: reading ends at the first
+/// error.
 struct ProtobufReader {
   enum Value {
     case number(UInt64)
@@ -75,7 +76,7 @@ struct ProtobufReader {
 
   init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
 
-  /// The next field; nil at the end, and at what is no message.
+  /// Returns the next field; nil at the end, and where the bytes are no message.
   mutating func next() -> (field: UInt64, value: Value)? {
     guard let tag = varint() else { return nil }
     switch tag & 7 {

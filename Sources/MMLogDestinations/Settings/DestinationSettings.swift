@@ -4,7 +4,7 @@ import MMLogSystem
 
 /// A destination as a user has configured it: its URL, and settings by name.
 package struct DestinationSettings: Sendable {
-  /// Where it is.
+  /// Where the destination is.
   package let url: DestinationURL
   private var values: [String: [String]] = [:]
 
@@ -15,7 +15,7 @@ package struct DestinationSettings: Sendable {
   package struct Setting: Sendable {
     /// What it is called.
     package let name: String
-    /// How its value is called.
+    /// What its value is called.
     package let placeholder: String
     /// Which kinds of destinations have it; empty: all.
     package let kinds: [String]
@@ -94,8 +94,8 @@ package struct DestinationSettings: Sendable {
 
   /// Sets a setting by its name.
   ///
-  /// - Throws: a sentence for one that there is not, that another kind of destination has, or that
-  ///   is given twice; and for a value that it does not take.
+  /// - Throws: A sentence, for a setting that does not exist, that another kind of destination has,
+  ///   or that is given twice; and for a value that the setting does not take.
   package mutating func set(_ name: String, _ value: String) throws(SettingError) {
     guard let setting = Self.all.first(where: { $0.name == name }) else {
       throw SettingError("there is no setting '\(name.prefix(40))'")
@@ -129,7 +129,7 @@ package struct DestinationSettings: Sendable {
     values[name, default: []].append(value)
   }
 
-  /// Loki answers 400 to a label that it does not take, as if records were to blame.
+  /// Loki answers 400 to a label that it does not accept, as if records were to blame.
   private func checkLabel(_ value: String) throws(SettingError) {
     let label = value.prefix { $0 != "=" }.trimmed()
     let isName = label.utf8.enumerated().allSatisfy { index, byte in
@@ -148,7 +148,7 @@ package struct DestinationSettings: Sendable {
     }
   }
 
-  /// The setting by which a secret would come from a file; nil for what is none.
+  /// Returns the setting that takes the secret from a file; nil if the value is no secret.
   private static func fileFor(secretIn name: String, _ value: String) -> String? {
     switch name {
     case "proxy", "endpoint":
@@ -160,7 +160,7 @@ package struct DestinationSettings: Sendable {
       return parts.contains { header.contains($0) } ? "header-file" : nil
     case "property", "property-file":
       let property = value.prefix { $0 != "=" }.trimmed().lowercased()
-      // It has many lines, and librdkafka reads files by itself.
+      // The key has many lines, and librdkafka reads its file by itself.
       if property == "ssl.key.pem" { return "property = ssl.key.location=FILE" }
       let parts = ["password", "secret", "jaas.config"]
       return name == "property" && parts.contains { property.contains($0) } ? "property-file" : nil
@@ -196,7 +196,8 @@ package struct DestinationSettings: Sendable {
 
   private var index: String { value("index") ?? "logs-mmlog-default" }
 
-  /// A hash of where it sends to, which distinguishes destinations that have one name by default.
+  /// A hash of where records are sent, which distinguishes destinations that have the same name by
+  /// default.
   package var target: String {
     let tenant = pairs("header", ":").filter { $0.name.lowercased() == "x-scope-orgid" }
     let parts = [kind, url.place, table, index] + tenant.map(\.value)
@@ -320,7 +321,7 @@ package struct DestinationSettings: Sendable {
       settings: settings)
   }
 
-  /// A large archive takes long.
+  /// Returns the settings for whole archives: a large archive takes long.
   private func archiveHTTP() throws(SettingError) -> HTTPSettings {
     var settings = try http()
     settings.timeout = seconds("timeout") ?? .seconds(3600)

@@ -34,7 +34,8 @@ package enum DestinationURL: Hashable, Sendable {
 
   /// Reads what a user has written.
   ///
-  /// - Throws: a sentence with what is wrong. No part of it that could be a secret is in it.
+  /// - Throws: A sentence that says what is wrong. It has no part of the text that could be a
+  ///   secret.
   package init(_ text: String) throws(SettingError) {
     guard let colon = text.firstIndex(of: ":") else {
       throw SettingError("a destination is written as a URL, such as otlp+http://host:4318")
@@ -95,7 +96,7 @@ package enum DestinationURL: Hashable, Sendable {
     guard rest.hasPrefix("//") else {
       throw SettingError("'//' is missing behind '\(scheme.prefix(40)):'")
     }
-    // By scalars: each of these may be one character with what is behind it.
+    // This works on scalars: each of these may form one character with what follows.
     let authority = rest.unicodeScalars.dropFirst(2).prefix { $0 != "/" && $0 != "?" && $0 != "#" }
     guard !authority.isEmpty else {
       throw SettingError("a host is missing behind '\(scheme.prefix(40))://'")
@@ -112,13 +113,13 @@ package enum DestinationURL: Hashable, Sendable {
     return String(authority)
   }
 
-  /// Whether each batch costs the receiver much, however small it is: ClickHouse makes a part of a
-  /// table of each insert, and merges parts later.
+  /// Whether even a small batch costs the receiver much: ClickHouse makes each insert a part of a
+  /// table, and merges parts later.
   package var prefersLargeBatches: Bool {
     if case .clickHouse = self { true } else { false }
   }
 
-  /// Whether whole archives go there.
+  /// Whether the destination takes whole archives.
   package var takesArchives: Bool {
     switch self {
     case .s3, .put: true
@@ -126,8 +127,8 @@ package enum DestinationURL: Hashable, Sendable {
     }
   }
 
-  /// Where it is, which ``name`` may not say all of. Whether it is encrypted does not matter, nor
-  /// what ClickHouse is told beside the database.
+  /// The place of the destination, of which ``name`` may have only a part. It leaves out whether
+  /// the connection is encrypted, and the settings of ClickHouse except the database.
   var place: String {
     switch self {
     case .otlp(let url), .lines(let url), .elasticsearch(let url), .loki(let url), .put(let url):
@@ -143,7 +144,8 @@ package enum DestinationURL: Hashable, Sendable {
     }
   }
 
-  /// A name for it, such as `otlp-collector-4318`: of letters, digits, `-`, `_` and `.`.
+  /// A name for the destination, such as `otlp-collector-4318`: of letters, digits, `-`, `_` and
+  /// `.`.
   package var name: String {
     let words: String =
       switch self {
@@ -174,7 +176,7 @@ extension String {
   /// Host and port of a URL.
   fileprivate var host: Substring {
     guard let start = firstRange(of: "//") else { return self[...] }
-    // By scalars: each of these may be one character with what is behind it.
+    // This works on scalars: each of these may form one character with what follows.
     let rest = self[start.upperBound...].unicodeScalars
     return Substring(rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" })
   }

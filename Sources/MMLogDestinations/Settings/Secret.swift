@@ -1,14 +1,14 @@
 package import MMLogSystem
 
 /// A secret that a file holds: a token, a password, a key. It is read anew at each use, because
-/// those who rotate secrets replace the file. What is printed of it is the file's path.
+/// those who rotate secrets replace the file. Only the file's path is printed.
 ///
 /// Any thread.
 package struct Secret: Hashable, Sendable, CustomStringConvertible {
-  /// Longer ones are refused.
+  /// Longer secrets are refused.
   private static let maximum = 16 * 1024
 
-  /// Where it is.
+  /// Where the secret is.
   package let path: String
 
   /// Names the file of a secret.

@@ -10,7 +10,7 @@ final class Delivery {
     case accepted(LogBatch.Answer)
     /// The receiver does not take it as it is.
     case refused(reason: String)
-    /// The retry rule ends the tries, of all that is in it.
+    /// The retry rule ends the tries of the whole batch.
     case givenUp(reason: String)
     /// The shipper is stopped.
     case stopped
@@ -19,8 +19,8 @@ final class Delivery {
   private let destination: any LogDestination
   private let configuration: Shipper.Configuration
   private let control: ShipperControl
-  /// What batches are limited to: half of what the receiver has found too large, and twice as much
-  /// after so many that it has taken, up to what is configured.
+  /// The limits of a batch: half of a batch that the receiver has found too large, and twice as
+  /// much after ``takenUntilGrowth`` batches that it has taken, up to the configured limits.
   private(set) var limits: (records: Int, bytes: Int)
   private static let takenUntilGrowth = 64
   /// How many batches the receiver has taken since the limits changed.
@@ -39,7 +39,7 @@ final class Delivery {
     bytes = configuration.bytesPerSecond.map { TokenBucket(perSecond: $0) }
   }
 
-  /// Sends a batch until the receiver says what becomes of it.
+  /// Sends a batch, again if needed, until it is known what becomes of it.
   func send(_ formed: FormedBatch, id: String) -> Outcome {
     var attempt = 1
     while true {
@@ -90,12 +90,12 @@ final class Delivery {
       let limit = max(1_000_000, min(100_000_000, control.timeUntilDeadline))
       if let result = promise.wait(atMost: limit) { return try result.get() }
       control.answerLateFlushes()
-      // The destination is waited for all the same: two batches are never on their way at once.
+      // This waits for the destination even then: two batches are never on their way at once.
       if control.isStopping { task.cancel() }
     }
   }
 
-  /// What a receiver says, as far as it can be true.
+  /// Returns a receiver's answer without what cannot be true.
   private func checked(_ answer: LogBatch.Answer, _ batch: LogBatch) -> LogBatch.Answer {
     var (checked, seen) = (answer, Set<Int>())
     checked.refused = answer.refused.filter {
@@ -121,14 +121,15 @@ final class Delivery {
     (configuration.maximumRecords, configuration.maximumBytes)
   }
 
-  /// A single record that is too large was what made the batches around it too large, too.
+  /// A single record that is too large has made the batches around it too large, too: then the
+  /// limits are the configured ones again.
   private func shrinkLimits(below batch: LogBatch) {
     takenCount = 0
     if batch.count <= 1 {
       limits = Self.limits(configuration)
       return
     }
-    // Many pieces of one batch may be too large.
+    // Several pieces of one batch may be too large: this never raises a limit.
     limits.records = min(limits.records, batch.count / 2)
     limits.bytes = min(limits.bytes, max(1024, batch.bytes / 2))
   }
@@ -185,7 +186,7 @@ final class Delivery {
   }
 }
 
-/// How much may still be done now, of so much a second.
+/// How much may be done now, at a maximum number a second.
 struct TokenBucket {
   private let perSecond: Int
   private var tokens: Double
@@ -198,7 +199,7 @@ struct TokenBucket {
 
   /// Takes tokens, also more than there are.
   ///
-  /// - Returns: How long to wait before what they are for is done, in nanoseconds.
+  /// - Returns: How long to wait before the tokens may be used, in nanoseconds.
   mutating func take(_ count: Int) -> Int64 {
     let now = Clock.monotonic()
     let new = Double(now &- last) / 1e9 * Double(perSecond)

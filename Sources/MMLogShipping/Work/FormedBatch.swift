@@ -7,10 +7,10 @@ struct FormedBatch {
   var to: ConsumerState.Progress
   var records: [LogReader.Records] = []
   private(set) var missing: [Missing] = []
-  /// Records that were dropped on the way, and that came in addition.
+  /// How many records were dropped on the way, and how many were added.
   var dropped = 0
   var added = 0
-  /// Whether it was on its way before, in this process or another.
+  /// Whether the batch was on its way before, in this process or another.
   var mayBeRepeat = false
   var count = 0
 
@@ -21,9 +21,9 @@ struct FormedBatch {
   /// Something that is missing among the records.
   struct Missing {
     let gap: LogBatch.Gap
-    /// How many rows of archives that are gone.
+    /// How many rows are missing, in archives that are gone.
     let rows: Int
-    /// Where whoever knows of it goes on.
+    /// The place behind it, where reading goes on.
     let end: LogReader.Cursor.Place
   }
 
@@ -35,11 +35,11 @@ struct FormedBatch {
 
   var isEmpty: Bool { count == 0 && missing.isEmpty }
 
-  /// How many records of an archive it was made of.
+  /// How many records of an archive the batch was made from.
   func sourceCount(in archive: UInt32) -> Int {
     var (count, last) = (0, LogReader.RecordID?.none)
     for chunk in records where chunk.firstID?.archive == archive {
-      // What came of one record follows one another.
+      // Records that came of one record follow each other, with the same id.
       if chunk.count != 1 || chunk.firstID != last { count += chunk.count }
       last = chunk.lastID
     }
@@ -48,8 +48,8 @@ struct FormedBatch {
 
   // MARK: - Dividing
 
-  /// Two batches of about half the records each, or of a single record and the gaps before it or
-  /// behind it; nil if there is no more to divide.
+  /// Returns two batches with about half the records each; or, of a single record, one with the
+  /// record and one with the gaps before it or behind it. Nil if nothing can be divided.
   func halves() -> (FormedBatch, FormedBatch)? {
     var (first, second) = (self, self)
     (first.records, second.records, first.count) = ([], [], 0)
@@ -67,7 +67,7 @@ struct FormedBatch {
       }
     }
     second.count = count - first.count
-    // Records that came of one have one id, and stay together.
+    // Records that came of one record have the same id, and stay together.
     while first.count > 0, let last = first.records.last?.lastID,
       last == second.records.first?.firstID
     {
@@ -79,8 +79,8 @@ struct FormedBatch {
     return (first, second)
   }
 
-  /// The gaps of a batch before its records, and the rest; or else its records, and the gaps behind
-  /// them. Nil if it does not have both.
+  /// Returns the gaps before the batch's records, and the rest; or, without such gaps, the records,
+  /// and the gaps behind them. Nil if the batch does not have both.
   private func gapsApart() -> (FormedBatch, FormedBatch)? {
     guard !missing.isEmpty, let id = records.first?.firstID, let last = records.last?.lastID
     else { return nil }
@@ -98,12 +98,13 @@ struct FormedBatch {
 
   private func behind(_ last: LogReader.RecordID) -> ConsumerState.Progress {
     let next = LogReader.Cursor.Place(archive: last.archive, frame: last.frame, row: last.row + 1)
-    // What is in pieces at this place began behind the batch's start.
+    // A record whose fragments continue behind this place began behind the batch's start.
     let start = from?.start ?? .init(archive: 1)
     return ConsumerState.Progress(next: next, checksum: last.checksum, start: start)
   }
 
-  /// Ends at a place, and leaves the gaps behind it to the half that begins there.
+  /// Ends the batch at a place, and leaves the gaps behind that place to the half that begins
+  /// there.
   private mutating func end(at place: ConsumerState.Progress, before other: inout FormedBatch) {
     (to, other.from) = (place, place)
     (dropped, added) = (0, 0)

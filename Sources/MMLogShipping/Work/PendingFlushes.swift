@@ -10,7 +10,7 @@ struct PendingFlushes {
   private let control: ShipperControl
   /// Flushes whose rings have not all answered yet: which rings, and which request of each.
   private var asked: [Int: [(ring: LiveRing, number: UInt32)]] = [:]
-  /// What the others wait for: how far each session is to be acknowledged.
+  /// What the other flushes wait for: how far each session has to be acknowledged.
   private var awaited: [Int: [SessionID: ConsumerState.Progress]] = [:]
   private var nextArchiving: UInt64 = 0
 
@@ -22,10 +22,10 @@ struct PendingFlushes {
 
   private static let archivingTimeout: Int64 = 2_000_000_000
 
-  /// Has what is in rings archived, if it is time for that or a flush is new.
+  /// Asks for what is in rings to be archived, if it is time for that or a flush is new.
   ///
-  /// - Parameter flushes: Their numbers.
-  /// - Returns: The flushes before which all is archived that was logged before them.
+  /// - Parameter flushes: The numbers of the flushes that wait.
+  /// - Returns: The flushes for which everything is archived that was logged before them.
   mutating func askForArchiving(for flushes: [Int]) -> [Int] {
     let now = Clock.monotonic()
     asked = asked.filter { flushes.contains($0.key) }
@@ -40,7 +40,8 @@ struct PendingFlushes {
       return new
     }
     let requests = askRings()
-    // A flush is of what was logged before it. Without all requests, it is tried in the next pass.
+    // A flush covers what was logged before it. If not all rings could be asked, the next pass
+    // tries again.
     if let requests { for flush in new { asked[flush] = requests } }
     return answeredFlushes(within: new.isEmpty ? 0 : Self.archivingTimeout)
   }
@@ -53,7 +54,7 @@ struct PendingFlushes {
     do throws(LogError) {
       rings = try LiveRing.all(in: configuration.ringDirectory ?? path) { _ in }
     } catch {
-      // A directory of rings that is not there yet has none.
+      // A directory of rings that does not exist yet has no rings.
       return (error.cause as? SystemError)?.isNotFound == true ? [] : nil
     }
     let requests = rings.compactMap { ring in
@@ -62,7 +63,7 @@ struct PendingFlushes {
     return requests.count == rings.count ? requests : nil
   }
 
-  /// The flushes whose rings have all answered. Where one does not, later passes look again.
+  /// Returns the flushes whose rings have all answered. Later passes look at the others again.
   private mutating func answeredFlushes(within limit: Int64) -> [Int] {
     let deadline = Deadline(after: limit)
     for (flush, requests) in asked {
@@ -73,17 +74,18 @@ struct PendingFlushes {
         }
         asked[flush] = []
       } catch {
-        // Whoever has ended, or could not archive, is asked again if its ring is still there.
+        // A process that has ended, or could not archive, is asked again if its ring is still
+        // there.
         if error.code != .timedOut { asked[flush] = nil }
       }
     }
     return asked.filter(\.value.isEmpty).map(\.key)
   }
 
-  /// Has flushes wait until all is acknowledged that is archived.
+  /// Makes flushes wait until everything that is archived is acknowledged.
   ///
   /// - Parameters:
-  ///   - archived: The flushes before which all is archived that they are of.
+  ///   - archived: The flushes for which everything is archived that was logged before them.
   ///   - ends: How far each session is archived.
   mutating func wait(
     _ archived: [Int], for ends: @autoclosure () -> [SessionID: ConsumerState.Progress]
@@ -96,7 +98,7 @@ struct PendingFlushes {
     }
   }
 
-  /// Answers the flushes whose sessions are all acknowledged so far.
+  /// Answers the flushes whose sessions are all acknowledged as far as the flush needs.
   mutating func answer(
     where isAcknowledged: (SessionID, ConsumerState.Progress) -> Bool
   ) {

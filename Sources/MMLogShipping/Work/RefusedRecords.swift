@@ -2,20 +2,21 @@ package import MMLogFormat
 package import MMLogStorage
 package import MMLogSystem
 
-/// What a receiver has refused: a line each in a file beside the consumer's (FORMAT.md, 9).
+/// What a receiver has refused: one line for each record, in a file beside the consumer's file
+/// (FORMAT.md, 9).
 ///
 /// A line has, with tabs between them: its checksum, when the record was refused, the batch's id,
-/// the record's id (with `#2`, `#3` … for further ones that came of one record), the reason, and
-/// the record as JSON. Of records that the receiver has not named, there is one line for all: with
-/// `SESSION.*` in place of the id, and their number as the record.
+/// the record's id (with `#2`, `#3` … for further records that came of the same record), the
+/// reason, and the record as JSON. The records of a batch that the receiver has not named share one
+/// line, with `SESSION.*` in place of the id, and their number in place of the record.
 package enum RefusedRecords {
   package struct Entry: Equatable, Sendable {
     package var time: Timestamp
     package var batch: String
-    /// The record's id; of records that were not named, the session's, with `.*`.
+    /// The record's id; for records that were not named, the session's id with `.*`.
     package var record: String
     package var reason: String
-    /// The record as JSON, or how many there are.
+    /// The record as JSON; or how many records there are, if they were not named.
     package var content: String
 
     package init(
@@ -25,16 +26,16 @@ package enum RefusedRecords {
       (self.reason, self.content) = (reason, content)
     }
 
-    /// How many records it stands for.
+    /// How many records the entry stands for.
     package var count: Int { isNamed ? 1 : Int(content) ?? 0 }
 
-    /// Whether it is one record.
+    /// Whether the entry is one record, which the receiver has named.
     package var isNamed: Bool { !record.hasSuffix(".*") }
 
-    /// The id of the record that it came of.
+    /// The id of the logged record that this record came of.
     package var recordID: String { String(record.prefix { $0 != "#" }) }
 
-    /// Whose records they are.
+    /// The session that logged the records.
     package var session: SessionID? { SessionID(record.prefix { $0 != "." }) }
   }
 
@@ -44,8 +45,8 @@ package enum RefusedRecords {
 
   package static func fileName(of consumer: String) -> String { consumer + ".refused" }
 
-  /// A file that is larger gets no more: the receiver refuses everything, or nobody acts. Who sends
-  /// again what is in it has all of it in memory.
+  /// A larger file gets no more entries: the receiver refuses everything, or nobody acts. Sending
+  /// its records again takes the whole file into memory.
   static let largestFile = 256 << 20
 
   /// Appends entries, and returns when they are on the disk.
@@ -55,7 +56,7 @@ package enum RefusedRecords {
     let name = fileName(of: consumer)
     do {
       try append(entries, to: directory.openOwn(name, [.read, .write, .create]))
-      // Each time: whoever made it may have died before this.
+      // This syncs each time: the process that made the file may have died before it synced.
       try directory.sync()
     } catch {
       throw LogError(
@@ -65,14 +66,14 @@ package enum RefusedRecords {
 
   private static func append(_ entries: [Entry], to file: borrowing File) throws(SystemError) {
     let size = try file.status().size
-    // A line that a crash has cut ends here.
+    // This ends a line that a crash has cut.
     var text = try isCut(file, size) ? "\n" : ""
     for entry in entries { text += line(entry) }
     do throws(SystemError) {
       try file.write(all: Array(text.utf8), at: size)
       try file.syncData()
     } catch {
-      // Who appends next writes all of it again: what a full disk has left of a line is no loss.
+      // The next append writes all entries again: the part that a full disk has left is no loss.
       try? file.truncate(to: size)
       throw error
     }
@@ -126,7 +127,7 @@ package enum RefusedRecords {
     }
   }
 
-  /// Puts other entries in the place of all.
+  /// Replaces all entries with other ones.
   ///
   /// - Parameter corrupted: The lines that cannot be read. They stay as they are.
   package static func replace(
@@ -167,11 +168,11 @@ package enum RefusedRecords {
     let entry = Entry(
       time: Timestamp(nanosecondsSince1970: time), batch: fields[1],
       record: fields[2], reason: fields[3], content: fields[4])
-    // Of one batch, and a number that can be added.
+    // The records are of one batch, and sums of such numbers do not overflow.
     return (0...Int(UInt32.max)).contains(entry.count) ? entry : nil
   }
 
-  /// In one line, without tabs.
+  /// Returns a text in one line, without tabs.
   private static func plain(_ text: String) -> String {
     String(String.UnicodeScalarView(text.unicodeScalars.map { $0.value < 32 ? " " : $0 }))
   }

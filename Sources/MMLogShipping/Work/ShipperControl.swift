@@ -1,7 +1,7 @@
 import MMLogStorage
 import MMLogSystem
 
-/// The end of a thread, which tasks wait for without keeping a thread of theirs.
+/// The end of a thread. Tasks wait for it without blocking a thread.
 final class Ending: Sendable {
   private struct State: Sendable {
     var isOver = false
@@ -30,14 +30,14 @@ final class Ending: Sendable {
   }
 }
 
-/// What a shipper's thread and others have in common.
+/// What a shipper's thread shares with other threads.
 final class ShipperControl: Sendable {
   struct Orders: Sendable {
     var isSuspended = false
     var isStopping = false
-    /// Whether a thread works, so that somebody answers.
+    /// Whether the shipper's thread runs, so that it answers flushes.
     var isRunning = false
-    /// Whether what waits for a next try is to be tried at once.
+    /// Whether a batch that waits for its next try is to be sent at once.
     var isHurried = false
     var flushes: [Flush] = []
     var nextFlush = 0
@@ -66,11 +66,10 @@ final class ShipperControl: Sendable {
 
   var isStopping: Bool { orders.withLock { $0.isStopping } }
 
-  /// How many events there were; see ``EventCount/current``.
+  /// How many wakeups there were; see ``EventCount/current``.
   var wakeupCount: UInt32 { wakeups.current }
 
-  /// Waits until something is ordered or the time of a flush is over, for so many nanoseconds at
-  /// most.
+  /// Waits until an order comes, or until a flush's deadline, for at most so many nanoseconds.
   func wait(since seen: UInt32, atMost nanoseconds: Int64) {
     let limit = min(nanoseconds, timeUntilDeadline)
     if limit > 0 { wakeups.wait(since: seen, atMost: limit) }
@@ -94,23 +93,23 @@ final class ShipperControl: Sendable {
     }
   }
 
-  /// How long the first flush waits whose time ends, in nanoseconds.
+  /// The time until the earliest deadline of a flush, in nanoseconds.
   var timeUntilDeadline: Int64 {
     orders.withLock { $0.flushes.map(\.deadline.left).min() } ?? .max
   }
 
-  /// Answers flushes whose time is over.
+  /// Answers flushes whose deadline is over.
   func answerLateFlushes() {
     answerFlushes(false) { $0.deadline.isOver }
   }
 
-  /// Notes that the thread ends: nobody waits for it any longer.
+  /// Notes that the thread ends, and answers all flushes: nobody waits for it any longer.
   func end() {
     orders.withLock { $0.isRunning = false }
     answerFlushes(false) { _ in true }
   }
 
-  /// Answers those that wait for a flush.
+  /// Answers the callers that wait for a flush.
   func answerFlushes(_ isDone: Bool, where isMeant: (Flush) -> Bool) {
     let answered = orders.withLock { orders in
       let meant = orders.flushes.filter(isMeant)

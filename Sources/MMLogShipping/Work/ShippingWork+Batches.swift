@@ -6,7 +6,7 @@ import MMLogSystem
 extension ShippingWork {
   // MARK: - Making batches
 
-  /// Makes a batch of what comes next in a session, sends it, and notes what came of it.
+  /// Makes a batch of a session's next records, sends it, and notes what came of it.
   ///
   /// - Returns: Whether to go on: false if the shipper is stopped meanwhile, or a scan has to come
   ///   first.
@@ -21,15 +21,15 @@ extension ShippingWork {
     noteReading(of: session, nil)
     guard let batch = formed else { return false }
     if let from, batch.to.next < from.next {
-      // The archive was replaced while it was read: the next pass takes that in.
+      // The archive was replaced while it was read: the next pass deals with that.
       session.goOn(at: from)
       return false
     }
     return try deliver(batch, of: session)
   }
 
-  /// Moves the cursor back in sessions that begin an archive again: a power cut has undone what was
-  /// shipped of it.
+  /// Moves the cursor back in sessions that begin an archive again: a power cut has undone the part
+  /// of it that was shipped.
   func takeInUndone() {
     for (id, session) in queue.sessions {
       guard let given = session.given, let known = state.cursor.sessions[id],
@@ -45,8 +45,8 @@ extension ShippingWork {
     }
   }
 
-  /// Sends a batch again that was on its way when the process before this one died. While an
-  /// archive of it cannot be read, it waits.
+  /// Sends a batch again that was on its way when the previous process died. The batch waits while
+  /// one of its archives cannot be read.
   func resend(_ note: ConsumerState.Note) throws(LogError) {
     guard let session = queue.sessions[note.session],
       session.goneArchives(from: note.from, to: note.to) == note.goneArchives
@@ -68,21 +68,21 @@ extension ShippingWork {
 
   /// Makes a batch again.
   ///
-  /// - Returns: Nil if there is nothing.
+  /// - Returns: Nil if there is nothing to send.
   private func form(
     _ note: ConsumerState.Note, _ session: QueuedSession
   ) throws(LogError) -> FormedBatch? {
     session.goOn(at: note.from)
     let batch = try form(session, from: note.from, until: note.to.next)
     guard let batch, batch.count < note.count, doubtful[note.session] == nil else { return batch }
-    // It begins with the session, and the first archives are gone since.
+    // The batch begins with the session, and the session's first archives have gone since.
     doubtful[note.session] = note
     session.goOn(at: note.from)
     return try form(session, from: note.from, until: note.to.next) ?? batch
   }
 
   /// Notes that a batch cannot be made again. What was in it is a gap, unless more of the session
-  /// can be read: then what is missing is found before that.
+  /// can be read: then reading that finds the gap before it.
   private func giveUp(_ note: ConsumerState.Note) throws(LogError) {
     change { $0.batches[note.session] = nil }
     queue.sessions[note.session]?.goOn(at: note.from)
@@ -98,12 +98,12 @@ extension ShippingWork {
     if first <= last { try takeIn(first...last, of: note.session, isRepeat: true) }
   }
 
-  /// What the records of a batch keep of frames in memory, in bytes, by which it is full: where few
-  /// records pass the filter, each may keep a frame.
+  /// A batch is full when its records keep this many bytes of frames in memory: if few records pass
+  /// the filter, each may keep a frame.
   private static let maximumKeptBytes = 64 << 20
 
-  /// - Parameter last: Where a batch ends that was made before; nil: at a limit.
-  /// - Returns: Nil if there is nothing.
+  /// - Parameter last: Where the batch ends, if it was made before; nil if it ends at a limit.
+  /// - Returns: Nil if there is nothing to send.
   private func form(
     _ session: QueuedSession, from: ConsumerState.Progress?, until last: LogReader.Cursor.Place?
   ) throws(LogError) -> FormedBatch? {
@@ -118,7 +118,7 @@ extension ShippingWork {
         next = try session.nextChunk(
           atMost: rest, textSize: last == nil ? maximumBytes - bytes : .max, until: last)
       } catch {
-        // What can be read goes first. A batch that was made before has to be whole.
+        // A new batch ends with what can be read. A batch that was made before has to be whole.
         if last == nil, batch != nil, session.given?.next != from?.next { break }
         throw error
       }
@@ -133,7 +133,7 @@ extension ShippingWork {
       batch = new
     }
     guard let to = session.given else { return nil }
-    // Nothing passes the filter: the cursor moves all the same.
+    // If nothing passes the filter, the cursor moves all the same.
     if batch == nil, to != from, let owner = session.session {
       batch = FormedBatch(session: owner, from: from, to: to)
     }
@@ -142,9 +142,9 @@ extension ShippingWork {
     return batch
   }
 
-  /// Takes what was read of a session into a batch.
+  /// Adds what was read of a session to a batch.
   ///
-  /// - Returns: The records of it, as they were read.
+  /// - Returns: The records of the chunk, as they were read.
   private func take(
     _ chunk: LogReader.Chunk, _ session: QueuedSession, into batch: inout FormedBatch
   ) -> LogReader.Records? {
@@ -165,7 +165,7 @@ extension ShippingWork {
     return records
   }
 
-  /// Takes records into a batch, with what is changed on the way.
+  /// Adds records to a batch, after edits and the transform.
   func take(_ records: LogReader.Records, into batch: inout FormedBatch) {
     if configuration.edits.isEmpty, configuration.transform == nil {
       batch.records.append(records)
@@ -189,8 +189,8 @@ extension ShippingWork {
     }
   }
 
-  /// A record that cannot be written, without what keeps it from that. As it was logged, it may
-  /// have what must not be sent.
+  /// Returns a record that cannot be written, with the values redacted that are nested too deep.
+  /// The record as it was logged may have what must not be sent.
   private func redacted(_ record: EditableRecord) -> EditableRecord {
     var record = record
     record.redactDeepValues()
@@ -266,7 +266,7 @@ extension ShippingWork {
   ) throws(LogError) {
     var answer = LogBatch.Answer()
     answer.refused = (0..<batch.count).map { .init(index: $0, reason: reason) }
-    // Of a gap alone there is nothing to put aside.
+    // A batch that has only gaps has nothing to put aside.
     if batch.count == 0 { control.send(.refused(batch: id, count: 0, reason: reason)) }
     let refused = try putAside(answer, of: batch, id: id)
     try settle(batch, session, acknowledged: 0, refused: refused)

@@ -5,7 +5,7 @@ import MMLogSystem
 
 /// What is gone before it was shipped.
 extension ShippingWork {
-  /// Takes in that archives are not there which have not been read.
+  /// Adds what is missing in a session to a batch.
   func take(
     _ gap: LogReader.Gap, _ session: QueuedSession, into batch: inout FormedBatch
   ) {
@@ -14,7 +14,7 @@ extension ShippingWork {
       return
     }
     let id = gap.session.id
-    // That the oldest archives are gone before a consumer begins is how retention is meant.
+    // This is no gap: retention is meant to delete the oldest archives before a consumer begins.
     if batch.from == nil, notes(of: numbers, in: id).isEmpty, doubtful[id] == nil,
       session.identity.startTime < state.created
     {
@@ -25,15 +25,16 @@ extension ShippingWork {
     }
   }
 
-  /// What is noted of archives that are gone. There are fewer notes than there may be numbers.
+  /// Returns the notes of archives that are gone. This filters the notes, since the range may have
+  /// many more numbers.
   private func notes(
     of numbers: ClosedRange<Int>, in session: SessionID
   ) -> [ArchiveID: DeletedArchives.Note] {
     deletedNotes.filter { $0.key.session == session && numbers.contains(Int($0.key.number)) }
   }
 
-  /// The gap of archives that are gone, and how many rows that are; nil if all of them had been
-  /// acknowledged.
+  /// Returns the gap of archives that are gone, and its number of rows; nil if all their records
+  /// had been acknowledged.
   private func gap(
     of numbers: ClosedRange<Int>, in session: SessionID, at from: ConsumerState.Progress?
   ) -> (gap: LogBatch.Gap, rows: Int)? {
@@ -80,7 +81,7 @@ extension ShippingWork {
     deletedNotes = all.notes.filter { $0.value.consumers.contains(consumer) }
   }
 
-  /// Ships a gap for each session of which nothing is left behind what was deleted.
+  /// Ships a gap for each session in which nothing is left behind the deleted archives.
   func takeInDeleted() throws(LogError) {
     if deletedNotes.isEmpty { return }
     let directory = try openDirectory()
@@ -103,7 +104,8 @@ extension ShippingWork {
   /// them.
   func takeInRemoved() throws(LogError) {
     if !deletedNotes.isEmpty || queue.sessions.values.contains(where: { $0.goneAtEnd != nil }) {
-      // What was before them is shipped now; and retention may have deleted more since.
+      // What was before the missing archives is shipped by now, and retention may have deleted more
+      // since.
       try readDeleted()
       try takeInDeleted()
     }
@@ -111,9 +113,9 @@ extension ShippingWork {
       if mayNotSend { return }
       if let gone = session.goneAtEnd { try takeIn(gone, of: id) }
     }
-    // Of a session that had not ended, no file may be left at all. What cannot be read now may be
-    // of it. Before the start of an archive all was there: whether that one was ever made, nobody
-    // knows.
+    // A session that had not ended may have no file left at all. A file that cannot be read now may
+    // belong to such a session. If the cursor is at the start of an archive, everything before it
+    // was there, and nobody knows whether that archive was ever made.
     guard !queue.mayReadMore else { return }
     for (id, given) in state.cursor.sessions
     where !given.isEnded && !given.next.isAtStart && queue.sessions[id] == nil
@@ -124,18 +126,19 @@ extension ShippingWork {
     }
   }
 
-  /// Ships the gap of archives that are gone, and of all before them up to the cursor, if nothing
+  /// Ships one gap for archives that are gone and for all before them up to the cursor, if nothing
   /// of their session is left to be read.
   ///
-  /// - Parameter isRepeat: Whether it was on its way before.
+  /// - Parameter isRepeat: Whether the gap was on its way before.
   func takeIn(
     _ gone: ClosedRange<UInt32>, of session: SessionID, isRepeat: Bool = false
   ) throws(LogError) {
-    // What is on its way is sent again first.
+    // A batch that is on its way is sent again first.
     guard state.batches[session] == nil else { return }
     let queued = queue.sessions[session]
     let from = state.cursor.sessions[session]
-    // What can be read still is read; what is followed by more is found when that is read.
+    // What can still be read is read first. A gap that more archives follow is found when those are
+    // read.
     let last = queued?.archives.last(where: \.isReadable)?.number ?? 0
     guard queued?.hasUnread != true, last < gone.lowerBound else { return }
     if queue.mayHaveRing(session) || queue.error(of: session) != nil { return }
@@ -150,17 +153,17 @@ extension ShippingWork {
     if let missed = gap(of: numbers, in: session, at: from) {
       batch.add(missed.gap, rows: missed.rows, before: to.next)
     }
-    // Before it is delivered: then what is gone is forgotten with it.
+    // This comes before the delivery, which then also forgets the archives that are gone.
     queued?.goOn(at: to)
     _ = try deliver(batch, of: queued)
   }
 }
 
 extension SessionIdentity {
-  /// Of a session of which no file is left.
+  /// Makes the identity of a session of which no file is left.
   ///
-  /// - Parameter time: When it was there at the latest, if nothing says when it began: receivers
-  ///   refuse what is of 1970.
+  /// - Parameter time: The start time if nothing says when the session began: receivers refuse
+  ///   records of 1970.
   fileprivate init(
     unknown session: SessionID, _ note: DeletedArchives.Note?, since time: Timestamp
   ) {

@@ -4,7 +4,7 @@ import MMLogStorage
 import MMLogSystem
 
 extension ShippingWork {
-  /// Throws if no more can be put aside: what is sent might have to be.
+  /// Throws if no more records can be put aside, since the receiver may refuse what is sent next.
   func checkRoomAside() throws(LogError) {
     let name = RefusedRecords.fileName(of: consumer)
     let size = try explaining("Searching for what was refused failed") { () throws(SystemError) in
@@ -22,7 +22,7 @@ extension ShippingWork {
 
   /// Puts aside what the receiver has refused of a batch.
   ///
-  /// - Returns: How many records that are.
+  /// - Returns: How many records were put aside.
   func putAside(
     _ answer: LogBatch.Answer, of batch: FormedBatch, id: String
   ) throws(LogError) -> Int {
@@ -63,7 +63,8 @@ extension ShippingWork {
     return answer.refused.count + answer.refusedUnnamed
   }
 
-  /// What stands for the records of a batch that the receiver has refused without naming them.
+  /// Returns the entry for the records of a batch that the receiver has refused without naming
+  /// them.
   func entry(
     ofUnnamedIn answer: LogBatch.Answer, _ batch: FormedBatch, _ id: String
   ) -> RefusedRecords.Entry {

@@ -8,7 +8,7 @@ extension Shipper {
   public struct RetriedRecords: Sendable {
     /// How many records the receiver has acknowledged now.
     public internal(set) var acknowledged = 0
-    /// How many it has refused again; they stay aside.
+    /// How many the receiver has refused again; they stay aside.
     public internal(set) var refused = 0
     /// How many cannot be sent any more, because their archives are gone, or because the receiver
     /// did not name them when it refused them, now or before. They stay aside.
@@ -22,7 +22,7 @@ extension ShippingWork {
   /// Sends what was put aside again, as the configuration says now.
   func retryRefused() throws(LogError) -> Shipper.RetriedRecords {
     defer { close() }
-    // Retention keeps archives for each consumer: who mistypes a name must not make one.
+    // Retention keeps archives for each consumer: a mistyped name must not make a consumer.
     _ = try ConsumerState(of: consumer, in: path)
     guard try open() else { throw isAtWork }
     try explaining("Searching for archives failed") { () throws(SystemError) in
@@ -45,8 +45,8 @@ extension ShippingWork {
     return results
   }
 
-  /// First that they are acknowledged, then that they are not aside: a crash in between has them
-  /// sent once more, and not forgotten.
+  /// Notes first that records are acknowledged, and then that they are no longer put aside: after a
+  /// crash in between, they are sent once more, and not forgotten.
   private func settle(
     _ count: Int, of session: SessionID, _ left: [RefusedRecords.Entry], _ corrupted: [[UInt8]]
   ) throws(LogError) {
@@ -63,9 +63,10 @@ extension ShippingWork {
 
   /// What came of records that were sent again.
   private struct Resent {
-    /// Those that need not be sent once more: the receiver has them, but for ``unnamed``.
+    /// The ids of records that need not be sent again: the receiver has them, except those in
+    /// ``unnamed``.
     var settled: Set<String> = []
-    /// What stands for those of them that the receiver has refused without naming them.
+    /// The entries for those of them that the receiver has refused without naming them.
     var unnamed: [RefusedRecords.Entry] = []
 
     var unnamedCount: Int { unnamed.reduce(0) { $0 + $1.count } }

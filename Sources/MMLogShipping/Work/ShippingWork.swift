@@ -13,27 +13,28 @@ final class ShippingWork: @unchecked Sendable {
   let control: ShipperControl
   let delivery: Delivery
   private let isOnce: Bool
-  /// Present while it may work: the consumer's file is locked.
+  /// Present while this may work: then the consumer's file is locked.
   private var file: ConsumerFile?
   private(set) var state = ConsumerState(created: .zero)
   private(set) var queue: ArchiveQueue
-  /// Sessions that died: theirs come first.
+  /// Crashed sessions: their records come first.
   private var crashed: Set<SessionID> = []
-  /// Of sessions with rows that wait, by the monotonic clock: since when there always were such
-  /// rows, and when it was the session's turn since then.
+  /// For each session with waiting rows, by the monotonic clock: since when it has had waiting rows
+  /// without a break, and when its last turn was since then.
   private var waiting: [SessionID: (since: UInt64, turn: UInt64)] = [:]
   /// The batches that were on their way when the process before this one died, and cannot be made
   /// again.
   var doubtful: [SessionID: ConsumerState.Note] = [:]
-  /// What the receiver has said of a batch that it has, as long as what it has refused of it cannot
-  /// be put aside: the batch must not be sent again for that.
+  /// The receiver's answer to a batch that it has, while the records that it has refused cannot be
+  /// put aside: the batch must not be sent again for that.
   var unsettled: (id: String, count: Int, answer: LogBatch.Answer)?
   /// Notes of archives that were deleted, and that this consumer has not taken in.
   var deletedNotes: [ArchiveID: DeletedArchives.Note] = [:]
-  /// The last session whose fields were edited, as they were, and what came of it.
+  /// The last session whose fields were edited, those fields before the edit, and the edited
+  /// session.
   private var lastEdited:
     (session: LogReader.Session, fields: SessionFields, new: LogReader.Session)?
-  /// Whether it was said that a value was redacted because it is nested too deep.
+  /// Whether an event has said that a value was redacted because it is nested too deep.
   var hasSaidDepth = false
   private var flushes: PendingFlushes
   private var lastFailure: String?
@@ -44,7 +45,7 @@ final class ShippingWork: @unchecked Sendable {
   /// Sessions of which an archive could not be read, and when that is tried again.
   private var unreadableSessions: [SessionID: (error: String, until: UInt64)] = [:]
   private var isWaitingForAnother = false
-  /// When to scan again though there is more to ship.
+  /// When to scan again even if there is more to ship.
   private var nextScan: UInt64 = 0
   private var nextFullScan: UInt64 = 0
   private var nextRecovery: UInt64 = 0
@@ -60,7 +61,7 @@ final class ShippingWork: @unchecked Sendable {
     queue = Self.newQueue(path, configuration)
   }
 
-  /// Why a shipper cannot be as it is asked to be; nil if it can.
+  /// Why a shipper cannot have this name or this configuration; nil if it can.
   static func problem(_ consumer: String, _ configuration: Shipper.Configuration) -> String? {
     if let problem = ConsumerFile.problem(withName: consumer) {
       return "The consumer's name '\(consumer)' \(problem)"
@@ -91,7 +92,7 @@ final class ShippingWork: @unchecked Sendable {
     close()
   }
 
-  /// Works until all is shipped that is archived.
+  /// Works until everything that is archived is shipped.
   ///
   /// - Returns: Whether all of it is shipped; see ``Shipper/shipAll()``.
   func runOnce() throws(LogError) -> Bool {
@@ -128,7 +129,7 @@ final class ShippingWork: @unchecked Sendable {
     lastFailure = error.message
   }
 
-  /// Gives up the consumer's file. What was being read is read again.
+  /// Closes the consumer's file. What was being read is read again.
   func close() {
     file = nil
     queue = Self.newQueue(path, configuration)
@@ -138,11 +139,12 @@ final class ShippingWork: @unchecked Sendable {
 
   // MARK: - One pass
 
-  /// - Parameter seen: How many wakeups there were before it.
+  /// - Parameter seen: How many wakeups there were before the pass.
   private func pass(since seen: UInt32) throws(LogError) {
     guard try open() else { return }
     try checkRoomAside()
-    // What is flushed from now on waits for the next pass: this one may have archived before.
+    // A flush that is asked for from now on waits for the next pass: this pass may have archived
+    // before the flush.
     let numbers = control.orders.withLock { $0.flushes.map(\.number) }
     recoverRings()
     let archived = flushes.askForArchiving(for: numbers)
@@ -175,16 +177,16 @@ final class ShippingWork: @unchecked Sendable {
     return configuration.scanInterval.nanoseconds
   }
 
-  /// Locks the consumer's file and reads it, unless it is in use already, and makes sure that it is
-  /// where it was.
+  /// Locks and reads the consumer's file. If it is open already, makes sure that the file is still
+  /// in its place.
   ///
   /// - Returns: False if another shipper has it.
   func open() throws(LogError) -> Bool {
     let directory = try openDirectory()
     if let isInPlace = try isInPlace(directory) {
       if isInPlace { return true }
-      // Somebody took the directory away, or the file: the cursor is what counts, not what is in
-      // memory.
+      // Somebody has moved the directory or the file away: the cursor on the disk counts, not the
+      // state in memory.
       close()
     }
     guard var file = try ConsumerFile(consumer, in: directory) else {
@@ -241,10 +243,10 @@ final class ShippingWork: @unchecked Sendable {
     }
   }
 
-  /// Notes what is known now.
+  /// Writes what is known now to the consumer's file.
   ///
-  /// - Throws: also if the state is not that of the directory which has the path now: the archives
-  ///   that were read may be those of another.
+  /// - Throws: Also if another directory has the path now, or another file the state's name: the
+  ///   archives that were read may be those of another directory.
   func note(isSafe: Bool) throws(LogError) {
     let directory = try openDirectory()
     guard try isInPlace(directory) == true else {
@@ -258,10 +260,10 @@ final class ShippingWork: @unchecked Sendable {
 
   func change(_ body: (inout ConsumerState) -> Void) { body(&state) }
 
-  /// A session as the receiver is to see it. One object for all records, as it was before.
+  /// Returns a session as the receiver is to see it: one object for all its records, as before.
   func edited(_ session: LogReader.Session) -> LogReader.Session {
     if configuration.edits.isEmpty { return session }
-    // They come with the session's first records.
+    // The fields come with the session's first records.
     let fields = session.fieldsInWords
     if let last = lastEdited, last.session === session, last.fields == fields { return last.new }
     let new = RecordEdit.session(session, after: configuration.edits)
@@ -306,8 +308,8 @@ final class ShippingWork: @unchecked Sendable {
     }
   }
 
-  /// The sessions that have something to be shipped. One of which an archive cannot be read waits:
-  /// what follows would go ahead of it.
+  /// The sessions that have something to be shipped. A session waits if one of its archives cannot
+  /// be read: the records behind that archive would go ahead of it.
   private var unread: [SessionID: QueuedSession] {
     queue.sessions.filter { id, session in session.hasUnread && mayRead(id) }
   }
@@ -318,8 +320,8 @@ final class ShippingWork: @unchecked Sendable {
       && unreadableSessions[session]?.until ?? 0 <= Clock.monotonic()
   }
 
-  /// Notes that an archive of a session cannot be read now, or nil that all could be. What it is,
-  /// is reported once; the other sessions go on.
+  /// Notes why an archive of a session cannot be read now; nil if all could be read. Each error is
+  /// reported once; the other sessions go on.
   func noteReading(of session: QueuedSession, _ error: LogError?) {
     let id = session.identity.session
     guard let error else { return unreadableSessions[id] = nil }
@@ -327,8 +329,9 @@ final class ShippingWork: @unchecked Sendable {
     unreadableSessions[id] = (error.message, Clock.monotonic() + Self.fullScanInterval)
   }
 
-  /// The session whose records are to be shipped next, if one's are due: those that crashed first,
-  /// then the one that has waited longest for its turn. What is on its way is sent again first.
+  /// Returns the session whose records are to be shipped next, if any are due: crashed sessions
+  /// first, then the session that has waited longest for its turn. A batch that is on its way is
+  /// sent again before more of its session.
   private func next() -> QueuedSession? {
     let now = Clock.monotonic()
     let due = unread.filter { state.batches[$0.key] == nil && isDue($0.value, now) }
@@ -344,7 +347,7 @@ final class ShippingWork: @unchecked Sendable {
   private func isDue(_ session: QueuedSession, _ now: UInt64) -> Bool {
     let unread = session.unread
     if isOnce || unread.hasClosed || !flushes.isEmpty { return true }
-    // What is corrupted is in an archive of which no more is to come.
+    // Without rows, the unread part is corruption, in an archive to which nothing more is written.
     if unread.rows == 0 { return true }
     let id = session.identity.session
     if unread.rows >= configuration.maximumRecords || unread.bytes >= configuration.maximumBytes
@@ -389,7 +392,7 @@ final class ShippingWork: @unchecked Sendable {
     control.send(.recovered(sessions: sessions))
   }
 
-  /// Says what of a ring was corrupted, and counts it as a gap if records are lost by that.
+  /// Reports what was corrupted in a ring, and counts a gap if records were lost by that.
   private func noteCorruption(of session: RecoveredSession) {
     guard let sentence = session.corruptionSentence else { return }
     if session.losses.total(.corrupted) > 0 { control.statistics.withLock { $0.gaps += 1 } }
@@ -405,7 +408,7 @@ final class ShippingWork: @unchecked Sendable {
       return
     }
     flushes.answer { session, target in
-      // What is on its way counts as read, and is not acknowledged.
+      // A batch that is on its way counts as read, and is not acknowledged.
       if state.batches[session] != nil { return false }
       let queued = queue.sessions[session]
       if queued?.hasUnread != true, queued?.goneAtEnd == nil { return true }
@@ -415,8 +418,8 @@ final class ShippingWork: @unchecked Sendable {
 
   // MARK: - The end of sessions
 
-  /// Gives back what reading took of sessions that have nothing more to ship, and notes that those
-  /// which have ended are shipped whole.
+  /// Releases what was needed to read sessions that have nothing more to ship, and notes that those
+  /// of them which have ended are shipped whole.
   private func endSessions() throws(LogError) {
     var isNews = false
     for (id, session) in queue.sessions
@@ -428,7 +431,7 @@ final class ShippingWork: @unchecked Sendable {
         (state.cursor.sessions[id], isNews) = (session.given, true)
       }
       if !queue.sessionsWithRing.contains(id), session.isReading { session.rest() }
-      // Where more may come, how far it is shipped has to be known.
+      // If more of a session may come, the queue has to know how far the session is shipped.
       if session.archives.isEmpty, !queue.mayHaveRing(id) { queue.forget(id) }
     }
     if isNews { try note(isSafe: false) }
@@ -461,7 +464,8 @@ final class ShippingWork: @unchecked Sendable {
 }
 
 extension ArchiveQueue {
-  /// The archives of a directory for who ships their records, or counts those that wait for that.
+  /// Makes the queue of a directory's archives, to ship their records, or to count the waiting
+  /// ones.
   convenience init(
     toShip path: String, _ filter: LogReader.Filter, ringDirectory: String? = nil,
     identities: LogIdentities, after cursor: LogReader.Cursor = LogReader.Cursor()
