@@ -23,13 +23,13 @@ package struct Refusal: Error, Sendable {
   package let status: Status
   /// What is wrong and what to do about it: whole sentences.
   package let sentence: String
-  /// What of the archive is wrong, with its places.
+  /// What is corrupted in the archive, and where.
   package var corruption: [Corruption] = []
-  /// How many bytes of the upload are there.
+  /// How many bytes of the upload the receiver has.
   package var offset: Int?
   /// After how many seconds the request may succeed.
   package var retryAfter: Int?
-  /// The receiver's file that it is about, for the receiver's log alone.
+  /// The receiver's file that the refusal is about, only for the receiver's log.
   package private(set) var path: String?
 
   package init(
@@ -40,7 +40,8 @@ package struct Refusal: Error, Sendable {
     (self.offset, self.retryAfter) = (offset, retryAfter)
   }
 
-  /// What the system refused. A client is not told where: it cannot change that.
+  /// Makes the refusal for an error of the system. The client is not told the path: it cannot
+  /// change anything there.
   init(_ error: SystemError) {
     if error.isOutOfSpace {
       self.init(

@@ -7,8 +7,8 @@ final class Connection {
 
   init(_ address: Socket.Address) { self.address = address }
 
-  /// Sends with `body`; once more on a new connection if the one that there was has broken: whoever
-  /// listens may have been started anew.
+  /// Sends with `body`. If an existing connection has broken, sends once more on a new one: the
+  /// listener may have been started anew.
   func send(_ body: (borrowing Socket) throws(SystemError) -> Void) throws(SystemError) {
     if socket != nil {
       do throws(SystemError) {
@@ -18,8 +18,8 @@ final class Connection {
     try attempt(body)
   }
 
-  /// Whether nobody answers to what is sent but the kernel of a host where nobody listens, and that
-  /// says so of the datagram before: a new connection would not know it.
+  /// Whether only the kernel of a host where nobody listens answers, and its answer is about the
+  /// previous datagram: a new connection would not know of that.
   private var isUnanswered: Bool {
     if case .host(_, _, .datagrams) = address { true } else { false }
   }

@@ -13,20 +13,20 @@ import MMLogSystem
 ///
 /// For people in front of a terminal, and for systems that collect what containers print.
 ///
-/// Who does not read what is printed keeps nobody waiting but this tap; see ``LogTap``. So too if
-/// the descriptor is closed, or a pipe's reader is gone (which raises no `SIGPIPE`).
+/// If nobody reads what is printed, only this tap waits; see ``LogTap``. The same holds if the
+/// descriptor is closed, or if a pipe's reader is gone (which raises no `SIGPIPE`).
 public struct Console: LogTap.Output {
   private let format: LineFormat
   private let descriptor: Int32
   private var writer: LineWriter
 
-  /// What is shown, and how.
+  /// Makes an output that shows records.
   ///
   /// - Parameters:
   ///   - format: How a record is shown.
-  ///   - descriptor: Where to; standard error unless said otherwise. What is open there when
-  ///     something is written counts; it stays open.
-  ///   - zone: The zone that times are shown in.
+  ///   - descriptor: The descriptor to write to. Default: standard error. Each write goes to what
+  ///     is open there at that time; it stays open.
+  ///   - zone: The zone in which times are shown.
   public init(
     as format: LineFormat = .text(), to descriptor: Int32 = 2, zone: LogTimeZone = .local
   ) {
@@ -41,12 +41,12 @@ public struct Console: LogTap.Output {
     return count
   }
 
-  /// Writes a line that says so.
+  /// Writes a line that says how many records are missing.
   public mutating func write(missing count: UInt64) throws {
     try write(Array(format.notice(LogTap.notice(ofMissing: count)).utf8))
   }
 
-  /// Writes to what the descriptor is now: whoever opened it may have put something else there.
+  /// Writes to what the descriptor is now: its owner may have put something else there.
   private func write(_ bytes: [UInt8]) throws {
     let file = try File.duplicate(descriptor, path: "console")
     try bytes.span.bytes.withUnsafeBytes { (bytes) throws(SystemError) in

@@ -27,9 +27,9 @@ import MMLogSystem
 /// Other fields have their names in capitals, with `_` for what is neither a letter nor a digit;
 /// `FIELD_` stands before one that begins with a digit or `_`, or that is a name of the table.
 ///
-/// Entries that are too large for a datagram go as a sealed file in memory: memfd_create(2). A
-/// journal that is not there is tried again, see ``LogTap``; it is waited for for a second at a
-/// time. The protocol: https://systemd.io/JOURNAL_NATIVE_PROTOCOL
+/// Entries that are too large for a datagram go as a sealed file in memory: memfd_create(2). If the
+/// journal is not there, the tap tries again, see ``LogTap``; each try waits for a second at most.
+/// The protocol: https://systemd.io/JOURNAL_NATIVE_PROTOCOL
 public struct Journal: LogTap.Output {
   private let identifier: String?
   /// The store whose records were written last.
@@ -37,7 +37,7 @@ public struct Journal: LogTap.Output {
   private let connection: Connection
   private var time = TimeFormatter(.utc)
 
-  /// A journal.
+  /// Makes an output to the journal.
   ///
   /// - Parameters:
   ///   - identifier: `SYSLOG_IDENTIFIER`; nil: the store's name.
@@ -55,7 +55,7 @@ public struct Journal: LogTap.Output {
     return 1
   }
 
-  /// Sends an entry that says so.
+  /// Sends an entry that says how many records are missing.
   public mutating func write(missing count: UInt64) throws {
     var entry = JournalEntry()
     entry.append("MESSAGE", LogTap.notice(ofMissing: count))
@@ -113,7 +113,7 @@ struct JournalEntry {
     "OBJECT_PID", "DOCUMENTATION", "INVOCATION_ID", "USER_INVOCATION_ID", "COREDUMP_UNIT",
     "COREDUMP_USER_UNIT",
   ]
-  /// What the journal takes of a name.
+  /// The maximum length of a name in the journal.
   private static let longestName = 64
 
   private(set) var bytes: [UInt8] = []
@@ -121,7 +121,8 @@ struct JournalEntry {
   /// Appends a field of a name that the journal takes.
   mutating func append(_ name: String, _ value: String) { append(name, Array(value.utf8)) }
 
-  /// The same of any bytes: with their length before them where a line end is among them.
+  /// Appends a field with any bytes: if there is a line end among them, their length stands before
+  /// them.
   mutating func append(_ name: String, _ value: [UInt8]) {
     bytes += name.utf8
     if value.contains(UInt8(ascii: "\n")) {

@@ -8,7 +8,7 @@ public enum LineFormat: Sendable {
   case text(colors: Colors = .automatic)
   /// A JSON object, as ``/MMLogReader/JSONFormatter`` writes it.
   case json
-  /// As a formatter of one's own writes it; the closure makes it.
+  /// As a formatter of your own writes it; the closure makes the formatter.
   case custom(@Sendable () -> any LogFormatter)
 
   /// Whether text has colors.
@@ -21,7 +21,7 @@ public enum LineFormat: Sendable {
     case never
   }
 
-  /// The formatter for what is written to a descriptor; nil: no terminal.
+  /// Returns the formatter for what is written to a descriptor; nil if that is no terminal.
   func makeFormatter(for descriptor: Int32?, zone: LogTimeZone) -> any LogFormatter {
     switch self {
     case .json: JSONFormatter(zone: zone)
@@ -35,9 +35,9 @@ public enum LineFormat: Sendable {
     }
   }
 
-  /// A line that says something about the lines.
+  /// Returns a line with a notice about the lines.
   ///
-  /// - Parameter sentence: Without what JSON escapes.
+  /// - Parameter sentence: The notice, without characters that JSON escapes.
   func notice(_ sentence: String) -> String {
     switch self {
     case .text, .custom: sentence + "\n"
@@ -55,10 +55,10 @@ struct LineWriter {
 
   init(_ formatter: any LogFormatter) { self.formatter = formatter }
 
-  /// The first of the records as text.
+  /// Returns the first of the records as text.
   ///
   /// - Parameter size: How many bytes are enough.
-  /// - Returns: Their text, and how many they are.
+  /// - Returns: Their text, and their number.
   mutating func lines(
     of records: ArraySlice<LogReader.Record>, atMost size: Int = Self.size
   ) -> (bytes: [UInt8], count: Int) {

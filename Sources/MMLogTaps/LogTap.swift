@@ -15,28 +15,28 @@ import MMLogFormat
 /// ]
 /// ```
 ///
-/// No log call does anything for a tap: it is given what was moved to the archive, so within about
-/// a second, or not before the archive can be written. Records of a thread come in their order,
-/// but for flight records: these come when they are captured, all at once.
+/// No log call does any work for a tap. The tap gets records that were moved to the archive: within
+/// about a second, or as soon as the archive can be written. Records of a thread come in their
+/// order, except flight records: they come when they are captured, all at once.
 /// ``/MMLogReader/LogReader/Filter/flight`` leaves them out.
 ///
-/// A tap keeps nobody waiting, neither a log call nor the archive: records wait for it in memory,
-/// up to ``capacity``. What finds no room there the tap does not get, and what its output cannot
-/// write, it tries again ten times in some seconds. How many records were missed is said where they
-/// are missing, by ``/MMLog/LogStore/Event/tapFailed(tap:error:)`` and
+/// Neither a log call nor the archive waits for a tap: records wait for the tap in memory, up to
+/// ``capacity``. The tap does not get records that find no room there. If its output cannot write a
+/// record, the tap tries again, ten times in some seconds. The number of missed records is reported
+/// where they are missing, by ``/MMLog/LogStore/Event/tapFailed(tap:error:)`` and
 /// ``/MMLog/LogStore/Event/tapResumed(tap:missed:)``, and by
-/// ``/MMLog/LogStore/Statistics/missedByTaps``. The log has them in any case. A store's closing
-/// waits for a second for what is still to be written.
+/// ``/MMLog/LogStore/Statistics/missedByTaps``. The log has the missed records in any case. A store
+/// that closes waits for a second for what is still to be written.
 public struct LogTap: Sendable {
-  /// Where a tap's records go to.
+  /// Where a tap's records go.
   ///
-  /// One is made for each session, by the first record that it gets, and used by one thread alone:
-  /// it may keep files and connections, and wait.
+  /// The tap makes one output for each session, at the session's first record, and uses it from one
+  /// thread only: an output may keep files and connections, and wait.
   public protocol Output {
     /// Writes the first of some records, as many as it can, in their order.
     ///
     /// - Parameter records: At least one.
-    /// - Returns: How many were written: from 1 on. The others come again.
+    /// - Returns: How many were written: at least 1. The others come again.
     /// - Throws: if the first one cannot be written. It comes again, up to ten times.
     mutating func write(_ records: ArraySlice<LogReader.Record>) throws -> Int
 
@@ -48,25 +48,28 @@ public struct LogTap: Sendable {
 
   /// What the tap is called in events; the output's type, unless said otherwise.
   public var name: String
-  /// Which records the tap gets. It adds none to what loggers record; see
+  /// Which records the tap gets. It adds no records to those that loggers record; see
   /// ``/MMLog/Logger/level``.
   public var filter: LogReader.Filter
-  /// Changes the tap's copy of a record before it is written; false: the record is not written.
-  /// What is archived stays as it is. A copy that cannot be written, since a value is nested too
-  /// deep, counts as missed. Called on the tap's thread. Default: nil, nothing is changed.
+  /// Changes the tap's copy of a record before it is written. If it returns false, the record is
+  /// not written. The archived record stays as it is. A copy that cannot be written because a value
+  /// is nested too deep counts as missed. Called on the tap's thread. Default: nil, nothing is
+  /// changed.
   public var edit: (@Sendable (inout EditableRecord) -> Bool)?
-  /// How many bytes of records may wait, as the ring has them. Default 1 MiB; a single larger one
-  /// may, if no other waits.
+  /// How many bytes of records may wait, counted as in the ring. Default 1 MiB; a single larger
+  /// record may wait if no other does.
   public var capacity = 1 << 20
 
   let makeOutput: @Sendable () -> any Output
 
-  /// A tap.
+  /// Makes a tap.
   ///
   /// - Parameters:
-  ///   - output: Where to. Evaluated for each session of the store, as in a fork's child.
+  ///   - output: Where the records go. Evaluated for each session of the store, such as that of a
+  ///     fork's child.
   ///   - level: The lowest level that is written. Default: all.
-  ///   - filter: Which records besides; its minimum level does not count. Default: all.
+  ///   - filter: Which of these records are written; its minimum level does not count. Default:
+  ///     all.
   public init<Target: Output>(
     _ output: @autoclosure @escaping @Sendable () -> Target, from level: Logger.Level = .trace,
     filter: LogReader.Filter = LogReader.Filter()
@@ -77,7 +80,7 @@ public struct LogTap: Sendable {
     makeOutput = output
   }
 
-  /// A sentence that says how many records were not written at a place.
+  /// Returns a sentence that says how many records were not written at a place.
   public static func notice(ofMissing count: UInt64) -> String {
     "mmlog: \(count) record\(count == 1 ? " was" : "s were") not shown here; the log has them"
   }

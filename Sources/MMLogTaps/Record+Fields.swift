@@ -2,8 +2,8 @@ import MMLogFormat
 import MMLogReader
 
 extension LogReader.Record {
-  /// Gives the named arguments, the metadata and the context's fields, each value as messages show
-  /// it.
+  /// Calls `body` with the named arguments, the metadata and the context's fields, each value as
+  /// messages show it.
   func forEachFieldText(_ body: (String, [UInt8]) -> Void) {
     withExtendedLifetime(self) {
       content.forEachField(.raw) { (name, value, reader) throws(FormatError) in

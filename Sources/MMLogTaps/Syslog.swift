@@ -13,15 +13,14 @@ import MMLogSystem
 /// ```
 ///
 /// The application's name is the store's, the message's id is the label, and fields are structured
-/// data. What could move a terminal's cursor or end the line is escaped in the message, and control
-/// characters of fields are spaces.
+/// data. In the message, characters that could move a terminal's cursor or end the line are
+/// escaped. In fields, control characters become spaces.
 ///
-/// A datagram that is too large is sent with a message that is cut, to 8 KiB and then to 1 KiB. A
-/// stream that breaks is connected anew, and the message that could not be sent whole is sent
-/// again; what the other end had not read is lost, which syslog's protocol does not let a sender
-/// see.
+/// If a datagram is too large, its message is cut, to 8 KiB and then to 1 KiB. If a stream breaks,
+/// it is connected anew, and a message that could not be sent whole is sent again. What the other
+/// end had not read is lost: syslog's protocol does not let a sender see that.
 public struct Syslog: LogTap.Output {
-  /// Where messages go to.
+  /// Where messages go.
   public enum Address: Sendable {
     /// A Unix domain socket for datagrams.
     case local(path: String = "/dev/log")
@@ -54,10 +53,10 @@ public struct Syslog: LogTap.Output {
   /// Who sends, once it is known.
   private var sender = (host: "-", application: "-", process: "-")
 
-  /// A receiver.
+  /// Makes an output to a receiver.
   ///
   /// - Parameters:
-  ///   - address: Where to.
+  ///   - address: The receiver.
   ///   - facility: What kind of program sends.
   ///   - enterprise: The private enterprise number in the name of the structured data, which is
   ///     `fields@` and the number: yours, if you have one. Default: that of RFC 5612, for examples.
@@ -95,7 +94,7 @@ public struct Syslog: LogTap.Output {
     return 1
   }
 
-  /// Sends a message that says so.
+  /// Sends a message that says how many records are missing.
   public mutating func write(missing count: UInt64) throws {
     var message = message(.warning, .now, id: "")
     message.body = Array(LogTap.notice(ofMissing: count).utf8)
@@ -143,8 +142,8 @@ struct SyslogMessage {
     (self.priority, self.time, self.sender, self.id) = (priority, time, sender, id)
   }
 
-  /// - Parameter limit: How many bytes message and structured data may have. What is too long is
-  ///   cut, and structured data left out.
+  /// - Parameter limit: How many bytes the message and the structured data may each have. A longer
+  ///   message is cut, and longer structured data is left out.
   func bytes(_ framing: Framing, _ limit: Int) -> [UInt8] {
     var bytes = Array("<\(priority)>1 ".utf8)
     bytes += timeText.utf8
@@ -166,10 +165,10 @@ struct SyslogMessage {
     }
   }
 
-  /// With six digits of a second, as many as there may be, out of nine.
+  /// The time with six digits of the second, as many as RFC 5424 allows, out of nine.
   private var timeText: String { UTCTime(time).description.dropLast(4) + "Z" }
 
-  /// PRINTUSASCII: other bytes become `_`; `-` stands for nothing.
+  /// PRINTUSASCII: other bytes become `_`; `-` stands for an empty text.
   static func printable(
     _ text: String, _ longest: Int, except others: StaticString = ""
   ) -> [UInt8] {
@@ -191,7 +190,7 @@ struct SyslogMessage {
       for scalar in String(decoding: value, as: UTF8.self).unicodeScalars {
         switch scalar {
         case "\"", "\\", "]": data += [UInt8(ascii: "\\"), UInt8(ascii: scalar)]
-        // Allowed, and receivers may take one for the message's end.
+        // RFC 5424 allows control characters, but receivers may take one for the message's end.
         case _ where scalar.properties.generalCategory == .control: data.append(UInt8(ascii: " "))
         default: data += String(scalar).utf8
         }

@@ -3,7 +3,7 @@ import MMLogFormat
 import MMLogReader
 import MMLogSystem
 
-/// What of a session a tap has still to get, and the thread that gives it.
+/// The records of a session that a tap has yet to get, and the thread that writes them.
 ///
 /// Proof of `@unchecked Sendable`: `state` is a mutex; the drainer alone touches `dictionaryTaken`,
 /// the worker's thread alone `reader` and `work`, and the rest never changes.
@@ -12,13 +12,13 @@ final class TapThread: RecordTap, @unchecked Sendable {
   private struct Batch {
     let payload: [UInt8]
     let count: UInt64
-    /// What of the dictionary the batch before did not come with.
+    /// The entries of the dictionary that earlier batches did not bring.
     let entries: [UInt8]
     let clock: TickClock
     let areFlight: Bool
   }
 
-  /// What comes one after the other.
+  /// What the thread takes one after the other.
   private enum Item {
     case batch(Batch)
     /// So many records found no room.
@@ -27,7 +27,7 @@ final class TapThread: RecordTap, @unchecked Sendable {
 
   private struct State {
     var items: [Item] = []
-    /// Of batches that are not written yet, those at work included.
+    /// The bytes of batches that are not written yet, including the one at work.
     var bytes = 0
 
     /// Notes that records found no room.
@@ -40,23 +40,23 @@ final class TapThread: RecordTap, @unchecked Sendable {
     }
   }
 
-  /// What the thread is at.
+  /// What the thread is working on.
   private struct Work {
     var output: any LogTap.Output
     var items: ArraySlice<Item> = []
-    /// Of the batch at work: what is not written yet.
+    /// The records of the batch at work that are not written yet.
     var records: ArraySlice<LogReader.Record> = []
     /// The size of that batch.
     var bytes = 0
     /// Records that are missing before the next one, and are to be reported there.
     var missing: UInt64 = 0
-    /// All that were missed.
+    /// All records that were missed.
     var missed: UInt64 = 0
     /// How often in a row nothing could be written.
     var failures = 0
-    /// Whether that was reported.
+    /// Whether the failure was reported.
     var isFailing = false
-    /// When it is tried again, as monotonic time.
+    /// When writing is tried again, as monotonic time.
     var retry: UInt64 = 0
   }
 
@@ -72,7 +72,7 @@ final class TapThread: RecordTap, @unchecked Sendable {
   private let levels: UInt8
   private let state = LockedValue(State())
   private let worker = Worker("mmlog-tap")
-  /// Fulfilled when all has been written.
+  /// Fulfilled when everything has been written.
   private let end = Promise<Void>()
   private var dictionaryTaken = 0
   private let reader: TapReader
@@ -107,7 +107,7 @@ final class TapThread: RecordTap, @unchecked Sendable {
       return true
     }
     if isTaken { dictionaryTaken = dictionary.count } else { reports.missed(count) }
-    // At the first records. If there can be no thread now, the next ones try.
+    // The thread starts at the first records. If it cannot start now, the next records try again.
     try? worker.start { [self] in pass(isLast: $0) }
     worker.wake()
   }
@@ -115,13 +115,13 @@ final class TapThread: RecordTap, @unchecked Sendable {
   func finish() { worker.finish() }
 
   func waitForEnd() {
-    // Else it goes away by itself, if whoever keeps it waiting ever lets it.
+    // A thread that does not end in time ends by itself, if its output ever stops waiting.
     if worker.isStarted { _ = end.wait(atMost: Self.timeout) }
   }
 
   // MARK: - On its own thread
 
-  /// - Returns: After how many nanoseconds it is to be called again.
+  /// - Returns: After how many nanoseconds this is to be called again.
   private func pass(isLast: Bool) -> Int64 {
     let now = Clock.monotonic()
     if now < work.retry, !isLast { return Int64(work.retry - now) }
@@ -137,9 +137,9 @@ final class TapThread: RecordTap, @unchecked Sendable {
     }
   }
 
-  /// Writes some of what is next.
+  /// Writes some of the next records.
   ///
-  /// - Returns: False if there is nothing.
+  /// - Returns: False if there is nothing to write.
   private func writeNext() throws -> Bool {
     if work.records.isEmpty, !findRecords(), work.missing == 0 { return false }
     if work.missing > 0 {
@@ -174,7 +174,7 @@ final class TapThread: RecordTap, @unchecked Sendable {
       case .missing(let count):
         work.missing += count
         work.missed += count
-        // Said before what comes behind it.
+        // This is reported before the records that follow.
         return true
       case .batch(let batch): begin(batch)
       }
@@ -192,13 +192,13 @@ final class TapThread: RecordTap, @unchecked Sendable {
     if records.isEmpty { endBatch() }
   }
 
-  /// The record as the tap's owner wants it; nil: not at all.
+  /// Returns the record as the tap's owner wants it; nil if it is not to be written.
   private func edited(_ record: LogReader.Record) -> LogReader.Record? {
     guard let edit = tap.edit else { return record }
     var copy = EditableRecord(record)
     guard edit(&copy) else { return nil }
     if let edited = copy.records?.first { return edited }
-    // Not as it was: the edit may have taken something private out of it.
+    // The original is not written instead: the edit may have taken something private out of it.
     miss(1)
     return nil
   }
@@ -215,7 +215,7 @@ final class TapThread: RecordTap, @unchecked Sendable {
     reports.resumed(tap.name, missed: missed)
   }
 
-  /// All that were missed, those included whose place has not been reached.
+  /// All records that were missed, including those whose place has not been reached.
   private var missed: UInt64 {
     (work.items + state.withLock { $0.items }).reduce(work.missed) { sum, item in
       if case .missing(let count) = item { sum + count } else { sum }
@@ -242,7 +242,7 @@ final class TapThread: RecordTap, @unchecked Sendable {
     reports.missed(count)
   }
 
-  /// The store closes: what is left is missed.
+  /// Counts what is left as missed: the store closes.
   private func giveUp() -> Int64 {
     repeat {
       miss(UInt64(work.records.count))

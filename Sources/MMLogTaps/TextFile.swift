@@ -3,7 +3,7 @@ public import MMLogStorage
 import MMLogFormat
 import MMLogSystem
 
-/// Writes records as lines to a file that is rotated, for what reads plain text.
+/// Writes records as lines to a file that is rotated, for programs that read plain text.
 ///
 /// ```swift
 /// import MMLog
@@ -15,14 +15,14 @@ import MMLogSystem
 /// ]
 /// ```
 ///
-/// The newest lines are always in the file of that name. A file that is rotated gets its time into
-/// its name, such as `orders-20261125T004500.123456789Z.txt`, and stays as it is. A file that is
-/// there at the start goes on, with its age. A file that somebody moves away or removes is begun
-/// anew, so logrotate(8) may rotate it, too. The directory is made if it is missing.
+/// The newest lines are always in the file of that name. A rotated file gets the time into its
+/// name, such as `orders-20261125T004500.123456789Z.txt`, and stays as it is. At the start, an
+/// existing file is continued, with its age. If somebody moves the file away or removes it, a new
+/// one is begun, so logrotate(8) may rotate it, too. The directory is made if it is missing.
 ///
 /// The file is appended to, some lines with each write(2), so several processes may share it.
-/// Limits are checked when something is written, and are of what all of them have written. A write
-/// that a full disk cuts is ended with a line end, and its records are written again.
+/// Limits are checked at each write, and count what all of them have written. If a full disk cuts a
+/// write, a line end ends it, and its records are written again.
 public struct TextFile: LogTap.Output {
   /// The file and its directory.
   private final class Open {
@@ -44,7 +44,7 @@ public struct TextFile: LogTap.Output {
     }
   }
 
-  /// Where the time is noted at which a file was begun: decimal nanoseconds since 1970.
+  /// The attribute with the time at which a file was begun: decimal nanoseconds since 1970.
   private static let attribute = "user.mmlog.begun"
 
   private let path: String
@@ -60,23 +60,23 @@ public struct TextFile: LogTap.Output {
   /// Whether the file says that it cannot be rotated.
   private var isUnrotated = false
 
-  /// A file.
+  /// Makes an output to a file.
   ///
   /// - Parameters:
-  ///   - path: The file's path. A relative one begins at the working directory of this moment.
+  ///   - path: The file's path. A relative path is relative to the working directory at this call.
   ///   - format: How a record is written. Default: as text for people, without colors.
   ///   - rotation: When the file is closed and another begun; exceeded by 64 KiB, or one record, at
   ///     most. Default: 64 MiB or 24 hours.
   ///   - count: How many files are kept, the newest one included: from 1. Default: 8.
   ///   - mode: The permission bits of new files, less the process's umask. Default: `0o600`.
-  ///   - zone: The zone that times are shown in.
+  ///   - zone: The zone in which times are shown.
   public init(
     _ path: String, as format: LineFormat = .text(colors: .never),
     rotation: Rotation = Rotation(), count: Int = 8, mode: UInt32 = 0o600,
     zone: LogTimeZone = .local
   ) {
     precondition(count >= 1, "TextFile: count is \(count), and must be at least 1")
-    // What keeps the working directory from being known shows when the file is opened.
+    // If the working directory cannot be found out, opening the file reports it.
     self.path = (try? CurrentProcess.absolutePath(path)) ?? path
     (folder, name) = self.path.splitAtLastSlash
     (self.format, self.rotation) = (format, rotation)
@@ -93,7 +93,7 @@ public struct TextFile: LogTap.Output {
     return count
   }
 
-  /// Appends a line that says so.
+  /// Appends a line that says how many records are missing.
   public mutating func write(missing count: UInt64) throws {
     try prepare()
     try append(Array(format.notice(LogTap.notice(ofMissing: count)).utf8))
@@ -102,7 +102,7 @@ public struct TextFile: LogTap.Output {
   private mutating func append(_ bytes: [UInt8]) throws {
     guard let open else { return }
     let bytes = isCut ? [UInt8(ascii: "\n")] + bytes : bytes
-    // Whatever happens: some of them may be there.
+    // This stays true if the write fails: some of the bytes may be in the file.
     isCut = true
     try bytes.span.bytes.withUnsafeBytes { (bytes) throws(SystemError) in
       try open.file.writeFully(bytes)
@@ -114,7 +114,7 @@ public struct TextFile: LogTap.Output {
 
   /// Opens the file, and rotates it if that is due.
   private mutating func prepare() throws {
-    // By the path: the directory may have been moved away, too.
+    // This checks the path: the directory may have been moved away, too.
     if let open {
       let status = try? File.status(ofPath: path)
       if let status, status.inode == open.inode { open.size = status.size } else { self.open = nil }
@@ -123,13 +123,13 @@ public struct TextFile: LogTap.Output {
     guard let open, open.size > 0,
       open.timer.reason(rotation, size: open.size, now: .now) != nil
     else { return }
-    // Of several processes one rotates the file; where there are no locks, each may.
+    // Of several processes one rotates the file; without locks, each may.
     guard (try? open.file.tryLock()) != false else { return }
     defer { try? open.file.unlock() }
     guard let status = try? File.status(ofPath: path), status.inode == open.inode else { return }
     do throws(SystemError) {
-      // Behind the newest one that is there, for the clock may have been set back: the first name
-      // is the oldest file's.
+      // The name sorts behind the newest existing one, even if the clock was set back: the first
+      // name is the oldest file's.
       let newest = try stamps(in: open.directory).max()
       let stamp = max(Self.stamp(.now), newest.map(Self.next) ?? "")
       try open.directory.rename(name, to: rotatedName(stamp))
@@ -141,7 +141,8 @@ public struct TextFile: LogTap.Output {
     try? removeOldest()
   }
 
-  /// Says in the file, once, that it is not rotated. It goes on: too large is better than lost.
+  /// Says in the file, once, that it is not rotated. Writing goes on: a file that is too large is
+  /// better than lost lines.
   private mutating func noteUnrotated(_ error: SystemError) throws {
     if isUnrotated { return }
     let name = SystemError.name(of: error.errno)
@@ -161,7 +162,7 @@ public struct TextFile: LogTap.Output {
     (isCut, isUnrotated) = (false, false)
   }
 
-  /// The name's part before its extension, and that.
+  /// The name's part before its extension, and the extension.
   private var nameParts: (Substring, Substring) {
     guard let dot = name.utf8.lastIndex(of: UInt8(ascii: ".")), dot > name.startIndex else {
       return (name[...], "")
@@ -169,12 +170,12 @@ public struct TextFile: LogTap.Output {
     return (name[..<dot], name[dot...])
   }
 
-  /// As ISO 8601 has it without separators: names sort by time.
+  /// Returns a time as ISO 8601 has it without separators, so that names sort by time.
   private static func stamp(_ time: Timestamp) -> String {
     UTCTime(time).description.filter { $0 != "-" && $0 != ":" }
   }
 
-  /// A stamp that sorts behind another one, if no time at the end of a minute.
+  /// Returns a stamp that sorts behind another one. At the end of a minute, it is no valid time.
   private static func next(_ stamp: String) -> String {
     var digits = Array(stamp.utf8)
     for index in digits.indices.reversed() where (48...57).contains(digits[index]) {
@@ -189,7 +190,7 @@ public struct TextFile: LogTap.Output {
     return "\(base)-\(stamp)\(suffix)"
   }
 
-  /// When files that are there were rotated.
+  /// Returns the stamps of the rotated files.
   private func stamps(in directory: borrowing Directory) throws(SystemError) -> [String] {
     let (base, suffix) = nameParts
     return try directory.names().compactMap { other in
@@ -216,8 +217,8 @@ public struct TextFile: LogTap.Output {
       }
   }
 
-  /// When a file was begun: as it is noted, or now. Where nothing can be noted, a file that goes on
-  /// is as old as its last change.
+  /// Returns when a file was begun: as it is noted, or now. An existing file without a note counts
+  /// as old as its last change.
   private static func begun(
     _ file: borrowing File, isNew: Bool, _ now: Timestamp
   ) -> Timestamp {

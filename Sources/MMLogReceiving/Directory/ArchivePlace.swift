@@ -1,8 +1,8 @@
 import MMLogFormat
 import MMLogStorage
 
-/// Where an archive is stored: `SERVICE/HOST/NAME-START-SESSION-NUMBER.mmlog`, all of it from its
-/// checked file header.
+/// Where an archive is stored: `SERVICE/HOST/NAME-START-SESSION-NUMBER.mmlog`, all of which comes
+/// from the checked file header.
 struct ArchivePlace: Equatable, Sendable {
   /// The store's name, as file names have it.
   let service: String
@@ -31,10 +31,10 @@ struct ArchivePlace: Equatable, Sendable {
   /// NAME_MAX of Linux.
   private static let longestFileName = 255
 
-  /// The file name that a client calls an archive by: the last part of what it says, if that is a
-  /// name as stores give them, and no longer than a file's name can be.
+  /// Returns the file name in what a client calls an archive: the last part, if a store may have
+  /// given that name, and if the name is no longer than a file's name can be.
   static func archive(named name: String) -> FileNames.Archive? {
-    // By bytes: a slash may be one character with what is behind it.
+    // This works on bytes: a slash may form one character with what follows.
     guard let last = name.utf8.split(separator: UInt8(ascii: "/")).last,
       last.count <= longestFileName
     else { return nil }

@@ -2,8 +2,8 @@ import MMLogFormat
 package import MMLogStorage
 package import MMLogSystem
 
-/// A directory of archives that others sent: `SERVICE/HOST/ARCHIVE.mmlog`, and uploads that are not
-/// finished in a folder of its own. One process at a time receives into it.
+/// A directory of archives that others sent: `SERVICE/HOST/ARCHIVE.mmlog`, and a folder of
+/// unfinished uploads. One process at a time receives into it.
 ///
 /// Proof of `@unchecked Sendable`: the usage is touched under its lock only, and the rest is a lock
 /// or never changes.
@@ -11,9 +11,10 @@ package final class ReceivedArchives: @unchecked Sendable {
   package let path: String
   package let limits: ReceiverLimits
   let root: Directory
-  /// Where uploads are that are not finished.
+  /// The folder of unfinished uploads.
   let uploads: Directory
-  /// Held while an upload is checked and gets its name: one at a time, so that memory is bounded.
+  /// Held while an upload is checked and gets its name: only one at a time, so that memory is
+  /// bounded.
   let checking = ForkSafeMutex()
   private let usageLock = ForkSafeMutex()
   /// Held while what is stored is counted, which may take long: the usage is not locked then.
@@ -24,10 +25,10 @@ package final class ReceivedArchives: @unchecked Sendable {
   package static let uploadsFolder = ".mmlog-receive"
   /// The attribute of an archive that names the client that sent it.
   static let clientAttribute = "received-from"
-  /// What directories and files are made with, less the umask: the group may read.
+  /// The modes of new directories and files, less the umask: the group may read.
   private static let (directoryMode, fileMode): (UInt32, UInt32) = (0o750, 0o640)
 
-  /// Opens a directory, which is made if it is missing.
+  /// Opens a directory, and makes it if it is missing.
   ///
   /// - Throws: ``LogError`` if another process receives into it, or the system refuses something.
   package init(at path: String, _ limits: ReceiverLimits) throws(LogError) {
@@ -68,18 +69,19 @@ package final class ReceivedArchives: @unchecked Sendable {
 
   // MARK: - What there is
 
-  /// What is there of an archive.
+  /// What the receiver has of an archive.
   package enum Holding: Equatable, Sendable {
     case nothing
-    /// So many bytes of an upload.
+    /// This many bytes of an upload.
     case unfinished(Int)
-    /// It is stored, with its path in the directory and its size.
+    /// The archive is stored, with its path in the directory and its size.
     case stored(String, Int)
   }
 
-  /// What is there of the archive that a client calls so.
+  /// Returns what the receiver has of the archive that a client calls by a name.
   ///
-  /// A stored one is found by the file name that its store gave it, as the last part of the name.
+  /// A stored archive is found by the file name that its store gave it, which is the last part of
+  /// the name.
   package func holding(of name: String, client: String) throws(Refusal) -> Holding {
     do throws(SystemError) {
       let upload = UploadName(of: name, client: client).fileName
@@ -110,7 +112,7 @@ package final class ReceivedArchives: @unchecked Sendable {
 
   // MARK: - Uploads
 
-  /// Begins to receive what a request has, or says that all is there already.
+  /// Begins to receive what a request has, or says that the receiver has all of it already.
   package func begin(
     _ request: ReceiverRequest, of name: String, client: String
   ) throws(Refusal) -> Upload.Beginning {
@@ -141,8 +143,8 @@ package final class ReceivedArchives: @unchecked Sendable {
     }
   }
 
-  /// The answer where an archive has the name, and the client wants nothing to be done then; nil:
-  /// what the client sends has to be seen first.
+  /// Returns the answer to a client that wants nothing to be done if an archive has the name. Nil
+  /// if the receiver has to see first what the client sends.
   ///
   /// - Throws: If the request says that its archive is another one.
   private func existing(
@@ -169,7 +171,7 @@ package final class ReceivedArchives: @unchecked Sendable {
       "An archive of this name is stored, and has another size or checksum. The stored one stays.")
   }
 
-  /// Makes an upload this request's own.
+  /// Acquires an upload for this request.
   private func acquire(_ upload: String, client: String) throws(Refusal) {
     try withUsage { (usage) throws(Refusal) in
       if let other = usage.unfinished[upload] {
@@ -191,7 +193,7 @@ package final class ReceivedArchives: @unchecked Sendable {
     }
   }
 
-  /// Gives an upload back: to be resumed if something of it is there.
+  /// Releases an upload, which can be resumed if some of its bytes are there.
   func release(_ upload: String) {
     let size = (try? uploads.status(of: upload))?.size ?? 0
     if size == 0 { try? uploads.remove(upload) }
@@ -207,7 +209,7 @@ package final class ReceivedArchives: @unchecked Sendable {
     }
   }
 
-  /// Forgets an upload, and what is there of it.
+  /// Removes an upload and its bytes.
   func discard(_ upload: String) {
     try? uploads.remove(upload)
     withUsage { $0.unfinished[upload] = nil }
@@ -222,7 +224,7 @@ package final class ReceivedArchives: @unchecked Sendable {
 
   /// Promises space to an upload.
   ///
-  /// - Parameter size: How large it will be at least.
+  /// - Parameter size: How large the upload will be at least.
   func claim(_ size: Int, for upload: String, of client: String) throws(Refusal) {
     do {
       try countStored(for: size, upload, client)
@@ -247,7 +249,7 @@ package final class ReceivedArchives: @unchecked Sendable {
     usage.unfinished[upload]?.claimed = size
   }
 
-  /// Counts what is stored, if that is not known, or if so much more seems to exceed a limit.
+  /// Counts what is stored, if that is not known, or if `size` more bytes seem to exceed a limit.
   private func countStored(for size: Int, _ upload: String, _ client: String) throws {
     if limits.client == nil, limits.total == nil { return }
     let isNeeded = {
@@ -264,7 +266,7 @@ package final class ReceivedArchives: @unchecked Sendable {
     }
   }
 
-  /// The limit that so much more would exceed.
+  /// Returns the refusal by a limit that `size` more bytes would exceed; nil if none is exceeded.
   private func limit(
     _ size: Int, _ upload: String, _ client: String, _ usage: Usage
   ) -> Refusal? {
@@ -280,7 +282,7 @@ package final class ReceivedArchives: @unchecked Sendable {
     return nil
   }
 
-  /// What is stored, by client.
+  /// Counts the bytes that are stored, by client.
   private func scan() throws -> [String: Int] {
     var sizes: [String: Int] = [:]
     for service in try folders(of: root) {
@@ -303,10 +305,10 @@ package final class ReceivedArchives: @unchecked Sendable {
 
   // MARK: - Unfinished uploads
 
-  /// Takes in what an earlier process left.
+  /// Takes over the uploads that an earlier process left.
   private func takeInUnfinished() throws(SystemError) {
     for name in try uploads.names() {
-      // The one that it was to take the place of is there.
+      // The upload that this one was to replace is there.
       if name.hasSuffix(Upload.apartSuffix) { try uploads.remove(name) }
       guard let upload = UploadName(fileName: name), let status = try uploads.status(of: name),
         status.isRegularFile
@@ -318,16 +320,17 @@ package final class ReceivedArchives: @unchecked Sendable {
     }
   }
 
-  /// Removes uploads that have waited for the rest for too long. To be called now and then.
+  /// Removes uploads that have waited too long for the rest. The caller has to do this now and
+  /// then.
   package func removeExpired() throws(SystemError) {
     let limit = Clock.realtime() - limits.unfinishedAge.nanoseconds
     for name in withUsage({ Array($0.unfinished.keys) }) {
       let status = try uploads.status(of: name)
       if let status, status.modified >= limit { continue }
-      // Whoever begins to send it waits here.
+      // A request that begins to send this upload waits for the usage's lock.
       try withUsage { (usage) throws(SystemError) in
         if usage.unfinished[name]?.isActive != false { return }
-        // Somebody may have removed it by hand.
+        // Somebody may have removed the file by hand.
         if status != nil { try uploads.remove(name) }
         usage.unfinished[name] = nil
       }
@@ -336,19 +339,19 @@ package final class ReceivedArchives: @unchecked Sendable {
 
   // MARK: - Storing
 
-  /// Opens the folder of an archive, which is made if it is missing.
+  /// Opens the folder of an archive, and makes it if it is missing.
   func openFolder(_ place: ArchivePlace) throws(SystemError) -> Directory {
     let service = try open(place.service, in: root)
     return try open(place.host, in: service)
   }
 
-  /// Makes an archive that is there safe from a power cut, before a receipt says that it is there:
-  /// whoever gave it its name may have died before that.
+  /// Makes a stored archive safe from a power cut, before a receipt says that it is stored: the
+  /// process that gave it its name may have died before it did so.
   ///
-  /// - Parameter path: Its path in the directory.
+  /// - Parameter path: The archive's path in the directory.
   func makeSafe(_ file: borrowing File, at path: String) throws(SystemError) {
     try file.sync()
-    // The folders of its host and its service, and the directory.
+    // This syncs the folders of its host and its service, and the directory.
     var folder = "\(self.path)/\(path)"
     for _ in 0..<3 {
       folder = folder.splitAtLastSlash.directory
@@ -360,7 +363,8 @@ package final class ReceivedArchives: @unchecked Sendable {
     _ name: String, in directory: borrowing Directory
   ) throws(SystemError) -> Directory {
     try directory.makeDirectory(name, mode: Self.directoryMode)
-    // Also of one that was there: whoever made it may have died before this.
+    // This syncs even if the folder was there: the process that made it may have died before it
+    // synced.
     try directory.sync()
     return try directory.openDirectory(name)
   }
@@ -378,7 +382,7 @@ struct UploadName: Equatable {
     (self.client, hash) = (client, name.utf8.fnv1a.allHexDigits)
   }
 
-  /// Takes a name apart; nil if it is not one of an upload.
+  /// Reads a file name; nil if it is not that of an upload.
   init?(fileName: String) {
     let parts = fileName.split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count == 3, parts[2] == "upload", parts[1].utf8.count == 16 else { return nil }

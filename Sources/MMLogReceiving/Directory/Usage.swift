@@ -6,32 +6,32 @@ struct Usage {
   /// An upload that is not finished.
   struct Unfinished {
     let client: String
-    /// How large it is, or is to be.
+    /// How large the upload is, or is to be.
     var claimed: Int
-    /// How much of it is there.
+    /// How many of its bytes are there.
     var written: Int
-    /// How large the part is that was there before, and stays until this one is known to be better.
+    /// The size of an earlier upload that stays until this one is known to be better.
     var spared = 0
-    /// Whether a request has it.
+    /// Whether a request is sending it.
     var isActive = true
   }
 
-  /// By file name.
+  /// The unfinished uploads, by file name.
   var unfinished: [String: Unfinished] = [:]
-  /// What is stored, by client, as of the last scan and what came since.
+  /// How many bytes are stored, by client: what the last scan found, and what came since.
   private(set) var stored: [String: Int] = [:]
   private var scanned: UInt64?
-  /// What came since the last scan began, by client.
+  /// How many bytes came since the last scan began, by client.
   private var added: [String: Int] = [:]
 
-  /// How long what a scan has found counts, in nanoseconds: somebody may have deleted archives.
+  /// How long the result of a scan holds, in nanoseconds: somebody may have deleted archives.
   private static let scanInterval: UInt64 = 10_000_000_000
 
   /// Notes that a scan begins.
   mutating func beginScan() { added = [:] }
 
-  /// Takes in what a scan has found. What came meanwhile may count twice, until the next one: too
-  /// much is refused rather than too little.
+  /// Takes in the result of a scan. Archives that came meanwhile may count twice until the next
+  /// scan: the receiver refuses too much rather than too little.
   mutating func set(_ stored: [String: Int]) {
     (self.stored, scanned) = (stored.merging(added, uniquingKeysWith: +), Clock.monotonic())
   }
@@ -42,13 +42,14 @@ struct Usage {
   /// Whether another scan may find less.
   var isOld: Bool { scanned.map { Clock.monotonic() - $0 > Self.scanInterval } ?? true }
 
-  /// Takes in an archive that is stored.
+  /// Counts an archive that has been stored.
   mutating func add(_ size: Int, of client: String) {
     stored[client, default: 0] += size
     added[client, default: 0] += size
   }
 
-  /// What is taken and promised of one client, or of all, without what is promised to one upload.
+  /// How many bytes one client, or all clients, have stored or were promised, without what is
+  /// promised to one upload.
   func taken(client: String?, without name: String) -> Int {
     let own = { (other: String) in client == nil || client == other }
     let stored = stored.reduce(0) { $0 + (own($1.key) ? $1.value : 0) }
@@ -59,7 +60,8 @@ struct Usage {
     }
   }
 
-  /// What is promised to uploads that are going on and not written yet, without one of them.
+  /// How many bytes are promised to uploads that are going on, and not written yet, without one
+  /// upload.
   func outstanding(without name: String) -> Int {
     unfinished.reduce(0) { sum, upload in
       let counts = upload.key != name && upload.value.isActive

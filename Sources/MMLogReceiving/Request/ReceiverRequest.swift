@@ -24,19 +24,19 @@ package struct ReceiverRequest: Equatable, Sendable {
   package let range: ContentRange?
   /// The CRC32C of the whole archive; nil: the client does not say.
   package let checksum: UInt32?
-  /// Whether the client wants nothing to be done where an archive has the name: `If-None-Match: *`.
+  /// Whether the client wants nothing to be done if an archive has the name: `If-None-Match: *`.
   package let isForNewArchive: Bool
 
   /// How large the whole archive is; nil if the client does not say.
   package var archiveSize: Int? { range?.total ?? length }
 
-  /// Where in the archive what follows ends; nil if the client does not say.
+  /// Where in the archive the bytes that follow end; nil if the client does not say.
   package var end: Int? { range.map { $0.first + $0.count } ?? length }
 
   /// Reads the header of a request.
   ///
   /// - Parameters:
-  ///   - path: Its target without the query, with percent-encoding undone.
+  ///   - path: The request's target without the query, with percent-encoding undone.
   ///   - field: Gives the value of a field by its name in lower case.
   package init(
     method: String, path: String, field: (String) -> String?
@@ -74,7 +74,7 @@ package struct ReceiverRequest: Equatable, Sendable {
 
   private static func target(_ path: String) throws(Refusal) -> Target {
     if path == "/health" { return .health }
-    // By bytes: the slash may be one character with what is behind it.
+    // This works on bytes: the slash may form one character with what follows.
     let (bytes, prefix) = (path.utf8, "/archives/".utf8)
     guard bytes.starts(with: prefix), bytes.count > prefix.count else {
       throw Refusal(
@@ -119,9 +119,10 @@ package struct ContentRange: Equatable, Sendable {
 }
 
 extension ArchiveChecksum {
-  /// What `Repr-Digest` (RFC 9530) or `x-amz-checksum-crc32c` says; nil without either.
+  /// Returns the checksum in `Repr-Digest` (RFC 9530) or `x-amz-checksum-crc32c`; nil without
+  /// either.
   ///
-  /// Other digests are passed over, as RFC 9530 has it.
+  /// Ignores other digests, as RFC 9530 says.
   static func value(_ field: (String) -> String?) throws(Refusal) -> UInt32? {
     let digest = try field("repr-digest").flatMap { (text) throws(Refusal) in
       try member(of: text)
@@ -135,7 +136,7 @@ extension ArchiveChecksum {
     return digest ?? amazon
   }
 
-  /// The member `crc32c` of a dictionary of structured fields (RFC 8941).
+  /// Reads the member `crc32c` of a dictionary of structured fields (RFC 8941).
   private static func member(of text: String) throws(Refusal) -> UInt32? {
     let isSpace = { (character: Character) in character == " " || character == "\t" }
     for member in text.split(separator: ",") {
@@ -159,13 +160,13 @@ extension ArchiveChecksum {
   }
 }
 
-/// A number of decimal digits that stand for bytes; nil for anything else.
+/// Reads a number of bytes in decimal digits; nil for anything else.
 private func decimal(_ text: Substring) -> Int? {
   let isDecimal = (1...18).contains(text.utf8.count) && text.utf8.allSatisfy { (48...57) ~= $0 }
   return isDecimal ? Int(text) : nil
 }
 
-/// What stands before and behind the first separator.
+/// Returns what stands before and behind the first separator.
 private func pair(_ text: Substring, _ separator: Character) -> (Substring, Substring)? {
   guard let place = text.firstIndex(of: separator) else { return nil }
   return (text[..<place], text[text.index(after: place)...])

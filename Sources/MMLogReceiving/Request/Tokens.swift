@@ -3,14 +3,14 @@ import MMLogSystem
 
 /// Who may send archives: clients by name, each with one or several tokens.
 ///
-/// A file has a line for each token, `NAME TOKEN`. Empty lines and those that begin with `#` are
-/// passed over.
+/// A file has a line for each token, `NAME TOKEN`. Empty lines and lines that begin with `#` are
+/// skipped.
 package struct Tokens: Sendable {
   private var entries: [(client: String, token: [UInt8])] = []
 
   /// Reads the file.
   ///
-  /// - Throws: what is wrong with it, with the line; also if every user may read it.
+  /// - Throws: What is wrong with the file, with the line; also if every user may read the file.
   package static func read(_ path: String) throws(LogError) -> Tokens {
     let (problem, bytes) = try explaining("Reading the tokens failed") { () throws(SystemError) in
       let file = try File.openFollowingLinks(path)
@@ -55,9 +55,9 @@ package struct Tokens: Sendable {
     (shortestToken...512) ~= word.count && word.allSatisfy { (33...126) ~= $0 }
   }
 
-  /// The client that a request is of; nil if it has no token that is known.
+  /// Returns the client that sends a request; nil if the request has no known token.
   ///
-  /// How long it takes says nothing of the tokens but how many there are.
+  /// The time that this takes depends on the number of tokens, and on nothing else about them.
   ///
   /// - Parameter authorization: The field `Authorization`: `Bearer TOKEN`.
   package func client(_ authorization: String?) -> String? {

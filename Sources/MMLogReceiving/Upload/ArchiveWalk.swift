@@ -2,20 +2,20 @@ import MMLogFormat
 import MMLogStorage
 import MMLogSystem
 
-/// Goes through an archive while it comes in: file header, frames and trailer have to follow one
-/// another without anything between them, and have the right checksums.
+/// Checks an archive while it comes in: file header, frames and trailer have to follow one another
+/// without anything between them, and have the right checksums.
 ///
-/// So an upload that is wrong ends at the first wrong frame, and what is checked afterwards has a
-/// bounded number of frames. Whether the parts fit together is for `ArchiveFile` to say.
+/// So a wrong upload ends at the first wrong frame, and later checks have a bounded number of
+/// frames to read. `ArchiveFile` checks whether the parts fit together.
 struct ArchiveWalk {
-  /// What the file begins with, as soon as that is there.
+  /// The first file header, as soon as it has come.
   private(set) var first: ArchiveHeader?
   /// Where the next part begins.
   private(set) var offset = 0
-  /// The archive that the next part has to be of; nil: a file header has to come.
+  /// The archive that the next part has to belong to; nil if a file header has to come.
   private var archive: ArchiveID?
-  /// The frame at ``offset``, once its header was checked: a header can have 40 MiB, and is not to
-  /// be read again with each piece of the payload that comes.
+  /// The frame at ``offset``, once its header was checked: a header can have 40 MiB, and must not
+  /// be read again with each piece of the payload.
   private var frame: Frame?
   /// All archives in the file.
   private var archives: Set<ArchiveID> = []
@@ -23,7 +23,7 @@ struct ArchiveWalk {
   private var headerSize = 0
   private let path: String
 
-  /// What has to be known of a frame until all of it is there.
+  /// What has to be known of a frame until all of it has come.
   private struct Frame {
     let size: Int
     let payload: Range<Int>
@@ -31,24 +31,25 @@ struct ArchiveWalk {
     let ordinal: UInt64
   }
 
-  /// - Parameter path: What corruption is said to be in.
+  /// - Parameter path: The name of the file in reports of corruption.
   init(_ path: String) { self.path = path }
 
-  /// So many bytes of headers, and the memory that they take, are room for as many frames as an
-  /// index can name.
+  /// The maximum size of all headers together, which bounds the memory that they take. It is enough
+  /// for as many frames as an index can name.
   private static let largestHeaders = 64 << 20
-  /// Larger headers are read one at a time, whoever sends them: so memory is bounded.
+  /// Larger headers are read one at a time, even those of different clients, so that memory is
+  /// bounded.
   private static let usualHeader = 1 << 20
   private static let largeHeaders = ForkSafeMutex()
 
-  /// Goes on as far as whole parts are there.
+  /// Goes on as far as whole parts have come.
   ///
-  /// - Parameter size: How much of the file is there.
+  /// - Parameter size: How many bytes of the file have come.
   mutating func advance(_ file: borrowing File, to size: Int) throws {
     while try step(file, size) {}
   }
 
-  /// What is wrong with where the file ends; nil if nothing is.
+  /// Returns what is wrong with the end of the file; nil if nothing is.
   func problem(atEnd size: Int) -> Corruption? {
     if offset < size || offset == 0 {
       return Corruption(offset..<size, "the end: something begins here and is not whole", in: path)
@@ -61,7 +62,7 @@ struct ArchiveWalk {
 
   /// Goes on by one part.
   ///
-  /// - Returns: False if the next one is not whole yet.
+  /// - Returns: False if the next part is not whole yet.
   private mutating func step(_ file: borrowing File, _ size: Int) throws -> Bool {
     guard let archive else { return try takeFileHeader(file, size) }
     if let frame { return try take(frame, file, size) }
@@ -138,7 +139,7 @@ struct ArchiveWalk {
     return true
   }
 
-  /// The next bytes; nil if they are not there yet.
+  /// Returns the next bytes; nil if they have not come yet.
   private func bytes(
     _ file: borrowing File, _ count: Int, _ size: Int
   ) throws(SystemError) -> [UInt8]? {
@@ -159,7 +160,7 @@ struct ArchiveWalk {
 }
 
 extension Refusal {
-  /// Nobody is shown more.
+  /// The maximum number of places in an answer.
   private static let mostPlaces = 100
 
   static func corrupted(_ corruption: [Corruption]) -> Refusal {
@@ -173,7 +174,7 @@ extension Refusal {
 }
 
 extension File {
-  /// How many bytes at the start are the same in both files, of so many.
+  /// Returns how many bytes are the same in both files before the first difference, up to `size`.
   borrowing func commonPrefix(
     with other: borrowing File, of size: Int
   ) throws(SystemError) -> Int {

@@ -12,12 +12,12 @@ package struct Receipt: Equatable, Sendable {
   }
 
   package let outcome: Outcome
-  /// The archive's path in the receiver's directory; empty if it is not there yet.
+  /// The archive's path in the receiver's directory; empty if it is not stored yet.
   package var path = ""
-  /// How many bytes are there.
+  /// How many bytes the receiver has.
   package let size: Int
-  /// Of the whole archive; 0 if it is not there yet.
+  /// The CRC32C of the whole archive; 0 if the receiver does not have all of it yet.
   package var checksum: UInt32 = 0
-  /// How many records it has, if it was checked now.
+  /// How many records the archive has, if it was checked now.
   package var recordCount: Int?
 }

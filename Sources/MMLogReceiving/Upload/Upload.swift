@@ -6,7 +6,7 @@ import MMLogSystem
 
 /// An archive that comes in, in one request or several. For one thread at a time.
 package final class Upload {
-  /// What begins with a request.
+  /// How a request begins.
   package enum Beginning {
     case upload(Upload)
     /// There is nothing to be sent.
@@ -18,15 +18,15 @@ package final class Upload {
   private let name: String
   private let client: String
   private let request: ReceiverRequest
-  /// How much of the archive is there.
+  /// How many bytes of the archive are there.
   private var size: Int
-  /// How much was there before of an upload that this request does not go on with: that stays, in a
-  /// file of its own, until this one is known to be better.
+  /// How many bytes there are of an earlier upload that this request does not go on with. The
+  /// earlier upload stays, in a file of its own, until this one is known to be better.
   private var spared: Int?
   /// How much has come with this request.
   private var received = 0
   private var walk: ArchiveWalk
-  /// Why the rest of the request is passed over.
+  /// Why the rest of the request is ignored.
   private var refusal: Refusal?
   private var isEnded = false
 
@@ -41,7 +41,7 @@ package final class Upload {
         "\(found) bytes of the archive are here, and the request goes on at \(start). Go on at "
           + "\(found).", offset: found)
     }
-    // Before anything of what is there is changed.
+    // This comes before anything of the existing upload is changed.
     let spared = start == 0 && found > 0 ? found : nil
     archives.withUsage {
       $0.unfinished[name]?.written = start
@@ -55,19 +55,19 @@ package final class Upload {
     try file.truncate(to: start)
   }
 
-  /// What the files of uploads end with that do not go on with what is there.
+  /// The suffix of the file of an upload that does not go on with the existing one.
   static let apartSuffix = ".new"
 
   private static func apartName(_ name: String) -> String { name + apartSuffix }
 
-  /// Takes this upload in place of the one that was there before.
+  /// Replaces the earlier upload with this one.
   private func replaceSpared() throws(SystemError) {
     if spared == nil { return }
     try archives.uploads.rename(Self.apartName(name), to: name)
     spared = nil
   }
 
-  /// Removes what is there of this upload, and keeps the one that was there before.
+  /// Removes this upload, and keeps the earlier one.
   private func removeApart() {
     if spared == nil { return }
     try? archives.uploads.remove(Self.apartName(name))
@@ -80,13 +80,12 @@ package final class Upload {
 
   // MARK: - Receiving
 
-  /// Takes in the bytes that come next.
+  /// Takes the next bytes.
   ///
-  /// What is wrong is reported by ``finish()``, when the client listens. Until then the rest is
-  /// passed over.
+  /// ``finish()`` reports what is wrong, when the client listens. Until then the rest is ignored.
   ///
-  /// - Returns: False if the client sends more than any archive may have: it is not to be listened
-  ///   to any more.
+  /// - Returns: False if the client sends more than any archive may have: the caller has to stop
+  ///   listening to it.
   package func append(_ bytes: UnsafeRawBufferPointer) -> Bool {
     received += bytes.count
     if refusal == nil { refuse { try take(bytes) } }
@@ -95,7 +94,7 @@ package final class Upload {
 
   private func take(_ bytes: UnsafeRawBufferPointer) throws {
     if let end = request.end, size + bytes.count > end {
-      // What was there before this request may be right.
+      // The bytes from before this request may be right.
       let start = request.range?.first ?? 0
       try file.truncate(to: start)
       size = start
@@ -133,8 +132,8 @@ package final class Upload {
 
   // MARK: - Ending
 
-  /// Ends without an answer, because the client is gone. What came can be resumed, unless it is
-  /// wrong.
+  /// Ends without an answer, because the client is gone. The upload can be resumed, unless its
+  /// bytes are wrong.
   package func suspend() {
     if isEnded { return }
     isEnded = true
@@ -177,7 +176,7 @@ package final class Upload {
           + "the request says \(ArchiveChecksum.base64(said)): it was damaged on its way. Send it "
           + "again.")
     }
-    // Behind what was resumed nothing may have come.
+    // A request that resumes an upload may have brought no bytes: then nothing was checked yet.
     try walk.advance(file, to: size)
     let recordCount = try check()
     guard let header = walk.first else { throw Refusal.corrupted([]) }
@@ -207,7 +206,8 @@ package final class Upload {
       receipt = Receipt(
         outcome: outcome, path: place.path, size: size, checksum: checksum,
         recordCount: recordCount)
-      // The bytes first, which may take long: others wait for the lock.
+      // This syncs the bytes before it takes the lock: that may take long, and others wait for the
+      // lock.
       try file.sync()
       lock = try Self.lock(folder)
       guard try folder.status(of: place.fileName)?.identity == old.status().identity else {
@@ -216,7 +216,7 @@ package final class Upload {
           "The stored archive has just been changed or removed. Send the archive again.",
           retryAfter: 5)
       }
-      // A pin holds for what follows, too; a mark of an upload does not.
+      // A pin also holds for the longer archive; a mark of an upload does not.
       var known = try ArchiveInfo.State(of: old, name: place.fileName, in: folder)
       (known.uploaded, known.receipt, known.lease) = (nil, nil, nil)
       state = known
@@ -248,7 +248,8 @@ package final class Upload {
     }
   }
 
-  /// What storing would do where an archive is stored already; nil: it would destroy that one.
+  /// Returns what storing would do to an archive that is stored already; nil if it would destroy
+  /// that archive.
   private func outcome(besides old: borrowing File) throws -> Receipt.Outcome? {
     let oldSize = try old.status().size
     let common = try file.commonPrefix(with: old, of: min(size, oldSize))
@@ -258,7 +259,7 @@ package final class Upload {
 
   /// Makes the archive appear under its name, whole, and safe from a power cut.
   ///
-  /// - Parameter known: What is noted about the archive that it takes the place of.
+  /// - Parameter known: What is noted about the archive that this one replaces.
   private func publish(
     _ place: ArchivePlace, _ known: ArchiveInfo.State?, in folder: borrowing Directory
   ) throws {
@@ -283,7 +284,8 @@ package final class Upload {
   private func check() throws(Refusal) -> Int {
     if let problem = walk.problem(atEnd: size) { throw .corrupted([problem]) }
     let files = LogFiles([.path(file.path)])
-    // Of what is encrypted for others, the checksums say enough: who can read it checks the rest.
+    // For an archive that is encrypted for others, the checksums are enough: whoever can read it
+    // checks the rest.
     if let error = files.unreadableWithKeys.first {
       throw Refusal(.unprocessableContent, "The archive cannot be read: \(error.message)")
     }
