@@ -17,11 +17,12 @@
     /// See ``execute(_:deadline:logger:log:task:file:function:line:column:)``.
     ///
     /// - Parameters:
-    ///   - request: What is asked for.
-    ///   - timeout: How long it may take.
+    ///   - request: The request.
+    ///   - timeout: How long the request may take.
     ///   - logger: swift-log's logger for what the client itself has to say. Default: none.
     ///   - log: What records the exchange.
-    ///   - task: What it is for, in the caller's words: `HTTPLog.Elements.taskDescription`.
+    ///   - task: What the request is for, in the caller's words:
+    ///     `HTTPLog.Elements.taskDescription`.
     ///   - file: The source file; leave the default.
     ///   - function: The function; leave the default.
     ///   - line: The line; leave the default.
@@ -40,18 +41,19 @@
 
     /// Executes a request, as `execute(_:deadline:logger:)` does, and records the exchange.
     ///
-    /// Method, URL and the request's own header fields are recorded before it is sent. The exchange
-    /// ends when the response's body has been read, with its status, header fields and size; or
-    /// with an error, also one while the body was read. Who drops a response without reading it
-    /// ends the exchange by that. Bodies are recorded while they pass by: they are never collected,
-    /// and a stream stays a stream. A redirection is a part of its exchange.
+    /// Method, URL and the request's own header fields are recorded before the request is sent. The
+    /// exchange ends when the response's body has been read, with its status, header fields and
+    /// size; or with an error, also one while the body was read. Dropping a response without
+    /// reading it ends the exchange, too. Bodies are recorded while they pass by: they are never
+    /// collected, and a stream stays a stream. A redirection is a part of its exchange.
     ///
     /// - Parameters:
-    ///   - request: What is asked for.
-    ///   - deadline: Until when it may take.
+    ///   - request: The request.
+    ///   - deadline: When the request has to be done.
     ///   - logger: swift-log's logger for what the client itself has to say. Default: none.
     ///   - log: What records the exchange.
-    ///   - task: What it is for, in the caller's words: `HTTPLog.Elements.taskDescription`.
+    ///   - task: What the request is for, in the caller's words:
+    ///     `HTTPLog.Elements.taskDescription`.
     ///   - file: The source file; leave the default.
     ///   - function: The function; leave the default.
     ///   - line: The line; leave the default.
@@ -82,7 +84,7 @@
   }
 
   extension HTTPLog.Exchange {
-    /// The request, whose body is recorded, or will be while it is sent.
+    /// Returns the request. Its body is recorded now, or while it is sent.
     fileprivate func recording(_ request: HTTPClientRequest) async throws -> HTTPClientRequest {
       guard let body = request.body, recordsBody(of: .request) else { return request }
       let passing = HTTPLog.PassingBody(
@@ -100,7 +102,7 @@
       return request
     }
 
-    /// The response, whose body ends the exchange.
+    /// Returns the response, whose body ends the exchange.
     fileprivate func recording(
       _ response: HTTPClientResponse, at place: HTTPLog.Place
     ) -> HTTPClientResponse {
@@ -126,16 +128,16 @@
   extension HTTPClientRequest.Body {
     /// How a body gives its bytes.
     fileprivate enum Kind {
-      /// It has all of them, and gives them as often as it is asked.
+      /// All bytes are there, and can be read any number of times.
       case whole
-      /// It can be read once.
+      /// The bytes can be read once.
       case stream(Length)
       /// A body that is left alone.
       case unknown
     }
 
-    /// AsyncHTTPClient does not say it: so it is read by reflection. A stream that was taken for
-    /// another kind of body would be consumed, or sent with another length.
+    /// AsyncHTTPClient does not say the kind: so this reads it by reflection. A stream that was
+    /// taken for another kind of body would be consumed, or sent with another length.
     fileprivate var kind: Kind {
       let mirror = Mirror(reflecting: self)
       func part(_ names: String...) -> Any? {

@@ -12,25 +12,25 @@
   /// router.add(middleware: HTTPLogRouterMiddleware(http))
   /// ```
   ///
-  /// What the route's handler logs, and what writes the response's body, by any logger of mmlog or
-  /// of swift-log, belongs to the exchange's span. An exchange ends when its response's body has
-  /// been written. An error that Hummingbird answers with a status of its own ends it with that
-  /// status, any other one is its failure. Bodies are recorded while they pass by: they are never
-  /// collected, and a stream stays a stream.
+  /// All that the route's handler logs, and all that the code logs that writes the response's body,
+  /// by any logger of mmlog or of swift-log, belongs to the exchange's span. An exchange ends when
+  /// its response's body has been written. An error that Hummingbird answers with a status of its
+  /// own ends the exchange with that status; any other error is its failure. Bodies are recorded
+  /// while they pass by: they are never collected, and a stream stays a stream.
   ///
-  /// While a request's body is recorded, it is not the one that Hummingbird has made. Hummingbird
-  /// lets a body be changed once before `consumeWithInboundCloseHandler` or
-  /// `consumeWithCancellationOnInboundClose`, and stops the process otherwise: for handlers that
-  /// call one of these on what a middleware or `collectBody` has changed, too, leave `.body` out of
+  /// While a request's body is recorded, it is not the body that Hummingbird has made. Hummingbird
+  /// lets a body be changed only once before `consumeWithInboundCloseHandler` or
+  /// `consumeWithCancellationOnInboundClose`, and stops the process otherwise. If handlers call one
+  /// of these on a body that a middleware or `collectBody` has changed, too, leave `.body` out of
   /// `HTTPLog.Options.request`. A request whose head announces no body is left as it is.
   ///
-  /// Add it before other middlewares: it records what those behind it make of a request.
+  /// Add this middleware before others: it records what those behind it make of a request.
   public struct HTTPLogRouterMiddleware<Context: RequestContext>: RouterMiddleware {
     private let log: HTTPLog
 
-    /// A middleware.
+    /// Makes a middleware.
     ///
-    /// - Parameter log: What records exchanges. Its options have the role of a server.
+    /// - Parameter log: What records exchanges. Its options must have the role of a server.
     public init(_ log: HTTPLog) { self.log = log }
 
     /// Records a request. Called by Hummingbird.
@@ -68,7 +68,7 @@
   }
 
   extension HTTPLog.Exchange {
-    /// The request, whose body will be recorded while it is read.
+    /// Returns the request, whose body will be recorded while it is read.
     fileprivate func recording(_ request: Request) -> Request {
       guard request.mayHaveBody, recordsBody(of: .request) else { return request }
       let passing = HTTPLog.PassingBody(self, contentType: request.headers[.contentType])
@@ -78,7 +78,7 @@
       return recorded
     }
 
-    /// The response, whose body ends the exchange.
+    /// Returns the response, whose body ends the exchange.
     fileprivate func recording(_ response: Response) -> Response {
       let (status, headers, body) = (response.status.code, response.headers, response.body)
       let passing = HTTPLog.PassingBody(
@@ -104,7 +104,7 @@
   }
 
   extension Request {
-    /// Whether the head announces a body. On HTTP/2 and later, it need not.
+    /// Whether the head announces a body. On HTTP/2 and later, the head need not do so.
     fileprivate var mayHaveBody: Bool {
       if let length = headers[.contentLength] { return length != "0" }
       return headers[.transferEncoding] != nil || method != .get && method != .head

@@ -15,28 +15,28 @@
   ///   value while the process runs, and `mmlog-decode crash` what it was when the process died.
   /// - **A value of a recorder or of a timer** is a record, with the fields `metric`, `value` or
   ///   `duration_ns`, and its dimensions: `mmlog-decode top --by metric` and the like count them.
-  /// - **What has no place** makes records as a recorder does, and `LogStore.events` says so: a
-  ///   store has 128 slots, whose names have 48 bytes at most, each for one kind of metric. The
-  ///   name of a counter is no place for a gauge. Each amount of a counter is a record, and each new
-  ///   value of a meter or gauge.
+  /// - **A metric that has no place** makes records as a recorder does, and `LogStore.events` says
+  ///   so. A store has 128 slots, whose names have 48 bytes at most, each for one kind of metric. A
+  ///   gauge has no place under the name of a counter. Each amount of a counter is then a record,
+  ///   and each new value of a meter or gauge.
   ///
   /// Several backends of one store share its slots: a counter of one name is the same for all.
   ///
-  /// Records have the level `debug` unless another one is given, and a store records `info` and
-  /// above unless it is told otherwise: without either, timers leave nothing.
+  /// Records have the level `debug` unless another level is given, and a store records `info` and
+  /// above unless it is told otherwise. With both defaults, timers record nothing.
   ///
-  /// It is no replacement for a backend that others query: use both with swift-metrics'
+  /// This backend does not replace one that others query: use both with swift-metrics'
   /// `MultiplexMetricsHandler`. Any thread. A counter takes a lock, a record none.
   public final class MMLogMetricsFactory: MetricsFactory {
     private let store: LogStore
     private let log: Logger
     private let level: Logger.Level
-    // Who asks for a metric again is given the same one.
+    // Whoever asks for a metric again gets the same one.
     private let counters = Mutex(Metrics<Count>())
     private let sums = Mutex(Metrics<Sum>())
     private let gauges = Mutex(Metrics<Gauge>())
 
-    /// A backend.
+    /// Makes a backend.
     ///
     /// - Parameters:
     ///   - store: Where metrics are kept.
@@ -47,7 +47,7 @@
       (self.store, log, self.level) = (store, store.logger(label: label), level)
     }
 
-    /// A counter. Called by swift-metrics.
+    /// Makes a counter. Called by swift-metrics.
     public func makeCounter(
       label: String, dimensions: [(String, String)]
     ) -> any CounterHandler {
@@ -57,8 +57,8 @@
       }
     }
 
-    /// A counter of fractions. Amounts that are not above zero, or no numbers, are dropped. Called
-    /// by swift-metrics.
+    /// Makes a counter of fractions. Amounts that are not above zero, or not finite, are dropped.
+    /// Called by swift-metrics.
     public func makeFloatingPointCounter(
       label: String, dimensions: [(String, String)]
     ) -> any FloatingPointCounterHandler {
@@ -68,19 +68,19 @@
       }
     }
 
-    /// A meter. Called by swift-metrics.
+    /// Makes a meter. Called by swift-metrics.
     public func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
       gauge(label, dimensions)
     }
 
-    /// A recorder; a gauge, if it does not aggregate. Called by swift-metrics.
+    /// Makes a recorder; a gauge, if it does not aggregate. Called by swift-metrics.
     public func makeRecorder(
       label: String, dimensions: [(String, String)], aggregate: Bool
     ) -> any RecorderHandler {
       aggregate ? distribution(label, dimensions) : gauge(label, dimensions)
     }
 
-    /// A timer. Called by swift-metrics.
+    /// Makes a timer. Called by swift-metrics.
     public func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
       distribution(label, dimensions)
     }
@@ -122,18 +122,19 @@
   /// The metrics of a kind by name.
   private struct Metrics<Metric: AnyObject & Sendable> {
     private var known: [String: Metric] = [:]
-    /// How many of them have no place: names may be anybody's, and there is no end of them.
+    /// How many of them have no place. There is a maximum, since names may come from anybody, in
+    /// any number.
     private var placeless = 0
     private static var mostPlaceless: Int { 1000 }
 
-    /// The metric of a name, made if it is not known: with a slot, and where that has no place,
-    /// with what makes records in its stead.
+    /// Returns the metric of a name, and makes it if it is not known: with a slot, or, if there is
+    /// no place for a slot, with what makes records instead.
     mutating func metric<Number: StateSlotValue>(
       of name: String, in store: LogStore, _ records: @autoclosure () -> Distribution,
       _ make: (LogStore.StateSlot<Number>, Distribution?) -> Metric
     ) -> Metric {
       if let metric = known[name] { return metric }
-      // Another factory of the store may have made it.
+      // Another factory of the store may have made the metric.
       if let metric = store.slotOwner(name, { make($0, nil) }) {
         known[name] = metric
         return metric
@@ -155,11 +156,11 @@
 
     init(_ slot: LogStore.StateSlot<Int64>, _ records: Distribution?) {
       (self.slot, self.records) = (slot, records)
-      // What was never counted is zero; what was never measured is not.
+      // A counter that never counted is zero; a gauge that never measured has no value.
       slot.store(0)
     }
 
-    // Stored under the lock, so that the newest value is what stays.
+    // The slot is set under the lock, so that the newest value stays.
     func increment(by amount: Int64) {
       sum.withLock { sum in
         let (new, isTooLarge) = sum.addingReportingOverflow(amount)
@@ -221,7 +222,7 @@
         slot.store(value)
         return value
       }
-      // Behind the lock: a record may wait for space.
+      // This comes after the lock, since a record may wait for space.
       records?.record(new)
     }
 
@@ -233,13 +234,13 @@
     func record(_ value: Double) { set(value) }
 
     private func add(_ amount: Double) {
-      // No later amount would make a number of the value again.
+      // After such an amount, no later one would make the value a number again.
       guard amount.isFinite else { return }
       change { $0 += amount }
     }
   }
 
-  /// Values, a record each.
+  /// Records each value.
   private final class Distribution: RecorderHandler, TimerHandler {
     private let name: String
     private let dimensions: [(String, String)]
@@ -259,7 +260,7 @@
       (self.name, self.dimensions, self.log, self.level) = (name, dimensions, log, level)
     }
 
-    /// Nil: the level is off.
+    /// Nil if the level is off.
     private var recordingLog: Logger? {
       guard log.isEnabled(level) else { return nil }
       if dimensions.isEmpty { return log }

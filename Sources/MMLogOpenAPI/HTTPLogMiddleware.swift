@@ -12,18 +12,19 @@
   /// let middlewares: [any ClientMiddleware] = [HTTPLogMiddleware(http)]
   /// ```
   ///
-  /// The first middleware is the outermost one. On a server, have `ErrorHandlingMiddleware` behind
-  /// this one: `[HTTPLogMiddleware(http), ErrorHandlingMiddleware()]`. Then an error that it answers
-  /// ends the exchange with the answer's status. In the other order, it is the exchange's failure.
+  /// The first middleware is the outermost one. On a server, put `ErrorHandlingMiddleware` behind
+  /// this one: `[HTTPLogMiddleware(http), ErrorHandlingMiddleware()]`. Then an error that
+  /// `ErrorHandlingMiddleware` answers ends the exchange with the answer's status. In the other
+  /// order, the error is the exchange's failure.
   ///
   /// An exchange ends when its response's body has been read, or was dropped. Bodies are recorded
   /// while they pass by: they are never collected, and a stream stays a stream. The operation's id
-  /// is what an exchange is for: `HTTPLog.Elements.taskDescription`. What the operation logs, by any
+  /// is the exchange's `HTTPLog.Elements.taskDescription`. All that the operation logs, by any
   /// logger of mmlog or of swift-log, belongs to the exchange's span.
   public struct HTTPLogMiddleware: ClientMiddleware, ServerMiddleware {
     private let log: HTTPLog
 
-    /// A middleware. For a server, the log's options have its role.
+    /// Makes a middleware. For a server, the log's options must have the role of a server.
     ///
     /// - Parameter log: What records exchanges.
     public init(_ log: HTTPLog) { self.log = log }
@@ -75,21 +76,22 @@
   }
 
   extension HTTPRequest {
-    /// Of a client's request.
+    /// The URL of a client's request.
     fileprivate func url(from base: URL) -> String {
       let base = base.absoluteString
       return (base.hasSuffix("/") ? String(base.dropLast()) : base) + (path ?? "")
     }
 
-    /// Of a server's request.
+    /// The URL of a server's request.
     fileprivate var ownURL: String {
       (authority.map { "\(scheme ?? "http")://\($0)" } ?? "") + (path ?? "")
     }
   }
 
   extension Error {
-    /// What the runtime has wrapped: the wrapper's description has all header fields, and what is
-    /// decoded of bodies. A server's operation that is itself a client may throw a wrapper, too.
+    /// The error that the runtime has wrapped: the wrapper's description has all header fields, and
+    /// what is decoded of bodies. A server's operation that is itself a client may throw a wrapper,
+    /// too.
     fileprivate var wrapped: any Error {
       switch self {
       case let error as ClientError: error.underlyingError.wrapped
@@ -109,14 +111,14 @@
   }
 
   extension HTTPLog.Exchange {
-    /// The request's body, which will be recorded while it is read.
+    /// Returns the request's body, which will be recorded while it is read.
     fileprivate func recording(_ request: HTTPRequest, _ body: HTTPBody?) -> HTTPBody? {
       guard let body, recordsBody(of: .request) else { return body }
       return body.passing(
         by: HTTPLog.PassingBody(self, contentType: request.headerFields[.contentType]))
     }
 
-    /// The response's body, which ends the exchange; without one, that ends now.
+    /// Returns the response's body, which ends the exchange; without a body, the exchange ends now.
     fileprivate func recording(_ response: HTTPResponse, _ body: HTTPBody?) -> HTTPBody? {
       let (status, fields) = (response.status.code, response.headerFields)
       guard let body, isRecorded else {

@@ -2,7 +2,7 @@
   public import MMLog
   public import ServiceLifecycle
 
-  /// A store as a service of swift-service-lifecycle, which is closed when its group shuts down.
+  /// A service of swift-service-lifecycle that closes a store when its group shuts down.
   ///
   /// ```swift
   /// import Logging
@@ -15,32 +15,34 @@
   /// try await group.run()
   /// ```
   ///
-  /// Make it the first one: a group shuts its services down in the opposite order, and waits for
-  /// each, so that the store gets what the others log at their end. A group that is canceled, as by
-  /// a service that fails, cancels all at once: then the store stays open for the others. Without
-  /// this service, nothing is lost either: the ring is recovered at the next start.
+  /// Make it the first service: a group shuts its services down in the opposite order, and waits
+  /// for each, so that the store gets what the others log at their end. A group that is canceled,
+  /// such as by a service that fails, cancels all services at once: then the store stays open for
+  /// the others. Without this service, nothing is lost either: the ring is recovered at the next
+  /// start.
   public struct LogStoreService: Service {
     private let store: LogStore
-    /// How long a canceled group is held up at most: it may end the process if that takes longer
-    /// than it allows.
+    /// How long this holds up a canceled group at most: the group may end the process if its
+    /// services take longer than it allows.
     private static var cancellationLimit: Duration { .seconds(2) }
 
-    /// A service.
+    /// Makes a service.
     ///
-    /// - Parameter store: What is closed at the end: `LogStore.close()`.
+    /// - Parameter store: The store that is closed at the end: `LogStore.close()`.
     public init(_ store: LogStore) { self.store = store }
 
     /// Waits until the group shuts down, and closes the store: moves all records to archives, makes
-    /// these safe from a power cut, and removes the ring. If the group is canceled instead, it makes
-    /// safe what there is, in two seconds at most, and leaves the store open. If it is canceled while
-    /// the store closes, it waits no longer for that, which goes on for as long as the process lives.
-    /// Called by the group.
+    /// these safe from a power cut, and removes the ring. If the group is canceled instead, this
+    /// makes all records so far safe from a power cut, in two seconds at most, and leaves the store
+    /// open. If the group is canceled while the store closes, this stops waiting, and the closing
+    /// goes on for as long as the process lives. Called by the group.
     ///
-    /// - Throws: `LogError` if the archive cannot be written while the store is closed. What is not
-    ///   in it is left in the ring, and recovered at the next start.
+    /// - Throws: `LogError` if the archive cannot be written while the store is closed. Records
+    ///   that are not in it stay in the ring, and are recovered at the next start.
     public func run() async throws {
       do { try await gracefulShutdown() } catch {
-        // The others still log why they end. What is not safe by then is in the ring.
+        // The other services still log why they end. Records that are not safe by then are in the
+        // ring.
         try? await store.flush(.disk, within: Self.cancellationLimit)
         return
       }

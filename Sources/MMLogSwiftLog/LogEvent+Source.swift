@@ -2,11 +2,12 @@
   import Logging
 
   extension Logging.LogEvent {
-    /// The source that its call has given, unless it is the module that the file's name begins
-    /// with.
+    /// The source that the event's call has given, unless it is the module that the file's name
+    /// begins with.
     ///
-    /// swift-log does not say whether one was given, and makes it of the file's name where none
-    /// was, which takes longer than a log call. Of a file without a name, it makes a constant.
+    /// swift-log does not say whether a source was given. Without one, it makes the source from the
+    /// file's name, which takes longer than a log call. For a file without a name, it makes a
+    /// constant.
     var explicitSource: String? {
       var event = self
       event.file = ""

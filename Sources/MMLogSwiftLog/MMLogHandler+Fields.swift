@@ -4,18 +4,18 @@
   import MMLogFormat
 
   extension MMLogHandler {
-    /// Adds to a record an event's metadata, then its provider's and the handler's, and what is
-    /// known of its error and source.
+    /// Adds an event's metadata to a record, then the provider's and the handler's, and what is
+    /// known of the event's error and source.
     ///
-    /// They are not merged into one dictionary, which would allocate it: keys that went before are
-    /// passed over.
+    /// They are not merged into one dictionary, which would have to be allocated: keys that were
+    /// written before are skipped.
     func writeFields(
       of event: Logging.LogEvent, _ provided: Logging.Logger.Metadata?,
       to record: inout RecordCursor
     ) {
       let (ofEvent, source) = (event.metadata ?? [:], recordsSource ? event.explicitSource : nil)
       if provided == nil && metadata.isEmpty && source == nil && event.error == nil {
-        // As it mostly is: nothing can be passed over.
+        // This is the usual case: no key has to be skipped.
         return record.append(ofEvent, self)
       }
       let pairs = EventPairs(
@@ -37,7 +37,7 @@
   /// Which values are private, as a handler says.
   private struct FieldPrivacy {
     let ofAttributes: @Sendable (Logging.Logger.MetadataValueAttributes) -> MMLog.Logger.Privacy
-    /// Of values without attributes.
+    /// The privacy of values without attributes.
     let plain: MMLog.Logger.Privacy
 
     init(_ handler: MMLogHandler) {
@@ -46,8 +46,8 @@
     }
   }
 
-  /// The metadata that goes with an event, by precedence. What the error says of itself goes before
-  /// all of it.
+  /// The metadata that goes with an event, by precedence. What the error says of itself takes
+  /// precedence over all metadata.
   private struct EventPairs {
     typealias Metadata = Logging.Logger.Metadata
 
@@ -60,7 +60,7 @@
       ofEvent.has(key) || provided.has(key) || ofHandler.has(key)
     }
 
-    /// Gives one after the other.
+    /// Calls `body` with one pair after the other.
     func forEach(_ body: (String, consuming Metadata.Value) -> Void) {
       ofEvent.forEachInOrder { key, value in
         if !isOfError(key.pointee) { body(key.pointee, value.pointee) }
@@ -118,7 +118,7 @@
       append(value)
     }
 
-    /// Adds a pair, the value with its type where that is one of the usual ones.
+    /// Adds a pair; a value of one of the usual types keeps its type.
     fileprivate mutating func append(
       _ key: String, _ value: consuming Logging.Logger.MetadataValue, _ privacy: FieldPrivacy
     ) {

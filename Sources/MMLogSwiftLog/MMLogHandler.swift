@@ -15,17 +15,17 @@
   /// Everything that a logger of swift-log is given is recorded: the message as one text, metadata
   /// with its structure (and integers, floating-point numbers and Booleans with their types), what
   /// an error says of itself as `error.message` and `error.type`, as swift-log's own handler has
-  /// it, and the source, if one is given, as `source`. Where the logger's metadata, its provider's
-  /// and the event's have the same key, the event's wins, then the provider's.
+  /// it, and the source, if one is given, as `source`. If the logger's metadata, its provider's and
+  /// the event's have the same key, the event's wins, then the provider's.
   ///
   /// A handler is a value, as swift-log wants it: changes of a copy change no other. Calls may be
   /// made from any thread and task, in `deinit` and while the process exits. After
-  /// `LogStore.close()` they are dropped and counted. Loggers that were made before the
-  /// bootstrap keep the handler that swift-log gave them, which prints.
+  /// `LogStore.close()` calls are dropped and counted. Loggers that were made before the bootstrap
+  /// keep the handler that swift-log gave them, which prints.
   ///
   /// A call neither locks nor enters the kernel, and allocates nothing itself. swift-log's message
-  /// is a `String`, which is made before, and texts of other types in the metadata are made during
-  /// the call. To record typed arguments, use ``/MMLog/LogStore``'s own loggers.
+  /// is a `String`, which is made before the call, and texts of other types in the metadata are
+  /// made during the call. To record typed arguments, use ``/MMLog/LogStore``'s own loggers.
   public struct MMLogHandler: LogHandler {
     private let logger: MMLog.Logger
     private var ownLevel: Logging.Logger.Level?
@@ -33,8 +33,7 @@
     /// Metadata that goes with every message of this handler.
     public var metadata: Logging.Logger.Metadata = [:]
 
-    /// Gives metadata that goes with a message when it is logged, such as what is in a task-local
-    /// value.
+    /// Gives metadata for a message when it is logged, such as metadata in a task-local value.
     public var metadataProvider: Logging.Logger.MetadataProvider?
 
     /// Which values are private, by their attributes. Default: ``ValuePrivacy``, if a value has
@@ -49,8 +48,8 @@
     /// ```
     ///
     /// Texts, numbers, Booleans and what an error says of itself (`error.message`) have no
-    /// attributes: what the closure says of none holds for them. `auto` counts as `private`.
-    /// Messages, keys, `error.type` and `source` are always public.
+    /// attributes: the closure's answer for empty attributes holds for them. `auto` counts as
+    /// `private`. Messages, keys, `error.type` and `source` are always public.
     public var privacy: @Sendable (Logging.Logger.MetadataValueAttributes) -> Privacy = {
       $0[ValuePrivacy.self]?.privacy ?? .public
     }
@@ -58,8 +57,8 @@
     /// Whether the source that a call gives, as in `logger.info("…", source: "Matching")`, is
     /// recorded as `source`. Default: it is.
     ///
-    /// It takes some 30 ns to find out whether a call gives one, which swift-log does not say.
-    /// Where no call does, `false` saves that.
+    /// It takes some 30 ns to find out whether a call gives one, which swift-log does not say. If
+    /// no call does, `false` saves that time.
     public var recordsSource = true
 
     /// Makes a handler for one label.
@@ -84,10 +83,10 @@
 
     /// The lowest level that is recorded.
     ///
-    /// As long as it was not set, the store's level for the label, as it is at that moment
-    /// (``/MMLog/LogStore/setLevel(_:for:)``); afterwards what it was set to, for this handler and
-    /// its copies. As long as somebody outside has set another (`mmlogctl set-level`), it is
-    /// that one.
+    /// Until it is set, this is the store's present level for the label
+    /// (``/MMLog/LogStore/setLevel(_:for:)``). Afterwards it is the level that was set, for this
+    /// handler and its copies. While somebody outside has set another level (`mmlogctl set-level`),
+    /// it is that level.
     public var logLevel: Logging.Logger.Level {
       get {
         if let level = logger.levelFromOutside { return Logging.Logger.Level(level) }
@@ -96,7 +95,7 @@
       set { ownLevel = newValue }
     }
 
-    /// Whether nothing is recorded, but single statements that somebody outside has turned on.
+    /// Whether nothing is recorded except single statements that somebody outside has turned on.
     private var isOff: Bool {
       if let level = logger.levelFromOutside { return level == .off }
       return ownLevel == nil && logger.level == .off
@@ -111,7 +110,7 @@
     /// Records an event. Called by swift-log, which has compared the levels.
     public func log(event: Logging.LogEvent) {
       let (level, line) = (Level(event.level), UInt32(clamping: event.line))
-      // swift-log knows no `off`: critical events come here all the same.
+      // swift-log has no level `off`: critical events come here even then.
       if level == .critical && isOff { return }
       let provided = metadataProvider?.get()
       let own = ownLevel.map { Level($0) }
@@ -123,7 +122,8 @@
       }
     }
 
-    /// Records an event. Called by handlers that pass one on as swift-log had it before `LogEvent`.
+    /// Records an event. Called by handlers that pass an event on in the form that swift-log had
+    /// before `LogEvent`.
     ///
     /// swift-log's own implementations of the older methods call only each other.
     @available(*, deprecated, renamed: "log(event:)")
@@ -148,13 +148,13 @@
   /// logger.info("signed in", metadata: ["user": hashed])
   /// ```
   public enum ValuePrivacy: Int64, Logging.Logger.MetadataValueAttributes.Attribute {
-    /// It is.
+    /// It is written.
     case `public` = 0
-    /// Nothing of it ever is; `<private>` is shown in its place.
+    /// Nothing of it is ever written; `<private>` is shown in its place.
     case `private` = 1
-    /// A keyed hash is, which is equal for equal values of a session.
+    /// A keyed hash is written, which is equal for equal values of a session.
     case hash = 2
-    /// Its text is, encrypted: see `Logger.Privacy.sealed`.
+    /// Its text is written, encrypted: see `Logger.Privacy.sealed`.
     case sealed = 3
 
     var privacy: MMLog.Logger.Privacy {

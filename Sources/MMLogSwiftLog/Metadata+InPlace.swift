@@ -2,8 +2,8 @@
   import Logging
   import MMLog
 
-  // Pairs of a dictionary where they are in memory. `for in` copies each key and each value, which
-  // counts references: half of what a pair costs.
+  // These functions read the pairs of a dictionary where they are in memory. `for in` copies each
+  // key and each value, which counts references: half of what a pair costs.
   extension Logging.Logger.Metadata {
     /// Calls `body` with all pairs: up to 32 in the order of their keys, more in any order.
     ///
@@ -13,8 +13,8 @@
     func forEachInOrder(
       _ body: (UnsafePointer<String>, UnsafePointer<Logging.Logger.MetadataValue>) -> Void
     ) {
-      // As the standard library has it that comes with the compiler (DictionaryStorage.swift,
-      // HashTable.swift). A later one may have it otherwise.
+      // This is the layout of the standard library that comes with the compiler
+      // (DictionaryStorage.swift, HashTable.swift). A later one may differ.
       #if os(Linux) && _pointerBitWidth(_64) && compiler(<6.4)
         withExtendedLifetime(self) {
           if count < 2 || count > Self.mostSorted { return forEachInPlace(body) }
@@ -40,7 +40,7 @@
       #endif
     }
 
-    /// Their place is on the stack.
+    /// The pairs that are sorted are on the stack.
     private static var mostSorted: Int { 32 }
 
     #if os(Linux) && _pointerBitWidth(_64) && compiler(<6.4)
@@ -53,7 +53,7 @@
         let keys = storage.load(fromByteOffset: 48, as: UnsafePointer<String>.self)
         let values = storage.load(
           fromByteOffset: 56, as: UnsafePointer<Logging.Logger.MetadataValue>.self)
-        // A bit for each bucket, of which a small dictionary has fewer than a word.
+        // There is a bit for each bucket. A small dictionary has fewer bits than a word.
         var bucket = 0
         while bucket < buckets {
           var bits = storage.load(fromByteOffset: 64 + bucket / 8, as: UInt.self)
@@ -81,7 +81,7 @@
       leadingBytes = TextWords(at: key).leadingBytes
     }
 
-    /// Whether its key is before another one's.
+    /// Whether its key comes before that of another pair.
     @inline(__always)
     func precedes(_ other: PairInPlace) -> Bool {
       leadingBytes == other.leadingBytes
@@ -94,15 +94,15 @@
     @inline(__always)
     var string: UnsafeRawPointer? { kind == 0 ? UnsafeRawPointer(self) : nil }
 
-    /// Which case it is: behind the largest one, which leaves no bit free.
+    /// Which case it is: this byte is behind the largest case, which leaves no bit free.
     @inline(__always)
     private var kind: UInt8 {
       UnsafeRawPointer(self).load(
         fromByteOffset: MemoryLayout<Pointee>.size - 1, as: UInt8.self)
     }
 
-    /// Whether values are as ``string`` takes them to be: swift-log may change. To be asked once for
-    /// all values of a record, as it is a call.
+    /// Whether values have the layout that ``string`` expects: swift-log may change. Read this once
+    /// for all values of a record, since it is a call.
     static let findsStrings: Bool = {
       func kind(_ value: Pointee) -> UInt8 { withUnsafePointer(to: value) { $0.kind } }
       func words(_ value: some Any) -> (UInt64, UInt64) {

@@ -21,7 +21,7 @@ final class TapThread: RecordTap, @unchecked Sendable {
   /// What the thread takes one after the other.
   private enum Item {
     case batch(Batch)
-    /// So many records found no room.
+    /// This many records found no room.
     case missing(UInt64)
   }
 

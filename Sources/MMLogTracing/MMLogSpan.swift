@@ -18,14 +18,14 @@
     private let span: Logger.Span
     private let kind: SpanKind
     private let trace: TraceContext
-    /// What has recorded its beginning.
+    /// The logger that has recorded the beginning.
     private let outerLogger: Logger
     private let place: Logger.SourceLocation
     private let state: Mutex<State>
-    /// What is within the span has this context.
+    /// The context of everything within the span.
     public let context: ServiceContext
 
-    /// - Parameter isApart: Whether the span of the task is none of its parents.
+    /// - Parameter isApart: Whether the task's span is not among the span's parents.
     init(
       _ name: String, _ span: Logger.Span, _ kind: SpanKind, _ trace: TraceContext,
       _ outer: ServiceContext, isApart: Bool, _ place: Logger.SourceLocation, _ logger: Logger
@@ -35,7 +35,7 @@
         words: trace.words, spanID: span.isRecorded ? span.number : trace.spanID,
         flags: trace.flags)
       var context = outer
-      // One that is off hands on the span above it.
+      // A span that is off hands on the span above it.
       let known = span.isRecorded ? span : outer[SpanPlace.Key.self]?.span
       let number = span.isRecorded || isApart ? known?.number ?? 0 : nil
       context[SpanPlace.Key.self] = SpanPlace(
@@ -44,28 +44,28 @@
       state = Mutex(State(firstName: name, name: name))
     }
 
-    /// Made only for who needs it, as it allocates.
+    /// Made only when it is needed, since it allocates.
     private var logger: Logger { outerLogger.with(span: span, trace: trace) }
 
-    /// Its name. The record of the beginning keeps the name that it was begun with; another one is
-    /// with the end, as `span.name`.
+    /// The span's name. The record of the beginning keeps the first name; a later name is in the
+    /// record of the end, as `span.name`.
     public var operationName: String {
       get { state.withLock(\.name) }
       set { state.withLock { $0.name = newValue } }
     }
 
-    /// What goes with the record of its end.
+    /// The attributes, which go with the record of the end.
     public var attributes: SpanAttributes {
       get { state.withLock(\.attributes) }
       set { state.withLock { $0.attributes = newValue } }
     }
 
-    /// Whether its beginning was recorded, and its end is still to come.
+    /// Whether the span's beginning was recorded, and its end is still to come.
     public var isRecording: Bool { span.isRecorded && !state.withLock(\.hasEnded) }
 
-    /// Says what came of it: the record of the end has failed, if that is an error. A status
-    /// without a message leaves that of an earlier one with the same code: where its closure
-    /// throws, `withSpan` says so without a message.
+    /// Sets the outcome of the span: the record of the end says that the span has failed, if the
+    /// status is an error. A status without a message keeps the message of an earlier status with
+    /// the same code: when its closure throws, `withSpan` sets a status without a message.
     public func setStatus(_ status: SpanStatus) {
       state.withLock { state in
         if status.message == nil && status.code == state.status?.code { return }
@@ -81,7 +81,7 @@
     }
 
     /// Records an error at once, at the level `error`, with its attributes. The span fails by
-    /// ``setStatus(_:)`` only, as in OpenTelemetry; `withSpan` calls both where its closure throws.
+    /// ``setStatus(_:)`` only, as in OpenTelemetry; `withSpan` calls both when its closure throws.
     public func recordError<Instant: TracerInstant>(
       _ error: any Error, attributes: SpanAttributes, at instant: @autoclosure () -> Instant
     ) {
@@ -91,8 +91,9 @@
       logger.log(level: .error, text: "\(error)", metadata: metadata, at: place)
     }
 
-    /// Adds a span that this one has to do with: the record of the end has its `traceparent` among
-    /// `links`, with the link's attributes if it has any. A span that was not recorded is none.
+    /// Adds a link to another span: the record of the end has that span's `traceparent` among
+    /// `links`, with the link's attributes if it has any. A link to a span that was not recorded is
+    /// ignored.
     public func addLink(_ link: SpanLink) {
       guard let place = link.context[SpanPlace.Key.self], place.trace.spanID != 0 else { return }
       state.withLock { $0.links.append((place.trace, link.attributes)) }
@@ -125,7 +126,8 @@
   }
 
   extension Logger.Metadata {
-    /// The kind of a span, if it is another one than most have, and attributes, sorted by name.
+    /// Makes metadata of a span's kind, unless it is the usual one, and of attributes, sorted by
+    /// name.
     init(_ attributes: SpanAttributes, _ kind: SpanKind = .internal) {
       self.init()
       if kind != .internal { append(.string("\(kind)"), for: "span.kind") }
@@ -138,7 +140,7 @@
   }
 
   extension Logger.MetadataValue {
-    /// A link.
+    /// Makes the value of a link.
     init(_ trace: TraceContext, _ attributes: SpanAttributes) {
       let text = Self.string(trace.description)
       self =

@@ -16,23 +16,23 @@
   ///
   /// From then on, `withSpan("match") { span in … }` records the beginning and the end of a span,
   /// with its attributes, its status and its duration. All that is logged in it, by any logger and
-  /// by the handler for swift-log, belongs to the span and to its W3C trace, over tasks that the
+  /// by the handler for swift-log, belongs to the span and to its W3C trace, also in tasks that the
   /// closure makes. Clients and servers that know swift-distributed-tracing hand the trace on in
-  /// the header `traceparent`. Spans that were in flight when the process died are listed by
-  /// `mmlog-decode sessions`.
+  /// the header `traceparent`. `mmlog-decode sessions` lists the spans that were in flight when the
+  /// process died.
   ///
-  /// - A span's name should be one of a few, such as `GET /orders/{id}`: each is entered into the
-  ///   ring's dictionary once.
-  /// - A span begins and ends when that is recorded, whatever instants are given.
-  /// - Attributes, links and status of a span are in memory until its end is recorded, and go with
-  ///   the process if that dies before. What `addEvent` and `recordError` are given is recorded at
-  ///   once, and survives.
-  /// - A span that is given a context (`context:`) is a part of the span of that one, and never of
-  ///   the task's.
-  /// - Where a context is bound that was made elsewhere (`ServiceContext.withValue`), records have
-  ///   its span and its trace, and the fields of the task (`withLogFields`).
-  /// - A span whose level is not recorded hands the span above it on, or its caller's. Without one,
-  ///   its trace goes on in the process, and no header is sent.
+  /// - A span's name should be one of a few, such as `GET /orders/{id}`: each name is entered into
+  ///   the ring's dictionary once.
+  /// - A span begins and ends at the times of its records, whatever instants are given.
+  /// - Attributes, links and status of a span are in memory until its end is recorded, and are lost
+  ///   if the process dies before. Events and errors given to `addEvent` and `recordError` are
+  ///   recorded at once, and survive.
+  /// - A span that is given a context (`context:`) is a part of that context's span, and never of
+  ///   the task's span.
+  /// - While a context from elsewhere is bound (`ServiceContext.withValue`), records have its span
+  ///   and its trace, and the fields of the task (`withLogFields`).
+  /// - A span whose level is not recorded hands on the span above it, or its caller's span. Without
+  ///   such a span, its trace goes on in the process, and no header is sent.
   /// - `activeSpan(identifiedBy:)` finds no span: no table of open ones is kept.
   /// - From the first tracer on in a process, each log call looks for the context of its task.
   public struct MMLogTracer: Tracer {
@@ -43,15 +43,15 @@
     ///
     /// - Parameters:
     ///   - store: Where spans are recorded.
-    ///   - label: Names what records them. Default: `tracing`.
-    ///   - level: The level of their beginnings and ends. Default: `info`.
+    ///   - label: The label of their records. Default: `tracing`.
+    ///   - level: The level of the spans' beginnings and ends. Default: `info`.
     public init(store: LogStore, label: String = "tracing", level: Logger.Level = .info) {
       logger = store.logger(label: label)
       self.level = level
       LogContext.add(LogContext.Keeper { ServiceContext.current?[SpanPlace.Key.self]?.log })
     }
 
-    /// Begins a span; see swift-distributed-tracing. Without a parent, it begins a trace.
+    /// Begins a span; see swift-distributed-tracing. Without a parent, the span begins a trace.
     public func startSpan<Instant: TracerInstant>(
       _ operationName: String, context: @autoclosure () -> ServiceContext, ofKind kind: SpanKind,
       at instant: @autoclosure () -> Instant, function: String, file fileID: String, line: UInt
@@ -59,7 +59,7 @@
       let context = context()
       let outer = context[SpanPlace.Key.self]
       let trace = outer?.trace ?? TraceContext.random()
-      // Of a context that was given, the span of the task is none of the parents.
+      // If another context was given, the task's span is not among the parents.
       let current = ServiceContext.current?[SpanPlace.Key.self]
       let isApart = outer?.span?.number != current?.span?.number
       let place = Logger.SourceLocation(
@@ -71,7 +71,7 @@
       return MMLogSpan(operationName, span, kind, trace, context, isApart: isApart, place, logger)
     }
 
-    /// Nothing: what is recorded is in the ring already.
+    /// Does nothing: what is recorded is in the ring already.
     @available(*, deprecated)
     public func forceFlush() {}
 
@@ -87,8 +87,8 @@
         span: nil, trace: trace, log: LogContext.outside(trace))
     }
 
-    /// Hands the trace on in the header `traceparent`, if a span of it is known: a header without
-    /// one is not valid.
+    /// Hands the trace on in the header `traceparent`, if a span of the trace is known: a header
+    /// without a span is not valid.
     public func inject<Carrier, Inject: Injector>(
       _ context: ServiceContext, into carrier: inout Carrier, using injector: Inject
     ) where Inject.Carrier == Carrier {
@@ -107,9 +107,9 @@
       static var nameOverride: String? { "mmlog-span" }
     }
 
-    /// One that was recorded. Nil: only the trace is known.
+    /// A span that was recorded. Nil if only the trace is known.
     let span: Logger.Span?
-    /// Its span is the one above, or that of who has called from outside.
+    /// The trace. Its span is ``span``, or that of a caller from outside.
     let trace: TraceContext
     let log: LogContext
   }

@@ -11,15 +11,15 @@ extension URLSession {
   /// let (data, response) = try await session.data(for: request, log: http)
   /// ```
   ///
-  /// Method, URL, the request's own header fields and its `httpBody` are recorded before it is
-  /// sent; status, header fields, size and body when it was answered; or the error, also that the
-  /// task was canceled. A redirection is a part of its exchange. A body that is a stream is left
-  /// alone.
+  /// Method, URL, the request's own header fields and its `httpBody` are recorded before the
+  /// request is sent; status, header fields, size and body when the answer has come; or else the
+  /// error, also if the task was canceled. A redirection is a part of its exchange. A body that is
+  /// a stream is left alone.
   ///
   /// - Parameters:
-  ///   - request: What is asked for.
-  ///   - log: What records it.
-  ///   - task: What it is for, in the caller's words: `HTTPLog.Elements.taskDescription`.
+  ///   - request: The request.
+  ///   - log: What records the exchange.
+  ///   - task: What the request is for, in the caller's words: `HTTPLog.Elements.taskDescription`.
   ///   - file: The source file; leave the default.
   ///   - function: The function; leave the default.
   ///   - line: The line; leave the default.
@@ -39,10 +39,10 @@ extension URLSession {
   /// ``data(for:log:task:file:function:line:column:)``.
   ///
   /// - Parameters:
-  ///   - request: What is asked for.
+  ///   - request: The request.
   ///   - body: The body.
-  ///   - log: What records it.
-  ///   - task: What it is for, in the caller's words: `HTTPLog.Elements.taskDescription`.
+  ///   - log: What records the exchange.
+  ///   - task: What the request is for, in the caller's words: `HTTPLog.Elements.taskDescription`.
   ///   - file: The source file; leave the default.
   ///   - function: The function; leave the default.
   ///   - line: The line; leave the default.
@@ -61,14 +61,14 @@ extension URLSession {
     }
   }
 
-  /// Makes a task, as `dataTask(with:completionHandler:)` does, and records its exchange. It begins
-  /// now: resume the task at once.
+  /// Makes a task, as `dataTask(with:completionHandler:)` does, and records its exchange. The
+  /// exchange begins now: resume the task at once.
   ///
   /// - Parameters:
-  ///   - request: What is asked for.
-  ///   - log: What records it.
-  ///   - task: What it is for, in the caller's words: `HTTPLog.Elements.taskDescription`, and the
-  ///     task's `taskDescription`.
+  ///   - request: The request.
+  ///   - log: What records the exchange.
+  ///   - task: What the request is for, in the caller's words: `HTTPLog.Elements.taskDescription`,
+  ///     and the task's `taskDescription`.
   ///   - file: The source file; leave the default.
   ///   - function: The function; leave the default.
   ///   - line: The line; leave the default.
@@ -135,7 +135,7 @@ extension HTTPLog.Exchange {
     end(response.statusCode, { HTTPHeaders(response) }, data?.count, place)
   }
 
-  /// An empty body is none.
+  /// Records a body, unless it is empty.
   fileprivate func record(_ data: Data, of message: HTTPLog.Message, contentType: String?) {
     guard !data.isEmpty, let body = body(of: message, contentType: contentType) else { return }
     data.withUnsafeBytes { body.append($0) }

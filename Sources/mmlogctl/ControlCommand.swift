@@ -30,7 +30,7 @@ extension Command {
     ],
     exitStatuses: Program.Status.meanings, candidates: loggedNames)
 
-  /// Says something on standard error, with what is dangerous in it escaped.
+  /// Prints a sentence on standard error, with everything dangerous in it escaped.
   static func complain(_ sentence: String) { control.report(sentence) }
 }
 

@@ -3,7 +3,7 @@ import MMLogFormat
 import Synchronization
 
 extension HTTPLog {
-  /// Which message of an exchange a body is of.
+  /// The message of an exchange that a body belongs to.
   public enum Message: Sendable {
     /// The request.
     case request
@@ -14,10 +14,10 @@ extension HTTPLog {
   /// A body that is recorded while it passes by: its bytes go where they went before, and are given
   /// to ``append(_:)-(UnsafeRawBufferPointer)`` on the way.
   ///
-  /// It keeps the redacted bytes, and of a form the bytes themselves, at most
-  /// ``Options/longestBody``, and ``finish()`` redacts what is left to redact, and records them. Up
-  /// to then, they are in the process's memory, and in no ring. So a body of any size takes no more
-  /// memory than that, and behind the limit little time. Any thread.
+  /// It keeps at most ``Options/longestBody`` bytes: redacted ones, or a form's bytes as they are.
+  /// ``finish()`` redacts what is left to redact, and records the bytes. Until then, they are in
+  /// the process's memory, and in no ring. So a body of any size takes no more memory than that,
+  /// and bytes behind the limit take little time. Any thread.
   public final class Body: @unchecked Sendable {
     // Sendable: the parts are touched under the lock.
     private let lock = Mutex(())
@@ -25,7 +25,7 @@ extension HTTPLog {
 
     fileprivate init(_ parts: [BodyPart]) { self.parts = parts }
 
-    // What was abandoned is recorded as far as it came.
+    // An abandoned body is recorded as far as it came.
     deinit { finish() }
 
     /// Takes the next bytes of the body.
@@ -45,8 +45,8 @@ extension HTTPLog {
       if isDone == nil { Array(bytes).withUnsafeBytes { append($0) } }
     }
 
-    /// Records the body, as it came so far. Afterwards, it takes no more. Done by itself when the
-    /// last reference goes.
+    /// Records the body, as far as it came. Afterwards, it takes no more bytes. Deinitialization
+    /// does this, too.
     public func finish() {
       lock.withLock { _ in for part in parts { part.finish() } }
     }
@@ -54,21 +54,21 @@ extension HTTPLog {
 }
 
 extension HTTPLog.Exchange {
-  /// Has a body of the exchange be recorded while it passes by.
+  /// Begins to record a body of the exchange while it passes by.
   ///
-  /// Its record belongs to the exchange's span, is at the statement that has begun the exchange,
-  /// and has the level ``HTTPLog/Options/bodyLevel``. Where that is below the store's
-  /// `archiveLevel`, bodies are flight records: they stay in the ring, and are captured when somebody asks for it, or when the process dies.
+  /// The body's record belongs to the exchange's span, has the place of the statement that began
+  /// the exchange, and has the level ``HTTPLog/Options/bodyLevel``. If that level is below the
+  /// store's `archiveLevel`, bodies are flight records: they stay in the ring, and are captured
+  /// when somebody asks for it, or when the process dies.
   ///
-  /// JSON is redacted as it comes, and a form at its end; a form that begins as JSON does is
-  /// redacted as JSON, too. Of types that
-  /// ``HTTPLog/Options/contentTypes`` does not name, and of what begins with control characters, as
-  /// compressed bodies do, only size and hash are recorded.
+  /// JSON is redacted as it comes, and a form at its end; a form that begins like JSON is redacted
+  /// as JSON, too. If ``HTTPLog/Options/contentTypes`` does not name a body's type, or if the body
+  /// begins with control characters, as compressed bodies do, only its size and hash are recorded.
   ///
   /// - Parameters:
-  ///   - message: Which message it is of.
+  ///   - message: Which message the body belongs to.
   ///   - contentType: What the field `content-type` says. Nil: it is not known.
-  /// - Returns: What takes the body; nil if it would not be recorded.
+  /// - Returns: What takes the body; nil if the body would not be recorded.
   /// - Complexity: O(1); the body allocates.
   public func body(of message: HTTPLog.Message, contentType: String?) -> HTTPLog.Body? {
     let parts = ([self] + others).compactMap { BodyPart($0, message, contentType) }
@@ -80,7 +80,7 @@ extension HTTPLog.Exchange {
     recordsOwnBody(of: message) || others.contains { $0.recordsOwnBody(of: message) }
   }
 
-  /// The same, in this log alone.
+  /// The same for this log alone.
   fileprivate func recordsOwnBody(of message: HTTPLog.Message) -> Bool {
     guard let shared, span != nil else { return false }
     let options = shared.options
@@ -88,11 +88,11 @@ extension HTTPLog.Exchange {
     return elements.contains(.body) && shared.log.isEnabled(options.bodyLevel)
   }
 
-  /// Records a body of the exchange that is there as a whole. See ``body(of:contentType:)``.
+  /// Records a whole body of the exchange. See ``body(of:contentType:)``.
   ///
   /// - Parameters:
   ///   - bytes: The body. Evaluated only if it is recorded.
-  ///   - message: Which message it is of.
+  ///   - message: Which message the body belongs to.
   ///   - contentType: What the field `content-type` says. Nil: it is not known.
   /// - Complexity: O(bytes up to ``HTTPLog/Options/longestBody``), and for a hash O(bytes).
   public func record(
@@ -108,7 +108,7 @@ extension HTTPLog.Exchange {
 private final class BodyPart {
   private enum Reading {
     case json(JSONRedaction)
-    /// A form is redacted at its end: where user information in it ends shows behind it.
+    /// A form is redacted at its end: only what follows user information shows where that ends.
     case form
     /// Text that may have JSON in it, whose fields are redacted first.
     case text(JSONRedaction)
@@ -131,7 +131,7 @@ private final class BodyPart {
     else { return nil }
     let options = shared.options
     (self.shared, self.span, self.message) = (shared, span, message)
-    // It is not known if the level of bodies was off when the exchange began.
+    // The place is not known if the level of bodies was off when the exchange began.
     place = exchange.extra?.place ?? HTTPLog.Place(#fileID, #function, #line, #column)
     reading = Self.reading(contentType, shared)
     var capacity = Self.limit(options)
@@ -147,7 +147,7 @@ private final class BodyPart {
   }
 
   private static func reading(_ contentType: String?, _ shared: HTTPLog.Shared) -> Reading {
-    // By bytes: a mark that combines with a letter must not hide what is to be redacted.
+    // This works on bytes: a mark that combines with a letter must not hide what is to be redacted.
     let plain = (contentType ?? "").utf8.prefix { $0 != UInt8(ascii: ";") }
       .filter { $0 != UInt8(ascii: " ") }
     let type = String(decoding: plain, as: UTF8.self).lowercased()
@@ -162,8 +162,8 @@ private final class BodyPart {
 
   func append(_ bytes: UnsafeRawBufferPointer) {
     if isFinished { return }
-    // Compressed, for example. A header field would not say it: clients decompress a body and leave
-    // the field as it was.
+    // The body is compressed, for example. A header field would not say so: clients decompress a
+    // body and leave the field as it was.
     if size == 0, bytes.prefix(512).contains(where: Self.isControl) {
       reading = .binary(ValueHash())
     }
@@ -174,7 +174,7 @@ private final class BodyPart {
         hash.combine(start.assumingMemoryBound(to: UInt8.self), bytes.count)
       }
       reading = .binary(hash)
-    // What is behind the limit is not even read.
+    // Bytes behind the limit are not even read.
     case _ where output.isCut: break
     case .json(var json):
       json.append(bytes, to: &output)
@@ -188,7 +188,7 @@ private final class BodyPart {
     }
   }
 
-  /// Whether a byte is a control character that no text of the kinds that are redacted has.
+  /// Whether a byte is a control character that no text to be redacted has.
   private static func isControl(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "\t"), UInt8(ascii: "\n"), UInt8(ascii: "\r"): false
@@ -208,7 +208,7 @@ private final class BodyPart {
     case .form:
       output.markCut()
       let redactor = shared.options.redactor
-      // For many a client, all that is sent is a form, unless somebody says what it is.
+      // Many clients call whatever they send a form, unless somebody names its type.
       let first = output.bytes.first { $0 > 0x20 }
       let isJSON = first == UInt8(ascii: "{") || first == UInt8(ascii: "[")
       let bytes = isJSON ? redactor.redacted(json: Array(output.bytes)) : Array(output.bytes)
@@ -222,7 +222,7 @@ private final class BodyPart {
   }
 
   private func record(_ whole: String) {
-    // What was no text, and what was redacted in a form, has become longer.
+    // Bytes that are not UTF-8, and a form that was redacted, have become longer.
     let text = HTTPLog.Shared.cut(whole, to: Self.limit(shared.options))
     let fields: Logger.Metadata? =
       output.isCut || text.utf8.count < whole.utf8.count ? ["cut": true] : nil

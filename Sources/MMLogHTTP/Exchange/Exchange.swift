@@ -5,33 +5,36 @@ extension HTTPLog {
   /// An exchange that has begun:
   /// ``HTTPLog/begin(method:url:headers:task:file:function:line:column:)``.
   ///
-  /// A value: copy it, keep it, send it to another thread, end it anywhere. One that is never ended
-  /// is what readers list as open, and of a process that died, as what was in flight.
+  /// An exchange is a value: copy it, keep it, send it to another thread, end it anywhere. Readers
+  /// list an exchange that never ended as open, or as in flight if its process died.
   public struct Exchange: Sendable {
-    /// Nil: it is not recorded. One value, so that the compiler knows behind a level that is off
-    /// that nothing is left to do.
+    /// Nil if the exchange is not recorded. This is one value, so that the compiler knows that
+    /// nothing is left to do if the level is off.
     @usableFromInline private(set) var recorded: Recorded?
 
-    /// What is recorded of it. In this log nothing may be, and in a further one something.
+    /// What is recorded of the exchange. Perhaps only a further log records it, and this one does
+    /// not.
     @usableFromInline
     struct Recorded: Sendable {
       @usableFromInline let shared: Shared?
       @usableFromInline let span: Logger.Span?
-      /// What the end and bodies need of the beginning, and further logs; nil: nothing.
+      /// What the end and bodies need to know of the beginning, and the further logs; nil if
+      /// nothing.
       @usableFromInline var extra: Extra?
 
       init(_ shared: Shared?, _ span: Logger.Span?, _ extra: Extra?) {
         (self.shared, self.span, self.extra) = (shared, span, extra)
       }
 
-      // Here, so that nothing of an exchange that is not recorded has to be in memory.
+      // This is a function of `Recorded`, so that an exchange that is not recorded need not be in
+      // memory.
       @usableFromInline @inline(never)
       func end(_ status: Int, _ headers: () -> HTTPHeaders, _ size: Int?, _ place: Place) {
         Exchange(self).end(status, headers, size, place)
       }
     }
 
-    /// One that is not recorded.
+    /// Makes an exchange that is not recorded.
     @inlinable @inline(__always)
     init() { recorded = nil }
 
@@ -44,20 +47,20 @@ extension HTTPLog {
     var shared: Shared? { recorded?.shared }
 
     /// The exchange's span: what belongs to the exchange is logged within it
-    /// (`Logger.with(_:span:trace:)`, `withLogFields(_:span:trace:_:)`). Nil if it is not recorded,
-    /// or only in further logs.
+    /// (`Logger.with(_:span:trace:)`, `withLogFields(_:span:trace:_:)`). Nil if the exchange is not
+    /// recorded, or only in further logs.
     public var span: Logger.Span? { recorded?.span }
 
     var extra: Extra? { recorded?.extra }
 
-    /// Few exchanges have it, and the others need not count its references.
+    /// What few exchanges have. As it is an object, the others have no references to count.
     @usableFromInline
     final class Extra: Sendable {
       let number: UInt64
       let method, url: String
       /// When the exchange began: nanoseconds.
       let start: UInt64
-      /// Where it began, and its bodies' records are, too.
+      /// The statement that began the exchange; records of its bodies have this place, too.
       let place: Place?
       /// The same exchange in further logs.
       let others: [Exchange]
@@ -73,7 +76,7 @@ extension HTTPLog {
       }
     }
 
-    /// With the same exchange in further logs, those in which it is recorded.
+    /// Returns the exchange with the same one in further logs that record it.
     func adding(_ others: [Exchange]) -> Exchange {
       if others.isEmpty { return self }
       var exchange = self
@@ -83,7 +86,7 @@ extension HTTPLog {
 
     var others: [Exchange] { extra?.others ?? [] }
 
-    /// Whether its end will be recorded, in this log or in a further one. See
+    /// Whether the exchange's end will be recorded, in this log or in a further one. See
     /// `Logger.Span.isRecorded`.
     @inlinable public var isRecorded: Bool {
       @inline(__always) get {
@@ -120,7 +123,7 @@ extension HTTPLog {
       recorded.end(status, headers, size, Place(file, function, line, column))
     }
 
-    /// Records that a response ends the exchange, at a place that is handed on.
+    /// Records that a response ends the exchange, at a place that the caller gives.
     package func end(
       _ status: Int, _ headers: () -> HTTPHeaders, _ size: Int?, _ place: Place
     ) {
@@ -172,7 +175,7 @@ extension HTTPLog {
       fail(error, Place(file, function, line, column))
     }
 
-    /// Records that an error ends the exchange, at a place that is handed on.
+    /// Records that an error ends the exchange, at a place that the caller gives.
     package func fail(_ error: any Error, _ place: Place) {
       failOne(error, place)
       for other in others { other.failOne(error, place) }
@@ -195,7 +198,7 @@ extension HTTPLog {
       report(.error(text), fields)
     }
 
-    /// What the end repeats of the beginning.
+    /// The fields of the beginning that the end repeats.
     private func fields(of elements: Elements) -> Logger.Metadata? {
       guard let extra else { return nil }
       var fields: Logger.Metadata?
@@ -222,8 +225,8 @@ extension HTTPLog {
 }
 
 extension Logger.Span {
-  /// Records its end at a place that is handed on. Inlined, so that the message is a literal of its
-  /// statement.
+  /// Records the span's end at a place that the caller gives. Inlined, so that the message is a
+  /// literal of its statement.
   @inline(__always)
   fileprivate func end(
     _ message: @autoclosure () -> LogLiteral, _ failed: Bool, _ captures: Bool,

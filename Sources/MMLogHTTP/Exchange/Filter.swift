@@ -1,15 +1,15 @@
 import MMLogFormat
 
 extension HTTPLog {
-  /// Which exchanges are recorded, by what they begin with.
+  /// Which exchanges are recorded, judged by their beginning.
   struct Filter: Sendable {
     private let hosts: Patterns
     private let paths: Patterns
     private let predicate: (@Sendable (Request) -> Bool)?
 
-    /// Nil if all are.
+    /// Nil if all exchanges are recorded.
     init?(_ options: Options) {
-      // Those of URLs are in small letters here.
+      // ``URLPlace`` has hosts in lowercase.
       hosts = Patterns(
         Names(
           allowed: options.hosts.allowed.map { $0.lowercased() },
@@ -48,7 +48,7 @@ extension HTTPLog {
 
 /// Host and path of a URL, as filters see them.
 struct URLPlace {
-  /// In small letters, without user information and port; empty if the URL has none.
+  /// In lowercase, without user information and port; empty if the URL has none.
   let host: String
   /// Without query; `/` if the URL has none.
   let path: String

@@ -7,14 +7,14 @@ public struct HTTPHeaders: ExpressibleByDictionaryLiteral, Sendable {
   /// The fields in their order. A name may occur several times.
   public var fields: [(name: String, value: String)]
 
-  /// Fields in their order.
+  /// Takes fields in their order.
   ///
   /// - Parameter fields: Names and values.
   public init(_ fields: some Sequence<(name: String, value: String)>) {
     self.fields = Array(fields)
   }
 
-  /// Fields in any order.
+  /// Takes fields in any order.
   ///
   /// - Parameter fields: Values by name.
   public init(_ fields: [String: String]) {

@@ -1,8 +1,8 @@
 public import MMLog
 import Synchronization
 
-/// Records HTTP exchanges: each is a span, whose fields have the names of OpenTelemetry's semantic
-/// conventions, and of which secrets are redacted before anything is stored.
+/// Records HTTP exchanges. Each is a span, whose fields have the names of OpenTelemetry's semantic
+/// conventions. Secrets are redacted before anything is stored.
 ///
 /// ```swift
 /// let http = HTTPLog(store.logger(label: "http.client"))
@@ -17,34 +17,34 @@ import Synchronization
 /// }
 /// ```
 ///
-/// It knows no HTTP library: adapters, or the caller, give it values. What is recorded, and of
-/// which exchanges, is what its ``Options`` say; and from outside, at run time, the level of its
-/// label: `mmlogctl set-level http.client=debug` has it record header fields, and `trace` bodies as
-/// well.
+/// It knows no HTTP library: adapters, or the caller, give it values. Its ``Options`` say which
+/// exchanges are recorded, and what of them. At run time, the level of its label decides from
+/// outside: with `mmlogctl set-level http.client=debug` it records header fields, and with `trace`
+/// bodies as well.
 ///
-/// A call below its level costs what any such log call does. Else the beginning and the end of an
-/// exchange are a log call each, and the URL is read once. Neither allocates nor locks as long as a
-/// URL has less than 480 bytes, and there are no header fields, reporters or filters.
+/// A call below its level costs what any such log call does. Otherwise the beginning and the end of
+/// an exchange are a log call each, and the URL is read once. Neither allocates nor locks as long
+/// as a URL has less than 480 bytes, and there are no header fields, reporters or filters.
 ///
 /// A value: copies share the numbers of their exchanges. Any thread; not for signal handlers.
 public struct HTTPLog: Sendable {
   @usableFromInline let log: Logger
   @usableFromInline let level: Logger.Level
   @usableFromInline let shared: Shared
-  /// Further ones that get the same exchanges; nil: none.
+  /// Further logs that get the same exchanges; nil: none.
   @usableFromInline let others: Others?
 
-  /// A log of exchanges.
+  /// Makes a log of exchanges.
   ///
   /// - Parameters:
-  ///   - logger: What records them.
+  ///   - logger: The logger that records them.
   ///   - options: What is recorded, and of which exchanges. Default: see ``Options``.
   public init(_ logger: Logger, options: Options = Options()) {
     self.init(Shared(logger, options), nil)
   }
 
-  /// Several logs that get the same exchanges. Each records those that its own options let through,
-  /// in its own way.
+  /// Makes one of several logs that get the same exchanges. Each records the exchanges that its own
+  /// options let through, in its own way.
   ///
   /// - Parameters:
   ///   - first: A log.
@@ -77,7 +77,7 @@ public struct HTTPLog: Sendable {
     @usableFromInline var isEnabled: Bool { all.contains { $0.isEnabled } }
   }
 
-  /// Records that an exchange begins, and gives what its end is to be recorded by.
+  /// Records that an exchange begins, and returns what its end is recorded with.
   ///
   /// - Parameters:
   ///   - method: The method.

@@ -4,7 +4,7 @@ extension HTTPLog {
   /// What is recorded of an exchange, and of which exchanges. A record's time and a span's duration
   /// are always there.
   public struct Options: Sendable {
-    /// Which end of the connection logs: which statuses are failures depends on it.
+    /// Which end of the connection logs. It decides which statuses are failures.
     public enum Role: Sendable {
       /// Statuses from 400 on are failures.
       case client
@@ -17,13 +17,13 @@ extension HTTPLog {
     /// The level of an exchange. Default: `info`.
     public var level = Logger.Level.info
     /// Whether a response with some status is a failure: then the exchange's span has failed.
-    /// Default: nil, the role says it.
+    /// Default: nil, the role decides.
     ///
-    /// Where the store has spans decide about flight records (`spanCapture`), bodies at a level
-    /// below its `archiveLevel` are archived of exchanges that failed, and of no others that ended.
+    /// If spans decide about flight records in the store (`spanCapture`), bodies at a level below
+    /// its `archiveLevel` are archived for exchanges that failed, and for no others that ended.
     public var isFailure: (@Sendable (Int) -> Bool)?
-    /// How long an exchange may take; of one that takes longer, bodies are archived as of one that
-    /// failed. Default: nil, any time, but for a limit that the store has for all spans.
+    /// How long an exchange may take. If it takes longer, its bodies are archived like those of a
+    /// failed exchange. Default: nil, no limit, except one that the store has for all spans.
     public var slowerThan: Duration?
     /// Header fields are recorded only while the logger records this level. Default: `debug`.
     public var headersLevel = Logger.Level.debug
@@ -44,11 +44,11 @@ extension HTTPLog {
     public var hosts = Names()
     /// The paths whose exchanges are recorded. Case counts. Default: all.
     public var paths = Names()
-    /// Whether an exchange is recorded. Called by
-    /// ``HTTPLog/begin(method:url:headers:task:file:function:line:column:)`` on its thread, with
-    /// what is not redacted. Default: nil, all are.
+    /// Decides whether an exchange is recorded.
+    /// ``HTTPLog/begin(method:url:headers:task:file:function:line:column:)`` calls it on its
+    /// thread, with values that are not redacted. Default: nil, all are recorded.
     public var predicate: (@Sendable (Request) -> Bool)?
-    /// Records one of so many exchanges, the first one included. Default: 1, all. At least 1.
+    /// Records one of this many exchanges, the first one included. Default: 1, all. At least 1.
     public var sampling: UInt64 = 1
 
     /// The maximum bytes of a URL, and of a header field's value, that are recorded. Default: 8
@@ -57,13 +57,13 @@ extension HTTPLog {
     /// The maximum number of header fields that are recorded of a message; less than 0 is 0.
     /// Default: 64.
     public var maximumHeaders = 64
-    /// The maximum bytes of a body that are recorded, after it is redacted. At most 16 MiB: a value
-    /// of a record has no more. Default: 16 KiB.
+    /// The maximum bytes of a body that are recorded, after it is redacted. At most 16 MiB: no
+    /// value in a record has more. Default: 16 KiB.
     public var longestBody = 16 << 10
-    /// The types of bodies that are recorded as text; of others, size and hash are. Patterns, in
-    /// which `*` stands for anything, and case does not count. Default: JSON and forms, of which
-    /// fields are redacted by their names. Of `text/*`, what has the form of JSON or of
-    /// `name=value` is redacted; of XML nothing is.
+    /// The types of bodies that are recorded as text; of other bodies, size and hash are recorded.
+    /// The types are patterns, in which `*` stands for anything, and case does not count. Default:
+    /// JSON and forms, whose fields are redacted by their names. In `text/*`, parts in the form of
+    /// JSON or of `name=value` are redacted; in XML nothing is.
     public var contentTypes = [
       "application/json", "application/*+json", "application/x-ndjson",
       "application/x-www-form-urlencoded",
@@ -107,26 +107,26 @@ extension HTTPLog {
     public static let all = Elements(rawValue: 1 << 9 - 1)
   }
 
-  /// Names that are allowed and excluded. Patterns, in which `*` stands for any bytes, also none,
-  /// and `?` for any one.
+  /// Names that are allowed and excluded. They are patterns, in which `*` stands for any number of
+  /// bytes, and `?` for any one byte.
   public struct Names: Sendable {
-    /// What a name has to be one of. Empty: any name is allowed.
+    /// The names that are allowed. Empty: any name is allowed.
     public var allowed: [String]
-    /// What a name must not be one of.
+    /// The names that are excluded.
     public var excluded: [String]
 
-    /// Names that are allowed and excluded.
+    /// Takes names that are allowed and excluded.
     ///
     /// - Parameters:
-    ///   - allowed: What a name has to be one of. Default: any name is allowed.
-    ///   - excluded: What a name must not be one of. Default: none.
+    ///   - allowed: The names that are allowed. Default: any name is allowed.
+    ///   - excluded: The names that are excluded. Default: none.
     public init(allowed: [String] = [], excluded: [String] = []) {
       self.allowed = allowed
       self.excluded = excluded
     }
   }
 
-  /// What an exchange begins with, as it is: not redacted.
+  /// The beginning of an exchange as it is: not redacted.
   public struct Request: Sendable {
     /// The method.
     public let method: String
@@ -154,7 +154,7 @@ extension HTTPLog {
     public let method: String
     /// The URL.
     public let url: String
-    /// How long it took; of a request zero.
+    /// How long the exchange took; zero for a request.
     public let duration: Duration
     /// The fields of its record, by the names that readers show: header fields, for example.
     public let fields: Logger.Metadata

@@ -4,8 +4,8 @@ extension HTTPLog {
   /// A body that an adapter lets pass by in chunks, and records on the way. A response's body ends
   /// its exchange when all of it has passed by.
   ///
-  /// So an exchange lasts as long as its bodies, its bodies are recorded before its end, and what
-  /// fails on the way fails the exchange. An empty body is none.
+  /// So an exchange lasts as long as its bodies, its bodies are recorded before its end, and an
+  /// error on the way fails the exchange. An empty body is not recorded.
   package final class PassingBody: Sendable {
     /// What a response has before its body.
     package struct Head: Sendable {
@@ -30,9 +30,10 @@ extension HTTPLog {
     private let state = Mutex(State())
 
     /// - Parameters:
-    ///   - exchange: What it is a body of.
+    ///   - exchange: The exchange that the body belongs to.
     ///   - contentType: What the field `content-type` says. Nil: it is not known.
-    ///   - head: What the exchange ends with. Nil, the default: the body is the request's.
+    ///   - head: The head of the response that ends the exchange. Nil, the default: the body is the
+    ///     request's.
     ///   - place: The statement at which the exchange ends. Nil, the default: this one.
     package init(
       _ exchange: Exchange, contentType: String?, ending head: Head? = nil, at place: Place? = nil
@@ -41,7 +42,7 @@ extension HTTPLog {
       self.place = place ?? Place(#fileID, #function, #line, #column)
     }
 
-    // What nobody reads any further is recorded as far as it came.
+    // A body that nobody reads to its end is recorded as far as it came.
     deinit { end(isWhole: false) }
 
     /// Takes the next bytes.
@@ -58,8 +59,8 @@ extension HTTPLog {
       }
     }
 
-    /// Says that it is read from its beginning. What was read before without coming to its end is
-    /// a body of its own, recorded as far as it came.
+    /// Says that the body is read from its beginning. If it was read before, but not to its end,
+    /// that part is a body of its own, recorded as far as it came.
     package func begin() {
       state.withLock { state in
         if state.isOver { return }
@@ -67,12 +68,12 @@ extension HTTPLog {
       }
     }
 
-    /// Says that no more comes.
+    /// Says that no more bytes come.
     ///
-    /// - Parameter isWhole: Whether this was all of it. Default: it was.
+    /// - Parameter isWhole: Whether the body is whole. Default: it is.
     package func finish(isWhole: Bool = true) { end(isWhole: isWhole) }
 
-    /// Says that there is no more of it.
+    /// Says that the body ends with an error.
     package func fail(_ error: any Error) { end(isWhole: false, error) }
 
     private func end(isWhole: Bool, _ error: (any Error)? = nil) {
@@ -88,7 +89,7 @@ extension HTTPLog {
     }
   }
 
-  /// The chunks of a body that passes by, for who asked for them.
+  /// The chunks of a body that passes by, for whoever asked for them.
   package struct PassingChunks<Chunks: AsyncSequence & Sendable, Bytes: Collection<UInt8>>:
     AsyncSequence, Sendable
   {
@@ -97,8 +98,8 @@ extension HTTPLog {
     private let bytes: @Sendable (Chunks.Element) -> Bytes
 
     /// - Parameters:
-    ///   - chunks: Where they come from.
-    ///   - body: What they are given to on the way.
+    ///   - chunks: Where the chunks come from.
+    ///   - body: What gets the bytes on the way.
     ///   - bytes: The bytes of a chunk.
     package init(
       _ chunks: Chunks, by body: PassingBody, _ bytes: @escaping @Sendable (Chunks.Element) -> Bytes
@@ -114,7 +115,7 @@ extension HTTPLog {
       package mutating func next() async throws -> Chunks.Element? {
         do {
           guard let chunk = try await chunks.next() else {
-            // A stream ends for who is canceled, wherever it is.
+            // If the task is canceled, a stream ends wherever it is.
             body.finish(isWhole: !Task.isCancelled)
             return nil
           }

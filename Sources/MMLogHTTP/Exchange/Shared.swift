@@ -4,27 +4,28 @@ import MMLogSystem
 import Synchronization
 
 extension HTTPLog {
-  /// What copies of a log have in common.
+  /// What copies of a log share.
   @usableFromInline
   final class Shared: Sendable {
     let log: Logger
     let options: Options
-    // Of the options what each exchange needs: to copy all of them would count many references.
+    // The options that each exchange needs: copying all options would count many references.
     private let level, headersLevel: Logger.Level
     private let elements: Elements
     private let longestURL: Int
     private let redactor: Redactor.Compiled
     private let filter: Filter?
-    /// Of bodies that are recorded as text.
+    /// The types of bodies that are recorded as text.
     let contentTypes: [Glob]
     /// Whether exchanges are counted.
     private let isCounting: Bool
     /// Whether the end needs more of the beginning than its span.
     private let isExtended: Bool
-    /// Whether bodies are recorded, where their level is on. They need its place.
+    /// Whether bodies are recorded if their level is on. They need the exchange's place.
     private let hasBodies: Bool
     private let count = Atomic<UInt64>(0)
-    /// How long an exchange may take, in nanoseconds, and the clocks at some time before any.
+    /// How long an exchange may take, in nanoseconds, and the clocks at some time before any
+    /// exchange.
     private let slow: (limit: UInt64, ticks: UInt64, time: UInt64)?
 
     init(_ log: Logger, _ options: Options) {
@@ -53,8 +54,9 @@ extension HTTPLog {
       options.isFailure?(status) ?? (status >= (options.role == .client ? 400 : 500))
     }
 
-    /// Whether an exchange that ends now has taken too long. A system call is not made, and nothing
-    /// is stored for it: its share of the ticks since the log was made is its share of the time.
+    /// Whether an exchange that ends now has taken too long. This makes no system call, and stores
+    /// nothing in the exchange: the exchange's share of the ticks since the log was made is its
+    /// share of the time.
     func isSlow(_ span: Logger.Span) -> Bool {
       guard let slow else { return false }
       let (ticks, time) = (Clock.ticks(), Clock.monotonic())
@@ -131,7 +133,7 @@ extension HTTPLog {
 
     // MARK: - Fields
 
-    /// Gives `body` a text as it may be recorded.
+    /// Calls `body` with a text as it may be recorded.
     @inline(__always)
     func withRedacted<Result>(
       _ text: String, _ kind: PairRedaction.Kind, _ body: (UnsafeRawBufferPointer) -> Result
@@ -161,7 +163,7 @@ extension HTTPLog {
       if elements.contains(.url) { fields.append(.string(redacted(url, .url)), for: "url.full") }
     }
 
-    /// A text with as many bytes as may be, at least 16.
+    /// Returns a text that is cut to a number of bytes, at least 16.
     static func cut(_ value: String, to limit: Int) -> String {
       let limit = max(limit, 16)
       if value.utf8.count <= limit { return value }
@@ -175,7 +177,7 @@ extension HTTPLog {
       }
     }
 
-    /// Adds header fields to those of a record, as many as may be.
+    /// Adds header fields to those of a record, up to the maximum number.
     func appendHeaders(
       _ headers: () -> HTTPHeaders, _ prefix: String, to fields: inout Logger.Metadata?
     ) {

@@ -1,41 +1,42 @@
 /// Redacts fields of JSON by their names.
 ///
-/// One pass over bytes that may come in pieces, without a tree and without a stack. What stands
+/// It passes once over bytes that may come in pieces, without a tree and without a stack. The text
 /// between two quotes is a name if a colon follows it, whether or not the first quote began a text.
 /// So neither depth nor size take memory, and nothing before a name, such as a quote too many, can
-/// hide it: what is no JSON is redacted as well as what is. Names are compared as a parser decodes
-/// them, also those of JSON in a text of JSON, whose quotes have backslashes or are `\u0022`.
+/// hide it: malformed JSON is redacted as well as valid JSON. Names are compared as a parser
+/// decodes them. So are names of JSON in a text of JSON, whose quotes have backslashes or are
+/// `\u0022`.
 ///
-/// A redacted value ends where its object or array goes on, whatever stands in between; one of JSON
-/// in a text ends with the text. What follows has to agree: behind a comma, a quote comes; behind a
-/// bracket, white space or a sign that may stand there; and behind the quote that ends a text, a
-/// comma or a bracket. Else it is a part of the value: a secret may have quotes that should have
-/// been escaped.
+/// A redacted value ends where its object or array goes on, whatever stands in between. A value of
+/// JSON in a text ends with the text. The byte behind the end has to agree: behind a comma, a
+/// quote; behind a bracket, white space or a sign that may stand there; behind the quote that ends
+/// a text, a comma or a bracket. Otherwise the value goes on: a secret may have quotes that should
+/// have been escaped.
 struct JSONRedaction {
   private enum Phase {
-    /// Behind a quote, or the beginning.
+    /// Behind a quote, or at the beginning.
     case name
-    /// Behind the next one.
+    /// Behind the next quote.
     case behindName
-    /// In a value that is not kept, in a text in it, and in the rest of a text that it is in.
+    /// In a value that is not kept, in a text in the value, and in the rest of a text around it.
     case redacting, redactingText, redactingRest
   }
 
   private let redactor: Redactor.Compiled
   private var phase = Phase.name
   private var name: NameReader
-  /// How many bytes of `\u0022` there are.
+  /// How many bytes of `\u0022` were read.
   private var quoteEscape: UInt8 = 0
-  /// How many backslashes stand before a quote of the JSON that the last quote is of: in a text,
-  /// there are some.
+  /// How many backslashes stand before a quote of the JSON to which the last quote belongs: JSON in
+  /// a text has some.
   private var backslashes: UInt8 = 0
   private var action = Redactor.Action.keep
   private var quote: UInt8 = 0
-  /// Whether the last byte of a text was a backslash that says something of the next one.
+  /// Whether the last byte of a text was a backslash that escapes the next byte.
   private var isEscaped = false
   /// What ends the value, or a text in it, if what follows agrees; 0: nothing.
   private var sign: UInt8 = 0
-  /// White space behind it.
+  /// White space behind ``sign``.
   private var space = HeldSpace()
   /// How many objects and arrays are open in a value that is not kept.
   private var depth = 0
@@ -90,7 +91,7 @@ struct JSONRedaction {
         name.read(start + first, place - first, redactor.names)
         return
       }
-      // Of most texts, the byte behind them says that they are none.
+      // For most texts, the byte behind them shows that they are no names.
       if place < count, start[place] > 0x20, start[place] != UInt8(ascii: ":") {
         name = NameReader(redactor.names)
         continue
@@ -157,7 +158,8 @@ struct JSONRedaction {
         littleEndian: UnsafeRawPointer(start + place).loadUnaligned(as: UInt64.self))
       let quotes = word ^ UInt64(quote) &* ones
       let backslashes = word ^ UInt64(backslash) &* ones
-      // The highest bit of each byte that is zero (Mycroft, 1987); the lowest of them is right.
+      // The highest bit of each byte that is zero (Mycroft, 1987); only the lowest of these bits is
+      // right for sure.
       let found =
         ((quotes &- ones) & ~quotes | (backslashes &- ones) & ~backslashes) & highs
       if found != 0 {
@@ -171,7 +173,7 @@ struct JSONRedaction {
 
   // MARK: - What is redacted
 
-  /// - Returns: Whether the value is over: its sign is read, and the byte at `place` is not.
+  /// - Returns: Whether the value is over. Then its sign was read, and the byte at `place` was not.
   private mutating func redact(
     _ start: UnsafePointer<UInt8>, _ count: Int, _ place: inout Int,
     _ output: inout RedactedOutput
@@ -190,7 +192,7 @@ struct JSONRedaction {
       if sign != 0 {
         let isEnd = endsWithSign(before: byte)
         if isEnd, phase != .redactingText { return true }
-        // Where a quote too many has hidden the end, this shows that a name has ended instead.
+        // If a quote too many has hidden the end, this shows that a name has ended instead.
         name.take(sign, redactor.names)
         if isEnd { phase = .redacting }
         (sign, space) = (0, HeldSpace())
@@ -230,7 +232,7 @@ struct JSONRedaction {
       byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || Self.endsValue(byte)
     case UInt8(ascii: "}"), UInt8(ascii: "]"): byte <= 0x20 || Self.isBehindBracket(byte)
     default:
-      // The quote may have ended a name, if it is not that of the value itself.
+      // The quote may have ended a name, if it is not the quote of the value itself.
       byte <= 0x20 || Self.endsValue(byte)
         || byte == UInt8(ascii: ":") && (depth > 0 || phase == .redactingRest)
     }
@@ -246,7 +248,7 @@ struct JSONRedaction {
     switch byte {
     case UInt8(ascii: "\""), UInt8(ascii: "'"): (quote, phase) = (byte, .redactingText)
     case UInt8(ascii: "\\"):
-      // Its quote has a backslash: it is in a text itself.
+      // The value's quote has a backslash: the value is in a text itself.
       (quote, phase, isEscaped) = (UInt8(ascii: "\""), .redactingRest, true)
     case UInt8(ascii: "{"), UInt8(ascii: "["): depth += 1
     case UInt8(ascii: "}"), UInt8(ascii: "]"): depth -= 1
@@ -291,7 +293,7 @@ struct JSONRedaction {
     output.append(&sign, 1)
     space.append(to: &output)
     if sign == UInt8(ascii: "\"") {
-      // It may end a name, where it was wrong that a text goes on.
+      // The quote may end a name, if the text had already ended before.
       (phase, backslashes) = (.behindName, 0)
     } else {
       (phase, name) = (.name, NameReader(redactor.names))
@@ -314,11 +316,11 @@ private struct HeldSpace {
   private static let kinds: StaticString = " \t\n\r"
   private static let maximum = 32
 
-  /// Two bits for each, the last one lowest.
+  /// Two bits for each byte of white space, the last one lowest.
   private var bytes: UInt64 = 0
   private var count = 0
 
-  /// Takes one; what is more than there is room for is left out.
+  /// Takes a byte of white space; leaves it out if there is no room.
   mutating func append(_ byte: UInt8) {
     if count == Self.maximum { return }
     let kind: UInt64 =
@@ -341,7 +343,7 @@ private struct HeldSpace {
 /// Reads a name with escapes, which may come in pieces.
 private struct NameReader {
   var state: NameMatcher.State
-  /// What there is of an escape: 1: a backslash; else how many digits are missing, and 1.
+  /// How much of an escape was read: 1: a backslash; more: the number of missing digits plus 1.
   private var escape: UInt8 = 0
   /// The digits of the last escape, and above them those of the one before, which may be the first
   /// half of a character.
@@ -362,12 +364,12 @@ private struct NameReader {
     }
   }
 
-  /// Reads up to a backslash, and gives how many bytes that are.
+  /// Reads up to a backslash, and returns the number of bytes.
   @inline(__always)
   private mutating func readLetters(
     _ start: UnsafePointer<UInt8>, _ count: Int, _ names: NameMatcher
   ) -> Int {
-    // A copy that nobody else gets, so that it stays in registers.
+    // These are copies that no other function gets, so that they stay in registers.
     var (state, index) = (self.state, 0)
     while index < count, start[index] != UInt8(ascii: "\\") {
       names.take(start[index], &state)
@@ -377,7 +379,7 @@ private struct NameReader {
     return index
   }
 
-  /// Reads a byte of what may be no name at all: a quote begins another one.
+  /// Reads a byte that may be part of no name: a quote begins another name.
   mutating func take(_ byte: UInt8, _ names: NameMatcher) {
     if byte == UInt8(ascii: "\"") {
       self = NameReader(names)
@@ -390,16 +392,16 @@ private struct NameReader {
     }
   }
 
-  /// A backslash, or what is behind it.
+  /// Reads a backslash, or a byte of its escape.
   private mutating func readEscape(
     _ byte: UInt8, _ names: NameMatcher, _ state: inout NameMatcher.State
   ) {
     if byte == UInt8(ascii: "\\") {
-      // Several are one: that of JSON in a text.
+      // Several backslashes count as one: JSON in a text has several.
       escape = 1
     } else if escape == 1 {
       escape = byte == UInt8(ascii: "u") ? 5 : 0
-      // Those of one letter stand for what does not count in a name, as this does not.
+      // Escapes of one letter stand for characters that do not count in a name, such as this slash.
       if escape == 0 { names.take(UInt8(ascii: "/"), &state) }
     } else {
       unit = unit << 4 | UInt32(hexDigit(byte) ?? 0)
@@ -416,7 +418,7 @@ private struct NameReader {
     if second < 0x80 { return names.take(UInt8(second), &state) }
     let isPair = 0xD800..<0xDC00 ~= first && 0xDC00..<0xE000 ~= second
     let value = isPair ? 0x10000 + (first - 0xD800) << 10 + (second - 0xDC00) : second
-    // A half alone stands for nothing.
+    // Half a pair alone stands for nothing.
     guard let scalar = Unicode.Scalar(value) else { return }
     for byte in scalar.utf8 { names.take(byte, &state) }
   }

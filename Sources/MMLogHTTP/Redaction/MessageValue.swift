@@ -1,10 +1,10 @@
-/// Finds where a value in a message ends that stands behind a name and a colon: at a comma, at a
-/// semicolon, at a bracket that was opened before it, or with its line; but not in quotes or
-/// brackets of its own.
+/// Finds where a value in a message ends that stands behind a name and a colon. It ends at a comma,
+/// at a semicolon, at a bracket that closes one from before the value, or with its line; but not in
+/// quotes or brackets of its own.
 struct MessageValue {
   /// What a byte is to the value.
   enum Part {
-    /// It ends the value, and is none of it.
+    /// It ends the value, and is not part of it.
     case end
     /// A comma or a semicolon. It ends the value, unless a pair of the same value follows.
     case separator
@@ -17,7 +17,7 @@ struct MessageValue {
 
   private var depth = 0
   private var quote: UInt8 = 0
-  /// How many backslashes stand before the quote: that of a text in a text has some.
+  /// How many backslashes stand before the quote: the quote of a text in a text has some.
   private var quoteBackslashes = 0
   private var backslashes = 0
   /// The last byte that is no backslash.
@@ -32,7 +32,7 @@ struct MessageValue {
     if quote != 0 { return takeQuoted(byte) }
     switch byte {
     case UInt8(ascii: "\""), UInt8(ascii: "'"):
-      // Behind a letter, it is an apostrophe, or ends a text that the value is in.
+      // Behind a letter, the quote is an apostrophe, or ends a text that the value is in.
       guard Self.isBeforeQuote(last) else { return .content }
       (quote, quoteBackslashes) = (byte, backslashes)
       return depth == 0 ? .quote : .content

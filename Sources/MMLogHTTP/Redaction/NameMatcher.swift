@@ -1,15 +1,16 @@
 /// Finds which rule of a ``Redactor`` a name falls under, byte by byte, so that a name needs no
 /// memory and may come in pieces.
 ///
-/// The patterns are an automaton (Aho and Corasick, 1975), whose letters are those of names: the
-/// case of letters and everything that is neither a letter nor a digit do not count. So `api_key`,
-/// `Api-Key` and `user[apiKey]` all have `apikey` in them. What stands between two of the signs
-/// that do not count is a part of a name: `user[pwd]` has the part `pwd`. A capital behind a small
-/// letter or a digit begins a word within a part: `dbPass` has the word `pass`. Parts and words
-/// have an automaton of their own, with the rules that count for parts.
+/// The patterns are an automaton (Aho and Corasick, 1975), whose letters are those of names. The
+/// case of letters does not count, and neither do characters that are neither letters nor digits.
+/// So `api_key`, `Api-Key` and `user[apiKey]` all have `apikey` in them. What stands between two of
+/// the characters that do not count is a part of a name: `user[pwd]` has the part `pwd`. A capital
+/// behind a lowercase letter or a digit begins a word within a part: `dbPass` has the word `pass`.
+/// Parts and words have an automaton of their own, with the rules that count for parts.
 ///
-/// Beyond ASCII, each byte that patterns have is a letter of its own, and all others are one. Such
-/// a pattern is in the automaton as it is, in small letters, in capitals, and with a capital first.
+/// Beyond ASCII, each byte that patterns have is a letter of its own, and all other bytes share one
+/// letter. A pattern with such bytes is in the automaton as it is, in lowercase, in capitals, and
+/// with a capital first.
 ///
 /// Proof of `@unchecked Sendable`: its memory is written in `init` only.
 final class NameMatcher: @unchecked Sendable {
@@ -21,13 +22,13 @@ final class NameMatcher: @unchecked Sendable {
     fileprivate var hasWords = false
     /// The bit of a capital, if one would begin a word here: behind a small letter or a digit.
     fileprivate var beginsWord: UInt16 = 0
-    /// The newest rule that a part or a word falls under which is complete, counted from 1.
+    /// The newest rule that a complete part or a complete word falls under, counted from 1.
     fileprivate var ruleOfParts: UInt32 = 0
   }
 
   private let names, parts: NameAutomaton
-  /// Of each byte its letter in the automata, and whether it is a capital, or a small letter or a
-  /// digit.
+  /// For each byte, its letter in the automata, and whether it is a capital, or a lowercase letter
+  /// or a digit.
   private let kinds: UnsafeMutablePointer<UInt16>
   private static let letterMask: UInt16 = 0xFF
   private static let capital: UInt16 = 0x100
@@ -56,7 +57,7 @@ final class NameMatcher: @unchecked Sendable {
     }
   }
 
-  /// Where each name begins.
+  /// Returns the state in which each name begins.
   @inline(__always)
   func started() -> State {
     State(whole: names.initial, part: parts.initial, word: parts.initial)
@@ -68,7 +69,7 @@ final class NameMatcher: @unchecked Sendable {
     let kind = kinds[Int(byte)]
     let letter = Int(kind & Self.letterMask)
     if kind & state.beginsWord != 0 { beginWord(of: &state) }
-    // The bit of a small letter or a digit comes to be that of a capital.
+    // The shift turns the bit of a lowercase letter or a digit into that of a capital.
     state.beginsWord = kind >> 1 & Self.capital
     if letter == NameAlphabet.skipped { return endPart(of: &state) }
     names.step(letter, &state.whole)
@@ -78,7 +79,7 @@ final class NameMatcher: @unchecked Sendable {
 
   @inline(__always)
   private func beginWord(of state: inout State) {
-    // A part is its first word so far.
+    // Before this, the part had only its first word.
     endWord(state.hasWords ? state.word : state.part, of: &state)
     (state.hasWords, state.word) = (true, parts.initial)
   }
@@ -103,10 +104,10 @@ final class NameMatcher: @unchecked Sendable {
     return max(rule(ofWhole: state), Int(state.ruleOfParts))
   }
 
-  /// The same if its parts do not count.
+  /// The same, but parts of the name do not count.
   func rule(ofWhole state: State) -> Int { Int(names.rule(of: state.whole)) }
 
-  /// The rule that a name falls under, from 1; 0: none. Per cent signs stand for themselves.
+  /// The rule that a name falls under, from 1; 0: none. Percent signs stand for themselves.
   func rule(of name: String) -> Int {
     var state = started()
     for byte in name.utf8 { take(byte, &state) }
@@ -128,17 +129,17 @@ final class NameAutomaton: @unchecked Sendable {
   /// The lowest bits of an entry: a rule.
   private static let ruleBits: UInt32 = 12
   private static let ruleMask: UInt32 = 1 << ruleBits - 1
-  /// How many rules there may be.
+  /// The maximum number of rules.
   static let maximumRules = Int(ruleMask)
 
-  /// For each state a row, and in it for each letter the row of the next state, and the rule that
-  /// the name falls under there.
+  /// Each state has a row. In it, each letter has the row of the next state, and the rule that the
+  /// name falls under there.
   private let table: UnsafeMutablePointer<UInt32>
   /// Where each name begins.
   let initial: Place
 
-  /// - Parameter patterns: One for each rule, the newest last; empty for one that is not of this
-  ///   automaton.
+  /// - Parameter patterns: One for each rule, the newest last; empty for a rule that does not
+  ///   belong to this automaton.
   init(_ patterns: [String], _ alphabet: NameAlphabet) {
     var trie = Trie(letterCount: alphabet.count)
     for (index, pattern) in patterns.enumerated() {
@@ -153,7 +154,7 @@ final class NameAutomaton: @unchecked Sendable {
 
   deinit { table.deallocate() }
 
-  /// Takes a letter of a name. Nothing is checked: rows are those of the table, and so are letters.
+  /// Takes a letter of a name. This checks nothing: rows and letters are always those of the table.
   @inline(__always)
   fileprivate func step(_ letter: Int, _ place: inout Place) {
     let entry = table[Int(place.row) &+ letter]
@@ -161,7 +162,7 @@ final class NameAutomaton: @unchecked Sendable {
     place.rule = max(place.rule, entry & Self.ruleMask)
   }
 
-  /// The rule of what ends at a place, from 1; 0: none.
+  /// Returns the rule of a name that ends at a place, from 1; 0: none.
   func rule(of place: Place) -> UInt32 {
     var place = place
     step(NameAlphabet.end, &place)
@@ -179,7 +180,7 @@ final class NameAutomaton: @unchecked Sendable {
       children = [[Int](repeating: 0, count: letterCount)]
     }
 
-    /// Adds a pattern; one without letters is in every name.
+    /// Adds a pattern; a pattern without letters is in every name.
     mutating func add(_ letters: [Int], rule: UInt32) {
       var node = 0
       for letter in letters {
@@ -193,8 +194,8 @@ final class NameAutomaton: @unchecked Sendable {
       rules[node] = max(rules[node], rule)
     }
 
-    /// The table: where there is no next letter, that of the longest end of what was read which
-    /// begins a pattern.
+    /// Returns the table. If a state has no next letter, it takes that of the longest suffix of
+    /// what was read that begins a pattern.
     mutating func rows() -> [UInt32] {
       var failure = [Int](repeating: 0, count: children.count)
       // The root's children fail to the root. A name may begin with any letter.
@@ -230,17 +231,17 @@ struct NameAlphabet {
   static let end = 37
   private static let other = 38
   private static let fixedCount = 39
-  /// What does not count.
+  /// Stands for bytes that do not count.
   static let skipped = 0xFF
-  /// So many entries have room in an automaton whose letters are ASCII's, and in none has more.
+  /// The maximum number of entries: those for 24,000 letters of ASCII patterns.
   private static let maximumEntries = 24_000 * fixedCount
 
-  /// Of each byte its letter.
+  /// The letter of each byte.
   private var letters: [UInt8]
   /// How many letters there are.
   private(set) var count = fixedCount
 
-  /// - Parameter patterns: Whose letters they are.
+  /// - Parameter patterns: The patterns that the letters are for.
   init(_ patterns: [String]) {
     letters = (0...UInt8.max).map(Self.letter)
     for pattern in patterns {
@@ -264,8 +265,8 @@ struct NameAlphabet {
 
   func letter(_ byte: UInt8) -> Int { Int(letters[Int(byte)]) }
 
-  /// The ways in which a pattern may be spelled, in the letters of the automaton: empty if the
-  /// pattern is of no name.
+  /// The ways in which a pattern may be spelled, in the letters of the automaton: empty if no name
+  /// can match the pattern.
   func words(of pattern: String) -> [[Int]] {
     Self.spellings(of: pattern).compactMap { bytes in
       let letters = bytes.map(letter).filter { $0 != Self.skipped }
@@ -285,8 +286,8 @@ struct NameAlphabet {
     return letters * alphabet.count <= maximumEntries
   }
 
-  /// A pattern as it is, in small letters, in capitals, and with a capital first. In ASCII, these
-  /// are one.
+  /// Returns a pattern as it is, in lowercase, in capitals, and with a capital first. In ASCII, all
+  /// of these are the same.
   private static func spellings(of pattern: String) -> [[UInt8]] {
     if pattern.utf8.allSatisfy({ $0 < 0x80 }) { return [Array(pattern.utf8)] }
     let small = pattern.lowercased()
@@ -298,7 +299,7 @@ struct NameAlphabet {
     var all = [Array(pattern.utf8)]
     for text in [small, pattern.uppercased(), capitalized.joined()] {
       let bytes = Array(text.utf8)
-      // Not what is another name then: the capitals of `ß` are `SS`.
+      // This leaves out a spelling that is another name: the capitals of `ß` are `SS`.
       if text.unicodeScalars.count == count, !all.contains(bytes) { all.append(bytes) }
     }
     return all

@@ -1,17 +1,16 @@
-/// Redacts text that has values by name, as URLs, forms and fields of headers have them:
-/// `name=value`; in a message also `name: value`, and in URLs and forms `"name": value`, as JSON in
-/// them has it.
+/// Redacts values with names in text, as URLs, forms and header fields have them: `name=value`; in
+/// a message also `name: value`, and in URLs and forms `"name": value`, as JSON in them has it.
 ///
-/// One pass over bytes that may come in pieces, without memory of its own. Names are compared as a
-/// server decodes them, however often they are percent-encoded; so are the signs that separate
-/// them: a URL inside a URL's query is redacted, too. A redacted value ends only where every reader
-/// of it would end it.
+/// It passes once over bytes that may come in pieces, without memory of its own. Names, and the
+/// signs that separate them, are compared as a server decodes them, however often they are
+/// percent-encoded: so a URL inside a URL's query is redacted, too. A redacted value ends only
+/// where every reader would end it.
 struct PairRedaction {
   /// What the text is.
   enum Kind {
     /// A URL: pairs stand behind `?`, `#`, `&` and `;`.
     case url
-    /// A form: all of it are pairs.
+    /// A form: it has only pairs.
     case form
     /// The value of a header's field, or a message: pairs stand anywhere.
     case text
@@ -29,30 +28,30 @@ struct PairRedaction {
   private let kind: Kind
   private var phase = Phase.text
 
-  /// Whether what comes may be a name, and where in it we are.
+  /// Whether the next bytes may be part of a name, and below where in the name they are.
   private var isNaming: Bool
-  /// Whether there was a space or a quote in it, or behind it: that shows when a letter comes.
+  /// Whether there was a space or a quote in the name, or behind it: the next letter shows which.
   private var hasSpace = false
-  /// Whether a quote in a URL or a form stands before it: it may be of JSON.
+  /// Whether a quote stands before the name in a URL or a form: it may be a name in JSON.
   private var isQuoted = false
   private var name: NameMatcher.State
-  /// In a message, the end of the name, which may be one of its own: behind a colon or a bracket.
+  /// In a message, the end of the name behind a colon or a bracket, which may be a name of its own.
   private var innerName: NameMatcher.State
   private var hasInnerName = false
-  /// What there is of a percent-encoded byte: 0: nothing; 1: the sign; 2: a digit, too.
+  /// How much of a percent-encoded byte was read: 0: nothing; 1: the sign; 2: also a digit.
   private var percent: UInt8 = 0
   private var high: UInt8 = 0
 
-  /// How much there is of what a host stands behind: 1: a colon, or the beginning; 2: a slash, too.
+  /// How much was read of what stands before a host: 1: a colon, or the beginning; 2: also a slash.
   private var slashes: UInt8 = 1
-  /// Whether all so far may be a scheme.
+  /// Whether all bytes so far may be a scheme.
   private var isScheme: Bool
   private var hasQuery: Bool
-  /// Of which part of a URL all is, behind a host in a message.
+  /// The part of a URL that the bytes belong to, behind a host in a message.
   private var urlPart = URLPart.none
   private var authority = Authority()
   /// Where in the piece the next sign of user information stands, or what shows that none comes,
-  /// and where before it the last `#`. Up to there nothing is searched again.
+  /// and where before it the last `#` stands. The bytes before that place are not searched again.
   private var nextSign = (place: 0, isFound: false, hash: -1)
 
   private var isValueEmpty = true
@@ -97,7 +96,7 @@ struct PairRedaction {
   // MARK: - What is kept
 
   /// How many bytes of a URL stand before anything that may have to be redacted: scheme, host, port
-  /// and path, if these are as usual. What is not is read byte by byte.
+  /// and path, if these are as usual. Other URLs are read byte by byte.
   private func plainBeginning(_ start: UnsafePointer<UInt8>, _ count: Int) -> Int {
     var place = 0
     while place < count, isLetterOrDigit(start[place]) { place &+= 1 }
@@ -182,8 +181,8 @@ struct PairRedaction {
     return place > first
   }
 
-  /// Whether a name of its own may begin within a name, behind this byte: what has white space
-  /// before it begins one anyway.
+  /// Whether another name may begin within a name, behind this byte. Behind white space, another
+  /// name begins anyway.
   @inline(__always)
   private func mayBeginInnerName(
     _ byte: UInt8, _ start: UnsafePointer<UInt8>, _ count: Int, _ place: Int
@@ -192,7 +191,7 @@ struct PairRedaction {
       && start[place] > 0x20 && start[place] != UInt8(ascii: "/")
   }
 
-  /// Has the inner name be the name, if no rule has the whole.
+  /// Takes the inner name as the name, if no rule names the whole.
   @inline(never)
   private mutating func endInnerName(isInMessage: Bool) {
     let names = redactor.names
@@ -201,7 +200,7 @@ struct PairRedaction {
     if rule == 0, inner != 0 { name = innerName }
   }
 
-  /// Takes a byte of a name that may have one of its own in it.
+  /// Takes a byte of a name that may have another name in it.
   @inline(never)
   private mutating func takeInInnerName(_ byte: UInt8) {
     if byte == UInt8(ascii: ":") || byte == UInt8(ascii: "[") {
@@ -225,13 +224,13 @@ struct PairRedaction {
 
   @inline(__always)
   private static func hasMeaning(_ byte: UInt8) -> Bool {
-    // Letters and digits have none; nor has what is no ASCII.
+    // Letters, digits and bytes beyond ASCII have no meaning.
     if byte >= UInt8(ascii: "A") { return byte == UInt8(ascii: "\\") }
     return byte < UInt8(ascii: "-") || byte == UInt8(ascii: "/") || byte > UInt8(ascii: "9")
   }
 
   /// In a message, a space or a quote ends a name, unless the sign for its value follows. In URLs
-  /// and forms, a quote does, and it may begin a name in what would be a value.
+  /// and forms, only a quote does, and it may begin a name in what would otherwise be a value.
   @inline(__always)
   private mutating func skipsSpace(_ byte: UInt8) -> Bool {
     if kind == .text { return isNaming && skipsMessageSpace(byte) }
@@ -272,14 +271,14 @@ struct PairRedaction {
   private func isSeparator(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "&"), UInt8(ascii: ";"): true
-    // In a form, they begin the query of a URL that is a value.
+    // In a form, these begin the query of a URL that is a value.
     case UInt8(ascii: "?"), UInt8(ascii: "#"): kind != .form || !isNaming || isQuoted
     case UInt8(ascii: ","), UInt8(ascii: "("), UInt8(ascii: "{"), 0x00...0x20: kind == .text
     default: false
     }
   }
 
-  /// The byte that stands there, when it is complete.
+  /// Returns the decoded byte, once it is complete.
   @inline(__always)
   private mutating func decoded(_ raw: UInt8) -> UInt8? {
     if percent == 0 && raw != UInt8(ascii: "%") { return raw }
@@ -300,7 +299,7 @@ struct PairRedaction {
       return nil
     }
     let byte = high << 4 | digit
-    // What was encoded twice.
+    // The percent sign was encoded itself.
     percent = byte == UInt8(ascii: "%") ? 1 : 0
     return percent == 1 ? nil : byte
   }
@@ -331,14 +330,14 @@ struct PairRedaction {
     return false
   }
 
-  /// Whether `&` ends a value here. A question mark of a message's own words begins no query.
+  /// Whether `&` ends a value here. A question mark in the words of a message begins no query.
   private var isInQuery: Bool { kind == .text ? urlPart == .query : hasQuery }
 
   /// What stands between a scheme and a path.
   fileprivate struct Authority {
     var isBegun = false
     var hasUserInformation = false
-    /// Behind a colon stands what is no port.
+    /// Whether something other than a port stands behind a colon.
     var hasNoPort = false
     var isBehindColon = false
   }
@@ -370,7 +369,7 @@ struct PairRedaction {
         authority.hasUserInformation = true
         (authority.isBehindColon, authority.hasNoPort) = (false, false)
       } else if endsName(byte), beginValue(behind: byte) {
-        // No host has that. What is before it may be a password that goes on behind it.
+        // No host has this sign. What is before it may be a password that goes on behind it.
         if !authority.hasUserInformation { output.append(Redactor.placeholder) }
         return
       } else if endsAuthority(byte, raw) {
@@ -384,7 +383,7 @@ struct PairRedaction {
         // What looked like a host may be one more scheme, `jdbc:postgresql://`, or end in a name.
         let before = place > 1 ? start[place - 2] : 0
         slashes = isSlash && (before == UInt8(ascii: ":") || before == UInt8(ascii: "=")) ? 1 : 0
-        // Read again as what follows; one that was encoded is complete.
+        // The byte is read again as what follows; a byte that was encoded is complete.
         if raw == byte { place -= 1 } else if isSeparator(byte) { beginName() }
         return
       } else {
@@ -448,12 +447,12 @@ struct PairRedaction {
       || byte == UInt8(ascii: ">")
   }
 
-  /// Whether a byte ends a URL in a message, or opens what may have such bytes in it.
+  /// Whether a byte ends a URL in a message, or opens something that may have such bytes in it.
   private static func endsOrOpens(_ byte: UInt8) -> Bool {
     switch byte {
     case UInt8(ascii: "'"), UInt8(ascii: "`"): true
     case UInt8(ascii: "{"), UInt8(ascii: "["), UInt8(ascii: "("): true
-    // It stands before a quote in a quoted text.
+    // A backslash stands before a quote in a quoted text.
     case UInt8(ascii: "\\"): true
     default: endsURL(byte)
     }
@@ -465,7 +464,8 @@ struct PairRedaction {
   ) -> Bool {
     let isEncoded = hexDigit(raw) != nil
     if isEncoded && !isInQuery && kind == .url { return true }
-    // Behind a colon stands what is no port: a password, if a sign of user information follows.
+    // What stands behind the colon is no port: it is a password, if a sign of user information
+    // follows.
     let mayBeMissing = authority.hasNoPort && Self.endsHost(raw)
     guard mayBeMissing || isEncoded && !authority.hasUserInformation else { return false }
     if nextSign.place < place { searchSign(start, count, from: place) }
@@ -505,7 +505,8 @@ struct PairRedaction {
     return true
   }
 
-  /// Whether the value behind a name and a colon is not kept. What no rule names is no name.
+  /// Whether the value behind a name and a colon is not kept. A name counts only if a rule names
+  /// it.
   private mutating func beginMessageValue() -> Bool {
     if hasInnerName { endInnerName(isInMessage: true) }
     let action = redactor.action(inMessage: name)
@@ -532,7 +533,7 @@ struct PairRedaction {
     _ start: UnsafePointer<UInt8>, _ count: Int, _ place: inout Int, _ kept: inout Int,
     _ output: inout RedactedOutput
   ) {
-    // Who knows where such a value ends?
+    // Nobody knows where a value ends that begins with such a byte.
     if isValueEmpty, Self.endsOrOpens(start[place]) { urlPart = .none }
     let first = place
     while place < count, !endsValue(start[place]) { place &+= 1 }

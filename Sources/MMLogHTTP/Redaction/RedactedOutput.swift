@@ -1,18 +1,18 @@
 import MMLog
 import MMLogFormat
 
-/// Memory that redacted bytes go to. What has no room in it is cut, so that no input, however
-/// large, takes more than it was given.
+/// Memory for redacted bytes. Bytes that have no room are cut, so that no input, however large,
+/// takes more memory than this.
 struct RedactedOutput: ~Copyable {
   private let memory: UnsafeMutableRawBufferPointer
   private(set) var count = 0
   /// Whether something had no room.
   private(set) var isCut = false
 
-  /// Writes into memory that is the caller's, and outlives it.
+  /// Writes into memory that belongs to the caller, and outlives this output.
   init(_ memory: UnsafeMutableRawBufferPointer) { self.memory = memory }
 
-  /// Gives `body` memory for so many bytes, which is gone behind it.
+  /// Calls `body` with memory for `capacity` bytes, which is gone afterwards.
   @inline(__always)
   static func with<Result>(
     capacity: Int, _ body: (inout RedactedOutput) -> Result
@@ -57,7 +57,7 @@ struct RedactedOutput: ~Copyable {
   }
 }
 
-/// The hash of a value that comes in pieces, as log calls make it of private ones.
+/// The hash of a value that comes in pieces, as log calls make it of private values.
 struct ValueHash {
   private var hasher = PrivateHash.hasher()
 

@@ -1,16 +1,16 @@
-/// What of an HTTP exchange must not be recorded: decided in the log call, before anything is
+/// Decides what of an HTTP exchange must not be recorded: in the log call, before anything is
 /// stored.
 ///
 /// Values are found by their names: those of header fields, of a URL's query, of forms, of cookies
-/// and of JSON. A ``Rule`` says for names what becomes of their values; the newest one counts.
-/// Names are compared as their readers decode them: percent-encoded, with escapes of JSON, in any
-/// case, and with or without signs between words. Letters beyond ASCII are compared as they are
-/// written, in small letters, in capitals, or with a capital first. What stands between such signs
-/// is compared, too, and each word that begins with a capital behind a small letter or a digit:
-/// `cvc` counts for `card[cvc]`, and `pass` for `db_pass` and `dbPass`. Not so rules that keep, and
-/// not `key`, `auth` and `session` of the standard rules; their `sid` does not count for words:
-/// `messageSid` is kept. The user information of URLs is redacted whatever the rules are, but not
-/// that of URLs in texts of JSON.
+/// and of JSON. A ``Rule`` says what becomes of the values of some names; the newest rule for a
+/// name counts. Names are compared as their readers decode them: percent-encoded, with escapes of
+/// JSON, in any case, and with or without signs between words. Letters beyond ASCII are compared as
+/// they are written, in lowercase, in capitals, or with a capital first. What stands between such
+/// signs is compared, too, and each word that begins with a capital behind a lowercase letter or a
+/// digit: `cvc` counts for `card[cvc]`, and `pass` for `db_pass` and `dbPass`. This does not hold
+/// for rules that keep, nor for `key`, `auth` and `session` of the standard rules. The standard
+/// rule `sid` does not count for words: `messageSid` is kept. The user information of URLs is
+/// redacted whatever the rules are, but not that of URLs in texts of JSON.
 ///
 /// ```swift
 /// var options = HTTPLog.Options()
@@ -19,9 +19,9 @@
 ///
 /// ``standard`` is what an ``HTTPLog`` has by default. Not everything that is secret has a name: a
 /// path, a host, a message or a method is recorded as it is, and so is a secret in a field that no
-/// rule names. A rule for `*` before others turns that around: of what has a name, everything is
-/// redacted that none of these keeps. ``unlistedHeaders`` and ``unlistedValues`` do so for header
-/// fields alone, and for values of queries and forms; fields of JSON that no rule names are kept.
+/// rule names. A rule for `*` before others turns that around: it redacts every value with a name
+/// that none of the others keeps. ``unlistedHeaders`` does so for header fields alone, and
+/// ``unlistedValues`` for values of queries and forms; fields of JSON that no rule names are kept.
 ///
 /// A value: its rules are compiled once, and shared by its copies. Any thread.
 public struct Redactor: Sendable {
@@ -41,21 +41,21 @@ public struct Redactor: Sendable {
   /// What becomes of the values of some names.
   public struct Rule: Sendable {
     /// The names: letters and digits, with a `*` at the beginning or end for anything; `*` alone is
-    /// every name, and one within does not count. If the rule does not keep, also names of which a
-    /// word is so.
+    /// every name, and a `*` within does not count. If the rule does not keep, it counts for words
+    /// of names, too.
     public var name: String
     /// What becomes of their values.
     public var action: Action
     /// What of a name the rule counts for, if it does not keep.
     fileprivate var scope = Scope.words
 
-    /// Each also what is before it.
+    /// Each scope includes those before it.
     fileprivate enum Scope { case wholeNames, parts, words }
 
     var countsForParts: Bool { action != .keep && scope != .wholeNames }
     var countsForWords: Bool { action != .keep && scope == .words }
 
-    /// A rule.
+    /// Makes a rule.
     ///
     /// - Parameters:
     ///   - name: The names: letters and digits, with a `*` at the beginning or end for anything.
@@ -92,9 +92,11 @@ public struct Redactor: Sendable {
       "pin", "*assertion*", "samlresponse", "*bearer*", "*cardnumber*", "*creditcard*", "cvv",
       "cvv2", "cvc", "cvc2", "ssn",
     ].map { .redact($0) }
-    // Parts of many names that are no secret's: `sort_key`, `auth_type`, `session_count`.
+    // These are also parts of many names that have no secret: `sort_key`, `auth_type`,
+    // `session_count`.
     + ["key", "auth", "xauth", "session", "xsession"].map { redact($0, only: .wholeNames) }
-    // Of identifiers that are none: `messageSid`. `connect.sid` is a session's.
+    // As a word, it is in identifiers that are no secrets: `messageSid`. As a part, it names a
+    // session: `connect.sid`.
     + [redact("sid", only: .parts)]
 
   private static func redact(_ name: String, only scope: Rule.Scope) -> Rule {
@@ -115,12 +117,12 @@ public struct Redactor: Sendable {
 
   let compiled: Compiled
 
-  /// A redactor.
+  /// Makes a redactor.
   ///
   /// - Parameters:
-  ///   - rules: What becomes of which values, the rule that counts more behind the others. Traps if
-  ///     there are more than 4,095 in all, or more than 24,000 letters. Of names beyond ASCII, each
-  ///     byte is a letter, in each case that the name has, and there is room for 5,600 or more.
+  ///   - rules: What becomes of which values; a rule counts more than those before it. Traps if
+  ///     there are more than 4,095 in all, or more than 24,000 letters. In names beyond ASCII, each
+  ///     byte is a letter, in each spelling of the name, and there is room for 5,600 or more.
   ///   - base: Rules before these. Default: ``standardRules``.
   ///   - unlistedHeaders: What becomes of header fields that no rule names. Default: they are kept.
   ///   - unlistedValues: What becomes of values of queries and forms that no rule names. Default:
@@ -159,7 +161,7 @@ public struct Redactor: Sendable {
       return rule == 0 ? unlisted : actions[rule - 1]
     }
 
-    /// What becomes of what stands behind a colon in a message. Parts of the name do not count:
+    /// What becomes of a value behind a colon in a message. Parts of the name do not count:
     /// `auth-service: refused` is prose.
     func action(inMessage name: NameMatcher.State) -> Action {
       let rule = names.rule(ofWhole: name)
@@ -177,23 +179,23 @@ public struct Redactor: Sendable {
 // MARK: - Texts as a whole
 
 extension Redactor {
-  /// A URL, or a part of one, as it may be recorded.
+  /// Returns a URL, or a part of one, as it may be recorded.
   ///
   /// - Complexity: O(bytes); allocates.
   public func redacted(url: String) -> String { redacted(url, .url) }
 
-  /// A form, as `application/x-www-form-urlencoded` has it, as it may be recorded.
+  /// Returns a form, as `application/x-www-form-urlencoded` has it, as it may be recorded.
   ///
   /// - Complexity: O(bytes); allocates.
   public func redacted(form: String) -> String { redacted(form, .form) }
 
-  /// A message, such as that of an error, as it may be recorded: URLs in it, and what it has of
-  /// `name=value`, are redacted; so is what stands behind a colon and a name that a rule has.
+  /// Returns a message, such as that of an error, as it may be recorded. URLs and values of
+  /// `name=value` in it are redacted, and so are values behind a colon and a name that a rule has.
   ///
   /// - Complexity: O(bytes); allocates.
   public func redacted(text: String) -> String { redacted(text, .text) }
 
-  /// The value of a header field as it may be recorded; nil: the field may not.
+  /// Returns the value of a header field as it may be recorded; nil if the field may not be.
   ///
   /// - Parameters:
   ///   - value: The value.
@@ -216,7 +218,7 @@ extension Redactor {
     }
   }
 
-  /// JSON as it may be recorded.
+  /// Returns JSON as it may be recorded.
   ///
   /// - Complexity: O(bytes); allocates.
   public func redacted(json: [UInt8]) -> [UInt8] {
@@ -240,7 +242,7 @@ extension Redactor {
     }
   }
 
-  /// Room for a text and what stands in the place of its values: a hash for each `=1&`, at worst.
+  /// Returns the room for a text in which values are replaced: at worst, by a hash for each `=1&`.
   static func capacity(for count: Int) -> Int { 8 * count + 64 }
 }
 

@@ -14,7 +14,7 @@ struct Collection {
     /// Its name in the tar file.
     let name: String
     let isRing: Bool
-    /// Whether it is the ring of a process that goes on.
+    /// Whether it is the ring of a running process.
     let isRunning: Bool
   }
 
@@ -29,10 +29,10 @@ struct Collection {
   private var leftOut: [(path: String, size: Int)] = []
   private var problems: [String] = []
 
-  /// The crash reports of so many sessions are in it, the newest.
+  /// The maximum number of sessions whose crash reports are in the file: the newest ones.
   private static let maximumCrashes = 20
-  /// Of a crash's text, in bytes: all are in memory before they are written. A record of a few
-  /// bytes may have a message of megabytes.
+  /// The maximum size of a crash's text, in bytes: all texts are in memory before they are written.
+  /// A record of a few bytes may have a message of megabytes.
   private static let longestCrash = 8 << 20
 
   init(
@@ -51,7 +51,7 @@ struct Collection {
     let texts = self.texts()
     let said = (rings + archives).reduce(0) { $0 + Self.mostSaid(of: $1) }
     let entries = texts.reduce(said) { $0 + Self.entry($1.name, .max, nil).utf8.count }
-    // What the manifest says besides files is there already.
+    // The rest of the manifest, besides the files, is known already.
     let reserve = TarWriter.space(of: manifest.utf8.count + 4096 + entries) + TarWriter.endSpace
     let room = limit - reserve - texts.reduce(0) { $0 + TarWriter.space(of: $1.text.utf8.count) }
     guard room >= 0 else {
@@ -60,12 +60,13 @@ struct Collection {
     for (name, text) in texts { try add(name, text) }
     var end = tar.size + room
     for ring in rings { try add(ring, before: end) }
-    // After the rings: what a process has moved meanwhile is in an archive that there is now.
+    // This comes after the rings: records that a process has moved meanwhile are in an archive that
+    // exists now.
     found.scanArchives()
     end += said - (rings + archives).reduce(0) { $0 + Self.mostSaid(of: $1) }
     var isFull = false
     for archive in archives {
-      // No older one in place of one that is too large: a log with holes helps nobody.
+      // No older archive replaces one that is too large: a log with holes helps nobody.
       isFull = try isFull || !add(archive, before: end)
       if isFull, leftOut.last?.path != archive.path {
         leftOut.append((archive.path, (try? File.status(ofPath: archive.path))?.size ?? 0))
@@ -114,18 +115,18 @@ struct Collection {
     return entry.text
   }
 
-  /// How many bytes the manifest may come to have of a file: that it is in it or left out, and what
-  /// was wrong with it.
+  /// The maximum number of bytes about a file in the manifest: that the file is in it or left out,
+  /// and what was wrong with the file.
   private static func mostSaid(of source: Source) -> Int {
     entry(source.name, .max, source.path).utf8.count
       + JSONObject.text(of: source.path).utf8.count + 512
   }
 
-  /// - Returns: False if there is no room for it.
+  /// - Returns: False if there is no room for the source.
   @discardableResult
   private mutating func add(_ source: Source, before end: Int) throws -> Bool {
     guard let file = open(source.path), let status = try? file.status(), status.isRegularFile else {
-      // Deleted or recovered since it was listed: not among what could be collected.
+      // The file was deleted or recovered since it was listed: it cannot be collected any more.
       return true
     }
     // A running process may free a segment, and use it anew, while its ring is read.
@@ -162,7 +163,7 @@ struct Collection {
 
   private mutating func open(_ path: String) -> File? {
     do throws(SystemError) { return try File.open(path, [.read, .nonBlocking]) } catch {
-      // What was deleted since it was listed is no problem.
+      // A file that was deleted since it was listed is no problem.
       if !error.isNotFound { problem("\(error)") }
       return nil
     }
@@ -175,12 +176,12 @@ struct Collection {
 
   // MARK: - Files
 
-  /// Those of processes that died come first.
+  /// The rings; those of dead processes come first.
   private var rings: [Source] {
     sources((found.dead + found.running).map { ($0.image.path, "rings") })
   }
 
-  /// Those of the time that is asked for, the newest first.
+  /// The archives of the time that is asked for, the newest first.
   private var archives: [Source] {
     let wanted = found.archives.filter { archive in
       let last = archive.isSealed ? archive.lastTime : max(archive.lastTime, archive.modified)
@@ -191,7 +192,7 @@ struct Collection {
     return sources(sorted.map { ($0.path, "archives") })
   }
 
-  /// With names of their own in the tar file.
+  /// Gives each file a name of its own in the tar file.
   private func sources(_ files: [(path: String, folder: String)]) -> [Source] {
     var used: Set<String> = []
     let running = Set(found.running.map(\.image.path))

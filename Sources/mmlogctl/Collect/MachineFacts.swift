@@ -6,7 +6,7 @@ import MMLogSystem
 
 /// What support has to know of the machine.
 enum MachineFacts {
-  /// As JSON: kernel, processors, memory, and the file systems of some directories.
+  /// Returns the kernel, processors, memory, and the file systems of some directories, as JSON.
   static func json(of folders: [String]) -> String {
     var object = JSONObject()
     var system = utsname()
@@ -41,8 +41,8 @@ enum MachineFacts {
     return object.text
   }
 
-  /// As mount(8) calls it: that of the mount whose place the folder's path begins with, the longest
-  /// and last of these.
+  /// Returns the type as mount(8) calls it. It is that of the mount whose place the folder's path
+  /// begins with; of several, the longest, and of these the last.
   private static func type(ofFileSystem folder: String) -> String? {
     guard let real = realpath(folder, nil) else { return nil }
     defer { free(real) }
@@ -60,7 +60,7 @@ enum MachineFacts {
     return best?.type
   }
 
-  /// A field of characters up to a zero.
+  /// Returns the text of a field up to a zero.
   private static func text<Field>(_ field: Field) -> String {
     withUnsafeBytes(of: field) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
   }

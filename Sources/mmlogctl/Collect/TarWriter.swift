@@ -1,31 +1,32 @@
 import CommandLineTool
 import MMLogSystem
 
-/// Writes a tar file: POSIX's ustar, with an extended header before what does not fit that one, and
-/// rings without what is empty of them, as GNU tar's format 1.0 for files with holes has it.
+/// Writes a tar file: POSIX's ustar, with an extended header before an entry that does not fit it.
+/// Rings go without their empty parts, in GNU tar's format 1.0 for files with holes.
 struct TarWriter {
   static let blockSize = 512
 
-  /// Reads what is in a file from an offset on: as much as there is room for, or up to its end.
+  /// Reads a file from an offset on: as much as there is room for, or up to the file's end.
   ///
-  /// - Returns: How many bytes.
+  /// - Returns: How many bytes were read.
   typealias Reading = (UnsafeMutableRawBufferPointer, Int) -> Int
 
   private let output: StandardOutput
-  /// What the names in it begin with.
+  /// What the names in the file begin with.
   private let folder: String
   /// How long the file is so far, in bytes.
   private(set) var size = 0
 
   init(to output: StandardOutput, folder: String) { (self.output, self.folder) = (output, folder) }
 
-  /// How much a file of so many bytes takes at most, headers included, and a map of its parts.
+  /// Returns how many bytes a file takes at most, including headers and a map of its parts.
   static func space(of size: Int, parts: Int = 1) -> Int {
-    // Two for an extended header, and one of its own. In the map are two numbers for each part.
+    // Two blocks are for an extended header, and one is for the file's own header. The map has two
+    // numbers for each part.
     (5 + parts / 10) * blockSize + (size + blockSize - 1) / blockSize * blockSize
   }
 
-  /// How much the end takes.
+  /// How many bytes the end takes.
   static let endSpace = 2 * blockSize
 
   /// Adds a text as a file.
@@ -37,7 +38,7 @@ struct TarWriter {
 
   /// Adds a file, or the parts of it that are not zeros; these begin at multiples of a block.
   ///
-  /// - Returns: Whether it has lost nothing meanwhile.
+  /// - Returns: Whether nothing of the file was lost meanwhile.
   mutating func add(
     _ name: String, parts: [Range<Int>], size: Int, modified: Int64, _ read: Reading
   ) throws(SystemError) -> Bool {
@@ -127,7 +128,7 @@ struct TarWriter {
     try append(Self.header(path, size, seconds, type: "0"))
   }
 
-  /// `LENGTH KEY=VALUE\n`, where the length is that of all of it.
+  /// `LENGTH KEY=VALUE\n`, where the length is that of the whole record.
   private static func record(_ key: String, _ value: String) -> String {
     let rest = " \(key)=\(value)\n"
     var length = rest.utf8.count
@@ -146,7 +147,7 @@ struct TarWriter {
     }
     func put(octal number: Int64, _ offset: Int, _ size: Int) {
       let digits = String(number, radix: 8)
-      // What does not fit is in the extended header.
+      // A number that does not fit is in the extended header.
       let text = digits.utf8.count < size ? digits : String(repeating: "7", count: size - 1)
       put(String(repeating: "0", count: size - 1 - text.utf8.count) + text, offset, size)
     }

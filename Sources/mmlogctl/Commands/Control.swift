@@ -5,7 +5,7 @@ import MMLogReader
 import MMLogStorage
 import MMLogSystem
 
-// What running processes are asked for, through their rings.
+// Requests to running processes, through their rings.
 
 extension Command {
   static let levels = Command(
@@ -112,7 +112,7 @@ extension Command {
 final class Control {
   private let paths: [String]
   private let output: StandardOutput
-  /// How long all of them together may take to answer, in nanoseconds: they check once a second.
+  /// How long all processes together may take to answer, in nanoseconds: they check once a second.
   private let timeout: Int64
   private let isSilent: Bool
   private var isComplete = true
@@ -156,18 +156,18 @@ final class Control {
     Command.complain(error.message)
   }
 
-  /// Does something for each, whatever fails for another.
+  /// Does something for each ring, even if it fails for another one.
   func forEach(_ rings: [LiveRing], _ body: (LiveRing) throws -> Void) throws {
     for ring in rings {
       do { try body(ring) } catch let error as LogError { complain(error) }
     }
   }
 
-  /// Asks all of them, so that they do it at the same time, and then says of each what came of it.
+  /// Asks all processes, so that they act at the same time, and then prints the outcome of each.
   ///
   /// - Parameters:
-  ///   - before: What is to be known of a process before; nil: it is not asked.
-  ///   - after: Says what has come of it.
+  ///   - before: Finds out what has to be known of a process before; nil: it is not asked.
+  ///   - after: Says what the outcome is.
   func ask<Before>(
     for actions: ControlRequest.Actions, _ rings: [LiveRing],
     before: (LiveRing) throws -> Before?, after: (LiveRing, Before) throws -> String
@@ -182,8 +182,9 @@ final class Control {
   }
 
   /// - Parameters:
-  ///   - ask: Asks a process, and gives what is to be known of that; nil: it is not asked.
-  ///   - answer: Waits for so many nanoseconds at most, and says what has come of it.
+  ///   - ask: Asks a process, and returns what has to be known for the answer; nil: it is not
+  ///     asked.
+  ///   - answer: Waits for so many nanoseconds at most, and prints the outcome.
   private func ask<Asked>(
     _ rings: [LiveRing], ask: (LiveRing) throws -> Asked?,
     answer: (LiveRing, Asked, Int64) throws -> Void
@@ -205,13 +206,13 @@ final class Control {
       after: { ring, before, _ in try reportChanges(ring, before) })
   }
 
-  /// Asks all of them for other rules, so that they do it at the same time, and then says of each
-  /// what came of it.
+  /// Asks all processes for other rules, so that they act at the same time, and then prints the
+  /// outcome of each.
   ///
   /// - Parameters:
-  ///   - before: What is to be known of a process before.
-  ///   - change: Makes of the rules that hold those that are to hold.
-  ///   - after: Says what has come of it, also by the rules that held before.
+  ///   - before: Finds out what has to be known of a process before.
+  ///   - change: Makes the new rules from the present ones.
+  ///   - after: Prints the outcome; it is also given the rules that held before.
   func askForRules<Before>(
     _ rings: [LiveRing], before: (LiveRing) throws -> Before,
     change: ([LevelOverride]) -> [LevelOverride],
@@ -293,12 +294,12 @@ final class Control {
 }
 
 extension LevelChange {
-  /// The rules that are to hold, made of those that do.
+  /// Returns the new rules, made from the present ones.
   fileprivate func applied(to present: [LevelOverride], _ expiry: UInt64) -> [LevelOverride] {
     func isReplaced(_ rule: LevelRule) -> Bool {
       rules.contains { $0.takesPlace(of: rule) }
     }
-    // What single statements are turned on is taken back by another command.
+    // Another command takes back the rules that turn on single statements.
     let kept = present.filter {
       let isTakenBack = takesBackAll || takenBack.contains($0.rule.pattern)
       return $0.rule.statement != nil || !isTakenBack && !isReplaced($0.rule)
@@ -319,7 +320,7 @@ extension SessionIdentity {
 extension ControlPage.Label {
   var shownName: String { name.isEmpty ? "(no label)" : name }
 
-  /// `info to debug`, `limit 2/1s to the program's own limit`: what is other than it was.
+  /// `info to debug`, `limit 2/1s to the program's own limit`: what differs from before.
   fileprivate func changes(since former: Self) -> [String] {
     var changes: [String] = []
     if let level, let old = former.level, level != old { changes.append("\(old) to \(level)") }

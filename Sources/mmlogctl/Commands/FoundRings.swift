@@ -8,7 +8,7 @@ import MMLogSystem
 struct FoundRings {
   let paths: [String]
   private(set) var running: [RingStatus] = []
-  /// Those of processes that died, which wait for their recovery.
+  /// The rings of dead processes, which wait for their recovery.
   private(set) var dead: [RingStatus] = []
   private(set) var archives: [ArchiveInfo] = []
   /// Whether all could be read.
@@ -21,7 +21,7 @@ struct FoundRings {
     if withArchives { scanArchives() }
   }
 
-  /// The directories that are named, and those of the rings that are.
+  /// The named directories, and the directories of the named rings.
   var folders: [String] {
     var folders: [String] = []
     for path in paths {
@@ -48,7 +48,7 @@ struct FoundRings {
   mutating func scanArchives() {
     archives = []
     for path in paths where !path.hasSuffix(FileNames.ringSuffix) {
-      // That it cannot be opened was said when its rings were searched for.
+      // If it cannot be opened, the search for its rings has said so.
       guard (try? Directory.open(path).status()) != nil else { continue }
       var problems: [String] = []
       do throws(LogError) {
@@ -60,7 +60,7 @@ struct FoundRings {
     }
   }
 
-  /// Once, though archives are searched for twice.
+  /// Reports a problem once, though archives are searched for twice.
   private mutating func complain(_ sentence: String) {
     isComplete = false
     if said.insert(sentence).inserted { Command.complain(sentence) }

@@ -31,7 +31,7 @@ extension Command {
     let heads = try files.heads()
     for head in heads { try output.append("\(head)\n".escapedControls) }
     if heads.isEmpty {
-      // Of what cannot be read, that is not known.
+      // This is not known of archives that cannot be read.
       if unreadable.isEmpty {
         complain(
           "no archive there has chained frames: LogStore.Configuration.hashChain has them so")

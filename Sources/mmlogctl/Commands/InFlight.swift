@@ -71,7 +71,7 @@ extension Command {
         for line in lines { try output.append(line.escapedForTerminal + "\n") }
         try output.flush()
       }
-      // A process may have several stores; one of another namespace has no number here.
+      // A process may have several stores. A process of another namespace has no number here.
       let identity = ring.identity
       let process = ring.processState == nil ? "\(identity.session)" : "\(identity.processID)"
       if let command, isFound, asked.insert(process).inserted, !state.run(command) {
@@ -101,9 +101,9 @@ private struct InFlight {
   }
 
   let ring: RingStatus
-  /// Those that have not ended, the oldest first.
+  /// The spans that have not ended, the oldest first.
   var spans: [OpenSpans.Open]
-  /// Threads that are there, the one that has been silent longest first.
+  /// The present threads, the one that has been silent longest first.
   var threads: [LastRecord]
   let now: Timestamp
 
@@ -115,7 +115,7 @@ private struct InFlight {
   func run(_ command: String) -> Bool {
     let identity = ring.identity
     let oldest = [spans.first?.time, threads.first?.time].compactMap(\.self).min() ?? now
-    // In another namespace, its number is another process's here.
+    // In another namespace, the number belongs to another process here.
     let id = ring.processState == nil ? "" : "\(identity.processID)"
     let variables = [
       "PID": id, "PROCESS": identity.processName,
@@ -167,7 +167,7 @@ private struct InFlightReading {
     isComplete = false
   }
 
-  /// Only the last record of each thread has its message made: there may be millions.
+  /// Makes the message of each thread's last record only: there may be millions of records.
   private mutating func add(_ records: LogReader.Records) {
     var last: [UInt32: LogReader.Record] = [:]
     var newest: LogReader.Record?
@@ -199,8 +199,8 @@ private struct InFlightReading {
 }
 
 extension RingStatus {
-  /// Whether the process has a thread, as far as the kernel says: one that has left its segment may
-  /// go on without logging.
+  /// Whether the process has a thread, as far as the kernel says: a thread that has left its
+  /// segment may go on without logging.
   fileprivate func hasThread(_ id: UInt32) -> Bool {
     processState != nil
       && (try? File.status(ofPath: "/proc/\(identity.processID)/task/\(id)")) != nil

@@ -7,7 +7,7 @@ struct LevelChange {
   var rules: [LevelRule] = []
   /// The patterns whose rules are taken back.
   var takenBack: Set<String> = []
-  /// Whether all that was there before is taken back.
+  /// Whether all earlier rules are taken back.
   var takesBackAll = false
 
   /// Reads the rules of the command line.
@@ -42,7 +42,7 @@ struct LevelChange {
 }
 
 extension LevelRule {
-  /// Whether another rule ends with this one: both are levels for the same pattern, or both limits.
+  /// Whether this rule replaces another one: both are levels for the same pattern, or both limits.
   func takesPlace(of other: LevelRule) -> Bool {
     pattern == other.pattern && isOfLevel == other.isOfLevel
   }

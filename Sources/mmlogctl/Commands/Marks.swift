@@ -3,7 +3,7 @@ import LogCommands
 import MMLogStorage
 import MMLogSystem
 
-// What is noted of archives, for limits and uploaders; with their store running or not.
+// Notes about archives, for limits and uploaders, whether their store is running or not.
 
 extension Command {
   static let pin = Command(
@@ -69,9 +69,9 @@ extension Arguments {
   /// Does something to each archive.
   ///
   /// - Parameters:
-  ///   - word: What they are then.
-  ///   - takesRings: Whether it can be done to rings, too.
-  ///   - note: Does it, to the archive with this name.
+  ///   - word: What the archives are afterwards.
+  ///   - takesRings: Whether rings are taken, too.
+  ///   - note: Changes the archive with this name.
   func forEachArchive(
     _ output: StandardOutput, _ word: String, takesRings: Bool = false,
     _ note: (Catalog, String) throws -> Void
@@ -97,8 +97,8 @@ extension Arguments {
 }
 
 extension LogError {
-  /// Why an archive is none for the catalog: what its file says, such as that it is of a newer
-  /// version; the error itself if there is no such file.
+  /// Why the catalog does not take a file for an archive: what reading the file says, such as that
+  /// it is of a newer version; this error if there is no such file.
   fileprivate func reason(at path: String, _ name: String) -> LogError {
     guard code == .missingArchive, FileNames.Archive(fileName: name) != nil,
       let file = try? File.open(path, [.read, .nonBlocking])

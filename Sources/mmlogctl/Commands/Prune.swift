@@ -30,7 +30,7 @@ extension Command {
 /// Applies limits to directories of archives.
 private struct Prune {
   private let directories: [String]
-  /// Nil: what each store has noted.
+  /// Nil: the limits that each store has noted.
   private let retention: Retention?
   private let store: String?
   private let rings: String?
@@ -74,7 +74,7 @@ private struct Prune {
     do {
       var judgment = try pruning.judge(retention, store: store, problem: complain)
       if let store, !judgment.stores.contains(store) {
-        // It may be that it has none yet: no failure.
+        // The store may have no archive yet: this is no failure.
         Command.complain("\(directory): there is no archive of the store \(store)")
       }
       if isDry {
@@ -101,8 +101,8 @@ private struct Prune {
     try output.append("\(what)  \(verdict.archive.line): \(rule.sentence)\n".escapedControls)
   }
 
-  /// Says what stays, and why: everything if asked for; where a limit is not reached, what keeps it
-  /// from that.
+  /// Prints what stays, and why: everything if asked for; otherwise what keeps a limit from being
+  /// reached.
   private func reportRest(_ judgment: Pruning.Judgment) throws {
     let short = Set(judgment.unmet.map(\.store))
     for verdict in judgment.verdicts where verdict.rule == nil {

@@ -14,7 +14,7 @@ extension Arguments {
 }
 
 extension Retention {
-  /// Whether something can be deleted because of it. What is kept around crashes is no limit.
+  /// Whether something can be deleted because of a limit. What is kept around crashes is no limit.
   var hasLimit: Bool {
     var limits = self
     limits.crashes = Retention.unlimited.crashes

@@ -71,8 +71,8 @@ private func statement(_ arguments: Arguments) throws(UsageError) -> LevelRule.S
 }
 
 extension LiveRing {
-  /// How many statements a rule is about: the process knows those that have had a record, its
-  /// program all of them.
+  /// Says how many statements a rule is about: the process knows those that have had a record, and
+  /// its program knows all of them.
   fileprivate func answer(to statement: LevelRule.Statement) throws -> String {
     let known = try count(of: statement)
     let all = statementsInProgram(at: statement)
@@ -87,8 +87,8 @@ extension LiveRing {
       ? "\(text), without a record so far" : "\(text), \(known) of which had a record so far"
   }
 
-  /// Nil if that cannot be found out: the process may be in another container, and its program
-  /// without debug information.
+  /// Nil if that cannot be found out: the process may be in another container, or its program may
+  /// have no debug information.
   private func statementsInProgram(at statement: LevelRule.Statement) -> Int? {
     guard ProcessState(of: identity.processID, name: identity.processName) != nil,
       let statements = SourceStatements(ofProgram: "/proc/\(identity.processID)/exe")

@@ -175,9 +175,9 @@ extension [ArchiveInfo] {
 
   fileprivate var all: (count: Int, bytes: Int) { size { _ in true } }
   fileprivate var active: (count: Int, bytes: Int) { size(\.isActive) }
-  /// Those that wait for a recovery.
+  /// The archives that wait for a recovery.
   fileprivate var left: (count: Int, bytes: Int) { size { !$0.isActive && !$0.isSealed } }
-  /// Those that are sealed and not uploaded.
+  /// The archives that are sealed and not uploaded.
   fileprivate var pending: (count: Int, bytes: Int) { size { $0.isSealed && !$0.state.isUploaded } }
   fileprivate var uploaded: (count: Int, bytes: Int) { size(\.state.isUploaded) }
   fileprivate var pinned: (count: Int, bytes: Int) { size(\.state.isPinned) }
