@@ -18,7 +18,7 @@ final class Child {
 
   deinit { kill() }
 
-  /// Ends it with SIGKILL, if it is still there, and waits for that.
+  /// Ends the process with SIGKILL, if it still runs, and waits for its end.
   func kill() {
     if isGone { return }
     _ = Glibc.kill(id, SIGKILL)

@@ -8,7 +8,7 @@ import MMLogSystem
 final class Counts: @unchecked Sendable {
   private let mapping: Mapping
 
-  /// Makes the page's file, and its directory, or opens the one that is there.
+  /// Makes the page's file and its directory, or opens an existing file.
   init(_ directory: String) throws {
     try Directory.create(directory)
     let file = try File.open("\(directory)/counts", [.read, .write, .create])
@@ -32,7 +32,7 @@ final class Counts: @unchecked Sendable {
     mmlog_store_release_u64(word, mmlog_load_relaxed_u64(word) + 1)
   }
 
-  /// One to a cache line: else the threads would slow each other down.
+  /// Each word has a cache line of its own: otherwise the threads would slow each other down.
   private func word(_ index: Int) -> UnsafeMutablePointer<UInt64> {
     (mapping.base + 64 * index).assumingMemoryBound(to: UInt64.self)
   }

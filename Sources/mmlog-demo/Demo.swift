@@ -23,7 +23,7 @@ struct Demo {
 
   private var logs: String { Service.logs(in: directory) }
 
-  /// Starts the service and kills it; gives how many records of each thread were acknowledged.
+  /// Starts the service and kills it. Returns how many records of each thread were acknowledged.
   private func liveAndDie(_ seconds: Int) throws -> [Int] {
     let counts = try Counts(directory)
     let service = try Child(Child.path(of: "mmlog-demo"), ["--service", "--directory", directory])
@@ -43,7 +43,7 @@ struct Demo {
     return acknowledged
   }
 
-  /// What the next start of the service does.
+  /// Does what the next start of the service does.
   private func recover() throws {
     let start = Clock.monotonic()
     let store = try LogStore(directory: logs, name: Service.name)
@@ -57,7 +57,7 @@ struct Demo {
     try store.close()
   }
 
-  /// Has mmlog-decode print the last records, and how the session ended.
+  /// Makes mmlog-decode print the last records, and how the session ended.
   private func showEnd(_ check: LogCheck) throws {
     // A little of the end will do: there are a hundred records in that time.
     let since = check.lastTime.advanced(by: .microseconds(-100))
@@ -69,7 +69,7 @@ struct Demo {
     shell.wait()
   }
 
-  /// As mmlog-decode takes it.
+  /// Prints what the check has found.
 
   private func report(_ check: LogCheck, _ acknowledged: Int) throws -> Program.Status {
     for complaint in check.complaints.prefix(10) { try say("not as it should be: \(complaint)") }

@@ -12,10 +12,10 @@ final class Service: Sendable {
     store = try LogStore(directory: Service.logs(in: directory), name: Service.name)
   }
 
-  /// What its log's files begin with.
+  /// How the names of its log's files begin.
   static let name = "orders"
 
-  /// Where it logs to.
+  /// Where it logs.
   static func logs(in directory: String) -> String { "\(directory)/log" }
 
   func run() throws -> Never {

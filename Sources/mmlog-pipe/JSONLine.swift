@@ -9,12 +9,12 @@ struct JSONLine {
   private(set) var fields = Logger.Metadata()
   private(set) var level: Level?
 
-  /// Longer ones stay lines: what is taken apart must fit into a record.
+  /// Longer objects stay lines: an object that is taken apart must fit into a record.
   private static let longest = 1 << 20
 
-  /// - Parameter levels: Finds the level, which is no field then.
-  /// - Returns: Nil if the line is anything else, has no member, or values deeper than a record can
-  ///   have. It is all checked here: JSON, UTF-8, depth.
+  /// - Parameter levels: Finds the level, which then is not a field.
+  /// - Returns: Nil if the line is no object, has no member, or values deeper than a record can
+  ///   have. All of this is checked here: JSON, UTF-8, depth.
   init?(_ line: UnsafeRawBufferPointer, levels: LevelRule?) {
     var reader = JSONReader(line)
     guard line.count <= Self.longest, reader.kind == .object, line.isUTF8 else { return nil }
@@ -37,7 +37,7 @@ struct JSONLine {
   }
 }
 
-/// With all that is in a value, in its order, with its types; a number that no type holds is a
+/// A value keeps everything in it, in its order, with its types; a number that no type holds is a
 /// text.
 extension Logger.MetadataValue: JSONValue {
   static var deepest: Int { ValueType.deepest }

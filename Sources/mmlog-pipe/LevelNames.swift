@@ -10,7 +10,7 @@ struct LevelNames {
   private struct Key: Hashable {
     var bytes = SIMD16<UInt8>(repeating: 0)
 
-    /// Nil if it is longer, or has a byte that is no letter.
+    /// Nil if the name is longer, or has a byte that is no letter.
     init?(_ name: some Collection<UInt8>) {
       guard name.count <= LevelNames.longest else { return nil }
       for (index, byte) in name.enumerated() {
@@ -24,7 +24,7 @@ struct LevelNames {
 
   init() {
     var levels: [Key: Level] = [:]
-    // "all" is for thresholds, and a usual word.
+    // "all" is only for thresholds, and it is a usual word.
     for (name, level) in Level.usualNames where name != "all" {
       if let key = Key(name.utf8) { levels[key] = level }
     }
@@ -42,7 +42,7 @@ extension Level {
   }
 
   /// A number that stands for a level in JSON: a severity of syslog below 8, and above that a level
-  /// of bunyan and pino, 10 for trace and 60 for fatal. What is greater is no level.
+  /// of bunyan and pino, 10 for trace and 60 for fatal. A greater number is no level.
   init?(number: Int) {
     switch number {
     case ..<8: self.init(severity: number)

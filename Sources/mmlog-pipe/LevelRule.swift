@@ -3,8 +3,8 @@ import MMLog
 import MMLogJSON
 import MMLogReader
 
-/// How the level of a line is found in it. The line is hostile, so nothing of it is believed but a
-/// level; and what is not found near its beginning is not found, whatever its length, but in JSON.
+/// How the level of a line is found in it. The line is hostile, so only a level is taken from it.
+/// Except for JSON, only the beginning of the line is searched, whatever its length.
 struct LevelRule {
   enum Kind {
     /// A prefix of sd-daemon(3), or a usual word.
@@ -36,7 +36,7 @@ struct LevelRule {
     }
   }
 
-  /// The level of a line, if it has one, and what of the line is its message: all but a prefix of
+  /// Returns the level of a line, if it has one, and the line's message: all except a prefix of
   /// sd-daemon(3).
   func read(_ line: UnsafeRawBufferPointer) -> (level: Level?, message: UnsafeRawBufferPointer) {
     switch kind {
@@ -62,9 +62,9 @@ struct LevelRule {
     return Level(severity: Int(line[1]) - 0x30)
   }
 
-  /// The first word that is written as loggers write levels: in capitals, in brackets, or with a
-  /// colon behind it. And what begins as a traceback does. It begins in the first 128 bytes, and may
-  /// go on behind them.
+  /// Returns the level of the first word that is written as loggers write levels: in capitals, in
+  /// brackets, or with a colon behind it. A line that begins like a traceback is an error. The word
+  /// begins in the first 128 bytes, and may go on behind them.
   private func word(_ whole: UnsafeRawBufferPointer) -> Level? {
     let longest = 128
     // A word that this cuts is longer than any level.
@@ -88,7 +88,7 @@ struct LevelRule {
   }
 
   private static func isMarked(_ line: UnsafeRawBufferPointer, _ word: Range<Int>) -> Bool {
-    // No letter in capitals has this bit.
+    // No capital letter has this bit.
     if line[word].allSatisfy({ $0 & 0x20 == 0 }) { return true }
     guard word.upperBound < line.count else { return false }
     let behind = line[word.upperBound]
@@ -97,7 +97,7 @@ struct LevelRule {
       && "])>|".utf8.contains(behind)
   }
 
-  /// Behind an escape sequence of a terminal, such as a color.
+  /// Returns the place behind an escape sequence of a terminal, such as a color.
   private static func endOfEscape(_ line: UnsafeRawBufferPointer, _ start: Int) -> Int {
     var place = start + 1
     guard place < line.count, line[place] == UInt8(ascii: "[") else { return place }
@@ -113,7 +113,7 @@ struct LevelRule {
   /// The first level among the fields of a line of logfmt, in the first 4096 bytes.
   private func field(_ whole: UnsafeRawBufferPointer) -> Level? {
     let longest = 4096
-    // What ends behind this is cut: it may be the beginning of another word.
+    // A value that ends behind this place is cut: it may be the beginning of another word.
     let line = whole.beginning(longest + 1)
     var place = 0
     while place < line.count {
@@ -130,7 +130,7 @@ struct LevelRule {
     return nil
   }
 
-  /// What a value is without its quotes.
+  /// Returns where a value is, without its quotes.
   private static func value(_ line: UnsafeRawBufferPointer, _ place: inout Int) -> Range<Int> {
     guard place < line.count, line[place] == UInt8(ascii: "\"") else {
       return run(line, &place) { $0 > 0x20 }
@@ -196,7 +196,7 @@ func regex(_ text: String) -> String? {
 }
 
 extension UnsafeRawBufferPointer {
-  /// Of the first line so many bytes at most.
+  /// Returns at most so many bytes of the first line.
   func beginning(_ count: Int) -> UnsafeRawBufferPointer {
     let start = prefix(count)
     return UnsafeRawBufferPointer(rebasing: start.firstIndex(of: 10).map { start[..<$0] } ?? start)

@@ -1,7 +1,7 @@
 import CommandLineTool
 import MMLogReader
 
-/// Which lines belong to the record of the line before.
+/// Decides which lines belong to the record of the line before.
 struct LineJoiner {
   private enum Rule {
     case indent
@@ -10,10 +10,10 @@ struct LineJoiner {
     case regex(TextPattern)
   }
 
-  /// Records with more lines than fit into so many bytes are divided between two lines.
+  /// A record with more bytes than this is divided between two lines.
   static let largest = 1 << 20
   /// When no line follows within so many milliseconds, a record has ended. A traceback that is
-  /// printed line by line takes less between two of them.
+  /// printed line by line takes less time between two lines.
   static let patience = 20
   /// After that time a record has ended in any case.
   static let longest = Duration.seconds(1)
@@ -35,7 +35,8 @@ struct LineJoiner {
     }
   }
 
-  /// Whether the next line belongs to the lines before. Each line is to be asked for, in its turn.
+  /// Whether the next line belongs to the lines before. The caller has to ask for each line, in
+  /// order.
   mutating func takes(_ line: UnsafeRawBufferPointer) -> Bool {
     switch rule {
     case .indent: return line.isIndented
@@ -52,13 +53,13 @@ struct LineJoiner {
 struct Traceback {
   private enum State {
     case none
-    /// In one of Python, whose frames are indented.
+    /// In a traceback of Python, whose frames are indented.
     case python
-    /// Behind its last line, after which another may come that explains it.
+    /// Behind its last line, after which another traceback may come that explains it.
     case pythonEnd
-    /// Before that one.
+    /// Before that other traceback.
     case pythonLink
-    /// In one of Go, up to a line that does not look like it.
+    /// In a traceback of Go, up to a line that does not look like a part of it.
     case go
   }
 

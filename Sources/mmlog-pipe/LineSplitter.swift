@@ -14,7 +14,7 @@ struct Line {
 
   let bytes: UnsafeRawBufferPointer
   let end: End
-  /// Whether it begins a line. Else it goes on with the one before it.
+  /// Whether this begins a line. Otherwise it continues the line before it.
   let isBeginning: Bool
 }
 
@@ -22,26 +22,26 @@ struct Line {
 /// grows up to the longest line.
 struct LineSplitter: ~Copyable {
   private var buffer: UnsafeMutableRawBufferPointer
-  /// What of the buffer is filled.
+  /// How many bytes of the buffer are filled.
   private var filled = 0
-  /// What has been taken of that.
+  /// How many of these bytes have been taken.
   private var taken = 0
-  /// Where a line end has not been searched for yet.
+  /// The place from which on no line end has been searched for yet.
   private var searched = 0
-  /// What has been passed on.
+  /// How many bytes have been passed on.
   private var passed = 0
-  /// Where the last line ends of a record that is pending: more lines may belong to it.
+  /// Where the last line of the pending record ends: more lines may belong to the record.
   private var pendingEnd: Int?
-  /// How many records that were pending have ended.
+  /// How many pending records have ended.
   private var ended = 0
-  /// Whether a piece of the line that comes next has been given.
+  /// Whether a piece of the next line has been given already.
   private var isInLine = false
   private var joiner: LineJoiner?
   private let longest: Int
 
   /// - Parameters:
   ///   - longest: Longer lines are given in pieces of so many bytes.
-  ///   - joiner: Which lines are one record; nil: each is one.
+  ///   - joiner: Decides which lines are one record; nil: each line is one.
   init(longest: Int, joiner: LineJoiner?) {
     (self.longest, self.joiner) = (longest, joiner)
     buffer = .allocate(byteCount: 1 << 16, alignment: 16)
@@ -49,7 +49,7 @@ struct LineSplitter: ~Copyable {
 
   deinit { buffer.deallocate() }
 
-  /// Where what is read next goes.
+  /// Where the bytes go that are read next.
   var space: UnsafeMutableRawBufferPointer {
     mutating get {
       moveToFront()
@@ -99,7 +99,7 @@ struct LineSplitter: ~Copyable {
     }
   }
 
-  /// Takes the record that is pending, as no more lines belong to it.
+  /// Takes the pending record, since no more lines belong to it.
   mutating func endPending(_ body: (Line) -> Void) {
     guard let end = pendingEnd else { return }
     give(until: end, .newline, body)
@@ -115,8 +115,8 @@ struct LineSplitter: ~Copyable {
     taken = filled
   }
 
-  /// What has come since the last time and may be passed on: all but lines that are pending. Valid
-  /// until there is to be ``space`` again.
+  /// Returns what has come since the last call and may be passed on: everything except pending
+  /// lines. Valid until ``space`` is asked for again.
   mutating func takePassable() -> UnsafeRawBufferPointer {
     let start = passed
     passed = max(passed, isPending ? taken : filled)
@@ -132,13 +132,13 @@ struct LineSplitter: ~Copyable {
     pendingEnd = end
   }
 
-  /// Gives what has not been taken before a place.
+  /// Gives the bytes before a place that have not been taken.
   private mutating func give(until place: Int, _ end: Line.End, _ body: (Line) -> Void) {
     body(Line(bytes: slice(taken, place), end: end, isBeginning: !isInLine))
     isInLine = end == .piece
   }
 
-  /// Where the line begins of which there is no end yet.
+  /// Where the line begins whose end has not come yet.
   private var lineStart: Int { pendingEnd.map { $0 + 1 } ?? taken }
 
   private func slice(_ start: Int, _ end: Int) -> UnsafeRawBufferPointer {

@@ -12,7 +12,7 @@ struct Pipe {
   private let levels: LevelRule?
   private let joiner: LineJoiner?
   private let takesFields: Bool
-  /// Whether no rule says anything of a line.
+  /// Whether no rule applies to lines.
   private let isPlain: Bool
   /// The level of the line that is recorded in pieces.
   private var levelOfPieces = Level.info
@@ -22,7 +22,7 @@ struct Pipe {
     configuration.level = .trace
     // The writer at the other end of the pipe waits, as it would for any slow reader.
     configuration.fullRing = .wait(upTo: .seconds(365 * 86400))
-    // So it would for any slow coder.
+    // It waits for a slow coder in the same way.
     configuration.reducesCompression = false
     configuration.ringSize = (try arguments.integer(of: .ringSize, in: 1...4096) ?? 8) << 20
     let rotationSize = (try arguments.integer(of: .rotationSize, in: 0...(1 << 20)) ?? 64) << 20
@@ -39,7 +39,8 @@ struct Pipe {
     isPlain = levels == nil && !takesFields
     let name = arguments.required(.name)
     level = Level(name: arguments.required(.level)) ?? .info
-    // What the environment says to services does not count: all that comes through is to be kept.
+    // The environment's level for services does not count: everything that comes through is to be
+    // kept.
     unsetenv("MMLOG_LEVEL")
     do throws(LogError) {
       store = try LogStore(
@@ -54,9 +55,9 @@ struct Pipe {
 
   /// Records lines until the input ends or a signal asks to stop.
   ///
-  /// - Parameter tee: Where the input is passed on to, after it has been recorded.
-  /// - Throws: what kept the input from being read to its end, or passed on; what was read is kept
-  ///   then too.
+  /// - Parameter tee: Where the input goes after it has been recorded.
+  /// - Throws: What kept the input from being read to its end, or passed on; what was read is kept
+  ///   even then.
   mutating func run(tee: StandardOutput?) throws -> Program.Status {
     let input = try StoppableInput()
     var lines = LineSplitter(longest: Logger.longestLine, joiner: joiner)
@@ -100,7 +101,7 @@ struct Pipe {
     StandardError.write("mmlog-pipe: records were lost or cut; mmlog-decode says how many\n")
   }
 
-  /// Whether the record that is pending is to wait no longer for more lines.
+  /// Whether the pending record has waited long enough for more lines.
   private func hasEnded(
     _ record: Int, _ pending: inout (record: Int, since: ContinuousClock.Instant),
     _ input: borrowing StoppableInput
@@ -119,7 +120,7 @@ struct Pipe {
       return log.record(line: line.bytes, levelOfPieces, isTerminated: isTerminated)
     }
     let takesApart = takesFields && line.end != .piece
-    // A line that is taken apart is read once: that finds its level, too.
+    // A line that is taken apart is read only once: this finds its level, too.
     if takesApart, let jsonLevels, let object = JSONLine(line.bytes, levels: jsonLevels) {
       return record(object, level)
     }
@@ -142,7 +143,7 @@ struct Pipe {
 }
 
 extension LogError {
-  /// The error without a word of a setting that nobody has here.
+  /// The error without advice about a setting that this program does not have.
   fileprivate var withoutAllowingAdvice: LogError {
     guard message.hasSuffix(Self.allowingAdvice) else { return self }
     return LogError(code, "\(message.dropLast(Self.allowingAdvice.count)).", path: path)
@@ -150,6 +151,6 @@ extension LogError {
 }
 
 extension Logger.SourceLocation {
-  /// Of a line, nobody knows where it was logged.
+  /// Nobody knows where a line was logged.
   fileprivate static let none = Self(file: "", function: "", line: 0)
 }

@@ -1,12 +1,12 @@
 import Glibc
 import MMLogSystem
 
-/// Standard input that ends at SIGTERM and SIGINT, too: as soon as its writer has nothing more to
-/// say. Service managers send the signal to both at once.
+/// Standard input that also ends after SIGTERM or SIGINT, as soon as its writer has nothing more to
+/// say. Service managers send the signal to both processes at once.
 struct StoppableInput: ~Copyable {
   private let input = File(adopting: 0, path: "standard input")
 
-  /// - Throws: ``SystemError`` if no pipe is to be had for the signals.
+  /// - Throws: ``SystemError`` if no pipe can be made for the signals.
   init() throws(SystemError) {
     var ends: [CInt] = [-1, -1]
     guard pipe(&ends) == 0 else {
@@ -15,7 +15,8 @@ struct StoppableInput: ~Copyable {
     for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     StopSignal.ends = (ends[0], ends[1])
     for signal in [SIGTERM, SIGINT] {
-      // Once: a second one ends the process as usual, if the disk should keep it waiting.
+      // The handler runs once: a second signal ends the process as usual, in case the disk keeps it
+      // waiting.
       SignalHandler.install(for: signal, once: true) { _ in
         StopSignal.arrived()
       }
@@ -38,7 +39,7 @@ struct StoppableInput: ~Copyable {
     return count == 0 ? nil : count
   }
 
-  /// Whether there is something to read, or nothing will be, within so many milliseconds.
+  /// Whether there is something to read within so many milliseconds, or the input has ended.
   func isReady(within milliseconds: Int) throws(SystemError) -> Bool {
     try wait(upTo: CInt(clamping: milliseconds), forSignals: false) != .silent
   }
@@ -63,7 +64,7 @@ struct StoppableInput: ~Copyable {
   }
 }
 
-/// What a signal handler may touch: the two ends of a pipe.
+/// The two ends of a pipe, which a signal handler may use.
 private enum StopSignal {
   nonisolated(unsafe) static var ends: (read: CInt, write: CInt) = (-1, -1)
 

@@ -101,7 +101,7 @@ let command = Command(
   ])
 
 Program.run(command) { arguments, output in
-  // When a line came, a pipe knows no better than to a microsecond.
+  // A pipe knows only to a microsecond when a line came.
   Clock.coarsenTicks()
   var pipe = try Pipe(arguments)
   return try pipe.run(tee: arguments.isSet(.tee) ? output : nil)

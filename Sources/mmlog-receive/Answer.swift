@@ -2,7 +2,7 @@ import MMLogReader
 import MMLogReceiving
 import MMLogStorage
 
-/// What is answered to a request.
+/// The answer to a request.
 struct Answer {
   var status: UInt32
   var fields: [(name: String, value: String)] = []
@@ -10,14 +10,14 @@ struct Answer {
 
   init(_ status: UInt32) { self.status = status }
 
-  /// That the receiver is alive.
+  /// The answer that the receiver is alive.
   static var health: Answer {
     var answer = Answer(200)
     answer.setBody("application/json", "{\"status\":\"ok\"}")
     return answer
   }
 
-  /// What became of an upload.
+  /// Makes the answer that says what became of an upload.
   init(_ receipt: Receipt) {
     self.init(receipt.outcome == .stored ? 201 : receipt.outcome == .incomplete ? 202 : 200)
     let isComplete = receipt.outcome != .incomplete
@@ -34,7 +34,7 @@ struct Answer {
     setBody("application/json", object.text)
   }
 
-  /// What is there of an archive.
+  /// Makes the answer that says what the receiver has of an archive.
   init(_ holding: ReceivedArchives.Holding) {
     var object = JSONObject()
     switch holding {
@@ -54,7 +54,7 @@ struct Answer {
     setBody("application/json", object.text)
   }
 
-  /// Why a request is not done: as RFC 9457 has it.
+  /// Makes the answer that says why a request is not done, as RFC 9457 has it.
   init(_ refusal: Refusal) {
     self.init(refusal.status.rawValue)
     var object = JSONObject()

@@ -1,7 +1,7 @@
 import Glibc
 import MMLogSystem
 
-/// A client's connection, and what keeps it from taking its time.
+/// A client's connection, and what is needed to end it if the client is too slow.
 ///
 /// Proof of `@unchecked Sendable`: all that changes is touched under the lock of ``Connections``
 /// only.
@@ -17,7 +17,7 @@ final class Connection: @unchecked Sendable {
 
   fileprivate let descriptor: CInt
   fileprivate var phase = Phase.header
-  /// When the phase, or the time in which a part of the body has to come, has begun.
+  /// When the phase has begun, or the time in which a part of the body has to come.
   fileprivate var since = Clock.monotonic()
   /// How many bytes of the body have come since then.
   fileprivate var received = 0
@@ -25,17 +25,17 @@ final class Connection: @unchecked Sendable {
   fileprivate init(_ descriptor: CInt) { self.descriptor = descriptor }
 }
 
-/// All connections. Ends those of clients that are too slow: one byte now and then keeps
-/// libmicrohttpd's own timeout from it.
+/// All connections. Ends connections of clients that are too slow: with one byte now and then, a
+/// client prevents libmicrohttpd's own timeout.
 final class Connections: Sendable {
   private let open = LockedValue<[CInt: Connection]>([:])
   /// In nanoseconds.
   private let timeout: UInt64
-  /// So many bytes of a body have to come within the timeout.
+  /// How many bytes of a body have to come within the timeout.
   private let minimum: Int
 
-  /// - Parameter timeout: In seconds: for the header of a request; and within each such time, a KiB
-  ///   for each second of it has to come of a body.
+  /// - Parameter timeout: The time for the header of a request, in seconds. Within each such time,
+  ///   a KiB of a body has to come for each of these seconds.
   init(timeout: Int) {
     (self.timeout, minimum) = (UInt64(timeout) * 1_000_000_000, timeout << 10)
   }
@@ -66,7 +66,7 @@ final class Connections: Sendable {
   /// Ends connections of clients that are too slow. To be called each second.
   func endSlow() {
     open.withLock { open in
-      // Of connections that began while the lock was waited for, too.
+      // This reads the time under the lock, for connections that began while it waited, too.
       let now = Clock.monotonic()
       for connection in open.values where now &- connection.since > timeout {
         switch connection.phase {

@@ -13,12 +13,13 @@ final class Exchange {
 
   private let server: Server
   private let connection: OpaquePointer
-  /// Who sends, as the log names it.
+  /// The client, as the log names it.
   private var client = ""
   private var state = State.answered
 
-  /// Shorter bodies are read to their end before a refusal is answered: whoever sends on does not
-  /// see an answer. A client that has more to send waits for the answer (`Expect`), or is cut off.
+  /// Shorter bodies are read to their end before a refusal is answered: a client that sends on does
+  /// not see an answer. A client that has more to send waits for the answer (`Expect`), or is cut
+  /// off.
   private static let longestPassedOver = 1 << 20
 
   init(_ server: Server, _ connection: OpaquePointer) {
@@ -41,7 +42,7 @@ final class Exchange {
     do throws(Refusal) {
       guard let path else { throw Refusal(.badRequest, "The request's target is no UTF-8.") }
       guard count(ofField: "content-length") <= 1 else {
-        // A proxy in front may have taken the other one.
+        // A proxy in front may have used the other value.
         throw Refusal(.badRequest, "Content-Length is there more than once.")
       }
       client = try server.client(field("authorization"), of: path)
@@ -64,7 +65,7 @@ final class Exchange {
     return field("content-length").flatMap { Int($0) } ?? 0 > Self.longestPassedOver
   }
 
-  /// The answer that is known before any of the body; nil: an upload has begun.
+  /// Returns the answer that is known before the body; nil if an upload has begun.
   private func answer(_ request: ReceiverRequest) throws(Refusal) -> Answer? {
     guard case .archive(let name) = request.target else { return .health }
     if request.method != .put {
@@ -114,7 +115,7 @@ final class Exchange {
     }
   }
 
-  /// Answers, when all of the request is there.
+  /// Answers, when the whole request has come.
   func finish() -> MHD_Result {
     switch state {
     case .answered: return .YES
@@ -134,7 +135,7 @@ final class Exchange {
     }
   }
 
-  /// Ends, however the request has ended.
+  /// Ends the exchange, however the request has ended.
   func end() {
     if case .receiving(let upload) = state { upload.suspend() }
   }

@@ -28,7 +28,7 @@ enum ListeningAddress: Equatable {
 struct ListeningSocket: ~Copyable {
   /// Open until the server that it is given to is stopped.
   let descriptor: CInt
-  /// As a URL's beginning has it, or the path of a Unix socket.
+  /// The host and the port as a URL has them, or `unix:` and a path.
   let name: String
   /// Whether only processes of this machine can connect.
   let isLocal: Bool
@@ -41,7 +41,7 @@ struct ListeningSocket: ~Copyable {
     }
   }
 
-  /// Takes the name of a Unix socket away, so that nobody waits there.
+  /// Removes the name of a Unix socket, so that no client waits there.
   func remove() {
     if let path { unlink(path) }
   }
@@ -55,15 +55,15 @@ struct ListeningSocket: ~Copyable {
     withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
     let size = socklen_t(MemoryLayout<sockaddr_un>.size)
     let descriptor = try check(socket(AF_UNIX, Self.type, 0), path)
-    // What an earlier process left has a name, and nobody takes connections there.
-    // The same is said of a file that is no socket: that one stays.
+    // An earlier process may have left the name of a socket where nobody takes connections. A file
+    // that is no socket gives the same error: such a file stays.
     let isLeft =
       address.with { connect(descriptor, $0, size) } != 0 && errno == ECONNREFUSED
     if isLeft, Self.isSocket(path) { unlink(path) }
     let listening = try check(socket(AF_UNIX, Self.type, 0), path)
     _ = close(descriptor)
     try check(address.with { bind(listening, $0, size) }, path)
-    // Before it takes connections: until then, nobody can use it.
+    // This comes before the socket takes connections: until then, nobody can use it.
     try check(chmod(path, 0o660), path)
     try check(listen(listening, Self.backlog), path)
     (self.descriptor, self.path, name, isLocal) = (listening, path, "unix:\(path)", true)

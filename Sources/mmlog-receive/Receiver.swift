@@ -24,7 +24,7 @@ struct Receiver {
   }
 
   func run() throws -> Program.Status {
-    // Before any thread is there: all of them leave these signals to this one.
+    // This comes before the first thread: all threads leave these signals to this one.
     StopSignals.block()
     if let tokens = settings.tokens { _ = try Tokens.read(tokens) }
     let archives = try ReceivedArchives(at: directory, limits)

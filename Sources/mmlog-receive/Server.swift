@@ -66,12 +66,13 @@ final class Server: @unchecked Sendable {
     daemon = nil
   }
 
-  /// Does what has to be done each second.
+  /// Ends connections that are too slow. To be called each second.
   func endSlowConnections() { connections.endSlow() }
 
   // MARK: - Clients
 
-  /// Who sends a request. The tokens are read anew each time: one that is removed counts no more.
+  /// Returns the client that sends a request. The tokens are read anew each time, so that a removed
+  /// token no longer counts.
   func client(_ authorization: String?, of path: String) throws(Refusal) -> String {
     guard let tokens, path != "/health" else { return "anyone" }
     let known: Tokens
@@ -109,7 +110,7 @@ final class Server: @unchecked Sendable {
 
 // MARK: - Callbacks
 
-/// A request has a header, a part of its body, or its end.
+/// Called with the header of a request, a part of its body, or its end.
 private func handle(
   _ context: UnsafeMutableRawPointer?, _ connection: OpaquePointer?,
   _ url: UnsafePointer<CChar>?, _ method: UnsafePointer<CChar>?,
@@ -123,7 +124,7 @@ private func handle(
   guard let known = exchange.pointee else {
     let new = Exchange(server, connection)
     exchange.pointee = Unmanaged.passRetained(new).toOpaque()
-    // What is stored may have to be read before the client's turn comes.
+    // The receiver may have to read what is stored before it is the client's turn.
     server.enter(.answer, connection)
     let result = new.begin(
       method: String(cString: method), path: String(validatingCString: url))

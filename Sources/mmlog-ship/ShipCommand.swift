@@ -70,7 +70,7 @@ extension Command {
     text.prefix(1).uppercased() + text.dropFirst() + "."
   }
 
-  /// Says something on standard error, with what is dangerous in it escaped.
+  /// Prints a sentence on standard error, with everything dangerous in it escaped.
   static func complain(_ sentence: String) { ship.report(sentence) }
 }
 
@@ -115,7 +115,7 @@ extension Option {
     """
   )
 
-  /// What every command has that is about destinations.
+  /// The options of every command that is about destinations.
   static let plan: [Option] = [.to, .set, .config, .named, .ringDirectory, .identity]
 }
 

@@ -1,6 +1,6 @@
 import CommandLineTool
 import MMLogSystem
 
-// A batch's bodies are some megabytes, and gone when it is acknowledged.
+// The bodies of a batch are some megabytes, and are freed when it is acknowledged.
 Heap.returnFreedMemory()
 Program.run(.ship)

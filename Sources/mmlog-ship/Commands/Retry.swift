@@ -88,14 +88,14 @@ extension Option {
 }
 
 extension Arguments {
-  /// What the command line says is to be shipped where.
+  /// Returns what is to be shipped where, from the command line.
   func routes() throws -> [Plan.Route] {
     do { return try Plan(self).routes } catch let error as SettingError {
       throw UsageError("\(error)")
     }
   }
 
-  /// The same of who asks for the numbers of records.
+  /// The same for commands that need the numbers of records.
   func recordRoutes() throws -> [Plan.Route] {
     let routes = try routes()
     for route in routes where route.target.settings.url.takesArchives {

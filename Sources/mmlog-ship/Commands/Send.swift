@@ -48,7 +48,7 @@ private struct Send {
       throw UsageError("\(error)")
     }
     routes = plan.routes
-    // Before anything is sent.
+    // This fails before anything is sent.
     if let path = arguments.value(of: .metrics) {
       let (parent, name) = path.splitAtLastSlash
       _ = try NamedFile(name, in: Directory.open(parent), path)
@@ -56,7 +56,8 @@ private struct Send {
   }
 
   func run() throws -> Program.Status {
-    // One of several may come later, or is an error of its own.
+    // If only some directories cannot be opened, they may come later, or each is an error of its
+    // own.
     let directories = Set(routes.map(\.directory))
     var problems: [String] = []
     for directory in directories.sorted() {
@@ -71,7 +72,7 @@ private struct Send {
       return .nothingReadable
     }
     if arguments.isSet(.check) { return try check(Self.selected(routes, arguments)) }
-    // Before the first thread.
+    // This comes before the first thread.
     StopSignals.block()
     let areRecovered = arguments.isSet(.orphans) ? recover() : true
     // Recovered sessions are among what can be selected.
@@ -88,8 +89,9 @@ private struct Send {
     [Option.session, .since, .until, .crashed].contains { arguments.isSet($0) }
   }
 
-  /// Routes to some of the records have cursors of their own: the usual one would pass over what
-  /// is not selected. No archive waits for them. Who asks for the same again gets what is new.
+  /// Gives routes for selected records cursors of their own: the usual cursor would pass over
+  /// records that are not selected. No archive waits for these cursors. The same selection, asked
+  /// for again, sends what is new.
   private static func selected(
     _ routes: [Plan.Route], _ arguments: Arguments
   ) throws -> [Plan.Route] {
@@ -124,7 +126,7 @@ private struct Send {
     return selected
   }
 
-  /// Names what is asked for.
+  /// Returns a name for the selection.
   private static func name(_ arguments: Arguments) -> String {
     let times = [
       arguments.value(of: .since).map { "since \($0)" },
@@ -137,7 +139,7 @@ private struct Send {
 
   /// Recovers the rings of dead processes.
   ///
-  /// - Returns: Whether all of them are, and no record of them was corrupted.
+  /// - Returns: Whether all rings were recovered, and none of their records was corrupted.
   private func recover() -> Bool {
     var isWhole = true
     let complain = { (error: LogError) in
@@ -247,7 +249,7 @@ private struct Send {
       let (parent, name) = path.splitAtLastSlash
       let directory = try Directory.open(parent)
       switch try NamedFile(name, in: directory, path) {
-      // The collector never sees a half of it.
+      // The file is replaced, so that the collector never sees half of it.
       case .regular:
         try directory.replace(name, with: Array(text.utf8), mode: 0o644, isSynced: false)
       case .inPlace:
@@ -255,7 +257,7 @@ private struct Send {
         _ = try Array(text.utf8).withUnsafeBytes { try file.writeOnce($0) }
       }
     } catch let error as SystemError where error.isUnreadPipe {
-      // It is not waited for: the next numbers come.
+      // This does not wait for a reader: the next numbers come.
     } catch {
       Command.complain("cannot write the metrics: \(error)")
     }
@@ -271,7 +273,7 @@ private struct Send {
       let answer = problem ?? "the destination answers"
       try output.append("\(route.name): \(answer)\n".escapedControls)
       if problem != nil { status = .corruptionOrLoss }
-      // What nobody can open at all is reported by who reads it.
+      // If nobody can open the directory at all, reading it reports that.
       if let directory = try? Directory.open(planned.directory),
         let problem = ConsumerFile.problem(ofNoting: planned.target.name, in: directory)
       {

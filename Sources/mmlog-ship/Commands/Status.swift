@@ -108,7 +108,7 @@ private struct StatusEntry {
     if missed > 0 { line += ", \(missed) deleted before they were sent" }
     if !state.batches.isEmpty { line += ", \(onTheirWay) on their way" }
     lines = [line]
-    // What somebody has asked for once waits for nobody.
+    // Nothing waits for a selection that somebody has asked for once.
     if !state.isSelection {
       addWaiting(behind: state.cursor, in: directory, identities)
     }

@@ -42,7 +42,7 @@ struct ConfigurationFile {
 
   /// Reads a file.
   ///
-  /// - Throws: a sentence that begins with file, line and column.
+  /// - Throws: A sentence that begins with file, line and column.
   init(path: String) throws(SettingError) {
     let text: String
     do throws(SystemError) {

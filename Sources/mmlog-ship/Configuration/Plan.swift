@@ -16,7 +16,7 @@ struct Plan {
     let identities: LogIdentities
     var target: Target
 
-    /// The directory, however its path is spelled.
+    /// Identifies the directory, however its path is spelled.
     fileprivate var place: String { Plan.place(directory) }
   }
 
@@ -51,8 +51,8 @@ struct Plan {
     }
   }
 
-  /// A cursor has the name of its destination: of two with one name, each would pass over what the
-  /// other was sent.
+  /// Throws if two destinations of a directory have one name. A cursor has the name of its
+  /// destination: each of the two would pass over what the other was sent.
   private func checkNames() throws(SettingError) {
     var seen: Set<[String]> = []
     for route in routes where !seen.insert([route.place, route.target.name]).inserted {
@@ -63,8 +63,8 @@ struct Plan {
     }
   }
 
-  /// An archive is marked as uploaded once, for whatever destination has it: of two, each would get
-  /// a part of them.
+  /// Throws if a directory has two destinations of whole archives. An archive is marked as uploaded
+  /// once, whatever destination has it: each of the two would get a part of the archives.
   private func checkArchiveTargets() throws(SettingError) {
     var names: [String: String] = [:]
     for route in routes where route.target.settings.url.takesArchives {
@@ -187,8 +187,8 @@ struct Plan {
     }
   }
 
-  /// Names a directory, whatever path leads to it. Of one that is not there, the path counts,
-  /// without slashes that say nothing.
+  /// Returns a name for a directory, whatever path leads to it. For a directory that is not there,
+  /// it is the path without redundant slashes.
   private static func place(_ path: String) -> String {
     if let status = try? File.status(ofPath: path) { return "\(status.identity)" }
     return (path.hasPrefix("/") ? "/" : "") + path.split(separator: "/").joined(separator: "/")

@@ -4,7 +4,7 @@ import MMLogFormat
 import MMLogReader
 import MMLogShipping
 
-/// A destination with its name, and how it is shipped to.
+/// A destination with its name, and the settings for shipping to it.
 struct Target {
   /// The name of its cursor in each directory.
   var name: String
@@ -12,10 +12,10 @@ struct Target {
   var shipping = Shipper.Configuration()
   /// Whether its user has named it; else its name is made from the URL's host.
   let isNamed: Bool
-  /// The settings of shipping that it was given.
+  /// The settings of shipping that were given.
   private var given: Set<String> = []
 
-  /// Settings that are of shipping, not of a kind of destination.
+  /// The settings of shipping, which do not belong to a kind of destination.
   static let shippingSettings: [(name: String, placeholder: String, help: String)] = [
     ("level", "LEVEL", "Only records of that level or above."),
     ("only-label", "LABEL", "Only records of that label; * stands for any characters."),
@@ -49,12 +49,12 @@ struct Target {
     ),
   ]
 
-  /// Those of them that may be given more than once.
+  /// The settings of shipping that may be given more than once.
   static let repeatable: Set = [
     "only-label", "where", "add-field", "drop-field", "rename-field", "hash-field",
   ]
 
-  /// The only one of these that destinations of whole archives have.
+  /// The only setting of shipping that destinations of whole archives have.
   static let archiveSetting = "retry-limit"
 
   /// Makes a target of a URL.

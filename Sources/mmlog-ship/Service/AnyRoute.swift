@@ -5,18 +5,18 @@ import MMLogShipping
 import MMLogStorage
 import MMLogSystem
 
-/// A directory's way to one destination, while it is shipped: of records, or of whole archives.
+/// The shipping of a directory to one destination: of records, or of whole archives.
 struct AnyRoute: Sendable {
   private enum Kind: Sendable {
     case records(Shipper)
     case archives(ArchiveShipper, any ArchiveDestination)
   }
 
-  /// For messages.
+  /// The route's name in messages.
   let name: String
   private let kind: Kind
   private let archiveNumbers = LockedValue(ArchiveNumbers())
-  /// Prints what is worth a line, until the shipper is stopped.
+  /// Prints events that are worth a line, until the shipper is stopped.
   private let reporting: Task<Void, Never>
 
   init(_ route: Plan.Route) throws {
@@ -85,15 +85,15 @@ struct AnyRoute: Sendable {
 
   /// Sends all that is archived now.
   ///
-  /// - Parameter isShared: Whether it is as good if another program is at work.
-  /// - Returns: Whether all of it was sent.
+  /// - Parameter isShared: Whether it is enough that another program is at work.
+  /// - Returns: Whether everything was sent.
   func sendAll(sharing isShared: Bool) async -> Bool {
     do throws(LogError) {
       switch kind {
       case .records(let shipper): return try await shipper.shipAll()
       case .archives(let shipper, _):
         _ = try await shipper.shipAll()
-        // Also who was killed within an upload has a lease, for a while.
+        // A shipper that was killed within an upload also has a lease, for a while.
         let waiting = try shipper.waiting()
         let leases = waiting.compactMap(\.state.lease)
         if Task.isCancelled, waiting.count > (isShared ? leases.count : 0) {
@@ -107,9 +107,9 @@ struct AnyRoute: Sendable {
         return false
       }
     } catch {
-      // That one sends what is there.
+      // The other program sends what is there.
       if isShared, error.code == .archiveInUse { return true }
-      // An event has said any other.
+      // An event has reported any other error.
       if error.code != .archiveInUse, statistics?.lastError == error.message { return false }
       Command.complain("\(name): \(error)")
       return false
@@ -119,12 +119,12 @@ struct AnyRoute: Sendable {
   func flush(within limit: Duration) async -> Bool {
     switch kind {
     case .records(let shipper): await shipper.flush(within: limit)
-    // An archive goes on where it was, or is the same again.
+    // An unfinished archive goes on where it ended, or is sent again.
     case .archives: true
     }
   }
 
-  /// Ends what it does, and returns when all is said that is worth a line.
+  /// Stops the shipper, and returns when everything is printed that is worth a line.
   func stop() async {
     switch kind {
     case .records(let shipper): await shipper.stop()
@@ -146,7 +146,7 @@ struct AnyRoute: Sendable {
     }
   }
 
-  /// What would be sent now, in lines.
+  /// Describes what would be sent now, in lines.
   func waiting() throws(LogError) -> [String] {
     switch kind {
     case .records(let shipper):
@@ -163,7 +163,7 @@ struct AnyRoute: Sendable {
 
   /// Sends again what the destination has refused.
   ///
-  /// - Returns: What came of it, and whether all of it is there now.
+  /// - Returns: The outcome, and whether the destination has everything now.
   func retry() async throws(LogError) -> (text: String, isWhole: Bool) {
     switch kind {
     case .records(let shipper):
@@ -190,12 +190,12 @@ struct AnyRoute: Sendable {
     }
   }
 
-  /// Numbers of records; nil of what sends archives.
+  /// The numbers of records; nil if whole archives are sent.
   var statistics: Shipper.Statistics? {
     if case .records(let shipper) = kind { shipper.statistics } else { nil }
   }
 
-  /// Numbers of whole archives; nil of what sends records.
+  /// The numbers of whole archives; nil if records are sent.
   var archives: ArchiveNumbers? {
     guard case .archives(let shipper, _) = kind else { return nil }
     var numbers = archiveNumbers.withLock { $0 }
@@ -204,8 +204,8 @@ struct AnyRoute: Sendable {
   }
 }
 
-/// Records that a destination has refused. The first are said at once, those that follow in a sum
-/// by reason.
+/// Reports the records that a destination has refused. The first refusal is printed at once, later
+/// ones as sums by reason.
 private final class Refusals: Sendable {
   private let name: String
   /// How many were refused since the last sum, by reason.
@@ -213,7 +213,7 @@ private final class Refusals: Sendable {
   private let isAnySaid = LockedValue(false)
   private static let maximumReasons = 10
 
-  /// - Parameter name: Of the route.
+  /// - Parameter name: The route's name.
   init(of name: String) { self.name = name }
 
   func add(_ count: Int, _ reason: String) {
@@ -222,7 +222,7 @@ private final class Refusals: Sendable {
       return !isSaid
     }
     if isFirst { return say(count, reason) }
-    // A destination may name the record in its reason.
+    // The reasons are limited: a destination may name the record in its reason.
     counts.withLock { counts in
       let isNamed = counts[reason] != nil || counts.count < Self.maximumReasons
       counts[isNamed ? reason : "other reasons", default: 0] += count
@@ -249,7 +249,7 @@ private final class Refusals: Sendable {
 }
 
 extension Shipper.Event {
-  /// What is worth a line; nil for what goes as it should.
+  /// A sentence if the event is worth a line; nil if all goes as it should.
   fileprivate var sentence: String? {
     switch self {
     case .started, .acknowledged: return nil
@@ -262,7 +262,7 @@ extension Shipper.Event {
     case .resumed: return "the destination takes records again"
     case .refused(_, 0, let reason):
       return "the destination refused the note about missing records: \(reason)"
-    // What is said of records: see `Refusals`.
+    // `Refusals` reports refused records.
     case .refused: return nil
     case .contradiction(_, let sentence): return sentence
     case .changedBatch(let id):
@@ -280,8 +280,7 @@ extension Shipper.Event {
 }
 
 extension DeliveryError {
-  /// Whether the receiver has asked for a pause, and it takes more than a minute: that is said at
-  /// once.
+  /// Whether the receiver has asked for a pause of more than a minute, which is reported at once.
   fileprivate func hasAskedFor(_ delay: Duration) -> Bool {
     if case .tryAgain(.some) = remedy { delay > .seconds(60) } else { false }
   }
@@ -293,7 +292,7 @@ extension ArchiveShipper.Event {
     if case .retrying(_, _, let error, _) = self { error.remedy == .waitForAction } else { false }
   }
 
-  /// What is worth a line; nil for what goes as it should.
+  /// A sentence if the event is worth a line; nil if all goes as it should.
   fileprivate var sentence: String? {
     switch self {
     case .shipped: return nil

@@ -11,7 +11,7 @@ struct ArchiveNumbers: Sendable {
   /// How many wait now; nil if that cannot be read.
   var waiting: Int?
 
-  /// Takes in what has happened.
+  /// Counts an event.
   mutating func take(_ event: ArchiveShipper.Event) {
     switch event {
     case .shipped: (sent, isBlocked) = (sent + 1, false)
