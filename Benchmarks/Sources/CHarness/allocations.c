@@ -1,5 +1,6 @@
-// Counts allocations by standing in front of the C library's own functions, which it offers under
-// other names. A count for each thread: a shared one would slow those down that allocate.
+// Counts allocations by replacing the C library's own functions, which the library also offers
+// under other names. Each thread has a count: a shared one would slow down the threads that
+// allocate.
 
 #include "CHarness.h"
 

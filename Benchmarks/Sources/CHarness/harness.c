@@ -15,7 +15,7 @@ uint64_t harness_thread_clock(void) { return read_clock(CLOCK_THREAD_CPUTIME_ID)
 
 static cpu_set_t allowed;
 
-// Before main, and so before anything is pinned.
+// This runs before main, and so before anything is pinned.
 __attribute__((constructor)) static void note_allowed(void) { sched_getaffinity(0, sizeof allowed, &allowed); }
 
 int harness_processors(void) { return CPU_COUNT(&allowed); }

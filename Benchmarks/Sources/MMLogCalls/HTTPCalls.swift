@@ -31,7 +31,7 @@ public struct HTTPCalls: Sendable {
     exchange.end(status: order.id & 0xFF, size: order.quantity)
   }
 
-  /// So many of them, with nothing else between: each is less than what it takes to call a
+  /// Makes this many of them, with nothing else between: one takes less time than calling a
   /// function.
   @inline(never)
   public func unrecorded(times count: Int) {
@@ -44,7 +44,7 @@ public struct HTTPCalls: Sendable {
   /// How many bytes ``redact()`` reads.
   public var bodySize: Int { body.count }
 
-  /// Redacts a body of JSON of 4 KiB, of whose fields two in a hundred are secret.
+  /// Redacts a body of JSON of 4 KiB, in which two of a hundred fields are secret.
   @inline(never)
   public func redact() -> Int { redactor.redacted(json: body).count }
 

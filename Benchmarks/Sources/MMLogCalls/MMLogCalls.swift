@@ -1,9 +1,9 @@
 import CStatements
 public import MMLog
 
-/// A function for each workload, with mmlog's log call and nothing else: what is timed, and whose
-/// instructions are counted. None is inlined, so that each costs a call, as other loggers'
-/// functions do.
+/// A function for each workload, with mmlog's log call and nothing else. The benchmarks time these
+/// functions, and count their instructions. None is inlined, so that each costs a call, as other
+/// loggers' functions do.
 public struct MMLogCalls: Sendable {
   private let log: Logger
 
@@ -33,9 +33,9 @@ public struct MMLogCalls: Sendable {
       ])
   }
 
-  /// A constant message and five pairs of strings that are known at run time only, two of them of
-  /// more bytes than a string's own words hold. None is made or chosen in the call: that is not
-  /// mmlog's.
+  /// A constant message and five pairs of strings that are known at run time only. Two of them have
+  /// more bytes than a string's own words hold. No string is made or chosen in the call: that cost
+  /// is not mmlog's.
   @inline(never)
   public func strings(_ order: Order, _ text: Text) {
     log.info(
@@ -67,7 +67,7 @@ public struct MMLogCalls: Sendable {
     TwentySites.log(number, log, order.id, order.user)
   }
 
-  /// One of as many call sites as there are numbers: what a thread has of them does not hold all.
+  /// One of as many call sites as there are numbers: a thread cannot remember all of them.
   @inline(never)
   public func manysites(_ number: Int, _ order: Order) {
     log.info("step of order \(order.id) for \(order.user)", line: UInt32(number))
@@ -77,7 +77,7 @@ public struct MMLogCalls: Sendable {
   @inline(never)
   public func span(_ index: Int) { log.begin("order \(index)").end() }
 
-  /// The same as ``order(_:)``, of which archives have nothing: for a logger of the level `debug`.
+  /// The same as ``order(_:)``, but archives do not have it: for a logger of the level `debug`.
   @inline(never)
   public func flight(_ order: Order) {
     log.debug(
@@ -112,7 +112,7 @@ public struct MMLogCalls: Sendable {
   public func disabled(_ order: Order) { log.debug("never \(order.id)") }
 }
 
-/// What is stored in state slots.
+/// Stores values in state slots.
 public struct SlotCalls: Sendable {
   private let number: LogStore.StateSlot<Int>
   private let text: LogStore.StateSlot<String>
@@ -131,7 +131,7 @@ public struct SlotCalls: Sendable {
   public func slottext(_ order: Order) { text.store(order.user) }
 }
 
-/// The same for loggers that have something with each record.
+/// The same for loggers that add something to each record.
 public struct BoundCalls: Sendable {
   private let (bound, traced): (Logger, Logger)
 

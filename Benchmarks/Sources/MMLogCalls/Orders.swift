@@ -29,7 +29,7 @@ public struct Order {
   public static let userLength = 10
 }
 
-/// Orders by number. Each part is at random, and says nothing about the others.
+/// Orders by number. Each part is random, and says nothing about the others.
 ///
 /// Proof of `@unchecked Sendable`: nothing changes the names, and they are never freed.
 public struct Orders: @unchecked Sendable {
@@ -45,7 +45,7 @@ public struct Orders: @unchecked Sendable {
     (users, cUsers) = tables(of: names)
   }
 
-  /// An order; equal numbers give equal ones.
+  /// An order; equal numbers give equal orders.
   @inline(__always)
   public subscript(index: Int) -> Order {
     var random = SplitMix64(state: UInt64(truncatingIfNeeded: index) &* SplitMix64.step)
@@ -60,11 +60,11 @@ public struct Orders: @unchecked Sendable {
 
 /// Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014.
 public struct SplitMix64 {
-  /// What lies between two states.
+  /// The difference between two states.
   public static let step: UInt64 = 0x9e37_79b9_7f4a_7c15
   private var state: UInt64
 
-  /// Begins with a state; equal ones give equal numbers.
+  /// Begins with a state; equal states give equal numbers.
   @inline(__always)
   public init(state: UInt64) { self.state = state }
 
@@ -83,7 +83,7 @@ public struct SplitMix64 {
   public mutating func next(below limit: Int) -> Int { Int(next() % UInt64(limit)) }
 }
 
-/// Texts for Swift and for C: converting is not what is measured. Never freed.
+/// Makes texts for Swift and for C, so that conversion is not measured. They are never freed.
 func tables(
   of texts: [String]
 ) -> (UnsafeMutablePointer<String>, UnsafeMutablePointer<UnsafePointer<CChar>>) {

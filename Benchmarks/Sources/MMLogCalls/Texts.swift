@@ -8,7 +8,7 @@ public struct Text {
   public let length: Int
 }
 
-/// Texts by number, of which the first comes again behind the last one.
+/// Texts by number; behind the last text, the first comes again.
 ///
 /// Proof of `@unchecked Sendable`: nothing changes them, and they are never freed.
 public struct Texts: @unchecked Sendable {
@@ -17,9 +17,9 @@ public struct Texts: @unchecked Sendable {
   /// A power of two, less one.
   private let mask: Int
 
-  /// So many that a text comes again only when everything that an archive remembers has passed.
+  /// So many texts that one comes again only when everything that an archive remembers has passed.
   public static let many = 1 << 16
-  /// So few that they stay in the processor's cache, as a text does that was just made.
+  /// So few texts that they stay in the processor's cache, like a text that was just made.
   public static let few = 1 << 9
 
   private init(_ texts: [String]) {

@@ -21,7 +21,7 @@ struct Settings {
   var kills: Int { quick ? 2 : 7 }
   var sustainedRecords: Int { quick ? 500_000 : 5_000_000 }
   var sustainedRounds: Int { quick ? 1 : 3 }
-  /// For loggers that make less than about a million records a second.
+  /// The number of records for loggers that make less than about a million records a second.
   var slowRecords: Int { quick ? 100_000 : 1_000_000 }
 
   init(_ arguments: [String]) throws {

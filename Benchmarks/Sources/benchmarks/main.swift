@@ -1,7 +1,7 @@
 import Foundation
 
-// Measures mmlog beside a C floor and other loggers. `Benchmarks/run` is the way to start it; it
-// starts itself again for what needs a process of its own.
+// Measures mmlog beside a C floor and other loggers. `Benchmarks/run` is the way to start it; the
+// program starts itself again for parts that need a process of their own.
 
 func runAll(_ settings: Settings) throws {
   var results = Results(settings)

@@ -5,8 +5,8 @@ import MMLog
 import MMLogCalls
 import MMLogShipping
 
-// Makes each log call a number of times, for `check-counts`, which has callgrind count the
-// instructions. What it prints is how often the allocator was called.
+// Makes each log call a number of times, for `check-counts`, which counts the instructions with
+// callgrind. It prints how often the allocator was called.
 
 guard CommandLine.arguments.count >= 3, let calls = Int(CommandLine.arguments[2]) else {
   print("counts: give a directory, a number of calls, and 'shipped' for a shipper beside")
@@ -24,7 +24,7 @@ let slots = SlotCalls(store)
 let bound = BoundCalls(store.logger(label: "counts"))
 let http = HTTPCalls(store.logger(label: "counts"))
 
-/// As many records as fit stay in this one's ring.
+/// The ring of this store keeps as many records as fit.
 var recording = LogStore.Configuration()
 recording.archiveLevel = .info
 recording.level = .debug
@@ -32,7 +32,7 @@ let recorder = try LogStore(
   directory: CommandLine.arguments[1], name: "flight", configuration: recording)
 let flight = MMLogCalls(recorder.logger(label: "counts"))
 
-/// This one's ring is encrypted.
+/// The ring of this store is encrypted.
 var encrypting = LogStore.Configuration()
 encrypting.recipients = [
   try Recipient("age1v0t3yyu8e9jan3u2z265vys5zqh4cu95qrm2arae2d2epcjygexsnvnj5p")
@@ -46,7 +46,7 @@ statements_open(CommandLine.arguments[1])
 func count<Values>(
   _ name: String, _ values: (Int) -> Values, _ call: (Values) -> Void
 ) throws {
-  // First calls make the thread's place in the store, and the call site's.
+  // First calls make the thread's place in the store, and that of the call site.
   for index in 0..<2000 { call(values(index)) }
   let before = harness_allocations()
   for index in 0..<calls { call(values(index)) }
@@ -69,7 +69,7 @@ let shipper =
   isShipped ? try Shipper(of: CommandLine.arguments[1], as: "counts", to: Nowhere()) : nil
 if let shipper {
   try shipper.start()
-  // So that it has something to do meanwhile.
+  // This gives the shipper something to do meanwhile.
   for index in 0..<2000 { log.message(index) }
   try store.flush(.archive)
 }

@@ -43,12 +43,12 @@ public struct HTTPLog: Sendable {
     self.init(Shared(logger, options), nil)
   }
 
-  /// Makes one of several logs that get the same exchanges. Each records the exchanges that its own
+  /// Joins several logs, which then get the same exchanges. Each records the exchanges that its own
   /// options let through, in its own way.
   ///
   /// - Parameters:
   ///   - first: A log.
-  ///   - others: Further ones.
+  ///   - others: Further logs.
   public init(_ first: HTTPLog, _ others: HTTPLog...) {
     let all = others.flatMap { [$0.shared] + ($0.others?.all ?? []) }
     self.init(first.shared, Others((first.others?.all ?? []) + all))

@@ -20,7 +20,7 @@ final class NameMatcher: @unchecked Sendable {
     /// The last word of a part that has several.
     fileprivate var word: NameAutomaton.Place
     fileprivate var hasWords = false
-    /// The bit of a capital, if one would begin a word here: behind a small letter or a digit.
+    /// The bit of a capital, if one would begin a word here: behind a lowercase letter or a digit.
     fileprivate var beginsWord: UInt16 = 0
     /// The newest rule that a complete part or a complete word falls under, counted from 1.
     fileprivate var ruleOfParts: UInt32 = 0

@@ -1,6 +1,5 @@
-// What a record costs at the very least: the same stores, ticks, CRC32C and release store as
-// mmlog's hot path, in C, and nothing else: no level, no call site, no thread-local state, no full
-// segment.
+// The minimum cost of a record: the same stores, ticks, CRC32C and release store as mmlog's hot
+// path, in C, and nothing else: no level, no call site, no thread-local state, no full segment.
 
 #ifndef CFLOOR_H
 #define CFLOOR_H
@@ -18,7 +17,7 @@ typedef struct floor_ring {
 int floor_open(floor_ring *ring, const char *path, size_t size);
 void floor_close(floor_ring *ring);
 
-// Zeroes what was written and begins anew; outside of what is measured.
+// Zeroes what was written and begins anew; this is not measured.
 void floor_clear(floor_ring *ring);
 
 // A record with an integer, a text, a double and another integer.

@@ -1,5 +1,5 @@
-// What the harness needs of the machine and Swift cannot say: serialized reads of the processor's
-// counter, pinning, shared counters, and a count of allocations.
+// What the harness needs of the machine, and Swift cannot express: serialized reads of the
+// processor's counter, pinning, shared counters, and a count of allocations.
 
 #ifndef CHARNESS_H
 #define CHARNESS_H
@@ -36,8 +36,8 @@ uint64_t harness_thread_clock(void);
 
 // How many processors this process may use.
 int harness_processors(void);
-// Binds the calling thread to the last processor but `number` (modulo their number): 0 is the one
-// that interrupts prefer least. Threads it starts inherit that.
+// Binds the calling thread to one processor, counted back from the last one, modulo their number: 0
+// is the one that interrupts prefer least. Threads that the calling thread starts inherit that.
 void harness_pin(int number);
 // Lets the calling thread run anywhere again.
 void harness_unpin(void);
@@ -56,7 +56,7 @@ static inline uint64_t harness_add(uint64_t *word, uint64_t value) {
 // Empty, and not inlined: a measured call that does nothing shows what the harness itself costs.
 void harness_null_order(uint64_t id, const char *user, double elapsed, uint64_t quantity);
 void harness_null_text(const char *text);
-// Takes a result, so that the compiler cannot do without it.
+// Takes a result, so that the compiler cannot leave it out.
 void harness_consume(uint64_t);
 
 #endif

@@ -1,4 +1,4 @@
-// mmlog's log statements in C: what is timed, and whose instructions are counted.
+// mmlog's log statements in C. The benchmarks time them, and count their instructions.
 
 #ifndef CSTATEMENTS_H
 #define CSTATEMENTS_H

@@ -29,7 +29,7 @@ void spdlog_disabled(spdlog_logger *, uint64_t id);
 void spdlog_drain(spdlog_logger *);
 void spdlog_close(spdlog_logger *);
 
-// glog is one for each process; files go into `directory`.
+// There is one glog for each process; files go into `directory`.
 void glog_open(const char *directory);
 void glog_order(uint64_t id, const char *user, size_t length, double elapsed, uint64_t quantity);
 void glog_text(const char *text, size_t length);

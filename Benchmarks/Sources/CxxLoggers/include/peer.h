@@ -1,5 +1,6 @@
-// A logger that is built from a copy of its sources, behind C functions, one for each workload. Each is a shared library
-// of its own, whose one symbol is `peer`: two of them have another version of the same library inside.
+// A logger that is built from a copy of its sources, behind C functions, one for each workload.
+// Each such logger is a shared library of its own, whose only symbol is `peer`: two of them contain
+// different versions of the same library.
 
 #ifndef PEER_H
 #define PEER_H
@@ -24,7 +25,8 @@ typedef struct peer_calls {
   // Returns when everything logged before is written.
   void (*drain)(void);
   void (*close)(void);
-  // Whole records in the file of a directory; that of a dead process can end anywhere.
+  // Returns the number of whole records in the file of a directory; the file of a dead process can
+  // end anywhere.
   int64_t (*records)(const char *directory);
 } peer_calls;
 

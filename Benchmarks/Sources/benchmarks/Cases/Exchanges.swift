@@ -24,7 +24,7 @@ struct Exchanges {
     var (on, off, body) = (Figure(), Figure(), Figure())
     for round in 0...settings.rounds {
       let recorded = Measure.backToBack(Exchange(http: http, orders: orders), calls: 2000)
-      // So that the next ones go into pages that are warm.
+      // This makes the next calls write into warm pages.
       try store.flush(.archive)
       let unrecorded = timeOfUnrecorded(http)
       let rate = redactionRate(http)
@@ -43,14 +43,14 @@ struct Exchanges {
     results.add(table)
   }
 
-  /// Nanoseconds for each.
+  /// Returns the nanoseconds for each exchange.
   private func timeOfUnrecorded(_ http: HTTPCalls) -> Double {
     let (count, start) = (100_000, harness_ticks())
     http.unrecorded(times: count)
     return Double(harness_ticks() - start) * Clock.nanosecondsPerTick / Double(count)
   }
 
-  /// Megabytes per second.
+  /// Returns the rate in megabytes per second.
   private func redactionRate(_ http: HTTPCalls) -> Double {
     let (count, start) = (200, harness_ticks())
     var size = 0

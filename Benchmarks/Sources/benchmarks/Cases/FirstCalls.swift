@@ -15,7 +15,7 @@ struct FirstCalls {
   }
 
   func run(_ results: inout Results) throws {
-    // Once for nothing: that pages the program's code in.
+    // The first round does not count: it pages the program's code in.
     var discarded = Found()
     try measure(&discarded)
     var found = Found()
@@ -28,7 +28,7 @@ struct FirstCalls {
       ]))
   }
 
-  /// With a new store, whose dictionary is empty: its call sites are new to it.
+  /// Measures with a new store, whose dictionary is empty: its call sites are new to it.
   private func measure(_ found: inout Found) throws {
     let directory = try Files.folder("\(settings.directory)/first")
     defer { Files.remove(directory) }
@@ -40,7 +40,7 @@ struct FirstCalls {
     for _ in 0..<10 { Self.time(TwentySites.count, &found.later) { logger.site($0, orders[$0]) } }
     harness_unpin()
     let thread = Self.onAnotherThread {
-      // Not what making the thread's place in the store costs.
+      // This leaves out the cost of making the thread's place in the store.
       logger.order(orders[0])
       Self.time(TwentySites.count, &$0) { logger.site($0, orders[$0]) }
     }

@@ -32,12 +32,12 @@ struct Latency {
     let opened = try AnyContender.all.map { contender in
       (contender, try contender.open(Files.folder("\(settings.directory)/\(contender.name)")))
     }
-    // Loggers' threads are there by now, and are not pinned.
+    // The loggers' threads exist by now, and are not pinned.
     harness_pin(0)
     for workload in Workload.allCases {
       let takers = opened.filter { $0.0.workloads.contains(workload) }
       for round in 0...settings.rounds {
-        // Each has each neighbor before it as often.
+        // With both orders, each contender has each neighbor before it equally often.
         for (contender, logger) in round % 2 == 0 ? takers : takers.reversed() {
           try measure(contender, logger, workload, keep: round > 0)
         }

@@ -107,8 +107,8 @@ struct Maintenance {
 
   // MARK: - A roll itself
 
-  /// What it takes from the request to the answer when nothing is left to be written but the
-  /// archive's end.
+  /// Measures the time from the request to the answer, when only the archive's end is still to be
+  /// written.
   private func rolls() throws -> Table {
     var table = Table(
       "rolls", "Closing an archive into which everything is written already: milliseconds",
@@ -170,7 +170,7 @@ struct Maintenance {
     return table
   }
 
-  /// One archive by many names, each as if it were another of its session.
+  /// Gives one archive many names, each as if it were another archive of its session.
   private func make(_ count: Int, in folder: String) throws {
     let source = "\(folder)-source"
     defer { Files.remove(source) }
@@ -185,7 +185,7 @@ struct Maintenance {
     for number in 1...count {
       let digits = String(repeating: "0", count: max(0, 6 - "\(number)".count)) + "\(number)"
       let name = "\(folder)/\(stem)-\(digits).mmlog"
-      // A file has room for so many names only, on ext4 65,000.
+      // A file has room for a limited number of names, on ext4 65,000.
       if number % 50_000 == 1 {
         try FileManager.default.copyItem(atPath: path, toPath: name)
         current = name

@@ -14,7 +14,7 @@ enum Neighbor {
     }
   }
 
-  /// Lets one run while `body` does.
+  /// Runs such a process while `body` runs.
   static func with(in directory: String, _ body: () throws -> Void) throws {
     let child = try Child(nil, ["child", "neighbor", directory])
     defer {

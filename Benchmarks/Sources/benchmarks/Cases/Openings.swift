@@ -2,7 +2,7 @@ import MMLog
 
 /// What it costs to open a store in an empty directory, until the first record can be logged.
 struct Openings {
-  /// Of rings, in MiB.
+  /// The sizes of rings, in MiB.
   private static let sizes = [8, 64, 512]
   private let settings: Settings
   init(_ settings: Settings) { self.settings = settings }

@@ -20,7 +20,7 @@ struct Places {
     for round in 0...(settings.quick ? 2 : 6) {
       let order = round % 2 == 0 ? Array(places.indices) : places.indices.reversed()
       for index in order { try measure(places[index].logger, &places[index].quiet) }
-      // Where it runs is its own affair; what is pinned is the producer.
+      // The neighbor may run anywhere; only the producer is pinned.
       harness_unpin()
       try Neighbor.with(in: settings.directory) {
         harness_pin(0)
@@ -45,7 +45,7 @@ struct Places {
     func folder(_ name: String) throws -> String {
       try Files.folder("\(settings.directory)/\(name)")
     }
-    // The first two for what the neighbor does to calls that have nothing to do with a disk, or
+    // The first two show what the neighbor does to calls that have nothing to do with a disk, or
     // with a drainer.
     var places = [
       Place(

@@ -2,8 +2,8 @@ import Foundation
 import MMLog
 import MMLogCalls
 
-/// Questions to mmlog-decode, beside the usual tools on the same text in a gzip file; and what it
-/// takes for files without end.
+/// Questions to mmlog-decode, beside the usual tools on the same text in a gzip file; and the
+/// memory that it takes for very many files.
 struct Queries {
   private let settings: Settings
   private let directory: String
@@ -49,7 +49,7 @@ struct Queries {
   private func questions() throws -> [(name: String, ours: String, usual: String)] {
     let gzip = "'\(text).gz'"
     let tool = "'\(decoder)' '\(directory)'"
-    // A minute of a day is as much of a whole.
+    // This is as large a part as a minute of a day.
     let (from, to) = try window(share: 1440)
     return [
       ("--level error", "\(tool) --level error", "zgrep ' ERROR ' \(gzip)"),
@@ -68,7 +68,7 @@ struct Queries {
     ]
   }
 
-  /// A part in the middle, as times in the text.
+  /// Returns a part in the middle, as times in the text.
   private func window(share: Int) throws -> (String, String) {
     let line = { (number: Int) throws -> String in
       let child = try Child(
@@ -90,7 +90,8 @@ struct Queries {
     try contender.finish()
   }
 
-  /// In MiB. In processes of their own: a new one counts as its own what its parent had in memory.
+  /// Returns the peak in MiB. The work is done in processes of their own: a new process counts the
+  /// memory that its parent had as its own.
   private func peakOfManyFiles() throws -> Double {
     let folder = try Files.folder("\(settings.directory)/queries-many")
     defer { Files.remove(folder) }

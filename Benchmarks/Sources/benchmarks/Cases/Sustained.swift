@@ -9,19 +9,19 @@ struct Sustained {
     var workload = Workload.order.rawValue
     var records = 0
     var threads = 1
-    /// How many call sites, if these are at random.
+    /// How many call sites, if they are chosen at random.
     var sites = 0
     /// A file whose lines are logged; nil: made ones.
     var lines: String?
   }
 
-  /// What it has found.
+  /// What the child has found.
   struct Result: Codable {
     let seconds: Double
     let processorSeconds: Double
     let bytes: Int
     let lost: Int
-    /// In KiB, when nothing was logged yet, and at most.
+    /// The memory in KiB: before anything was logged, and at its peak.
     let startMemory: Int
     let peakMemory: Int
   }
@@ -100,7 +100,7 @@ struct Sustained {
     return try Self.start(contender, job, in: directory)
   }
 
-  /// Has a child do it.
+  /// Makes a child do the job.
   static func start(_ contender: AnyContender, _ job: Job, in directory: String) throws -> Result {
     let text = String(decoding: try JSONEncoder().encode(job), as: UTF8.self)
     let child = try Child(
@@ -112,7 +112,7 @@ struct Sustained {
   static func run<C: Contender>(_ type: C.Type, _ directory: String, _ job: Job) throws -> Result {
     let contender = try C(directory: directory, for: .service)
     let log = try calls(of: job, to: contender)
-    // With what is to be logged, which is no memory of the logger's.
+    // This includes what is to be logged, which is not the logger's memory.
     let startMemory = Machine.peakMemory
     let clock = processorTime()
     let seconds = try Clock.seconds {
@@ -128,7 +128,7 @@ struct Sustained {
       startMemory: startMemory, peakMemory: peak)
   }
 
-  /// What is to be timed. What it logs is made here, before.
+  /// Returns what is to be timed. What it logs is made here, before.
   private static func calls<C: Contender>(
     of job: Job, to contender: C
   ) throws -> () -> Void {
@@ -162,7 +162,7 @@ struct Sustained {
     @inline(__always) func make(_ values: C.Values) { call.make(values) }
   }
 
-  /// Of all threads of this process, in seconds.
+  /// The processor time of all threads of this process, in seconds.
   private static func processorTime() -> Double {
     var usage = rusage()
     getrusage(RUSAGE_SELF.rawValue, &usage)

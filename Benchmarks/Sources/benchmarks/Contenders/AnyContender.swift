@@ -36,7 +36,8 @@ struct AnyContender: Sendable {
     records = { try C.records(in: $0) }
   }
 
-  /// All, in the order of the tables. What is added here takes part in everything.
+  /// All contenders, in the order of the tables. A contender that is added here takes part in
+  /// everything.
   static let all =
     [
       AnyContender(NullCall.self), AnyContender(Floor.self), AnyContender(MMLogContender.self),
@@ -47,7 +48,7 @@ struct AnyContender: Sendable {
       AnyContender(Fwrite.self),
     ]
 
-  /// Those that were built from copies of their sources.
+  /// The contenders that were built from copies of their sources.
   private static let peers = [
     Peer<Quill>.library.map { _ in AnyContender(Peer<Quill>.self) },
     Peer<Fmtlog>.library.map { _ in AnyContender(Peer<Fmtlog>.self) },
@@ -55,12 +56,12 @@ struct AnyContender: Sendable {
     Peer<Binlog>.library.map { _ in AnyContender(Peer<Binlog>.self) },
   ].compactMap(\.self)
 
-  /// Those that write something, and can lose it.
+  /// The contenders that write something, and can lose it.
   static let loggers = all.filter {
     ![NullCall.name, Floor.name, Interpolation.name].contains($0.name)
   }
 
-  /// Beside ``MMLogContender`` alone.
+  /// Compared with ``MMLogContender`` alone.
   static let sealed = AnyContender(SealedContender.self)
 
   static func named(_ name: String) throws -> AnyContender {
@@ -71,7 +72,7 @@ struct AnyContender: Sendable {
   }
 }
 
-/// A contender that is open: its loops, one of its own for each workload.
+/// An open contender: it has loops of its own for each workload.
 struct Opened: Sendable {
   struct Loops: Sendable {
     let backToBack: @Sendable (_ calls: Int) -> Double

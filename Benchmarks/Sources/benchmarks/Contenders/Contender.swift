@@ -27,7 +27,7 @@ enum Workload: String, CaseIterable {
   /// A constant message of a logger that has a span and a trace with each record.
   case traced
 
-  /// As tables name it.
+  /// Its name in tables.
   var title: String {
     switch self {
     case .order: "order"
@@ -53,7 +53,7 @@ enum Purpose {
   case service
 }
 
-/// A logger, or what stands in for one, with one function for each workload. These are what is
+/// A logger, or what stands in for one, with one function for each workload. These functions are
 /// measured; none is inlined, so that each costs a call.
 ///
 /// A protocol only for the compiler to specialize by: nothing measured goes through a witness
@@ -61,8 +61,8 @@ enum Purpose {
 protocol Contender: Sendable {
   static var name: String { get }
   static var workloads: [Workload] { get }
-  /// How many calls are made back to back: fewer for those that take microseconds, or have room for
-  /// fewer.
+  /// How many calls are made back to back: fewer for loggers whose calls take microseconds, or that
+  /// have room for fewer.
   static var calls: Int { get }
   /// Whether it keeps up more than about a million records a second.
   static var isFast: Bool { get }
@@ -82,7 +82,7 @@ protocol Contender: Sendable {
   func bound(_ index: Int)
   func traced(_ index: Int)
 
-  /// What another thread logs to, and what is done with it when that thread has ended.
+  /// Returns what another thread logs to; ``afterThread()`` is called when that thread has ended.
   func forThread(_ number: Int) throws -> Self
   func afterThread() throws
   /// Returns when all is written. Never part of what is measured.
@@ -90,7 +90,7 @@ protocol Contender: Sendable {
   /// Writes everything and closes. Nothing is logged afterwards.
   func finish() throws
 
-  /// How many whole records can be read from a directory, of a process that is dead.
+  /// How many whole records can be read from the directory of a dead process.
   static func records(in directory: String) throws -> Int
 }
 

@@ -36,7 +36,7 @@ struct MMLogContender: Contender {
     if purpose == .latency { configuration.ringSize = 64 << 20 }
     store = try LogStore(directory: directory, name: Self.storeName, configuration: configuration)
     calls = MMLogCalls(store.logger(label: Self.label))
-    // Of another label, because it begins a span here, which is a record.
+    // These calls have another label, because they begin a span here, which is a record.
     boundCalls = BoundCalls(store.logger(label: "bound"))
   }
 
@@ -62,7 +62,7 @@ struct MMLogContender: Contender {
   }
 
   static func records(in directory: String, _ identities: LogIdentities) throws -> Int {
-    // As the service's next start does.
+    // This opens the store as the service's next start does.
     let store = try LogStore(directory: directory, name: storeName)
     if let failure = store.recoveryFailures.first { throw failure }
     try store.close()

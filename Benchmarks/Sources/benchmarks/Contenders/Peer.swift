@@ -12,7 +12,7 @@ enum Fmtlog: PeerName { static let name = "fmtlog" }
 enum NanoLog: PeerName { static let name = "NanoLog" }
 enum Binlog: PeerName { static let name = "binlog" }
 
-/// The contender.
+/// The contender for such a logger.
 ///
 /// Proof of `@unchecked Sendable`: each of them is for many threads, and one for each process.
 struct Peer<Name: PeerName>: Contender, @unchecked Sendable {

@@ -7,7 +7,7 @@ struct Child {
 
   /// - Parameters:
   ///   - program: Its path; nil: this one.
-  ///   - capturing: Whether ``finish()`` is to give its standard output; else that is discarded.
+  ///   - capturing: Whether ``finish()`` returns its standard output; otherwise that is discarded.
   init(_ program: String? = nil, _ arguments: [String], capturing: Bool = false) throws {
     process.executableURL = URL(fileURLWithPath: program ?? Self.own)
     process.arguments = arguments
@@ -24,7 +24,7 @@ struct Child {
     own.split(separator: "/").dropLast().map { "/\($0)" }.joined() + "/\(name)"
   }
 
-  /// Ends it with SIGKILL, and waits for that.
+  /// Ends the process with SIGKILL, and waits for its end.
   func kill() {
     Foundation.kill(process.processIdentifier, SIGKILL)
     process.waitUntilExit()
@@ -32,7 +32,7 @@ struct Child {
 
   var hasEnded: Bool { !process.isRunning }
 
-  /// Waits for its end.
+  /// Waits for the process's end.
   ///
   /// - Returns: What it has written, if captured.
   @discardableResult
@@ -47,8 +47,8 @@ struct Child {
   }
 }
 
-/// Runs a line of the shell. Returns the moment that it ends; a ``Child`` is checked twenty times a
-/// second.
+/// Runs a line of the shell. Returns as soon as it ends; the end of a ``Child`` is only looked for
+/// twenty times a second.
 func shell(_ line: String) throws {
   let status = system(line)
   guard status == 0 else { throw BenchmarkError("'\(line)' ended with status \(status >> 8)") }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What the rounds gave for one thing.
+/// The results of the rounds for one thing.
 struct Figure: Encodable {
   private(set) var values: [Double] = []
 
@@ -17,7 +17,7 @@ struct Figure: Encodable {
   var minimum: Double { values.min() ?? .nan }
   var maximum: Double { values.max() ?? .nan }
 
-  /// Round by round: rounds that the machine disturbed disturb both sides.
+  /// The ratio, round by round: rounds that the machine disturbed disturb both sides.
   func ratio(to other: Figure) -> Figure { Figure(zip(values, other.values).map { $0 / $1 }) }
 
   func minus(_ other: Figure) -> Figure { Figure(zip(values, other.values).map { $0 - $1 }) }

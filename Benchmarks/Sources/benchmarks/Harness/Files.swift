@@ -39,13 +39,13 @@ enum Files {
   /// The lines of a file; an empty file is an error.
   static func text(_ path: String) throws -> [String] {
     let text = String(decoding: try Data(contentsOf: URL(fileURLWithPath: path)), as: UTF8.self)
-    // Some files end their lines with a carriage return, too, which is one character with it.
+    // Some files end their lines with `\r\n`, which is one character.
     let lines = text.split(whereSeparator: \.isNewline).map(String.init)
     guard !lines.isEmpty else { throw BenchmarkError("\(path) has no lines") }
     return lines
   }
 
-  /// How many lines there are, known by their ends: the last one, cut by a kill, does not count.
+  /// How many lines have an end: a last line that a kill has cut does not count.
   static func lines(in path: String) -> Int {
     guard let data = try? Data(contentsOf: URL(fileURLWithPath: path), options: .alwaysMapped)
     else { return 0 }

@@ -1,7 +1,7 @@
 import CHarness
 
-/// Counts of latencies, in ticks: exact below 256, then 128 buckets for each doubling, which is to
-/// 0.8 %.
+/// Counts of latencies, in ticks: exact below 256, then 128 buckets for each doubling, which is
+/// exact to 0.8 %.
 struct Histogram {
   private static let exactBits = 8
   private static let half = 1 << (exactBits - 1)
@@ -22,7 +22,7 @@ struct Histogram {
     largest = max(largest, other.largest)
   }
 
-  /// The value below or at which so large a part of all is, in nanoseconds.
+  /// The value at or below which this part of all values is, in nanoseconds.
   func quantile(_ part: Double) -> Double {
     let rank = max(1, Int((Double(total) * part).rounded(.up)))
     var seen = 0
@@ -59,7 +59,7 @@ struct Histogram {
     return points
   }
 
-  /// What stands for a bucket's values: its middle, but nothing above all of them.
+  /// What stands for a bucket's values: its middle, but at most the largest value of all.
   private func value(_ bucket: Int) -> Double { min(Self.middle(bucket), Double(largest)) }
 
   @inline(__always)
