@@ -26,7 +26,7 @@
   /// above unless it is told otherwise. With both defaults, timers record nothing.
   ///
   /// This backend does not replace one that others query: use both with swift-metrics'
-  /// `MultiplexMetricsHandler`. Any thread. A counter takes a lock, a record none.
+  /// `MultiplexMetricsHandler`. Any thread. A counter takes a lock; a record does not.
   public final class MMLogMetricsFactory: MetricsFactory {
     private let store: LogStore
     private let log: Logger

@@ -3,9 +3,9 @@ public import MMLogStorage
 
 /// Where whole sealed archives are shipped, as they are: an object store, or `mmlog-receive`.
 ///
-/// Of all shippers that share the directory, on whatever machines, one sends an archive and leases
-/// it meanwhile. The shipper then marks the archive as uploaded, with the receipt. An uploaded
-/// archive is the first to be deleted when a limit asks for it.
+/// Only one of the shippers that share the directory, on whatever machines, sends an archive: it
+/// leases the archive meanwhile. The shipper then marks the archive as uploaded, with the receipt.
+/// An uploaded archive is the first to be deleted when a limit asks for it.
 public protocol ArchiveDestination: Sendable {
   /// Sends an archive, and returns when the receiver has it and has found its checksums right.
   ///

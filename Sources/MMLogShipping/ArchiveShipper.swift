@@ -320,8 +320,8 @@ public final class ArchiveShipper: Sendable {
   private func acquire(
     _ archive: ArchiveInfo, _ owner: String? = nil
   ) throws(LogError) -> UploadLease? {
-    // Each lease has an owner of its own. With one owner for all, a lease that has ended would pass
-    // for its successor.
+    // Each lease has an owner of its own. With one owner for all, a lease that has ended would be
+    // taken for its successor.
     let owner = owner ?? "\(Host.name()) \(CurrentProcess.id) \(Clock.realtime())"
     return try catalog.acquireLease(on: archive, by: owner, for: configuration.lease)
   }

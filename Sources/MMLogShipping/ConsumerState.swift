@@ -76,7 +76,7 @@ package struct ConsumerState: Equatable, Sendable {
 
   /// Reads the same; nil if nothing is noted.
   ///
-  /// - Throws: What also keeps a shipper from sending.
+  /// - Throws: The errors that also keep a shipper from sending.
   package static func noted(
     of consumer: String, in path: String
   ) throws(LogError) -> ConsumerState? {

@@ -102,7 +102,7 @@ public struct LogBatch: Sendable {
     public var refusedUnnamed: Int
     /// What the receiver says about these.
     public var reason: String
-    /// Why a gap of the batch is refused; nil: none is.
+    /// Why a gap of the batch is refused; nil if no gap is.
     package var gapRefusal: String?
 
     /// The receiver has the whole batch.

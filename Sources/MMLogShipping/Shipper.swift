@@ -128,14 +128,14 @@ public final class Shipper: Sendable {
   /// Sends nothing more until ``resume()``. A batch that is on its way is finished.
   public func suspend() { control.change { $0.isSuspended = true } }
 
-  /// Goes on after ``suspend()``. Also sends a batch that waits for its next try at once.
+  /// Goes on after ``suspend()``. A batch that waits for its next try is sent at once.
   public func resume() {
     control.change { ($0.isSuspended, $0.isHurried) = (false, true) }
   }
 
-  /// Ships soon all records that were logged before this call, and waits for that. It asks
-  /// processes that log into the directory to archive what is in their rings, and makes batches
-  /// without waiting for more records.
+  /// Makes the shipper send all records that were logged before this call soon, and waits for that.
+  /// It asks processes that log into the directory to archive what is in their rings, and makes
+  /// batches without waiting for more records.
   ///
   /// - Parameter limit: How long to wait at most.
   /// - Returns: Whether all of these records are acknowledged; also false if the shipper was not
@@ -166,7 +166,7 @@ public final class Shipper: Sendable {
   public var statistics: Statistics { control.statistics.withLock { $0 } }
 
   /// What happens from now on. The stream ends when the shipper is stopped or deinitialized, and at
-  /// once if that was before. If it is read too slowly, the oldest events are dropped, and 1000
-  /// stay.
+  /// once if that has happened before. If it is read too slowly, the oldest events are dropped, and
+  /// 1000 stay.
   public var events: AsyncStream<Event> { control.makeEvents() }
 }

@@ -1,6 +1,6 @@
 #if SwiftLog
-  // The names that a file needs that opens a store and bootstraps swift-log: so it imports only
-  // Logging and this module. MMLog's `Logger` is not among them, since Logging has one, too.
+  // The names for a file that opens a store and bootstraps swift-log, and so imports only Logging
+  // and this module. MMLog's `Logger` is not among them, since Logging has one, too.
   public import MMLog
   @_exported public import enum MMLogFormat.Level
   @_exported public import class MMLog.LogStore

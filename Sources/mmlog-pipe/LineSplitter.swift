@@ -49,7 +49,7 @@ struct LineSplitter: ~Copyable {
 
   deinit { buffer.deallocate() }
 
-  /// Where the bytes go that are read next.
+  /// The space for the bytes that are read next.
   var space: UnsafeMutableRawBufferPointer {
     mutating get {
       moveToFront()
@@ -138,7 +138,7 @@ struct LineSplitter: ~Copyable {
     isInLine = end == .piece
   }
 
-  /// Where the line begins whose end has not come yet.
+  /// The beginning of the line whose end has not come yet.
   private var lineStart: Int { pendingEnd.map { $0 + 1 } ?? taken }
 
   private func slice(_ start: Int, _ end: Int) -> UnsafeRawBufferPointer {

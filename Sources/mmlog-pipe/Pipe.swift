@@ -22,7 +22,7 @@ struct Pipe {
     configuration.level = .trace
     // The writer at the other end of the pipe waits, as it would for any slow reader.
     configuration.fullRing = .wait(upTo: .seconds(365 * 86400))
-    // It waits for a slow coder in the same way.
+    // The writer waits for a slow coder in the same way.
     configuration.reducesCompression = false
     configuration.ringSize = (try arguments.integer(of: .ringSize, in: 1...4096) ?? 8) << 20
     let rotationSize = (try arguments.integer(of: .rotationSize, in: 0...(1 << 20)) ?? 64) << 20

@@ -66,7 +66,7 @@ final class Connections: Sendable {
   /// Ends connections of clients that are too slow. To be called each second.
   func endSlow() {
     open.withLock { open in
-      // This reads the time under the lock, for connections that began while it waited, too.
+      // This reads the time under the lock: connections may have begun while this waited for it.
       let now = Clock.monotonic()
       for connection in open.values where now &- connection.since > timeout {
         switch connection.phase {

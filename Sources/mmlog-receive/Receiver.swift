@@ -4,8 +4,7 @@ import MMLogReceiving
 import MMLogStorage
 import MMLogSystem
 
-/// The program: starts the server, and does what has to be done now and then, until a signal ends
-/// it.
+/// The program: starts the server, and does what has to be done regularly, until a signal ends it.
 struct Receiver {
   private let directory: String
   private let address: ListeningAddress

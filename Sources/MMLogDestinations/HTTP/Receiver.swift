@@ -79,7 +79,7 @@ extension DeliveryError {
 
 extension HTTPResponse {
   /// Whether this success is not the destination's, but a page of a login or of a proxy. Status 201
-  /// is none: Apache's mod_dav says in a page that it has created a file.
+  /// does not count: Apache's mod_dav says in a page that it has created a file.
   fileprivate var isForeign: Bool {
     guard isSuccess, status != 201 else { return false }
     return header("content-type")?.lowercased().hasPrefix("text/html") == true

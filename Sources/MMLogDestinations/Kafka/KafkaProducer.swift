@@ -196,7 +196,8 @@ final class KafkaProducer: @unchecked Sendable {
 private let RD_KAFKA_PURGE_F_QUEUE_: CInt = 1
 private let RD_KAFKA_PURGE_F_INFLIGHT_: CInt = 2
 
-/// What librdkafka reports about brokers. Only the producer's thread uses it, while it polls.
+/// What librdkafka reports about brokers. Only the producer's owner uses it, while the owner polls
+/// the producer.
 final class Complaints {
   private(set) var last: String?
   /// Whether a broker has not accepted this client, or this client not the broker.

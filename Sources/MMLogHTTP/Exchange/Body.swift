@@ -68,7 +68,7 @@ extension HTTPLog.Exchange {
   /// - Parameters:
   ///   - message: Which message the body belongs to.
   ///   - contentType: What the field `content-type` says. Nil: it is not known.
-  /// - Returns: What takes the body; nil if the body would not be recorded.
+  /// - Returns: The object that takes the body; nil if the body would not be recorded.
   /// - Complexity: O(1); the body allocates.
   public func body(of message: HTTPLog.Message, contentType: String?) -> HTTPLog.Body? {
     let parts = ([self] + others).compactMap { BodyPart($0, message, contentType) }

@@ -53,7 +53,7 @@ extension HTTPLog {
 
     var extra: Extra? { recorded?.extra }
 
-    /// What few exchanges have. As it is an object, the others have no references to count.
+    /// What few exchanges have. It is an object, so that the others have no references to count.
     @usableFromInline
     final class Extra: Sendable {
       let number: UInt64

@@ -17,8 +17,8 @@ import Synchronization
 /// }
 /// ```
 ///
-/// It knows no HTTP library: adapters, or the caller, give it values. Its ``Options`` say which
-/// exchanges are recorded, and what of them. At run time, the level of its label decides from
+/// It depends on no HTTP library: adapters, or the caller, give it values. Its ``Options`` say
+/// which exchanges are recorded, and what of them. At run time, the level of its label decides from
 /// outside: with `mmlogctl set-level http.client=debug` it records header fields, and with `trace`
 /// bodies as well.
 ///

@@ -1,5 +1,5 @@
-/// Finds where a value in a message ends that stands behind a name and a colon. It ends at a comma,
-/// at a semicolon, at a bracket that closes one from before the value, or with its line; but not in
+/// Finds the end of a value in a message, behind a name and a colon. The value ends at a comma, at
+/// a semicolon, at a bracket that closes one from before the value, or with its line; but not in
 /// quotes or brackets of its own.
 struct MessageValue {
   /// What a byte is to the value.

@@ -5,12 +5,12 @@
 /// and of JSON. A ``Rule`` says what becomes of the values of some names; the newest rule for a
 /// name counts. Names are compared as their readers decode them: percent-encoded, with escapes of
 /// JSON, in any case, and with or without signs between words. Letters beyond ASCII are compared as
-/// they are written, in lowercase, in capitals, or with a capital first. What stands between such
-/// signs is compared, too, and each word that begins with a capital behind a lowercase letter or a
-/// digit: `cvc` counts for `card[cvc]`, and `pass` for `db_pass` and `dbPass`. This does not hold
-/// for rules that keep, nor for `key`, `auth` and `session` of the standard rules. The standard
-/// rule `sid` does not count for words: `messageSid` is kept. The user information of URLs is
-/// redacted whatever the rules are, but not that of URLs in texts of JSON.
+/// they are written, in lowercase, in capitals, or with a capital first. Each part between such
+/// signs is compared, too, and so is each word that begins with a capital behind a lowercase letter
+/// or a digit: `cvc` counts for `card[cvc]`, and `pass` for `db_pass` and `dbPass`. This does not
+/// hold for rules that keep, nor for `key`, `auth` and `session` of the standard rules. The
+/// standard rule `sid` does not count for words: `messageSid` is kept. The user information of URLs
+/// is redacted whatever the rules are, but not that of URLs in texts of JSON.
 ///
 /// ```swift
 /// var options = HTTPLog.Options()
@@ -95,7 +95,7 @@ public struct Redactor: Sendable {
     // These are also parts of many names that have no secret: `sort_key`, `auth_type`,
     // `session_count`.
     + ["key", "auth", "xauth", "session", "xsession"].map { redact($0, only: .wholeNames) }
-    // As a word, it is in identifiers that are no secrets: `messageSid`. As a part, it names a
+    // As a word, `sid` is in identifiers that are no secrets: `messageSid`. As a part, it names a
     // session: `connect.sid`.
     + [redact("sid", only: .parts)]
 

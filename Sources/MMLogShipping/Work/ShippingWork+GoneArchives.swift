@@ -3,7 +3,7 @@ import MMLogReader
 import MMLogStorage
 import MMLogSystem
 
-/// What is gone before it was shipped.
+/// Records that are gone before they were shipped.
 extension ShippingWork {
   /// Adds what is missing in a session to a batch.
   func take(

@@ -245,7 +245,7 @@ final class ShippingWork: @unchecked Sendable {
 
   /// Writes what is known now to the consumer's file.
   ///
-  /// - Throws: Also if another directory has the path now, or another file the state's name: the
+  /// - Throws: Also if another directory has the path now, or if the state's file was replaced: the
   ///   archives that were read may be those of another directory.
   func note(isSafe: Bool) throws(LogError) {
     let directory = try openDirectory()

@@ -41,8 +41,8 @@ enum MachineFacts {
     return object.text
   }
 
-  /// Returns the type as mount(8) calls it. It is that of the mount whose place the folder's path
-  /// begins with; of several, the longest, and of these the last.
+  /// Returns the type as mount(8) calls it. The folder's path begins with the place of the mount;
+  /// of several such mounts, the one with the longest place counts, and of these the last.
   private static func type(ofFileSystem folder: String) -> String? {
     guard let real = realpath(folder, nil) else { return nil }
     defer { free(real) }

@@ -36,8 +36,9 @@ uint64_t harness_thread_clock(void);
 
 // How many processors this process may use.
 int harness_processors(void);
-// Binds the calling thread to one processor, counted back from the last one, modulo their number: 0
-// is the one that interrupts prefer least. Threads that the calling thread starts inherit that.
+// Binds the calling thread to one processor. `number` counts back from the last processor, modulo
+// their number: 0 is the one that interrupts prefer least. Threads that the calling thread starts
+// inherit the binding.
 void harness_pin(int number);
 // Lets the calling thread run anywhere again.
 void harness_unpin(void);

@@ -46,8 +46,8 @@ enum Measure {
     }
   }
 
-  /// What the benchmark of the logger quill does: bursts of 20 calls with 2 ms between them; the
-  /// sample is a burst's mean.
+  /// Measures as the benchmark of the logger quill does: bursts of 20 calls with 2 ms between them;
+  /// the sample is a burst's mean.
   ///
   /// - Parameter histogram: Gets ticks of whole bursts.
   @inline(__always)
