@@ -233,7 +233,7 @@ public final class ArchiveShipper: Sendable {
     return (crashed + archives.filter { $0.contents?.ending?.isCrash != true }, unreadable)
   }
 
-  /// The archives that the receiver has refused, by their names.
+  /// Returns the archives that the receiver has refused, the oldest first.
   ///
   /// - Throws: What keeps the directory from being read.
   public func refused() throws(LogError) -> [ArchiveInfo] {

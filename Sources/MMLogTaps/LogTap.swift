@@ -26,7 +26,7 @@ import MMLogFormat
 /// where they are missing, by ``/MMLog/LogStore/Event/tapFailed(tap:error:)`` and
 /// ``/MMLog/LogStore/Event/tapResumed(tap:missed:)``, and by
 /// ``/MMLog/LogStore/Statistics/missedByTaps``. The log has the missed records in any case. A store
-/// that closes waits for a second for what is still to be written.
+/// that closes waits up to a second for what is still to be written.
 public struct LogTap: Sendable {
   /// Where a tap's records go.
   ///

@@ -1,5 +1,5 @@
 /// The table for logs. It has the columns that OpenTelemetry's exporter for ClickHouse has for
-/// logs, so that tools for those can read it, and one more for the record's id.
+/// logs, so that tools for that exporter can read it, and one more for the record's id.
 package enum ClickHouseSchema {
   /// The columns in the order in which rows have them.
   static let columns =

@@ -6,8 +6,8 @@ package import MMLogShipping
 /// An index or a data stream of Elasticsearch or OpenSearch, by the bulk API.
 ///
 /// A document is a record as ``JSONFormatter`` writes it, with `@timestamp` for `timestamp`. Its
-/// `_id` is the record's id: the server answers 409 to a document that it has, which counts as a
-/// success.
+/// `_id` is the record's id: the server answers 409 to a document that it has, which is as good as
+/// 201.
 package final class ElasticsearchDestination: LogDestination {
   private let receiver: Receiver
   private let base: String

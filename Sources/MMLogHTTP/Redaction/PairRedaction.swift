@@ -28,7 +28,7 @@ struct PairRedaction {
   private let kind: Kind
   private var phase = Phase.text
 
-  /// Whether the next bytes may be part of a name, and below where in the name they are.
+  /// Whether the next bytes may be part of a name. ``name`` says where in it they are.
   private var isNaming: Bool
   /// Whether there was a space or a quote in the name, or behind it: the next letter shows which.
   private var hasSpace = false
