@@ -12,11 +12,11 @@
   /// router.add(middleware: HTTPLogRouterMiddleware(http))
   /// ```
   ///
-  /// All that the route's handler logs, and all that the code logs that writes the response's body,
-  /// by any logger of mmlog or of swift-log, belongs to the exchange's span. An exchange ends when
-  /// its response's body has been written. An error that Hummingbird answers with a status of its
-  /// own ends the exchange with that status; any other error is its failure. Bodies are recorded
-  /// while they pass by: they are never collected, and a stream stays a stream.
+  /// Everything that the route's handler logs, and the code for the response's body, by any logger
+  /// of mmlog or of swift-log, belongs to the exchange's span. An exchange ends when its response's
+  /// body has been written. An error that Hummingbird answers with a status of its own ends the
+  /// exchange with that status; any other error is its failure. Bodies are recorded while they pass
+  /// by: they are never collected, and a stream stays a stream.
   ///
   /// While a request's body is recorded, it is not the body that Hummingbird has made. Hummingbird
   /// lets a body be changed only once before `consumeWithInboundCloseHandler` or

@@ -133,9 +133,9 @@ public final class Shipper: Sendable {
     control.change { ($0.isSuspended, $0.isHurried) = (false, true) }
   }
 
-  /// Makes the shipper send all records that were logged before this call soon, and waits for that.
-  /// It asks processes that log into the directory to archive what is in their rings, and makes
-  /// batches without waiting for more records.
+  /// Makes the shipper soon send all records that were logged before this call, and waits until
+  /// they are acknowledged. It asks processes that log into the directory to archive what is in
+  /// their rings, and makes batches without waiting for more records.
   ///
   /// - Parameter limit: How long to wait at most.
   /// - Returns: Whether all of these records are acknowledged; also false if the shipper was not

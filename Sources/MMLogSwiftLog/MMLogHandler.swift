@@ -65,8 +65,8 @@
     ///
     /// - Parameters:
     ///   - label: Names the part of the service that logs. Handlers of the same label share the
-    ///     level that the store has for it. Labels are few: each new one is kept for the life of the
-    ///     process, and at most 65,535 are distinguished. What varies, such as a connection's
+    ///     level that the store has for it. Labels are few: each new label is kept for the life of
+    ///     the process, and at most 65,535 are distinguished. What varies, such as a connection's
     ///     number, is metadata.
     ///   - store: Where records go. The handler keeps it from being freed, not from being closed;
     ///     after `LogStore.close()`, records are dropped and counted.

@@ -22,7 +22,7 @@ import MMLogSystem
 ///
 /// The file is appended to, some lines with each write(2), so several processes may share it.
 /// Limits are checked at each write, and count what all of them have written. If a full disk cuts a
-/// write, a line end ends it, and its records are written again.
+/// write, the next write begins with a line end, and has the same records again.
 public struct TextFile: LogTap.Output {
   /// The file and its directory.
   private final class Open {

@@ -24,7 +24,7 @@ struct LevelNames {
 
   init() {
     var levels: [Key: Level] = [:]
-    // "all" is only for thresholds, and it is a usual word.
+    // "all" is only for thresholds; in a line, it is a usual word.
     for (name, level) in Level.usualNames where name != "all" {
       if let key = Key(name.utf8) { levels[key] = level }
     }

@@ -17,7 +17,7 @@ final class Connection: @unchecked Sendable {
 
   fileprivate let descriptor: CInt
   fileprivate var phase = Phase.header
-  /// When the phase has begun, or the time in which a part of the body has to come.
+  /// When the phase began, or when the time began in which a part of the body has to come.
   fileprivate var since = Clock.monotonic()
   /// How many bytes of the body have come since then.
   fileprivate var received = 0

@@ -266,7 +266,7 @@ package final class ReceivedArchives: @unchecked Sendable {
     }
   }
 
-  /// Returns the refusal by a limit that `size` more bytes would exceed; nil if none is exceeded.
+  /// Returns the refusal for a limit that `size` more bytes would exceed; nil if there is none.
   private func limit(
     _ size: Int, _ upload: String, _ client: String, _ usage: Usage
   ) -> Refusal? {
