@@ -12,7 +12,7 @@ public struct LogBatch: Sendable {
   public let session: LogReader.Session
   /// The records, in order; may be none. Edits and the transform have been applied.
   public let records: [LogReader.Records]
-  /// What is missing, before the records; mostly nothing.
+  /// The gaps that the batch reports; mostly none.
   public let gaps: [Gap]
   /// How many records there are.
   public let count: Int

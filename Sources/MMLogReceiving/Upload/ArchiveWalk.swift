@@ -72,7 +72,6 @@ struct ArchiveWalk {
   }
 
   private mutating func takeFileHeader(_ file: borrowing File, _ size: Int) throws -> Bool {
-    // Zero bytes are wrong at once: nothing else is needed to see that.
     guard let bytes = try bytes(file, FileHeaderLayout.size, size) else { return false }
     let header: ArchiveHeader
     do {
