@@ -3,7 +3,7 @@ package struct Arguments: Sendable {
   /// The arguments that are not options, in order.
   package internal(set) var operands: [String] = []
 
-  /// What they were given to.
+  /// The command that the arguments were given to.
   package let command: Command
   private var given: [String: [String]] = [:]
 
@@ -26,7 +26,7 @@ package struct Arguments: Sendable {
     return values.isEmpty ? option.defaultValue.map { [$0] } ?? [] : values
   }
 
-  /// The value of an option; its default, or nil, if it was not given.
+  /// The value of an option. If it was not given: its default, or nil.
   package func value(of option: Option) -> String? {
     values(of: option).last
   }
@@ -41,12 +41,12 @@ package struct Arguments: Sendable {
     return value
   }
 
-  /// The value of an option made into what it stands for, nil if it was not given.
+  /// The value of an option, converted to what it stands for; nil if it was not given.
   ///
   /// - Parameters:
-  ///   - expected: what would be right, such as `a time as in 2025-03-01T12:00:00`.
-  ///   - convert: nil for a value that is not right.
-  /// - Throws: a sentence with the option, the value and what would be right.
+  ///   - expected: what a right value is, such as `a time as in 2025-03-01T12:00:00`.
+  ///   - convert: returns nil for a wrong value.
+  /// - Throws: a sentence with the option, the value and what a right value is.
   package func value<Result>(
     of option: Option, expected: String, _ convert: (String) -> Result?
   ) throws(UsageError) -> Result? {
@@ -71,6 +71,7 @@ package struct Arguments: Sendable {
     }
   }
 
-  /// None for an option that the command does not have: commands share what reads their options.
+  /// None for an option that the command does not have: commands share code that reads their
+  /// options.
   private func values(given option: Option) -> [String] { given[option.long] ?? [] }
 }

@@ -1,52 +1,52 @@
-/// A program, or one of the commands of a program, as its user meets it. Parsing, help, the manual
+/// A program, or one of the commands of a program, as its user sees it. Parsing, help, the manual
 /// page and completions are all made from this table.
 package struct Command: Sendable {
   /// What a command does: prints on standard output, and says how it went.
   package typealias Body = @Sendable (Arguments, StandardOutput) throws -> Program.Status
 
-  /// What it is called: `mmlog-decode`, or of one of its commands, `mmlog-decode crash`.
+  /// The name: `mmlog-decode`, or for one of its commands, `mmlog-decode crash`.
   package private(set) var name: String
 
-  /// Paragraphs; help wraps them. The first sentence is what it does in short.
+  /// Paragraphs; help wraps them. The first sentence is the summary.
   package let description: [String]
 
-  /// All options, in the order of help, those that every command has last.
+  /// All options in the order of help. Options that every command has come last.
   package let options: [Option]
 
   /// The arguments that are not options; nil if there are none.
   package let operands: Operands?
 
-  /// What help shows last but one.
+  /// What help shows second to last.
   package let examples: [Example]
 
-  /// What each exit status means; of a program, also for all of its commands.
+  /// The meaning of each exit status. Those of a program also apply to all of its commands.
   package let exitStatuses: [(status: Program.Status, meaning: String)]
 
-  /// A title, and rows: what may be written, and what that is.
+  /// A title, and rows: what a user may write, and its meaning.
   package typealias Table = (title: String, rows: [(name: String, text: String)])
 
-  /// What else the user of a program chooses among, such as settings.
+  /// Other things that the user of a program chooses among, such as settings.
   private(set) var tables: [Table] = []
 
-  /// The commands of a program; the first is meant where a command line names none.
+  /// The commands of a program. The first one runs where a command line names none.
   package private(set) var commands: [Command] = []
 
-  /// Whether it is meant by a command line that begins with a word which is no command.
+  /// True for the command that runs where the first word of a command line is no command.
   package private(set) var isImplied = false
 
-  /// The commands of the program that it belongs to.
+  /// The commands of the program that this command belongs to.
   private(set) var siblings: [Command] = []
 
-  /// Lists values for a shell that completes a command line: of a kind, which an option names, by
-  /// the words of that line. Nil if there are none.
+  /// Lists values for a shell that completes a command line. An option names the kind of its
+  /// values; `words` are the words of that command line. Nil if the program lists none.
   private(set) var candidates: (@Sendable (_ kind: String, _ words: [String]) -> [String])?
 
-  /// What it does; nil where ``Program/run(_:arguments:_:)`` is given that.
+  /// The work of the command; nil where ``Program/run(_:arguments:_:)`` gets it as an argument.
   let body: Body?
 
   /// Declares a program that does one thing.
   ///
-  /// - Parameter options: all but those that every program has, which are added.
+  /// - Parameter options: all except those that every program has. This initializer adds them.
   /// - Precondition: no two options have a name in common.
   package init(
     name: String, description: [String], options: [Option],
@@ -58,12 +58,12 @@ package struct Command: Sendable {
       examples, exitStatuses, nil)
   }
 
-  /// Declares a program with commands, the first of which is meant where none is named.
+  /// Declares a program with commands. The first one runs where a command line names none.
   ///
   /// - Parameters:
-  ///   - tables: What else its user chooses among, such as settings.
-  ///   - candidates: Lists values for a shell that completes a command line: of a kind, which an
-  ///     option names, by the words of that line.
+  ///   - tables: Other things that its user chooses among, such as settings.
+  ///   - candidates: Lists values for a shell that completes a command line. An option names the
+  ///     kind of its values; `words` are the words of that command line.
   /// - Precondition: there is a command, and no two have the same name.
   package init(
     name: String, description: [String], commands: [Command], tables: [Table] = [],
@@ -87,11 +87,11 @@ package struct Command: Sendable {
     }
   }
 
-  /// Declares a command of a program, with what it does.
+  /// Declares a command of a program, and its work.
   ///
   /// - Parameters:
-  ///   - word: what it is called, behind the program's name.
-  ///   - options: all but `--help`, which is added.
+  ///   - word: the command's name, which follows the program's name.
+  ///   - options: all except `--help`. This initializer adds it.
   package init(
     _ word: String, description: [String], options: [Option], operands: Operands? = nil,
     examples: [Example] = [], body: @escaping Body
@@ -116,7 +116,7 @@ package struct Command: Sendable {
     precondition(Set(letters).count == letters.count, "a letter used twice")
   }
 
-  /// What it is called behind the program's name: `crash`.
+  /// The command's name, without the program's name: `crash`.
   package var word: String { name.split(separator: " ").last.map(String.init) ?? name }
 
   /// What messages begin with: the program's name.
@@ -128,7 +128,7 @@ package struct Command: Sendable {
     return sentence.prefix(1).lowercased() + sentence.dropFirst()
   }
 
-  /// The command that a command line is for, and what is left of it.
+  /// The command that a command line is for, and the arguments for it.
   func resolve(_ arguments: [String]) -> (command: Command, arguments: [String]) {
     guard var main = commands.first else { return (self, arguments) }
     if let named = commands.first(where: { $0.word == arguments.first }) {
@@ -140,7 +140,7 @@ package struct Command: Sendable {
     return (isOwn ? self : main, arguments)
   }
 
-  /// The command that was meant by what is none: `stats` for `stat`.
+  /// The command whose name is nearest to a word that is no command: `stats` for `stat`.
   package func suggestedCommand(for word: String) -> String? {
     nearest(to: word, among: siblings.map(\.word))
   }
@@ -148,16 +148,16 @@ package struct Command: Sendable {
 
 /// The arguments of a command that are not options.
 package struct Operands: Sendable {
-  /// How help calls the first one, where that is something else, such as `RULES`.
+  /// The name of the first operand in help, if it differs from the others, such as `RULES`.
   package let first: String?
 
-  /// How help calls one of them, such as `PATH`.
+  /// The name of each operand in help, such as `PATH`.
   package let placeholder: String
 
   /// How many there may be.
   package let count: ClosedRange<Int>
 
-  /// What they are: whole sentences.
+  /// What the operands are: whole sentences.
   package let help: String
 
   /// Declares operands.
@@ -165,15 +165,15 @@ package struct Operands: Sendable {
     (first, self.placeholder, self.count, self.help) = (nil, placeholder, count, help)
   }
 
-  /// Declares operands of which the first one is something else, and may not be missing.
+  /// Declares operands of which the first one differs from the others, and is required.
   package init(_ first: String, then placeholder: String, _ help: String) {
     (self.first, self.placeholder, count, self.help) = (first, placeholder, 1...Int.max, help)
   }
 }
 
-/// A command line that help shows, and what it is good for.
+/// A command line that help shows, and its purpose.
 package struct Example: Sendable {
-  /// What it is good for, without a full stop.
+  /// The purpose of the line, without a full stop.
   package let purpose: String
 
   /// The line as it is typed. Help does not wrap it.

@@ -1,8 +1,8 @@
 extension Command {
-  /// The width that help keeps to; the lines of examples alone may be longer.
+  /// The width of help. Only the lines of examples may be longer.
   static let width = 80
 
-  /// Where the text beside names begins, unless all names are shorter.
+  /// The column where the texts beside names begin, unless all names are shorter.
   private static let widestName = 22
 
   /// The command line in short: `name --needed N [options] [PATH ...]`.
@@ -46,7 +46,7 @@ extension Command {
     return title(name) + rows.map { row($0.name, $0.text, column: widest + 4) }.joined()
   }
 
-  /// A name, and a text beside it, or below where the name is too long.
+  /// A name with a text beside it, or below it if the name is too long.
   private func row(_ name: String, _ text: String, column: Int) -> String {
     let start = "  \(name)"
     if start.count > column - 2 { return "\(start)\n" + wrap(text, indent: column) }
@@ -61,7 +61,7 @@ extension Command {
 }
 
 extension Option {
-  /// `-l, --level L`; names without a letter stand in line with the others.
+  /// `-l, --level L`; spaces stand for a letter that is missing.
   fileprivate var label: String {
     (short == nil ? "    " : letters.map { "-\($0), " }.joined()) + synopsis
   }
@@ -75,7 +75,7 @@ extension Option {
 }
 
 extension Operands {
-  /// What they are called, as one line of help is about them.
+  /// The names of the operands in the line of help that describes them.
   var names: String { [first, placeholder].compactMap(\.self).joined(separator: " ") }
 
   var synopsis: String {

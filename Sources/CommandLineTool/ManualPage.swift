@@ -1,6 +1,6 @@
 extension Command {
-  /// The manual page, section 1, in the man(7) macros, made from the same table as ``help``. That
-  /// of a program has its commands, and each of their options once.
+  /// The manual page, section 1, in the man(7) macros, made from the same table as ``help``. The
+  /// page of a program lists its commands, and each of their options once.
   package var manualPage: String {
     var page = """
       .\\" Made by '\(name) --man': do not edit.
@@ -74,7 +74,7 @@ extension Command {
 
   private func entry(_ name: String, _ text: String) -> String { ".TP\n\(name)\n\(roff(text))\n" }
 
-  /// Text in which nothing is a macro, an escape or a hyphen that typesetting may change.
+  /// Text in which typesetting finds no macro and no escape, and changes no hyphen.
   private func roff(_ text: some StringProtocol) -> String {
     let escapes: [Character: String] = [
       "\\": "\\e", "-": "\\-", "'": "\\(aq", "^": "\\(ha", "~": "\\(ti", "`": "\\(ga",

@@ -11,35 +11,35 @@ package struct Option: Sendable {
   /// The name after the two dashes.
   package let long: String
 
-  /// The letter after one dash.
+  /// The name after one dash: a letter.
   package let short: Character?
 
-  /// Another letter, for people who know it from elsewhere.
+  /// Another letter, for people who know it from other programs.
   package let otherShort: Character?
 
-  /// How help calls the value; nil if the option is a flag, which takes none.
+  /// The name of the value in help; nil if the option is a flag, which takes no value.
   package let placeholder: String?
 
-  /// The only values it takes, if not empty.
+  /// The only values that the option takes, if not empty.
   package let choices: [String]
 
-  /// The value when it is not given.
+  /// The value if the option is not given.
   package let defaultValue: String?
 
-  /// True if the command makes no sense without it.
+  /// True if the command cannot run without the option.
   package let isRequired: Bool
 
-  /// True if it may be given more than once with different values.
+  /// True if the option may be given more than once with different values.
   package let isRepeatable: Bool
 
-  /// Makes a value what it stands for, before it is compared with the ``choices``.
+  /// Converts a value to the form that is compared with the ``choices``.
   package let canonical: @Sendable (String) -> String
 
-  /// What the program lists for a shell that completes its value: see
-  /// ``Command/candidates``; nil if it lists nothing.
+  /// The kind of values that the program lists for a shell that completes this option's value: see
+  /// ``Command/candidates``. Nil if the program lists none.
   package let candidates: String?
 
-  /// What it does: whole sentences.
+  /// What the option does: whole sentences.
   package let help: String
 
   /// A flag: given or not.
@@ -52,9 +52,10 @@ package struct Option: Sendable {
   /// An option with a value of any form.
   ///
   /// - Parameters:
-  ///   - placeholder: how help calls the value, such as `N`.
-  ///   - defaultValue: the value when it is not given; help shows it.
-  ///   - candidates: what the program lists for a shell that completes it.
+  ///   - placeholder: the name of the value in help, such as `N`.
+  ///   - defaultValue: the value if the option is not given; help shows it.
+  ///   - candidates: the kind of values that the program lists for a shell that completes the
+  ///     value.
   package init(
     _ long: String, short: Character? = nil, value placeholder: String,
     default defaultValue: String? = nil, required: Bool = false, repeatable: Bool = false,
@@ -69,7 +70,7 @@ package struct Option: Sendable {
   ///
   /// - Parameters:
   ///   - otherShort: another letter for it.
-  ///   - canonical: makes another name of a value that of the list.
+  ///   - canonical: converts another name of a value to its name in the list.
   package init(
     _ long: String, short: Character? = nil, or otherShort: Character? = nil,
     oneOf choices: [String], default defaultValue: String? = nil, required: Bool = false,
@@ -122,9 +123,9 @@ extension Option {
   /// `-h` and `--help`.
   var names: [String] { letters.map { "-\($0)" } + ["--\(long)"] }
 
-  /// Its letters.
+  /// The option's letters.
   var letters: [Character] { [short, otherShort].compactMap(\.self) }
 
-  /// As it is written with its value: `--level L`.
+  /// The option with its value, as a user writes it: `--level L`.
   var synopsis: String { "--\(long)" + (placeholder.map { " \($0)" } ?? "") }
 }

@@ -22,8 +22,8 @@ extension Command {
   /// Options and operands may be mixed; `-` is an operand.
   ///
   /// - Parameter arguments: without the program's name.
-  /// - Throws: the first thing that is wrong. `--help` and its like end the reading, so that
-  ///   what follows them, and what is missing, does not matter.
+  /// - Throws: the first mistake. `--help` and the like end the reading: then mistakes after them,
+  ///   and missing arguments, do not matter.
   package func parse(_ arguments: [String]) throws(UsageError) -> Request {
     var parser = Parser(command: self, rest: arguments[...], result: Arguments(of: self))
     return try parser.parse()
@@ -70,11 +70,11 @@ struct Parser {
 
   private mutating func takeLetters(_ argument: String) throws(UsageError) {
     var letters = argument.dropFirst()
-    // Else `-directory x` would be `-d irectory`.
+    // Otherwise `-directory x` would be read as `-d irectory`.
     if letters.count > 1, command.option(named: split(letters).name) != nil {
       throw .oneDash(argument)
     }
-    // By scalars: a value may begin with what combines with the letter.
+    // By scalars: a value may begin with a scalar that combines with the letter.
     while let letter = letters.unicodeScalars.popFirst().map(Character.init) {
       guard let option = command.option(lettered: letter) else {
         throw .unknownLetter(letter, in: argument, of: command)
@@ -89,7 +89,7 @@ struct Parser {
     }
   }
 
-  /// `attached` is nil where the value of an option that takes one is the next argument.
+  /// `attached` is nil where an option's value, if it takes one, is the next argument.
   private mutating func add(_ option: Option, _ attached: String?) throws(UsageError) {
     if option.placeholder == nil { return result.add(option, "") }
     if result.isSet(option) && !option.isRepeatable { throw .givenTwice(option) }
@@ -129,7 +129,7 @@ struct Parser {
   }
 
   private func split(_ text: Substring) -> (name: String, value: String?) {
-    // By bytes: a value may begin with what combines with the sign.
+    // By bytes: a value may begin with a scalar that combines with the sign.
     guard let equals = text.utf8.firstIndex(of: UInt8(ascii: "=")) else {
       return (String(text), nil)
     }
@@ -138,10 +138,10 @@ struct Parser {
 }
 
 extension Arguments {
-  /// What is printed instead of doing anything.
+  /// What the program prints instead of doing its work.
   fileprivate var informationRequest: Command.Request? {
     if isSet(.help) { return .help }
-    // A command of a program leaves these to it.
+    // A command of a program leaves these options to the program.
     guard command.option(named: Option.version.long) != nil else { return nil }
     if isSet(.version) { return .version }
     if isSet(.man) { return .manualPage }

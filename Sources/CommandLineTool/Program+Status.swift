@@ -1,7 +1,7 @@
 extension Program {
-  /// What a program says to its caller when it ends.
+  /// The exit status with which a program ends.
   package struct Status: RawRepresentable, Equatable, Sendable {
-    /// The number: 0 to 125; the shell uses those above.
+    /// The number: 0 to 125. The shell uses greater numbers itself.
     package let rawValue: Int32
 
     /// The status with a number.

@@ -3,22 +3,22 @@ import MMLogSystem
 
 /// Runs a command as a process: help, errors, output, exit status.
 package enum Program {
-  /// Reads the command line, does what it asks for, and ends the process.
+  /// Reads the command line, does what the command line asks for, and ends the process.
   ///
-  /// What `body` printed is written before an error is reported. An error of its own that is a
-  /// ``UsageError`` ends with status 2, any other with status 1, each with one line on standard
-  /// error. From here on SIGPIPE is ignored, SIGCHLD is not, and the first three descriptors are in
-  /// use.
+  /// What `body` printed is written before an error is reported. If `body` throws a ``UsageError``,
+  /// the process ends with status 2; after any other error, with status 1. Each error is one line
+  /// on standard error. This method makes the process ignore SIGPIPE and not SIGCHLD, and opens
+  /// those of the first three descriptors that are closed.
   /// - Parameters:
   ///   - arguments: without the program's name.
-  ///   - body: the work, unless a command of the program has it; runs on the calling thread.
+  ///   - body: the work, unless a command of the program has it. It runs on the calling thread.
   package static func run(
     _ command: Command, arguments: [String] = Array(CommandLine.arguments.dropFirst()),
     _ body: (Arguments, StandardOutput) throws -> Status = { _, _ in .success }
   ) -> Never {
     signal(SIGPIPE, SIG_IGN)
-    // Whoever ignores it leaves that to the programs that it starts, and then those that this one
-    // starts have no status.
+    // A process that ignores SIGCHLD passes this on to programs that it starts. A program that
+    // inherits it gets no exit status from its own children.
     signal(SIGCHLD, SIG_DFL)
     occupyStandardDescriptors()
     listCandidates(command, arguments)
@@ -30,13 +30,13 @@ package enum Program {
     exit(status.rawValue)
   }
 
-  /// What a script of completions asks for, which no help mentions: `--candidates KIND WORD…`. It
-  /// says nothing of what it cannot find out: somebody is typing.
+  /// Answers a request of a completion script, which help does not mention: `--candidates KIND
+  /// WORD…`. It reports no errors, because a user is typing.
   private static func listCandidates(_ command: Command, _ arguments: [String]) {
     guard let candidates = command.candidates, arguments.first == "--candidates",
       arguments.count > 1
     else { return }
-    // What stands in a log must not become a part of the line that a shell runs.
+    // Text from a log must not become a part of a command line that a shell runs.
     let names = candidates(arguments[1], Array(arguments.dropFirst(2))).filter { name in
       name.utf8.allSatisfy { byte in
         UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20
@@ -80,7 +80,8 @@ package enum Program {
     return .success
   }
 
-  /// Writes what was printed also where `body` fails; its error counts for more than the write's.
+  /// Also writes what was printed if `body` fails. An error of `body` takes precedence over an
+  /// error of the write.
   private static func flushing(
     _ output: StandardOutput, _ body: () throws -> Status
   ) throws -> Status {
@@ -91,9 +92,10 @@ package enum Program {
     return status
   }
 
-  /// Where a caller has closed one of the first three descriptors (`>&-`), the next file that is
-  /// opened would get its number, and a message would be written into a log. What is put there
-  /// cannot be used the way the program would, so that a result that nobody gets is still an error.
+  /// If a caller has closed one of the first three descriptors (`>&-`), the next file that is
+  /// opened would get its number, and a message would be written into a log. The program cannot use
+  /// what is opened in its place in the usual direction, and thus a result that cannot be printed
+  /// is still an error.
   private static func occupyStandardDescriptors() {
     for descriptor in STDIN_FILENO...STDERR_FILENO where fcntl(descriptor, F_GETFD) == -1 {
       _ = open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY)
@@ -102,18 +104,18 @@ package enum Program {
 }
 
 extension Command {
-  /// Says something on standard error, on one line: `name: sentence`. Control characters in it (of
-  /// a file's name, say) are escaped. Any thread.
+  /// Writes a sentence to standard error, on one line: `name: sentence`. Control characters in it,
+  /// such as those of a file's name, are escaped. Any thread.
   package func report(_ sentence: String) {
     StandardError.write("\(program): \(escapingControls(sentence))\n")
   }
 }
 
-/// Standard error, where each text is written at once.
+/// Standard error. Each text is written at once.
 package enum StandardError {
-  /// Writes a text. There is nobody to inform if that fails. Any thread.
+  /// Writes a text. If that fails, there is no way to report it. Any thread.
   package static func write(_ text: String) {
-    // Not a duplicate: a process without a descriptor left has something to say.
+    // Not a duplicate: a process that has no descriptors left must still be able to report that.
     let file = File(adopting: STDERR_FILENO, path: "standard error")
     text.utf8.span.bytes.withUnsafeBytes { try? file.writeFully($0) }
     _ = file.release()

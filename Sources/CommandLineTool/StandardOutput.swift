@@ -4,13 +4,13 @@ import Glibc
 
 /// Standard output with a buffer, for one thread.
 ///
-/// A reader that goes away (`| head`) is not an error: what is printed from then on is dropped, and
-/// ``hasReader`` says so, for a loop that would work for nobody.
+/// A reader that goes away (`| head`) is not an error. Output after that is dropped, and
+/// ``hasReader`` is false: a loop can end early.
 package final class StandardOutput {
-  /// Bytes that are collected before they are written.
+  /// The size of the buffer in bytes.
   package static let capacity = 64 * 1024
 
-  /// False once a write or a pause has met a pipe that nobody reads.
+  /// False after a write or a pause has found that nobody reads the pipe.
   package private(set) var hasReader = true
 
   private var file: File
@@ -27,13 +27,14 @@ package final class StandardOutput {
     self.init(to: try File.duplicate(STDOUT_FILENO, path: "standard output"))
   }
 
-  /// Prints to another file from now on. What is in the buffer goes there, too.
+  /// Prints to another file from now on. Bytes that are still in the buffer go to the new file,
+  /// too.
   package func redirect(to file: consuming File) { self.file = file }
 
   /// Prints text.
   ///
-  /// - Throws: if a full buffer cannot be written. The buffer is dropped then, as it is not known
-  ///   how much of it was.
+  /// - Throws: if a full buffer cannot be written. Then the buffer is dropped, because it is not
+  ///   known how much of it was written.
   package func append(_ text: String) throws(SystemError) {
     try append(text.utf8.span.bytes)
   }
@@ -47,7 +48,7 @@ package final class StandardOutput {
     bytes.withUnsafeBytes { buffer.append(contentsOf: $0) }
   }
 
-  /// Writes what is in the buffer: write(2), repeated.
+  /// Writes the buffer: write(2), repeated.
   ///
   /// - Throws: as ``append(_:)-(String)``.
   package func flush() throws(SystemError) {
@@ -55,16 +56,16 @@ package final class StandardOutput {
     try write(buffer.span.bytes)
   }
 
-  /// Waits until what was written is safe from a power cut, where that is a file: fdatasync(2).
+  /// If standard output is a file, waits until its data are safe from a power cut: fdatasync(2).
   ///
-  /// - Throws: EIO and others: it may not be.
+  /// - Throws: EIO and others. Then the data may not be safe.
   package func sync() throws(SystemError) {
     if try file.status().isRegularFile { try file.syncData() }
   }
 
-  /// Waits, and no longer than somebody reads.
+  /// Waits, but ends early if the reader goes away.
   ///
-  /// - Parameter milliseconds: For how long.
+  /// - Parameter milliseconds: The maximum time.
   package func pause(milliseconds: CInt) throws(SystemError) {
     if try file.waitForHangup(milliseconds: milliseconds) { hasReader = false }
   }

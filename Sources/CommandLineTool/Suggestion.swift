@@ -1,8 +1,8 @@
-/// The candidate that a user most likely meant: one that the text begins, or else the one with the
-/// fewest slips of the finger, if those are not more than a third of its letters.
+/// The candidate that a user most likely meant: one that begins with the text, or else the one with
+/// the fewest typing mistakes, if these are not more than a third of its letters.
 package func nearest(to text: String, among candidates: [String]) -> String? {
   let letters = Array(text.drop { $0 == "-" })
-  // Longer ones are not slips, and the table of distances grows with the square.
+  // Longer texts are no typing mistakes, and the table of distances grows with the square.
   guard (1...64).contains(letters.count) else { return nil }
   let close = candidates.compactMap { candidate -> (name: String, slips: Int)? in
     let other = Array(candidate.drop { $0 == "-" })
@@ -13,8 +13,8 @@ package func nearest(to text: String, among candidates: [String]) -> String? {
   return close.min { $0.slips < $1.slips }?.name
 }
 
-/// How many letters were added, left out, replaced or swapped with their neighbor: the optimal
-/// string alignment distance, row by row.
+/// The number of letters that were added, left out, replaced or swapped with their neighbor: the
+/// optimal string alignment distance, row by row.
 private func distance(_ a: [Character], _ b: [Character]) -> Int {
   var beforeLast: [Int] = []
   var last = Array(0...b.count)

@@ -1,9 +1,9 @@
-/// A command line that is wrong: one sentence that says what is, and what would be right.
+/// A mistake in a command line: one sentence that says what is wrong, and what would be right.
 package struct UsageError: Error, Equatable, Sendable, CustomStringConvertible {
   /// The sentence, without a capital letter and a full stop.
   package let description: String
 
-  /// An error that a program finds in its arguments by itself.
+  /// An error that the program itself finds in its arguments.
   package init(_ description: String) {
     self.description = description
   }

@@ -1,11 +1,11 @@
-/// Breaks a text between words, so that no line is wider than `width`; a longer word has a line of
+/// Breaks a text between words, so that no line is wider than `width`. A longer word gets a line of
 /// its own.
 ///
 /// - Parameters:
 ///   - indent: spaces before each line but the first.
 ///   - first: spaces before the first line.
-///   - used: columns of the first line that are taken already.
-/// - Returns: lines, each with its end.
+///   - used: columns of the first line that are already taken.
+/// - Returns: lines, each with a line end.
 func wrap(_ text: String, width: Int, indent: Int, first: Int, used: Int) -> String {
   var result = String(repeating: " ", count: first)
   var column = used + first

@@ -3,12 +3,12 @@ import MMLogReader
 import MMLogStorage
 import MMLogSystem
 
-/// Lists what a shell offers for a value: `labels`, `sessions` or `stores` of the logs that the
-/// words of the command line name, or else of those in `MMLOG_DIR`. A shell has not expanded the
-/// words yet.
+/// Lists what a shell offers for a value: the `labels`, `sessions` or `stores` of logs. The words
+/// of the command line name the logs; otherwise `MMLOG_DIR` does. The shell has not expanded the
+/// words.
 ///
-/// It has to be quick, and to be silent: somebody is typing. So names of files say what sessions
-/// and stores there are, and rings and the newest archives what labels.
+/// This function has to be quick and silent, because a user is typing. It takes sessions and stores
+/// from file names, and labels from rings and the newest archives.
 @Sendable
 package func loggedNames(_ kind: String, _ words: [String]) -> [String] {
   let named = words.compactMap(folder)
@@ -24,7 +24,8 @@ package func loggedNames(_ kind: String, _ words: [String]) -> [String] {
   }
 }
 
-/// The directory that a word names, itself or by a file of a store in it; nil if it names none.
+/// The directory that a word names, or that has the store's file that a word names; nil if there is
+/// none.
 private func folder(_ word: String) -> String? {
   let home = word.hasPrefix("~/") ? CurrentProcess.variable("HOME") : nil
   let path = home.map { $0 + word.dropFirst() } ?? word
@@ -33,12 +34,12 @@ private func folder(_ word: String) -> String? {
   return status.isDirectory ? path : FileNames.isOurs(name) ? directory : nil
 }
 
-/// A log, as its file's name says.
+/// A log, as its file name describes it.
 private struct NamedLog {
   let path: String
   let store: String
   let session: SessionID
-  /// When an archive was begun; of a ring, what is later than all.
+  /// The time at which an archive was begun. For a ring, a text that sorts after all times.
   let start: String
 }
 

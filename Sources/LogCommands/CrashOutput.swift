@@ -6,27 +6,27 @@ package import MMLogReader
 package struct CrashOutput {
   private let session: LogReader.Session
   private let zone: LogTimeZone
-  /// How wide the terminal is that it is printed on; nil if it is none.
+  /// The width of the terminal; nil if the output is no terminal.
   private let columns: Int?
   private let hasColors: Bool
   private let overview: SessionOverview?
   private let inFlight: OpenSpans
   private var threads: [UInt32: [LogReader.Record]] = [:]
-  /// What these keep in memory, and how many records were forgotten since it was too much.
+  /// What the kept records take in memory, and how many records were forgotten to make room.
   private var (kept, keptBytes, forgotten) = (KeptBytes(), 0, 0)
   private static let maximumKeptBytes = 128 << 20
   private var unfinished: [String] = []
-  /// Whether nothing of it is missing.
+  /// Whether nothing of the session is missing.
   package private(set) var isComplete = true
   private let complaint: (String) -> Void
 
-  /// Reads it.
+  /// Reads a session.
   ///
   /// - Parameters:
-  ///   - count: How many of the last records of each thread.
-  ///   - columns: How wide the terminal is that it is printed on; nil if it is none.
-  ///   - hasColors: Whether its text has colors.
-  ///   - complain: Receives what is missing.
+  ///   - count: How many of the last records of each thread to keep.
+  ///   - columns: The width of the terminal; nil if the output is no terminal.
+  ///   - hasColors: Whether the text has colors.
+  ///   - complain: Receives a sentence for each thing that is missing.
   package init(
     _ files: LogFiles, _ session: LogReader.Session, _ zone: LogTimeZone,
     recordsOfThread count: Int, columns: Int? = nil, hasColors: Bool = false,
@@ -59,7 +59,8 @@ package struct CrashOutput {
     }
   }
 
-  /// Forgets the earlier half of the records: a record of a few bytes may keep a frame in memory.
+  /// Forgets the earlier half of the records: even a record of a few bytes may keep a frame in
+  /// memory.
   private mutating func forgetEarliest() {
     let all = threads.values.joined().sorted { $0.time < $1.time }
     let rest = all.suffix(max(1, all.count / 2))
@@ -74,10 +75,10 @@ package struct CrashOutput {
     isComplete = false
   }
 
-  /// The records of each thread, those of the one that crashed first.
+  /// The records of each thread. Those of the thread that crashed come first.
   private var sortedThreads: [(thread: LogReader.Thread, hasCrashed: Bool, [LogReader.Record])] {
     let all = threads.sorted { $0.key < $1.key }
-    // The system may have given its id to threads before, which have ended.
+    // The system may have given the crashed thread's id to threads that ended earlier.
     let crashed = all.last { $1[0].thread.id == overview?.crash?.threadID }?.key
     let marked = all.map { ($1[0].thread, $0 == crashed, $1) }
     return marked.filter(\.1) + marked.filter { !$0.1 }
@@ -85,9 +86,9 @@ package struct CrashOutput {
 
   // MARK: - As text
 
-  /// For people.
+  /// Makes the text for people.
   ///
-  /// - Parameter handOn: Takes what was made so far, as soon as that is much: all messages together
+  /// - Parameter handOn: Takes the text made so far, whenever it is large: all messages together
   ///   may be larger than memory.
   package func printText(_ handOn: (borrowing TextBuffer) throws -> Void) rethrows {
     var text = TextBuffer()
@@ -126,7 +127,7 @@ package struct CrashOutput {
     text.removeAll(keeping: Self.much)
   }
 
-  /// So many bytes are handed on.
+  /// The number of bytes that are handed on at a time.
   private static let much = 1 << 20
 
   private func append(_ title: String, _ lines: [String], _ text: inout TextBuffer) {
@@ -144,7 +145,7 @@ package struct CrashOutput {
 
   // MARK: - As JSON
 
-  /// For programs.
+  /// Makes the text for programs.
   ///
   /// - Parameter handOn: As that of ``printText(_:)``.
   package func printJSON(_ handOn: (borrowing TextBuffer) throws -> Void) rethrows {
@@ -188,7 +189,7 @@ package struct CrashOutput {
 }
 
 extension TextBuffer {
-  /// Goes on in an object that is complete, with the beginning of an array as its last member.
+  /// Reopens an object that is complete, and begins an array as its last member.
   fileprivate mutating func append(member name: StaticString) {
     removeLast()
     append(",\"")

@@ -5,7 +5,7 @@ extension Program.Status {
   package static let corruptionOrLoss = Program.Status.failure
   /// There was nothing to work on.
   package static let nothingReadable = Program.Status(rawValue: 3)
-  /// Nothing is what was asked for.
+  /// Nothing matched what was asked for.
   package static let nothingMatched = Program.Status(rawValue: 4)
 
   /// What the exit statuses of `mmlog-decode` and `mmlogctl` mean.

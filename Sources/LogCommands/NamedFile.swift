@@ -1,19 +1,19 @@
 import CommandLineTool
 package import MMLogSystem
 
-/// What stands under a name that somebody gives for a file to be written.
+/// What a name stands for that a user gives for an output file.
 package enum NamedFile {
   /// Nothing, or a regular file: a whole new file takes its place.
   case regular
-  /// A device or a pipe, which is written to as it is. Another file in its place would be of no use
-  /// to whoever has it, and a machine without /dev/null is broken.
+  /// A device or a pipe, which is written to as it is. A new file in its place would be of no use
+  /// to a process that has it open, and a machine without /dev/null is broken.
   case inPlace
 
-  /// Finds out what stands there.
+  /// Finds out what the name stands for.
   ///
-  /// - Parameter path: The same for messages, as it was given.
-  /// - Throws: ``UsageError`` for a directory, and for a symbolic link, which renaming would
-  ///   replace; ``SystemError``.
+  /// - Parameter path: The name as the user gave it, for messages.
+  /// - Throws: ``UsageError`` for a directory, and for a symbolic link, because renaming would
+  ///   replace the link; ``SystemError``.
   package init(_ name: String, in directory: borrowing Directory, _ path: String) throws {
     guard !name.isEmpty, name != ".", name != ".." else {
       throw UsageError("'\(path)' is not the name of a file; add one")

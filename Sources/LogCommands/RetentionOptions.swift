@@ -1,12 +1,12 @@
 package import CommandLineTool
 package import MMLogStorage
 
-/// The limits of which archives are kept.
+/// The options for the limits to the archives that are kept.
 package let retentionOptions: [Option] = [.count, .totalSize, .age, .freeSpace, .crashes]
 
 extension Arguments {
-  /// The limits that are given, and those of `defaults` in the place of others. Zero stands for no
-  /// limit, as where options are made by scripts.
+  /// The limits that are given; for the others, those of `defaults`. Zero means no limit, for
+  /// scripts that make options.
   package func retention(_ defaults: Retention) throws(UsageError) -> Retention {
     var retention = defaults
     if let count = try value(of: .count, expected: "a number", number) {

@@ -2,8 +2,8 @@ package import MMLogAnalysis
 package import MMLogReader
 
 extension TimeFormatter {
-  /// Spans that had begun and not ended when their process died, a line for each; none if there was
-  /// nothing in flight.
+  /// Spans that had begun and not ended when their process died, one line each. Empty if nothing
+  /// was in flight.
   package mutating func lines(_ spans: OpenSpans) -> [String] {
     var lines: [String] = []
     for span in spans.list.prefix(20) { lines.append(line(span)) }
@@ -26,7 +26,7 @@ extension TimeFormatter {
 }
 
 extension TimeFormatter {
-  /// A session for programs.
+  /// A session as JSON, for programs.
   package mutating func json(_ overview: SessionOverview, _ open: OpenSpans) -> JSONObject {
     var object = JSONObject()
     object.add(overview.session)
@@ -84,7 +84,7 @@ extension TimeFormatter {
 }
 
 extension TimeFormatter {
-  /// An open span for programs.
+  /// An open span as JSON, for programs.
   package mutating func json(_ span: OpenSpans.Open) -> JSONObject {
     var object = JSONObject()
     object.add("span_id", LogReader.Span.text(of: span.number))

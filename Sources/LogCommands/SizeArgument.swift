@@ -1,6 +1,6 @@
 package import MMLogStorage
 
-/// Reads a size on the command line: `500`, `500K`, `2G`; nil for anything else.
+/// Reads a size from the command line: `500`, `500K`, `2G`. Returns nil for anything else.
 package func sizeArgument(_ text: String) -> Int? {
   let shift = ["K": 10, "M": 20, "G": 30, "T": 40][text.last?.uppercased() ?? ""]
   let digits = shift == nil ? text : String(text.dropLast())
@@ -9,7 +9,8 @@ package func sizeArgument(_ text: String) -> Int? {
   return overflow ? nil : size
 }
 
-/// Reads space on a file system on the command line: a size, or `5%`; nil for anything else.
+/// Reads space on a file system from the command line: a size, or `5%`. Returns nil for anything
+/// else.
 package func spaceArgument(_ text: String) -> Retention.FreeSpace? {
   guard text.hasSuffix("%") else { return sizeArgument(text).map { .bytes($0) } }
   guard let percent = Double(text.dropLast()), (0...100).contains(percent) else { return nil }

@@ -1,23 +1,24 @@
 package import MMLogReader
 import MMLogSystem
 
-/// Finds where in the source code a stack was, and the names of C++, by `llvm-symbolizer` or
-/// `addr2line`, where there is one.
+/// Finds source lines and C++ names for the frames of a stack, by `llvm-symbolizer` or `addr2line`,
+/// if one of them is installed.
 ///
-/// Only files are shown to them that are of the same build as the programs and libraries that
-/// crashed, because they have the names of functions from there: otherwise the lines would be
-/// wrong, and a log could have any file inspected.
+/// The tools get only files that function names come from. These are of the same build as the
+/// programs and libraries that crashed. Otherwise the lines would be wrong, and a log could have
+/// any file inspected.
 package enum SourceLines {
-  /// The frames with their lines, as far as these are found.
+  /// The frames with their source lines, as far as the tools find them.
   package static func added(to stack: [CrashReport.Frame]) -> [CrashReport.Frame] {
     var stack = stack
     for path in Set(stack.compactMap(\.symbolFile)) {
       let own = stack.indices.filter { stack[$0].symbolFile == path }
-      // A call may be a function's last instruction: then the return address is in the next one.
+      // A call may be a function's last instruction: then the return address is in the next
+      // function.
       let places = own.map { stack[$0].place &- ($0 > 0 ? 1 : 0) }
       for (index, calls) in zip(own, calls(at: places, in: path)) {
         stack[index].line = calls.lazy.compactMap(\.line).first
-        // Names of Swift are known already.
+        // Swift names are known already.
         if stack[index].function?.name.hasPrefix("_Z") == true, let function = calls.last?.function
         {
           stack[index].function?.name = function
@@ -28,21 +29,21 @@ package enum SourceLines {
     return stack
   }
 
-  /// A function that is under way, or was made a part of another one.
+  /// A function that was called, or inlined into another one.
   private typealias Call = (function: String, line: String?)
 
-  /// What compiled code checks stands in a function of its own, which is a part of the one that it
-  /// is checked for. Its name says what was wrong.
+  /// The name of the runtime check that failed. A compiled check is an inlined function of its own,
+  /// and its name says what was wrong.
   private static func failure(in calls: [Call]) -> String? {
     let prefix = "Swift runtime failure: "
     guard let first = calls.first, first.function.hasPrefix(prefix) else { return nil }
     return String(first.function.dropFirst(prefix.count))
   }
 
-  /// For each place the functions that it is in, the innermost first; nothing if that cannot be
-  /// found out.
+  /// For each place, the functions that it is in, innermost first; empty if the tools do not find
+  /// them.
   private static func calls(at places: [UInt64], in path: String) -> [[Call]] {
-    // Another name would be taken for an option, or a list of files.
+    // A path that does not begin with `/` would be taken for an option, or for a list of files.
     guard path.hasPrefix("/") else { return [] }
     let addresses = places.map { "0x\(String($0, radix: 16))" }
     let commands = [
@@ -57,7 +58,8 @@ package enum SourceLines {
     return []
   }
 
-  /// Of each address a line with it, and then two for each function.
+  /// Reads the output of a tool: for each address a line with it, and then two lines for each
+  /// function.
   private static func calls(in lines: [String]) -> [[Call]] {
     var (calls, function): ([[Call]], String?) = ([], nil)
     for line in lines {
@@ -73,7 +75,7 @@ package enum SourceLines {
     return calls
   }
 
-  /// Nil for a line that is not known.
+  /// The line, or nil if the tool does not know it.
   private static func known(_ line: String) -> String? {
     line.hasPrefix("?") || line.hasSuffix(":0") || line.hasSuffix(":?") ? nil : line
   }

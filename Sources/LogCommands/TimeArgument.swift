@@ -3,7 +3,7 @@ import MMLogFormat
 package import MMLogReader
 import MMLogStorage
 
-/// What help says of TIME.
+/// The description of TIME in help.
 package let timeDescription =
   """
   TIME is a date (2026-11-21), a date and a time (2026-11-21T09:00, 2026-11-21T09:00:00.5Z, \
@@ -13,7 +13,7 @@ package let timeDescription =
   """
 
 extension Arguments {
-  /// The time that an option says, nil if it is not given.
+  /// The time that an option says; nil if it is not given.
   private func time(
     of option: Option, _ zone: LogTimeZone, _ now: Timestamp
   ) throws(UsageError) -> Timestamp? {
@@ -41,7 +41,7 @@ extension Arguments {
   }
 }
 
-/// Whether a text is a date or a number of seconds as it should be, but for the year that it is in.
+/// Whether a text is a valid date or number of seconds, except that its year is out of range.
 private func isOutOfRange(_ text: String, _ zone: LogTimeZone, _ now: Timestamp) -> Bool {
   func isTime(_ text: String) -> Bool { timeArgument(text, zone: zone, now: now) != nil }
   if text.hasPrefix("@"), text.count > 1, !isTime(text) {
@@ -49,7 +49,7 @@ private func isOutOfRange(_ text: String, _ zone: LogTimeZone, _ now: Timestamp)
   }
   let digits = text.prefix { $0.isASCII && $0.isNumber }
   guard digits.count == 4, let year = Int(digits), !isTime(text) else { return false }
-  // A year with the same days: they repeat after 400 years.
+  // A year with the same calendar: it repeats after 400 years.
   return isTime("\(1700 + (year + 300) % 400)" + text.dropFirst(4))
 }
 

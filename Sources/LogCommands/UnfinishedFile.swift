@@ -1,24 +1,24 @@
 import Glibc
 package import MMLogSystem
 
-/// A file that gets its name once it is whole. Until then it has none, and goes away with the
-/// process, however that ends.
+/// A file that gets its name when it is complete. Until then the file has no name, and disappears
+/// with the process, in whichever way that ends.
 ///
-/// On a file system without such files, and where very many are open, it has another name beside
-/// until then, and stays if the process is killed.
+/// If a file system has no such files, or very many of them are open, the file has a temporary name
+/// in the same directory until then. Such a file stays if the process is killed.
 package final class UnfinishedFile {
   private let name: String
-  /// Nil for one that has another name.
+  /// Nil for a file with a temporary name.
   private var file: File?
   private var otherName: String { "\(name).unfinished-\(getpid())" }
   private var isFinished = false
   private static let ownerMayWrite: UInt32 = 0o200
 
   /// - Parameters:
-  ///   - directory: Where it is to be, and always the same.
-  ///   - name: The name that it is to get. What has it stays until then.
-  ///   - mode: Its permissions, less the process's umask, and less what a file lacks that has the
-  ///     name already.
+  ///   - directory: The directory of the file. All calls must get the same one.
+  ///   - name: The name that the file will get. A file that has this name stays until then.
+  ///   - mode: The permissions, less the process's umask, and less those that an existing file with
+  ///     this name lacks.
   package init(
     _ name: String, in directory: borrowing Directory, mode: UInt32 = 0o666
   ) throws(SystemError) {
@@ -32,11 +32,11 @@ package final class UnfinishedFile {
       return
     }
     file = nil
-    // What was left by a process that had this number before goes away.
+    // Truncates what an earlier process with the same process id left.
     _ = try directory.openFile(otherName, [.write, .create, .truncate], mode: mode)
   }
 
-  /// A descriptor to append to it, under whichever name it has now.
+  /// A descriptor that appends to the file, under its current name.
   package func open(in directory: borrowing Directory) throws(SystemError) -> File {
     switch file {
     case .some(let file): try File.duplicate(file.descriptor, path: directory.path(of: name))
@@ -44,14 +44,14 @@ package final class UnfinishedFile {
     }
   }
 
-  /// Gives it its name, in place of what has it.
+  /// Gives the file its name. It replaces a file that has this name.
   package func finish(in directory: borrowing Directory) throws(SystemError) {
     switch file {
     case .some(let file):
       do throws(SystemError) {
         try directory.link(file, as: name)
       } catch let error where error.errno == EEXIST {
-        // A name that is taken can be given by renaming alone.
+        // Only renaming can give a name that is taken.
         if try directory.status(of: otherName) != nil { try directory.remove(otherName) }
         try directory.link(file, as: otherName)
         try directory.rename(otherName, to: name)
@@ -61,7 +61,7 @@ package final class UnfinishedFile {
     isFinished = true
   }
 
-  /// Lets it go away, unless it has its name.
+  /// Discards the file, unless it has its name.
   package func discard(in directory: borrowing Directory) {
     if file == nil, !isFinished { try? directory.remove(otherName) }
     file = nil

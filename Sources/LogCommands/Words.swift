@@ -16,7 +16,8 @@ package func sizeText(_ bytes: Int) -> String {
   return "\(text) \(units[units.startIndex])"
 }
 
-/// `12.3 s`, `5 min 20 s`, `2 h 5 min`, `3 d 4 h`: how long something takes or ago it is.
+/// How long something takes, or how long ago it was: `12.3 s`, `5 min 20 s`, `2 h 5 min`, `3 d 4
+/// h`.
 package func ageText(_ duration: Duration) -> String {
   let milliseconds = duration.nanoseconds / 1_000_000
   let seconds = milliseconds / 1000
@@ -30,6 +31,6 @@ package func ageText(_ duration: Duration) -> String {
 }
 
 extension String {
-  /// The text escaped for a terminal, but for its last line end.
+  /// The text escaped for a terminal, except for its last line end.
   package var escapedControls: String { String(dropLast()).escapedForTerminal + "\n" }
 }

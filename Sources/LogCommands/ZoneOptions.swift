@@ -2,11 +2,11 @@ package import CommandLineTool
 package import MMLogReader
 import MMLogSystem
 
-/// In which zone times are read and shown.
+/// The options for the zone in which times are read and shown.
 package let zoneOptions: [Option] = [.utc, .zone]
 
 extension Arguments {
-  /// Makes a zone that was asked for that of the process.
+  /// Returns the zone that was asked for, and makes it the zone of the process.
   package func zone() throws(UsageError) -> LogTimeZone {
     guard let name = value(of: .zone) else {
       return isSet(.utc) ? .utc : .local
