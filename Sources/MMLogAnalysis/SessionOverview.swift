@@ -1,44 +1,43 @@
 public import MMLogFormat
 public import MMLogReader
 
-/// A session in short.
+/// A summary of a session.
 public struct SessionOverview: Sendable {
-  /// Process, host, start.
+  /// The session, with its process, host and start.
   public let session: LogReader.Session
   /// How it ended.
   public let ending: SessionEnding
-  /// What its process died of, if that was recorded.
+  /// What the session's process died of, if that was recorded.
   public let crash: CrashReport?
-  /// What was in its state slots last, by name: of a process that lives, just now. Empty if it has
-  /// none, or has closed its store.
+  /// The last values of the state slots, by name; the current ones for a process that lives. Empty
+  /// if the process has none, or has closed its store.
   public var state: [(name: String, value: Value)] { stateInWords.pairs }
-  /// The same as it stands in files.
+  /// The same values as they stand in files.
   package let stateInWords: SessionFields
-  /// When it logged last, as far as its files say; nil if it has no
-  /// records.
+  /// The time of the last record, as far as the session's files say; nil if it has no records.
   public let lastTime: Timestamp?
-  /// How many records there are, each once. In what cannot be read, each part of a large one
-  /// counts.
+  /// The number of records, each counted once. In frames that cannot be read, each fragment of a
+  /// record counts.
   public let recordCount: Int
-  /// What could not be kept.
+  /// The records that could not be kept.
   public let losses: LossLedger
-  /// What is missing among its files: archives, which retention may have deleted, and records
-  /// between others.
+  /// What is missing among the session's files: archives, which retention may have deleted, and
+  /// records between others.
   public let gaps: [LogReader.Gap]
   /// What cannot be read, as far as that is known without reading the archives' records.
   package let corruption: [LogReader.Corruption]
-  /// How many archives there are.
+  /// The number of archives.
   public let archiveCount: Int
-  /// Whether its ring is there.
+  /// Whether the session's ring exists.
   public let hasRing: Bool
 }
 
 extension LogFiles {
   /// All sessions, by their start.
   ///
-  /// - Complexity: O(*n* log *n*) in the number of frames and the size of the rings. The records of
-  ///   archives are read as far as it takes to count them: in such as are not closed, or have
-  ///   records that are larger than a segment.
+  /// - Complexity: O(*n* log *n*) in the number of frames and the size of the rings. Records are
+  ///   only read from archives that are not closed, or have records larger than a segment, and only
+  ///   as far as counting takes it.
   public func overview(filter: LogReader.Filter = LogReader.Filter()) -> [SessionOverview] {
     sessions.filter { filter.passes($0.identity) }.map {
       SessionOverview($0, identities)

@@ -1,14 +1,15 @@
 /// Reads JSON (RFC 8259) from beginning to end, value by value, without a tree.
 ///
-/// The text is hostile. A function that gives nil or false has found it wrong, and nothing more may
-/// be asked then. No function calls itself: who reads nested values decides how deep.
+/// The text may be hostile. A function that returns nil or false has found it wrong, and the reader
+/// must not be used any more. No function calls itself: the caller that reads nested values decides
+/// how deep they may be.
 ///
 /// The bytes must live as long as the reader.
 package struct JSONReader {
   private let bytes: UnsafeRawBufferPointer
   private var place = 0
 
-  /// What the next value is, by its first byte.
+  /// The kind of the next value, by its first byte.
   package enum Kind: Sendable { case object, array, string, number, bool, null }
 
   /// A number: exact, if 64 bits hold it.
@@ -16,11 +17,11 @@ package struct JSONReader {
     case int(Int64)
     case uint(UInt64)
     case double(Double)
-    /// The digits of one that no type holds.
+    /// The digits of a number that no type holds.
     case large(String)
   }
 
-  /// - Parameter bytes: The text. What is not UTF-8 in texts of it becomes U+FFFD.
+  /// - Parameter bytes: The text. In its strings, bytes that are not UTF-8 become U+FFFD.
   package init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
   /// Whether only spaces are left.
@@ -28,7 +29,7 @@ package struct JSONReader {
     mutating get { next == nil }
   }
 
-  /// What comes next; nil: no value.
+  /// The kind of what comes next; nil if it is no value.
   package var kind: Kind? {
     mutating get {
       guard let next else { return nil }
@@ -48,8 +49,8 @@ package struct JSONReader {
 
   /// Reads an object.
   ///
-  /// - Parameter body: Gets the reader before each value, with the value's name, and has to read
-  ///   the value. False ends all.
+  /// - Parameter body: Gets the reader before each value, with the value's name, and must read the
+  ///   value. False ends the reading.
   /// - Returns: Whether the object was read to its end.
   package mutating func members(_ body: (inout JSONReader, String) -> Bool) -> Bool {
     guard take("{") else { return false }
@@ -78,10 +79,10 @@ package struct JSONReader {
     return take(word: "false") ? false : nil
   }
 
-  /// Reads `null`, and says whether that is what there was.
+  /// Reads `null`. Returns whether `null` came next.
   package mutating func null() -> Bool { take(word: "null") }
 
-  /// Reads a text. Half of a character of two escapes is wrong.
+  /// Reads a string. It is wrong if it has half of a character that takes two escapes.
   package mutating func string() -> String? {
     guard take("\"") else { return nil }
     let start = place
@@ -121,7 +122,7 @@ package struct JSONReader {
     return .double(value)
   }
 
-  /// Passes over a value, of which only texts and brackets are looked at.
+  /// Passes over a value. Only its strings and brackets are looked at.
   package mutating func skip() -> Bool {
     var depth = 0
     while let byte = next {
@@ -177,7 +178,7 @@ package struct JSONReader {
     return true
   }
 
-  /// Without spaces before it.
+  /// Takes a byte, without spaces before it.
   private mutating func take(digit byte: UInt8) -> Bool {
     guard place < bytes.count, bytes[place] == byte else { return false }
     place += 1
@@ -190,7 +191,7 @@ package struct JSONReader {
     return place - start
   }
 
-  /// At least a byte.
+  /// Passes over a word, at least one byte.
   private mutating func skipWord() {
     repeat {
       place += 1
@@ -198,8 +199,8 @@ package struct JSONReader {
       && !",:{}[]\"".utf8.contains(bytes[place])
   }
 
-  /// Where the text ends that has begun, whose closing quote is passed over; nil: it does not, or
-  /// has a control character in it.
+  /// Passes over the rest of a string and its closing quote. Returns where the string ends; nil if
+  /// it does not end, or has a control character in it.
   private mutating func endOfText() -> Int? {
     while place < bytes.count {
       let byte = bytes[place]
@@ -230,7 +231,7 @@ package struct JSONReader {
     return String(decoding: result, as: UTF8.self)
   }
 
-  /// What stands behind a backslash.
+  /// Reads what stands behind a backslash.
   private static func escape(_ text: UnsafeRawBufferPointer, _ place: inout Int) -> Unicode.Scalar?
   {
     guard place < text.count else { return nil }

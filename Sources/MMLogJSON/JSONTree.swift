@@ -1,4 +1,4 @@
-/// A value of JSON with all that is in it. Text that is wrong, or deeper than 32 values, is nil.
+/// A JSON value with all values in it. A text that is wrong, or deeper than 32 values, has none.
 package enum JSONTree: JSONValue {
   package static let deepest = 32
 
@@ -20,7 +20,7 @@ package enum JSONTree: JSONValue {
     self = tree
   }
 
-  /// A member of an object: of several with the name, the last.
+  /// The last member of an object that has this name.
   package subscript(_ name: String) -> JSONTree? {
     if case .object(let members) = self { members.last { $0.name == name }?.value } else { nil }
   }

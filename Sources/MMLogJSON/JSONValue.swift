@@ -1,9 +1,9 @@
-/// What a value of JSON becomes, with all that is in it.
+/// What a JSON value becomes, with all values in it.
 package protocol JSONValue {
-  /// How many values deep one can be: what is deeper is wrong.
+  /// How many values deep a value may be. A deeper one is wrong.
   static var deepest: Int { get }
 
-  /// Makes one of the members of an object, in their order; a name can be there twice.
+  /// Makes a value of the members of an object, in their order. A name may occur twice.
   static func object(_ members: [(name: String, value: Self)]) -> Self
   static func array(_ elements: [Self]) -> Self
   static func string(_ text: String) -> Self
@@ -13,9 +13,9 @@ package protocol JSONValue {
 }
 
 extension JSONReader {
-  /// Reads a value with all that is in it; nil: it is wrong, or too deep.
+  /// Reads a value with all values in it; nil if it is wrong, or too deep.
   ///
-  /// - Parameter depth: How many values the value stands in.
+  /// - Parameter depth: The number of values around the value.
   package mutating func value<Value: JSONValue>(depth: Int = 0) -> Value? {
     guard depth < Value.deepest, let kind else { return nil }
     switch kind {

@@ -2,7 +2,7 @@ public import MMLogFormat
 
 /// A record that may be changed on its way to a destination or a tap.
 ///
-/// Its id, times, thread, label, span and trace stay. Records that come of one have its id.
+/// Its id, times, thread, label, span and trace stay. Records that are made of it have its id.
 public struct EditableRecord: Sendable {
   /// A field: a named argument of the message, a pair of metadata, or a field of its context.
   public struct Field: Sendable {
@@ -10,7 +10,7 @@ public struct EditableRecord: Sendable {
     public var name: String
     /// Its value.
     public var value: LogReader.Value
-    /// Which of the message's arguments it is, from 0; nil for metadata and fields of a context.
+    /// The index of the message's argument, from 0; nil for metadata and fields of a context.
     var argument: Int?
 
     /// Makes a field that is added to the record as metadata.
@@ -25,21 +25,21 @@ public struct EditableRecord: Sendable {
   public let original: LogReader.Record
   /// How much it matters.
   public var level: Level
-  /// What stands in place of the message; nil: the message as it was logged, with the arguments as
-  /// ``fields`` has them.
+  /// The text in place of the message; nil for the message as it was logged, with the arguments of
+  /// ``fields``.
   public var message: String?
-  /// The named arguments, and then metadata and the context's fields.
+  /// The named arguments, followed by metadata and the context's fields.
   public var fields: [Field]
 
-  /// Makes one that is not changed yet.
+  /// Makes an editable record without changes.
   public init(_ record: LogReader.Record) {
     original = record
     level = record.level
     fields = record.rewritableFields
   }
 
-  /// The first field's value of that name; nil: there is none. To set it adds a field where there
-  /// is none.
+  /// The value of the first field with that name; nil if there is none. Setting it adds a field if
+  /// there is none.
   public subscript(name: String) -> LogReader.Value? {
     get { fields.first { $0.name == name }?.value }
     set {
@@ -52,11 +52,10 @@ public struct EditableRecord: Sendable {
     }
   }
 
-  /// The record with what was changed; nil if it cannot be written, since a value is nested too
-  /// deep.
+  /// The record with its changes; nil if it cannot be written because a value is nested too deep.
   package var records: LogReader.Records? { records(of: nil) }
 
-  /// The same as of another session; nil: of the one that it is of.
+  /// The same for a record of another session; nil: of its own session.
   package func records(of session: LogReader.Session?) -> LogReader.Records? {
     original.rewritten(level: level, message: message, fields: fields, session: session)
   }

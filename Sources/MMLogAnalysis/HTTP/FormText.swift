@@ -15,7 +15,7 @@ enum FormText {
     }
   }
 
-  /// A text without percent encoding; what is none stands as it is.
+  /// A text with its percent encoding decoded. Other text stays as it is.
   static func decoded(_ text: Substring) -> String {
     var (bytes, rest) = ([UInt8](), Array(text.utf8)[...])
     while let byte = rest.popFirst() {

@@ -4,9 +4,9 @@ package import MMLogReader
 extension HTTPExchanges {
   /// Appends an HTTP archive, version 1.2, as browsers' tools and others read it.
   ///
-  /// What was redacted stays so. An exchange that was in flight, or failed, has the status 0.
+  /// Redacted values stay redacted. An exchange that was in flight, or failed, has the status 0.
   ///
-  /// - Parameter version: Of the program that makes it.
+  /// - Parameter version: The version of the program that makes the archive.
   package func appendHAR(_ style: Style, version: String, to output: inout TextBuffer) {
     var time = TimeFormatter(.utc)
     output.append(text: #"{"log":{"version":"1.2","creator":{"name":"mmlog-decode","version":""#)
@@ -19,8 +19,8 @@ extension HTTPExchanges {
     output.append("\n]}}\n")
   }
 
-  /// Appends a command of curl(1) for each, that sends the same request, but for what was redacted.
-  /// A comment before it says what else is missing.
+  /// Appends a curl(1) command for each exchange. It sends the same request, except for redacted
+  /// values. A comment before the command says what else is missing.
   package func appendCurl(_ style: Style, to output: inout TextBuffer) {
     for row in rows(style) {
       guard let url = row.url else { continue }
@@ -39,7 +39,7 @@ extension HTTPExchanges {
     }
   }
 
-  /// What curl says itself of the body that it sends.
+  /// Header fields that curl itself writes about the body.
   private static let fieldsOfCurl: Set = ["content-length", "transfer-encoding"]
 }
 
@@ -96,7 +96,7 @@ extension HTTPExchanges.Exchange {
     object.add("bodySize", message.bodySize ?? -1)
   }
 
-  /// What was not recorded of the request; nil: nothing is known to be missing.
+  /// What was not recorded of the request; nil if nothing is known to be missing.
   fileprivate var missingOfRequest: String? {
     let hasBody = ["POST", "PUT", "PATCH"].contains(method)
     return Self.sentence(
@@ -136,6 +136,6 @@ extension HTTPExchanges.Message {
 }
 
 extension String {
-  /// Whether it ends as what MMLogHTTP cuts does.
+  /// Whether the text ends like one that MMLogHTTP has cut.
   fileprivate var isCut: Bool { utf8.suffix(3).elementsEqual("…".utf8) }
 }

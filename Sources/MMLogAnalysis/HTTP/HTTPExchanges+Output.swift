@@ -5,20 +5,20 @@ import MMLogSystem
 extension HTTPExchanges {
   /// How exchanges are listed.
   package struct Style: Sendable {
-    /// Whether those that took longest come first.
+    /// Whether the exchanges that took longest come first.
     package var isSlowestFirst = false
-    /// So many at most.
+    /// The maximum number of rows.
     package var rows = Int.max
-    /// Whether header fields and bodies stand below each.
+    /// Whether header fields and bodies follow each exchange.
     package var hasMessages = false
-    /// How wide lines are at most; nil: no limit.
+    /// The maximum width of lines; nil: no limit.
     package var columns: Int?
 
-    /// The order of time.
+    /// Makes a style in the order of time.
     package init() {}
   }
 
-  /// Those that are listed, in their order.
+  /// The exchanges that are listed, in their order.
   package func rows(_ style: Style) -> ArraySlice<Exchange> {
     var rows = list
     if style.isSlowestFirst {
@@ -27,7 +27,7 @@ extension HTTPExchanges {
     return rows.prefix(style.rows)
   }
 
-  /// Appends a line for each, for people: time, method, status, milliseconds, bytes, URL.
+  /// Appends a line for each exchange, for people: time, method, status, milliseconds, bytes, URL.
   package func appendText(_ style: Style, zone: LogTimeZone, to output: inout TextBuffer) {
     var time = TimeFormatter(zone)
     let rows = rows(style)
@@ -45,7 +45,7 @@ extension HTTPExchanges {
     if others > 0 { output.append(text: "\(others) shorter exchanges\n") }
   }
 
-  /// A line's cells, of which the last one is as wide as it is.
+  /// The cells of a line. The last cell is as wide as its text.
   private struct Cells {
     let texts: [(text: String, width: Int, isRight: Bool)]
     let last: String
@@ -97,7 +97,7 @@ extension HTTPExchanges {
     }
   }
 
-  /// Appends a JSON object on a line for each; names are OpenTelemetry's.
+  /// Appends a JSON object on a line for each exchange; names are OpenTelemetry's.
   package func appendJSON(_ style: Style, zone: LogTimeZone, to output: inout TextBuffer) {
     var time = TimeFormatter(zone)
     for row in rows(style) {
@@ -130,7 +130,7 @@ extension HTTPExchanges.Exchange {
     return outcome == .ok ? "-" : outcome.rawValue
   }
 
-  /// The URL, and behind it the error.
+  /// The URL, followed by the error.
   fileprivate var place: String { [url ?? "-", error].compactMap(\.self).joined(separator: "  ") }
 }
 
@@ -161,7 +161,7 @@ extension HTTPExchanges.Message {
   }
 }
 
-/// With three digits behind the point.
+/// With three digits after the point.
 func milliseconds(_ duration: Duration) -> String {
   let microseconds = max(0, duration.nanoseconds) / 1000
   let rest = "\(microseconds % 1000)"

@@ -4,13 +4,13 @@ package import MMLogReader
 /// The HTTP exchanges of a log: spans whose fields have OpenTelemetry's names for HTTP, as
 /// MMLogHTTP records them.
 ///
-/// Memory is bounded: of many exchanges, those are kept that are open or took longest, 200,000 or
-/// more. The others only count in their routes. Of more open exchanges than that, the oldest count
-/// once, as open. Of header fields and bodies, 512 MiB are kept, and of methods, URLs and errors
-/// 256 MiB: fewer exchanges are kept where these are long, and what has no room even so counts as
-/// one route. For one thread at a time.
+/// Memory is bounded. Of many exchanges, those are kept that are open or took longest, 200,000 or
+/// more; the others only count in their routes. If more exchanges than that are open, the oldest
+/// count once, as open. Header fields and bodies may take 512 MiB; methods, URLs and errors may
+/// take 256 MiB. If these texts are long, fewer exchanges are kept. Exchanges for which there is
+/// still no room count as one route. For one thread at a time.
 package struct HTTPExchanges {
-  /// One of them. What was not read is nil.
+  /// An exchange. Values that were not read are nil.
   package struct Exchange: Sendable {
     package var session: SessionID
     package var number: UInt64?
@@ -28,7 +28,7 @@ package struct HTTPExchanges {
     package var request = Message()
     package var response = Message()
 
-    /// One that was still in flight when the log ended is open.
+    /// An exchange that was still in flight when the log ended is open.
     package var outcome: LogSpans.Outcome { duration == nil ? .open : hasFailed ? .failed : .ok }
 
     fileprivate var nameSize: Int {
@@ -49,7 +49,7 @@ package struct HTTPExchanges {
     /// How many header fields there were, if more than were recorded.
     package var headerCount: Int?
 
-    /// What the header fields say of the body.
+    /// The type of the body, as the header fields say.
     package var contentType: String? { headers.first { $0.name == "content-type" }?.value }
 
     fileprivate var textSize: Int {
@@ -65,15 +65,15 @@ package struct HTTPExchanges {
   private var nameBytes: TextBudget
   /// For header fields and bodies.
   private var textBytes = TextBudget(512 << 20)
-  /// How many exchanges there were after some had to go for the names of others.
+  /// The number of exchanges after the last time that some were dropped to make room for names.
   private var countAfterMakingRoom = 0
-  /// The sessions of which some are counted as open, and not kept: what ends without being known
-  /// may be one of them, and would count again.
+  /// The sessions that have open exchanges which are counted and not kept. If an unknown exchange
+  /// of such a session ends, it may be one of these, and would count again.
   private var countedOpen: Set<SessionID> = []
   private let keepsBodies: Bool
-  /// How many of those that are listed are not kept.
+  /// The number of listed exchanges that are not kept.
   package private(set) var others = 0
-  /// What they add to their routes.
+  /// What the exchanges that are not kept add to their routes.
   private(set) var otherRoutes = HTTPRoutes()
 
   private struct Key: Hashable {
@@ -85,8 +85,8 @@ package struct HTTPExchanges {
   ///
   /// - Parameters:
   ///   - keepsBodies: Whether bodies and header fields are kept.
-  ///   - outcomes: Which are listed.
-  ///   - capacity: How many are kept at least.
+  ///   - outcomes: The outcomes of exchanges to list.
+  ///   - capacity: At least so many exchanges are kept.
   ///   - maximumBytes: How many bytes methods, URLs and errors may take in memory.
   package init(
     keepsBodies: Bool, outcomes: Set<LogSpans.Outcome> = LogSpans.Outcome.all,
@@ -96,13 +96,13 @@ package struct HTTPExchanges {
     nameBytes = TextBudget(maximumBytes)
   }
 
-  /// All that are listed and were kept, by their start.
+  /// All exchanges that are listed and were kept, by their start.
   package var list: [Exchange] {
     exchanges.filter { outcomes.contains($0.outcome) }
       .sorted { ($0.start, $0.number ?? 0) < ($1.start, $1.number ?? 0) }
   }
 
-  /// The routes of all that are listed.
+  /// The routes of all listed exchanges.
   var routes: HTTPRoutes {
     var routes = otherRoutes
     for exchange in exchanges where outcomes.contains(exchange.outcome) { routes.add(exchange) }
@@ -163,7 +163,7 @@ package struct HTTPExchanges {
   private mutating func keepLongest(_ count: Int) {
     exchanges.removeAll { $0.outcome != .open && !outcomes.contains($0.outcome) }
     if exchanges.count > count {
-      // Of those that are open, the newest are the likeliest to end.
+      // Of the open exchanges, the newest are the likeliest to end.
       func order(_ exchange: Exchange) -> (Duration, Timestamp) {
         (exchange.duration ?? .seconds(Int64.max), exchange.start)
       }
@@ -190,9 +190,9 @@ package struct HTTPExchanges {
 
   // MARK: - Texts
 
-  /// Keeps fewer exchanges if their names leave no room for others; none is dropped that is open,
-  /// which would count again when it ends. Not before there are a quarter more than after the last
-  /// time, or this would take longer than all else.
+  /// Drops exchanges if there is no room for the names of others. It drops no open exchange,
+  /// because that would count again when it ends. It waits until there are a quarter more exchanges
+  /// than after the last time: otherwise dropping would take longer than all else.
   private mutating func makeRoom(for fields: HTTPFields) {
     if nameBytes.hasRoom(for: fields.nameSize)
       || exchanges.count - countAfterMakingRoom <= countAfterMakingRoom / 4
@@ -262,12 +262,12 @@ private struct HTTPFields {
     return text("error.message").map { "\(type): \($0)" } ?? type
   }
 
-  /// Whether the record has less than there was.
+  /// Whether the record has less than the exchange had.
   var isCut: Bool {
     fields.contains { if case .bool(true) = $0.value { $0.name == "cut" } else { false } }
   }
 
-  /// Bytes of what is kept of them for all exchanges.
+  /// The bytes of the fields that are kept of all exchanges.
   var nameSize: Int { [method, url, error].reduce(0) { $0 + ($1?.utf8.count ?? 0) } }
 
   func text(_ name: String) -> String? {
@@ -288,7 +288,7 @@ private struct HTTPFields {
     }.first
   }
 
-  /// Header fields, without what their names begin with here.
+  /// Header fields, with the prefix removed from their names.
   func headers(_ prefix: String) -> [(name: String, value: String)] {
     fields.compactMap { field in
       let name = field.name.utf8

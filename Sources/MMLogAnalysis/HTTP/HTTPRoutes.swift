@@ -1,10 +1,10 @@
 package import MMLogReader
 import MMLogSystem
 
-/// Exchanges by method and route: a path, in which numbers and the like have a sign in their place.
+/// Exchanges by method and route. A route is a path with `{id}` in place of numbers and other ids.
 ///
-/// Memory is bounded: exchanges of further routes than 20,000 count as one, and so do those of
-/// routes whose names have no room.
+/// Memory is bounded: there are at most 20,000 routes. Exchanges of further routes count as one
+/// route, and so do those of routes whose names have no room.
 struct HTTPRoutes {
   /// Exchanges of one route.
   struct Route {

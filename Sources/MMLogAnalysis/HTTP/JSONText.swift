@@ -2,17 +2,18 @@ import MMLogReader
 
 /// JSON for people: a member on each line, and characters in the place of escapes.
 ///
-/// One pass, whatever the text is: what is no JSON is shown as it is, and depth takes no memory.
+/// It takes one pass, for any text. Text that is not JSON is shown as it is, and depth takes no
+/// memory.
 enum JSONText {
   /// No line begins with more spaces than this.
   private static let deepest = 40
 
-  /// Appends a text, each of its lines with something before it.
+  /// Appends a text with a prefix before each line.
   ///
   /// - Complexity: O(bytes).
   static func append(pretty text: String, indentedBy prefix: String, to output: inout TextBuffer) {
     let isJSON = ["{", "["].contains { text.drop { $0.isWhitespace }.hasPrefix($0) }
-    // Each of many brackets would take a line with its indentation.
+    // Without a limit, each of many brackets would take a line with its indentation.
     let longest = 8 * text.utf8.count + 256
     let shown = isJSON ? pretty(text, upTo: longest, linesBy: prefix.utf8.count) ?? text : text
     // A line end of two characters is one `Character`.
@@ -24,12 +25,12 @@ enum JSONText {
     }
   }
 
-  /// The text with a line for each member, and without escapes that a character can stand for.
+  /// The text with a line for each member, and with characters in place of escapes.
   ///
   /// - Parameters:
-  ///   - longest: How many bytes it may have.
-  ///   - addition: How many bytes each line takes besides.
-  /// - Returns: Nil if it would be longer.
+  ///   - longest: The maximum number of bytes.
+  ///   - addition: The number of further bytes that each line takes.
+  /// - Returns: Nil if the text would be longer.
   static func pretty(
     _ text: String, upTo longest: Int = .max, linesBy addition: Int = 0
   ) -> String? {
@@ -47,11 +48,12 @@ enum JSONText {
     private(set) var lines = 1
     private var depth = 0
     private var isInText = false
-    /// What there is of an escape: the backslash, or the digits behind `\u`.
+    /// The part of an escape that was read: the backslash, or also `u` and the digits behind it.
     private var escape: String?
     /// The first half of a character that takes two escapes.
     private var high: UInt32?
-    /// A bracket whose line is only begun when something follows in it.
+    /// Whether nothing follows the last opening bracket yet. Its next line begins when something
+    /// does.
     private var isEmpty = false
 
     mutating func take(_ scalar: Unicode.Scalar) {
@@ -136,7 +138,7 @@ enum JSONText {
       text += "\\u" + String(unit, radix: 16)
     }
 
-    /// Ends a text that ends in the middle of something.
+    /// Ends a text that stops in the middle of an escape or a character.
     mutating func flush() {
       flushHigh()
       if let escape { text += escape }

@@ -6,37 +6,38 @@ import MMLogSystem
 
 /// Writes a clean copy of an archive.
 ///
-/// What can be read keeps its place: a frame its ordinal, a record its row. Ordinals of frames that
-/// cannot be read are left out but for the last one of each hole, in which a *substitute* frame
-/// says what was there. What is corrupted without a frame missing has its notes at the next such
-/// place, or behind all frames.
+/// A frame that can be read keeps its ordinal, and a record keeps its row. Frames that cannot be
+/// read leave a hole. The copy skips all ordinals of a hole except the last one, where a
+/// *substitute* frame says what was there. If something is corrupted and no frame is missing, the
+/// next substitute frame has the notes of the corruption; if there is none, they come behind all
+/// frames.
 struct ArchiveRepair {
   private let archive: ArchiveFile
   private let session: RepairedSession
-  /// Frames that are not to be read, by their offset.
+  /// The offsets of frames that are not to be read.
   private let skipped: Set<Int>
-  /// Corruption that is not in frames of records, the first in the file last.
+  /// Corruption outside frames of records. The first one in the file comes last.
   private var known: [LogReader.Corruption]
-  /// What has no place yet, and its ticks.
+  /// Notes that have no place yet, each with its ticks.
   private var notes: [(note: LogReader.Corruption, ticks: UInt64)] = []
-  /// Of the last frame of records that was come by.
+  /// The ticks and the clock of the last frame of records so far.
   private var (ticks, clock): (UInt64, TickClock)
-  /// Frames whose ordinals others have.
+  /// Frames that cannot keep their ordinals: other frames have them, or they are too large.
   private var displaced: [ArchiveFile.Frame] = []
   /// Whether the copy has all entries of the session.
   private var hasDictionary = false
   private(set) var recordCount = 0
-  /// All that is wrong.
+  /// All corruption that was found.
   private(set) var corruption: [LogReader.Corruption]
 
-  /// What of a frame can be read.
+  /// How much of a frame can be read.
   private enum Content {
-    /// All, and how many records of each level there are if that can be known.
+    /// All of it, and the number of records of each level if that can be known.
     case whole(LevelCounts?)
     /// Some records.
     case partial
     case nothing(LogReader.Corruption?)
-    /// It says where frames are, or repeats others.
+    /// The frame says where frames are, or repeats others.
     case superfluous
   }
 
@@ -52,10 +53,10 @@ struct ArchiveRepair {
     (ticks, clock) = (0, TickClock(ticks: 0, wall: archive.fileHeader.created, rate: 0))
   }
 
-  /// Writes it.
+  /// Writes the copy.
   ///
-  /// - Parameter head: What the archive before ends with, if it is chained.
-  /// - Returns: What this one ends with.
+  /// - Parameter head: The hash at the end of the archive before, if that one is chained.
+  /// - Returns: The hash at the end of the copy.
   mutating func write(to directory: borrowing Directory, behind head: FrameHash) throws -> FrameHash
   {
     let contents = archive.frames.map { content(of: $0) }
@@ -100,10 +101,11 @@ struct ArchiveRepair {
     do {
       payload = try archive.payload(of: frame)
     } catch FormatError.encrypted, FormatError.missingCoder, is CryptoError {
-      // Its checksum is right.
+      // The frame's checksum is right.
       return .whole(nil)
     } catch {
-      // Of others, and of those whose records the ring has, it is known.
+      // Corruption of frames of other types, and of frames whose records the ring has, is known
+      // already.
       guard frame.header.type == .records, !skipped.contains(frame.offset) else {
         return .nothing(nil)
       }
@@ -175,7 +177,7 @@ struct ArchiveRepair {
     }
     switch content {
     case .whole: try copy(frame, content, writer)
-    // Read again: all that there are could take any amount of memory.
+    // Reads the frame again: keeping the records of all frames could take any amount of memory.
     case .partial: try rewrite(archive.payload(of: frame), frame, writer)
     case .superfluous: try writeNotes(at: frame, isRepeat: true, writer)
     case .nothing(let note):
@@ -188,10 +190,10 @@ struct ArchiveRepair {
     }
   }
 
-  /// A trailer has 32 bits for what is one more.
+  /// A trailer has 32 bits for the number of frames, which is one more.
   private static let greatestOrdinal = UInt64(1) << 31
 
-  /// Nothing new can be encrypted for whoever reads the rest.
+  /// Without the key, the repair can encrypt nothing new for the archive's readers.
   private var isLocked: Bool { archive.isEncrypted && (try? archive.cipher.get()) == nil }
 
   private mutating func fillHole(
@@ -212,8 +214,8 @@ struct ArchiveRepair {
     hasDictionary = true
   }
 
-  /// Writes the notes in the place of a frame. The numbers of its entries stay, since it is known
-  /// what is missing.
+  /// Writes the notes in place of a frame. The numbers of the frame's entries stay, because it is
+  /// known what is missing.
   private mutating func writeNotes(
     at frame: ArchiveFile.Frame, isRepeat: Bool, _ writer: ArchiveWriter
   ) throws {
@@ -228,7 +230,7 @@ struct ArchiveRepair {
     try writeNotes(header, writer)
   }
 
-  /// Writes as many notes as a frame has room for; the others have their place behind it.
+  /// Writes as many notes as a frame has room for. The others go into frames behind it.
   private mutating func writeNotes(_ fields: FrameHeader, _ writer: ArchiveWriter) throws {
     var rows = RowBuilder()
     var count = 0
@@ -250,9 +252,9 @@ struct ArchiveRepair {
       session.frame(rows, header), dictionary: UnsafeRawBufferPointer(start: nil, count: 0))
   }
 
-  /// Writes what can be read of a frame, each record in its row, and a note in the row of one that
-  /// cannot be read. Notes are longer than such records may be: one for which a frame has no room
-  /// is left out, and the record stays as it is.
+  /// Writes what can be read of a frame: each record in its row, and a note in the row of a record
+  /// that cannot be read. A note is longer than such a record may be. If the frame has no room for
+  /// the note, the record stays as it is.
   private mutating func rewrite(
     _ payload: [UInt8], _ frame: ArchiveFile.Frame, _ writer: ArchiveWriter
   ) throws {
@@ -269,7 +271,7 @@ struct ArchiveRepair {
 
   /// Adds what can be read of a frame, and notes in the place of the rest.
   ///
-  /// - Returns: How many records.
+  /// - Returns: The number of records that can be read.
   private mutating func add(
     _ payload: UnsafeRawBufferPointer, of frame: ArchiveFile.Frame, to rows: inout RowBuilder
   ) throws -> Int {
@@ -329,7 +331,7 @@ struct ArchiveRepair {
     try dictionary.withUnsafeBytes { try writer.close(dictionary: $0) }
   }
 
-  /// Writes what a frame has whose ordinal another one has.
+  /// Writes the content of a frame that could not keep its ordinal.
   private mutating func append(
     displaced frame: ArchiveFile.Frame, _ writer: ArchiveWriter
   ) throws {
@@ -338,11 +340,11 @@ struct ArchiveRepair {
     case .records, .losses, .sessionEnd, .crash, .ringKeySlot:
       guard let payload = try? archive.payload(of: frame) else { return }
       if type == .records { return try rewrite(payload, frame, writer) }
-      // The last one of a type counts, and what stands here comes last.
+      // The last frame of a type counts, and the frames that are written here come last.
       if archive.frames.last(where: { $0.header.type == type })?.offset == frame.offset {
         try writer.append(displaced: type, payload)
       }
-    // Entries and the key are written at the end again; what a later version has, only that knows.
+    // Entries and the key are written at the end again. Only a later version knows its own types.
     case .dictionary, .keySlot, .index, .other: return
     }
   }

@@ -3,26 +3,26 @@ public import MMLogReader
 public import MMLogStorage
 import MMLogSystem
 
-/// Writes clean archives of everything that can be read, whatever the files are that it comes from.
+/// Writes clean archives of everything that can be read in archives and rings.
 ///
-/// Frames are copied as they stand, so that records keep their ids, and cursors stay right. What
-/// cannot be read leaves a hole, in which is a record of level `error` with the label
-/// `mmlog.repair`. A frame of which only some records can be read is written anew: they keep their
-/// rows, but the checksum in their ids is another one. Records of a ring get into a further
-/// archive. What is encrypted stays so, and needs no key.
+/// Frames are copied unchanged, so that records keep their ids, and cursors stay right. In place of
+/// what cannot be read is a record of level `error` with the label `mmlog.repair`. A frame of which
+/// only some records can be read is written anew: these records keep their rows, but the checksum
+/// in their ids changes. Records of a ring go into a further archive. Encrypted frames stay
+/// encrypted, and need no key.
 public struct LogRepair {
   /// What was written.
   public struct Result: Sendable {
-    /// How many sessions have anything.
+    /// The number of sessions of which something was written.
     public internal(set) var sessionCount = 0
-    /// How many records were written. In what cannot be read, each part of a large one counts.
-    /// Those about corruption are not counted.
+    /// The number of records that were written. Records about corruption do not count. In frames
+    /// that cannot be read, each fragment of a record counts.
     public internal(set) var recordCount = 0
     /// What could not be read.
     public internal(set) var corruption: [LogReader.Corruption] = []
     /// What is missing.
     public internal(set) var gaps: [LogReader.Gap] = []
-    /// What sessions could not keep, for those that lost anything.
+    /// The losses of each session that lost records.
     package internal(set) var losses: [(session: LogReader.Session, ledger: LossLedger)] = []
   }
 
@@ -31,15 +31,15 @@ public struct LogRepair {
 
   /// Writes archives of `files` into a directory.
   ///
-  /// They are written in a folder of their own in it, and get their places when all of them are
-  /// whole: before that, an interruption leaves none of them.
+  /// The archives are written in a folder of their own in that directory. They get their places
+  /// when all of them are complete: an interruption before that leaves none of them.
   ///
   /// - Parameters:
-  ///   - files: What is read.
-  ///   - directory: Where they go; made if it is not there. It may not have archives or rings in
-  ///     it.
-  ///   - isStopped: Is asked now and then; true ends the work, and nothing is left of it.
-  /// - Returns: What was written; nil if it was stopped.
+  ///   - files: The logs to read.
+  ///   - directory: Where the archives go; made if it does not exist. It may not have archives or
+  ///     rings in it.
+  ///   - isStopped: Is called now and then. True ends the work, and leaves nothing of it.
+  /// - Returns: What was written; nil if the work was stopped.
   /// - Throws: if something cannot be written.
   public static func write(
     _ files: LogFiles, to directory: String, isStopped: () -> Bool = { false }
@@ -82,9 +82,10 @@ public struct LogRepair {
 
   private static let folderPrefix = ".mmlog-repair-"
 
-  /// Removes the folders of those that were killed: whoever still writes has the directory locked.
+  /// Removes the folders of repairs that were killed. A repair that still writes has the directory
+  /// locked.
   private func discardLeftovers(in directory: borrowing Directory) throws {
-    // Without locks, as on some network file systems, it cannot be determined who still writes.
+    // Without locks, as on some network file systems, it is unknown whether a repair still writes.
     guard let isOurs = try? directory.tryLock() else { return }
     guard isOurs else {
       throw LogError(

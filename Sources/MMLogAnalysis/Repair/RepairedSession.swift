@@ -5,26 +5,26 @@ import MMLogStorage
 /// What the repaired archives of a session have in common.
 final class RepairedSession {
   let identity: SessionIdentity
-  /// All that its records refer to.
+  /// The call sites, labels and key sets that the session's records refer to.
   let sites = SiteTable()
-  /// The same, as it was found in its files.
+  /// The dictionary as it was found in the session's files.
   let entries: LogDictionary
-  /// The entries of it, as an archive has them.
+  /// The encoded entries of the dictionary, as an archive has them.
   let dictionary: [UInt8]
-  /// The same for an archive of which there is no key: what it has for itself stays encrypted.
+  /// The encoded entries for an archive of which there is no key: its own entries stay encrypted.
   let notesDictionary: [UInt8]
-  /// Whether it has archives that are encrypted.
+  /// Whether the session has encrypted archives.
   private let isEncrypted: Bool
-  /// `mmlog.repair`; 0 if all numbers are taken.
+  /// The number of the label `mmlog.repair`; 0 if all numbers are taken.
   private let label: UInt32
   let encoder: FrameEncoder
 
-  /// - Parameter dictionary: What its files have.
+  /// - Parameter dictionary: The entries in the session's files.
   init(_ files: SessionFiles, _ dictionary: LogDictionary) {
     (identity, self.entries) = (files.identity, dictionary)
     isEncrypted = files.archives.contains(where: \.isEncrypted)
     var entries = dictionary
-    // Sixteen bits, as in a record. The last ones are of no record whose entry is lost.
+    // Sixteen bits, as in a record. No record whose label is lost has one of the last numbers.
     label = (1...UInt32(UInt16.max)).last { entries.labels[$0] == nil } ?? 0
     var own = LogDictionary()
     if label > 0 {
@@ -39,8 +39,8 @@ final class RepairedSession {
       of: identity.session, compressionLevel: ArchiveSeries.Settings.usual.compressionLevel)
   }
 
-  /// The entries of an archive with a ring's records. Where nobody is known for whom to encrypt
-  /// it, those that stand in clear in the ring alone, if the session's archives are encrypted.
+  /// The entries of an archive with a ring's records. If the session's archives are encrypted and
+  /// the ring has no recipients, these are only the entries that stand in clear in the ring.
   func dictionary(for ring: RingImage) -> [UInt8] {
     guard isEncrypted, ring.keySlots.isEmpty else { return dictionary }
     var entries = ring.entries.reduce(into: notesDictionary) { $0 += $1.bytes }
@@ -57,8 +57,8 @@ final class RepairedSession {
     dictionary.withUnsafeBytes { encoder.encode(rows, dictionary: $0, header) }
   }
 
-  /// A note of corruption, as a record. It has its call site with it, since the dictionary may be
-  /// what is lost.
+  /// A note of corruption, as a record. The record contains its call site, because the dictionary
+  /// may be lost.
   func note(_ corruption: LogReader.Corruption, ticks: UInt64) -> [UInt64] {
     let seed = checksumSeed(session: identity.session, generation: 0)
     let entry = DictionaryEntry.callSite(id: 0, .corruption).encoded(seed: seed)
@@ -81,10 +81,10 @@ final class RepairedSession {
 }
 
 extension RowBuilder {
-  /// Adds a note, not before what is there.
+  /// Adds a note, whose time is not before that of the last row.
   ///
-  /// - Parameter room: How large the payload may become.
-  /// - Returns: Whether there was so much room.
+  /// - Parameter room: The maximum size of the payload.
+  /// - Returns: Whether there was enough room.
   @discardableResult
   mutating func add(
     _ note: LogReader.Corruption, ticks: UInt64, of session: RepairedSession, room: Int = .max

@@ -4,27 +4,27 @@ import MMLogReader
 import MMLogStorage
 import MMLogSystem
 
-/// Writes what a ring has and no archive does into a further archive of its session.
+/// Writes the records of a ring that no archive has into a further archive of its session.
 struct RingRepair: ~Copyable {
   private let session: RepairedSession
   private let ring: RingView
   private let series: ArchiveSeries
-  /// Of its archives.
+  /// The entries for the archives.
   private let dictionary: [UInt8]
-  /// Rows of a frame each: one says whether its records are flight records.
+  /// The rows of two frames: a frame says whether its records are flight records.
   private var rows = RowBuilder()
   private var flightRows = RowBuilder()
   private var ticks: UInt64 = 0
   private var hasWritten = false
   private(set) var recordCount = 0
   private(set) var corruption: [LogReader.Corruption] = []
-  /// How many of them are written. The others wait for the next record: the time of a note is that
-  /// of the record behind it, because rows are in the order of time.
+  /// How many notes of corruption are written. The others wait for the next record: a note has the
+  /// time of the record behind it, because rows are in the order of time.
   private var notedCount = 0
 
   /// - Parameters:
-  ///   - number: The number of the session's last archive that there is.
-  ///   - head: What that ends with, if it is chained.
+  ///   - number: The number of the session's last archive that exists.
+  ///   - head: The hash at the end of that archive, if it is chained.
   init(
     _ ring: RingView, of session: RepairedSession, behind number: UInt32, _ head: FrameHash,
     _ directory: consuming Directory
@@ -35,7 +35,7 @@ struct RingRepair: ~Copyable {
     var settings = ArchiveSeries.Settings.usual
     settings.recipients = image.keySlots.first?.recipients ?? []
     settings.isChained = image.fileHeader.isChained
-    // A ring may say any number, and there has to be a next one.
+    // The number in a ring may be any, and a next number must exist.
     let newest = min(max(number, image.newestArchive), UInt32.max - (1 << 20))
     series = ArchiveSeries(in: directory, session.identity, settings, number: newest)
     series.head = newest == number ? head : .none
@@ -45,9 +45,9 @@ struct RingRepair: ~Copyable {
   /// Writes all records, and notes of what cannot be read.
   ///
   /// - Parameters:
-  ///   - notes: What else is to be said.
-  ///   - goesOn: Is asked now and then.
-  /// - Returns: false if it was stopped.
+  ///   - notes: Further notes to write.
+  ///   - goesOn: Is called now and then. False stops the work.
+  /// - Returns: False if the work was stopped.
   mutating func write(
     _ notes: [LogReader.Corruption], while goesOn: () -> Bool
   ) throws -> Bool {
@@ -75,7 +75,8 @@ struct RingRepair: ~Copyable {
     return true
   }
 
-  /// - Parameter place: Where it stood, if nobody here has its key: it is stored as it is then.
+  /// - Parameter place: The record's place in the ring, if no identity has its key. Then the record
+  ///   is stored as it is.
   private mutating func add(
     _ view: RecordView, _ ticks: UInt64, of run: Run, from place: (stream: UInt64, offset: Int)?
   ) throws {
@@ -94,7 +95,7 @@ struct RingRepair: ~Copyable {
     if max(rows.size, flightRows.size) >= RowBuilder.targetSize { try writeFrames() }
   }
 
-  /// Writes notes of all that was found so far.
+  /// Writes notes of all corruption that was found so far.
   private mutating func writeNotes() throws {
     while notedCount < corruption.count {
       try add(note: corruption[notedCount])
@@ -102,7 +103,7 @@ struct RingRepair: ~Copyable {
     }
   }
 
-  /// Adds a row about what cannot be read. That has no stream.
+  /// Adds a row with a note. A note has no stream.
   private mutating func add(note: LogReader.Corruption) throws {
     try rows.add(note, ticks: ticks, of: session)
     if ring.image.lock != nil { rows.noteLast(stream: 0, at: SegmentLayout.size) }
@@ -120,7 +121,7 @@ struct RingRepair: ~Copyable {
     }
   }
 
-  /// Encodes rows, and forgets them; nil if there are none.
+  /// Encodes and removes the rows; nil if there are none.
   private mutating func takeFrame(isFlight: Bool) -> EncodedFrame? {
     var header = FrameHeader(.records)
     (header.clock, header.isFlight) = (ring.image.clock, isFlight)
@@ -134,8 +135,8 @@ struct RingRepair: ~Copyable {
     return session.frame(rows, header)
   }
 
-  /// Writes what was lost, what the process died of, and how the session ended, unless the archives
-  /// say so and nothing came behind them.
+  /// Writes the losses, the crash report and the session's ending. If the archives have that ending
+  /// and nothing came behind them, there is nothing to write.
   mutating func finish(_ ending: SessionEnding, _ summary: SessionSummary) throws {
     if !hasWritten, let mark = summary.end, ending == .ended(mark) || ending == .running { return }
     if !summary.losses.isEmpty { try series.append(summary.losses) }
@@ -143,11 +144,11 @@ struct RingRepair: ~Copyable {
     try dictionary.withUnsafeBytes { dictionary in
       switch ending {
       case .ended(let end):
-        // What was in its ring is in these archives now.
+        // What was in the session's ring is now in these archives.
         let isOpen = end.how != .closed && end.recovered == nil
         let done = isOpen ? end.recovered(at: Timestamp.now) : end
         try series.end(done, dictionary: dictionary)
-      // Nobody knows.
+      // How the session ended is not known.
       case .running, .unknown: try series.close(dictionary: dictionary)
       }
     }

@@ -5,16 +5,16 @@ import MMLogSystem
 extension LogSpans {
   /// How spans are listed.
   package struct Style: Sendable {
-    /// Whether parts of a span stand below it.
+    /// Whether the parts of a span stand below the span.
     package var isTree = false
-    /// Whether those that took longest come first.
+    /// Whether the spans that took longest come first.
     package var isLongestFirst = false
-    /// So many at most.
+    /// The maximum number of rows.
     package var rows = Int.max
-    /// How wide lines are at most, which have shorter times then; nil: no limit.
+    /// The maximum width of lines, which then have shorter times; nil: no limit.
     package var columns: Int?
 
-    /// The order of time.
+    /// Makes a style in the order of time.
     package init() {}
   }
 
@@ -26,7 +26,7 @@ extension LogSpans {
     return Array(rows.prefix(style.rows))
   }
 
-  /// Appends a line for each, for people.
+  /// Appends a line for each span, for people.
   package func appendText(
     _ style: Style, zone: LogTimeZone, to output: inout TextBuffer
   ) {
@@ -45,7 +45,7 @@ extension LogSpans {
     for note in leftOut { output.append(text: "\(note)\n") }
   }
 
-  /// What there was no room for: a text for each kind.
+  /// The spans for which there was no room: a text for each kind.
   package var leftOut: [String] {
     [(others, "shorter spans"), (otherOpen, "more open spans")].filter { $0.0 > 0 }
       .map { "\($0) \($1)" }
@@ -71,7 +71,7 @@ extension LogSpans {
     }
   }
 
-  /// Appends a JSON object on a line for each; names are those of records as JSON.
+  /// Appends a JSON object on a line for each span; names are those of records as JSON.
   package func appendJSON(_ style: Style, zone: LogTimeZone, to output: inout TextBuffer) {
     var time = TimeFormatter(zone)
     for (depth, span) in rows(style) {
@@ -83,7 +83,7 @@ extension LogSpans {
 }
 
 extension LogSpans.Span {
-  /// How long it took, or has been open.
+  /// How long the span took, or has been open.
   fileprivate var shown: Duration? { duration ?? age }
 
   fileprivate func json(_ time: inout TimeFormatter) -> JSONObject {
@@ -104,9 +104,9 @@ extension LogSpans.Span {
 }
 
 extension TextBuffer {
-  /// Appends a line, which is cut where it is wider than it may be.
+  /// Appends a line, and cuts it if it is too wide.
   ///
-  /// - Parameter columns: How wide it is at most; nil: no limit.
+  /// - Parameter columns: The maximum width; nil: no limit.
   mutating func append(line: String, within columns: Int?) {
     append(text: line.cut(to: columns ?? .max))
     append("\n")
@@ -114,8 +114,8 @@ extension TextBuffer {
 }
 
 extension String {
-  /// It, or as much of it as there is room for.
+  /// The text, cut if it is too long.
   ///
-  /// - Parameter columns: How many characters there may be, at least one.
+  /// - Parameter columns: The maximum number of characters, at least one.
   func cut(to columns: Int) -> String { count <= columns ? self : prefix(columns - 1) + "…" }
 }

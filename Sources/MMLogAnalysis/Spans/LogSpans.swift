@@ -3,35 +3,35 @@ package import MMLogReader
 
 /// The spans of a log, each with its duration, its parent, and how it ended.
 ///
-/// Memory is bounded: of many spans that have ended, those are kept that took longest, 200,000 or
-/// more. The others are only counted. For one thread at a time.
+/// Memory is bounded: of many spans that have ended, the ones that took longest are kept, 200,000
+/// or more. The others are only counted. For one thread at a time.
 package struct LogSpans {
   /// How a span ended.
   package enum Outcome: String, CaseIterable, Sendable {
     case ok, failed
-    /// It has not ended, as far as the log says.
+    /// The span has not ended, as far as the log says.
     case open
 
     package static let all = Set(allCases)
   }
 
-  /// One that has begun.
+  /// A span that has begun.
   package struct Span {
     package let session: SessionID
     package let number: UInt64?
     package let parent: UInt64?
     package let start: Timestamp
-    /// Nil for one that is open.
+    /// Nil for an open span.
     package let duration: Duration?
-    /// Of one that is open: how long it had been when its session ended, or until now; nil if that
-    /// is not known.
+    /// For an open span, how long it was open when its session ended, or has been until now; nil if
+    /// that is not known.
     package let age: Duration?
     package let outcome: Outcome
-    /// The first 200 characters of it.
+    /// The first 200 characters of the name.
     package let name: String?
-    /// What it began with; nil if that was not read.
+    /// The message of the record that began the span; nil if that record was not read.
     package let message: String?
-    /// The first 200 characters of it.
+    /// The first 200 characters of the label.
     package let label: String
     package let thread: String
   }
@@ -41,20 +41,19 @@ package struct LogSpans {
   private let durations: ClosedRange<Duration>
   private var beginnings = OpenSpans()
   private var ended: [Span] = []
-  /// When the sessions ended; now for those that run.
+  /// When each session ended; for running sessions, now.
   private var ends: [SessionID: Timestamp] = [:]
-  /// How many that have ended are not kept.
+  /// The number of ended spans that are not kept.
   package private(set) var others = 0
-  /// How many that are open are not kept.
+  /// The number of open spans that are not kept.
   package var otherOpen: Int { outcomes.contains(.open) ? beginnings.countNotKept : 0 }
 
   /// Makes an empty list.
   ///
   /// - Parameters:
-  ///   - outcomes: Which are kept.
-  ///   - durations: How long those may have taken that are kept; one that is open counts with how
-  ///     long it has been.
-  ///   - capacity: How many are kept at least.
+  ///   - outcomes: The outcomes of spans to keep.
+  ///   - durations: The durations of spans to keep. For an open span, its age counts.
+  ///   - capacity: At least so many ended spans are kept.
   package init(
     outcomes: Set<Outcome> = Outcome.all, durations: ClosedRange<Duration>? = nil,
     capacity: Int = 200_000
@@ -89,7 +88,7 @@ package struct LogSpans {
     ended.removeSubrange(capacity...)
   }
 
-  /// All that were kept, by their start.
+  /// All spans that were kept, by their start.
   package var list: [Span] {
     let open = outcomes.contains(.open) ? beginnings.list.map(open) : []
     let all = ended + open.filter { durations.contains($0.age ?? .zero) }
@@ -103,7 +102,7 @@ package struct LogSpans {
       name: nil, message: span.message, label: span.label, thread: span.thread)
   }
 
-  /// The spans with how deep each is, a part of another behind that.
+  /// The spans, each with its depth. Parts of a span come behind the span.
   var tree: [(depth: Int, span: Span)] {
     let all = list
     var byNumber: [Key: Int] = [:]
@@ -128,7 +127,8 @@ package struct LogSpans {
     let number: UInt64
   }
 
-  /// What a file says may be a circle: each is given once, and those of a circle at the end.
+  /// The parents in a file may form a circle. Each span is returned once, those of circles at the
+  /// end.
   private func walk(
     _ all: [Span], _ children: [Int: [Int]], _ roots: [Int]
   ) -> [(depth: Int, span: Span)] {
@@ -148,7 +148,7 @@ package struct LogSpans {
 }
 
 extension SessionEnding {
-  /// When the session ended, as far as is known: now for one that runs.
+  /// When the session ended, as far as is known; for a running session, now.
   ///
   /// - Parameter time: When its last record was logged.
   package func time(lastRecord time: Timestamp) -> Timestamp {

@@ -1,14 +1,14 @@
 import MMLogFormat
 public import MMLogReader
 
-/// How many records there were when, by level, as bars in a terminal.
+/// The number of records over time, by level, as bars in a terminal.
 ///
 ///     2026-11-21T09:00:00Z     1,204 ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━
 ///     2026-11-21T09:00:05Z        17 ━▪
 ///
-/// Each line is a span of time, as wide as it takes for all to fit. A bar is as long as its span
-/// has records, in proportion to the fullest; warnings and what is worse are at its end, never less
-/// than a column of them. Memory is bounded. For one thread at a time.
+/// Each line is a span of time, wide enough that all lines fit. The length of a bar is proportional
+/// to the number of records in its span. Warnings and higher levels are at the end of a bar, each
+/// with at least one column. Memory is bounded. For one thread at a time.
 public struct LogHistogram {
   private var timestamp: TimeFormatter
   private var buckets = TimeBuckets(maximum: 4096)
@@ -19,11 +19,11 @@ public struct LogHistogram {
   /// Makes an empty histogram.
   ///
   /// - Parameters:
-  ///   - zone: Where times are shown in.
-  ///   - rows: It has so many lines at most. Fewer than four may not do where records are from
-  ///     before 1970 and from later, or from centuries.
-  ///   - columns: How wide lines are at most.
-  ///   - colors: Whether parts of the bars get their level's color, rather than another character.
+  ///   - zone: The zone that times are shown in.
+  ///   - rows: The maximum number of lines. Fewer than four lines may not suffice if records are
+  ///     from before 1970 and from later, or are centuries apart.
+  ///   - columns: The maximum width of lines.
+  ///   - colors: Whether parts of the bars have their level's color, instead of another character.
   public init(
     zone: LogTimeZone = .local, rows: Int = 40, columns: Int = 80, colors: Bool = false
   ) {
@@ -39,7 +39,7 @@ public struct LogHistogram {
   /// Whether there were no records.
   package var isEmpty: Bool { buckets.isEmpty }
 
-  /// Appends its lines.
+  /// Appends the histogram's lines.
   public mutating func append(to output: inout TextBuffer) {
     buckets.widen(toSpan: rows)
     let filled = buckets.sorted
@@ -74,8 +74,8 @@ public struct LogHistogram {
     output.append("\n")
   }
 
-  /// Every level that has a record has a column; the rest goes by proportion. What levels with few
-  /// records have too much is taken from the longest part.
+  /// Every level that has a record gets a column; otherwise, columns are proportional. Columns that
+  /// levels with few records have in excess are taken from the longest part.
   private func appendBar(
     _ counts: TimeBuckets.Counts, _ room: Int, _ maximum: UInt64, _ output: inout TextBuffer
   ) {

@@ -4,11 +4,11 @@ import MMLogSystem
 
 /// What fills a log: records and bytes by level, label, call site and time.
 ///
-/// Bytes are those of records before an archive compresses them: that is what a ring holds, and how
-/// parts of an archive compare with each other.
+/// Bytes are the sizes of records before an archive compresses them: the sizes that a ring holds,
+/// and by which parts of an archive can be compared.
 ///
-/// Memory is bounded: by the number of labels and call sites, at most 50,000 of each, by what their
-/// texts take, and by 20,000 spans of time. For one thread at a time.
+/// Memory is bounded: there are at most 50,000 labels, 50,000 call sites and 20,000 spans of time,
+/// and the texts of labels and call sites have limits. For one thread at a time.
 public struct LogStatistics {
   private var timestamp: TimeFormatter
   private var total = RecordCounts()
@@ -25,15 +25,15 @@ public struct LogStatistics {
   private var columns = Int.max
   private var longestSpan: (duration: Duration, message: String)?
 
-  /// So many labels, call sites and spans of time are shown.
+  /// The number of labels, call sites and spans of time that are shown.
   static let rows = 20
 
-  /// Makes statistics of nothing.
+  /// Makes empty statistics.
   public init(zone: LogTimeZone = .local) { self.init(zone: zone, of: LogReader.Filter()) }
 
-  /// Makes statistics of nothing.
+  /// Makes empty statistics.
   ///
-  /// - Parameter filter: What is read. Of its sessions, those count that are of its time.
+  /// - Parameter filter: The filter of the reader. Its sessions count if they are within its time.
   package init(zone: LogTimeZone, of filter: LogReader.Filter) {
     timestamp = TimeFormatter(zone)
     self.filter = filter
@@ -81,11 +81,11 @@ public struct LogStatistics {
 
   // MARK: - As text
 
-  /// Appends tables for people; what is greatest comes first.
+  /// Appends tables for people, the greatest first.
   ///
   /// - Parameters:
-  ///   - output: What they are appended to.
-  ///   - columns: How wide lines are at most; names that are longer are cut. Default: no limit.
+  ///   - output: The buffer that the tables are appended to.
+  ///   - columns: The maximum width of lines; longer names are cut. Default: no limit.
   public mutating func appendText(to output: inout TextBuffer, columns: Int = .max) {
     self.columns = columns
     appendSummary(&output)

@@ -5,8 +5,8 @@ extension LogTop {
   /// Appends a table for people.
   ///
   /// - Parameters:
-  ///   - rows: So many groups at most.
-  ///   - columns: How wide lines are at most; names that are longer are cut.
+  ///   - rows: The maximum number of groups.
+  ///   - columns: The maximum width of lines; longer names are cut.
   package func appendText(rows: Int, columns: Int = .max, to output: inout TextBuffer) {
     let groups = sorted
     var cells = ["COUNT", "%", "/S"]
@@ -20,12 +20,12 @@ extension LogTop {
     for note in uncounted { output.append(text: "\(note)\n") }
   }
 
-  /// What is not in the first rows: a text for each kind.
+  /// The groups and records that are not in the first rows: a text for each kind.
   package func leftOut(rows: Int) -> [String] {
     (groupCount > rows ? ["\(groupCount - rows) more groups"] : []) + uncounted
   }
 
-  /// What is in no group.
+  /// The records that are in no group.
   private var uncounted: [String] {
     [(others, "records of further groups"), (without, "records without what is asked for")]
       .filter { $0.0 > 0 }.map { "\(grouped($0)) \($1)" }
@@ -94,18 +94,18 @@ extension LogTop {
       ("maximum", values.maximum), ("sum", values.sum),
     ]
     for (name, number) in numbers {
-      // The sum of large numbers may be beyond them all.
+      // The sum of large numbers may be infinite.
       object.add(name + suffix, json: number.isFinite ? "\(number)" : "null")
     }
   }
 }
 
-/// What fits into a narrow column, however small it is.
+/// A text that fits into a narrow column, however small the value is.
 private func narrow(_ value: Double) -> String {
   value > 0 && value < 0.001 ? "<0.001" : short(value)
 }
 
-/// Three digits that count: `0.123`, `12.3`, `1,234`.
+/// Three significant digits: `0.123`, `12.3`, `1,234`.
 private func short(_ value: Double) -> String {
   let size = value.magnitude
   if size >= 1e15 || (size > 0 && size < 0.001) { return "\(value)" }

@@ -1,16 +1,16 @@
 import MMLogFormat
 package import MMLogReader
 
-/// What there is most of: records in groups, with counts, rates, and if asked for percentiles of a
-/// field or of how long spans took.
+/// The most frequent records: groups of records with counts and rates, and on request with
+/// percentiles of a field or of the durations of spans.
 ///
-/// Memory is bounded: by 20,000 groups, and by what their names and percentiles take. A group that
-/// is met when there is no more room has no count of its own: the records of all such groups are
-/// counted together. Each other count is exact. For one thread at a time.
+/// Memory is bounded: there are at most 20,000 groups, and their names and percentiles have limits.
+/// A group for which there is no room has no count of its own: the records of all such groups are
+/// counted together. Every other count is exact. For one thread at a time.
 package struct LogTop {
   /// What records of a group have in common.
   package enum Key: Sendable {
-    /// The message without its arguments, or, of lines of text, without what varies in them.
+    /// The message without its arguments. For lines of text, the text without what varies in it.
     case template
     case site, label, level, thread, process, session
     /// The name of the span that begins or ends.
@@ -18,7 +18,7 @@ package struct LogTop {
     /// The value of a field.
     case field(String)
 
-    /// Reads `--by`: a name of these, or else of a field.
+    /// Reads `--by`: one of these names, or else the name of a field.
     package init(_ name: String) {
       let known: [String: Key] = [
         "template": .template, "site": .site, "label": .label, "level": .level,
@@ -30,13 +30,13 @@ package struct LogTop {
 
   /// What is measured of each record.
   package enum Measure: Sendable {
-    /// How long the span took that ends with it.
+    /// The duration of the span that ends with the record.
     case duration
     /// A field that is a number.
     case field(String)
   }
 
-  /// What is greatest first.
+  /// The number by which groups are sorted, the greatest first.
   package enum Order: String, CaseIterable, Sendable {
     case count, sum, p50, p99, max
   }
@@ -50,33 +50,33 @@ package struct LogTop {
   private static let maximumGroups = 20_000
 
   private let key: Key
-  /// For the names of the groups.
+  /// The room for the names of the groups.
   private var nameBytes: TextBudget
   let measure: Measure?
   private let order: Order
   private var groups: [String: Group] = [:]
   /// Records of groups that there was no room for.
   private(set) var others: UInt64 = 0
-  /// All records; where it is measured how long spans took, those that end one.
+  /// The number of all records; where durations are measured, of those that end a span.
   private(set) var total: UInt64 = 0
   /// Records that do not have what they are grouped by, or what is measured.
   private(set) var without: UInt64 = 0
   private var times: (first: Timestamp, last: Timestamp)?
-  /// From the first session's start to the last one's end, of those in the time that is asked for.
+  /// From the start of the first session to the end of the last one, within the requested time.
   private var sessionTimes: (first: Timestamp, last: Timestamp)?
   private let filter: LogReader.Filter
   /// How many more buckets the percentiles of all groups may have.
   private var bucketsLeft: Int
-  /// The names of call sites that stay.
+  /// The names of call sites that stay in memory.
   private var names: [ObjectIdentifier: (site: CallSiteInfo, name: String)] = [:]
   private var siteBytes = TextBudget(64 << 20)
 
-  /// Makes an empty one.
+  /// Makes an empty summary.
   ///
   /// - Parameters:
-  ///   - filter: What is read: its time is what rates are of.
+  ///   - filter: The filter of the reader. Rates refer to its time.
   ///   - maximumBytes: How many bytes the names of groups may take in memory.
-  ///   - maximumBuckets: How many buckets the percentiles of all groups may have before they get
+  ///   - maximumBuckets: How many buckets the percentiles of all groups may have before they become
   ///     less exact.
   package init(
     by key: Key, of measure: Measure? = nil, order: Order = .count,
@@ -123,8 +123,8 @@ package struct LogTop {
   /// How many groups there are.
   var groupCount: Int { groups.count }
 
-  /// How long the time is that rates are of, in seconds: what of the time that is asked for has
-  /// sessions; without such a time, from the first record to the last.
+  /// The length of the time that rates refer to, in seconds: the part of the requested time that
+  /// has sessions. If no time is requested, the time from the first record to the last.
   var seconds: Double {
     guard var times else { return 0 }
     if let since = filter.since {
@@ -244,7 +244,7 @@ extension Value {
     }
   }
 
-  /// Nil for what is none; a text may be one. Infinity, and what is no number, are none.
+  /// The value as a number; nil if it is none. A text may be a number. Infinity and NaN are none.
   fileprivate var number: Double? { anyNumber.flatMap { $0.isFinite ? $0 : nil } }
 
   private var anyNumber: Double? {
@@ -263,8 +263,8 @@ extension Value {
 
 /// What varies in lines of text.
 enum TextVariables {
-  /// The text with `*` in place of each word that has a digit in it, and of each that stands in
-  /// quotes: of lines of the same kind it is the same. The first 200 characters count.
+  /// The text with `*` in place of each word that has a digit in it, and of each word in quotes.
+  /// Lines of the same kind have the same pattern. Only the first 200 characters count.
   static func pattern(of text: String) -> String {
     var text = text.first200
     return text.withUTF8 { String(decoding: pattern(of: $0), as: UTF8.self) }

@@ -1,38 +1,38 @@
-/// How numbers are distributed: percentiles within one part in a hundred, of as many numbers as
-/// there are, in bounded memory.
+/// The distribution of numbers: percentiles within one part in a hundred, of any number of numbers,
+/// in bounded memory.
 ///
-/// Each number counts in a bucket, which has the first eight bits of its mantissa in common with
-/// others: there are no more than a few hundred for each factor of a thousand. The minimum, the
-/// maximum and the sum are exact. Many distributions together may have so many buckets, and then each
-/// that gets more has a few wide ones.
+/// Each number counts in a bucket. The numbers of a bucket have the first eight bits of their
+/// mantissas in common: there are some 1,300 buckets for each factor of a thousand. The minimum,
+/// the maximum and the sum are exact. The buckets of all distributions in a summary have a maximum.
+/// Beyond it, each distribution that gets more numbers has a few wide buckets.
 package struct Percentiles {
   package private(set) var count: UInt64 = 0
   package private(set) var sum = 0.0
   package private(set) var minimum = Double.infinity
   package private(set) var maximum = -Double.infinity
   private var buckets: [Int64: UInt64] = [:]
-  /// How many buckets it has.
+  /// The number of buckets.
   var bucketCount: Int { buckets.count }
-  /// Of 52 bits of a mantissa, so many do not count: beyond 52, those of the exponent do not,
-  /// either.
+  /// How many of the 52 bits of a mantissa do not count. Beyond 52, bits of the exponent do not
+  /// count, either.
   private var ignoredBits: Int64 = 45
 
-  /// So many buckets may all together have that belong to one summary: some 100 MB.
+  /// The maximum number of buckets of all distributions in one summary: some 100 MB.
   package static let maximumOfAll = 2 << 20
-  /// So many each may have where there are no more than that.
+  /// How many buckets each distribution may have when the maximum of all is reached.
   private static let fewest = 16
 
   package init() {}
 
-  /// Adds a number; what is none or infinite does not count.
+  /// Adds a number. NaN and infinity do not count.
   package mutating func add(_ value: Double) {
     var left = Int.max
     add(value, of: &left)
   }
 
-  /// The same.
+  /// Adds a number, as ``add(_:)`` does.
   ///
-  /// - Parameter left: How many more buckets there may be.
+  /// - Parameter left: How many more buckets all distributions may have.
   mutating func add(_ value: Double, of left: inout Int) {
     guard value.isFinite else { return }
     count += 1
@@ -69,19 +69,19 @@ package struct Percentiles {
       passed += count
       guard passed >= rank else { continue }
       let start = start(of: bucket)
-      // The first of the wide ones may begin below all numbers.
+      // The first wide bucket may begin below all numbers.
       return start.isNaN ? minimum : min(max(start, minimum), maximum)
     }
     return maximum
   }
 
-  /// A whole number in the order of the numbers.
+  /// An integer that sorts as the number does.
   private static func ordered(_ value: Double) -> Int64 {
     let bits = Int64(bitPattern: value.bitPattern)
     return bits >= 0 ? bits : Int64.min &- bits
   }
 
-  /// Where it begins, which is exact for whole numbers that are not large.
+  /// Where a bucket begins. That is exact for whole numbers that are not large.
   private func start(of bucket: Int64) -> Double {
     let ordered = bucket << ignoredBits
     return Double(bitPattern: UInt64(bitPattern: ordered >= 0 ? ordered : Int64.min &- ordered))

@@ -1,10 +1,10 @@
 package import MMLogFormat
 package import MMLogReader
 
-/// How much there is of something.
+/// The number of records of a kind, and their size.
 package struct RecordCounts {
   package var records: UInt64 = 0
-  /// What records take before an archive compresses them.
+  /// The size of the records in bytes, before an archive compresses them.
   package var bytes: UInt64 = 0
 
   mutating func add(_ record: LogReader.Record) {
@@ -13,8 +13,7 @@ package struct RecordCounts {
   }
 }
 
-/// Call sites with their counts: one entry for each place and text, whatever sessions it was met
-/// in.
+/// Call sites with their counts: one entry for each place and text, for all sessions together.
 package struct CallSiteCounts {
   struct Key: Hashable {
     let file: String
@@ -33,10 +32,10 @@ package struct CallSiteCounts {
 
   package private(set) var entries: [Entry] = []
   private var byKey: [Key: Int] = [:]
-  /// Of call sites that stay: those of a session's dictionary.
+  /// The entries of call sites that stay in memory: those of a session's dictionary.
   private var byObject: [ObjectIdentifier: (site: CallSiteInfo, index: Int)] = [:]
   private var last: (site: CallSiteInfo, index: Int)?
-  /// The entry of all for which there is no room.
+  /// The common entry of all call sites for which there is no room.
   private var others: Int?
   /// For the entries, and for the call sites in ``byObject``.
   private var (entryBytes, objectBytes): (TextBudget, TextBudget)
@@ -46,8 +45,8 @@ package struct CallSiteCounts {
     (entryBytes, objectBytes) = (TextBudget(maximumBytes), TextBudget(256 << 20))
   }
 
-  /// More have one entry together, and so have those whose texts have no room: only a file that was
-  /// made for it has so many.
+  /// The maximum number of entries. Further call sites share one entry, and so do those whose texts
+  /// have no room. Only a forged file has so many.
   static let maximum = 50_000
 
   /// Adds a record.
@@ -97,10 +96,10 @@ package struct CallSiteCounts {
   }
 }
 
-/// What stands for all things of a kind for which a summary has no room.
+/// The name for all things of a kind for which a summary has no room.
 package let tooMany = "(not known: too many)"
 
 extension RecordContent {
-  /// What the record takes before an archive compresses it, in bytes.
+  /// The size of the record in bytes, before an archive compresses it.
   var encodedSize: Int { (RecordLayout.identityWord + 1) * wordSize + size }
 }

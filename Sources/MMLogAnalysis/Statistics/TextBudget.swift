@@ -1,7 +1,6 @@
 import MMLogReader
 
-/// How many bytes texts out of a log may take in memory: there may be few of them, each of which
-/// has megabytes.
+/// How many bytes the texts of a log may take in memory. Even a few texts may have megabytes each.
 struct TextBudget {
   private let maximum: Int
   private var used = 0
@@ -13,19 +12,19 @@ struct TextBudget {
 
   /// Takes room for so many bytes.
   ///
-  /// - Returns: False if there is not so much.
+  /// - Returns: False if there is not enough room.
   mutating func take(_ count: Int) -> Bool {
     guard hasRoom(for: count) else { return false }
     used += count
     return true
   }
 
-  /// Gives all of it back.
+  /// Gives all room back.
   mutating func clear() { used = 0 }
 }
 
 extension CallSiteInfo {
-  /// What its texts take, at least: the template stands there in parts, too, and ready to be put
-  /// out.
+  /// The minimum of what the texts take. The template also stands there in parts, and prepared for
+  /// output.
   var textSize: Int { file.utf8.count + function.utf8.count + 3 * template.utf8.count }
 }

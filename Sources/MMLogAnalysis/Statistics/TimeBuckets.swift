@@ -1,8 +1,8 @@
 package import MMLogFormat
 import MMLogStorage
 
-/// Counts of records over time, by level, in buckets that get wider as the time that they span
-/// grows: there are never more than so many.
+/// Counts of records over time, by level, in buckets. The buckets get wider as the time that they
+/// span grows, so that their number stays within a maximum.
 package struct TimeBuckets {
   package typealias Counts = [7 of UInt64]
 
@@ -14,7 +14,7 @@ package struct TimeBuckets {
 
   private static let millisecond: Int64 = 1_000_000
   private static let second: Int64 = 1_000_000_000
-  /// Each divides the next, so that counts can move on without being split.
+  /// Each width divides the next, so that a bucket's counts need not be split.
   private static let widths: [Int64] =
     [1, 5, 10, 50, 100, 500].map { $0 * millisecond }
     + [
@@ -22,7 +22,7 @@ package struct TimeBuckets {
     ].map { $0 * second }
 
   /// - Parameters:
-  ///   - maximum: So many buckets at most.
+  ///   - maximum: The maximum number of buckets.
   ///   - minimum: The minimum width in nanoseconds: one of the widths.
   package init(maximum: Int, minimum: Int64 = 1_000_000) {
     self.maximum = maximum
@@ -43,7 +43,7 @@ package struct TimeBuckets {
   /// Whether nothing was counted.
   var isEmpty: Bool { buckets.isEmpty && last == nil }
 
-  /// Puts away what the bucket of the last record has.
+  /// Stores the counts of the last record's bucket.
   package mutating func settle() {
     guard let (index, counts) = last else { return }
     buckets[index] = counts
@@ -51,9 +51,9 @@ package struct TimeBuckets {
     while buckets.count > maximum, widen() {}
   }
 
-  /// Goes on to wider buckets until there are no more than so many from the first to the last,
-  /// those without a record included. Times that are centuries apart, or before 1970 and later, do
-  /// not come into one bucket: so there may be four for any number.
+  /// Widens the buckets until there are at most `maximum` from the first to the last, including
+  /// those without a record. Times that are centuries apart, or before 1970 and later, do not come
+  /// into one bucket. Therefore four buckets may remain, whatever the maximum is.
   package mutating func widen(toSpan maximum: Int) {
     settle()
     while let span, span > maximum, widen() {}
@@ -68,7 +68,7 @@ package struct TimeBuckets {
   private mutating func widen() -> Bool {
     let next = Self.widths.first { $0 > width } ?? (width > .max / 2 ? width : width * 2)
     let factor = next / width
-    // No two times are further apart than that.
+    // No two times are further apart than a bucket is wide.
     if factor <= 1 { return false }
     var wider: [Int64: Counts] = [:]
     for (index, counts) in buckets {
@@ -81,7 +81,7 @@ package struct TimeBuckets {
     return true
   }
 
-  /// The buckets in the order of time, with when each begins.
+  /// The buckets in the order of time, each with its start.
   package var sorted: [(start: Timestamp, counts: Counts)] {
     buckets.sorted { $0.key < $1.key }.map { index, counts in
       let (start, overflow) = index.multipliedReportingOverflow(by: width)

@@ -3,37 +3,37 @@ public import MMLogReader
 public import MMLogStorage
 import MMLogSystem
 
-/// What has become of what a head covers that was noted elsewhere.
+/// What has become of the archives that a head covers. The head was noted elsewhere.
 public struct AnchorReport: Sendable {
-  /// What was noted.
+  /// The head that was noted.
   public let head: ArchiveHead
-  /// What has become of it.
+  /// What has become of the archives that the head covers.
   public let verdict: Verdict
 
-  /// What has become of what a head covers.
+  /// What has become of the archives that a head covers.
   @nonexhaustive
   public enum Verdict: Equatable, Sendable {
-    /// All that is there of it is what it was.
+    /// All covered frames that still exist are unchanged.
     case intact
-    /// The archive is gone, as those are that limits delete.
+    /// The archive is gone, and a limit may have deleted it.
     case deleted
-    /// It was changed, or cut, or taken out: how, in a sentence without its point.
+    /// An archive was changed, cut or removed. The text says how, without a full stop.
     case broken(String)
-    /// It could not be checked: why.
+    /// The archives could not be checked. The text says why.
     case unchecked(String)
   }
 }
 
 extension LogFiles {
-  /// Checks what heads say that were noted where nobody can change them who can change the files.
+  /// Checks heads that were noted where nobody who can change the files can change them.
   ///
-  /// An archive that is gone counts as deleted by a limit if the store has a later one, and no
-  /// older one but such as limits spare: pinned ones, those of crashes, those that are still to be
-  /// sent, and those that were not sealed by then, or were of a session that was still to be
-  /// recovered. That holds for the archives that heads are of, and for those that are missing
-  /// before these.
+  /// An archive that is gone counts as deleted by a limit if the store has a later one, and has no
+  /// older one except those that limits spare. Limits spare pinned archives, those of crashes, and
+  /// those that are still to be sent. They also spare archives that were not sealed by then, or
+  /// whose session was still to be recovered. This rule applies to the archives of the heads, and
+  /// to missing archives before these.
   ///
-  /// - Returns: A report for each, in their order.
+  /// - Returns: A report for each head, in their order.
   /// - Complexity: O(size of the sessions' files), and for each head O(frames of its session).
   public func check(_ heads: [ArchiveHead]) -> [AnchorReport] {
     let wanted = Set(heads.map(\.session))
@@ -58,10 +58,10 @@ extension LogFiles {
 }
 
 extension LogFiles {
-  /// The head of each session whose frames are chained: of its newest archive, up to its last
-  /// frame, which is made safe from a power cut first.
+  /// Returns the head of each session whose frames are chained: that of its newest archive, up to
+  /// its last frame. Before this method returns, it makes that archive safe from a power cut.
   ///
-  /// - Throws: `LogError` if an archive cannot be read or made safe, or without libcrypto.
+  /// - Throws: `LogError` if an archive cannot be read or made safe, or if libcrypto is missing.
   public func heads() throws(LogError) -> [ArchiveHead] {
     var heads: [ArchiveHead] = []
     for archive in sessions.compactMap(\.archives.last) {
@@ -77,19 +77,19 @@ extension LogFiles {
   }
 }
 
-/// A session of which something was noted.
+/// A session of which a head was noted.
 private struct AnchoredSession {
   private let archives: [ArchiveFile]
   private let check: ChainCheck
-  /// By the index of an archive, which ones before it are missing that no limit has deleted: a
-  /// sentence without its point.
+  /// By the index of an archive: which archives before it are missing that no limit has deleted. A
+  /// sentence without its full stop.
   private var missing: [Int: String] = [:]
 
-  /// - Parameter store: Gives what its store has.
+  /// - Parameter store: Returns the archives of the session's store.
   init(_ session: SessionFiles, in store: () -> StoreArchives) {
     archives = session.archives
     check = ChainCheck(session)
-    // Those before the first archive were begun after the session.
+    // Archives before the first one were begun after the session.
     var last = (number: UInt32(0), begun: session.identity.startTime)
     for (index, archive) in archives.enumerated() {
       let number = archive.fileHeader.number
@@ -106,7 +106,7 @@ private struct AnchoredSession {
     }
   }
 
-  /// Nil if the archive is not there.
+  /// Returns nil if the archive does not exist.
   func verdict(_ head: ArchiveHead) -> AnchorReport.Verdict? {
     guard let place = archives.firstIndex(where: { $0.fileHeader.number == head.archive }) else {
       return nil
@@ -124,7 +124,7 @@ private struct AnchoredSession {
     if hash != head.hash {
       return .broken("what \(archives[place].path) has up to there is not what it was")
     }
-    // What comes behind the frames that are covered is not covered.
+    // The head does not cover the frames behind the covered ones.
     let end = archives[place].frames.first { $0.header.ordinal >= head.frames }?.offset ?? .max
     for index in 0...place {
       if let missing = missing[index] { return .broken(missing) }
@@ -136,7 +136,7 @@ private struct AnchoredSession {
         return .broken("\(first.path): \(first.summary)")
       }
     }
-    // A hash behind a hole proves nothing of what was in it.
+    // A hash behind a hole proves nothing about what was in the hole.
     guard chain.linkedFrames >= head.frames else {
       return .broken(
         "\(archives[place].path) is not chained up to there: before its frame "
@@ -146,7 +146,7 @@ private struct AnchoredSession {
   }
 }
 
-/// What a store has, which says what may have become of archives that are gone.
+/// The archives of a store. They show what may have become of archives that are gone.
 private struct StoreArchives {
   /// A file, and the archives in it.
   private struct Entry {
@@ -154,25 +154,24 @@ private struct StoreArchives {
     let archives: [ArchiveID]
     let deletableSince: Timestamp
 
-    /// Whether it was begun before a moment, and could be deleted by then: then it is deleted
-    /// first, whichever limit does that. Of several processes with one store, their archives
-    /// overlap.
+    /// Whether the file was begun before a moment, and could be deleted by then. If so, every limit
+    /// deletes it first. If several processes have one store, their archives overlap.
     func isOlder(than time: Timestamp) -> Bool { info.created < time && deletableSince <= time }
 
-    /// Whether it has an archive of the same session with a lower number.
+    /// Whether the file has an archive of the same session with a lower number.
     func isBefore(_ archive: ArchiveID) -> Bool {
       archives.contains { $0.session == archive.session && $0.number < archive.number }
     }
 
-    /// Whether it has an archive of the same session with a higher number.
+    /// Whether the file has an archive of the same session with a higher number.
     func isBehind(_ archive: ArchiveID) -> Bool {
       archives.contains { $0.session == archive.session && $0.number > archive.number }
     }
   }
 
-  /// The oldest first.
+  /// All files, the oldest first.
   private let entries: [Entry]
-  /// Those that limits do not spare: they would have deleted these before any newer one.
+  /// The files that limits do not spare: limits would have deleted these before any newer one.
   private let unspared: [Entry]
 
   init(_ sessions: [SessionFiles]) {
@@ -191,7 +190,7 @@ private struct StoreArchives {
     }
     let infos = ArchiveOrder.sorted(found.values.map(\.info), own: nil, now: .now)
     entries = infos.compactMap { found[$0.path] }
-    // Limits delete what was sent first, and may wait for the rest.
+    // Limits delete archives that were sent first, and may wait until the rest is sent.
     let areSent =
       infos.contains(where: \.state.isUploaded)
       || Set(infos.map(\.directory)).contains { Self.hasConsumers($0) }
@@ -225,11 +224,11 @@ private struct StoreArchives {
     return .broken("the archive is gone, and \(witness)")
   }
 
-  /// What shows that no limit has deleted an archive that is gone: an older one that is there, in a
-  /// part of a sentence; nil if there is none.
+  /// Why no limit can have deleted an archive that is gone: an older archive exists. The text is a
+  /// part of a sentence; nil if there is no such archive.
   ///
-  /// - Parameter time: When the archive was begun, or a time before that: an archive from between
-  ///   shows nothing.
+  /// - Parameter time: When the archive was begun, or an earlier time. An archive that was begun in
+  ///   between proves nothing.
   func witness(against gone: ArchiveID, begunAfter time: Timestamp) -> String? {
     unspared.first { $0.isBefore(gone) || $0.isOlder(than: time) }.map {
       "an older one is there that limits delete first: \($0.info.path)"
@@ -238,15 +237,16 @@ private struct StoreArchives {
 }
 
 extension SessionFiles {
-  /// From when on limits could delete an archive: they spare it until it is sealed, and all of a
-  /// session whose process has died until its ring is recovered.
+  /// The time from which on limits could delete an archive. They spare an archive until it is
+  /// sealed. If the process has died, they spare all archives of the session until its ring is
+  /// recovered.
   ///
   /// - Parameters:
-  ///   - place: Of the archive in ``archives``.
-  ///   - end: How the session ended; nil if it has not, or that is not known.
+  ///   - place: The index of the archive in ``archives``.
+  ///   - end: How the session ended; nil if it has not ended, or that is not known.
   fileprivate func deletableSince(_ place: Int, _ end: SessionEnd?) -> Timestamp {
     if let ring, !ring.isRunning { return .distantFuture }
-    // It was sealed before the next one was begun.
+    // The archive was sealed before the next one was begun.
     let next = archives[place...].dropFirst().first?.fileHeader.created
     let sealed = next ?? end?.time ?? .distantFuture
     return max(sealed, end?.recovered ?? sealed)
@@ -260,6 +260,7 @@ extension SessionFiles {
 }
 
 extension ArchiveInfo {
-  /// Whether a session crashed that ends in it: limits spare these, and those beside them.
+  /// Whether a session that crashed ends in the archive. Limits spare such archives, and those
+  /// beside them.
   fileprivate var isOfCrash: Bool { contents?.ending?.isCrash == true }
 }

@@ -4,7 +4,7 @@ import MMLogStorage
 
 /// The hash chain of a session: within its archives, and from each to the next.
 struct ChainCheck {
-  /// What is not what later frames say, by the archive's index.
+  /// What differs from the hashes in later frames, by the archive's index.
   private(set) var corruption: [Int: [LogReader.Corruption]] = [:]
   /// Why an archive's chain could not be checked, by the archive's index.
   private(set) var problems: [Int: String] = [:]

@@ -7,15 +7,15 @@ struct FileCheck {
   private let sites = SiteTable()
   private var corruption: [LogReader.Corruption] = []
 
-  /// Everything that is wrong in an archive, by its place: as if the archive had to stand alone.
+  /// Everything that is wrong in an archive, by its place. Other files of the session play no part.
   ///
-  /// - Parameter known: What its session's files say is wrong with it.
+  /// - Parameter known: The corruption of the archive that its session's files show.
   static func corruption(
     in archive: ArchiveFile, known: [LogReader.Corruption]
   ) -> [LogReader.Corruption] {
     var check = FileCheck()
     check.inspect(archive)
-    // In a file that somebody made up, there may be a million of both.
+    // A forged file may have a million entries in each list.
     let knownAt = Dictionary(grouping: known, by: \.offset)
     let new = check.corruption.filter { knownAt[$0.offset]?.contains($0) != true }
     return (known + new).sorted { $0.offset < $1.offset }
@@ -23,7 +23,7 @@ struct FileCheck {
 
   /// Everything that is wrong in a ring.
   ///
-  /// - Parameter summary: What its session's files say.
+  /// - Parameter summary: The summary of its session's files.
   static func corruption(
     in ring: RingView, _ summary: SessionSummary
   ) -> [LogReader.Corruption] {
@@ -42,7 +42,7 @@ struct FileCheck {
       case .dictionary: learn(frame, of: archive)
       case .records: inspect(frame, of: archive)
       case .index: inspectIndex(frame, of: archive, index)
-      // All else is reported by `SessionSummary`.
+      // `SessionSummary` reports corruption in all other frames.
       case .losses, .sessionEnd, .crash, .keySlot, .ringKeySlot, .other: break
       }
       if frame.header.isInIndex {
@@ -80,7 +80,7 @@ struct FileCheck {
       let problem = try payload.withUnsafeBytes { try self.problem(in: $0, of: frame.header) }
       if let problem { corruption.append(archive.corruption(of: frame, problem)) }
     } catch FormatError.encrypted {
-      // Its checksum was right, and more cannot be said.
+      // The frame's checksum is right. Without the key, no more can be checked.
     } catch {
       corruption.append(archive.corruption(of: frame, "\(error)"))
     }
@@ -125,7 +125,7 @@ struct FileCheck {
           if ring.isDone(segment, range) { continue }
           (place, what) = (range, "records in segment \(segment.index)")
         case .record(let view, let offset):
-          // Of one that is encrypted, no more can be said than that its checksum is right.
+          // Of an encrypted record, only the checksum can be checked.
           guard image.lock == nil, let problem = problem(of: view) else { continue }
           (place, what) = (offset..<offset + view.bytes.count, problem)
         }
@@ -138,7 +138,7 @@ struct FileCheck {
 
   // MARK: - Records
 
-  /// What of a record could not be shown. Of one in fragments, that is not determined here.
+  /// Why a record could not be shown. For a record in fragments, that is not determined here.
   private func problem(of view: RecordView) -> String? {
     if view.isFragment { return nil }
     do throws(FormatError) {

@@ -77,7 +77,7 @@ extension FileReport.Part {
 }
 
 extension TextEffort {
-  /// What is to be said of a frame.
+  /// What a report says of the compression of a frame.
   fileprivate var remark: String {
     switch self {
     case .full: ""

@@ -1,48 +1,48 @@
 public import MMLogFormat
 public import MMLogReader
 
-/// What is known of one file: what `LogFiles.inspect()` and `LogFiles.verify(progress:)` found.
+/// What `LogFiles.inspect()` and `LogFiles.verify(progress:)` found out about one file.
 public struct FileReport: Sendable {
   /// The file.
   public let path: String
-  /// Whether it is a ring; else it is an archive.
+  /// True for a ring, false for an archive.
   public let isRing: Bool
-  /// Who wrote it.
+  /// The session that wrote the file.
   public let identity: SessionIdentity
-  /// In what condition it is, in a few words, such as `closed`.
+  /// The condition of the file, in a few words, such as `closed`.
   public let state: String
-  /// Of an archive: its number in the session, from 1; of a ring 0.
+  /// The number of an archive in its session, from 1; 0 for a ring.
   public let number: Int
-  /// How many records it has. In what cannot be read, each part of a large one counts.
+  /// The number of records. In frames that cannot be read, each fragment of a record counts.
   public let recordCount: Int
-  /// What it consists of: an archive's frames, or a ring's segments in use.
+  /// The parts of the file: an archive's frames, or a ring's segments in use.
   public let parts: [Part]
-  /// What of it cannot be read or cannot be right. From `LogFiles.inspect()`, that is what is not
-  /// in frames or segments; from `LogFiles.verify(progress:)`, all of it.
+  /// What cannot be read or cannot be right. `LogFiles.inspect()` reports only corruption outside
+  /// frames and segments; `LogFiles.verify(progress:)` reports all of it.
   public internal(set) var corruption: [LogReader.Corruption] = []
-  /// Of an archive whose frames are chained, why that could not be checked; nil: it was. Only from
-  /// `LogFiles.verify(progress:)`.
+  /// Why the hash chain of an archive could not be checked; nil if it was checked, or if the frames
+  /// are not chained. Only `LogFiles.verify(progress:)` sets it.
   public internal(set) var unchecked: String?
 
   /// A frame or a segment.
   public struct Part: Sendable {
-    /// Where it begins in the file, in bytes.
+    /// Where the part begins in the file, in bytes.
     public let offset: Int
-    /// How large it is in the file, in bytes.
+    /// The size of the part in the file, in bytes.
     public let size: Int
-    /// What it is, in a few words.
+    /// What the part is, in a few words.
     public let what: String
-    /// How many records it has. A large one that is in several parts counts in the first.
+    /// The number of records. A record in several parts counts in the first one.
     public let recordCount: Int
-    /// When the first and the last of them were logged, parts of large ones included; nil without
-    /// any.
+    /// When the first and the last of the records were logged, fragments included; nil if there are
+    /// none.
     public let times: ClosedRange<Timestamp>?
   }
 }
 
 extension LogFiles {
-  /// File headers, frames and segments of all files, by session. Frames are decompressed only to
-  /// count records: see ``overview(filter:)``.
+  /// Describes the file headers, frames and segments of all files, by session. Frames are
+  /// decompressed only to count records: see ``overview(filter:)``.
   ///
   /// - Complexity: O(frames + size of the rings).
   public func inspect() -> [FileReport] {
@@ -54,7 +54,7 @@ extension LogFiles {
       }
       if let ring = session.ring {
         var report = FileReport(ring)
-        // Of one in use, parts may be about to be written.
+        // In a ring that is in use, parts may not be written yet.
         if !ring.isRunning { report.corruption = ring.image.corruption }
         reports.append(report)
       }
@@ -62,10 +62,10 @@ extension LogFiles {
     }
   }
 
-  /// The same, with every checksum, order and count inspected.
+  /// Describes all files, as ``inspect()`` does, and checks every checksum, order and count.
   ///
-  /// - Parameter progress: Is notified of each file when it is begun; false ends the work before
-  ///   that.
+  /// - Parameter progress: Is called with the path of each file before the file is checked. False
+  ///   ends the work.
   /// - Complexity: O(size of the files).
   public func verify(progress: (String) -> Bool = { _ in true }) -> [FileReport] {
     var reports: [FileReport] = []
@@ -73,7 +73,7 @@ extension LogFiles {
     return reports
   }
 
-  /// The same, file by file.
+  /// Does the same, file by file.
   ///
   /// - Parameter body: Takes a file's report before the next file is begun.
   package func verify<Failure: Error>(

@@ -1,13 +1,13 @@
 import MMLogFormat
 
 extension LogReader.Record {
-  /// The stacks that were logged with it (`Logger.MetadataValue.backtrace()`), in their order: the
-  /// name of the field, and a line for each function that was under way, the innermost first. Not
-  /// escaped.
+  /// The stacks that were logged with the record (`Logger.MetadataValue.backtrace()`), in their
+  /// order: the name of the field, and a line for each function that was under way, the innermost
+  /// first. Not escaped.
   ///
-  /// The names of functions are found as those of a crash are: in the programs and libraries, if
-  /// these are still there and of the same build, or in their debug files; see
-  /// ``CrashReport/details``. Without, a line has the place in the file, for `addr2line(1)`.
+  /// The names of functions are found as for a crash: in the programs and libraries, if these still
+  /// exist and are of the same build, or in their debug files; see ``CrashReport/details``. Without
+  /// a name, a line has the place in the file, for `addr2line(1)`.
   ///
   /// - Complexity: O(symbols of the programs × functions), at each call.
   public var backtraces: [(name: String, lines: [String])] {
@@ -15,22 +15,22 @@ extension LogReader.Record {
   }
 }
 
-/// A stack as it stands in a record. Anybody may have logged a value that looks like one.
+/// A stack as it stands in a record. Any caller may have logged a value that looks like a stack.
 struct LoggedStack {
   private struct Frame {
     var path: String
-    /// Behind the file's beginning, in bytes.
+    /// The offset from the file's beginning, in bytes.
     var offset: UInt64
   }
 
-  /// No more are logged: what has more is no stack.
+  /// The maxima of what is logged: a value that has more is no stack.
   private static let (maximumFrames, maximumBuilds) = (128, 16)
 
   private let frames: [Frame]
-  /// By path.
+  /// The build ids, by path.
   private let builds: [String: [UInt8]]
 
-  /// Nil if a value is none.
+  /// Nil if a value is no stack.
   init?(_ value: Value) {
     guard case .dictionary(let pairs) = value, pairs.map(\.key) == ["frames", "builds"],
       case .array(let frames) = pairs[0].value, frames.count <= Self.maximumFrames,
@@ -56,13 +56,14 @@ struct LoggedStack {
     }
   }
 
-  /// By the frame's index.
+  /// The function of each frame, by the frame's index.
   private var functions: [Int: ExecutableSymbols.Function] {
     var result: [Int: ExecutableSymbols.Function] = [:]
     for (path, id) in builds {
       guard let symbols = ExecutableSymbols.ofBuild(id, path: path) else { continue }
       let own = frames.indices.filter { frames[$0].path == path && frames[$0].offset > 0 }
-      // A call may be a function's last instruction: then the return address is in the next one.
+      // A call may be a function's last instruction: then the return address is in the next
+      // function.
       let found = symbols.functions(at: own.map { frames[$0].offset - 1 })
       for index in own {
         result[index] = found[frames[index].offset - 1].map { ($0.name, $0.offset + 1) }

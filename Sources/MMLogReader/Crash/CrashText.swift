@@ -3,15 +3,16 @@ public import MMLogFormat
 extension CrashReport {
   /// A function that was under way.
   package struct Frame {
-    /// Where in it, in the process's memory.
+    /// The place in the function, as an address in the process's memory.
     package let address: UInt64
     /// The program or library; nil if it is not known.
     package let path: String?
-    /// Where in that, as `addr2line(1)` takes it.
+    /// The place in the program or library, as `addr2line(1)` takes it.
     package let place: UInt64
-    /// Its name, and how many bytes behind its beginning; nil if that is not known.
+    /// The function's name, and how many bytes behind its beginning the place is; nil if not known.
     package var function: (name: String, offset: UInt64)?
-    /// The file that says so: the program, or its debug file, of the same build; nil if none does.
+    /// The file that has the name: the program, or its debug file, of the same build; nil if none
+    /// has.
     package var symbolFile: String?
     /// File and line in the source code; nil if that is not known.
     package var line: String?
@@ -34,18 +35,18 @@ extension CrashReport {
   }
 
   /// What the runtime said, the functions that were under way, the innermost first, and the
-  /// registers; a line each. Not escaped.
+  /// registers: a line for each. Not escaped.
   ///
-  /// The names of functions are those of the programs and libraries, where these are still there
-  /// and of the same build; without, the place in the file is reported, for `addr2line(1)`. A debug
-  /// file in `/usr/lib/debug` is used, too.
+  /// The names of functions are those of the programs and libraries, if these still exist and are
+  /// of the same build. Without a name, a line has the place in the file, for `addr2line(1)`. A
+  /// debug file in `/usr/lib/debug` is used, too.
   ///
   /// - Complexity: O(symbols of the programs × frames).
   public var details: [String] { details(of: stack) }
 
-  /// The same of a stack in which more is known than files say.
+  /// The same for a stack of which more is known than the files say.
   ///
-  /// - Parameter columns: How wide a line of registers may be.
+  /// - Parameter columns: The maximum width of a line of registers.
   package func details(of stack: [Frame], columns: Int = 104) -> [String] {
     var lines = stack.enumerated().map { index, frame in
       "\(frameNumber(index))  0x\(frame.address.allHexDigits)  \(frame.text)"
@@ -58,13 +59,13 @@ extension CrashReport {
     return lines + registerLines(columns)
   }
 
-  /// What the runtime said; where it said nothing, why compiled code stopped.
+  /// What the runtime said; if it said nothing, why compiled code stopped.
   package func said(at stack: [Frame]) -> String? {
     if !message.isEmpty { return message }
     return stack.first?.failure.map { "Swift runtime failure: \($0)" }
   }
 
-  /// By the frame's index.
+  /// The function of each frame, by the frame's index.
   private var functions: [Int: (function: ExecutableSymbols.Function, file: String)] {
     var result: [Int: (function: ExecutableSymbols.Function, file: String)] = [:]
     for module in modules {
@@ -72,8 +73,8 @@ extension CrashReport {
       guard let symbols = ExecutableSymbols.ofBuild(module.buildID, path: module.path) else {
         continue
       }
-      // A call may be a function's last instruction: then the return address is in the next one.
-      // Of what a file says, any may be at a module's very beginning.
+      // A call may be a function's last instruction: then the return address is in the next
+      // function. Any address in a report may be at a module's very beginning.
       let addresses = own.map { frames[$0] - module.base &- ($0 > 0 ? 1 : 0) }
       let found = symbols.functions(at: addresses)
       for (index, address) in zip(own, addresses) {

@@ -56,7 +56,7 @@ struct DebugCursor {
   mutating func skipText() throws(FormatError) {
     while try u8() != 0 {}
   }
-  /// Nil for an empty one.
+  /// Takes a text; nil if it is empty.
   mutating func takeText() throws(FormatError) -> String? {
     let start = at
     try skipText()

@@ -65,7 +65,7 @@ extension DebugInformation {
       guard count <= 1 << 20, !formats.isEmpty || count == 0 else {
         throw .invalid("debug information")
       }
-      // There are forms that take no bytes.
+      // Some forms take no bytes.
       try information.spend(Int(count) * formats.count)
       var entries: [(String, UInt64)] = []
       for _ in 0..<count {
@@ -85,10 +85,10 @@ extension DebugInformation {
       return entries
     }
 
-    /// Code of one line, in a row.
+    /// Consecutive code of one line.
     typealias Code = (file: Int, column: UInt64, addresses: Range<UInt64>)
 
-    /// The code of a line: by file and column, where in memory the file's linker has put it.
+    /// The code of a line, by file and column: the addresses that the linker has given to it.
     mutating func code(of wanted: UInt32) throws(FormatError) -> [Code] {
       var found: [Code] = []
       cursor.at = program

@@ -1,24 +1,24 @@
 import MMLogFormat
 
-/// What debug information says of a program's source (DWARF, 4 and 5): where there is code of a
-/// line, and which functions were made a part of their callers there.
+/// What debug information (DWARF, 4 and 5) says of a program's source: where there is code of a
+/// line, and which functions were inlined there.
 ///
-/// What stands in it may be anything: each byte is read through a cursor that knows where it ends.
+/// The information may be anything: each byte is read through a cursor that knows where it ends.
 package struct DebugInformation {
   /// The sections by their names without `.debug_`.
   private let sections: [String: [UInt8]]
   private var units: [Unit] = []
   /// The linker's names of entries.
   private var names: [Int: String?] = [:]
-  /// What is read more than once: a file may refer to a table as often as it likes.
+  /// How much may be read more than once: a file may refer to a table as often as it likes.
   private var budget = 1 << 27
 
-  /// - Parameter sections: By their names without `.debug_`.
+  /// - Parameter sections: The sections by their names without `.debug_`.
   package init(_ sections: [String: [UInt8]]) { self.sections = sections }
 
-  /// What there is at a line.
+  /// The code and the inlined functions at a line.
   package struct Place {
-    /// Functions that were made a part of their callers: the linker's names, by file and column.
+    /// Inlined functions: the linker's names, by file and column.
     package var calls: [(name: String, place: String)] = []
     /// Code, by file and column.
     package var code: [(addresses: Range<UInt64>, place: String)] = []
@@ -89,11 +89,12 @@ package struct DebugInformation {
         try spend(all.count)
         return all
       }
-      // They are numbered in order; what is not, is left out.
+      // The abbreviations are numbered in order. An empty one stands for a number that is left out.
       guard code <= 1 << 20 else { throw .invalid("debug information") }
       var new = Abbreviation()
       new.tag = try cursor.uleb()
-      // Whether entries have children: they follow one another, and are read all the same.
+      // Whether entries have children does not matter: children follow, and are read like all
+      // others.
       try cursor.skip(1)
       while true {
         let (name, form) = (try cursor.uleb(), try cursor.uleb())
@@ -123,7 +124,7 @@ package struct DebugInformation {
 
   enum Value {
     case number(UInt64)
-    /// Within `.debug_info`.
+    /// An offset within `.debug_info`.
     case reference(Int)
     case text(String, Int)
     case none
@@ -193,8 +194,7 @@ package struct DebugInformation {
 
   // MARK: - Entries
 
-  /// What there is at a line of the files that are wanted; nil if none of them is a part of the
-  /// program.
+  /// What there is at a line of the wanted files; nil if no such file is a part of the program.
   ///
   /// - Complexity: O(size of all line tables' headers, and of the units that such files are in).
   package mutating func place(
@@ -270,7 +270,7 @@ package struct DebugInformation {
     return calls
   }
 
-  /// The linker's name of an entry, or what it refers to.
+  /// The linker's name of an entry, or of the entry that it refers to.
   private mutating func name(at offset: Int) throws(FormatError) -> String? {
     if let known = names[offset] { return known }
     let name = try linkerName(at: offset)

@@ -2,15 +2,14 @@ import MMLogSystem
 
 /// The sections of a program or library (ELF, 64 bit).
 ///
-/// What stands in the file may be anything: everything is checked against the file's size before it
-/// is used.
+/// The file may have any content: everything is checked against the file's size before it is used.
 struct ExecutableFile: ~Copyable {
   /// A part of the file.
   struct Section {
-    /// Where in the section of names its name begins.
+    /// Where the section's name begins in the section of names.
     let name: Int
     let type: UInt32
-    /// Where in memory it is to be, before the whole is moved; 0 for what is not to be there.
+    /// The address in memory before the program is moved; 0 for a section that is not in memory.
     let address: UInt64
     let offset: Int
     let size: Int
@@ -29,18 +28,18 @@ struct ExecutableFile: ~Copyable {
 
   private let file: File
   let sections: [Section]
-  /// Which processor it is for.
+  /// The processor that the file is for.
   let machine: UInt16
   private let names: Int
 
-  /// - Returns: nil if the file is none.
+  /// - Returns: nil if the file is no program or library.
   init?(path: String) {
-    // Before it is opened: a log names it, and to open a device may do something.
+    // Before the file is opened: a log names it, and opening a device may have effects.
     guard let status = try? File.status(ofPath: path), status.isRegularFile,
       let file = try? File.openFollowingLinks(path),
       let header = try? file.bytes(at: 0, count: Layout.headerSize),
       header.count == Layout.headerSize,
-      // 64 bits, and the order of bytes that both processors have.
+      // 64 bits, and the byte order of both processors.
       header.starts(with: [0x7F, 0x45, 0x4C, 0x46, 2, 1]),
       let sections = Self.sections(of: file, header, size: status.size)
     else { return nil }
@@ -83,11 +82,11 @@ struct ExecutableFile: ~Copyable {
   /// The tables of symbols that a file may have.
   enum SymbolTable: UInt32 {
     case all = 2
-    /// Those that others link to.
+    /// The symbols that other files link to.
     case dynamic = 11
   }
 
-  /// How large a symbol is, in bytes.
+  /// The size of a symbol in bytes.
   static let symbolSize = 24
 
   /// A table of symbols, and their names; nil if there is none.
@@ -99,12 +98,12 @@ struct ExecutableFile: ~Copyable {
   }
 
   func bytes(of section: Section) -> [UInt8] {
-    // Larger tables are no program's.
+    // No program has larger tables.
     guard section.size <= 512 << 20 else { return [] }
     return (try? file.bytes(at: section.offset, count: section.size)) ?? []
   }
 
-  /// A part of a section, by where it is in memory; nothing if it is not within one.
+  /// A part of a section, by its addresses in memory; empty if it is not within one section.
   func bytes(at addresses: Range<UInt64>) -> [UInt8] {
     for section in sections where section.address > 0 {
       guard addresses.lowerBound >= section.address,
@@ -116,7 +115,7 @@ struct ExecutableFile: ~Copyable {
     return []
   }
 
-  /// The sections whose names begin so, by the rest of their names.
+  /// The sections whose names begin with a prefix, by the rest of their names.
   func sections(named prefix: String) -> [String: Section] {
     guard sections.indices.contains(names) else { return [:] }
     let table = bytes(of: sections[names])

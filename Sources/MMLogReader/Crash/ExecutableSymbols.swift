@@ -5,15 +5,15 @@ import MMLogSystem
 /// The functions of a program or library, by the addresses that its own file gives them (ELF, 64
 /// bit).
 ///
-/// What stands in the file may be anything: everything is checked against the file's size before it
-/// is used.
+/// The file may have any content: everything is checked against the file's size before it is used.
 struct ExecutableSymbols: ~Copyable {
-  /// A function that an address is in: its name as the source has it, if it is one of Swift's, else
-  /// as the linker has it; and how far behind its beginning the address is, in bytes.
+  /// The function that an address is in, and how many bytes the address is behind the function's
+  /// beginning. The name of a Swift function is as in the source; others are as the linker has
+  /// them.
   typealias Function = (name: String, offset: UInt64)
 
   private let file: ExecutableFile
-  /// Where that is.
+  /// The path of the file.
   let path: String
 
   private enum Layout {
@@ -24,7 +24,7 @@ struct ExecutableSymbols: ~Copyable {
 
   /// Opens the file of a build.
   ///
-  /// - Parameter buildID: What the linker called it.
+  /// - Parameter buildID: The build id that the linker made.
   /// - Returns: nil if the file is no program, or of another build.
   init?(path: String, buildID: [UInt8]) {
     guard !buildID.isEmpty, let file = ExecutableFile(path: path) else { return nil }
@@ -37,11 +37,11 @@ struct ExecutableSymbols: ~Copyable {
   /// Opens the file of a build: its debug file, or the program itself.
   ///
   /// - Parameters:
-  ///   - buildID: What the linker called it.
-  ///   - path: The program. What does not begin with a slash is the end of a long path, and would
-  ///     be another file.
-  ///   - directory: Where debug files are.
-  /// - Returns: nil if neither is there, and of that build.
+  ///   - buildID: The build id that the linker made.
+  ///   - path: The program. A path that does not begin with a slash is the end of a long path, and
+  ///     would name another file.
+  ///   - directory: The directory of debug files.
+  /// - Returns: nil if neither file exists and is of that build.
   static func ofBuild(
     _ buildID: [UInt8], path: String, debugFilesIn directory: String = "/usr/lib/debug"
   ) -> ExecutableSymbols? {
@@ -53,11 +53,11 @@ struct ExecutableSymbols: ~Copyable {
     return nil
   }
 
-  /// The functions that addresses are in, those of which none is known left out.
+  /// The functions that addresses are in. Addresses of no known function are left out.
   ///
   /// - Complexity: O(symbols × addresses).
   func functions(at addresses: [UInt64]) -> [UInt64: Function] {
-    // A stripped file has but the names that others link to.
+    // A stripped file has only the names that other files link to.
     guard let (symbols, names) = file.symbols(.all) ?? file.symbols(.dynamic) else { return [:] }
     return find(addresses, in: symbols).mapValues {
       (Self.name(at: $0.name, in: names), $0.offset)
@@ -108,6 +108,6 @@ struct ExecutableSymbols: ~Copyable {
     return SwiftName.demangled(name) ?? name
   }
 
-  /// More is cut: generic functions of generic types have names that nobody reads.
+  /// Longer names are cut: generic functions of generic types have names that nobody reads.
   private static let longestName = 4096
 }

@@ -1,10 +1,10 @@
 import MMLogFormat
 import MMLogSystem
 
-/// The log statements in the source of a program, as its debug information knows them: also such as
-/// have never run.
+/// The log statements in the source of a program, as its debug information knows them. Statements
+/// that have never run are included.
 package struct SourceStatements: ~Copyable {
-  /// All functions that record have these labels, whosever they are, and no others do.
+  /// All functions that record have these labels, in any module, and no other functions have them.
   private static let labels = Array("4file8function4line".utf8)
 
   private let file: ExecutableFile
@@ -25,10 +25,10 @@ package struct SourceStatements: ~Copyable {
     self.sections = sections
   }
 
-  /// How many there are at a line.
+  /// The number of statements at a line.
   ///
-  /// - Parameter file: The end of the file's path. Where no file's path ends so, as where a folder
-  ///   is not called like its module, the last part of it counts.
+  /// - Parameter file: The end of the file's path. If no path ends so, for example because a folder
+  ///   has another name than its module, only the last part of the path counts.
   /// - Returns: nil if such a file is not a part of the program, or its debug information cannot be
   ///   read.
   package func count(file: String, line: UInt32) -> Int? {
@@ -58,7 +58,7 @@ package struct SourceStatements: ~Copyable {
     }
   }
 
-  /// Where functions begin that record: what is not optimized calls them.
+  /// Where functions that record begin. Code that is not optimized calls them.
   private var functions: Set<UInt64> {
     guard let (symbols, names) = file.symbols(.all) else { return [] }
     let starts = Self.statementNames(in: names)
@@ -73,7 +73,7 @@ package struct SourceStatements: ~Copyable {
     return found
   }
 
-  /// Where in a table of names those begin that are of such functions. Most are of others.
+  /// Where the names of functions that record begin in a table. Most names are of other functions.
   private static func statementNames(in table: [UInt8]) -> Set<UInt32> {
     var starts: Set<UInt32> = []
     table.withUnsafeBytes { table in
@@ -88,7 +88,7 @@ package struct SourceStatements: ~Copyable {
     return starts
   }
 
-  /// Whether code has a call of one of some functions.
+  /// Whether code calls one of some functions.
   private func calls(one functions: Set<UInt64>, in addresses: Range<UInt64>) -> Bool {
     guard addresses.upperBound - addresses.lowerBound <= 1 << 20 else { return false }
     let code = file.bytes(at: addresses)
@@ -99,8 +99,8 @@ package struct SourceStatements: ~Copyable {
 
   private static let x86: UInt16 = 62
 
-  /// Where calls lead, as far as what begins anywhere may be one: counted from the code's
-  /// beginning.
+  /// The targets of calls, counted from the code's beginning. Any byte may be the beginning of a
+  /// call.
   private static func callsOnX86(_ code: UnsafeRawBufferPointer) -> [UInt64] {
     (0..<max(0, code.count - 4)).compactMap { at in
       guard code[at] == 0xE8 else { return nil }

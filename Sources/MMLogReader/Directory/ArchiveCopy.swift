@@ -3,10 +3,10 @@ import MMLogFormat
 import MMLogStorage
 import MMLogSystem
 
-/// Copies a sealed archive as it is, but for its key, which the copy has for other recipients.
+/// Copies a sealed archive as it is, except that other recipients get its key.
 ///
-/// What is encrypted stays as it was written: only the key slots change, and what says where frames
-/// stand. So a record keeps its identity, and cursors stay right.
+/// Encrypted frames stay as they were written. Only the key slots change, and the places where
+/// frames stand. Therefore records keep their ids, and cursors stay right.
 struct ArchiveCopy {
   private let recipients: [Recipient]
   private var end = 0
@@ -32,7 +32,7 @@ struct ArchiveCopy {
     for frame in archive.frames {
       let place = end - start
       var header = frame.header
-      // The one at the end stands right before the index. A recovery may have written none.
+      // The dictionary at the end stands right before the index. A recovery may have written none.
       if header.type != .index { trailer.dictionaryOffset = 0 }
       switch header.type {
       case .keySlot: try append(&header, slot, copy)

@@ -4,24 +4,24 @@ package import MMLogStorage
 import MMLogSystem
 
 extension Catalog {
-  /// Gives the keys of a sealed archive, or the key of a ring, to other recipients, in place of
-  /// those that it has.
+  /// Gives the keys of a sealed archive, or the key of a ring, to other recipients, in place of the
+  /// current ones.
   ///
-  /// A ring's key slots are overwritten, one after the other, also while its process goes on. What
-  /// a recovery makes of the ring is for the same recipients; archives that its process begins are
-  /// for those of the process.
+  /// A ring's key slots are overwritten one after the other, even while its process runs. Archives
+  /// that a recovery makes of the ring are for the new recipients. Archives that its process begins
+  /// are for the recipients of the process.
   ///
-  /// Of an archive, a copy takes the archive's place when it is whole and on the disk: rename(2).
-  /// What is noted about the archive stays. Whoever has the archive open reads on in what was there
-  /// before. Who could read it before can still do so with a copy of their own.
+  /// A copy takes the archive's place when it is complete and on the disk: rename(2). The archive's
+  /// notes stay. A process that has the archive open still reads the old file. Whoever could read
+  /// the archive before can still read a copy that they have.
   ///
   /// - Parameters:
-  ///   - identities: One of them opens the archive now.
-  ///   - recipients: Who opens it from then on: 1 to ``KeySlot/mostRecipients``.
-  /// - Returns: Whether the archive is noted to be uploaded: as it was before.
+  ///   - identities: The identities, one of which opens the archive now.
+  ///   - recipients: The recipients that open it from then on: 1 to ``KeySlot/mostRecipients``.
+  /// - Returns: Whether the archive is marked as uploaded. It was uploaded as it was before.
   /// - Throws: `missingArchive`; `archiveInUse` if it is not sealed, or leased; `encrypted` if no
-  ///   identity opens it; `invalidConfiguration` if it is not encrypted; `corruptedFile`; what the
-  ///   system refuses.
+  ///   identity opens it; `invalidConfiguration` if it is not encrypted; `corruptedFile`; errors of
+  ///   the system.
   @discardableResult
   package func rewrap(
     _ fileName: String, with identities: LogIdentities, for recipients: [Recipient]
@@ -52,7 +52,7 @@ extension Catalog {
   ) throws -> Bool {
     let original = try directory.openFile(name, [.read])
     let state = try ArchiveInfo.State(of: original, name: name, in: directory)
-    // Who uploads it would send some bytes of one file, and others of the other.
+    // An uploader would send some bytes of the old file, and others of the new one.
     if let lease = state.lease, lease.isInForce(at: .now) {
       let path = directory.path(of: name)
       throw LogError(
@@ -96,7 +96,7 @@ extension Catalog {
     let key = try RingCipher.open(slots, with: identities.all).get().key
     let place = try KeySlotPlaces.encoded(
       RingKeySlot(key.slot(for: recipients), for: recipients))
-    // One of them is whole at any moment.
+    // At any moment, one of the places is complete.
     for offset in places {
       try place.withUnsafeBytes { try file.writeFully($0, at: area.lowerBound + offset) }
       try file.sync()

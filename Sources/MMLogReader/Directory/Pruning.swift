@@ -1,14 +1,14 @@
 package import MMLogStorage
 import MMLogSystem
 
-/// Applies limits to a directory of archives once, beside whatever processes use it.
+/// Applies limits to a directory of archives once, while any processes may use it.
 package struct Pruning {
   /// An archive, and what the limits say of it.
   package struct Verdict {
     package let archive: ArchiveInfo
-    /// The rule that deletes it; nil: none does.
+    /// The rule that deletes the archive; nil if none does.
     package let rule: Retention.Rule?
-    /// Why no rule may; nil: one may.
+    /// Why no rule may delete the archive; nil if one may.
     package let obstacle: Retention.Obstacle?
   }
 
@@ -18,7 +18,7 @@ package struct Pruning {
     package fileprivate(set) var stores: Set<String> = []
     /// Store by store, the oldest first.
     package fileprivate(set) var verdicts: [Verdict] = []
-    /// The limits that would not hold though all was deleted that may be, by store.
+    /// The limits that would be exceeded even if everything were deleted that may be, by store.
     package fileprivate(set) var unmet: [(store: String, rule: Retention.Rule)] = []
   }
 
@@ -27,7 +27,7 @@ package struct Pruning {
 
   /// - Parameters:
   ///   - directory: Where the archives are.
-  ///   - rings: Where the rings of processes that died are; nil: there, too.
+  ///   - rings: The directory of the rings of processes that died; nil: the same directory.
   package init(of directory: String, rings: String? = nil) {
     self.rings = rings ?? directory
     catalog = Catalog(of: directory, store: nil)
@@ -36,10 +36,10 @@ package struct Pruning {
   /// Judges each archive.
   ///
   /// - Parameters:
-  ///   - retention: Holds for each store's archives; free space for all together. Nil: what each
-  ///     store has noted; what it does not say is not limited.
-  ///   - store: Whose archives; nil for all.
-  ///   - problem: Receives what cannot be read.
+  ///   - retention: The limits for each store's archives; free space counts for all together. Nil:
+  ///     the limits that each store has noted; there are no others.
+  ///   - store: The store whose archives are judged; nil for all.
+  ///   - problem: Receives a text for each thing that cannot be read.
   package func judge(
     _ retention: Retention?, store: String?, problem: (String) -> Void
   ) throws(LogError) -> Judgment {
@@ -78,12 +78,12 @@ package struct Pruning {
     return judgment
   }
 
-  /// Deletes what no limit allows.
+  /// Deletes the archives for which a verdict has a rule.
   ///
   /// - Parameters:
-  ///   - deleted: Receives each that was deleted. What is pinned or written by now, or was since it
-  ///     was judged, is spared.
-  ///   - failed: Receives each that could not be.
+  ///   - deleted: Receives the verdict of each archive that was deleted. An archive is spared if it
+  ///     is pinned or being written, or was changed since it was judged.
+  ///   - failed: Receives the error for each archive that could not be deleted.
   package func delete(
     _ verdicts: [Verdict], deleted: (Verdict) -> Void, failed: (LogError) -> Void
   ) throws(LogError) {

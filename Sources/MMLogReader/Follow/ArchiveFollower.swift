@@ -2,8 +2,8 @@ import MMLogFormat
 public import MMLogStorage
 import MMLogSystem
 
-/// Reads on behind a cursor while processes log: what is archived, each record once, whatever was
-/// read before.
+/// Reads archived records behind a cursor, while processes log. It returns each record once,
+/// whatever was read before.
 ///
 /// ```swift
 /// import MMLogReader
@@ -13,24 +13,25 @@ import MMLogSystem
 /// let cursor = follower.cursor
 /// ```
 ///
-/// As ``LogReader/init(_:filter:after:)`` reads, it gives what only a ring has when that is
-/// archived. Each session's records come in the order in which they were archived; of several
-/// sessions, that whose next frame is the oldest comes first. Archives that are deleted before they
-/// are read are a gap. A session of which an archive cannot be read now waits, and others go on.
-/// What is corrupted behind an archive's last record comes when the archive is closed, or the next
-/// one is there. Where there are many files, what a store appends to a file behind a closed archive
-/// comes within a second.
+/// Like ``LogReader/init(_:filter:after:)``, it returns records that only a ring has when they are
+/// archived. Each session's records come in the order in which they were archived. Of several
+/// sessions, the one whose next frame is the oldest comes first. Archives that are deleted before
+/// they are read are a gap. If an archive cannot be read now, its session waits, and others go on.
+/// Corruption behind an archive's last record comes when the archive is closed, or when the next
+/// archive exists. If there are many files, archives that a store appends to a file behind a closed
+/// one come within a second.
 ///
 /// For one thread at a time.
 public final class ArchiveFollower {
   let queue: ArchiveQueue
   /// When all files are inspected next, as monotonic time.
   private var nextFullScan: UInt64 = 0
-  /// Whose records come next, up to the end of a frame.
+  /// The session whose records come next, up to the end of a frame.
   private var current: (session: QueuedSession, end: LogReader.Cursor.Place)?
   private var started: Set<SessionID>
   private var ended: Set<SessionID> = []
-  /// Sessions of which an archive could not be read since the last scan: they wait for the next.
+  /// Sessions with an archive that could not be read since the last scan. They wait for the next
+  /// scan.
   private var failing: Set<SessionID> = []
   /// The first of these failures, until it is thrown.
   private var failure: LogError?
@@ -39,10 +40,9 @@ public final class ArchiveFollower {
   ///
   /// - Parameters:
   ///   - directory: A directory of archives.
-  ///   - filter: Which records are wanted. The cursor passes over the others, too, but not over
-  ///     those of sessions that ``LogReader/Filter/processes`` or ``LogReader/Filter/sessions``
-  ///     leave out.
-  ///   - cursor: Where to go on; ``LogReader/Cursor/init()`` is before everything.
+  ///   - filter: Which records are wanted. The cursor also passes over the others, except those of
+  ///     sessions that ``LogReader/Filter/processes`` or ``LogReader/Filter/sessions`` leave out.
+  ///   - cursor: Where to begin; ``LogReader/Cursor/init()`` is before everything.
   public init(
     _ directory: String, filter: LogReader.Filter = LogReader.Filter(),
     after cursor: LogReader.Cursor
@@ -53,16 +53,15 @@ public final class ArchiveFollower {
     ended = Set(cursor.sessions.filter(\.value.isEnded).keys)
   }
 
-  /// The same, with who decrypts what is encrypted. A session with records that none of the
-  /// identities opens waits before these.
+  /// Begins to follow, with identities that decrypt. A session waits before records that none of
+  /// the identities opens.
   ///
   /// - Parameters:
   ///   - directory: A directory of archives.
-  ///   - filter: Which records are wanted. The cursor passes over the others, too, but not over
-  ///     those of sessions that ``LogReader/Filter/processes`` or ``LogReader/Filter/sessions``
-  ///     leave out.
-  ///   - cursor: Where to go on.
-  ///   - identities: Who decrypts.
+  ///   - filter: Which records are wanted. The cursor also passes over the others, except those of
+  ///     sessions that ``LogReader/Filter/processes`` or ``LogReader/Filter/sessions`` leave out.
+  ///   - cursor: Where to begin.
+  ///   - identities: The identities that decrypt.
   public init(
     _ directory: String, filter: LogReader.Filter = LogReader.Filter(),
     after cursor: LogReader.Cursor, identities: LogIdentities
@@ -73,13 +72,13 @@ public final class ArchiveFollower {
     ended = Set(cursor.sessions.filter(\.value.isEnded).keys)
   }
 
-  /// The position behind what ``next()`` has given.
+  /// The position behind what ``next()`` has returned.
   public private(set) var cursor: LogReader.Cursor
 
-  /// The next record, or what else is to know; nil if there is nothing at the moment.
+  /// Returns the next record or other item; nil if there is none at the moment.
   ///
-  /// - Throws: What keeps the directory from being read; or an archive, once nothing of other
-  ///   sessions is left to be given. The call after that tries again.
+  /// - Throws: `LogError` if the directory cannot be read. If an archive cannot be read, it throws
+  ///   when no items of other sessions are left. The next call tries again.
   public func next() throws(LogError) -> LogReader.Item? {
     if let item = try takeOrThrow() { return item }
     try scan()
@@ -97,8 +96,8 @@ public final class ArchiveFollower {
     return try takeOrThrow()
   }
 
-  /// So many files are inspected at each scan; of more, those that are not expected to grow once a
-  /// second.
+  /// If there are at most so many files, each scan inspects all of them. Else it inspects those that
+  /// are not expected to grow once a second.
   private static let fewFiles = 64
   private static let fullScanInterval: UInt64 = 1_000_000_000
 
@@ -129,7 +128,7 @@ public final class ArchiveFollower {
           return .record(record)
         case .item(let item): return item
         case nil:
-          // Its archive may be gone since.
+          // The session's archive may have been deleted since.
           current = nil
           if session.hasUnread { return nil }
         }
@@ -143,27 +142,27 @@ public final class ArchiveFollower {
     return start(of: session) ?? session.passGone().map { .gap($0) }
   }
 
-  /// Notes how much of a session has been given.
+  /// Notes how much of a session has been returned.
   private func note(_ session: QueuedSession) {
     cursor.sessions[session.identity.session] = session.given
   }
 
-  /// A session whose last archives are gone before they were read, and of which no more is to come.
-  /// Where more comes, that is read, and the gap is found before it.
+  /// A session whose last archives were deleted before they were read, and that gets no more
+  /// records. If more records came, they would be read, and the gap would be found before them.
   private var sessionGoneAtEnd: QueuedSession? {
     queue.sessions.first { id, session in
       session.goneAtEnd != nil && !queue.sessionsWithRing.contains(id) && !failing.contains(id)
     }?.value
   }
 
-  /// The start of a session that has not been given.
+  /// The start of a session, if it has not been returned.
   private func start(of session: QueuedSession) -> LogReader.Item? {
     guard started.insert(session.identity.session).inserted else { return nil }
     return .sessionStarted(LogReader.Session(session.identity))
   }
 
-  /// The session whose next frame is the oldest, of those that can be read. One that has nothing
-  /// left but corruption stands where it logged last.
+  /// The session whose next frame is the oldest, among those that can be read. If only corruption
+  /// is left of a session, the time of its last record counts.
   private var oldest: QueuedSession? {
     if let current, current.session.isBefore(current.end) { return current.session }
     let waiting = queue.sessions.compactMap { id, session in
@@ -175,7 +174,7 @@ public final class ArchiveFollower {
     return oldest?.0
   }
 
-  /// The end of a session, where one has ended since.
+  /// The end of a session, if one has ended since.
   private var endedSession: LogReader.Item? {
     for (id, session) in queue.sessions
     where !ended.contains(id) && !queue.sessionsWithRing.contains(id) && session.isClosed
@@ -194,13 +193,13 @@ public final class ArchiveFollower {
 }
 
 extension LogReader {
-  /// Follows a directory behind a cursor: see ``ArchiveFollower``. It ends when its task is
-  /// canceled.
+  /// Follows a directory behind a cursor: see ``ArchiveFollower``. The sequence ends when its task
+  /// is canceled.
   ///
   /// - Parameters:
   ///   - directory: A directory of archives.
   ///   - filter: Which records are wanted.
-  ///   - cursor: Where to go on.
+  ///   - cursor: Where to begin.
   public static func follow(
     _ directory: String, filter: LogReader.Filter = LogReader.Filter(),
     after cursor: LogReader.Cursor
@@ -208,14 +207,14 @@ extension LogReader {
     follow(directory, filter: filter, after: cursor, identities: LogIdentities())
   }
 
-  /// The same, with who decrypts what is encrypted.
+  /// Follows a directory behind a cursor, with identities that decrypt.
   ///
   /// - Parameters:
   ///   - directory: A directory of archives.
   ///   - filter: Which records are wanted.
-  ///   - cursor: Where to go on.
-  ///   - identities: Who decrypts. A session with records that none of them opens waits before
-  ///     these.
+  ///   - cursor: Where to begin.
+  ///   - identities: The identities that decrypt. A session waits before records that none of them
+  ///     opens.
   public static func follow(
     _ directory: String, filter: LogReader.Filter = LogReader.Filter(),
     after cursor: LogReader.Cursor, identities: LogIdentities
@@ -226,7 +225,7 @@ extension LogReader {
 }
 
 extension ArchiveFollower {
-  /// What an ``ArchiveFollower`` gives, as it comes, each with the cursor behind it.
+  /// The items of an ``ArchiveFollower`` as they come, each with the cursor behind it.
   public struct Items: AsyncSequence, Sendable {
     let directory: String
     let filter: LogReader.Filter
@@ -243,12 +242,12 @@ extension ArchiveFollower {
     public struct Iterator: AsyncIteratorProtocol {
       let follower: ArchiveFollower
 
-      /// How long it waits between two scans, in nanoseconds.
+      /// How long the iterator waits between two scans, in nanoseconds.
       static let pause: UInt64 = 20_000_000
 
-      /// The next item, as soon as there is one; nil once the task is canceled.
+      /// Returns the next item as soon as there is one; nil once the task is canceled.
       ///
-      /// - Throws: What keeps the directory, or an archive, from being read.
+      /// - Throws: `LogError` if the directory or an archive cannot be read.
       public mutating func next() async throws -> (
         item: LogReader.Item, cursor: LogReader.Cursor
       )? {

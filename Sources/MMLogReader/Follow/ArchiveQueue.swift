@@ -2,19 +2,19 @@ package import MMLogFormat
 package import MMLogStorage
 package import MMLogSystem
 
-/// The archives of a directory as a queue for whoever goes on behind a cursor: what there is of
-/// each session, as it grows, and its records in the order in which they were archived.
+/// The archives of a directory as a queue, for a reader that goes on behind a cursor: the archives
+/// of each session, as they grow, and their records in the order in which they were archived.
 ///
-/// A few archives are open at a time, and of the others it is known which frames they have. One
-/// that is deleted while it is open is read to its end.
+/// A few archives are open at a time. Of the others, the queue knows the frames. An archive that is
+/// deleted while it is open is read to its end.
 ///
 /// For one thread at a time.
 package final class ArchiveQueue {
-  /// What files the directory has, by name.
+  /// The archive files in the directory, by name.
   private var files: [String: QueuedFile] = [:]
   /// By session.
   package private(set) var sessions: [SessionID: QueuedSession] = [:]
-  /// The sessions that have a ring, as of the last listing: they live, or wait for recovery.
+  /// The sessions that have a ring, as of the last listing: they run, or wait for recovery.
   package private(set) var sessionsWithRing: Set<SessionID> = []
   /// Whether the directory of rings could be listed.
   private var areRingsKnown = false
@@ -25,7 +25,7 @@ package final class ArchiveQueue {
   private let path: String
   private let ringDirectory: String
   private let filter: LogReader.Filter
-  /// Where sessions begin that are not known yet.
+  /// The places where sessions begin that are not known yet.
   private var cursor: LogReader.Cursor
   private let identities: LogIdentities
   private let keyAdvice: String
@@ -36,10 +36,10 @@ package final class ArchiveQueue {
   ///   - path: The directory. It is opened anew for each scan.
   ///   - ringDirectory: Where the rings are; nil: in the same directory.
   ///   - filter: Which records are wanted. Others are passed over.
-  ///   - cursor: What was given before.
-  ///   - identities: Who decrypts what is encrypted. A session with records that none of them opens
-  ///     waits before these.
-  ///   - keyAdvice: A sentence that says what to do then.
+  ///   - cursor: The position behind what was returned before.
+  ///   - identities: The identities that decrypt. A session waits before records that none of them
+  ///     opens.
+  ///   - keyAdvice: A sentence that says what to do about a session that waits.
   package init(
     of path: String, ringDirectory: String? = nil, filter: LogReader.Filter,
     after cursor: LogReader.Cursor, identities: LogIdentities = LogIdentities(),
@@ -51,11 +51,11 @@ package final class ArchiveQueue {
     self.ringDirectory = ringDirectory ?? path
   }
 
-  /// Searches for archives and frames that are new.
+  /// Searches for new archives and frames.
   ///
-  /// - Parameter everything: Whether to inspect also the files that have been closed: a store may
-  ///   go on with one of them.
-  /// - Throws: What keeps the directory from being read.
+  /// - Parameter everything: Whether to inspect closed files, too: a store may go on with one of
+  ///   them.
+  /// - Throws: `SystemError` if the directory cannot be read.
   package func scan(everything: Bool = false) throws(SystemError) {
     let directory = try Directory.open(path)
     let status = try directory.status()
@@ -68,7 +68,7 @@ package final class ArchiveQueue {
   }
 
   private func list(_ directory: borrowing Directory) throws(SystemError) {
-    // Before the archives: all that a ring had is archived when the ring goes, and so is found.
+    // Rings before archives: when a ring goes, all its records are archived, and thus are found.
     listRings()
     let names = try directory.names()
     let archives = Set(names.filter { $0.hasSuffix(FileNames.archiveSuffix) })
@@ -87,13 +87,13 @@ package final class ArchiveQueue {
       sessionsWithRing = Set(names.compactMap { FileNames.Ring(fileName: $0)?.session })
       areRingsKnown = true
     } catch {
-      // A directory of rings that is not there yet has none.
+      // A directory of rings that does not exist yet has none.
       areRingsKnown = error.isNotFound
       if areRingsKnown { sessionsWithRing = [] }
     }
   }
 
-  /// Whether a session may have a ring, in which more of it may be.
+  /// Whether a session may have a ring with more of its records.
   package func mayHaveRing(_ session: SessionID) -> Bool {
     !areRingsKnown || sessionsWithRing.contains(session)
   }
@@ -119,7 +119,7 @@ package final class ArchiveQueue {
         }
         sessions[identity.session]?.add(archive)
       }
-      // What is wanted is closed by whoever reads it.
+      // A reader of wanted sessions closes their files itself.
       if file.isSettled, file.sessions.allSatisfy(filteredOut.contains) { file.close() }
       for id in file.sessions { sessions[id]?.beginUndoneAgain() }
       unreadable[file.name] = nil
@@ -128,12 +128,12 @@ package final class ArchiveQueue {
       let error = LogError(
         error, while: "Reading an archive failed", path: directory.path(of: file.name))
       unreadable[file.name] = error
-      // All of it has been searched for an archive.
+      // The whole file has been searched for an archive.
       if error.isLasting, let inspected { file.reject(inspected) }
     }
   }
 
-  /// Why an archive of a session, as far as its name says, cannot be read now, and may be later;
+  /// Why an archive of a session, according to its name, cannot be read now, and may be read later;
   /// nil if there is none.
   ///
   /// - Parameter number: Archives with lower numbers do not count.
@@ -144,20 +144,20 @@ package final class ArchiveQueue {
     }
   }
 
-  /// Whether a file cannot be read now that may be later.
+  /// Whether there is a file that cannot be read now, and may be read later.
   package var mayReadMore: Bool { unreadable.values.contains { !$0.isLasting } }
 
   /// Forgets a session of which nothing is left.
   package func forget(_ session: SessionID) { sessions[session] = nil }
 
-  /// Forgets a session of which nothing is left, but how far it has been given, should a file of it
-  /// come back.
+  /// Forgets a session of which nothing is left, except how far it was read, in case a file of it
+  /// comes back.
   func forgetFiles(of session: SessionID) {
     cursor.sessions[session] = sessions[session]?.given
     forget(session)
   }
 
-  /// How many files of archives there are.
+  /// The number of archive files.
   var fileCount: Int { files.count }
 }
 
@@ -168,9 +168,9 @@ final class QueuedFile {
   private(set) var size = -1
   private(set) var identity: FileStatus.Identity?
   private(set) var isGone = false
-  /// As it was when it was found to be no archive.
+  /// The status of the file when it was found to be no archive.
   private var rejected: FileStatus?
-  /// What is in it, by place.
+  /// The archives in the file, by place.
   private var archives: [QueuedArchive] = []
   /// The same, open; nil while the file is closed.
   private var opened: [ArchiveFile]?
@@ -179,26 +179,25 @@ final class QueuedFile {
     (self.name, self.identities) = (name, identities)
   }
 
-  /// Of whom its archives are.
+  /// The sessions of the archives in the file.
   var sessions: [SessionID] { archives.map(\.identity.session) }
 
-  /// Notes that it is no archive.
+  /// Notes that the file is no archive.
   func reject(_ status: FileStatus) {
-    // One that was changed just now may be changed again, and have the same time.
+    // A file that was changed just now may be changed again, and have the same time.
     rejected = DirectoryChanges.isSettled(status) ? status : nil
   }
 
-  /// Whether it was found to be no archive, and has not been changed since.
+  /// Whether the file was found to be no archive, and has not been changed since.
   func isRejected(_ status: FileStatus) -> Bool { rejected == status }
 
-  /// Whether it is not expected to grow.
+  /// Whether the file is not expected to grow.
   var isSettled: Bool { archives.last?.isClosed ?? false }
 
-  /// Takes in what was appended, or that another file has the name now.
+  /// Reads what was appended, or another file that has the name now.
   ///
-  /// - Returns: Archives that were not known; of another file, all.
-  /// - Throws: What keeps it from being read; also that an archive has a number that no other can
-  ///   follow.
+  /// - Returns: Archives that were not known; for another file, all archives.
+  /// - Throws: if the file cannot be read, or if an archive has a number that no other can follow.
   func refresh(
     _ status: FileStatus, in directory: borrowing Directory
   ) throws -> [QueuedArchive] {
@@ -211,7 +210,7 @@ final class QueuedFile {
     } else {
       opened = try open(in: directory)
     }
-    // Who goes on behind an archive goes on with the next number.
+    // The archive that follows another one has the next number.
     if opened?.contains(where: { $0.fileHeader.number == .max }) == true {
       opened = nil
       throw FormatError.invalid("archive number")
@@ -224,7 +223,7 @@ final class QueuedFile {
     try ArchiveFile.all(in: directory.openFile(name, .toRead), identities: identities)
   }
 
-  /// Takes in what was appended before it was deleted, if it is open.
+  /// If the file is open, reads what was appended before it was deleted.
   func takeLast() {
     isGone = true
     guard let last = opened?.last else { return }
@@ -244,27 +243,28 @@ final class QueuedFile {
     return new
   }
 
-  /// Whether an archive is at a place in it. Those of a file that had the name before are not.
+  /// Whether an archive is at a place in the file. Archives of an earlier file with the same name
+  /// are not.
   func has(_ archive: QueuedArchive, at index: Int) -> Bool {
     index < archives.count && archives[index] === archive
   }
 
-  /// The archive at a place in it, opened if it is not.
+  /// The archive at a place in the file. The file is opened if it is closed.
   func archive(_ index: Int, in folder: String) throws -> ArchiveFile? {
     if opened == nil {
       if isGone { return nil }
       let directory = try Directory.open(folder)
       do {
         let file = try directory.openFile(name, .toRead)
-        // The next scan takes in that another one has the name.
+        // The next scan notices that another file has the name.
         guard try file.status().identity == identity else { return nil }
         opened = try ArchiveFile.all(in: file, identities: identities)
       } catch let error as SystemError where error.isNotFound {
-        // It was deleted since the last scan.
+        // The file was deleted since the last scan.
         isGone = true
         return nil
       } catch let error as LogError where error.isLasting {
-        // All of it was overwritten since the last scan. The next one says so.
+        // The whole file was overwritten since the last scan. The next scan reports that.
         (size, archives) = (-1, [])
         return nil
       }
@@ -275,7 +275,7 @@ final class QueuedFile {
     return opened.flatMap { index < $0.count ? $0[index] : nil }
   }
 
-  /// Closes it until it is needed again.
+  /// Closes the file until it is needed again.
   func close() { if !isGone { opened = nil } }
 
   var isOpen: Bool { opened != nil }
@@ -287,9 +287,9 @@ package final class QueuedArchive {
   package struct Frame: Sendable {
     package let ordinal: UInt64
     package let rows: UInt32
-    /// Of its payload; nil if a repair has made it in place of another one.
+    /// The checksum of the payload; nil if a repair has made the frame in place of another one.
     let checksum: UInt32?
-    /// How many bytes its rows take.
+    /// How many bytes the frame's rows take.
     package let bytes: Int
     package let last: Timestamp
   }
@@ -298,9 +298,10 @@ package final class QueuedArchive {
   package let number: UInt32
   package private(set) var frames: [Frame] = []
   package private(set) var isClosed = false
-  /// Whether it says how its session ended.
+  /// Whether the archive says how its session ended.
   private(set) var hasEnding = false
-  /// Whether it is corrupted behind its last frame of records, if no more of it is to come.
+  /// Whether the archive is corrupted behind its last frame of records. This holds if no more of
+  /// the archive is to come.
   private(set) var isEndCorrupted = false
   private let file: QueuedFile
   private let index: Int
@@ -325,25 +326,25 @@ package final class QueuedArchive {
     known = archive.frames.count
     isClosed = archive.isClosed
     let last = archive.lastRecords
-    // Nobody goes on behind the archive of the greatest number.
+    // No reader goes on behind an archive with the greatest number.
     isEndCorrupted =
       number < .max
       && (!archive.endCorruption.isEmpty || archive.corruption.contains { $0.offset > last })
   }
 
-  /// Whether it is in its file. Another one may have got the file's name.
+  /// Whether the archive is in its file. Another file may have the file's name now.
   private var isInFile: Bool { file.has(self, at: index) }
 
-  /// Whether it was deleted.
+  /// Whether the archive was deleted.
   package var isGone: Bool { file.isGone || !isInFile }
 
-  /// Opens it, if it is not. Nil if it is gone.
+  /// Opens the archive, if it is not open. Nil if it is gone.
   func open() throws -> ArchiveFile? { isInFile ? try file.archive(index, in: folder) : nil }
 
-  /// Closes its file, until it is needed again.
+  /// Closes the archive's file until it is needed again.
   func close() { if isInFile { file.close() } }
 
-  /// Whether it can be read: it is there, or open.
+  /// Whether the archive can be read: its file exists or is open.
   package var isReadable: Bool { isInFile && (!file.isGone || file.isOpen) }
 }
 

@@ -2,17 +2,17 @@ import MMLogFormat
 import MMLogStorage
 import MMLogSystem
 
-/// Where new files may appear: the directories and files that are followed.
+/// The directories and files that are followed, in which new logs may appear.
 struct FollowedPaths {
   private var directories: [String: Place] = [:]
   private let trees: Set<String>
   private let identities: LogIdentities
-  /// Files that were given by name, and which each was when it was last opened: another one that
-  /// gets the name is read too.
+  /// Files that were given by name, each with its identity when it was last opened. Another file
+  /// that gets the name is read, too.
   private var files: [String: FileStatus.Identity?] = [:]
-  /// Files that could not be read yet, and how large they were then.
+  /// Files that could not be read yet, each with its size at that time.
   private var pending: [String: Int] = [:]
-  /// What cannot be read now, and why, by path.
+  /// Paths that cannot be read now, and why.
   private(set) var unreadable: [String: LogError] = [:]
   /// Whether this is the first scan.
   private var isFirstScan = true
@@ -22,8 +22,8 @@ struct FollowedPaths {
     var names: Set<String> = []
   }
 
-  /// What appears and is no log may become one: it is being made or copied. After so many
-  /// nanoseconds without a change, it is reported.
+  /// A new file that is no log may become one while it is made or copied. It is reported after so
+  /// many nanoseconds without a change.
   private static let growingTime: Int64 = 1_000_000_000
 
   init(_ inputs: [LogReader.Input], _ identities: LogIdentities) {
@@ -43,7 +43,7 @@ struct FollowedPaths {
     self.trees = trees
   }
 
-  /// A file that was not there, or not readable, before.
+  /// A file that did not exist, or was not readable, before.
   enum NewFile: ~Copyable {
     case ring(File, of: SessionIdentity)
     case archive(ArchiveFile)
@@ -68,7 +68,7 @@ struct FollowedPaths {
     isFirstScan = false
   }
 
-  /// Takes it that a file was deleted: another one may have its name already.
+  /// Notes that a file was deleted: another file may already have its name.
   mutating func forget(_ path: String) {
     let (folder, name) = path.splitAtLastSlash
     directories[folder]?.names.remove(name)
@@ -92,7 +92,7 @@ struct FollowedPaths {
       place.names = Set(names)
       directories[path] = place
     } catch {
-      // One that is gone may come back.
+      // A directory that is gone may come back.
       unreadable[path] =
         error.isNotFound
         ? nil : LogError(error, while: "Reading the directory failed, and is tried again")
@@ -104,7 +104,7 @@ struct FollowedPaths {
   ) {
     var mayGrow = false
     do {
-      // Before it is opened: to open a device may do something.
+      // Before the file is opened: opening a device may have effects.
       let status = try File.status(ofPath: path)
       if status.isDirectory, isToFollow(path) {
         pending[path] = nil
@@ -136,7 +136,7 @@ struct FollowedPaths {
       pending[path] = -2
       let isAwaited = files[path] != nil || trees.contains(path)
       if error.isNotFound && !isAwaited && !isListed(path) {
-        // It was deleted since its name was listed, or inspected.
+        // The file was deleted after its name was listed, or after it was inspected.
         pending[path] = nil
         unreadable[path] = nil
       } else if unreadable[path] == nil {
@@ -147,8 +147,8 @@ struct FollowedPaths {
     } catch {}
   }
 
-  /// Whether the name is still there of a path that a directory has given: then it is a symbolic
-  /// link to what is not there yet. A name that is gone is new when it comes back.
+  /// Whether a directory still has the name of a path that it gave. Then the path is a symbolic
+  /// link to a file that does not exist yet. A name that is gone counts as new when it comes back.
   private mutating func isListed(_ path: String) -> Bool {
     if entry(path) != nil { return true }
     let (folder, name) = path.splitAtLastSlash
@@ -156,7 +156,7 @@ struct FollowedPaths {
     return false
   }
 
-  /// What a directory has under a name: of a symbolic link, not what it leads to.
+  /// The entry of a directory under a name. A symbolic link is not followed.
   private func entry(_ path: String) -> FileStatus? {
     let (folder, name) = path.splitAtLastSlash
     return try? Directory.open(folder).status(of: name)
@@ -166,8 +166,8 @@ struct FollowedPaths {
     trees.contains { path == $0 || path.utf8.starts(with: "\($0)/".utf8) }
   }
 
-  /// Whether a directory is one that was given, or one in a tree. A symbolic link in a directory
-  /// may lead anywhere, also back.
+  /// Whether a directory was given by name, or is in a tree. A symbolic link in a directory may
+  /// lead anywhere, even back.
   private func isToFollow(_ path: String) -> Bool {
     files[path] != nil || trees.contains(path)
       || isInTree(path) && entry(path)?.isDirectory == true

@@ -8,36 +8,36 @@ final class FollowedSession {
   private var reader: SessionReader?
   private var ring: File?
   private var image: RingImage?
-  /// The generations of segments that were in use when ``image`` was made, as they stand there.
+  /// The generations of segments that were in use when ``image`` was made, as the ring has them.
   private var generations: Set<UInt64> = []
   /// How far the ring's dictionary has been read, in bytes.
   private var dictionarySize = 0
-  /// Whether more may come from the ring: until a scan has found its process gone, and one more has
-  /// been made.
+  /// Whether more may come from the ring. This ends one scan after a scan has found the process
+  /// gone.
   private var isRunning = true
   private var wasLocked = true
-  /// When the scan began by which ``image`` was made, by the counter that the session's records are
-  /// stamped with.
+  /// The ticks when the scan began that made ``image``, by the counter that the session's records
+  /// are stamped with.
   private var scanTicks: UInt64 = 0
-  /// Whether that counter and ours are one.
+  /// Whether this process has the same counter.
   private var hasOurTicks = true
   /// Archives of which more may come, by rising number.
   private var archives: [Archive] = []
-  /// How much of each archive has been read, by its number: of its frames, of what is wrong between
-  /// them, and whether nothing more of it is to come.
+  /// How much of each archive has been read, by its number: frames, corruption between the frames,
+  /// and whether nothing more of the archive is to come.
   private var read: [UInt32: (frames: Int, corruption: Int, isOver: Bool)] = [:]
   /// The greatest number of an archive that was found.
   private var newest: UInt32 = 0
   /// The greatest number of an archive that has been read, or need not be; nil: nothing has been
-  /// loaded. Nobody who begins to follow misses what is gone by then.
+  /// loaded. Archives that are gone when following begins are not missing.
   private var last: UInt32?
-  /// A file with records that nobody here decrypts, and why.
+  /// A file with records that no identity decrypts, and why.
   private(set) var locked: (path: String, reason: FormatError)?
   private var hasBegun = false
   private var hasEnded = false
-  /// Whether it has ended, and nothing is left to be read. What is in memory of it is little then.
+  /// Whether the session has ended, and nothing is left to be read. Then it takes little memory.
   private(set) var isOver = false
-  /// The ring of a session that has ended, until it has been recovered: then nothing of it follows.
+  /// The ring of a session that has ended, until it has been recovered: then nothing more comes.
   private var deadRing: (path: String, identity: FileStatus.Identity)?
   let emitted = EmittedSegments()
   private let memory: FrameMemory
@@ -45,15 +45,15 @@ final class FollowedSession {
 
   private struct Archive {
     let file: ArchiveFile
-    /// Whether it had been deleted when the last scan began to read it.
+    /// Whether the archive had been deleted when the last scan began to read it.
     var isDeleted = false
   }
 
   /// - Parameters:
-  ///   - isNew: Whether the session has begun since somebody follows: then its first archive counts
-  ///     as missing if it is not there.
-  ///   - memory: What is shared with other sessions that are followed.
-  ///   - identities: Who decrypts the ring, if it is encrypted.
+  ///   - isNew: Whether the session began after following began. Then its first archive counts as
+  ///     missing if it does not exist.
+  ///   - memory: The memory that all followed sessions share.
+  ///   - identities: The identities that decrypt the ring, if it is encrypted.
   init(
     _ identity: SessionIdentity, isNew: Bool, _ memory: FrameMemory, _ identities: LogIdentities
   ) {
@@ -62,7 +62,7 @@ final class FollowedSession {
   }
 
   func add(ring new: consuming File) {
-    // A copy: its process has the other one.
+    // The new file is a copy: the session's process has the other one.
     if (try? ring?.isLockedByAnother()) == true, (try? new.isLockedByAnother()) != true { return }
     ring = consume new
   }
@@ -71,27 +71,29 @@ final class FollowedSession {
     let number = archive.fileHeader.number
     var index = archives.firstIndex(from: number, by: \.file.fileHeader.number)
     while index < archives.count, archives[index].file.fileHeader.number == number {
-      // A copy of one that is there.
+      // A copy of a known archive.
       if !archives[index].file.isDeleted { return }
       index += 1
     }
-    // One that has taken the place of another may go on where that ended.
+    // An archive that has replaced another one may go on where that one ended.
     let known = read[number]?.frames ?? -1
     if archive.isClosed, archive.frames.count <= known { return }
     archives.insert(Archive(file: archive), at: index)
     newest = max(newest, number)
   }
 
-  /// Copies what is new in the ring. To be done for all sessions before anybody searches for new
-  /// archives and frames: what is moved meanwhile is then in one of both, or in both.
+  /// Copies what is new in the ring. This must be done for all sessions before any search for new
+  /// archives and frames. Then records that are moved meanwhile are in the copy, in an archive, or
+  /// in both.
   ///
-  /// - Parameter ticks: What ``Clock/ticks()`` was when the scan began, which copies rings.
+  /// - Parameter ticks: The value of ``Clock/ticks()`` when the scan began that copies rings.
   func readRing(at ticks: UInt64) {
     if let dead = deadRing, isGone(dead) { deadRing = nil }
     guard ring != nil else { return }
     scanTicks = ticks
-    // Before the copy: of a process that is gone, that has everything. But others may have logged
-    // between the scan's beginning and its end: so that ends by the next scan.
+    // The lock is tested before the copy: if the process is gone, the copy has everything. But
+    // other processes may have logged after the scan began and before this process ended. Therefore
+    // the session ends with the next scan.
     let isLocked = (try? ring?.isLockedByAnother()) ?? false
     isRunning = isLocked || wasLocked
     wasLocked = isLocked
@@ -106,9 +108,9 @@ final class FollowedSession {
     }
   }
 
-  /// Up to which ticks everything is there that has been logged: what was committed before the scan
-  /// began is in the copy of the ring, or in an archive. Of archives alone that is not known, nor
-  /// of the ring of another machine.
+  /// The ticks up to which every logged record was found: what was committed before the scan began
+  /// is in the copy of the ring, or in an archive. This is not known for archives without a ring,
+  /// or for the ring of another machine.
   private var horizon: UInt64 {
     ring != nil && isRunning && hasOurTicks ? scanTicks : .max
   }
@@ -129,7 +131,7 @@ final class FollowedSession {
   func readArchives() {
     for index in archives.indices {
       let file = archives[index].file
-      // Before it is read: what was appended until then is read, too.
+      // Before the refresh: what was appended until the deletion is read, too.
       archives[index].isDeleted = file.isDeleted
       if !file.isClosed { _ = try? file.refresh() }
     }
@@ -141,7 +143,7 @@ final class FollowedSession {
     return archives.contains { last.gap(to: $0.file.fileHeader.number) != nil }
   }
 
-  /// What there is of the session's files at this moment, if nothing of it has been loaded.
+  /// The session's files at this moment, if nothing of the session has been loaded.
   var files: SessionFiles {
     var files = SessionFiles(identity: identity)
     if let image { files.add(RingView(image: image, isRunning: isRunning)) }
@@ -152,7 +154,7 @@ final class FollowedSession {
   /// A reader of what is new, or nil if nothing is.
   func load(_ filter: LogReader.Filter) -> SessionReader? {
     let held = reader?.heldTicks
-    // What the scan before this one has seen was logged before this one began.
+    // Records that the previous scan has seen were logged before this scan began.
     if let held, held > scanTicks { hasOurTicks = false }
     let batch = takeBatch()
     let ends = ring != nil && !isRunning && !hasEnded
@@ -166,8 +168,8 @@ final class FollowedSession {
     let reader = reader ?? SessionReader(following: identity, filter, memory, emitted)
     self.reader = reader
     reader.load(batch, until: horizon, since: filter.since)
-    // What was archived before the ring was copied, and is not there any more, is in the batch.
-    // A generation in which a bit was wrong is in the image as it was corrected.
+    // Records that were archived before the ring was copied, and that the ring no longer has, are
+    // in the batch. If a bit of a generation was wrong, the image has the corrected generation.
     if let image {
       emitted.forget(besides: generations.union(image.segments.map(\.header.generation)))
     }
@@ -183,15 +185,15 @@ final class FollowedSession {
     return reader
   }
 
-  /// Forgets all that only those need who read more of it. Should an archive come after all, its
-  /// records are given as those of a session that begins.
+  /// Forgets everything that only a reader of more records needs. If another archive comes after
+  /// all, its records are given as those of a session that begins.
   private func forget() {
     (reader, image) = (nil, nil)
     emitted.forget(besides: [])
   }
 
-  /// Finds out which archives are missing before those that were found, and behind them if the
-  /// process is gone.
+  /// Finds out which archives are missing before those that were found. If the process is gone,
+  /// also those that are missing behind them.
   private func findGaps() -> [LogReader.Gap.Cause] {
     let numbers = archives.map(\.file.fileHeader.number)
     let newest = image?.newestArchive ?? 0
@@ -200,8 +202,8 @@ final class FollowedSession {
       return []
     }
     var gaps = numbers.compactMap { last.gap(to: $0) }.map(LogReader.Gap.Cause.archivesNotHere)
-    // Of a process that lives, an archive that is deleted is missed once the next one is there. Who
-    // follows a ring alone misses none.
+    // While the process lives, a deleted archive is reported once the next one exists. A reader
+    // that follows only a ring misses no archive.
     if let image, !isRunning, !read.isEmpty, newest > last {
       gaps.append(
         image.mayNewestBeSealed
@@ -224,8 +226,8 @@ final class FollowedSession {
     for file in archives.map(\.file) {
       let number = file.fileHeader.number
       let known = read[number] ?? (0, 0, false)
-      // What follows the last frame is left out until a later archive is there: it may be one that
-      // is being written.
+      // What follows the last frame is left out until a later archive exists: it may be a frame
+      // that is being written.
       let isOver = file.isClosed || number < newest
       let new =
         file.corruption.dropFirst(known.corruption)
@@ -243,7 +245,7 @@ final class FollowedSession {
       batch.frames.append(
         SessionBatch.Frames(archive: file, range: range, corruption: Array(new)))
     }
-    // Nothing more comes of these. They are open until what is in the batch has been read.
+    // Nothing more comes of these archives. They stay open until the batch has been read.
     archives.removeAll { $0.file.isClosed || $0.isDeleted }
     return batch
   }

@@ -18,31 +18,31 @@ import MMLogSystem
 /// In a task, ``LogReader/follow(_:filter:last:identities:)`` does the waiting.
 ///
 /// A record that was committed is given at the next scan, from the ring or from the archive that it
-/// has been moved to: once, and in order with the others of its thread. Writers are not disturbed:
-/// rings are copied with pread(2), and nothing is locked. Archives that are deleted before they are
-/// read are a gap.
+/// has been moved to. Each record is given once, and in order with the others of its thread.
+/// Writers are not disturbed: rings are copied with pread(2), and nothing is locked. Archives that
+/// are deleted before they are read are a gap.
 ///
-/// **Order.** Of processes that run on this machine, a record comes before every other one whose
-/// log call began after that of the first had returned, whatever threads they are of: a scan gives
-/// what was logged up to its beginning, and holds back what is later, until the next scan at most.
-/// Calls that overlapped are in the order of their ticks if one scan has seen both, else in either
-/// order. Between processes it is the same up to how exactly two clocks are turned into wall time,
-/// about a microsecond. Where there are archives without their ring, or a ring of another machine,
-/// what one scan finds is merged by time.
+/// **Order.** For processes that run on this machine, one record comes before another if its log
+/// call had returned before the other log call began, whatever threads they are of. For this, a
+/// scan gives what was logged before it began, and holds back later records, until the next scan at
+/// most. If two calls overlapped, their records are in the order of their ticks if one scan has
+/// seen both, else in either order. Between processes, this order is as exact as the conversion of
+/// two clocks into wall time, about a microsecond. If there are archives without their ring, or a
+/// ring of another machine, the records that one scan finds are merged by time.
 ///
 /// For one thread at a time.
 public final class LogFollower {
   /// Files and directories that could not be read when they were last inspected, and why, in the
-  /// order of their paths. They are inspected again; one that is not there yet is waited for. The
-  /// last one says, if that is so, that records are passed over which no identity opens.
+  /// order of their paths. They are inspected again. A path that does not exist yet is waited for.
+  /// If records are passed over because no identity opens them, the last error says so.
   public var unreadable: [LogError] {
     places.unreadable.sorted { $0.key < $1.key }.map(\.value) + [locked].compactMap(\.self)
   }
 
-  /// That records are encrypted for others, of the first file that has such. Not how many: that
-  /// changes with each scan.
+  /// Says that the first file with records for other recipients has such. The number of these
+  /// records is left out, because it changes with each scan.
   private var locked: LogError?
-  /// When it began to follow.
+  /// When following began.
   private let began = Timestamp.now
   private let filter: LogReader.Filter
   private var places: FollowedPaths
@@ -50,7 +50,7 @@ public final class LogFollower {
   private var tails: [ArchiveFile] = []
   /// The sessions of which more may come.
   private(set) var sessions: [FollowedSession] = []
-  /// Those that are over.
+  /// The sessions that are over.
   private var ended: [SessionID: FollowedSession] = [:]
   private let memory: FrameMemory
   private let identities: LogIdentities
@@ -62,11 +62,11 @@ public final class LogFollower {
   /// Begins to follow.
   ///
   /// - Parameters:
-  ///   - inputs: Files and directories. A file is followed by itself; a process's next archive
-  ///     appears in a directory. ``LogReader/Input/standardInput`` is passed over.
+  ///   - inputs: Files and directories. Of a file, only this file is followed; a process's next
+  ///     archive appears in a directory. ``LogReader/Input/standardInput`` is passed over.
   ///   - filter: Which records are wanted.
-  ///   - last: How many of those that are there already are given first; nil for all.
-  ///   - identities: Who decrypts what is encrypted. What none of them opens is passed over.
+  ///   - last: How many of the existing records are given first; nil for all.
+  ///   - identities: The identities that decrypt. Records that none of them opens are passed over.
   public init(
     _ inputs: [LogReader.Input], filter: LogReader.Filter = LogReader.Filter(), last: Int? = nil,
     identities: LogIdentities = LogIdentities()
@@ -84,18 +84,18 @@ public final class LogFollower {
     load(narrowed)
   }
 
-  /// The same for files and directories by name.
+  /// Begins to follow files and directories by name.
   public convenience init(
     paths: [String], filter: LogReader.Filter = LogReader.Filter(), last: Int? = nil
   ) {
     self.init(paths.map(LogReader.Input.path), filter: filter, last: last)
   }
 
-  /// The next record, or what else is to know; nil where all has been given that the last scan has
-  /// found. The call after that scans again.
+  /// Returns the next record or other item; nil when everything that the last scan found has been
+  /// given. The next call scans again.
   ///
-  /// - Complexity: O(new records + segments of the rings + files of archives), where all that was
-  ///   found before has been taken; or was held back.
+  /// - Complexity: O(new records + segments of the rings + files of archives) for a call that
+  ///   scans: one at which all earlier records were taken or held back.
   public func next() -> LogReader.Item? {
     if let item = take() {
       hasGiven = true
@@ -118,23 +118,23 @@ public final class LogFollower {
     return item
   }
 
-  /// Rings first, then archives (FORMAT.md, 5). An archive that is found with a ring is inspected
-  /// again after it.
+  /// Rings first, then archives (FORMAT.md, 5). An archive that is found together with a ring is
+  /// inspected again after the ring.
   private func scan() {
     find()
-    // One moment for all: a record that another one was logged after is not missed in a ring that
-    // was copied before.
+    // All sessions get the same moment: otherwise a ring that was copied first could lack a record
+    // that was logged before a record of another ring.
     let ticks = Clock.ticks()
     for session in sessions { session.readRing(at: ticks) }
     find()
-    // One listing may have found an archive, and not the one that was made just before.
+    // One listing may have found an archive, and missed the one that was made just before.
     if sessions.contains(where: \.lacksArchives) { find() }
-    // Before they are read: what was appended until then is read, too.
+    // Before the archives are read: what was appended until the deletion is read, too.
     let areDeleted = tails.map(\.isDeleted)
     for session in sessions { session.readArchives() }
     goOnBehindTails()
     if !areDeleted.contains(true) { return }
-    // No store goes on with a file that was deleted. While it is open, its space is not free.
+    // No store goes on with a file that was deleted. While the file is open, its space is not free.
     for (tail, isDeleted) in zip(tails, areDeleted) where isDeleted { places.forget(tail.path) }
     tails = zip(tails, areDeleted).compactMap { $1 ? nil : $0 }
   }
@@ -193,7 +193,7 @@ extension LogError {
 }
 
 extension LogFollower {
-  /// What a ``LogFollower`` gives, as it comes: it ends when its task is canceled.
+  /// The items of a ``LogFollower`` as they come. The sequence ends when its task is canceled.
   public struct Items: AsyncSequence, Sendable {
     let inputs: [LogReader.Input]
     let filter: LogReader.Filter
@@ -210,10 +210,10 @@ extension LogFollower {
     public struct Iterator: AsyncIteratorProtocol {
       let follower: LogFollower
 
-      /// How long it waits between two scans, in nanoseconds.
+      /// How long the iterator waits between two scans, in nanoseconds.
       static let pause: UInt64 = 20_000_000
 
-      /// The next item, as soon as there is one; nil once the task is canceled.
+      /// Returns the next item as soon as there is one; nil once the task is canceled.
       public mutating func next() async -> LogReader.Item? {
         while !Task.isCancelled {
           if let item = follower.next() { return item }
@@ -235,8 +235,8 @@ extension LogReader {
   /// - Parameters:
   ///   - inputs: Files and directories.
   ///   - filter: Which records are wanted.
-  ///   - last: How many of those that are there already are given first; nil for all.
-  ///   - identities: Who decrypts what is encrypted. What none of them opens is passed over.
+  ///   - last: How many of the existing records are given first; nil for all.
+  ///   - identities: The identities that decrypt. Records that none of them opens are passed over.
   public static func follow(
     _ inputs: [LogReader.Input], filter: LogReader.Filter = LogReader.Filter(), last: Int? = nil,
     identities: LogIdentities = LogIdentities()

@@ -2,7 +2,7 @@ import MMLogCrypto
 package import MMLogFormat
 package import MMLogStorage
 
-/// A session in an ``ArchiveQueue``: what of its archives has been given, and what comes next.
+/// A session in an ``ArchiveQueue``: how much of its archives has been given, and what comes next.
 package final class QueuedSession {
   package typealias Progress = LogReader.Cursor.Progress
   package typealias Place = LogReader.Cursor.Place
@@ -10,7 +10,8 @@ package final class QueuedSession {
   package let identity: SessionIdentity
   /// By rising number.
   package private(set) var archives: [QueuedArchive] = []
-  /// What the reader that is in use had given when it was made; and where a new one begins.
+  /// What had been given when the current reader was made; without a reader, where the next one
+  /// begins.
   private var start: Progress?
   private var reader: SessionReader?
   /// What was loaded last.
@@ -29,7 +30,8 @@ package final class QueuedSession {
 
   func add(_ archive: QueuedArchive) {
     let index = archives.firstIndex(from: archive.number, by: \.number)
-    // A copy of one that is known; or the same that has come back, or was replaced in its file.
+    // A copy of a known archive; or the same archive, which has come back or was replaced in its
+    // file.
     if index < archives.count, archives[index].number == archive.number {
       if archives[index].isReadable { return archive.close() }
       if loaded?.archive === archives[index] { goOn(at: given) }
@@ -37,17 +39,17 @@ package final class QueuedSession {
     } else {
       archives.insert(archive, at: index)
     }
-    // One that is being written is read again and again.
+    // An archive that is being written stays open, because it is read again and again.
     if archive.isClosed { archive.close() }
   }
 
-  /// What has been given; nil: nothing.
+  /// The progress behind what has been given; nil if nothing has been given.
   package var given: Progress? { reader?.given ?? start }
 
-  /// Behind what has been given.
+  /// The place behind what has been given.
   package var place: Place { given?.next ?? Place(archive: 0) }
 
-  /// Forgets archives that are gone, and before what has been given.
+  /// Forgets archives that are gone, and stand before the place of what has been given.
   package func prune() {
     guard let place = given?.next else { return }
     archives.removeAll { $0.isGone && $0.number < place.archive }
@@ -56,7 +58,7 @@ package final class QueuedSession {
   /// Notes that nothing follows what has been given.
   package func noteEnd() {
     var progress = given ?? Progress(next: Place(archive: 1))
-    // Within its last archive, that would count as missing once it is deleted.
+    // A place within the last archive would count as missing once that archive is deleted.
     if let last = archives.last, last.isClosed, progress.start == progress.next {
       progress = Progress(next: max(progress.next, .behind(last.number)))
     }
@@ -64,19 +66,19 @@ package final class QueuedSession {
     goOn(at: progress)
   }
 
-  /// Goes on at a place, whatever was given meanwhile.
+  /// Goes on at a place, whatever has been given.
   package func goOn(at progress: Progress?) {
     (start, reader) = (progress.map(begunAgain), nil)
     loaded?.archive.close()
     loaded = nil
   }
 
-  /// Goes on at the beginning of an archive of which a power cut has undone what was given.
+  /// If a power cut has undone what was given of an archive, goes on at the archive's beginning.
   func beginUndoneAgain() {
     if let given, begunAgain(given) != given { goOn(at: given) }
   }
 
-  /// The beginning of an archive, if it lacks the frame in which the progress is.
+  /// The beginning of the archive, if the archive lacks the frame in which the progress is.
   private func begunAgain(_ progress: Progress) -> Progress {
     guard let archive = archive(progress.next.archive),
       archive.hasUndone(progress)
@@ -90,7 +92,7 @@ package final class QueuedSession {
     return index < archives.count && archives[index].number == number ? archives[index] : nil
   }
 
-  /// Gives back the memory and the open file that reading takes, until more is read.
+  /// Frees the memory, and closes the files, that reading takes. They are needed again for more.
   package func rest() {
     goOn(at: given)
     for archive in archives { archive.close() }
@@ -98,7 +100,7 @@ package final class QueuedSession {
 
   /// Goes on behind ``goneAtEnd``.
   ///
-  /// - Returns: What is passed over; nil if there is nothing.
+  /// - Returns: The gap that is passed over; nil if there is none.
   func passGone() -> LogReader.Gap? {
     guard let gone = goneAtEnd else { return nil }
     let numbers = Int(gone.lowerBound)...Int(gone.upperBound)
@@ -109,51 +111,52 @@ package final class QueuedSession {
 
   // MARK: - What there is
 
-  /// The archives up to the last one that can be read. What is gone behind that one nobody reads.
+  /// The archives up to the last one that can be read. Nobody reads archives that are gone behind
+  /// it.
   private var readable: ArraySlice<QueuedArchive> {
     archives[..<(archives.lastIndex(where: \.isReadable).map { $0 + 1 } ?? 0)]
   }
 
-  /// The archives that are gone with records that have not been given, and that no archive follows
-  /// which can be read; nil if there are none.
+  /// The archives at the end that are gone, and had records that have not been given. No archive
+  /// that can be read follows them. Nil if there are none.
   package var goneAtEnd: ClosedRange<UInt32>? {
     let gone = archives[readable.endIndex...].filter(isLost)
     guard let first = gone.first, let last = gone.last else { return nil }
     return first.number...last.number
   }
 
-  /// The number behind the last archive that is known, and of which nothing is lost, nor of
-  /// those before it; 0 if there is none.
+  /// The number behind the known archives at the beginning of which nothing is lost; 0 if there are
+  /// none.
   package var firstMissing: UInt32 {
     archives.prefix { !isLost($0) }.last.map { $0.number &+ 1 } ?? 0
   }
 
-  /// Whether an archive is gone with records that have not been given.
+  /// Whether an archive is gone, and had records that have not been given.
   private func isLost(_ archive: QueuedArchive) -> Bool {
     if archive.isReadable { return false }
     let all = archive.frames.reduce(0) { $0 + Int($1.rows) }
     return archive.rows(before: place) < all
   }
 
-  /// Whether there are rows behind what has been given, or corruption in whose place there should
-  /// be some.
+  /// Whether there are rows behind what has been given, or corruption that stands in place of rows.
   package var hasUnread: Bool { unread.rows > 0 || corruptedEnd != nil }
 
-  /// Where the first archive ends that is over, and is corrupted behind its last row, which is not
-  /// given, and when the session logged last. Who goes on is behind the whole archive then.
+  /// The end of the first archive that is over and has corruption behind its last row that was not
+  /// given, and when the session logged last. A reader that goes on is then behind the whole
+  /// archive.
   var corruptedEnd: (last: Timestamp, end: Place)? {
     readable.first { [place] in $0.number >= place.archive && $0.isEndCorrupted && isOver($0) }
       .map { (lastTime, .behind($0.number)) }
   }
 
-  /// Whether nothing more of an archive is to come: it is complete, or a later one is there, which
-  /// is begun when the one before has been left.
+  /// Whether nothing more of an archive is to come: it is complete, or a later one exists. A later
+  /// one is begun only when the archive before has been left.
   private func isOver(_ archive: QueuedArchive) -> Bool {
     archive.isClosed || archives.last.map { $0.number > archive.number } ?? false
   }
 
-  /// How many rows there are behind what has been given, how many bytes these take, and whether an
-  /// archive is among them that is complete. Those of ``goneAtEnd`` do not count.
+  /// The number of rows behind what has been given, their size in bytes, and whether a complete
+  /// archive has some of them. Rows of ``goneAtEnd`` do not count.
   package var unread: (rows: Int, bytes: Int, hasClosed: Bool) {
     var (rows, bytes, hasClosed) = (0, 0, false)
     let place = place
@@ -175,10 +178,11 @@ package final class QueuedSession {
     return (rows, bytes, hasClosed)
   }
 
-  /// When the last record of the first frame was logged that has not been given whole, and can be.
+  /// When the last record was logged of the first frame that can be read and has not been given
+  /// completely.
   package var firstUnread: Timestamp? { firstUnreadFrame?.last }
 
-  /// The same, and where that frame ends.
+  /// The same time, and the end of that frame.
   var firstUnreadFrame: (last: Timestamp, end: Place)? {
     let place = place
     for archive in readable.dropFirst(archives.firstIndex(from: place.archive, by: \.number)) {
@@ -193,7 +197,7 @@ package final class QueuedSession {
   /// Whether what has been given ends before a place.
   func isBefore(_ place: Place) -> Bool { given.map { $0.next < place } ?? true }
 
-  /// Behind all that there is.
+  /// The progress behind all known frames.
   package var end: Progress? {
     guard let archive = archives.last else { return nil }
     guard let frame = archive.frames.last else {
@@ -203,23 +207,24 @@ package final class QueuedSession {
       next: Place(archive: archive.number, frame: frame.ordinal, row: frame.rows))
   }
 
-  /// Whether its last archive is complete.
+  /// Whether the session's last archive is complete.
   package var isClosed: Bool { archives.last?.isClosed ?? false }
 
-  /// Whether its last archive is complete, and says how the session ended: nothing will follow.
+  /// Whether the session's last archive is complete, and says how the session ended: nothing
+  /// follows.
   package var hasEnded: Bool { isClosed && archives.last?.hasEnding == true }
 
-  /// When it logged last, as far as its frames say.
+  /// When the session logged last, as far as its frames say.
   package var lastTime: Timestamp {
     archives.reduce(identity.startTime) { time, archive in
       archive.frames.reduce(time) { max($0, $1.last) }
     }
   }
 
-  /// Whether it is being read.
+  /// Whether the session is being read.
   package var isReading: Bool { reader != nil }
 
-  /// How many rows there are between two places of archives that are there.
+  /// The number of rows between two places in known archives.
   package func rows(from first: Place?, to last: Place) -> Int {
     archives.reduce(0) { sum, archive in
       sum + archive.rows(before: last) - (first.map { archive.rows(before: $0) } ?? 0)
@@ -227,13 +232,13 @@ package final class QueuedSession {
   }
 
   /// How many archives between two places are gone, as far as the last scan and reading have found
-  /// out; nil if that of the last place is, or its frame is not the one any more that is noted. One
-  /// that cannot be opened just now is not gone.
+  /// out. Nil if the archive of the last place is gone, or its frame is no longer the one that was
+  /// noted. An archive that cannot be opened just now is not gone.
   package func goneArchives(from first: Progress?, to last: Progress) -> Int? {
     let begin = first?.next.archive ?? archives.first?.number ?? 1
     let end = last.next.lastArchive
     guard begin <= end else { return first == nil ? nil : 0 }
-    // Not number by number: a cursor that was read may have any.
+    // Not number by number: the cursor in a file may have any number.
     var (count, needsLast) = (0, (begin...end).contains(last.next.archive))
     for archive in archives where (begin...end).contains(archive.number) && archive.isReadable {
       if archive.number == last.next.archive {
@@ -245,25 +250,26 @@ package final class QueuedSession {
     return needsLast ? nil : (begin...end).count - count
   }
 
-  /// What the archives say that were read.
+  /// What the archives say that have been read.
   package var found: (losses: LossLedger, crash: CrashReport?, end: SessionEnd?) {
     reader?.found ?? (LossLedger(), nil, nil)
   }
 
-  /// Whose records it gives; nil before the first chunk.
+  /// The session whose records are given; nil before the first chunk.
   package var session: LogReader.Session? { reader?.session }
 
   // MARK: - Reading
 
-  /// The next records, or what else there is to know; nil if there is nothing at the moment, or
-  /// nothing before a place.
+  /// Returns the next records or another item; nil if there is none at the moment, or none before a
+  /// place.
   ///
   /// - Parameters:
-  ///   - limit: How many records at most.
-  ///   - textSize: How many bytes they take as text at most, about, if they are more than one.
-  ///   - last: No record from this place on is given; nil for any.
-  /// - Throws: What keeps an archive from being read. Nothing of it is passed over: the next call
-  ///   tries again.
+  ///   - limit: The maximum number of records.
+  ///   - textSize: The approximate maximum size of their text in bytes, if there are several
+  ///     records.
+  ///   - last: No record from this place on is given; nil: no limit.
+  /// - Throws: `LogError` if an archive cannot be read. Nothing of the archive is passed over: the
+  ///   next call tries again.
   package func nextChunk(
     atMost limit: Int, textSize: Int = .max, until last: Place? = nil
   ) throws(LogError) -> LogReader.Chunk? {
@@ -296,11 +302,12 @@ package final class QueuedSession {
 
   /// Loads what follows: more of the archive that was read last, or the next one.
   ///
-  /// - Returns: The archives that are not there before it; nil if there is nothing to load.
+  /// - Returns: The numbers of missing archives before what was loaded; nil if there is nothing to
+  ///   load.
   private func load(until last: Place?) throws(LogError) -> Range<UInt32>? {
     if let loaded, let file = try open(loaded.archive) {
       if file.frames.count < loaded.frames || file.corruption.count < loaded.corruption {
-        // Somebody has cut it.
+        // The file was cut.
         goOn(at: given)
       } else if file.frames.count > loaded.frames || file.corruption.count > loaded.corruption
         || isOver(loaded.archive) != loaded.isOver
@@ -319,7 +326,7 @@ package final class QueuedSession {
     guard let file = try open(next) else { return nil }
     var gap = UInt32(0)..<0
     if next.number > first {
-      // What was in pieces before it cannot be put together any more.
+      // Fragments of a record from before the gap cannot be put together any more.
       if let given, given.next.archive >= next.number {
         goOn(at: Progress(next: given.next, checksum: given.checksum))
       } else {
@@ -333,14 +340,14 @@ package final class QueuedSession {
     try checkKey(of: file, from: 0)
     if reader == nil { reader = SessionReader(archivesOf: identity, filter, memory, after: start) }
     try reader?.load(file, from: (0, 0), isOver: isOver(next))
-    // Not before: frames that repeat those of the archive before are compared with these.
+    // Not earlier: frames that repeat those of the archive before are compared with these.
     loaded?.archive.close()
     note(next, file)
     return gap
   }
 
-  /// Who reads on passes over frames that nobody here decrypts. Whoever keeps a cursor must not:
-  /// what is before a cursor counts as given.
+  /// A reader without a cursor passes over frames that no identity decrypts. A reader that keeps a
+  /// cursor must not: what is before a cursor counts as given.
   ///
   /// - Parameter first: The first frame that was not loaded.
   /// - Throws: `encrypted` if no identity opens a frame of records that was not given.
@@ -374,12 +381,12 @@ package final class QueuedSession {
 }
 
 extension QueuedArchive {
-  /// Whether a power cut has undone the frame of it that was read last.
+  /// Whether a power cut has undone the archive's frame that was read last.
   fileprivate func hasUndone(_ progress: LogReader.Cursor.Progress) -> Bool {
     progress.isUndone(in: frames.lazy.map { ($0.ordinal, $0.checksum) }, isClosed: isClosed)
   }
 
-  /// How many of its rows are before a place.
+  /// How many of the archive's rows are before a place.
   package func rows(before place: LogReader.Cursor.Place) -> Int {
     if number > place.archive { return 0 }
     var rows = 0
