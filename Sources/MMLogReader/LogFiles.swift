@@ -1,26 +1,26 @@
 import MMLogFormat
 public import MMLogStorage
 
-/// Rings and archives as they are at one moment, opened: of rings there is a copy, of archives what
-/// frames they have. It can be read more than once, each time the same.
+/// Opened rings and archives as they are at one moment: copies of the rings, and the lists of the
+/// archives' frames. They can be read more than once, each time with the same result.
 ///
 /// For one thread at a time.
 public final class LogFiles {
-  /// Files and directories of which nothing is read, and why: they could not be, or another file is
-  /// of the same ring or archive, and says something else.
+  /// Files and directories that are not read, and why: they cannot be read, or another file is of
+  /// the same ring or archive, and has other content.
   public let unreadable: [LogError]
-  /// How many files there are.
+  /// The number of files.
   public let fileCount: Int
   package let sessions: [SessionFiles]
-  /// Who decrypts what is encrypted.
+  /// The identities that decrypt.
   package let identities: LogIdentities
 
   /// Opens files, reads rings, and reads the headers of archives' frames.
   ///
   /// - Parameters:
-  ///   - inputs: Files and directories; one that is given more than once is read once.
-  ///   - identities: Who decrypts what is encrypted. Of archives that none of them opens, the
-  ///     records are passed over, and ``unreadable`` says so once.
+  ///   - inputs: Files and directories. One that is given more than once is read once.
+  ///   - identities: The identities that decrypt. Records of archives that none of them opens are
+  ///     passed over, and ``unreadable`` says so once.
   /// - Complexity: O(size of the rings + number of frames).
   public init(_ inputs: [LogReader.Input], identities: LogIdentities = LogIdentities()) {
     self.identities = identities
@@ -32,29 +32,30 @@ public final class LogFiles {
       + [LogError(locked: files.archives, files.rings)].compactMap(\.self)
   }
 
-  /// Those of ``unreadable`` that concern also who needs no key: not that records are encrypted.
+  /// The errors in ``unreadable`` that also concern a reader who needs no key: all except that
+  /// records are encrypted.
   package var unreadableWithKeys: [LogError] { unreadable.filter { $0.code != .encrypted } }
 
-  /// Sessions whose files are open already.
+  /// Takes sessions whose files are open already.
   init(sessions: [SessionFiles], _ identities: LogIdentities) {
     (self.sessions, self.identities) = (sessions, identities)
     unreadable = []
     fileCount = sessions.reduce(0) { $0 + $1.archives.count + ($1.ring == nil ? 0 : 1) }
   }
 
-  /// The last records, in the order of time, and what else is to know from the first of them on.
+  /// Returns the last records, in the order of time, and other items from the first of them on.
   ///
   /// - Parameters:
-  ///   - count: How many at most.
+  ///   - count: The maximum number of records.
   ///   - filter: Which records are wanted.
-  /// - Complexity: As reading the time that they are of, twice; where few records pass, a few times
-  ///   more.
+  /// - Complexity: As reading the time of these records twice. If few records pass, it takes a few
+  ///   times more.
   public func lastRecords(_ count: Int, filter: LogReader.Filter = LogReader.Filter()) -> LogReader
   {
     lastRecords(count, filter: filter, while: { true })
   }
 
-  /// The same, and which ones does not matter any more once it is not to go on.
+  /// The same. Once `goesOn` returns false, it does not matter which records these are.
   package func lastRecords(
     _ count: Int, filter: LogReader.Filter, while goesOn: () -> Bool
   ) -> LogReader {
@@ -62,7 +63,7 @@ public final class LogFiles {
     return LogReader(self, narrowed, skipping)
   }
 
-  /// A filter that passes the last records, and some before them that are to be passed over.
+  /// A filter that passes the last records, and some before them, which are to be passed over.
   func narrowed(
     toLast count: Int, _ filter: LogReader.Filter, while goesOn: () -> Bool = { true }
   ) -> (LogReader.Filter, RecordSkip) {
@@ -72,7 +73,7 @@ public final class LogFiles {
       let start = self.start(ofLast: wanted, filter)
       if let start { narrowed.since = max(start, filter.since ?? start) }
       let found = LogReader(self, filter: narrowed).countRecords(while: goesOn)
-      // At the beginning of all, or far enough back.
+      // At the very beginning, or far enough back.
       if start == nil || found >= count || !goesOn() {
         return (narrowed, found > count ? .first(found - count) : .none)
       }
@@ -80,10 +81,10 @@ public final class LogFiles {
     }
   }
 
-  /// The last records of each thread of the session that crashed last; nil if none did.
+  /// Returns the last records of each thread of the session that crashed last; nil if none did.
   ///
   /// - Parameters:
-  ///   - count: How many of each thread at most.
+  ///   - count: The maximum number of records of each thread.
   ///   - filter: Which sessions and records are wanted.
   public func lastCrash(
     recordsOfThread count: Int, filter: LogReader.Filter = LogReader.Filter()
@@ -98,7 +99,7 @@ public final class LogFiles {
     return LogReader(self, narrowed, .firstOfThreads(counts.mapValues { max(0, $0 - count) }))
   }
 
-  /// The session that crashed last, whichever began last; nil if none did. See
+  /// The session that crashed last, no matter which session began last; nil if none did. See
   /// ``SessionEnd/How/isCrash``.
   ///
   /// - Parameter filter: Which sessions count.
@@ -118,8 +119,8 @@ public final class LogFiles {
         for frame in archive.frames where frame.header.type == .records {
           let summary = frame.header.summary
           guard filter.mayPass(summary) else { continue }
-          // How many records of a frame are before the end within it, nobody knows. If they were
-          // fewer than is counted here, more would be read, and all again.
+          // It is not known how many records of this frame are before `until`. If too many were
+          // counted, not enough records would be read, and all of them again.
           let isCut = filter.until.map { summary.lastWall >= $0 } ?? false
           frames.append((summary.lastWall, summary.firstWall, isCut ? 0 : Int(summary.count)))
         }
@@ -151,8 +152,7 @@ extension LogReader {
 }
 
 extension LogError {
-  /// What keeps the records of files from being read: they are encrypted for others. Nil if nothing
-  /// does.
+  /// The error that records are encrypted for others, and cannot be read. Nil if there are none.
   fileprivate init?(locked archives: [ArchiveFile], _ rings: [RingView]) {
     typealias Locked = (path: String, reason: FormatError, records: UInt64)
     let locked: [Locked] =
@@ -172,8 +172,8 @@ extension LogError {
 }
 
 extension ArchiveFile {
-  /// How many records it has that are encrypted. Unless its index says it, each fragment of one
-  /// counts.
+  /// The number of encrypted records in the archive. Unless its index has the number, each fragment
+  /// of a record counts.
   fileprivate var encryptedCount: UInt64 {
     let all = frames.filter { $0.header.type == .records }
     let encrypted = all.filter(\.header.isEncrypted)
@@ -183,7 +183,7 @@ extension ArchiveFile {
 }
 
 extension RingImage {
-  /// How many records there are that are not noted to be in an archive.
+  /// The number of records that are not noted to be in an archive.
   fileprivate var waitingCount: UInt64 {
     segments.reduce(0) { sum, segment in
       var scanner = scanner(of: segment, from: segment.header.archived, scansBehindZeros: false)

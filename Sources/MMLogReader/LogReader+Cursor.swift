@@ -1,13 +1,13 @@
 public import MMLogFormat
 
 extension LogReader {
-  /// The name of an archived record, which no other record ever has: frames never change once
-  /// written.
+  /// The name of an archived record, which no other record ever has: frames never change after they
+  /// are written.
   ///
   /// As text it has the parts in the order of the properties, with dots between them:
   /// `0c5fb9b2….3.17.1a2b3c4d.120`.
   public struct RecordID: Hashable, Sendable, CustomStringConvertible {
-    /// The session that logged it.
+    /// The session that logged the record.
     public let session: SessionID
     /// The number of its archive, from 1.
     public let archive: UInt32
@@ -16,7 +16,7 @@ extension LogReader {
     /// The checksum of the frame's payload: a power cut can undo a frame, and another one is then
     /// written under its ordinal.
     public let checksum: UInt32
-    /// Which of the frame's rows it is, from 0; of a record in fragments, the last of them.
+    /// The index of the row in its frame, from 0; for a record in fragments, that of the last one.
     public let row: UInt32
 
     /// The parts with dots between them.
@@ -34,7 +34,7 @@ extension LogReader {
   /// cursor = reader.cursor
   /// ```
   ///
-  /// As text it is one line without spaces, to be kept between two programs' lives.
+  /// As text, it is one line without spaces, which a program can keep until its next start.
   public struct Cursor: Hashable, Sendable {
     package var sessions: [SessionID: Progress] = [:]
 
@@ -48,24 +48,24 @@ extension LogReader.Cursor {
   package struct Place: Hashable, Comparable, Sendable {
     package var archive: UInt32
     package var frame: UInt64 = 0
-    /// How many of the frame's rows are before it.
+    /// How many of the frame's rows are before the place.
     package var row: UInt32 = 0
 
     package init(archive: UInt32, frame: UInt64 = 0, row: UInt32 = 0) {
       (self.archive, self.frame, self.row) = (archive, frame, row)
     }
 
-    /// The start of the archive that follows another one; of the greatest number, which no other
-    /// follows, what is behind everything.
+    /// The start of the archive that follows another one. No archive follows the one of the
+    /// greatest number: then the place is behind everything.
     package static func behind(_ archive: UInt32) -> Place {
       archive == .max
         ? Place(archive: .max, frame: .max, row: .max) : Place(archive: archive + 1)
     }
 
-    /// Whether it is the start of an archive: nothing says that there is one.
+    /// Whether the place is the start of an archive. That archive may not exist.
     package var isAtStart: Bool { frame == 0 && row == 0 }
 
-    /// The last archive of which anything is before it.
+    /// The last archive that has anything before the place.
     package var lastArchive: UInt32 { isAtStart ? archive &- 1 : archive }
 
     package static func < (a: Place, b: Place) -> Bool {
@@ -75,11 +75,11 @@ extension LogReader.Cursor {
 
   /// What has been read of a session.
   package struct Progress: Hashable, Sendable {
-    /// What is before it has been given.
+    /// Everything before this place has been given.
     package var next: Place
-    /// The checksum of the frame in which ``next`` is; 0 if that is at its start.
+    /// The checksum of the frame in which ``next`` is; 0 if ``next`` is at its start.
     package var checksum: UInt32 = 0
-    /// Where reading begins: before ``next`` if records in fragments are not whole there.
+    /// Where reading begins: before ``next`` if records in fragments are incomplete there.
     package var start: Place
     /// Whether the session's end has been given, too.
     package var isEnded = false
@@ -96,7 +96,7 @@ extension LogReader.Cursor {
 extension LogReader.Cursor: LosslessStringConvertible {
   private static let prefix = "mmlog1:"
 
-  /// Reads what ``description`` gives; nil for anything else.
+  /// Reads the text of ``description``; nil for any other text.
   public init?(_ text: String) {
     guard text.hasPrefix(Self.prefix) else { return nil }
     for part in text.dropFirst(Self.prefix.count).split(separator: ",") {
@@ -107,7 +107,7 @@ extension LogReader.Cursor: LosslessStringConvertible {
     guard text == description else { return nil }
   }
 
-  /// One line without spaces. It has the same bytes for the same position.
+  /// One line without spaces. Equal positions have equal bytes.
   public var description: String {
     let parts = sessions.map { session, progress in
       let (next, start) = (progress.next, progress.start)

@@ -1,38 +1,38 @@
 public import MMLogFormat
 
 extension LogReader {
-  /// Which records a ``LogReader`` gives: those that pass everything that is set here. What is not
-  /// a record is given in any case, but of sessions that are not wanted.
+  /// Which records a ``LogReader`` gives: those that pass everything that is set here. Other items
+  /// are given in any case, except those of sessions that are not wanted.
   public struct Filter: Sendable {
     /// The lowest level; default: all.
     public var minimumLevel = Level.trace
     /// The earliest time; default: no limit.
     public var since: Timestamp?
-    /// The time from which on none is wanted; default: no limit.
+    /// The time from which on no record is wanted; default: no limit.
     public var until: Timestamp?
-    /// Patterns of labels, of which one has to match; `*` stands for any bytes and `?` for one.
-    /// Default: any label.
+    /// Patterns of labels, one of which has to match; `*` stands for any bytes and `?` for one
+    /// byte. Default: any label.
     public var labels: [String] = []
-    /// Log statements, one of which it has to be; default: any.
+    /// Log statements, one of which the record has to come from; default: any.
     public var callSites: [CallSitePattern] = []
     /// Threads by id or name; default: any.
     public var threads: [NamePattern] = []
     /// Processes by id or name; default: any.
     public var processes: [NamePattern] = []
-    /// How the ids of sessions begin; default: any session.
+    /// Beginnings of the ids of sessions; default: any session.
     public var sessions: [String] = []
-    /// Whether flight records are wanted: those that stayed in the ring until they were captured.
-    /// Default: all records are.
+    /// Whether flight records are wanted. They stayed in the ring until they were captured.
+    /// Default: all records are wanted.
     public var flight = FlightChoice.any
-    /// What is to be found in the message, or in a pair of metadata as `key=value`: one of these.
-    /// Default: anything.
+    /// Patterns, one of which has to be found in the message, or in a pair of metadata as
+    /// `key=value`. Default: anything.
     public var text: [TextPattern] = []
-    /// Whether instead nothing of ``text`` may be found; default: false.
+    /// Whether, instead, none of ``text`` may be found; default: false.
     public var isTextInverted = false
-    /// What the fields have to be, all of these; default: anything.
+    /// Conditions of fields, all of which have to hold; default: none.
     public var conditions: [FieldCondition] = []
 
-    /// Whether only records are wanted that begin or end a span; default: false.
+    /// Whether only records that begin or end a span are wanted; default: false.
     public var spansOnly = false
 
     /// Which records, by whether they are flight records.
@@ -72,15 +72,15 @@ extension LogReader {
 
     func passes(time: Timestamp) -> Bool { mayPass(time, time) }
 
-    /// False for times of which none is wanted, from a first one to a last. What is corrupted may
-    /// have them the other way round.
+    /// False for a span of time in which no record is wanted. In a corrupted file, the first time
+    /// may be after the last one.
     func mayPass(_ first: Timestamp, _ last: Timestamp) -> Bool {
       if let since, last < since { return false }
       if let until, first >= until { return false }
       return true
     }
 
-    /// False for a session of which nothing is wanted.
+    /// False for a session of which no record is wanted.
     package func passes(_ identity: SessionIdentity) -> Bool {
       let isOfProcess =
         processes.isEmpty
@@ -101,18 +101,18 @@ extension LogReader {
       }
     }
 
-    /// False for a frame that has no record that passes: it need not be decompressed.
+    /// False for a frame without a record that passes: it need not be decompressed.
     func mayPass(_ frame: RecordSummary) -> Bool {
-      // A level that no one knows counts as the highest.
+      // An unknown level counts as the highest.
       mayPass(frame.firstWall, frame.lastWall) && frame.levels >> minimumLevel.rawValue != 0
     }
   }
 }
 
 extension LogReader.Session {
-  /// Whether a session was going on in the time that is wanted.
+  /// Whether a session was running at a time that is wanted.
   ///
-  /// - Parameter lastTime: When it logged last.
+  /// - Parameter lastTime: When the session logged last.
   package func isWithin(_ filter: LogReader.Filter, _ lastTime: Timestamp) -> Bool {
     filter.mayPass(identity.startTime, lastTime)
   }

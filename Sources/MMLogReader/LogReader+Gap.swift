@@ -1,9 +1,9 @@
 import MMLogFormat
 
 extension LogReader {
-  /// Records of a session that were logged and are not among what was read.
+  /// Records of a session that were logged and are missing from what was read.
   public struct Gap: Sendable {
-    /// Why they are not there, or how that is known.
+    /// Why the records are missing, or how that is known.
     @nonexhaustive
     public enum Cause: Hashable, Sendable {
       /// These archives of the session are not among the files, though later ones are. A limit of
@@ -12,15 +12,15 @@ extension LogReader {
       /// The archive of this number is not among the files, and a dead session was writing it, as
       /// its ring says. No limit deletes such an archive.
       case newestArchiveNotHere(Int)
-      /// Each writer numbers its records, and numbers are left out between records that are here.
+      /// Each writer numbers its records, and numbers are missing between records that were read.
       /// The records were lost (then ``LogReader/Item/losses(session:ledger:)`` counts them, too),
-      /// or their bytes are corrupt or gone.
+      /// or their bytes are corrupted or gone.
       case recordsMissing(MissingRecords)
     }
 
-    /// The session that they are of.
+    /// The session that logged the records.
     public let session: LogReader.Session
-    /// Why they are not there.
+    /// Why the records are missing.
     public let cause: Cause
 
     package init(session: LogReader.Session, cause: Cause) {

@@ -4,8 +4,8 @@ public import MMLogStorage
 import MMLogSystem
 
 extension LogReader {
-  /// What a ``LogReader`` gives, in the order of time: records, and in their place among them
-  /// whatever else there is to know.
+  /// What a ``LogReader`` gives, in the order of time: records, and other items in their place
+  /// among the records.
   @nonexhaustive
   public enum Item: Sendable {
     /// A record, whole and checked.
@@ -16,26 +16,26 @@ extension LogReader {
     case gap(LogReader.Gap)
     /// A record that was being written when its process died; its log call never returned.
     case unfinished(LogReader.UnfinishedRecord)
-    /// What a session's process died of, if that was recorded: after its records.
+    /// What a session's process died of, if that was recorded. It comes after the records.
     // Indirect: it is larger than a record, and each item is copied several times.
     indirect case crashed(session: LogReader.Session, report: CrashReport)
     /// A session begins here.
     case sessionStarted(LogReader.Session)
-    /// How many records a session could not keep: once, at its end, if there are any.
+    /// How many records a session could not keep. It comes once, at the session's end, if any were
+    /// lost.
     case losses(session: LogReader.Session, ledger: LossLedger)
-    /// A session ends here. `lastTime` is when it logged last, as far as its files
-    /// say.
+    /// A session ends here. `lastTime` is when it logged last, as far as its files say.
     case sessionEnded(session: LogReader.Session, ending: SessionEnding, lastTime: Timestamp)
   }
 
-  /// What a ``LogReader`` gives at once.
+  /// One or more items that a ``LogReader`` gives at once.
   public enum Chunk: Sendable {
     /// Records that follow one another.
     case records(LogReader.Records)
-    /// What else there is to know, or a record by itself.
+    /// An item that is no record, or a record by itself.
     case item(LogReader.Item)
 
-    /// The records, if it has nothing else.
+    /// The records, if the chunk has nothing else.
     package var records: LogReader.Records? {
       switch self {
       case .records(let records): records
@@ -45,56 +45,56 @@ extension LogReader {
     }
   }
 
-  /// Whose records they are: one life of a process's log store.
+  /// The session that logged records: one life of a process's log store.
   ///
-  /// One object for all of its records. Immutable; any thread.
+  /// One object stands for all records of a session. Immutable; any thread.
   public final class Session: Sendable {
     /// Process, host, start time and names.
     public let identity: SessionIdentity
 
-    /// What is true of all of its records, by name, in the order in which it was given:
-    /// `LogStore.Configuration.fields`, and what the machine says of the process. Empty until its
-    /// first record is given, and where its files have none.
+    /// What is true of all the session's records, by name, in the order in which it was given:
+    /// `LogStore.Configuration.fields`, and what the machine says of the process. Empty until the
+    /// session's first record is given, and if its files have no such fields.
     public var fields: [(name: String, value: Value)] { fieldsInWords.pairs }
 
-    /// The same as it stands in files.
+    /// The same fields as they stand in files.
     package var fieldsInWords: SessionFields { knownFields.withLock { $0 } }
     private let knownFields = LockedValue(SessionFields())
 
-    /// Opens those that are sealed; nil: nobody does.
+    /// Opens fields that are sealed; nil if nobody does.
     private let slots: OpenedSlots?
 
     package init(_ identity: SessionIdentity, opening slots: OpenedSlots? = nil) {
       (self.identity, self.slots) = (identity, slots)
     }
 
-    /// Makes one whose fields are known.
+    /// Makes a session whose fields are known.
     init(_ identity: SessionIdentity, fields: SessionFields) {
       (self.identity, slots) = (identity, nil)
       knownFields.withLock { $0 = fields }
     }
 
-    /// How many bytes they take.
+    /// How many bytes the fields take.
     var fieldSize: Int { knownFields.withLock { $0.words.count * wordSize } }
 
-    /// Takes over what a dictionary says of it.
+    /// Takes over what a dictionary says of the session.
     package func learn(_ dictionary: LogDictionary) {
       guard var fields = dictionary.sessionFields else { return }
       fields.slots = slots
       knownFields.withLock { $0 = fields }
     }
 
-    /// The UUID that names it.
+    /// The UUID that names the session.
     public var id: SessionID { identity.session }
   }
 
   /// A thread that logged. Immutable; any thread.
   public final class Thread: Sendable {
-    /// Counts the threads of a session in the order in which they first logged, from 1.
+    /// The number of the thread in the order in which a session's threads first logged, from 1.
     public let ordinal: UInt32
-    /// The id that the operating system gave it, and may have given to another one later.
+    /// The id that the operating system gave the thread. Another thread may have got it later.
     public let id: UInt32
-    /// Its name, at most 16 bytes; empty if it had none.
+    /// The thread's name, at most 16 bytes; empty if it had none.
     public let name: String
 
     init(ordinal: UInt32, id: UInt32, name: String) {
@@ -107,16 +107,17 @@ extension LogReader {
   /// Bytes of a file that could not be read, or a place in it where something is missing.
   public typealias Corruption = MMLogStorage.Corruption
 
-  /// A record of which only a part is there.
+  /// A record of which only a part exists.
   public struct UnfinishedRecord: Sendable {
-    /// The session that it is of.
+    /// The session that logged the record.
     public let session: LogReader.Session
-    /// The ordinal of the thread that was writing it.
+    /// The ordinal of the thread that was writing the record.
     public let threadOrdinal: UInt32
-    /// How many bytes of it there are.
+    /// How many bytes of the record exist.
     public let size: Int
-    /// Whether it is a flight record: it may have been evicted while it was captured, since others
-    /// needed its place. Of all others the rest was never written, because their process died.
+    /// Whether it is a flight record. A flight record may have been evicted while it was captured,
+    /// because others needed its place. The rest of any other record was never written, because the
+    /// process died.
     public let isFlight: Bool
 
     /// `thread 2 had written 1200 bytes of a record when it died`
@@ -132,18 +133,18 @@ extension LogReader {
 /// How a session ended, or why that is not known.
 @nonexhaustive
 public enum SessionEnding: Hashable, Sendable {
-  /// It ended so.
+  /// The session has ended, in this way.
   case ended(SessionEnd)
-  /// It has not ended: its process lives.
+  /// The session has not ended: its process lives.
   case running
-  /// Nothing says so: neither its ring nor a mark of its end is among the files that were read.
+  /// It is not known: neither the session's ring nor a mark of its end is among the files.
   case unknown
 
-  /// In which way it ended; nil if it has not ended, or nothing says so.
+  /// In which way the session ended; nil if it has not ended, or that is not known.
   public var how: SessionEnd.How? {
     if case .ended(let end) = self { end.how } else { nil }
   }
 
-  /// Whether it crashed: ``SessionEnd/How/isCrash``.
+  /// Whether the session crashed: ``SessionEnd/How/isCrash``.
   public var isCrash: Bool { how?.isCrash == true }
 }

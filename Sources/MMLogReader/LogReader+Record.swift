@@ -3,18 +3,18 @@ public import MMLogFormat
 extension LogReader {
   /// One log event, whole and checked.
   ///
-  /// What it holds of its message is shared with the records beside it: to keep one record in
-  /// memory keeps the frame of the archive, or the ring, that it was in. Any thread.
+  /// A record shares what it holds of its message with the records beside it. Keeping one record in
+  /// memory keeps the frame of the archive, or the ring, that the record was in. Any thread.
   public struct Record: Sendable {
     /// Keeps what ``content`` refers to.
     let owner: RecordOwner
     /// Valid for as long as the record is.
     package internal(set) var content: RecordContent
 
-    /// Whose record it is.
+    /// The session that logged the record.
     public var session: LogReader.Session { owner.session }
-    /// Its name, which no other record ever has; nil of one in a ring, which gets its name when it
-    /// is archived.
+    /// The record's name, which no other record ever has; nil for a record in a ring, which gets
+    /// its name when it is archived.
     public var id: RecordID? {
       owner.frame.map {
         RecordID(
@@ -22,17 +22,18 @@ extension LogReader {
           row: content.row)
       }
     }
-    /// Whether it is in an archive, so that it has its name.
+    /// Whether the record is in an archive, and therefore has its name.
     package var isArchived: Bool { owner.frame != nil }
-    /// The thread that logged it.
+    /// The thread that logged the record.
     public var thread: LogReader.Thread { content.thread }
-    /// When it was logged.
+    /// When the record was logged.
     public var time: Timestamp { content.time }
-    /// The same by the counter of the machine that logged it; comparable within a session.
+    /// The same time by the counter of the machine that logged the record; comparable within a
+    /// session.
     public var ticks: UInt64 { content.ticks }
     /// The logger's label; empty if it had none.
     public var label: String { content.label.string }
-    /// How much it matters.
+    /// How much the record matters.
     public var level: Level { content.level }
     /// The source file of the log statement, as `Module/File.swift`; empty if there is none.
     public var file: String { content.site.file }
@@ -40,11 +41,11 @@ extension LogReader {
     public var function: String { content.site.function }
     /// The line of the log statement; 0 if there is none.
     public var line: Int { content.site.line }
-    /// True if a value of it was cut: it was longer than 16 MiB, or its process had no memory for
-    /// it.
+    /// True if a value of the record was cut: it was longer than 16 MiB, or its process had no
+    /// memory for it.
     public var isCut: Bool { content.flags.contains(.cut) }
-    /// True if it was below the level of the archives, so that it was only in the ring until it was
-    /// captured or its process died.
+    /// True if the record was below the level of the archives. Then it was only in the ring until
+    /// it was captured, or its process died.
     public var isFlight: Bool { content.isFlight }
     /// True if the message is a piece of a line: no line end belongs after it.
     public var isUnterminated: Bool { content.flags.contains(.unterminated) }
@@ -66,7 +67,7 @@ extension LogReader {
     }
 
     /// The named arguments and then the metadata, in the order in which they were logged. A name
-    /// may be there more than once.
+    /// may occur more than once.
     ///
     /// - Complexity: O(bytes), at each call.
     public var fields: [(name: String, value: Value)] {
@@ -82,7 +83,7 @@ extension LogReader {
 }
 
 extension LogReader {
-  /// Records that follow one another, with one reference to what keeps all of them.
+  /// Consecutive records, with one reference to what keeps all of them in memory.
   ///
   /// Any thread.
   public struct Records: Sendable {
@@ -93,35 +94,35 @@ extension LogReader {
       (self.owner, self.contents) = (owner, contents)
     }
 
-    /// One record.
+    /// Makes a list of one record.
     public init(_ record: LogReader.Record) {
       self.init(owner: record.owner, contents: [record.content])
     }
 
-    /// How many there are; may be none.
+    /// The number of records, which may be 0.
     public var count: Int { contents.count }
 
-    /// The first one; nil if there is none.
+    /// The first record; nil if there is none.
     public var first: LogReader.Record? {
       contents.first.map { LogReader.Record(owner: owner, content: $0) }
     }
 
-    /// The first one's id; nil if there is none, or it is in a ring.
+    /// The id of the first record; nil if there is none, or the record is in a ring.
     public var firstID: LogReader.RecordID? { contents.first.flatMap(id) }
 
-    /// The last one's id; nil if there is none, or it is in a ring.
+    /// The id of the last record; nil if there is none, or the record is in a ring.
     public var lastID: LogReader.RecordID? { contents.last.flatMap(id) }
 
     private func id(of content: RecordContent) -> LogReader.RecordID? {
       LogReader.Record(owner: owner, content: content).id
     }
 
-    /// How many bytes the values of all take before an archive compresses them.
+    /// How many bytes the values of all records take before an archive compresses them.
     ///
     /// - Complexity: O(records).
     public var size: Int { contents.reduce(0) { $0 + $1.size } }
 
-    /// How many bytes all take as text or JSON, about.
+    /// About how many bytes all records take as text or JSON.
     ///
     /// - Complexity: O(bytes of the records).
     package var textSize: Int {
@@ -129,7 +130,7 @@ extension LogReader {
       return contents.reduce(0) { $0 + $1.textSize + session }
     }
 
-    /// How many of the first take so many bytes as text or JSON, about; at least one.
+    /// How many of the first records take about so many bytes as text or JSON; at least one.
     func count(ofTextSize maximum: Int) -> Int {
       let session = owner.session.fieldSize
       var (count, size) = (0, 0)
@@ -141,10 +142,11 @@ extension LogReader {
       return count
     }
 
-    /// When the last one was logged; nil if there is none.
+    /// When the last record was logged; nil if there is none.
     public var lastTime: Timestamp? { contents.last?.time }
 
-    /// Gives one after the other. No reference is counted for each, unless `body` keeps it.
+    /// Calls `body` with one record after the other. No reference is counted for a record, unless
+    /// `body` keeps the record.
     ///
     /// - Parameter body: Takes a record.
     /// - Throws: what `body` throws.
@@ -160,17 +162,17 @@ extension LogReader {
       }
     }
 
-    /// The first so many.
+    /// Returns the first records, at most so many.
     public func prefix(_ count: Int) -> LogReader.Records {
       LogReader.Records(owner: owner, contents: contents.prefix(count))
     }
 
-    /// The last one first.
+    /// Returns the records with the last one first.
     package func reversed() -> LogReader.Records {
       LogReader.Records(owner: owner, contents: contents.reversed()[...])
     }
 
-    /// All but the first so many.
+    /// Returns all records except the first so many.
     public func dropFirst(_ count: Int) -> LogReader.Records {
       LogReader.Records(owner: owner, contents: contents.dropFirst(count))
     }

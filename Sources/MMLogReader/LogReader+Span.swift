@@ -2,15 +2,15 @@ import MMLogFormat
 import MMLogSystem
 
 extension LogReader {
-  /// That a span begins or ends with a record.
+  /// The span that begins or ends with a record.
   public struct Span: Equatable, Sendable {
-    /// Whether it begins or ends.
+    /// Whether the span begins or ends.
     @nonexhaustive
     public enum Event: Equatable, Sendable {
-      /// It begins, as a part of the span of that number, if it has one.
+      /// The span begins. `parent` is the number of the span that it is a part of, if there is one.
       case begin(parent: UInt64?)
-      /// It ends. `start` is when it began, `duration` how long it took, and `failed` whether what
-      /// it stands for failed.
+      /// The span ends. `start` is when it began, `duration` how long it took, and `failed` whether
+      /// the operation failed.
       case end(start: Timestamp, duration: Duration, failed: Bool)
 
       /// `begin` or `end`.
@@ -27,17 +27,18 @@ extension LogReader {
       var failed: Bool? { if case .end(_, _, let failed) = self { failed } else { nil } }
     }
 
-    /// Its number, unlike all others; nil for one that began in another session of its process.
+    /// The span's number, which no other span has; nil if the span began in another session of its
+    /// process.
     public let number: UInt64?
-    /// Whether it begins or ends.
+    /// Whether the span begins or ends.
     public let event: Event
-    /// The message of its beginning with `{}` or `{name}` in place of arguments, such as
-    /// `order {id}`, or the function where it begins if that message has no text of its own. The
-    /// same for all spans of one statement. Nil where that is not known: where the span ends in
-    /// another session, or the statement found no room in the dictionary.
+    /// The message of the span's beginning with `{}` or `{name}` in place of arguments, such as
+    /// `order {id}`. If that message has no text of its own, the function where the span begins.
+    /// All spans of one statement have the same name. Nil if the name is not known: the span ends
+    /// in another session, or the statement found no room in the dictionary.
     public let name: String?
 
-    /// The number in 16 hexadecimal digits, as OpenTelemetry has it.
+    /// The number in 16 hexadecimal digits, as in OpenTelemetry.
     public static func text(of number: UInt64) -> String { number.allHexDigits }
   }
 }
@@ -48,7 +49,7 @@ extension LogReader.Record {
     guard let words = content.spanWords else { return nil }
     switch words.event {
     case .begin(let parent):
-      // Where no parent is given, it is the span in whose context it begins.
+      // If no parent is given, it is the span in whose context this span begins.
       let parent = parent.nonzero ?? content.context?.span.nonzero
       return LogReader.Span(
         number: words.number.nonzero, event: .begin(parent: parent), name: content.spanName)
@@ -60,10 +61,10 @@ extension LogReader.Record {
   }
 
   /// The number of the span that the record belongs to: the one that begins or ends here, or else
-  /// the one in whose context it was logged. Nil: it belongs to none.
+  /// the one in whose context the record was logged. Nil if there is none.
   public var spanNumber: UInt64? { content.spanNumber }
 
-  /// The trace in whose context it was logged; nil: in none.
+  /// The trace in whose context the record was logged; nil if there is none.
   public var trace: TraceContext? { content.context?.trace }
 
   private func end(since ticks: UInt64, failed: Bool) -> LogReader.Span.Event {
@@ -79,7 +80,7 @@ extension RecordContent {
     return words.number.nonzero
   }
 
-  /// The name of the span that begins or ends here; nil if none does, or it is not known.
+  /// The name of the span that begins or ends here; nil if there is none, or its name is not known.
   var spanName: String? {
     switch spanWords?.event {
     case .begin: site.spanName
@@ -88,13 +89,13 @@ extension RecordContent {
     }
   }
 
-  /// How long the span took that ends here; nil if none does.
+  /// The duration of the span that ends here; nil if there is none.
   func spanDuration(_ clock: TickClock) -> Duration? {
     guard case .end(let start, _, _, _)? = spanWords?.event else { return nil }
     return duration(since: clock.wall(at: start))
   }
 
-  /// Bytes from a file: the beginning may be after the end.
+  /// The bytes are from a file: the beginning may be after the end.
   fileprivate func duration(since start: Timestamp) -> Duration { max(.zero, time - start) }
 }
 
@@ -107,15 +108,15 @@ extension UInt64 {
 public struct OpenSpans: Sendable {
   /// A span that has begun.
   public struct Open: Sendable {
-    /// The session that it is of.
+    /// The session of the span.
     public let session: SessionID
-    /// Its number.
+    /// The span's number.
     public let number: UInt64
-    /// What it is a part of, if it says so.
+    /// The number of the span that it is a part of, if it says so.
     public let parent: UInt64?
-    /// When it began.
+    /// When the span began.
     public let time: Timestamp
-    /// What it began with: the first 200 characters of the message.
+    /// The first 200 characters of the message that the span began with.
     public let message: String
     /// The logger's label: its first 200 characters.
     public let label: String
@@ -128,32 +129,32 @@ public struct OpenSpans: Sendable {
     let number: UInt64
   }
 
-  /// So many are kept; of others it is only known how many they are.
+  /// The maximum number of spans that are kept. Other spans are only counted.
   var maximum = 100_000
   private var spans: [Key: Open] = [:]
-  /// How many have begun.
+  /// How many spans have begun.
   public private(set) var begun = 0
-  /// How many have ended that were seen to begin.
+  /// How many spans have ended whose beginning was seen.
   public private(set) var ended = 0
 
-  /// None.
+  /// Makes a list without spans.
   public init() {}
 
-  /// How many have begun and not ended that are not in ``list``.
+  /// How many open spans are not in ``list``.
   package var countNotKept: Int { max(0, count - spans.count) }
 
-  /// How many have begun and not ended. Where more than 100,000 were open at once, an end whose
-  /// beginning is not known counts as that of one of the others.
+  /// How many spans have begun and not ended. If more than 100,000 spans were open at once, an end
+  /// whose beginning is not known counts as the end of one that is not kept.
   public var count: Int { begun - ended }
 
-  /// Those that have begun and not ended, the oldest first: the first 100,000 of them.
+  /// The spans that have begun and not ended, the oldest first: 100,000 of them at most.
   public var list: [Open] {
     spans.values.sorted { ($0.time, $0.number) < ($1.time, $1.number) }
   }
 
-  /// Takes in the next record of a session.
+  /// Adds the next record of a session.
   ///
-  /// - Returns: The span that ends with it, if it was seen to begin.
+  /// - Returns: The span that ends with the record, if its beginning was seen.
   @discardableResult
   public mutating func add(_ record: LogReader.Record) -> Open? {
     guard let span = record.span, let number = span.number else { return nil }
@@ -178,8 +179,8 @@ public struct OpenSpans: Sendable {
 }
 
 extension String {
-  /// The first 200 characters of Unicode: 800 bytes at most. What people see as one character may
-  /// have any number of them.
+  /// The first 200 Unicode scalars: 800 bytes at most. What people see as one character may have
+  /// any number of scalars.
   package var first200: String {
     utf8.count <= 200 ? self : String(unicodeScalars.prefix(200))
   }
@@ -193,9 +194,9 @@ extension LogFiles {
     openSpans(of: session, while: { true })
   }
 
-  /// The same, of what was read as long as somebody wants it.
+  /// The same, for the records that are read until `goesOn` returns false.
   ///
-  /// - Parameter goesOn: Asked before each chunk, also of records that are no spans.
+  /// - Parameter goesOn: Is called before each chunk, even if its records are no spans.
   package func openSpans(of session: SessionID, while goesOn: () -> Bool) -> OpenSpans {
     var filter = LogReader.Filter()
     filter.spansOnly = true
@@ -211,8 +212,8 @@ extension LogFiles {
 }
 
 extension TextBuffer {
-  /// Appends a time in the largest unit of which it has one, such as `1.234 ms`: cut, not rounded,
-  /// to three digits behind the point.
+  /// Appends a duration in the largest unit of which it has at least one, such as `1.234 ms`. It is
+  /// cut, not rounded, to three digits behind the point.
   ///
   /// - Parameter duration: Not negative.
   package mutating func append(duration: Duration) {

@@ -9,34 +9,34 @@ public import MMLogStorage
 /// }
 /// ```
 ///
-/// Files belong together by the session that their file headers name. Within a session records come
-/// in the order of its ticks, each once, whether an archive has it, or a ring, or both; sessions
-/// are merged by wall time. Nothing in a file, however corrupted, makes the reader trap, hang or
-/// give a record that was not logged.
+/// Files belong together by the session that their file headers name. Within a session, records
+/// come in the order of its ticks. Each record comes once, whether an archive has it, or a ring, or
+/// both. Sessions are merged by wall time. Nothing in a file, however corrupted, makes the reader
+/// trap, hang or give a record that was not logged.
 ///
-/// A frame of an archive is in memory only while its time lasts; of a ring there is a copy.
+/// A frame of an archive is in memory only while records of its time are read. Rings are copied.
 ///
-/// For one thread at a time. What it gives may go to any.
+/// For one thread at a time. Its items may go to any thread.
 public final class LogReader: Sequence, IteratorProtocol {
   /// Files and directories of which nothing could be read, and why.
   public let unreadable: [LogError]
-  /// How many files are read.
+  /// The number of files that are read.
   public let fileCount: Int
-  // One thread reads, and no access to these has another one in it: see `Run`.
+  // One thread reads, and no access to these variables happens within another one: see `Run`.
   @exclusivity(unchecked)
   private var sessions = SessionMerge()
   private var readers: [SessionReader] = []
   private var allBytes = 0
   @exclusivity(unchecked)
   private var skipping: RecordSkip
-  /// What earlier readers have given; nil if rings are read, too.
+  /// The position behind what earlier readers have given; nil if rings are read, too.
   private let start: LogReader.Cursor?
 
   /// Opens files, reads rings, and reads the headers of archives' frames.
   ///
-  /// What cannot be opened or is no log is reported by ``unreadable``.
+  /// Inputs that cannot be opened or are no logs are in ``unreadable``.
   /// - Parameters:
-  ///   - inputs: Files and directories; one that is given more than once is read once.
+  ///   - inputs: Files and directories. One that is given more than once is read once.
   ///   - filter: Which records are wanted.
   /// - Complexity: O(size of the rings + number of frames).
   public convenience init(
@@ -45,7 +45,7 @@ public final class LogReader: Sequence, IteratorProtocol {
     self.init(LogFiles(inputs), filter: filter)
   }
 
-  /// The same for files and directories by name.
+  /// Opens files and directories by name.
   public convenience init(paths: [String], filter: LogReader.Filter = LogReader.Filter()) {
     self.init(paths.map(LogReader.Input.path), filter: filter)
   }
@@ -55,27 +55,26 @@ public final class LogReader: Sequence, IteratorProtocol {
     self.init(files, filter, .none)
   }
 
-  /// Reads archives from a cursor on: what is archived, each record once, whatever was read before.
+  /// Reads archives from a cursor on. Each archived record is given once, whatever was read before.
   ///
-  /// Rings are reached by archiving: what only a ring has is given when it is in an archive, and a
-  /// dead ring's records after its recovery. Of a session, records come in the order in which they
+  /// Records that only a ring has are given when they are in an archive; those of a dead process's
+  /// ring are given after its recovery. Within a session, records come in the order in which they
   /// were archived, which is nearly that of their times. A session's start and end are given once.
-  /// Gaps come before a session's records. What retention has deleted unread is a gap.
+  /// Gaps come before a session's records. Records that retention has deleted unread are a gap.
   ///
-  /// Where the system keeps an archive from being read, that is reported as corruption, and the
-  /// session's reading ends there: the next reader may go on. It also ends before the first records
-  /// that are encrypted for others, as ``LogFiles/unreadable`` says: a reader with the key goes on
-  /// there. Of a session of which an archive cannot even be opened, as far as the name of its file
-  /// says, nothing is given until it can. If a power cut has undone records that were given, their
+  /// If the system keeps an archive from being read, that is reported as corruption, and the
+  /// session's reading ends there: the next reader may go on. Reading also ends before the first
+  /// records that are encrypted for others, as ``LogFiles/unreadable`` says: a reader with the key
+  /// goes on there. If an archive cannot even be opened, nothing of the session that its file name
+  /// says is given until it can be opened. If a power cut has undone records that were given, their
   /// archive is given again from its beginning.
   ///
   /// - Parameters:
   ///   - files: At least all files of each session that has not ended. For records that are deleted
   ///     one session after the other, all files of the store.
-  ///   - filter: Which records are wanted. The cursor passes over the others, too, but not over
-  ///     those of sessions that ``LogReader/Filter/processes`` or ``LogReader/Filter/sessions``
-  ///     leave out.
-  ///   - cursor: Where to go on; ``LogReader/Cursor/init()`` is before everything.
+  ///   - filter: Which records are wanted. The cursor also passes over the others, except those of
+  ///     sessions that ``LogReader/Filter/processes`` or ``LogReader/Filter/sessions`` leave out.
+  ///   - cursor: Where to begin; ``LogReader/Cursor/init()`` is before everything.
   public convenience init(
     _ files: LogFiles, filter: LogReader.Filter = LogReader.Filter(),
     after cursor: LogReader.Cursor
@@ -83,14 +82,14 @@ public final class LogReader: Sequence, IteratorProtocol {
     self.init(files, filter, .none, after: cursor)
   }
 
-  /// The same for files and directories by name.
+  /// Reads files and directories by name, from a cursor on.
   public convenience init(
     paths: [String], filter: LogReader.Filter = LogReader.Filter(), after cursor: LogReader.Cursor
   ) {
     self.init(LogFiles(paths.map(LogReader.Input.path)), filter: filter, after: cursor)
   }
 
-  /// The position behind what ``next()`` and ``nextChunk()`` have given, for the next reader. It
+  /// The position behind what ``next()`` and ``nextChunk()`` have returned, for the next reader. It
   /// moves only in a reader that began at a cursor.
   ///
   /// - Complexity: O(sessions).
@@ -125,7 +124,7 @@ public final class LogReader: Sequence, IteratorProtocol {
     return allBytes == 0 ? 1 : 1 - Double(later) / Double(allBytes)
   }
 
-  /// The next record, or what else is to know at this place; nil at the end.
+  /// Returns the next record or other item; nil at the end.
   ///
   /// - Complexity: O(log of the frames, segments and sessions of that time).
   public func next() -> LogReader.Item? {
@@ -134,12 +133,14 @@ public final class LogReader: Sequence, IteratorProtocol {
     return skip(item)
   }
 
-  /// The next items at once: as many records as stand together, or something else; nil at the end.
-  /// Together with ``LogReader/Records/forEach(_:)`` the fastest way to read many records.
+  /// Returns the next items at once: as many records as stand together, or one other item; nil at
+  /// the end. Together with ``LogReader/Records/forEach(_:)``, this is the fastest way to read many
+  /// records.
   ///
-  /// There may be none in it. So whoever wants few of many records gets to check meanwhile.
+  /// A chunk may have no records: a caller who wants few of many records can check something
+  /// meanwhile.
   public func nextChunk() -> LogReader.Chunk? {
-    // Who takes only a part of a chunk would leave the cursor behind all of it.
+    // A caller who takes only a part of a chunk would leave the cursor behind all of it.
     if start != nil { return next().map { .item($0) } }
     switch skipping {
     case .none: return sessions.nextChunk()

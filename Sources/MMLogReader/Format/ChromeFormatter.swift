@@ -1,28 +1,28 @@
 import MMLogFormat
 import MMLogSystem
 
-/// Trace events in JSON, as Perfetto (ui.perfetto.dev) and `chrome://tracing` open them: each
-/// record an instant on its thread's track, and each span a bar on a track of its own, from its
-/// beginning to its end. One whose beginning is not among the records begins when its end says. A
-/// bar's name is the first 200 characters of the message that its span began with.
+/// Trace events in JSON, as Perfetto (ui.perfetto.dev) and `chrome://tracing` open them. Each
+/// record is an instant on its thread's track. Each span is a bar on a track of its own, from its
+/// beginning to its end. If a span's beginning is not among the records, the bar begins when the
+/// end says. A bar's name is the first 200 characters of the message that its span began with.
 ///
-/// A session is a process of the trace, numbered from 1 (two sessions may have had the same process
-/// id), and named with its store, process id and host; threads have their ordinals. The category is
-/// the label; the arguments are level, fields, place and time. Time stamps count from the first
-/// record, since programs read them as floating-point numbers, which have no room for nanoseconds
-/// since 1970.
+/// A session is a process of the trace. It is numbered from 1, because two sessions may have had
+/// the same process id, and is named with its store, process id and host. Threads have their
+/// ordinals. The category is the label; the arguments are level, fields, place and time. Time
+/// stamps count from the first record, because programs read them as floating-point numbers, which
+/// have no room for nanoseconds since 1970.
 public struct ChromeFormatter: LogFormatter {
   private var processes: [ObjectIdentifier: Process] = [:]
   private var last: Process?
   private var isFirst = true
   private var first: Timestamp?
-  /// How many spans have a name in their process.
+  /// How many open spans have their name in ``Process/spanNames``.
   private var openSpans = 0
   private static let maximumOpenSpans = 65_536
   private var timestamp: TimeFormatter
 
   private final class Process {
-    /// Kept, so that no other gets its address.
+    /// Kept, so that no other session gets its address.
     let session: LogReader.Session
     let number: Int
     var threads: Set<UInt32> = []
@@ -70,7 +70,7 @@ public struct ChromeFormatter: LogFormatter {
     output.append("}}")
   }
 
-  /// Appends an event of a span up to its arguments; and before an end without a beginning, that.
+  /// Appends an event of a span up to its arguments. If an end has no beginning, that comes first.
   ///
   /// Programs match the two by category, number and name.
   private mutating func append(
@@ -81,7 +81,7 @@ public struct ChromeFormatter: LogFormatter {
     let text = record.message.first200
     switch span.event {
     case .begin:
-      // Of more than some thousand, others' ends stand for them.
+      // If too many spans are open, the ends of the others stand for their beginnings.
       if openSpans < Self.maximumOpenSpans,
         process.spanNames.updateValue(text, forKey: number) == nil
       {

@@ -1,10 +1,10 @@
 import MMLogFormat
 
-/// Of each record only what is asked for by name, in that order: as JSON, as a table, as pairs, or
-/// with tabs between.
+/// Only the parts of each record that are asked for by name, in that order: as JSON, as a table, as
+/// pairs, or with tabs between them.
 ///
-/// Names are those of a ``TextTemplate``, or those that ``JSONFormatter`` has for the same; any
-/// other is a field's.
+/// Names are those of a ``TextTemplate``, or those that ``JSONFormatter`` has for the same parts.
+/// Any other name is that of a field.
 package struct FieldsFormatter: LogFormatter {
   /// What is around and between the values.
   package enum Kind: Sendable {
@@ -14,9 +14,9 @@ package struct FieldsFormatter: LogFormatter {
     case logfmt
     /// RFC 4180, with a line of names.
     case csv
-    /// Tabs between, with a line of names.
+    /// Tabs between the values, with a line of names.
     case tsv
-    /// The same without that line.
+    /// Tabs between the values, without a line of names.
     case text
   }
 
@@ -33,7 +33,7 @@ package struct FieldsFormatter: LogFormatter {
 
   /// Makes a formatter.
   ///
-  /// - Parameter isFormulaSafe: As ``TableFormatter`` has it.
+  /// - Parameter isFormulaSafe: The same as for ``TableFormatter``.
   package init(
     _ names: [String], _ kind: Kind, zone: LogTimeZone = .local, isFormulaSafe: Bool = false
   ) {
@@ -41,14 +41,14 @@ package struct FieldsFormatter: LogFormatter {
     sources = names.map { name in
       let own = TextTemplate.Name(rawValue: name) ?? Self.ofJSON[name]
       if let own { return .own(own) }
-      // As templates say which name is meant for a field's.
+      // As in templates, this prefix says that the name of a field follows.
       let isField = name.hasPrefix("fields.") && name.utf8.count > 7
       return .field(isField ? String(name.dropFirst(7)) : name)
     }
     values = TemplateFormatter(zone: zone)
   }
 
-  /// What JSON calls the same.
+  /// The names that JSON has for the same parts.
   private static let ofJSON: [String: TextTemplate.Name] = [
     "timestamp": .time, "time_unix_nano": .unix, "severity_text": .level, "scope_name": .label,
     "body": .message, "code_file_path": .file, "code_line_number": .line,
@@ -109,7 +109,7 @@ package struct FieldsFormatter: LogFormatter {
     }
   }
 
-  /// Appends a value as what is around it wants it.
+  /// Appends a value with the quotes and escapes that the format needs.
   private func appendCell(
     to output: inout TextBuffer, _ body: (inout TextBuffer, TextForm) -> Void
   ) {
@@ -143,13 +143,13 @@ package struct FieldsFormatter: LogFormatter {
         }
       }
     }
-    // What a record does not have.
+    // The record has no such part.
     if output.count == start { output.append("null") }
   }
 }
 
 extension TextTemplate.Name {
-  /// Whether there is a word where it is so, and nothing where it is not.
+  /// Whether the name stands for a word if something is true, and for nothing if it is not.
   fileprivate var isFlag: Bool {
     switch self {
     case .flight, .cut, .unterminated, .span_failed: true

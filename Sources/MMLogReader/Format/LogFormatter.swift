@@ -1,12 +1,12 @@
-/// Turns what a ``LogReader`` gives into bytes for people or programs.
+/// Turns the records of a ``LogReader`` into bytes for people or programs.
 ///
-/// A formatter may remember what it made last, so that the next is made faster: use one for each
-/// output, from one thread at a time.
+/// A formatter may remember what it made last, to be faster with the next record. Use one formatter
+/// for each output, from one thread at a time.
 public protocol LogFormatter {
   /// Appends what stands before all records.
   mutating func begin(_ output: inout TextBuffer)
 
-  /// Appends a record as it stands in the output, its end included.
+  /// Appends a record as it stands in the output, including its end.
   ///
   /// - Complexity: O(bytes of the record).
   mutating func append(_ record: LogReader.Record, to output: inout TextBuffer)
@@ -14,7 +14,8 @@ public protocol LogFormatter {
   /// Appends one record after the other.
   mutating func append(_ records: LogReader.Records, to output: inout TextBuffer)
 
-  /// Completes what was begun, so that everything appended so far can be read: before a wait.
+  /// Completes what was begun, so that everything appended so far can be read. Call it before a
+  /// wait.
   mutating func pause(_ output: inout TextBuffer)
 
   /// Appends what stands after all records.
@@ -38,6 +39,6 @@ extension LogFormatter {
 public enum LogTimeZone: Sendable {
   /// Coordinated universal time.
   case utc
-  /// The zone of the process: the variable `TZ`, else that of the machine.
+  /// The zone of the process: the one in the variable `TZ`, or else that of the machine.
   case local
 }

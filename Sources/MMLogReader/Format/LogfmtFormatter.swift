@@ -6,18 +6,19 @@ import MMLogSystem
 ///     time=2026-11-21T09:00:00.123456789Z level=info label=orders msg="order 7 accepted" id=7
 ///     source=Orders/Book.swift:42 thread=worker1 service=orders pid=42 session=0123…
 ///
-/// The session's fields stand at its end. What belongs to a span or a trace has `span=NUMBER` or
-/// `trace=ID`. What begins a span has `span_event=begin`, and `parent_span` if it is a part of
-/// another; what ends it has `span_event=end`, `duration_ns`, and `span_failed=true` if it failed.
-/// Both have `span_name`. Keys are those that logfmt is
-/// usually written with. Values that have a space, `=`, a quote, a backslash or a control character
-/// in them stand between quotes, with the escapes of JSON: parsers of logfmt refuse others. Keys consist of letters, digits and `_ - . /
-/// # @`; anything else in a field's name becomes `_`. No key comes twice: a field that is called
-/// like one of the record's own, or like a field before it, gets the first of `#2`, `#3` … that is free.
+/// The session's fields stand at the end of the line. A record that belongs to a span or a trace
+/// has `span=NUMBER` or `trace=ID`. A record that begins a span has `span_event=begin`, and
+/// `parent_span` if the span is a part of another. A record that ends a span has `span_event=end`,
+/// `duration_ns`, and `span_failed=true` if the span failed. Both have `span_name`. Keys are those
+/// that logfmt is usually written with. Values that have a space, `=`, a quote, a backslash or a
+/// control character in them stand between quotes, with the escapes of JSON: parsers of logfmt
+/// refuse other escapes. Keys consist of letters, digits and `_ - . / # @`; anything else in a
+/// field's name becomes `_`. No key comes twice: a field with the name of one of the record's own
+/// keys, or of a field before it, gets the first of `#2`, `#3` … that is free.
 public struct LogfmtFormatter: LogFormatter {
   private var timestamp: TimeFormatter
   private var ends = ObjectTexts<LogReader.Session>()
-  /// The keys of a session's fields, where no record has a field with the same.
+  /// The keys of a session's fields, for records that have no field with the same key.
   private var sessionKeys = ObjectValues<LogReader.Session, FieldNames>()
   private static let levels = Level.allCases.map { Array(" level=\($0) label=".utf8) }
   private static let keys: Set<String> = [
@@ -26,7 +27,7 @@ public struct LogfmtFormatter: LogFormatter {
     "trace",
     "span_event", "span_name", "parent_span", "duration_ns", "span_failed",
   ]
-  /// These as names that fields must not have.
+  /// The record's own keys, as names that fields must not have.
   private static let ownNames: UniqueNames = {
     var names = UniqueNames()
     for key in keys { _ = names.unique(key) }
@@ -67,8 +68,8 @@ public struct LogfmtFormatter: LogFormatter {
 
   /// Appends the record's fields.
   ///
-  /// - Returns: The keys so far, where one of them, or of the session's fields, would be there
-  ///   twice; nil: each is as it would be alone.
+  /// - Returns: The keys so far, if one of these or of the session's fields would come twice; nil
+  ///   if all of them stay as they are.
   private mutating func appendFields(
     _ record: LogReader.Record, to output: inout TextBuffer
   ) -> UniqueNames? {
@@ -94,7 +95,7 @@ public struct LogfmtFormatter: LogFormatter {
     return names
   }
 
-  /// Appends a field with a key that none before it has.
+  /// Appends a field with a key that no field before it has.
   private static func append(
     _ name: String, _ value: ValueView, _ reader: inout WordReader, _ names: inout UniqueNames,
     to output: inout TextBuffer
@@ -105,7 +106,7 @@ public struct LogfmtFormatter: LogFormatter {
     try output.append(quoting: value, .json, from: &reader)
   }
 
-  /// A key that none before it is.
+  /// A key that differs from all keys before it.
   private static func key(_ name: String, _ names: inout UniqueNames) -> String {
     var key = TextBuffer(capacity: 64)
     key.append(text: name)
@@ -126,12 +127,12 @@ public struct LogfmtFormatter: LogFormatter {
   /// Whether what was appended from `start` on is one of the record's own keys.
   private static func isOwn(_ output: inout TextBuffer, from start: Int) -> Bool {
     output.withBytes(from: start) { bytes in
-      // The longest of ours.
+      // The length of the longest key.
       bytes.count <= 11 && keys.contains(String(decoding: bytes, as: UTF8.self))
     }
   }
 
-  /// Makes a key of what was appended from `start` on.
+  /// Turns what was appended from `start` on into a key.
   static func cleanKey(_ output: inout TextBuffer, from start: Int) {
     output.withBytes(from: start) { bytes in
       for index in bytes.indices where !bytes[index].isOfKey { bytes[index] = UInt8(ascii: "_") }
@@ -169,7 +170,7 @@ public struct LogfmtFormatter: LogFormatter {
     }
   }
 
-  /// - Parameter names: The keys before.
+  /// - Parameter names: The keys before the session's fields.
   private static func append(
     _ session: LogReader.Session, _ names: inout UniqueNames, to output: inout TextBuffer
   ) {

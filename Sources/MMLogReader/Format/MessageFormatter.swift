@@ -1,4 +1,4 @@
-/// The messages alone, each with a line end, unless it is a piece of a line.
+/// The messages alone, each with a line end, unless a message is a piece of a line.
 ///
 /// Byte for byte: what was piped into `mmlog-pipe` comes out as it went in.
 public struct MessageFormatter: LogFormatter {
@@ -6,8 +6,8 @@ public struct MessageFormatter: LogFormatter {
 
   /// Makes a formatter.
   ///
-  /// - Parameter isEscaping: Whether what could move a terminal's cursor is escaped, for showing
-  ///   the messages on one.
+  /// - Parameter isEscaping: Whether to escape what could move a terminal's cursor, so that
+  ///   messages can be shown on a terminal.
   public init(isEscaping: Bool = false) { form = isEscaping ? .plain : .raw }
 
   /// Appends the message's bytes.

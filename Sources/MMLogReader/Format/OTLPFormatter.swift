@@ -6,20 +6,20 @@ import MMLogSystem
 /// be posted to `/v1/logs`.
 ///
 /// The session is the resource (`service.name`, `service.instance.id`, `process.pid`,
-/// `process.executable.name`, `host.name`, and its fields), the label is the scope's name, the
+/// `process.executable.name`, `host.name`, and its fields). The label is the scope's name. The
 /// named arguments and metadata are attributes, beside `code.file.path`, `code.line.number`,
-/// `code.function.name`, `thread.id`, `thread.name`. Body and strings that are not UTF-8 have
-/// U+FFFD in the place of what is not; `log.record.original` then has the body's bytes in base64.
-/// Numbers that 64 bits do not hold are strings. What belongs to a span or a trace has `traceId`,
-/// `spanId` and `flags`: those of the trace that it was logged in; else a trace of its own for each
-/// span that is not a part of another. What begins or ends a span has the attributes `span.event`
-/// (`begin`, `end`), `span.name`, `span.parent_id`, `span.start_time_unix_nano` and
-/// `span.duration_nano`; what ends a span that failed has `otel.status_code` (`ERROR`).
+/// `code.function.name`, `thread.id`, `thread.name`. In a body or string, U+FFFD stands for bytes
+/// that are not UTF-8; `log.record.original` then has the body's bytes in base64. Numbers that 64
+/// bits do not hold are strings. A record that belongs to a span or a trace has `traceId`, `spanId`
+/// and `flags`: those of the trace that it was logged in, or else of a trace of its own for each
+/// span that is not a part of another. A record that begins or ends a span has the attributes
+/// `span.event` (`begin`, `end`), `span.name`, `span.parent_id`, `span.start_time_unix_nano` and
+/// `span.duration_nano`. A record that ends a span that failed has `otel.status_code` (`ERROR`).
 public struct OTLPFormatter: LogFormatter {
-  /// So many records are in a line at most.
+  /// The maximum number of records in a line.
   public static let maximum = 512
 
-  /// Bytes of a line after which the next begins; a record may go beyond.
+  /// The size of a line in bytes after which the next line begins; a record may exceed it.
   private static let longest = 1 << 20
 
   private var sessions = ObjectTexts<LogReader.Session>()
@@ -75,7 +75,7 @@ public struct OTLPFormatter: LogFormatter {
 
   private mutating func appendRecord(_ record: LogReader.Record, to output: inout TextBuffer) {
     output.append(#"{"timeUnixNano":""#)
-    // The protocol has no time before 1970; 0 says that it is not known.
+    // The protocol has no time before 1970; 0 says that the time is not known.
     output.append(decimal: UInt64(max(0, record.time.nanosecondsSince1970)))
     output.append(Self.levels[Int(record.level.rawValue)])
     output.append(#""stringValue":""#)
@@ -259,7 +259,8 @@ extension TextBuffer {
     append(#""}"#)
   }
 
-  /// Protocol buffers' JSON has the three names in quotes for what JSON has no number for.
+  /// For values that JSON has no number for, the JSON of protocol buffers has three names in
+  /// quotes.
   private mutating func append(doubleValue value: Double) {
     append(#"{"doubleValue":"#)
     append(jsonNumber: value)

@@ -2,12 +2,12 @@ import MMLogFormat
 
 /// What a formatter knows of a session or a thread: found out once, and then kept.
 struct ObjectValues<Object: AnyObject, Value> {
-  // Not a pair of both: taking that apart would count references, for each record.
+  // Two variables, not a pair: taking a pair apart would count references for each record.
   private var lastObject: Object?
   private var lastValue: Value?
   private var all: [ObjectIdentifier: (object: Object, value: Value)] = [:]
 
-  /// More than are met at one time. Then it is begun anew.
+  /// More objects than occur at one time. If there are more, all values are forgotten.
   private static var maximum: Int { 1024 }
 
   /// The value of an object; `make` makes it if it is not known yet.
@@ -36,10 +36,10 @@ struct ObjectValues<Object: AnyObject, Value> {
   }
 }
 
-/// What a formatter has to say of a session or a thread.
+/// The text of a formatter about a session or a thread.
 struct ObjectTexts<Object: AnyObject> {
   private var texts = ObjectValues<Object, [UInt8]>()
-  /// What the texts take. A session may have fields of megabytes.
+  /// How many bytes the texts take. A session may have fields of megabytes.
   private var bytes = 0
   private static var maximumBytes: Int { 16 << 20 }
 

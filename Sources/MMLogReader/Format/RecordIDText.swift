@@ -1,6 +1,7 @@
 package import MMLogFormat
 
-/// Appends the names of records: what a frame's records share is made once, and then copied.
+/// Appends the names of records. The part that a frame's records share is made once, and then
+/// copied.
 package struct RecordIDText {
   private var last: (session: SessionID, frame: FrameName)?
   private var text: [UInt8] = []

@@ -1,7 +1,7 @@
 import MMLogFormat
 
-/// "Select graphic rendition" of ECMA-48: colors that people have chosen for their terminal, so
-/// that they can be distinguished from its background, be it light or dark.
+/// "Select graphic rendition" of ECMA-48: the colors that users have chosen for their terminal, so
+/// that they stand out from its background, whether that is light or dark.
 package enum SGR {
   package static let reset: StaticString = "\u{1b}[0m"
   static let faint: StaticString = "\u{1b}[2m"

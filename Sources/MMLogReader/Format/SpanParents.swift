@@ -1,11 +1,12 @@
 package import MMLogFormat
 
-/// What spans are parts of, and in which traces, as their beginnings say. A span that begins in no
-/// trace is in that of the span that it is a part of. Without any, the outermost has its own.
+/// The parents and traces of spans, as the spans' beginnings say. A span that begins in no trace is
+/// in the trace of the span that it is a part of. Without any trace, the outermost span has its
+/// own.
 ///
 /// Nothing is forgotten at a span's end, so that a batch that is encoded again is the same.
 package struct SpanParents {
-  /// So many are known at least; of twice as many, the older half is dropped.
+  /// At least so many spans are known. When there are twice as many, the older half is dropped.
   private static let minimum = 32_768
 
   private struct Known {
@@ -19,7 +20,7 @@ package struct SpanParents {
 
   package init() {}
 
-  /// Notes what a record says.
+  /// Notes what a record says of a span.
   package mutating func add(_ record: LogReader.Record) {
     guard case .begin(let parent)? = record.span?.event, let number = record.spanNumber else {
       return
@@ -31,16 +32,17 @@ package struct SpanParents {
     newer[number] = Known(parent: parent, root: outer?.root ?? parent ?? number, trace: trace)
   }
 
-  /// What a span is a part of; nil: nothing, or its beginning was not seen.
+  /// The span that a span is a part of; nil if there is none, or the beginning was not seen.
   package func parent(of span: UInt64) -> UInt64? { known(span)?.parent }
 
-  /// The trace that a span began in, or that of what it is a part of; nil: none is known.
+  /// The trace that a span began in, or that of the span that it is a part of; nil if none is
+  /// known.
   package func knownTrace(of span: UInt64) -> TraceContext? { known(span)?.trace }
 
-  /// The trace of a span, for what was itself logged in none.
+  /// The trace of a span, for a record that was itself logged in none.
   package func trace(of span: UInt64, _ session: LogReader.Session) -> (UInt64, UInt64) {
     let known = known(span)
-    // Numbers of spans are unlike in all sessions.
+    // The numbers of spans differ in all sessions.
     return known?.trace?.words ?? (session.id.words.0.byteSwapped, known?.root ?? span)
   }
 

@@ -1,24 +1,24 @@
 import MMLogFormat
 import MMLogSystem
 
-/// A table with a line for each record, and one of names before them: CSV (RFC 4180) or
+/// A table with a line for each record, and a line of names before them: CSV (RFC 4180) or
 /// tab-separated values, for spreadsheets and databases.
 ///
-/// Columns are called as in ``JSONFormatter``; `attributes` is the same JSON object as there. In
-/// CSV every text stands between quotes, quotes in it are doubled, and lines end with CR and LF.
-/// Control characters are escaped as in text, so that each record is one line in both; what is not
-/// UTF-8 too.
+/// Columns have the names of ``JSONFormatter``; `attributes` is the same JSON object as there. In
+/// CSV, every text stands between quotes, quotes in it are doubled, and lines end with CR and LF.
+/// In both kinds, control characters and bytes that are not UTF-8 are escaped as in text, so that
+/// each record is one line.
 ///
-/// Spreadsheets take what begins with `=`, `+`, `-`, `@`, or one of these in full width, for a
-/// formula, quotes or not. Where others than you can log, ask for `isFormulaSafe`: then such a text
-/// has `'` before it (what OWASP calls CSV injection; tabs and line ends, which are dangerous there
-/// too, are escaped in any case).
+/// Spreadsheets take a text for a formula if it begins with `=`, `+`, `-`, `@`, or one of these in
+/// full width, with quotes or without. If others than you can log, ask for `isFormulaSafe`: then
+/// such a text has `'` before it. OWASP calls the problem CSV injection. Tabs and line ends, which
+/// are dangerous there, too, are escaped in any case.
 public struct TableFormatter: LogFormatter {
   /// What is between the columns.
   public enum Kind: Sendable {
     /// RFC 4180.
     case csv
-    /// A tab, and nothing in quotes: neither a tab nor a line end is left in a value.
+    /// A tab, and no quotes: no value contains a tab or a line end.
     case tsv
   }
 
@@ -31,9 +31,9 @@ public struct TableFormatter: LogFormatter {
   ///
   /// - Parameters:
   ///   - kind: What is between the columns.
-  ///   - zone: Where times are shown in.
+  ///   - zone: The zone that times are shown in.
   ///   - isFormulaSafe: Whether a text that a spreadsheet would take for a formula gets `'` before
-  ///     it; default: no, as programs want what was logged.
+  ///     it; default: no, because programs want what was logged.
   public init(_ kind: Kind, zone: LogTimeZone = .local, isFormulaSafe: Bool = false) {
     cells = Cells(kind: kind, isFormulaSafe: isFormulaSafe)
     timestamp = TimeFormatter(zone)
@@ -107,7 +107,7 @@ private struct Cells {
     var json = TextBuffer()
     json.append(attributes: content)
     appendText(&output) { output, _ in
-      // JSON's own escapes have left nothing but quotes to be escaped.
+      // After JSON's own escapes, only quotes are left to be escaped.
       json.withUnsafeBytes { _ = output.append($0, kind == .csv ? .csv : .plain) }
     }
   }
@@ -136,7 +136,7 @@ private struct Cells {
     appendText(&output) { output, _ in output.append(text: session.id.description) }
   }
 
-  /// Appends span and trace; most records leave it all empty.
+  /// Appends span and trace; most records have neither.
   func appendContext(of record: LogReader.Record, to output: inout TextBuffer) {
     guard record.content.hasContext else {
       return output.append(kind == .csv ? ",,,,,,,," : "\t\t\t\t\t\t\t\t")
@@ -185,7 +185,7 @@ private struct Cells {
 }
 
 extension UnsafeRawBufferPointer {
-  /// Whether a spreadsheet would take a cell for a formula that begins with these bytes.
+  /// Whether a spreadsheet would take a cell that begins with these bytes for a formula.
   fileprivate var beginsFormula: Bool {
     guard !isEmpty, case .scalar(let scalar, _) = character(at: 0) else { return false }
     switch Unicode.Scalar(scalar) {

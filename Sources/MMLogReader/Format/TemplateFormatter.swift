@@ -11,7 +11,7 @@ public struct TemplateFormatter: LogFormatter {
   ///
   /// - Parameters:
   ///   - template: What a line is made of.
-  ///   - zone: Where times are shown in.
+  ///   - zone: The zone that times are shown in.
   ///   - colors: Whether levels get colors.
   public init(_ template: TextTemplate, zone: LogTimeZone = .local, colors: Bool = false) {
     elements = template.elements
@@ -19,7 +19,7 @@ public struct TemplateFormatter: LogFormatter {
     self.colors = colors
   }
 
-  /// One for values by themselves.
+  /// Makes a formatter for single values.
   init(zone: LogTimeZone) {
     (elements, timestamp, colors) = ([], TimeFormatter(zone), false)
   }
@@ -106,7 +106,7 @@ public struct TemplateFormatter: LogFormatter {
     }
   }
 
-  /// Appends a message that is not UTF-8.
+  /// Appends the bytes of a message that is not UTF-8.
   private func appendBase64(of record: LogReader.Record, to output: inout TextBuffer) {
     var message = TextBuffer(capacity: 64)
     if !record.content.appendMessage(.json, to: &message) { output.append(messageBase64: record) }
@@ -134,7 +134,7 @@ public struct TemplateFormatter: LogFormatter {
     }
   }
 
-  /// Appends the value of a field as JSON has it; of several with that name, the first.
+  /// Appends the value of a field as JSON; if several have that name, the first one.
   func append(jsonField field: String, of record: LogReader.Record, to output: inout TextBuffer) {
     var isFound = false
     forEach(field, of: record) { (value, reader) throws(FormatError) in

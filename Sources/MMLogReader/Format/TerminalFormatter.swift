@@ -20,15 +20,15 @@ package struct TerminalFormatter: LogFormatter {
   /// As wide as the widest label so far, within bounds.
   private var labelWidth = 0
 
-  /// A label that is longer moves its own message only.
+  /// A longer label moves only its own message.
   private static let widestLabel = 24
 
   /// Makes a formatter.
   ///
   /// - Parameters:
   ///   - colors: Whether parts have colors.
-  ///   - columns: How wide the terminal is.
-  ///   - patterns: What is shown where it stands in messages and fields, if there are colors.
+  ///   - columns: The width of the terminal.
+  ///   - patterns: The texts to highlight in messages and fields, if there are colors.
   package init(
     zone: LogTimeZone = .local, colors: Bool, columns: Int,
     highlighting patterns: [TextPattern] = []
@@ -49,7 +49,7 @@ package struct TerminalFormatter: LogFormatter {
     output.append(UInt8(ascii: "\n"))
   }
 
-  /// Appends a line with the date if it is another than that of the record before.
+  /// Appends a line with the date if the date differs from that of the record before.
   private mutating func appendDay(of time: Timestamp, to output: inout TextBuffer) {
     var date = TextBuffer(capacity: 16)
     timestamp.append(time, .date, to: &date)
@@ -106,11 +106,11 @@ package struct TerminalFormatter: LogFormatter {
     colors ? "\(color)\(text)\(SGR.reset)" : text
   }
 
-  /// Shows what was searched for.
+  /// Highlights what was searched for.
   private func show(from start: Int, in line: inout TextBuffer) {
     if patterns.isEmpty { return }
     let bytes = line.withBytes(from: start) { Array($0) }
-    // Colors are no part of the text. All else that has an escape character in it is escaped.
+    // Colors are no part of the text. All other escape characters were escaped before.
     var (places, isEscape) = ([Int](), false)
     for (index, byte) in bytes.enumerated() {
       if byte == 0x1B { isEscape = true }
@@ -137,14 +137,14 @@ package struct TerminalFormatter: LogFormatter {
 
   // MARK: - Wrapping
 
-  /// Appends text so that no line is wider than so many columns, if that leaves room.
+  /// Appends text in lines of at most so many columns, if that leaves enough room.
   package static func append(
     _ text: String, _ columns: Int, indent: Int, to output: inout TextBuffer
   ) {
     let indent = columns - indent < 30 ? 4 : indent
     guard columns - indent >= 20 else { return output.append(text: text) }
     var (column, isEscape) = (0, false)
-    /// Behind the last space of the line, and at which column that is.
+    /// The place behind the last space of the line, and the column of that place.
     var last: (count: Int, column: Int)?
     for scalar in text.unicodeScalars {
       if scalar == "\u{1b}" { isEscape = true }
@@ -169,7 +169,7 @@ package struct TerminalFormatter: LogFormatter {
     width(line.text())
   }
 
-  /// How many columns a text takes, colors not counted.
+  /// How many columns a text takes without its colors.
   private static func width(_ text: String) -> Int {
     var (sum, isEscape) = (0, false)
     for scalar in text.unicodeScalars {
@@ -180,7 +180,7 @@ package struct TerminalFormatter: LogFormatter {
     return sum
   }
 
-  /// As terminals have it (UAX 11): none for what is put onto the character before, two for
+  /// As terminals count (UAX 11): none for a character that is put onto the one before, two for
   /// characters of East Asia and pictures.
   private static func width(_ scalar: Unicode.Scalar) -> Int {
     if scalar.isASCII { return 1 }

@@ -54,7 +54,7 @@ package struct TimeFormatter {
     }
   }
 
-  /// Makes the text of the time's second ready.
+  /// Prepares the text of the time's second.
   ///
   /// - Returns: The nanoseconds in that second.
   @inline(__always)
@@ -62,7 +62,7 @@ package struct TimeFormatter {
     let time = time.nanosecondsSince1970
     let second = time.flooredQuotient(by: 1_000_000_000)
     if second != self.second || start.isEmpty { prepare(second) }
-    // Not `second` times a billion: the first second of all does not fit.
+    // Not `second` times a billion: for the very first second, the product does not fit.
     let fraction = time % 1_000_000_000
     return UInt64(fraction < 0 ? fraction + 1_000_000_000 : fraction)
   }
@@ -71,7 +71,7 @@ package struct TimeFormatter {
     self.second = second
     let offset = offset(at: second)
     let (nanoseconds, overflow) = (second + offset).multipliedReportingOverflow(by: 1_000_000_000)
-    // The last hours of what 64 bits can say, which only a corrupted clock does.
+    // The last hours that 64 bits can express. Only a corrupted clock has such times.
     let civil = UTCTime(
       Timestamp(nanosecondsSince1970: overflow ? (second < 0 ? .min : .max) : nanoseconds))
     var text = TextBuffer()
@@ -96,14 +96,14 @@ package struct TimeFormatter {
     return text.withUnsafeBytes { Array($0) }
   }
 
-  /// Seconds ahead of UTC. Zones change at whole quarters of an hour since 1972.
+  /// Seconds ahead of UTC. Since 1972, zones change only at whole quarters of an hour.
   package mutating func offset(at second: Int64) -> Int64 {
     guard case .local = zone else { return 0 }
     let quarter = second.flooredQuotient(by: 900)
     if quarter == self.quarter && second > 100_000_000 { return offset }
     self.quarter = quarter
     let seconds = LocalTime.offset(at: Int(second))?.seconds ?? 0
-    // RFC 3339 has minutes.
+    // RFC 3339 has offsets in minutes.
     offset = Int64(seconds / 60 * 60)
     return offset
   }
@@ -113,7 +113,7 @@ extension TimeFormatter {
   /// The time as RFC 3339 has it, to the nanosecond.
   package mutating func text(of time: Timestamp) -> String { text(of: time, .all) }
 
-  /// The same with so many digits of a second.
+  /// The time with so many digits of a second.
   package mutating func text(of time: Timestamp, digits: Int) -> String {
     let text = text(of: time)
     guard let point = text.firstIndex(of: ".") else { return text }
@@ -122,7 +122,7 @@ extension TimeFormatter {
     return String(text[..<point] + kept + text[fraction.endIndex...])
   }
 
-  /// The hour that it is in: `2026-11-21T09`.
+  /// The hour of a time: `2026-11-21T09`.
   package mutating func hour(of time: Timestamp) -> String { text(of: time, .hour) }
 
   private mutating func text(of time: Timestamp, _ parts: Parts) -> String {

@@ -13,8 +13,8 @@ package struct InputFiles {
   /// How many names of logs were found in directories.
   private var foundCount = 0
 
-  /// Reads all rings before any archive, so that what a living process moves meanwhile is found in
-  /// one of them (FORMAT.md, 5).
+  /// Reads all rings before any archive. Then records that a living process moves meanwhile are
+  /// found in one of them (FORMAT.md, 5).
   init(_ inputs: [LogReader.Input], _ identities: LogIdentities) {
     self.identities = identities
     for kind in [FileKind.ring, .archive] {
@@ -25,7 +25,7 @@ package struct InputFiles {
   private mutating func add(_ input: LogReader.Input, _ kind: FileKind) {
     do {
       switch input {
-      // What comes through a pipe comes once.
+      // A pipe can be read only once.
       case .standardInput where kind == .archive: return
       case .standardInput: try takeStream(File.standardInput())
       case .path(let path): try add(File.openFollowingLinks(path), kind, isTree: false)
@@ -81,15 +81,16 @@ package struct InputFiles {
           try add(directory.openDirectory(name), kind, levels: levels - 1)
         }
       } catch  where error.isNotFound {
-        // Adopted or deleted since the names were listed: what was in it is elsewhere, or gone.
+        // The file was adopted or deleted after the names were listed: its content is elsewhere, or
+        // gone.
       } catch {
         report(LogError(error, while: "Opening failed"))
       }
     }
   }
 
-  /// Opens a regular file, also one that a symbolic link leads to; nil for what is none, which is
-  /// not opened: to open a device may do something.
+  /// Opens a regular file, or one that a symbolic link leads to. Nil for anything else, which is
+  /// not opened: opening a device may have effects.
   private static func open(
     _ name: String, in directory: borrowing Directory
   ) throws(SystemError) -> File? {
@@ -102,7 +103,7 @@ package struct InputFiles {
     return try File.openFollowingLinks(path)
   }
 
-  /// A pipe: copied first, because it is read here and there.
+  /// Takes a pipe. The pipe is copied first, because reading jumps back and forth.
   private mutating func takeStream(_ stream: consuming File) throws {
     if try stream.status().isDevice {
       throw LogError(
@@ -116,7 +117,7 @@ package struct InputFiles {
     try take(file, status, isArchive ? .archive : .ring)
   }
 
-  /// Takes a file if it is of the kind that is searched for now; a file of neither kind is
+  /// Takes a file if it is of the kind that is searched for now. A file of neither kind is
   /// inspected together with the rings.
   private mutating func take(
     _ file: consuming File, _ status: FileStatus, _ kind: FileKind
@@ -136,7 +137,7 @@ package struct InputFiles {
     }
   }
 
-  /// Once, though the inputs are gone through twice.
+  /// Reports an error once, although the inputs are walked over twice.
   private mutating func report(_ error: LogError) {
     if complained.insert(error.path).inserted { unreadable.append(error) }
   }

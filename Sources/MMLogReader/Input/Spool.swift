@@ -2,11 +2,11 @@ import MMLogFormat
 import MMLogStorage
 import MMLogSystem
 
-/// Copies what a pipe gives into a file without a name, so that it can be read at any place and
-/// takes disk instead of memory.
+/// Copies the content of a pipe into a file without a name, so that it can be read at any place,
+/// and takes disk space instead of memory.
 ///
-/// What does not begin as a log does is not copied further; what does takes at most half of the
-/// space that is free where temporary files are.
+/// If the content does not begin as a log does, the rest is not copied. A log takes at most half of
+/// the free space where temporary files are.
 func spool(_ stream: consuming File) throws -> File {
   try stream.makeBlocking()
   let directory = try File.temporaryDirectory()

@@ -5,7 +5,7 @@ final class CorruptionRun: Run {
   private var isEmitted = false
   private let place: LogReader.Cursor.Place?
 
-  /// - Parameter place: Where whoever has been given it goes on; nil where that is not known.
+  /// - Parameter place: Where a reader goes on behind the corruption; nil if that is not known.
   init(
     _ corruption: LogReader.Corruption, ticks: UInt64, clock: TickClock,
     before place: LogReader.Cursor.Place? = nil

@@ -5,27 +5,27 @@ import MMLogStorage
 struct CursorProgress {
   typealias Place = LogReader.Cursor.Place
 
-  /// What has been given; nil if nothing was.
+  /// The progress behind what has been given; nil if nothing was given.
   private(set) var given: LogReader.Cursor.Progress?
-  /// What is before it was given by an earlier reader; nil if nothing was.
+  /// The place up to which an earlier reader has given everything; nil if there was none.
   private(set) var resumed: Place?
-  /// Behind the last row that was read, and the checksum of its frame.
+  /// The place behind the last row that was read, and the checksum of its frame.
   private var scanned: (place: Place, checksum: UInt32)?
-  /// Behind all that there is.
+  /// The place behind everything that exists.
   private var end: (place: Place, checksum: UInt32)?
-  /// Where whoever has been given the corruption that was read last goes on, and the checksum of
-  /// the frame before that place; nil where that is not known.
+  /// Where a reader goes on behind the corruption that was read last, and the checksum of the frame
+  /// before that place; nil if that is not known.
   private var corruption: (place: Place, checksum: UInt32)?
-  /// Where records in fragments begin that may not be whole yet.
+  /// Where records in fragments begin that may not be complete yet.
   private var fragments: Place?
 
-  /// - Parameter known: What an earlier reader has given.
+  /// - Parameter known: The progress of an earlier reader.
   init(after known: LogReader.Cursor.Progress?) {
     given = known
     resumed = known?.next
   }
 
-  /// Where reading begins; nil if there is nothing that was not given.
+  /// Returns where reading begins; nil if everything was given.
   ///
   /// - Parameter isEnded: Whether nothing will follow what the files have.
   mutating func open(_ files: SessionFiles, isEnded: Bool) -> Place? {
@@ -39,8 +39,8 @@ struct CursorProgress {
     return min(given.start, resumed ?? given.next)
   }
 
-  /// The same for one archive of several that are read one after the other. What was undone of it,
-  /// the caller has seen.
+  /// The same for one of several archives that are read one after the other. The caller has already
+  /// noticed what was undone of it.
   ///
   /// - Parameter isOver: Whether nothing more of the archive is to come.
   mutating func open(_ archive: ArchiveFile, isOver: Bool) -> Place {
@@ -70,17 +70,17 @@ struct CursorProgress {
     resumed.map { Place(frame, row: row) < $0 } ?? false
   }
 
-  /// Notes that a record in pieces begins with a row, and none is in pieces before it.
+  /// Notes that a record in fragments begins with a row, and no incomplete one begins before it.
   mutating func startFragments(_ frame: FrameName, row: UInt32) {
     fragments = Place(frame, row: row)
   }
 
-  /// Notes that everything is read up to a row, with it.
+  /// Notes that everything up to and including a row is read.
   mutating func read(_ frame: FrameName, through row: UInt32) {
     scanned = (Place(frame, row: row &+ 1), frame.checksum)
   }
 
-  /// Notes that corruption is read: where whoever has been given it goes on, if that is known.
+  /// Notes that corruption is read, and where a reader goes on behind it, if that is known.
   mutating func readCorruption(before place: Place?, checksum: UInt32 = 0) {
     corruption = place.map { ($0, checksum) }
   }
@@ -90,7 +90,7 @@ struct CursorProgress {
 
   /// Notes that an item is given.
   ///
-  /// - Parameter isWhole: Whether no record is in pieces.
+  /// - Parameter isWhole: Whether no record in fragments is incomplete.
   mutating func give(_ item: LogReader.Item, isWhole: Bool) {
     switch item {
     case .record(let record):
@@ -104,12 +104,12 @@ struct CursorProgress {
     }
   }
 
-  /// Notes that all is given that was read.
+  /// Notes that everything that was read is given.
   mutating func giveAll(isWhole: Bool) {
     if let scanned { give(scanned, isWhole: isWhole) }
   }
 
-  /// Notes that everything is read.
+  /// Notes that everything is read and given.
   mutating func giveEnd(isWhole: Bool) {
     if let end { give(end, isWhole: isWhole) }
   }
@@ -129,8 +129,8 @@ extension LogReader.Cursor.Place {
 }
 
 extension LogReader.Cursor.Progress {
-  /// A frame of records as far as that matters here; its checksum is nil if it stands for another
-  /// one, whose rows it has.
+  /// A frame of records as far as it matters here. Its checksum is nil if it stands for another
+  /// frame, whose rows it has.
   typealias Frame = (ordinal: UInt64, checksum: UInt32?)
 
   /// Whether a power cut has undone the frame that was read last.
@@ -141,8 +141,8 @@ extension LogReader.Cursor.Progress {
       in: frames.map { ($0.ordinal, $0.lastingChecksum) }, isClosed: archive.isClosed)
   }
 
-  /// Whether another frame is in the place of the one that was read last, or the archive ends
-  /// before it for good.
+  /// Whether another frame has the place of the one that was read last, or the archive is complete
+  /// and ends before it.
   ///
   /// - Parameters:
   ///   - frames: The archive's frames of records, by rising ordinal.
@@ -155,8 +155,8 @@ extension LogReader.Cursor.Progress {
     return !inPlace.isEmpty && inPlace.allSatisfy { $0.checksum ?? checksum != checksum }
   }
 
-  /// At the beginning of its archive: which of the frames before it are still the same, it does not
-  /// say.
+  /// The progress at the beginning of its archive: it does not say which of the earlier frames are
+  /// still the same.
   var begunAgain: LogReader.Cursor.Progress {
     let place = LogReader.Cursor.Place(archive: next.archive)
     return LogReader.Cursor.Progress(next: place, start: min(start, place))

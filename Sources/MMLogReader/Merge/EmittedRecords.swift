@@ -4,7 +4,7 @@ import MMLogFormat
 struct EmittedRecords {
   private var counts: [UInt64: Int] = [:]
   private(set) var count = 0
-  /// Whether some of what their frame has was still to be read in the ring.
+  /// Whether a part of the frame's records was still to be read in the ring.
   var isPartial = false
 
   var isEmpty: Bool { count == 0 }
@@ -14,7 +14,7 @@ struct EmittedRecords {
     count += 1
   }
 
-  /// Whether a record was given; each that was is taken once.
+  /// Whether a record was given. Each given record is taken once.
   mutating func take(_ view: RecordView, thread: UInt32) -> Bool {
     let key = recordKey(view, thread: thread)
     guard let equal = counts[key] else { return false }
@@ -24,8 +24,8 @@ struct EmittedRecords {
   }
 }
 
-/// A number that stands for everything of a record but its checksum and its ticks: where these go
-/// back, its frame may have others than the ring, which depend on what was archived together.
+/// A number that stands for everything in a record except its checksum and its ticks. If ticks go
+/// back, the frame may have others than the ring: they depend on what was archived together.
 func recordKey(_ view: RecordView, thread: UInt32) -> UInt64 {
   var key = UInt64(thread) << 40
   let words = view.bytes.count / wordSize

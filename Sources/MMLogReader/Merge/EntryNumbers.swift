@@ -1,29 +1,29 @@
 package import MMLogFormat
 
-/// The numbered entries of a session that its files have, and where some are missing.
+/// The numbered entries that a session's files have, and where entries are missing.
 ///
-/// Each writer numbers the records and fragments that it commits, and those that it loses, from 0;
-/// so between two that are there, exactly as many are missing as their numbers say. Parts may be
-/// added in any order, and more than once.
+/// Each writer numbers the records and fragments that it commits or loses, from 0. Therefore the
+/// numbers of two entries say exactly how many are missing between them. Parts may be added in any
+/// order, and more than once.
 package struct EntryNumbers {
-  /// Entries that are there.
+  /// Entries that exist.
   package struct Part: Equatable, Sendable {
     package var numbers: NumberRange
-    /// When they were logged; nil if that is not known.
+    /// When the entries were logged; nil if that is not known.
     package var times: ClosedRange<Timestamp>?
-    /// Whether what is missing before them was reported by an earlier reader.
+    /// Whether an earlier reader has reported what is missing before the entries.
     package var isRead = false
   }
 
   /// Entries that are missing.
   package struct Gap: Equatable, Sendable {
     package var writer: UInt32
-    /// The number of the first one that is missing.
+    /// The number of the first missing entry.
     package var first: UInt64
     package var count: UInt64
-    /// What has the entry before them; nil if nothing before them is there.
+    /// The part with the entry before the missing ones; nil if there is no such entry.
     package var before: Part?
-    /// What has the entry behind them.
+    /// The part with the entry behind the missing ones.
     package var after: Part
   }
 
@@ -31,7 +31,7 @@ package struct EntryNumbers {
 
   package init() {}
 
-  /// Takes in what a frame has that can be read.
+  /// Adds the entries of a frame that can be read.
   ///
   /// - Parameter isRead: Whether an earlier reader has read the frame.
   package mutating func add(_ header: FrameHeader, isRead: Bool = false) {
@@ -42,11 +42,11 @@ package struct EntryNumbers {
     }
   }
 
-  /// Takes in entries that are there; of none, that those before them were numbered.
+  /// Adds entries that exist. A part without entries says that the entries before it were numbered.
   ///
   /// - Parameters:
-  ///   - times: When they were logged, if that is known.
-  ///   - isRead: Whether an earlier reader has reported what is missing before them.
+  ///   - times: When the entries were logged, if that is known.
+  ///   - isRead: Whether an earlier reader has reported what is missing before the entries.
   package mutating func add(
     _ numbers: NumberRange, times: ClosedRange<Timestamp>? = nil, isRead: Bool = false
   ) {
@@ -54,26 +54,26 @@ package struct EntryNumbers {
       Part(numbers: numbers, times: times, isRead: isRead))
   }
 
-  /// What is missing before and between the entries that are there, by writer and number. What is
-  /// missing behind the last entry of a writer, nothing says.
+  /// Returns what is missing before and between the entries that exist, by writer and number. It is
+  /// not known what is missing behind the last entry of a writer.
   ///
   /// - Complexity: O(*n* log *n*) in the number of parts.
   package func gaps() -> [Gap] {
     parts.sorted { $0.key < $1.key }.flatMap { Self.gaps(in: $0.value) }
   }
 
-  /// How many entries of a writer there are.
+  /// The number of entries of a writer.
   package struct Total: Equatable, Sendable {
     package var writer: UInt32
     /// The ordinal of the thread; 0 if several shared the writer.
     package var thread: UInt32
-    /// How many were numbered up to the last one that is there.
+    /// How many entries were numbered up to the last one that exists.
     package var numbered: UInt64
-    /// How many of these are there.
+    /// How many of these exist.
     package var present: UInt64
   }
 
-  /// How many entries there are of each writer.
+  /// Returns the number of entries of each writer.
   ///
   /// - Complexity: O(*n* log *n*) in the number of parts.
   package func totals() -> [Total] {
@@ -89,7 +89,7 @@ package struct EntryNumbers {
 
   private static func gaps(in parts: [Part]) -> [Gap] {
     var (gaps, next, last) = ([Gap](), UInt64(0), Part?.none)
-    // Of two with the same, the one that was read first.
+    // Of two parts with the same first number, the one that was read comes first.
     for part in parts.sorted(by: {
       ($0.numbers.first, $0.isRead ? 0 : 1) < ($1.numbers.first, $1.isRead ? 0 : 1)
     }) {

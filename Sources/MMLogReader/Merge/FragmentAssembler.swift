@@ -1,6 +1,6 @@
 package import MMLogFormat
 
-/// Puts a thread's fragments together again.
+/// Puts the fragments of a thread's records together.
 package struct FragmentAssembler {
   private var body: [UInt8] = []
   private var bodySize = 0
@@ -14,12 +14,12 @@ package struct FragmentAssembler {
   /// How many bytes of the unfinished record there are.
   package var pendingBytes: Int { body.count }
 
-  /// Forgets an unfinished record, as when a whole one follows its fragments.
+  /// Forgets an unfinished record, for example if a whole record follows its fragments.
   package mutating func reset() { self = FragmentAssembler() }
 
-  /// Adds a thread's next fragment.
+  /// Adds the next fragment of a thread.
   ///
-  /// - Returns: The record's body, words from its identity word on, once it is whole.
+  /// - Returns: The record's body when it is complete: the words from the identity word on.
   package mutating func add(_ fragment: RecordView) -> [UInt8]? {
     let index = fragment.callSite
     if index == 0 { reset() }
@@ -28,8 +28,8 @@ package struct FragmentAssembler {
       return nil
     }
     if index == 0 { (bodySize, ticks) = (part.bodySize, fragment.ticks) }
-    // The ticks distinguish two records of one size: where segments were discarded or corrupted,
-    // the beginning of one and the end of the next may be left.
+    // The ticks distinguish two records of the same size: if segments were discarded or corrupted,
+    // the beginning of one record and the end of the next may be left.
     guard part.bodySize == bodySize, fragment.ticks == ticks,
       body.count + part.bytes.count <= bodySize
     else {
@@ -43,7 +43,7 @@ package struct FragmentAssembler {
     return body.count == bodySize ? body : nil
   }
 
-  /// What a record's first fragment has of its body; nil for another one.
+  /// The part of the body that a record's first fragment has; nil for another fragment.
   package static func beginning(_ fragment: RecordView) -> UnsafeRawBufferPointer? {
     fragment.callSite == 0 ? part(fragment)?.bytes : nil
   }
