@@ -1,6 +1,6 @@
 import MMLogFormat
 
-/// The records of a session that are being put together, one for each thread.
+/// The records of a session that are being put together from fragments, one for each thread.
 struct FragmentTable {
   private let session: LogReader.Session
   private var pending: [UInt32: Pending] = [:]
@@ -11,8 +11,8 @@ struct FragmentTable {
     let start: Start
   }
 
-  /// What all threads together may have in pieces, in bytes and in records: more than any process
-  /// has, and no burden if it is a lie.
+  /// The maximum of incomplete records that all threads have together, in bytes and in records:
+  /// more than any process has, and little enough if a file is forged.
   private static let (maximumBytes, maximumRecords) = (256 << 20, 1 << 16)
 
   /// When a record was logged, as its first fragment says (FORMAT.md, 4), and whether it is a
@@ -25,9 +25,9 @@ struct FragmentTable {
 
   /// What became of a thread's record.
   enum Result {
-    /// More is to come.
+    /// More fragments are to come.
     case incomplete
-    /// It is whole.
+    /// The record is whole.
     case whole([UInt8], Start)
     /// The rest of a record never came.
     case unfinished(LogReader.UnfinishedRecord)
@@ -35,7 +35,7 @@ struct FragmentTable {
 
   init(of session: LogReader.Session) { self.session = session }
 
-  /// Whether no record is in pieces.
+  /// Whether no record is incomplete.
   var isEmpty: Bool { pending.isEmpty }
 
   /// Adds a thread's next fragment, logged at `start` if it is the first of a record.
@@ -47,7 +47,7 @@ struct FragmentTable {
     if isFull || pendingBytes > Self.maximumBytes {
       return .unfinished(before ?? end(thread) ?? unfinished(thread, size: 0, start))
     }
-    // Taken out: what is in two places is copied with each fragment.
+    // Taken out of the table: a record that is in two places is copied with each fragment.
     var record = pending.removeValue(forKey: thread) ?? Pending(start: start)
     let had = record.assembler.pendingBytes
     let body = record.assembler.add(fragment)
@@ -59,16 +59,16 @@ struct FragmentTable {
       ? .incomplete : .unfinished(unfinished(thread, size: had, record.start))
   }
 
-  /// A whole record of the thread has come.
+  /// Notes that a whole record of the thread has come.
   ///
-  /// - Returns: The one before it, if that was never finished.
+  /// - Returns: The record before it, if that one was never finished.
   mutating func end(_ thread: UInt32) -> LogReader.UnfinishedRecord? {
     guard !pending.isEmpty, let record = pending.removeValue(forKey: thread) else { return nil }
     pendingBytes -= record.assembler.pendingBytes
     return unfinished(thread, size: record.assembler.pendingBytes, record.start)
   }
 
-  /// What is unfinished at the end, by thread.
+  /// The records that are unfinished at the end, by thread.
   var unfinished: [LogReader.UnfinishedRecord] {
     pending.map { unfinished($0.key, size: $0.value.assembler.pendingBytes, $0.value.start) }
       .sorted { $0.threadOrdinal < $1.threadOrdinal }

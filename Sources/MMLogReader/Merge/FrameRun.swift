@@ -2,8 +2,9 @@ import MMLogCrypto
 import MMLogFormat
 import MMLogStorage
 
-/// The records of a frame that may pass the filter. It is read and decompressed when the merge
-/// arrives at its first ticks; where many frames are open, for each part of it anew.
+/// The records of a frame that may pass the filter. The frame is read and decompressed when the
+/// merge arrives at its first ticks. If many frames are open, it is decompressed anew for each
+/// part.
 final class FrameRun: Run {
   private let archive: ArchiveFile
   private let frame: ArchiveFile.Frame
@@ -12,20 +13,20 @@ final class FrameRun: Run {
   private var threads: [UInt32: LogReader.Thread] = [:]
   private let filter: SessionFilter
   private let memory: FrameMemory
-  /// Of a frame that has records which were given before, from the ring: which.
+  /// The records of the frame that were given before, from the ring.
   @exclusivity(unchecked)
   private var emitted: EmittedRecords?
-  /// Some of its rows, and how many bytes they take.
+  /// Some of the frame's rows, and how many bytes they take.
   private var part: Payload?
   private var held = 0
   @exclusivity(unchecked)
   private var reader: RowReader?
-  /// Where the rows begin that have not been read; nil if there are none.
+  /// Where the unread rows begin; nil if there are none.
   private var next: Int? = 0
   private(set) var isOpened = false
-  /// What the next step gives.
+  /// The row that the next step gives.
   private var view: RecordView?
-  /// How many rows have been read, the one in ``view`` with them, and how many are passed over.
+  /// How many rows have been read, including the one in ``view``, and how many are passed over.
   private var rowCount: UInt32 = 0
   private let passedRows: UInt32
   private var lastThread: (ordinal: UInt32, thread: Unmanaged<LogReader.Thread>)?
@@ -52,7 +53,7 @@ final class FrameRun: Run {
 
   deinit { memory.release(held) }
 
-  /// What it takes in memory while it is decompressed, in bytes.
+  /// How many bytes the frame takes in memory while it is decompressed.
   var size: Int { max(frame.header.rawSize, frame.header.payloadSize) }
 
   override func step() -> RunStep {
@@ -65,7 +66,7 @@ final class FrameRun: Run {
 
   @inline(never)
   private func stepWithoutRow() -> RunStep {
-    // One part is let go before the next one is there: whoever inspects records of it keeps it.
+    // A part is released before the next one is read: whoever inspects its records keeps it.
     if part != nil {
       letGo()
       return .nothing
@@ -95,7 +96,7 @@ final class FrameRun: Run {
   override var owner: AnyObject { part ?? self }
   override var frameName: FrameName? { name }
 
-  /// Nothing of the frame comes behind what cannot be read of it.
+  /// Behind corruption in a frame, nothing more of the frame comes.
   override var placeBehindCorruption: LogReader.Cursor.Place? {
     LogReader.Cursor.Place(
       archive: name.archive, frame: name.ordinal, row: frame.header.summary.count)
@@ -129,7 +130,7 @@ final class FrameRun: Run {
         take(UnsafeRawBufferPointer(rebasing: rows))
       }
     } catch FormatError.encrypted(let reason) {
-      // `LogFiles` has said so of all.
+      // `LogFiles` has reported this for all files.
       isOpened = true
       readingError = LogError(FormatError.encrypted(reason), while: "Reading failed", path: path)
     } catch {
@@ -152,7 +153,7 @@ final class FrameRun: Run {
     defer { self.reader = reader }
     do {
       while let row = try reader.next() {
-        // A record's time does not depend on whether those before it are wanted.
+        // A record's time does not depend on whether the records before it are wanted.
         move(to: row.ticks)
         rowCount &+= 1
         if rowCount <= passedRows { continue }
@@ -177,16 +178,16 @@ final class FrameRun: Run {
   }
 }
 
-/// What frames that are open at once have in memory.
+/// The memory of frames that are open at once.
 ///
-/// Each takes at most an eighth of what is left. So *n* of them come to have 1/(*n* + 8) of it
-/// each, whenever they are opened, and few have all that they need.
+/// Each frame takes at most an eighth of what is left. Thus *n* frames come to have 1/(*n* + 8) of
+/// the memory each, whenever they are opened, and few frames have all that they need.
 final class FrameMemory {
   private var left = 24 << 20
-  /// Opens single values of these sessions that are sealed; nil: nobody does.
+  /// Opens single sealed values of these sessions; nil if nobody does.
   let slots: OpenedSlots?
 
-  /// The writer's frames are smaller. To decompress a larger one again and again would take long.
+  /// The writer's frames are smaller. Decompressing a larger frame again and again would take long.
   private static let largestInParts = 2 * RowBuilder.targetSize
   private static let maximumParts = 16
 

@@ -1,13 +1,13 @@
 import MMLogFormat
 
-/// Records that are missing between others of their threads, as the numbers of these prove.
+/// Records that are missing between other records of their threads, as the numbers of those prove.
 public struct MissingRecords: Hashable, Sendable {
-  /// How many. Of a record that was written in pieces, each piece counts.
+  /// The number of records. If a record was written in fragments, each fragment counts.
   public private(set) var count: UInt64
-  /// The ordinals of the threads that logged them, by rising ordinal; empty if that is not known.
+  /// The ordinals of the threads that logged them, in rising order; empty if that is not known.
   public private(set) var threads: [UInt32]
-  /// When they were logged at the earliest and at the latest; nil if
-  /// that is not known.
+  /// When they were logged, from the earliest possible time to the latest; nil if that is not
+  /// known.
   public private(set) var times: ClosedRange<Timestamp>?
 
   private init(_ gap: EntryNumbers.Gap) {
@@ -18,7 +18,7 @@ public struct MissingRecords: Hashable, Sendable {
     times = min(first, last)...last
   }
 
-  /// What is missing, by time. What may be of the same time is reported as one.
+  /// What is missing, by time. Records that may be of the same time are reported together.
   static func merged(_ gaps: [EntryNumbers.Gap]) -> [MissingRecords] {
     let all = gaps.map(MissingRecords.init).sorted { $0.start < $1.start }
     var merged: [MissingRecords] = []
@@ -29,7 +29,7 @@ public struct MissingRecords: Hashable, Sendable {
         merged.append(records)
       }
     }
-    // Once for all: there may be as many threads as gaps.
+    // Sorted once, at the end: there may be as many threads as gaps.
     for index in merged.indices { merged[index].threads = Set(merged[index].threads).sorted() }
     return merged
   }
@@ -41,7 +41,7 @@ public struct MissingRecords: Hashable, Sendable {
     return times.overlaps(others)
   }
 
-  /// Leaves threads in any order, and more than once.
+  /// Afterwards, threads may be in any order, and occur more than once.
   private mutating func add(_ other: MissingRecords) {
     let (sum, overflow) = count.addingReportingOverflow(other.count)
     count = overflow ? .max : sum

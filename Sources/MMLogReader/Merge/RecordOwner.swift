@@ -1,13 +1,13 @@
 import MMLogFormat
 
-/// What names a frame within its session.
+/// The name of a frame within its session.
 struct FrameName: Hashable {
   let archive: UInt32
   let ordinal: UInt64
-  /// Of the payload.
+  /// The checksum of the payload.
   let checksum: UInt32
 
-  /// What the names of its records begin with.
+  /// The beginning of the names of the frame's records.
   func text(of session: SessionID) -> String {
     "\(session).\(archive).\(ordinal).\(checksum.allHexDigits)."
   }
@@ -20,10 +20,10 @@ extension FrameName {
   }
 }
 
-/// What records refer to without counting references: their bytes, call sites, labels and threads.
-/// One reference to it keeps all of that.
+/// Keeps what records refer to without counting references: their bytes, call sites, labels and
+/// threads. One reference to this object keeps all of it.
 ///
-/// Proof of `@unchecked Sendable`: the session is Sendable, and what else there is, is only kept.
+/// Proof of `@unchecked Sendable`: the session is Sendable, and everything else is only kept.
 final class RecordOwner: @unchecked Sendable {
   let session: LogReader.Session
   /// Turns the ticks of its records into wall time.
@@ -43,24 +43,24 @@ final class RecordOwner: @unchecked Sendable {
   }
 }
 
-/// Counts what records that somebody keeps hold in memory of their archives: a record of a few
-/// bytes may keep a frame.
+/// Counts how many bytes of archives are in memory because of records that somebody keeps: a record
+/// of a few bytes may keep a frame.
 package struct KeptBytes {
   private struct Counted {
     weak var payload: Payload?
   }
 
-  /// What was counted and is still there: frames that are merged take turns.
+  /// The payloads that were counted and still exist: the records of merged frames alternate.
   private var counted: [ObjectIdentifier: Counted] = [:]
-  /// With so many, those are forgotten that are gone.
+  /// When there are so many, those that are gone are forgotten.
   private var maximumCount = 1024
 
   package init() {}
 
-  /// How many bytes more are kept together with a record.
+  /// Returns how many more bytes are kept together with a record.
   package mutating func add(_ record: LogReader.Record) -> Int { add(record.owner) }
 
-  /// How many bytes more are kept together with records.
+  /// Returns how many more bytes are kept together with records.
   package mutating func add(_ records: LogReader.Records) -> Int { add(records.owner) }
 
   private mutating func add(_ owner: RecordOwner) -> Int {

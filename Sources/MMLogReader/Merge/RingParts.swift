@@ -1,7 +1,7 @@
 import MMLogFormat
 import MMLogStorage
 
-/// Which frames hold which parts of a ring, so that one that repeats another is known.
+/// Which frames hold which parts of a ring, so that a frame that repeats another one is found.
 struct RingParts {
   private struct Key: Hashable {
     let range: RingRange
@@ -12,7 +12,7 @@ struct RingParts {
     let frame: ArchiveFile.Frame
     /// Weak, so that an archive that has been read can be closed.
     private(set) weak var archive: ArchiveFile?
-    /// Whether it can be read; nil if that was not needed yet.
+    /// Whether the frame can be read; nil if that was not needed yet.
     var isIntact: Bool?
 
     init(_ frame: ArchiveFile.Frame, of archive: ArchiveFile) {
@@ -24,13 +24,13 @@ struct RingParts {
   private var holders: [Key: Holder] = [:]
   private var unreadable: Set<FrameName> = []
 
-  /// Notes that reading a frame failed: another that has the same is to be read.
+  /// Notes that reading a frame failed: another frame with the same content is to be read.
   mutating func note(unreadable frame: FrameName) { unreadable.insert(frame) }
 
-  /// Takes in a frame of records.
+  /// Adds a frame of records.
   ///
-  /// - Parameter index: Which of the archive's frames it is.
-  /// - Returns: Which frame has the same and can be read, in words; nil if none does.
+  /// - Parameter index: The index of the frame in the archive.
+  /// - Returns: Which frame has the same and can be read, in words; nil if there is none.
   mutating func add(_ index: Int, of archive: ArchiveFile) -> String? {
     let frame = archive.frames[index]
     let header = frame.header
@@ -41,7 +41,7 @@ struct RingParts {
       return nil
     }
     let known = holder.frame.header
-    // A recovery that was cut off may have been followed by one that archived the rest with it.
+    // After a recovery that was cut off, another one may have archived the same part with the rest.
     guard known.ranges == header.ranges, known.summary.count == header.summary.count else {
       return nil
     }

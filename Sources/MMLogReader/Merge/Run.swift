@@ -2,23 +2,23 @@ import MMLogFormat
 
 /// A part of a session in the order of its ticks: a frame, a segment, or a note between them.
 ///
-/// A step makes the item that was next the current one. What a run holds of a record is valid until
-/// its next step, and as long as ``owner`` is kept.
-// One thread reads a run, and no access to what changes with each record has another one in it. The
-// compiler's checks of that took a tenth of the reader's time.
+/// A step makes the next item the current one. What a run holds of a record is valid until the
+/// run's next step, and as long as ``owner`` is kept.
+// One thread reads a run, and no access to what changes with each record happens within another
+// one. The compiler's checks of this took a tenth of the reader's time.
 package class Run {
-  /// Where the next item belongs. It rises only: a record whose ticks are before those of the one
-  /// before it takes those (FORMAT.md, 5).
+  /// Where the next item belongs. The value only rises: a record whose ticks are before those of
+  /// the record before it gets the latter (FORMAT.md, 5).
   @exclusivity(unchecked)
   package final fileprivate(set) var ticks: UInt64
 
   /// What turns the ticks into wall time.
   package final let clock: TickClock
 
-  /// The file that it is of.
+  /// The file that the run is of.
   final let path: String
 
-  /// Records below this level, as the file has it, are flight records.
+  /// Records below this level are flight records. It is the level in the file.
   private let flightLevel: UInt8
 
   init(path: String, ticks: UInt64, clock: TickClock, flightLevel: UInt8 = 0) {
@@ -28,7 +28,7 @@ package class Run {
     self.clock = clock
   }
 
-  /// Whether a record of it is one that stayed in the ring until it was captured.
+  /// Whether a record of the run stayed in the ring until it was captured.
   @inline(__always)
   package final func isFlight(_ view: RecordView) -> Bool { view.level.rawValue < flightLevel }
 
@@ -41,35 +41,35 @@ package class Run {
     preconditionFailure("a run without records")
   }
 
-  /// Where a record of an encrypted ring stands of which nobody here has the key: the number of its
-  /// stream, and its offset from the segment's start. Nil for all others.
-  ///
+  /// The place of a record in an encrypted ring, if no identity has its key: the number of its
+  /// stream, and its offset from the segment's start. Nil for all other records.
+  /// - Parameter offset: The offset that ``step()`` gave.
   /// - Parameter offset: What ``step()`` gave.
   package func sealedPlace(of offset: Int) -> (stream: UInt64, offset: Int)? { nil }
 
-  /// What keeps the memory of its records.
+  /// The object that keeps the memory of the run's records.
   var owner: AnyObject { self }
 
-  /// The frame that its records are in; nil for a ring.
+  /// The frame that the run's records are in; nil for a ring.
   var frameName: FrameName? { nil }
 
-  /// Which of the frame's rows the run has just given, from 0.
+  /// The index of the frame's row that the run has just given, from 0.
   @exclusivity(unchecked)
   package final fileprivate(set) var row: UInt32 = 0
-  /// Whether it has given any.
+  /// Whether the run has given any row.
   final private(set) var hasStepped = false
 
   /// The corruption that the run has just come upon.
   package final var corruption: LogReader.Corruption?
 
-  /// Where whoever has been given ``corruption`` goes on; nil where that is not known.
+  /// Where a reader goes on behind ``corruption``; nil if that is not known.
   var placeBehindCorruption: LogReader.Cursor.Place? { nil }
 
-  /// Why the run may have more than it gives: something else than the file's bytes kept these from
-  /// being read, such as the lack of a key.
+  /// Why the run may have more than it gives: the cause is not the file's bytes, but for example
+  /// the lack of a key.
   final var readingError: LogError?
 
-  /// Moves on to the ticks of the item that is next now.
+  /// Moves on to the ticks of the item that is now the next.
   @inline(__always)
   final func move(to ticks: UInt64) { if ticks > self.ticks { self.ticks = ticks } }
 
@@ -83,14 +83,14 @@ package class Run {
   }
 }
 
-/// What a run has come to.
+/// The result of a step.
 package enum RunStep {
   /// A record or a fragment; ``offset`` is where it, or the frame that it is in, begins in the
   /// file.
   case record(RecordView, ticks: UInt64, offset: Int)
-  /// ``Run/corruption`` says what.
+  /// Corruption, which ``Run/corruption`` describes.
   case corruption
-  /// None this time: the run has got ready, and its first item may come later than it seemed.
+  /// No item this time: the run has prepared, and its first item may come later than it seemed.
   case nothing
   case end
 }

@@ -9,9 +9,9 @@ final class SegmentRun: Run {
   private let ownThread: LogReader.Thread
   private let threads: ThreadTable
   private let filter: SessionFilter
-  /// Where the session is followed: what is given is noted here.
+  /// If the session is followed, given records are noted here.
   private let emitted: EmittedSegments?
-  /// Whether records are given that nobody here can decrypt, as they stand there.
+  /// Whether records that no identity decrypts are given, as they stand in the ring.
   private let givesSealed: Bool
   private var scanner: RecordScanner
   private var item: RecordScanner.Item?
@@ -74,7 +74,7 @@ final class SegmentRun: Run {
       if case .corruption(let range) = next, emitted != nil, ring.isRunning,
         segment.header.end == 0
       {
-        // It may only have been copied while it was written: it is inspected again.
+        // The record may have been copied while it was being written: it is inspected again.
         emitted?.move(generation, to: range.lowerBound)
         break
       }

@@ -8,20 +8,22 @@ package struct SessionFiles {
   package private(set) var ring: RingView?
   /// By rising number.
   package private(set) var archives: [ArchiveFile] = []
-  /// Why files are not read that are of the same ring or archive as another, and no copies of it.
+  /// Why some files are not read: they are of the same ring or archive as another, but no copies of
+  /// it.
   private(set) var rivals: [LogError] = []
-  /// Archives of it, as far as their names say, that cannot be opened now, and may be later.
+  /// Archives of the session, according to their names, that cannot be opened now, and may be
+  /// later.
   private var unopened: [(number: UInt32, error: LogError)] = []
 
-  /// Sorts files by session. A copy of a file that is there already is left out: of each ring the
-  /// one that goes further counts, and so of each archive.
+  /// Sorts files by session. Copies of a file are left out: of several files of a ring or an
+  /// archive, the one that goes further counts.
   static func group(_ files: InputFiles) -> [SessionFiles] {
     var sessions: [SessionID: SessionFiles] = [:]
     for ring in files.rings {
       let identity = ring.image.fileHeader.identity
       sessions[identity.session, default: SessionFiles(identity: identity)].add(ring)
     }
-    // Where a file header is lost, other files of its session say who that is.
+    // If a file header is lost, other files of its session have the identity.
     for archive in files.archives.filter({ !$0.isFileHeaderLost })
       + files.archives.filter(\.isFileHeaderLost)
     {
@@ -40,12 +42,12 @@ package struct SessionFiles {
 
   init(identity: SessionIdentity) { self.identity = identity }
 
-  /// Why an archive cannot be opened now, of those from a number on; nil if all can.
+  /// Why an archive with this number or a greater one cannot be opened now; nil if all can.
   func problem(from number: UInt32) -> LogError? {
     unopened.first { $0.number >= number }?.error
   }
 
-  /// How large all frames of records are, in bytes.
+  /// The size of all frames of records, in bytes.
   var recordBytes: Int {
     archives.lazy.flatMap(\.frames).filter { $0.header.type == .records }
       .reduce(0) { $0 + $1.header.payloadSize }
@@ -56,7 +58,8 @@ package struct SessionFiles {
       ring = new
       return
     }
-    // A ring has changed since it was copied. What cannot be right in one may be another ring's.
+    // A ring may differ from a copy, because it has changed since. But a file that cannot be right
+    // may be of another ring.
     let isNewRead = new.rank > old.rank
     let (read, other) = isNewRead ? (new.image, old.image) : (old.image, new.image)
     ring = isNewRead ? new : old
@@ -87,7 +90,7 @@ package struct SessionFiles {
 }
 
 extension RingView {
-  /// Which of two of one session is read: the one that its process has, then one without
+  /// Which of two rings of one session is read: the one that its process has, then one without
   /// corruption, and then the one that goes further.
   fileprivate var rank: (Int, Int, UInt32, UInt32, UInt64, UInt64) {
     (
@@ -98,7 +101,7 @@ extension RingView {
 }
 
 extension RingImage {
-  /// The greatest ticks of a record in it; 0 if there is none.
+  /// The greatest ticks of a record in the ring; 0 if there is none.
   fileprivate var lastTicks: UInt64 {
     var last: UInt64 = 0
     for segment in segments {
@@ -110,7 +113,7 @@ extension RingImage {
     return last
   }
 
-  /// Whether all that is in it can be read.
+  /// Whether everything in the ring can be read.
   fileprivate var isSound: Bool {
     corruption.isEmpty
       && segments.allSatisfy { segment in
@@ -128,7 +131,7 @@ extension SessionFiles {
     return SessionEnding(mark, ring?.end)
   }
 
-  /// When it crashed; nil if it did not.
+  /// When the session crashed; nil if it did not.
   var crashTime: Timestamp? {
     var summary = SessionSummary()
     summary.read(self)
@@ -137,8 +140,8 @@ extension SessionFiles {
     return max(end.time, records(summary).lastTime ?? end.time)
   }
 
-  /// When the last record was logged; and of the ring, how many records are in no archive, and what
-  /// cannot be read. Of archives only the headers of frames are read.
+  /// When the last record was logged; how many records of the ring are in no archive, and what of
+  /// the ring cannot be read. Of archives, only the headers of frames are read.
   package func records(
     _ summary: SessionSummary
   ) -> (countInRing: Int, lastTime: Timestamp?, corruption: [LogReader.Corruption]) {
@@ -153,7 +156,7 @@ extension SessionFiles {
     return (ring?.count ?? 0, lastTime, ring?.corruption ?? [])
   }
 
-  /// How many records its archives have, each once; see ``ArchiveFile/recordCount``.
+  /// How many records the session's archives have, each once; see ``ArchiveFile/recordCount``.
   package func countInArchives(_ summary: SessionSummary) -> Int {
     var count = 0
     for (index, archive) in archives.enumerated() {
@@ -171,19 +174,19 @@ extension SessionFiles {
 }
 
 extension SessionEnding {
-  /// The same, where the last sign of life of a process that was killed is its last record: it
-  /// gives others only once a second.
+  /// The same ending, but not before the last record. If a process was killed, that record may be
+  /// its last sign of life: it gives others only once a second.
   package func notBefore(_ lastTime: Timestamp?) -> SessionEnding {
     guard case .ended(let end) = self, let lastTime else { return self }
     return .ended(end.notBefore(lastTime))
   }
 
-  /// How a session ended that is not running. A crash counts first: a process may die of one while
-  /// its store is being closed.
+  /// How a session ended that is not running. A crash counts first: a process may crash while its
+  /// store is being closed.
   ///
   /// - Parameters:
-  ///   - mark: What its last archive says.
-  ///   - ring: What its ring says; nil if there is none.
+  ///   - mark: The ending in the session's last archive.
+  ///   - ring: The ending in the session's ring; nil if there is none.
   init(_ mark: SessionEnd?, _ ring: SessionEnd?) {
     let hasCrashedSince = ring?.how == .crashed && mark?.how != .crashed
     self = (hasCrashedSince ? ring : mark ?? ring).map { .ended($0) } ?? .unknown
@@ -191,22 +194,22 @@ extension SessionEnding {
 }
 
 extension LogError {
-  /// The archive that the error keeps from being read, as far as its file's name says: it may be
-  /// read later. Nil if the error is about something else, or about a corrupted file, of which
-  /// nothing more is to come.
+  /// The archive that the error keeps from being read, according to the file's name. It may be read
+  /// later. Nil if the error is about something else, or about a corrupted file, of which nothing
+  /// more is to come.
   var archiveToCome: FileNames.Archive? {
     isLasting ? nil : FileNames.Archive(fileName: path.splitAtLastSlash.name)
   }
 
-  /// Whether nothing of a file can be read, whenever that is tried.
+  /// Whether nothing of a file can be read, no matter when that is tried.
   var isLasting: Bool { code == .corruptedFile || code == .foreignFile }
 }
 
 extension Array {
-  /// Where the first archive is, of some by rising number, whose number is not below one; the end
-  /// if there is none.
+  /// The index of the first archive whose number is not below a given one, in archives by rising
+  /// number; the end if there is none.
   ///
-  /// - Complexity: O(log *n*): a file may have as many archives as it likes.
+  /// - Complexity: O(log *n*): a file may have any number of archives.
   func firstIndex(from number: UInt32, by numberOf: (Element) -> UInt32) -> Int {
     var (first, end) = (startIndex, endIndex)
     while first < end {

@@ -6,7 +6,7 @@ package struct SessionGaps {
   private let session: LogReader.Session
   /// The number that the next archive has if none is missing before it.
   private var next = 1
-  /// Entries of archives that follow one another, and of the ring.
+  /// Entries of consecutive archives, and of the ring.
   private var numbers = EntryNumbers()
   /// Whether ``numbers`` begins where the session did, so that each writer's first number is 0.
   private var isFromStart = true
@@ -15,8 +15,8 @@ package struct SessionGaps {
 
   /// - Parameters:
   ///   - files: The files of one session.
-  ///   - summary: What was read of them.
-  ///   - session: Whose gaps they are.
+  ///   - summary: What was read of the files.
+  ///   - session: The session of the gaps.
   /// - Complexity: O(*n* log *n*) in the number of frames and of the ring's records.
   package init(_ files: SessionFiles, _ summary: SessionSummary, of session: LogReader.Session) {
     self.init(session: session)
@@ -25,10 +25,11 @@ package struct SessionGaps {
     report()
   }
 
-  /// The same of archives alone, for whoever reads on: what earlier readers were told of is left
-  /// out. What is missing before the records of a ring is told once these are in an archive.
+  /// The same for archives alone, for a reader that goes on: gaps that earlier readers have
+  /// reported are left out. Records that are missing before those of a ring are reported once the
+  /// latter are in an archive.
   ///
-  /// - Parameter given: What earlier readers have given; nil if there were none.
+  /// - Parameter given: The progress of earlier readers; nil if there were none.
   init(
     archivesOf files: SessionFiles, _ summary: SessionSummary, of session: LogReader.Session,
     after given: LogReader.Cursor.Progress?
@@ -54,8 +55,8 @@ package struct SessionGaps {
     for records in MissingRecords.merged(found) { add(.recordsMissing(records)) }
   }
 
-  /// How many entries the writers of a session have numbered, and how many of them its archives
-  /// have, and the ring of a process that is gone.
+  /// How many entries the writers of a session have numbered, and how many of these are in its
+  /// archives, and in the ring of a process that is gone.
   package static func totals(of files: SessionFiles) -> [EntryNumbers.Total] {
     var summary = SessionSummary()
     summary.read(files)
@@ -77,7 +78,7 @@ package struct SessionGaps {
 
   /// - Parameters:
   ///   - first: The number of the first archive whose absence is to be reported.
-  ///   - place: What is before it was read; nil if nothing was.
+  ///   - place: Everything before this place was read; nil if nothing was.
   private mutating func add(
     _ archive: ArchiveFile, reportingFrom first: Int, after place: LogReader.Cursor.Place?
   ) {
@@ -95,20 +96,20 @@ package struct SessionGaps {
     }
   }
 
-  /// Adds that the newest archive is not there: a limit may have deleted it once it was sealed.
+  /// Adds that the newest archive is missing: a limit may have deleted it after it was sealed.
   private mutating func addNewest(_ number: Int, wasSealed: Bool) {
-    // It may be before the place where reading begins.
+    // The archive may be before the place where reading begins.
     if number < next { return }
     add(wasSealed ? .archivesNotHere(next...number) : .newestArchiveNotHere(number))
   }
 
-  /// Adds what the ring of a dead process has and no archive: what its records' archives have of
-  /// them counts there. So what the ring says is archived, and is in no archive that is here, is
-  /// missing.
+  /// Adds the records that the ring of a dead process has and no archive. Archived records count in
+  /// their archives. Therefore records that the ring calls archived are missing if no archive here
+  /// has them.
   private mutating func add(_ ring: RingView) {
     let clock = ring.image.clock
     for segment in ring.image.segments where segment.header.writer != 0 {
-      // Without entries, it still says which numbers were given before it.
+      // A segment without entries still says which numbers were given before it.
       var part = NumberRange(
         writer: segment.header.writer, thread: segment.header.thread.ordinal,
         first: segment.header.firstNumber, count: 0)
@@ -139,7 +140,7 @@ package struct SessionGaps {
     }
   }
 
-  /// Ends the stretch of archives that follow one another.
+  /// Ends a sequence of consecutive archives.
   private mutating func end() {
     found += numbers.gaps().filter { !$0.after.isRead && (isFromStart || $0.before != nil) }
     numbers = EntryNumbers()

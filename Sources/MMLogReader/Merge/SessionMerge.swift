@@ -6,11 +6,11 @@ struct SessionMerge {
   /// The session whose turn it is, taken out of the heap.
   private var current: SessionReader?
   private var currentOrder = 0
-  /// How long it stays its turn: as long as its time is not greater.
+  /// The session keeps its turn as long as its time is not greater.
   private var limit = Timestamp.distantFuture
   private var count = 0
 
-  /// Adds a session. Of equal times, that of the one added first comes first.
+  /// Adds a session. Of sessions with equal times, the one added first comes first.
   mutating func insert(_ session: SessionReader) {
     if session.hasNext {
       heap.insert(session, key: session.time.nanosecondsSince1970, order: count)
@@ -30,7 +30,8 @@ struct SessionMerge {
   mutating func nextChunk() -> LogReader.Chunk? { front()?.nextChunk(until: limit) }
 
   private mutating func front() -> SessionReader? {
-    // Not before it is asked for: by now, what was given before has mostly been let go.
+    // Not before the next item is asked for: by now, the caller has mostly released what was given
+    // before.
     current?.readAhead()
     var next: (element: SessionReader, order: Int)?
     if let current, current.hasNext {

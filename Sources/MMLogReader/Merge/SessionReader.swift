@@ -1,30 +1,30 @@
 import MMLogFormat
 import MMLogStorage
 
-/// Gives what the files of one session hold, one by one or many records at once.
-// What is unchecked, is as in `Run`: each record that is given takes an access, and none has another
-// one to the same property in it.
+/// Gives what the files of one session hold, item by item or many records at once.
+// Some properties are unchecked, as in `Run`: each record that is given takes an access, and no
+// access to a property happens within another one.
 final class SessionReader {
   /// Whether there may be a next item.
   private(set) var hasNext = true
 
   let session: LogReader.Session
-  /// What comes next: records that were read ahead.
+  /// The next items: records that were read ahead.
   @exclusivity(unchecked)
   private var records: ArraySlice<RecordContent> = []
-  /// What keeps them.
+  /// Keeps what ``records`` refer to.
   private var owner: RecordOwner
   private let noOwner: RecordOwner
-  /// What comes after ``records``, last first.
+  /// The items after ``records``, the last one first.
   @exclusivity(unchecked)
   private var queue: [LogReader.Item] = []
-  /// Where what is not a record belongs among the items of other sessions.
+  /// Where an item that is no record belongs among the items of other sessions.
   private var itemTime: Timestamp
   private let filter: SessionFilter
   private let sites: SiteTable
   private let threads = ThreadTable()
   private let memory: FrameMemory
-  /// What is to be opened when the merge arrives at the session.
+  /// The files to open when the merge arrives at the session.
   private var files: SessionFiles?
   private var runs: SessionRuns?
   private var segments: [SegmentRun] = []
@@ -32,34 +32,35 @@ final class SessionReader {
   private var fragments: FragmentTable
   private var summary = SessionSummary()
   private let emitted: EmittedSegments?
-  /// Nothing later than these ticks is given: of a session that is followed, earlier records may
-  /// not have been seen.
+  /// Nothing later than these ticks is given: in a session that is followed, earlier records may
+  /// not have been seen yet.
   private var horizon = UInt64.max
-  /// What comes after everything of the runs, last first.
+  /// The items after all runs, the last one first.
   private var closing: [LogReader.Item] = []
-  /// Where only archives are read: how far.
+  /// How far archives have been read, if only archives are read.
   @exclusivity(unchecked)
   private var progress: CursorProgress?
-  /// Where only archives are read: why that ended before their end. The next reader may go on.
+  /// Why reading ended before the archives' end, if only archives are read. The next reader may go
+  /// on.
   private(set) var readingError: LogError?
-  /// What is wrong behind the last frame of records that was loaded, as long as more of its archive
-  /// may come: it is given in front of the next one.
+  /// Corruption behind the last frame of records that was loaded, as long as more of its archive
+  /// may come. It is given before the next frame.
   private var held: [LogReader.Corruption] = []
-  /// Whether what is read may have been given before.
+  /// Whether the records that are read may have been given before.
   private var isPassingGiven = false
   /// When the session logged last, as far as is known.
   private var lastTime: Timestamp
 
-  /// So many records, and bytes of them, are read ahead: they stay in the processor's caches, and
-  /// where many sessions take turns, they are few.
+  /// How many records, and bytes of them, are read ahead. They stay in the processor's caches. If
+  /// many sessions take turns, few records are read ahead.
   private var ahead = aheads.lowerBound
   private static let aheads = 16...256
   private static let maximumBytes = 64 << 10
 
   /// - Parameters:
-  ///   - files: All that there is to read.
-  ///   - memory: What is shared with other sessions that are read at the same time.
-  ///   - cursor: Where to go on, in archives only; nil for all there is.
+  ///   - files: All files to read.
+  ///   - memory: The memory that all sessions share that are read at the same time.
+  ///   - cursor: Where to go on, in archives only; nil to read everything.
   convenience init(
     _ files: SessionFiles, _ filter: LogReader.Filter, _ memory: FrameMemory,
     after cursor: LogReader.Cursor? = nil
@@ -73,8 +74,8 @@ final class SessionReader {
     isPassingGiven = known != nil
   }
 
-  /// For a session whose archives are given by ``load(_:from:isOver:)``, one after the other: what
-  /// else there is to know of it is for the caller to find out.
+  /// For a session whose archives are given to ``load(_:from:isOver:)``, one after the other. The
+  /// caller has to find out everything else about the session.
   ///
   /// - Parameter known: Where to go on; nil for the beginning.
   convenience init(
@@ -88,10 +89,10 @@ final class SessionReader {
     hasNext = false
   }
 
-  /// For a session that is followed: it is given what to read by ``load(_:)``, and that it has
-  /// ended by ``end(_:)``.
+  /// For a session that is followed: ``load(_:)`` gives it what to read, and ``end(_:)`` says that
+  /// it has ended.
   ///
-  /// - Parameter emitted: Where what was given from the ring is noted.
+  /// - Parameter emitted: Notes what was given from the ring.
   convenience init(
     following identity: SessionIdentity, _ filter: LogReader.Filter, _ memory: FrameMemory,
     _ emitted: EmittedSegments
@@ -119,11 +120,11 @@ final class SessionReader {
   /// Where the next item belongs among those of other sessions.
   var time: Timestamp { records.first?.time ?? itemTime }
 
-  /// How much of the archives is still to be read, in bytes; more than that, before they are
-  /// opened.
+  /// How many bytes of the archives are still to be read. Before the archives are opened, the
+  /// number is greater.
   var laterBytes: Int { files?.recordBytes ?? runs?.laterBytes ?? 0 }
 
-  /// The next item; nil if none was found this time.
+  /// Returns the next item; nil if none was found this time.
   func next() -> LogReader.Item? {
     let item: LogReader.Item?
     if let record = records.popFirst() {
@@ -135,12 +136,12 @@ final class SessionReader {
     return item
   }
 
-  /// What has been given, where only archives are read; nil if nothing was.
+  /// The progress behind what has been given, if only archives are read; nil if nothing was given.
   var given: LogReader.Cursor.Progress? { progress?.given }
 
-  /// The next records up to a time, of which the first one is in any case, or another item.
+  /// Returns the next records up to a time, or another item. The first record comes in any case.
   ///
-  /// - Returns: No records at all if none were found this time.
+  /// - Returns: No records if none were found this time.
   func nextChunk(until limit: Timestamp) -> LogReader.Chunk {
     if records.isEmpty, let item = queue.popLast() {
       progress?.give(item, isWhole: fragments.isEmpty)
@@ -166,13 +167,14 @@ final class SessionReader {
     return taken
   }
 
-  /// The next records of the archives that were loaded, or another item; nil if there are none up
-  /// to a place, or all is given.
+  /// Returns the next records of the archives that were loaded, or another item. Nil if there are
+  /// none up to a place, or everything was given.
   ///
   /// - Parameters:
-  ///   - limit: How many records at most.
-  ///   - textSize: How many bytes they take as text at most, about, if they are more than one.
-  ///   - last: Nothing behind this place is given; nil for anything.
+  ///   - limit: The maximum number of records.
+  ///   - textSize: The approximate maximum size of their text in bytes, if there are several
+  ///     records.
+  ///   - last: Nothing behind this place is given; nil: no limit.
   func nextChunk(
     atMost limit: Int, textSize: Int, until last: LogReader.Cursor.Place?
   ) -> LogReader.Chunk? {
@@ -206,11 +208,11 @@ final class SessionReader {
     return .item(item)
   }
 
-  /// Reads a part of one run, if all that was read before has been taken.
+  /// Reads a part of one run, if everything that was read before has been taken.
   func readAhead() {
     guard records.isEmpty, queue.isEmpty else { return }
     progress?.giveAll(isWhole: fragments.isEmpty)
-    // A frame that is done with need not be in memory beside the next one.
+    // A frame that was read to its end need not be in memory beside the next one.
     (records, owner) = ([], noOwner)
     if let files { open(files) }
     if !queue.isEmpty { return }
@@ -257,9 +259,9 @@ final class SessionReader {
     if let crash = summary.crash { closing.append(.crashed(session: session, report: crash)) }
   }
 
-  /// Gets ready to read archives from a place on, one frame after the other.
+  /// Prepares for reading archives from a place on, one frame after the other.
   private func openArchives(_ files: SessionFiles) {
-    // Whoever goes on behind an archive that is not opened now would never read it.
+    // A reader that went on behind an archive that cannot be opened now would never read it.
     if let error = summary.readingError ?? files.problem(from: given?.start.archive ?? 0) {
       readingError = error
       return queue = [.corruption(LogReader.Corruption(0..<0, error.message, in: error.path))]
@@ -284,20 +286,20 @@ final class SessionReader {
     runs.start()
     self.runs = runs
     if isEnded { close(files) }
-    // First, because who reads on may never come to the end.
+    // Gaps come first, because a reader that goes on may never come to the end.
     let isResumed = progress?.resumed != nil
     let gaps = SessionGaps(archivesOf: files, summary, of: session, after: progress?.given).gaps
     queue = gaps.reversed().filter { isResumed || concerns($0) }.map { .gap($0) }
   }
 
-  /// Takes frames of an archive, once all that was loaded before has been taken.
+  /// Loads frames of an archive, after everything that was loaded before has been taken.
   ///
   /// - Parameters:
-  ///   - archive: The one whose frames were loaded last, or the one that follows it.
-  ///   - first: The first frame, and the first corruption, that was not loaded.
-  ///   - isOver: Whether nothing more of the archive is to come. Only then what is wrong behind its
-  ///     last frame of records is given: the cursor has a place behind that.
-  /// - Throws: What keeps frames from being read. The reader is of no more use then.
+  ///   - archive: The archive whose frames were loaded last, or the one that follows it.
+  ///   - first: The first frame, and the first corruption, that were not loaded.
+  ///   - isOver: Whether nothing more of the archive is to come. Only then is corruption behind its
+  ///     last frame of records given: the cursor has a place behind it.
+  /// - Throws: `LogError` if frames cannot be read. The reader is of no more use then.
   func load(
     _ archive: ArchiveFile, from first: (frame: Int, corruption: Int), isOver: Bool
   ) throws(LogError) {
@@ -323,7 +325,7 @@ final class SessionReader {
     hasNext = true
   }
 
-  /// Whether all has been given that was loaded.
+  /// Whether everything that was loaded has been given.
   var isExhausted: Bool { records.isEmpty && queue.isEmpty && !hasNext }
 
   /// What the archives that were loaded say of the session.
@@ -336,10 +338,10 @@ final class SessionReader {
     session.learn(dictionary)
   }
 
-  /// Whether a gap is to be reported to whoever reads with this filter.
+  /// Whether to report a gap to a reader with this filter.
   private func concerns(_ gap: LogReader.Gap) -> Bool {
     switch gap.cause {
-    // That the oldest are gone, and later ones are here, is how retention is meant.
+    // It is the purpose of retention that the oldest archives are gone, and later ones are here.
     case .archivesNotHere(let numbers): numbers.lowerBound > 1 || summary.missingArchive != nil
     case .newestArchiveNotHere: true
     case .recordsMissing(let records): records.times.map(filter.mayPass) ?? true
@@ -351,12 +353,12 @@ final class SessionReader {
   /// The ticks of the first record that was held back; nil if none is.
   var heldTicks: UInt64? { runs?.front()?.ticks }
 
-  /// Takes what is new. Everything that was loaded before has been taken, but what was held back.
+  /// Loads what is new. Everything that was loaded before has been taken, except what was held
+  /// back.
   ///
   /// - Parameters:
-  ///   - horizon: Ticks up to which everything is there that has been logged; nothing later is
-  ///     given now.
-  ///   - since: From when on records are wanted, from now on.
+  ///   - horizon: The ticks up to which every logged record was found; nothing later is given now.
+  ///   - since: The time from which on records are wanted, from now on.
   func load(_ batch: SessionBatch, until horizon: UInt64, since: Timestamp?) {
     guard let emitted else { return }
     for cause in batch.gaps {
@@ -383,7 +385,7 @@ final class SessionReader {
     }
     if let ring = batch.ring {
       let view = ring.covered(by: summary.settledCoverage())
-      // Of a ring in use, parts may be about to be written.
+      // In a ring that is in use, parts may not be written yet.
       let corruption = ring.isRunning ? [] : ring.image.corruption
       segments = runs.add(view, ring.image.segments, corruption: corruption, emitted: emitted)
     }
@@ -395,9 +397,9 @@ final class SessionReader {
   /// How the session ended, if an archive says so.
   var endMark: SessionEnd? { summary.end }
 
-  /// After the last ``load(_:)``: reports the session's end.
+  /// Reports the session's end, after the last ``load(_:)``.
   ///
-  /// - Parameter ring: Its ring, if it has one.
+  /// - Parameter ring: The session's ring, if it has one.
   func end(_ ring: RingView?) {
     let image = ring?.image
     let losses = image?.lossesAtDeath ?? summary.losses
@@ -417,7 +419,7 @@ final class SessionReader {
     segments = []
   }
 
-  /// Ends before what cannot be read now, as if nothing followed.
+  /// Ends reading before what cannot be read now, as if nothing followed.
   private func stop(_ error: LogError) {
     readingError = error
     (runs, closing) = (nil, [])
@@ -434,7 +436,7 @@ final class SessionReader {
 
   // MARK: - Records
 
-  /// Reads a run for as long as it comes before all others, up to the first item that is no record.
+  /// Reads a run as long as it comes before all others, up to the first item that is no record.
   private func read(_ run: Run) {
     let limit = min(runs?.limit ?? 0, horizon)
     var found: [RecordContent] = []
@@ -448,7 +450,7 @@ final class SessionReader {
         guard let record = take(view, ticks: ticks, offset: offset, of: run) else { continue }
         if found.isEmpty { found.reserveCapacity(ahead) }
         found.append(record)
-        // Until something is queued behind it that has a time of its own.
+        // Until an item that has a time of its own is queued behind the record.
         itemTime = record.time
         size &+= view.bytes.count
         continue
@@ -467,7 +469,8 @@ final class SessionReader {
         continue
       case .nothing: break
       case .end:
-        // Who reads all has been told of it. A position must not be behind what was not read.
+        // A reader of everything has been told of the error. A cursor must not be behind what was
+        // not read.
         if progress != nil, let error = run.readingError { stop(error) } else { runs?.end(run) }
       }
       break
@@ -481,8 +484,7 @@ final class SessionReader {
     records = found[...]
   }
 
-  /// - Returns: nil for a record that does not pass, and where ``queue`` has what comes in its
-  ///   place.
+  /// - Returns: nil for a record that does not pass, or if ``queue`` has what comes in its place.
   @inline(__always)
   private func take(
     _ view: RecordView, ticks: UInt64, offset: Int, of run: Run
@@ -512,9 +514,10 @@ final class SessionReader {
     }
   }
 
-  /// Of what was given by an earlier reader, takes only fragments whose record was not.
+  /// Of rows that an earlier reader has given, takes only fragments: their record may not be given
+  /// yet.
   ///
-  /// - Returns: Whether it was given before.
+  /// - Returns: Whether the row was given before.
   @inline(never)
   private func passesGiven(_ view: RecordView, of run: Run, _ start: FragmentTable.Start) -> Bool {
     guard let frame = run.frameName, progress?.wasGiven(frame, row: run.row) == true else {
@@ -531,7 +534,7 @@ final class SessionReader {
     return true
   }
 
-  /// Takes a fragment, or a record while others are in pieces.
+  /// Takes a fragment, or a record while others are incomplete.
   @inline(never)
   private func takeSlowly(
     _ view: RecordView, _ thread: LogReader.Thread, _ offset: Int, _ start: FragmentTable.Start,
@@ -563,7 +566,7 @@ final class SessionReader {
     }
   }
 
-  /// What is queued later comes later: it is put before the rest, of which the last comes first.
+  /// Queues a record behind all other items, and therefore first in ``queue``.
   private func queueRecord(
     _ record: RecordContent, of run: Run, keeping kept: [AnyObject]
   ) {

@@ -2,7 +2,8 @@ import MMLogFormat
 import MMLogStorage
 
 extension SessionRuns {
-  /// All that a ring has which is in no archive, unfiltered; also what nobody here can decrypt.
+  /// All records of a ring that are in no archive, unfiltered, with those that no identity
+  /// decrypts.
   package init(_ ring: RingView) {
     let filter = SessionFilter(
       LogReader.Filter(), SiteTable(), of: ring.image.fileHeader.identity)

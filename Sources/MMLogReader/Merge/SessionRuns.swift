@@ -5,27 +5,27 @@ import MMLogStorage
 package struct SessionRuns {
   private typealias Place = MergeHeap<UInt64, Run>.Place
 
-  /// The run that is at the front, taken out of the heap for as long as it is before all others.
+  /// The run at the front. It is out of the heap for as long as it comes before all others.
   package private(set) var current: Run?
-  /// Which of the runs it is: frames in the order of the archives, then the ring's segments.
+  /// The order of that run: frames in the order of the archives, then the ring's segments.
   package private(set) var currentOrder = 0
-  /// How far the current run is before all others: as long as its ticks are not greater.
+  /// The current run comes before all others as long as its ticks are not greater.
   private(set) var limit = UInt64.max
   private var heap = MergeHeap<UInt64, Run>()
   /// Frames that the merge has not arrived at, the earliest last.
   private var later: [LaterFrame] = []
   private var count = 0
-  /// Frames that wait for others to end, so that not too much is in memory.
+  /// Frames that wait for others to end, so that memory stays limited.
   private var waiting: [FrameRun] = []
   private var openBytes = 0
-  /// Of frames that the merge has not arrived at, in bytes.
+  /// The size of the frames that the merge has not arrived at, in bytes.
   private(set) var laterBytes = 0
   private let threads: ThreadTable
   private let filter: SessionFilter
   private let memory: FrameMemory
   /// Whether frames are read one after the other, as they were written.
   private let isInOrder: Bool
-  /// Whether records of a ring are given that nobody here can decrypt.
+  /// Whether records of a ring are given that no identity decrypts.
   private let givesSealed: Bool
 
   private struct LaterFrame {
@@ -36,14 +36,14 @@ package struct SessionRuns {
     let passedRows: UInt32
   }
 
-  /// What opened frames may take. Only a file that lies about its times comes near; its records are
-  /// then given later than they should.
+  /// How much memory open frames may take. Only a file with false times comes near the limit; its
+  /// records are then given later than they should be.
   private static let maximumOpenBytes = 256 << 20
 
-  /// - Parameter memory: What is shared with other sessions that are read at the same time.
+  /// - Parameter memory: The memory that all sessions share that are read at the same time.
   ///   - isInOrder: Whether to read frames one after the other, as they were written, and not
   ///     merged by time.
-  ///   - givesSealed: Whether to give records of a ring that nobody here can decrypt, as they stand
+  ///   - givesSealed: Whether to give records of a ring that no identity decrypts, as they stand
   ///     there.
   init(
     _ threads: ThreadTable, _ filter: SessionFilter, _ memory: FrameMemory = FrameMemory(),
@@ -56,7 +56,7 @@ package struct SessionRuns {
     self.memory = memory
   }
 
-  /// Takes the next step, of the run that is ``current`` then; nil at the end.
+  /// Takes the next step of the run that is then ``current``; nil at the end.
   package mutating func step() -> RunStep? {
     while let run = front() {
       switch run.step() {
@@ -101,7 +101,7 @@ package struct SessionRuns {
     return current
   }
 
-  /// Puts frames into the heap whose time has come.
+  /// Puts the frames that are due into the heap.
   private mutating func insertDue() {
     while let next = later.last {
       if let first = heap.firstPlace, first < next.place { return }
@@ -128,15 +128,16 @@ package struct SessionRuns {
     count += 1
   }
 
-  /// What decides which of two runs comes first; of those with the same, the one that was added
-  /// first does.
+  /// Decides which of two runs comes first. If both have the same key, the run that was added first
+  /// comes first.
   private func key(_ ticks: UInt64) -> UInt64 { isInOrder ? 0 : ticks }
 
   // MARK: - Filling
 
-  /// Gets ready for what is added while runs are there that have not come to their end.
+  /// Prepares for additions while there are runs that have not come to their end.
   ///
-  /// Segments go: what of them was not given is in the next copy of the ring, or in a frame.
+  /// Segments are removed: what of them was not given is in the next copy of the ring, or in a
+  /// frame.
   mutating func makeRoom() {
     if let current { heap.insert(current, key: current.ticks, order: currentOrder) }
     current = nil
@@ -146,12 +147,11 @@ package struct SessionRuns {
   /// Adds frames of an archive, and all corruption between them.
   ///
   /// - Parameters:
-  ///   - end: Where whoever has read the whole archive goes on; nil if more of it may come.
-  ///   - skipped: Where frames are that are not to be read.
-  ///   - start: The frame that is read first, by its ordinal, and how many of its rows are passed
-  ///     over.
+  ///   - end: Where a reader goes on that has read the whole archive; nil if more of it may come.
+  ///   - skipped: The offsets of the frames that are not to be read.
+  ///   - start: The ordinal of the first frame to read, and how many of its rows are passed over.
   ///   - passed: Corruption before this place is passed over.
-  ///   - given: What of a frame was given before.
+  ///   - given: Returns what of a frame was given before.
   mutating func add(
     _ archive: ArchiveFile, _ frames: ArraySlice<ArchiveFile.Frame>,
     _ corruption: [LogReader.Corruption], end: LogReader.Cursor.Place? = nil,
@@ -161,7 +161,8 @@ package struct SessionRuns {
   ) {
     var corruption = corruption.sorted { $0.offset > $1.offset }
     let number = archive.fileHeader.number
-    // Not when the archive was begun: records of the session that wait behind it may be older.
+    // Not the time when the archive was begun: records of the session that wait behind it may be
+    // older.
     let began = archive.fileHeader.identity.startTime
     var (ticks, clock) = (UInt64(0), TickClock(ticks: 0, wall: began, rate: 0))
     for frame in frames
@@ -170,7 +171,7 @@ package struct SessionRuns {
       let place = LogReader.Cursor.Place(archive: number, frame: frame.header.ordinal)
       while let note = corruption.last, note.offset <= frame.offset {
         corruption.removeLast()
-        // At the start of the archive, nothing of it has been given.
+        // At the start of an archive, nothing of it has been given.
         if let passed, passed != .init(archive: number), place <= passed { continue }
         insert(CorruptionRun(note, ticks: ticks, clock: clock, before: place))
       }
@@ -190,9 +191,9 @@ package struct SessionRuns {
     _ archive: ArchiveFile, _ frame: ArchiveFile.Frame, _ given: EmittedRecords,
     passing passedRows: UInt32
   ) {
-    // Most frames that a follower comes to have nothing new: they need not be read. The number
-    // alone does not prove that: records that were given may have been erased before the frame was
-    // written, and as many may have come behind them.
+    // For a follower, most frames have nothing new, and need not be read. The number alone does not
+    // prove that: records that were given may have been erased before the frame was written, and as
+    // many new ones may have come.
     let isGiven = !given.isPartial && given.count == frame.header.summary.count
     guard filter.mayPass(frame.header.summary, isFlight: frame.header.isFlight),
       passedRows < max(1, frame.header.summary.count), given.isEmpty || !isGiven
@@ -206,7 +207,7 @@ package struct SessionRuns {
     count += 1
   }
 
-  /// Adds the segments of a ring, and the corruption of it.
+  /// Adds the segments and the corruption of a ring.
   ///
   /// - Returns: The segments' runs.
   mutating func add(
@@ -222,7 +223,7 @@ package struct SessionRuns {
     return runs
   }
 
-  /// After everything has been added.
+  /// Completes the filling. Call it after everything has been added.
   mutating func start() {
     later.sort { $1.place < $0.place }
   }

@@ -1,38 +1,39 @@
 import MMLogFormat
 import MMLogStorage
 
-/// What of a session's files is not records.
+/// What a session's files have besides records.
 package struct SessionSummary {
   package private(set) var dictionary = LogDictionary()
   package private(set) var losses = LossLedger()
   package private(set) var end: SessionEnd?
   package private(set) var crash: CrashReport?
   private(set) var coverage = Coverage()
-  /// Corruption that is not in a frame of records, by the archive's index.
+  /// Corruption outside frames of records, by the archive's index.
   package private(set) var corruption: [Int: [LogReader.Corruption]] = [:]
   /// Frames of records that are not to be read, by archive and offset: those that repeat others,
-  /// and those in whose place the ring's copies are used. Should such a frame be readable the next
-  /// time, its records would be there twice.
+  /// and those for which the ring's copies are used. If such a frame could be read the next time,
+  /// its records would be there twice.
   package private(set) var skipped: [Int: Set<Int>] = [:]
-  /// The ring, if there is one, and what of it the archives have.
+  /// The ring, if there is one, with the parts that archives have of it.
   package private(set) var ring: RingView?
   /// The number of the newest archive, if the ring says that it is missing.
   private(set) var missingArchive: UInt32?
-  /// What kept a frame from being read, if not its bytes did.
+  /// The error that kept a frame from being read, if its bytes were not the cause.
   private(set) var readingError: LogError?
   private var parts = RingParts()
 
-  /// - Parameter dictionary: What is known before.
+  /// - Parameter dictionary: The entries that are known before.
   package init(_ dictionary: LogDictionary = LogDictionary()) { self.dictionary = dictionary }
 
-  /// Takes in all that the files have.
+  /// Reads everything in the files except records.
   package mutating func read(_ files: SessionFiles) {
     for (index, archive) in files.archives.enumerated() { read(archive, index) }
     if let ring = files.ring { read(ring, files.archives) }
     let newest = max(
       files.archives.last?.fileHeader.number ?? 0, files.ring?.image.newestArchive ?? 0)
     for (index, archive) in files.archives.enumerated() {
-      // The newest may have been written to when its process died; then the ring has it all.
+      // The process may have been writing to the newest archive when it died. Then the ring has all
+      // of it.
       let isNewest = archive.fileHeader.number == newest
       let end = isNewest ? tornFrame(archive, files.ring) : archive.unfinishedEnd
       if let end { corruption[index, default: []].append(end) }
@@ -55,14 +56,14 @@ package struct SessionSummary {
     }
     if !ring.isRunning && image.isNewestLost(of: archives) { coverage.distrust() }
     coverage.settle()
-    // Of a process that lives, a limit may have deleted it since it was noted.
+    // If the process lives, a limit may have deleted the archive after the ring noted it.
     let isMissing = !ring.isRunning && image.newestArchive > archives.last?.fileHeader.number ?? 0
     missingArchive = isMissing ? image.newestArchive : nil
     self.ring = ring.covered(by: coverage)
   }
 
-  /// Takes in the ring's entries. What archives say of a number counts: they can be authenticated,
-  /// and a ring cannot.
+  /// Adds the ring's entries. If an archive has another entry of the same number, the archive's
+  /// counts: archives can be authenticated, and a ring cannot.
   private mutating func learn(_ image: RingImage, beside archives: [ArchiveFile]) {
     let contradictions = dictionary.contradictions
     for entry in image.entries { dictionary.insert(entry.entry) }
@@ -73,7 +74,7 @@ package struct SessionSummary {
         in: last.path))
   }
 
-  /// Where bytes are left of what is missing, these have been reported.
+  /// Notes what an archive lacks at its end. If bytes of it are left, these have been reported.
   private mutating func note(
     _ lack: LogReader.Corruption, atEndOf archive: ArchiveFile, _ index: Int
   ) {
@@ -81,19 +82,19 @@ package struct SessionSummary {
     corruption[index, default: []].append(lack)
   }
 
-  /// What the archives have of the ring, ready to be asked much.
+  /// What the archives have of the ring, prepared for many queries.
   mutating func settledCoverage() -> Coverage {
     coverage.settle()
     return coverage
   }
 
-  /// An unfinished frame at the end of an archive, unless the ring has what it was to hold.
+  /// An unfinished frame at the end of an archive, unless the ring has what the frame was to hold.
   private func tornFrame(
     _ archive: ArchiveFile, _ ring: RingView?
   ) -> LogReader.Corruption? {
     guard case .frame(let range, let header) = archive.tail else { return nil }
     guard let ring else { return archive.tornFrame(range, header) }
-    // Of a process that lives, it may be just being written.
+    // If the process lives, it may be writing the frame just now.
     guard !ring.isRunning, let lost = ring.image.lostFrame(archive.tail, coverage) else {
       return nil
     }
@@ -113,10 +114,10 @@ package struct SessionSummary {
     }
   }
 
-  /// Takes in some frames of an archive.
+  /// Reads some frames of an archive.
   ///
-  /// - Parameter corruption: What is wrong between them.
-  /// - Returns: All corruption, but that in frames of records, and where frames are that repeat
+  /// - Parameter corruption: The corruption between these frames.
+  /// - Returns: All corruption outside frames of records, and the offsets of frames that repeat
   ///   others.
   mutating func read(
     _ archive: ArchiveFile, frames: Range<Int>, corruption: [LogReader.Corruption]
@@ -150,9 +151,9 @@ package struct SessionSummary {
   /// Notes that reading a frame of records failed.
   mutating func note(unreadable frame: FrameName) { parts.note(unreadable: frame) }
 
-  /// Takes in what a frame has that is not records.
+  /// Reads a frame that has no records.
   ///
-  /// - Throws: ``FormatError`` if it is not what its type says.
+  /// - Throws: ``FormatError`` if the payload is not what the type says.
   package mutating func read(
     _ type: FrameType, _ payload: [UInt8], _ session: SessionID
   ) throws(FormatError) {
@@ -182,8 +183,8 @@ package struct SessionSummary {
     }
   }
 
-  /// Finds out whether the frames that took something from segments still in the ring can be read:
-  /// if one cannot, the ring's copy is to be used.
+  /// Finds out whether frames can be read that took something from segments still in the ring. If a
+  /// frame cannot be read, the ring's copy is to be used.
   private mutating func check(
     _ archive: ArchiveFile, _ index: Int, _ generations: Set<UInt64>
   ) {
@@ -192,7 +193,8 @@ package struct SessionSummary {
       guard frame.header.ranges.contains(where: { generations.contains($0.generation) }) else {
         continue
       }
-      // Of what nobody here decrypts, the ring's copy says no more, and a repair has the frame.
+      // If no identity decrypts the frame, the ring's copy says no more, and a repair has the
+      // frame.
       if frame.header.isEncrypted, archive.lock != nil { continue }
       if let problem = archive.problem(of: frame) {
         coverage.remove(frame.header)
@@ -209,14 +211,14 @@ extension RecordSummary {
 }
 
 extension ArchiveFile {
-  /// What is corrupted behind the last frame if nothing more is to come, because a later archive of
-  /// the session is there. Of a closed archive, the trailer has said it.
+  /// The corruption behind the last frame, if nothing more is to come because a later archive of
+  /// the session exists. For a closed archive, the trailer has reported it.
   var endCorruption: [LogReader.Corruption] {
     isClosed ? [] : [tail.corruption ?? unfinishedEnd].compactMap(\.self)
   }
 
-  /// What the end of an archive lacks that a later one of the session follows: an archive is closed
-  /// before the next one is begun.
+  /// What is missing at the end of an archive that a later archive of the session follows: an
+  /// archive is closed before the next one is begun.
   fileprivate var unfinishedEnd: LogReader.Corruption? {
     if case .frame(let range, let header) = tail { return tornFrame(range, header) }
     guard !isClosed, isSound, tail == .nothing else { return nil }
@@ -243,7 +245,7 @@ extension ArchiveFile {
       in: path)
   }
 
-  /// What keeps a frame of records from being read; nil if nothing does.
+  /// Why a frame of records cannot be read; nil if it can.
   func problem(of frame: Frame) -> String? {
     do {
       try payload(of: frame).withUnsafeBytes { bytes in
