@@ -72,7 +72,7 @@ extension LogReader {
 
     func passes(time: Timestamp) -> Bool { mayPass(time, time) }
 
-    /// False for a span of time in which no record is wanted. In a corrupted file, the first time
+    /// False for a range of times in which no record is wanted. In a corrupted file, the first time
     /// may be after the last one.
     func mayPass(_ first: Timestamp, _ last: Timestamp) -> Bool {
       if let since, last < since { return false }

@@ -1,10 +1,10 @@
 package import MMLogCrypto
 import MMLogFormat
 
-/// The call sites, labels and key sets of a session, by number. It grows where a session is
-/// followed, and forgets nothing: what it has given is valid for as long as it is.
+/// The call sites, labels and key sets of a session, by number. The table grows if a session is
+/// followed, and forgets nothing: what it has given is valid as long as the table is.
 package final class SiteTable {
-  /// Those that were asked for: there may be a million, of which few are used.
+  /// The call sites that were asked for. There may be a million call sites, of which few are used.
   private var sites = NumberTable<Unmanaged<CallSiteInfo>>()
   private var known: [UInt32: CallSite] = [:]
   private var labels = NumberTable<Unmanaged<PreparedText>>()
@@ -14,7 +14,7 @@ package final class SiteTable {
   private let noLabel = PreparedText("")
   private let noThread = LogReader.Thread(ordinal: 0, id: 0, name: "")
 
-  /// Opens single values that are sealed; nil: nobody does.
+  /// Opens single sealed values; nil if nobody does.
   let slots: Unmanaged<OpenedSlots>?
 
   package init(opening slots: OpenedSlots? = nil) {
@@ -28,10 +28,10 @@ package final class SiteTable {
     keySets.forEach { $0.release() }
   }
 
-  /// How many call sites there are.
+  /// The number of call sites.
   var count: Int { known.count }
 
-  /// Adds what is new. A number keeps the meaning that it had first.
+  /// Adds new entries. A number keeps its first meaning.
   package func add(_ dictionary: LogDictionary) {
     if known.isEmpty {
       known = dictionary.callSites
@@ -75,10 +75,10 @@ package final class SiteTable {
   ///
   /// - Parameters:
   ///   - body: A record's words from its identity word on.
-  ///   - thread: Who logged it.
-  ///   - start: When it was logged.
-  ///   - keep: Takes the call site that only this record has; it has to be kept with it.
-  /// - Throws: for a record of which anything could not be shown.
+  ///   - thread: The thread that logged the record.
+  ///   - start: When the record was logged.
+  ///   - keep: Takes a call site that only this record has. It has to be kept with the record.
+  /// - Throws: for a record of which any part could not be shown.
   @inline(__always)
   func content(
     _ body: UnsafeRawBufferPointer, _ thread: Unmanaged<LogReader.Thread>,
@@ -97,8 +97,8 @@ package final class SiteTable {
     return try RecordContent(parts, site, label, thread, start, self)
   }
 
-  /// Throws for a record of which anything could not be shown. Of a record in fragments, only the
-  /// call site is searched for, with the first one.
+  /// Throws for a record of which any part could not be shown. For a record in fragments, it only
+  /// searches for the call site, at the first fragment.
   package func check(_ view: RecordView) throws(FormatError) {
     if view.isFragment { return try checkSite(FragmentAssembler.beginning(view)) }
     var kept: CallSiteInfo?

@@ -1,10 +1,10 @@
 package import MMLogFormat
 
-/// Gives the records of a session that goes on, from what its own process has of them: rows, and
-/// the dictionary's entries.
+/// Gives the records of a session that goes on, from the rows and the dictionary's entries that its
+/// own process has.
 ///
-/// What cannot be read is left out: nothing but a defect of the process can be the reason. For one
-/// thread at a time.
+/// What cannot be read is left out: only a defect of the process can be the reason. For one thread
+/// at a time.
 package final class TapReader {
   private let session: LogReader.Session
   private let seed: UInt32
@@ -12,12 +12,13 @@ package final class TapReader {
   private let threads = ThreadTable()
   private let filter: SessionFilter
   private var fragments: FragmentTable
-  /// Those of flight records: these are captured while others of their thread are in pieces.
+  /// The fragments of flight records: these are captured while other records of their thread are
+  /// incomplete.
   private var flightFragments: FragmentTable
 
   /// - Parameters:
-  ///   - identity: Whose records they are.
-  ///   - filter: Which of them are wanted.
+  ///   - identity: The session of the records.
+  ///   - filter: Which records are wanted.
   package init(_ identity: SessionIdentity, _ filter: LogReader.Filter) {
     session = LogReader.Session(identity)
     self.filter = SessionFilter(filter, sites, of: identity)
@@ -25,7 +26,7 @@ package final class TapReader {
     seed = checksumSeed(session: identity.session, generation: 0)
   }
 
-  /// Takes in new entries of the dictionary, before the rows that refer to them.
+  /// Adds new entries of the dictionary. Call it before the rows that refer to them.
   package func learn(_ entries: [UInt8]) {
     if entries.isEmpty { return }
     var dictionary = LogDictionary()
@@ -34,12 +35,12 @@ package final class TapReader {
     session.learn(dictionary)
   }
 
-  /// Gives the records of a payload in rows. Those in pieces come with the last one.
+  /// Gives the records of a payload in rows. A record in fragments comes with its last fragment.
   ///
   /// - Parameters:
   ///   - payload: A thread table and rows, as ``RowBuilder`` makes them.
-  ///   - clock: Turns their ticks into time.
-  ///   - areFlight: Whether they are flight records.
+  ///   - clock: Turns the rows' ticks into time.
+  ///   - areFlight: Whether the records are flight records.
   ///   - body: Takes a record.
   package func read(
     _ payload: [UInt8], _ clock: TickClock, areFlight: Bool, _ body: (LogReader.Record) -> Void

@@ -1,18 +1,19 @@
 import MMLogFormat
 
-/// Which log statements: a file, and in it perhaps a line or a range of lines.
+/// A pattern of log statements: a file, and in it perhaps a line or a range of lines.
 ///
 /// Any thread.
 public struct CallSitePattern: Hashable, Sendable, CustomStringConvertible {
-  /// As it was written.
+  /// The pattern as it was written.
   public let description: String
   private let files: [Glob]
   private let lines: ClosedRange<Int>?
 
-  /// Reads `Book.swift`, `Orders/Book.swift:42`, `*.swift:40-50`, or gives nil for what is none.
+  /// Reads `Book.swift`, `Orders/Book.swift:42`, `*.swift:40-50`; nil for a text that is no
+  /// pattern.
   ///
-  /// A file is `Module/File.swift` or its last part alone; `*` stands for any bytes and `?` for
-  /// one.
+  /// A file is `Module/File.swift` or its last part alone; `*` stands for any bytes and `?` for one
+  /// byte.
   public init?(_ text: String) {
     description = text
     var file = text[...]
@@ -35,7 +36,7 @@ public struct CallSitePattern: Hashable, Sendable, CustomStringConvertible {
     return first...last
   }
 
-  /// Whether a log statement in that place is one of these.
+  /// Whether the pattern matches a log statement at that place.
   func matches(file: String, line: Int) -> Bool {
     (lines?.contains(line) ?? true) && files.contains { $0.matches(file) }
   }

@@ -1,7 +1,7 @@
 import MMLogFormat
 
-/// Inspects records for what a filter's ``LogReader/Filter/text`` and
-/// ``LogReader/Filter/conditions`` ask for. One for each thread: it remembers memory.
+/// Checks records for what a filter's ``LogReader/Filter/text`` and ``LogReader/Filter/conditions``
+/// ask for. Use one for each thread: it keeps memory for the next record.
 package final class ContentSearch {
   private let patterns: [TextPattern]
   private let isInverted: Bool
@@ -16,14 +16,14 @@ package final class ContentSearch {
     process = LoggingProcess(identity)
   }
 
-  /// Whether a record of the session has it.
+  /// Whether a record of the session has what the filter asks for.
   package func passes(_ record: LogReader.Record) -> Bool {
     withExtendedLifetime(record) { passes(record.content, record.owner.clock) }
   }
 
   /// - Parameters:
-  ///   - clock: That of the record's ticks.
-  ///   - isTextFound: Whether it is known from the call site that the text is there.
+  ///   - clock: The clock of the record's ticks.
+  ///   - isTextFound: Whether the call site already shows that the text is there.
   func passes(
     _ content: RecordContent, _ clock: TickClock, isTextFound: Bool = false
   ) -> Bool {

@@ -5,16 +5,16 @@ import MMLogSystem
 struct DigitSearch: ~Copyable {
   private let digits: StableArray<UInt8>
   private let number: UInt64
-  /// The minimum number of so many digits.
+  /// The minimum number with so many digits.
   private let minimum: UInt64
-  /// Of the arguments.
+  /// The types of the arguments.
   private let types: StableArray<ValueType>
 
-  /// Nil where something else than one plain number or string may show them.
+  /// Nil if anything other than one plain number or string may show the digits.
   init?(_ digits: ArraySlice<UInt8>, of site: CallSiteInfo) {
     let steps = site.message.steps.filter(\.hasArgument)
     let types = steps.compactMap { $0.isPlain ? ValueType(rawValue: $0.type) : nil }
-    // More than most floating-point numbers have behind the point, and no more than 64 bits hold.
+    // More than most floating-point numbers have after the point, and no more than 64 bits hold.
     guard (5...18).contains(digits.count), !site.mayShow(digits, isHex: false),
       types.count == steps.count, types.allSatisfy(Self.isSimple)
     else { return nil }
@@ -31,8 +31,8 @@ struct DigitSearch: ~Copyable {
     }
   }
 
-  /// Of a record without metadata. One that cannot be read may be what is searched for: that is
-  /// reported when it is inspected.
+  /// For a record without metadata. A record that cannot be read may match: it is reported when it
+  /// is inspected.
   func isMet(by view: RecordView) -> Bool {
     do {
       var reader = WordReader(try RecordParts(view.body).values)
@@ -55,7 +55,7 @@ struct DigitSearch: ~Copyable {
       return ByteSearch.contains(text, digits.elements[0])
         && ByteSearch.contains(text, UnsafeRawBufferPointer(digits.elements))
     case .bool:
-      // It is shown by no digit.
+      // No digit shows a Boolean.
       _ = try reader.word()
       return false
     case .redacted: return false
@@ -70,7 +70,8 @@ struct DigitSearch: ~Copyable {
 
   private func mayShow(_ number: Double) -> Bool {
     guard number < 1e10 else { return true }
-    // With up to four digits behind the point, only those before it are enough.
+    // If a number has up to four digits after the point, only the digits before the point are
+    // enough.
     let scaled = UInt64(number * 10_000 + 0.5)
     return Double(scaled) / 10_000 == number ? mayShow(scaled / 10_000) : true
   }

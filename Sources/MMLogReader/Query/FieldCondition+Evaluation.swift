@@ -2,10 +2,10 @@ import MMLogFormat
 import MMLogSystem
 
 extension FieldCondition {
-  /// A record, and what is known of it besides.
+  /// A record, and what else is known of it.
   struct Subject {
     let record: RecordContent
-    /// That of the record's ticks.
+    /// The clock of the record's ticks.
     let clock: TickClock
     let process: LoggingProcess
   }
@@ -14,7 +14,7 @@ extension FieldCondition {
   func holds(for subject: Subject) -> Bool { root.holds(subject) }
 }
 
-/// Whose records they are, in the form in which conditions ask for it.
+/// The process of the records, in the form that conditions need.
 final class LoggingProcess {
   let id: UInt32
   let name: String
@@ -46,7 +46,7 @@ extension FieldCondition.Node {
 }
 
 extension FieldCondition.Field {
-  /// Whether one of the record's fields of this name is as `body` says.
+  /// Whether `body` returns true for one of the record's fields of this name.
   fileprivate func contains(
     in subject: FieldCondition.Subject, _ body: (ValueView, inout WordReader) -> Bool
   ) -> Bool {
@@ -70,7 +70,7 @@ extension FieldCondition.Field {
     }
   }
 
-  /// The same for what is inside a dictionary.
+  /// The same for a value inside a dictionary.
   private static func contains(
     _ path: ArraySlice<String>, in value: ValueView, _ reader: inout WordReader,
     _ body: (ValueView, inout WordReader) -> Bool
@@ -176,7 +176,7 @@ extension ValueView {
     }
   }
 
-  /// −1, 0 or 1 for a number, or a text that is one.
+  /// −1, 0 or 1 for a number, or for a text that is a number.
   private func order(to operand: FieldCondition.Operand) -> Int? {
     switch self {
     case .int(let value): Self.order(Int128(value), operand)
@@ -221,7 +221,7 @@ extension ValueView {
   ) -> Bool {
     if case .string(let bytes) = self, bytes.isUTF8 { return body(bytes) }
     var text = TextBuffer()
-    // Checked before: nothing is thrown.
+    // The value was checked before: nothing is thrown.
     _ = try? text.append(self, .raw, from: &reader)
     return text.withUnsafeBytes(body)
   }

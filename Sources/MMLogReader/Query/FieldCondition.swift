@@ -1,6 +1,6 @@
 import MMLogFormat
 
-/// What the fields of a record have to be, such as `user == 42 && elapsed_ms > 10`.
+/// A condition of the fields of a record, such as `user == 42 && elapsed_ms > 10`.
 ///
 /// ```
 /// condition  = and { "||" and }
@@ -11,48 +11,50 @@ import MMLogFormat
 /// value      = number | duration | size | "text" | 'text' | true | false | nil
 /// ```
 ///
-/// - A **NAME** is that of a named argument or of metadata. Where it has others than letters,
-///   digits, `_`, `-` and `.`, it stands in quotes. `request.path` is the field of that name, or
-///   `path` in the dictionary `request`.
+/// - A **NAME** is that of a named argument or of metadata. A name with characters other than
+///   letters, digits, `_`, `-` and `.` stands in quotes. `request.path` is the field of that name,
+///   or `path` in the dictionary `request`.
 /// - `@level`, `@label`, `@message`, `@time`, `@thread`, `@file`, `@line`, `@function`, `@process`
-///   and `@session` stand for the record's own; `@span` for the span that it begins, ends or
-///   belongs to, `@trace` for its trace; `@span_name` for the name of the span that it begins or
-///   ends, and `@duration` for how long the one took that it ends. Other records have none of these
-///   four. Texts of these need no quotes where they are one word.
-/// - `@level` is compared with a level as people call it: `@level >= warn`. `@time` with a time, as
-///   `'15:00'`, `15m` (ago) or `2026-11-21T09:00:00Z`. `@duration` with a duration. `@thread` and
-///   `@process` are the name, and the id where they are compared with a number (`@threadID` and
-///   `@processID` always are). `@session` is how the session's id begins.
-/// - A duration is a number with `ns`, `us`, `ms`, `s`, `min`, `h`, `d` or `w`; a size one with
-///   `B`, `kB`, `MB`, `GB`, `TB` (powers of 1000) or `KiB`, `MiB`, `GiB`, `TiB` (of 1024). A
-///   field's name says at its end which unit its values have: `elapsed_ms > 1.5s`,
-///   `waitedSeconds`; without, a size is in bytes, and a duration is refused. `min` at the end of a
-///   name is no unit, but a minimum: `waited_minutes` has one.
-/// - Alone, a name is true if the record has the field, and it is neither `false` nor nil.
-/// - A comparison with a field that the record does not have is false, `!=` too. Of fields with the
-///   same name, one has to fit.
-/// - Compared with a number, a text that is one counts as that number. Compared with a text, any
-///   value counts as the text that it is shown as; `<` compares byte by byte.
-/// - `~` searches for a regular expression (see ``TextPattern``), `!~` is true where it is not
-///   found.
-/// - In quotes, a backslash before a quote or a backslash stands for that.
+///   and `@session` stand for the record's own. `@span` stands for the span that the record begins,
+///   ends or belongs to, and `@trace` for its trace. `@span_name` stands for the name of the span
+///   that the record begins or ends, and `@duration` for the duration of the span that the record
+///   ends. Other records have none of these four. A text that is compared with any of these needs
+///   no quotes if it is one word.
+/// - `@level` is compared with the usual name of a level: `@level >= warn`. `@time` is compared
+///   with a time, such as `'15:00'`, `15m` (ago) or `2026-11-21T09:00:00Z`, and `@duration` with a
+///   duration. `@thread` and `@process` are the name, or the id if they are compared with a number
+///   (`@threadID` and `@processID` always are). `@session` is compared with the beginning of the
+///   session's id.
+/// - A duration is a number with `ns`, `us`, `ms`, `s`, `min`, `h`, `d` or `w`. A size is a number
+///   with `B`, `kB`, `MB`, `GB`, `TB` (powers of 1000) or `KiB`, `MiB`, `GiB`, `TiB` (of 1024). The
+///   end of a field's name says which unit its values have: `elapsed_ms > 1.5s`, `waitedSeconds`.
+///   If the name has no unit, a size is in bytes, and a duration is refused. `min` at the end of a
+///   name is no unit, but a minimum; `waited_minutes` has a unit.
+/// - A name alone is true if the record has the field, and its value is neither `false` nor nil.
+/// - A comparison with a field that the record does not have is false, even with `!=`. If several
+///   fields have the same name, one of them has to fit.
+/// - Compared with a number, a text that is a number counts as that number. Compared with a text,
+///   any value counts as the text that it is shown as; `<` compares byte by byte.
+/// - `~` searches for a regular expression (see ``TextPattern``). `!~` is true if the expression is
+///   not found.
+/// - In quotes, a backslash stands before a quote or a backslash that stands for itself.
 ///
 /// Any thread.
 public struct FieldCondition: Sendable, CustomStringConvertible {
-  /// As it was written.
+  /// The condition as it was written.
   public let description: String
   let root: Node
-  /// The fields that have to be among a record's for it to match, whatever their values.
+  /// The fields that a record must have to match, whatever their values are.
   let required: [String]
 
-  /// The names of all fields that it asks for, each as it was written.
+  /// The names of all fields in the condition, each as it was written.
   package var fieldNames: [String] { root.fieldNames }
 
   /// Why a text is no condition.
   public struct Invalid: Error, CustomStringConvertible, Sendable {
     /// One sentence without its end: what is wrong, where, and what would be right.
     public let description: String
-    /// What was written in place of one of some names; nil if it is something else that is wrong.
+    /// The word that was written in place of one of some names; nil if something else is wrong.
     package var unknown: (word: String, names: [String])?
   }
 
@@ -60,8 +62,8 @@ public struct FieldCondition: Sendable, CustomStringConvertible {
   ///
   /// - Parameters:
   ///   - text: The condition.
-  ///   - zone: In which zone the times are that it names.
-  /// - Throws: what is wrong with it.
+  ///   - zone: The zone of the times in the condition.
+  /// - Throws: what is wrong with the condition.
   public init(_ text: String, zone: LogTimeZone = .local) throws(Invalid) {
     description = text
     var parser = FieldConditionParser(text, zone)
@@ -89,7 +91,7 @@ public struct FieldCondition: Sendable, CustomStringConvertible {
       }
     }
 
-    /// Fields without which it is false.
+    /// The fields without which the condition is false.
     var required: [String] {
       switch self {
       case .all(let nodes): nodes.flatMap(\.required)
@@ -104,7 +106,7 @@ public struct FieldCondition: Sendable, CustomStringConvertible {
   }
 
   enum Field: Sendable, Hashable {
-    /// A field by its name, and by the parts of that between dots.
+    /// A field by its name, and by the parts of the name between dots.
     case named(String, path: [String])
     case record(RecordField)
   }
@@ -114,10 +116,10 @@ public struct FieldCondition: Sendable, CustomStringConvertible {
     case function, span, trace, duration
     case spanName = "span_name"
 
-    /// As it is written.
+    /// The field as it is written.
     package var name: String { "@\(rawValue)" }
 
-    /// Whether it has a text that an expression may be searched for in.
+    /// Whether the field has a text in which an expression may be searched for.
     var isText: Bool {
       switch self {
       case .level, .time, .duration, .threadID, .processID, .line: false
@@ -126,7 +128,7 @@ public struct FieldCondition: Sendable, CustomStringConvertible {
       }
     }
 
-    /// What it is where it is compared with a number.
+    /// The field that is meant in a comparison with a number.
     var byNumber: RecordField {
       switch self {
       case .thread: .threadID
@@ -144,7 +146,7 @@ public struct FieldCondition: Sendable, CustomStringConvertible {
     case less = "<"
     case greater = ">"
 
-    /// - Parameter order: −1, 0, 1; nil for what cannot be compared.
+    /// - Parameter order: −1, 0, 1; nil for values that cannot be compared.
     func holds(_ order: Int?) -> Bool {
       guard let order else { return self == .unequal }
       return switch self {
@@ -162,7 +164,7 @@ public struct FieldCondition: Sendable, CustomStringConvertible {
     case whole(Int128)
     case real(Double)
     case text([UInt8])
-    /// How a text begins.
+    /// The beginning of a text.
     case beginning([UInt8])
     case bool(Bool)
     case null

@@ -9,7 +9,7 @@ struct FieldConditionParser {
   private var position = 0
   private var depth = 0
 
-  /// How deep parentheses and negations may nest: what a person types, and no stack overflows.
+  /// How deep parentheses and negations may nest: enough for people, and no stack overflows.
   private static let deepest = 100
 
   init(_ text: String, _ zone: LogTimeZone) {
@@ -28,7 +28,9 @@ struct FieldConditionParser {
     return node
   }
 
-  /// What is an operator elsewhere and stands where && or || would.
+  /// Operators of other languages that stand where && or
+  ///
+  /// would.
   private static let operatorsElsewhere: [(text: String, isWord: Bool, advice: String)] = [
     ("and", true, "'and' is written &&"), ("or", true, "'or' is written ||"),
     ("not", true, "'not' is written !, before what it is about"),
@@ -166,14 +168,14 @@ struct FieldConditionParser {
     return try quantity(word, of: field, at: start)
   }
 
-  /// What is of a kind of its own; nil for what is compared as other fields are.
+  /// An operand of a special kind; nil for one that is compared as in other fields.
   private func operand(
     ofRecordIn field: FieldCondition.Field, _ text: String, at start: Int
   ) throws(FieldCondition.Invalid) -> FieldCondition.Operand? {
     guard case .record(let own) = field, text != "nil", text != "null" else { return nil }
     switch own {
     case .level:
-      // No record is off.
+      // No record has the level off.
       if let level = Level(usualName: text) { return .level(level) }
       let names = Level.allCases.map(\.description)
       throw wrong(
@@ -207,7 +209,7 @@ struct FieldConditionParser {
     }
   }
 
-  /// A number with a unit, as a number of the unit that the field has.
+  /// A number with a unit, converted to the unit that the field has.
   private func quantity(
     _ word: String, of field: FieldCondition.Field, at start: Int
   ) throws(FieldCondition.Invalid) -> FieldCondition.Operand {
@@ -329,7 +331,7 @@ struct FieldConditionParser {
 }
 
 extension FieldCondition.Operand {
-  /// A whole or a real number, as Swift writes them; nil for what is none.
+  /// Reads a whole or a real number, as Swift writes them; nil for anything else.
   init?(number text: [UInt8]) {
     let text = String(decoding: text, as: UTF8.self)
     if let whole = Int128(text) {
@@ -340,7 +342,7 @@ extension FieldCondition.Operand {
       return nil
     }
   }
-  /// A whole one where it is.
+  /// Makes a whole number if the number is one.
   fileprivate init(_ number: Double) {
     self = Int64(exactly: number).map { .whole(Int128($0)) } ?? .real(number)
   }

@@ -1,15 +1,15 @@
 import MMLogFormat
 
-/// Which threads or processes: by their number, or by a pattern of their name.
+/// A pattern of threads or processes: their number, or a pattern of their name.
 ///
 /// Any thread.
 public struct NamePattern: Hashable, Sendable, CustomStringConvertible {
-  /// As it was written.
+  /// The pattern as it was written.
   public let description: String
   private let number: UInt32?
   private let name: Glob
 
-  /// `4711`, or a name in which `*` stands for any bytes and `?` for one.
+  /// Reads `4711`, or a name in which `*` stands for any bytes and `?` for one byte.
   public init(_ text: String) {
     description = text
     number = UInt32(text)

@@ -1,6 +1,6 @@
 import MMLogFormat
 
-/// Things that are counted from 1: in an array, but for those whose numbers no writer would give.
+/// Elements with numbers from 1: in an array, except those whose numbers no writer would give.
 struct NumberTable<Element> {
   private var near: [Element?] = []
   private var far: [UInt32: Element] = [:]
@@ -13,7 +13,7 @@ struct NumberTable<Element> {
 
   /// Gives a number a meaning, which it then keeps.
   ///
-  /// - Parameter count: How many there are in all.
+  /// - Parameter count: The number of all elements.
   mutating func insert(_ element: Element, _ number: UInt32, of count: Int) {
     guard Int(number) < max(near.count, nearNumbers(count)) else { return far[number] = element }
     while near.count <= number { near.append(nil) }

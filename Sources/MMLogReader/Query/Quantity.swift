@@ -4,7 +4,7 @@ package struct Quantity {
   package let nanoseconds: Double?
   private let bytes: Double?
 
-  /// Nil for what is none.
+  /// Nil if the text is no quantity.
   package init?(_ text: String) {
     let digits = text.utf8.prefix { "+-.0123456789".utf8.contains($0) }
     let unit = String(text.utf8.dropFirst(digits.count)) ?? ""
@@ -18,8 +18,8 @@ package struct Quantity {
     }
   }
 
-  /// How many it is of the unit that the name of a field ends in, as `elapsed_ms` does; nil if it
-  /// ends in none. What has no unit of sizes in its name is in bytes.
+  /// The quantity in the unit that the name of a field ends in, as `elapsed_ms` does; nil if the
+  /// name has no such unit. A size is in bytes if the name has no unit.
   func number(inUnitOf name: String) -> Double? {
     let unit = Self.unit(inName: name)
     if let nanoseconds { return Self.timesInNames[unit].map { nanoseconds / $0 } }

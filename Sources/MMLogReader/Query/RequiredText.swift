@@ -1,14 +1,14 @@
 import MMLogFormat
 import MMLogSystem
 
-/// What of a pattern has to stand within single values of a call site's records for them to match:
-/// it is searched for where the values are, which takes much less than making messages.
+/// A part of a pattern that has to stand within single values of a call site's records for them to
+/// match. It is searched for in the values, which takes much less time than making messages.
 final class RequiredText {
-  /// Has to be within a string, and has no digit; empty if nothing has to.
+  /// The text that has to be within a string, and has no digit; empty if there is none.
   let text: [UInt8]
-  /// The longest part of ``text`` that the text of a frame in columns has in one piece.
+  /// The longest part of ``text`` that stands in one piece in the text of a frame in columns.
   let textOfFrame: [UInt8]
-  /// Whether ``text`` has to be in a string of a record with metadata too.
+  /// Whether ``text`` has to be in a string even if a record has metadata.
   let isOfMetadataToo: Bool
   private let textPlace: StableArray<UInt8>
   private let digits: DigitSearch?
@@ -17,9 +17,9 @@ final class RequiredText {
   /// found.
   private var (isInKeyName, knownKeySets) = (false, 0)
 
-  /// Nil if there is nothing of that kind.
+  /// Nil if the pattern has no such part.
   init?(_ pattern: TextPattern, of site: CallSiteInfo, _ sites: SiteTable) {
-    // What stands in a file is not all that is shown of it where sealed values are opened.
+    // If sealed values are opened, more is shown of them than stands in a file.
     if pattern.ignoresCase || sites.slots != nil { return nil }
     let texts = pattern.literal.split { !Self.isOfText($0) }.sorted { $0.count > $1.count }
     text = Array(texts.first { !Self.isWord($0) && !site.mayShow($0, isHex: Self.isHex($0)) } ?? [])
@@ -51,8 +51,8 @@ final class RequiredText {
     return isInKeyName
   }
 
-  /// Neither a digit nor what is beside a value of metadata, in a container, or in a number; nor
-  /// part of a character that may stand in place of what is not UTF-8.
+  /// Whether a byte is neither a digit, nor beside a value of metadata, in a container or in a
+  /// number, nor part of a character that may stand in place of bytes that are not UTF-8.
   private static func isOfText(_ byte: UInt8) -> Bool {
     switch byte {
     case 0x21...0x7E: !"0123456789+-.<>:[],=".utf8.contains(byte)
@@ -60,13 +60,13 @@ final class RequiredText {
     }
   }
 
-  /// Whether it may be part of a hash, as metadata may have them.
+  /// Whether the text may be part of a hash, which metadata may have.
   private static func isHex(_ text: ArraySlice<UInt8>) -> Bool {
     text.allSatisfy { (97...102).contains($0) }
   }
 
-  /// The longest part without letters that may be of a hexadecimal number: columns of strings have
-  /// those elsewhere.
+  /// The longest part without letters that may belong to a hexadecimal number: columns of strings
+  /// have such letters elsewhere.
   private static func partOfFrames(_ text: [UInt8]) -> ArraySlice<UInt8> {
     var (longest, start, index) = (text[..<0], 0, 0)
     while index < text.count {
@@ -82,14 +82,15 @@ final class RequiredText {
 
   private static func isLetter(_ byte: UInt8) -> Bool { (97...122).contains(byte | 0x20) }
 
-  /// Whether letters in a row may be all, or behind `0x` all, that a hexadecimal number has.
+  /// Whether letters in a row may be all letters of a hexadecimal number, behind `0x` or without
+  /// it.
   private static func mayBeNumber(_ letters: ArraySlice<UInt8>) -> Bool {
     let digits =
       letters.first.map { $0 | 0x20 } == UInt8(ascii: "x") ? letters.dropFirst() : letters
     return !digits.isEmpty && digits.allSatisfy { (97...102).contains($0 | 0x20) }
   }
 
-  /// Whether it is in a word that a value is shown by which is no string.
+  /// Whether the text is in a word that shows a value that is no string.
   private static func isWord(_ text: ArraySlice<UInt8>) -> Bool {
     let text = text.map { (65...90).contains($0) ? $0 + 32 : $0 }
     return words.contains { ByteSearch.contains(Array($0.utf8)[...], text[...]) }
@@ -102,16 +103,17 @@ final class RequiredText {
 
 extension ValueStyle {
   /// Whether a number of this style may be shown with a text in it that has no digit and is no
-  /// word: a floating-point number is not, and an integer only with another base than ten.
+  /// word. That is never true of a floating-point number, and of an integer only if its base is not
+  /// ten.
   fileprivate func mayShow(_ text: ArraySlice<UInt8>) -> Bool {
     !isPlain && float == nil && text.allSatisfy { "abcdefox".utf8.contains($0 | 0x20) }
   }
 }
 
 extension CallSiteInfo {
-  /// Whether text may be in the static text, or begin or end in it, or be in a number with a style,
-  /// or, if it is hexadecimal, in a value in metadata's manner: false if it can only be within one
-  /// string or plain number.
+  /// Whether a text may be in the static text, or begin or end in it, or be in a number with a
+  /// style. A hexadecimal text may also be in a value as metadata have it. False if the text can
+  /// only be within one string or plain number.
   func mayShow(_ text: ArraySlice<UInt8>, isHex: Bool) -> Bool {
     var isBehindArgument = false
     for (index, part) in parts.enumerated() {
@@ -136,7 +138,7 @@ extension CallSiteInfo {
     return false
   }
 
-  /// Whether it is shown without letters, but for words, and those of a string.
+  /// Whether a value is shown without letters, except those of words and of a string.
   static func isSimple(_ type: UInt8) -> Bool {
     switch ValueType(rawValue: type & ~ValueType.optionalBit) {
     case .int, .uint, .double, .float, .bool, .int128, .uint128, .string, .bytes, .redacted, .null:

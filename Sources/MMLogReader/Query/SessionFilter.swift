@@ -1,31 +1,31 @@
 import MMLogFormat
 import MMLogSystem
 
-/// A filter made ready for the records of one session: what can be determined from a record's first
-/// words is looked up in tables.
+/// A filter prepared for the records of one session: what a record's first words determine is
+/// looked up in tables.
 final class SessionFilter {
   private var filter: LogReader.Filter
   private let sites: SiteTable
   private let minimumLevel: UInt8
-  /// Whether anything but the level is to be inspected before a record's values.
+  /// Whether more than the level is to be inspected before a record's values.
   private let checksIdentity: Bool
   /// Whether values have to be inspected.
   private let checksContent: Bool
   private let checksThread: Bool
   private var labels: [UInt32: Bool] = [:]
   private var decisions = NumberTable<SiteDecision>()
-  /// What decisions refer to.
+  /// The texts that decisions refer to.
   private var needs: [RequiredText] = []
   private var threads: [ObjectIdentifier: Bool] = [:]
-  /// What has to be in a string of a frame for one of its records to pass: one of these; nil if not
-  /// all call sites' records need one. With each text, the part of it that no number takes out of a
-  /// frame's text: none of it if all of it may be a hexadecimal number.
+  /// Texts, one of which has to be in a string of a frame for one of its records to pass; nil if
+  /// not all call sites' records need one. With each text is the part of it that no number takes
+  /// out of a frame's text. The part is empty if all of the text may be a hexadecimal number.
   private var requiredTexts: [[UInt8]: [UInt8]]?
-  /// Call sites all of whose records pass, since the text is in their static text.
+  /// Call sites all of whose records pass, because the text is in their static text.
   private var passingSites: Set<UInt32> = []
-  /// Whether that holds for values of metadata, whatever they are.
+  /// Whether the texts are also required of values of metadata, whatever they are.
   private var isRequiredOfMetadata = true
-  /// How many call sites and key sets there were when that was found.
+  /// How many call sites and key sets there were when the texts were found.
   private var requiringSites = -1
   private let search: ContentSearch
 
@@ -40,7 +40,7 @@ final class SessionFilter {
     search = ContentSearch(filter, of: identity)
   }
 
-  /// From when on records are wanted.
+  /// The time from which on records are wanted.
   var since: Timestamp? {
     get { filter.since }
     set { filter.since = newValue }
@@ -51,18 +51,18 @@ final class SessionFilter {
     filter.passes(isFlight: isFlight) && filter.mayPass(frame)
   }
 
-  /// Whether flight records are wanted, or others.
+  /// Whether flight records, or other records, are wanted.
   func passes(isFlight: Bool) -> Bool { filter.passes(isFlight: isFlight) }
 
   /// Whether records of that time are wanted.
   func passes(time: Timestamp) -> Bool { filter.passes(time: time) }
 
-  /// False for times of which none is wanted.
+  /// False for a range of times in which no record is wanted.
   func mayPass(_ times: ClosedRange<Timestamp>) -> Bool {
     filter.mayPass(times.lowerBound, times.upperBound)
   }
 
-  /// False for a record, or a fragment of one, that does not pass whatever its values are.
+  /// False for a record or a fragment that does not pass, whatever its values are.
   @inline(__always)
   func mayPass(_ view: RecordView) -> Bool {
     if view.level.rawValue < minimumLevel { return false }
@@ -87,7 +87,7 @@ final class SessionFilter {
     return decision.need?._withUnsafeGuaranteedRef { $0.isMet(by: view) } ?? true
   }
 
-  /// False for a frame of which no record passes, as the text of all its strings says.
+  /// False for a frame of which no record passes, as the text of all its strings shows.
   func mayPass(_ text: ColumnText, mayHaveOtherMetadata: Bool) -> Bool {
     updateTextNeeds()
     let mayShowLetters = mayHaveOtherMetadata || sites.keyNames.mayShowLetters
@@ -142,7 +142,7 @@ final class SessionFilter {
 
   private func decision(of number: UInt32) -> SiteDecision {
     if let known = decisions[number] { return known }
-    // What is unknown is corruption, and reported when it is inspected.
+    // An unknown call site is corruption, and is reported when the record is inspected.
     guard let site = sites[number] else { return .unknown }
     let decision = SiteDecision(filter, site.takeUnretainedValue(), sites) {
       needs.append($0)
@@ -164,7 +164,7 @@ final class SessionFilter {
     return passes
   }
 
-  /// Whether a record passes whose time and thread do, and whose first words may.
+  /// Whether a record passes. Its time and thread pass, and its first words may.
   @inline(__always)
   func passes(_ content: RecordContent, _ clock: TickClock) -> Bool {
     checksIdentity ? contentPasses(content, clock) : true
@@ -172,7 +172,7 @@ final class SessionFilter {
 
   @inline(never)
   private func contentPasses(_ content: RecordContent, _ clock: TickClock) -> Bool {
-    // A fragment's first words did not say.
+    // A fragment's first words did not say whether it is of a span.
     if filter.spansOnly, !content.flags.contains(.span) { return false }
     let decision =
       content.callSite == 0

@@ -2,21 +2,21 @@ import MMLogFormat
 
 /// What a filter can say of a call site's records before their values are inspected.
 struct SiteDecision {
-  /// None of them passes.
+  /// None of the records passes.
   var isNever = false
-  /// Only one with metadata may pass.
+  /// Only a record with metadata may pass.
   var needsMetadata = false
-  /// What the filter's text searches for is in the static text: it is in every record.
+  /// The text that the filter searches for is in the static text, and therefore in every record.
   var hasText = false
 
-  /// What has to be among a record's values.
+  /// The text that has to be among a record's values.
   var need: Unmanaged<RequiredText>?
 
   static var unknown: SiteDecision { SiteDecision() }
 
   init() {}
 
-  /// - Parameter keep: Takes what has to be kept for as long as the decision.
+  /// - Parameter keep: Takes a text that has to be kept as long as the decision.
   init(
     _ filter: LogReader.Filter, _ site: CallSiteInfo, _ sites: SiteTable,
     keep: (RequiredText) -> Void
@@ -65,8 +65,8 @@ extension CallSiteInfo {
       }
   }
 
-  /// Whether no message can have the pattern in it: it needs a byte that neither the static text
-  /// has nor the text of a number.
+  /// Whether no message can have the pattern in it. Then the pattern needs a byte that neither the
+  /// static text nor the text of a number has.
   fileprivate func cannotShow(_ pattern: TextPattern) -> Bool {
     var bytes = Set(Self.bytesOfNumbers)
     for part in parts {
@@ -82,7 +82,7 @@ extension CallSiteInfo {
     return !pattern.literal.allSatisfy { bytes.contains($0) }
   }
 
-  /// All that a number, a Boolean, a hash, nil or what is private is shown with, and alignment.
+  /// All characters that show a number, a Boolean, a hash, nil or a private value, and alignment.
   private static let bytesOfNumbers = Array(
     "0123456789abcdefABCDEF+-.xXobinfatrueslpvh<>:INFATE ".utf8)
 

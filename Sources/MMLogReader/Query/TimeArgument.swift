@@ -8,7 +8,7 @@ import MMLogSystem
 /// - Parameters:
 ///   - zone: The zone of a time that names none.
 ///   - now: The present moment.
-/// - Returns: The time; nil for what is no time, or none that fits.
+/// - Returns: The time; nil for a text that is no time, or a time that does not fit.
 package func timeArgument(_ text: String, zone: LogTimeZone, now: Timestamp) -> Timestamp? {
   switch text {
   case "now": return now

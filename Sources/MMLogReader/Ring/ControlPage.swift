@@ -2,13 +2,13 @@ package import MMLogFormat
 package import MMLogStorage
 package import MMLogSystem
 
-/// A copy of a ring's control page (FORMAT.md, 3). Whatever stands in it, it is only read.
+/// A copy of a ring's control page (FORMAT.md, 3). The page is only read, whatever stands in it.
 package struct ControlPage {
   private let bytes: [UInt8]
-  /// Of the statements that are turned on.
+  /// The counts of the statements that are turned on.
   private let counts: [UInt8]
 
-  /// Copies it.
+  /// Copies the page.
   ///
   /// - Parameter counts: Where the ring counts the records of statements that are turned on.
   package init(
@@ -28,13 +28,13 @@ package struct ControlPage {
     }
   }
 
-  /// Copies that of a ring; nil if the ring has none.
+  /// Copies the page of a ring; nil if the ring has none.
   package init?(_ file: borrowing File, _ areas: RingAreas) throws(LogError) {
     guard let place = areas.control else { return nil }
     try self.init(file, place, areas.switchCounts)
   }
 
-  /// Copies that of the ring in a file; nil if the ring has none.
+  /// Copies the page of the ring in a file; nil if the ring has none.
   package init?(ofRingAt path: String) throws(LogError) {
     let file = try explaining("Reading the ring failed") { () throws(SystemError) in
       try File.open(path, [.read, .nonBlocking])
@@ -59,17 +59,17 @@ package struct ControlPage {
     bytes.withUnsafeBytes { LevelRequest.newest(inPage: $0) }
   }
 
-  /// The newest request for levels that the process has done.
+  /// The number of the newest request for levels that the process has applied.
   package var appliedLevels: UInt32 { load(ControlLayout.appliedLevels) }
 
-  /// What somebody outside has set, and is not over.
+  /// The overrides that somebody outside has set, and that are not over.
   package var overrides: [LevelOverride] { overridesWithCounts.map(\.override) }
 
-  /// The same, and of each statement that is turned on how many records it has had since, as of a
-  /// second ago.
+  /// The same, with the number of records that each statement has had since it was turned on, as of
+  /// a second ago.
   package var overridesWithCounts: [(override: LevelOverride, count: UInt64?)] {
     guard let request = levelRequest else { return [] }
-    // Those are counted in their order, once the process has seen the request.
+    // Statements are counted in their order, once the process has seen the request.
     var next = appliedLevels == request.ordinal ? 0 : counts.count
     let all = request.overrides.map { override in
       let start = next
@@ -87,13 +87,13 @@ package struct ControlPage {
 
   // MARK: - What the process says of itself
 
-  /// How many flight records it has captured.
+  /// How many flight records the process has captured.
   package var capturedCount: UInt64 { load(ControlLayout.capturedRecords) }
 
-  /// How many flight records it has evicted.
+  /// How many flight records the process has evicted.
   package var forgottenCount: UInt64 { load(ControlLayout.forgottenRecords) }
 
-  /// When the last pass of its drainer ended that did not fail; nil if none has.
+  /// When the last pass of the drainer ended that did not fail; nil if there was none.
   package var lastPass: Timestamp? {
     let time: Int64 = load(ControlLayout.lastPass)
     return time == 0 ? nil : Timestamp(nanosecondsSince1970: time)
@@ -111,11 +111,13 @@ package struct ControlPage {
   /// A label of the process.
   package struct Label: Equatable {
     package let name: String
-    /// Nil if the process does not say: of its first 576 labels it does, as of a second ago.
+    /// Nil if the process does not say. It says the levels of its first 576 labels, as of a second
+    /// ago.
     package let level: Level?
     /// Whether somebody outside has set the level.
     package let isOverridden: Bool
-    /// The rate limit that somebody outside has set; nil: the program's own counts, if it has one.
+    /// The rate limit that somebody outside has set; nil: the program's own one counts, if there is
+    /// one.
     package let limit: RateLimit?
   }
 

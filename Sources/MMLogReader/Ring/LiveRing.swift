@@ -2,7 +2,7 @@ package import MMLogFormat
 package import MMLogStorage
 import MMLogSystem
 
-/// The ring of a process that runs, opened by another one to ask it for something through the
+/// The ring of a process that runs. Another process has opened it to make requests through the
 /// ring's control page (FORMAT.md, 3).
 package final class LiveRing {
   package let path: String
@@ -19,7 +19,7 @@ package final class LiveRing {
   /// - Parameters:
   ///   - path: The directory, or one ring.
   ///   - problem: Receives rings of running processes that cannot be used.
-  /// - Throws: What keeps the directory from being read.
+  /// - Throws: `LogError` if the directory cannot be read.
   package static func all(
     in path: String, problem: (LogError) -> Void
   ) throws(LogError) -> [LiveRing] {
@@ -37,7 +37,7 @@ package final class LiveRing {
     return rings
   }
 
-  /// The folder of a path, and the names of the rings in it; of a ring, its own.
+  /// The folder of a path, and the names of the rings in it; for the path of a ring, its own name.
   static func names(_ path: String) throws(SystemError) -> (folder: String, names: [String]) {
     if path.hasSuffix(FileNames.ringSuffix) {
       let (folder, name) = path.splitAtLastSlash
@@ -53,11 +53,11 @@ package final class LiveRing {
     }
   }
 
-  /// Nil if no process has it.
+  /// Nil if no process has the ring.
   private init?(_ name: String, _ directory: consuming Directory) throws(LogError) {
     path = directory.path(of: name)
     do {
-      // One that only its user may write to is no fault if its process is dead.
+      // A ring that only its user may write to is no error if its process is dead.
       guard let found = try directory.openOwnIfThere(name), try found.isLockedByAnother()
       else { return nil }
       file = try directory.openFile(name, [.read, .write, .nonBlocking])
@@ -83,7 +83,7 @@ package final class LiveRing {
     (areas, self.control) = (fileHeader.areas, control)
   }
 
-  /// Whether its process still runs.
+  /// Whether the ring's process still runs.
   package var isRunning: Bool { (try? file.isLockedByAnother()) ?? false }
 
   // MARK: - What there is
@@ -91,23 +91,23 @@ package final class LiveRing {
   /// The process's labels, by name.
   package func labels() throws(LogError) -> [ControlPage.Label] {
     let page = try controlPage()
-    // Nothing of its segments: all that could be in them is known.
+    // No records of segments: everything in them counts as known.
     return page.labels(try RingImage(file) { _ in RingLayout.largestSegment }.dictionary)
   }
 
-  /// What somebody outside has set, and is not over.
+  /// The overrides that somebody outside has set, and that are not over.
   package func overrides() throws(LogError) -> [LevelOverride] { try controlPage().overrides }
 
-  /// The same, and of each statement that is turned on how many records it has had since, as of a
-  /// second ago.
+  /// The same, with the number of records that each statement has had since it was turned on, as of
+  /// a second ago.
   package func overridesWithCounts() throws(LogError) -> [(override: LevelOverride, count: UInt64?)]
   {
     try controlPage().overridesWithCounts
   }
 
-  /// How many statements there are at a place, of those that have had a record.
+  /// How many statements at a place have had a record.
   package func count(of statement: LevelRule.Statement) throws(LogError) -> Int {
-    // Nothing of its segments: all that could be in them is known.
+    // No records of segments: everything in them counts as known.
     let image = try RingImage(file) { _ in RingLayout.largestSegment }
     return image.dictionary.callSites.values.count {
       statement.matches(file: $0.file, line: $0.line)
@@ -130,7 +130,7 @@ package final class LiveRing {
     return max(0, Int(number) - (frames == SessionStateLayout.allFrames ? 0 : 1))
   }
 
-  /// Where an archive of the session is; nil if it is not where the ring is.
+  /// The path of an archive of the session; nil if it is not in the ring's directory.
   package func path(ofArchive number: Int) -> String? {
     let names = (try? directory.names()) ?? []
     return names.first { name in
@@ -145,12 +145,12 @@ package final class LiveRing {
 
   // MARK: - What is asked for
 
-  /// How long to wait for another who asks for something, in nanoseconds.
+  /// How long to wait for another process that makes a request, in nanoseconds.
   private static let timeout: Int64 = 10_000_000_000
 
-  /// Asks for other levels. What comes of it, says ``waitForLevels(_:within:)``.
+  /// Asks for other levels. ``waitForLevels(_:within:)`` waits for the result.
   ///
-  /// - Parameter change: Makes of the rules that hold those that are to hold.
+  /// - Parameter change: Takes the rules that hold, and returns those that are to hold.
   /// - Returns: The request's number.
   package func askForLevels(
     _ change: ([LevelOverride]) -> [LevelOverride]
@@ -171,7 +171,7 @@ package final class LiveRing {
           path: path)
       }
       try explaining("Writing into the ring failed") { () throws(SystemError) in
-        // What is behind its first words first: so a request that is seen is seen whole.
+        // The first words of the request are written last: a request that is seen is complete.
         let first = ControlLayout.requestCount
         let slot = control.lowerBound + request.offset
         try file.write(all: Array(bytes[first...]), at: slot + first)
@@ -185,15 +185,15 @@ package final class LiveRing {
   ///
   /// - Parameters:
   ///   - ordinal: The request's number.
-  ///   - limit: How long to wait at most, in nanoseconds.
+  ///   - limit: The maximum time in nanoseconds.
   /// - Throws: `timedOut`, or `closed` if the process has gone.
   package func waitForLevels(_ ordinal: UInt32, within limit: Int64) throws(LogError) {
-    // A later request counts too: it was made of this one.
+    // A later request counts, too: it was made of this one.
     try wait(within: limit) { $0.appliedLevels >= ordinal }
   }
 
-  /// Asks for something to be done once everything is archived that was logged before. What comes
-  /// of it, says ``waitForAnswer(to:within:)``.
+  /// Asks for actions after everything is archived that was logged before.
+  /// ``waitForAnswer(to:within:)`` waits for the result.
   ///
   /// - Returns: The request's number.
   package func ask(for actions: ControlRequest.Actions) throws(LogError) -> UInt32 {
@@ -211,7 +211,7 @@ package final class LiveRing {
 
   /// Waits until the process has done what was asked for.
   ///
-  /// - Throws: As ``waitForLevels(_:within:)``, or why the process could not do it.
+  /// - Throws: As ``waitForLevels(_:within:)``, or the reason why the process could not do it.
   package func waitForAnswer(to request: UInt32, within limit: Int64) throws(LogError) {
     let errorNumber = try wait(within: limit) { $0.answer.answers(request) }.answer.errorNumber
     if errorNumber == 0 { return }
@@ -228,7 +228,7 @@ package final class LiveRing {
     archiveLevel > .trace ? try controlPage().capturedCount : nil
   }
 
-  /// - Returns: The page that says so.
+  /// - Returns: The page for which `isDone` has returned true.
   @discardableResult
   private func wait(
     within limit: Int64, until isDone: (ControlPage) -> Bool
@@ -267,7 +267,7 @@ package final class LiveRing {
     ProcessState(of: identity.processID, name: identity.processName)
   }
 
-  /// What the process is dying of, if that is in the ring.
+  /// The report of what the process is dying of, if the ring has one.
   private func crash() throws(LogError) -> CrashReport? {
     guard let place = areas.crash else { return nil }
     let bytes = try explaining("Reading the ring failed") { () throws(SystemError) in

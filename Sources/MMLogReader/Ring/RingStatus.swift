@@ -2,19 +2,19 @@ package import MMLogFormat
 package import MMLogStorage
 package import MMLogSystem
 
-/// A ring at one moment, seen from outside: who writes to it, how full it is, what waits in it. Its
-/// process need not do anything, and may be stopped or dead.
+/// A ring at one moment, seen from outside: who writes to it, how full it is, what waits in it. The
+/// ring's process need not do anything, and may be stopped or dead.
 package struct RingStatus {
-  /// What is in it.
+  /// The content of the ring.
   package let image: RingImage
   /// What the process says of itself; nil if the ring has no place for that.
   package let control: ControlPage?
-  /// Whether a process has it.
+  /// Whether a process has the ring.
   package let isRunning: Bool
   /// What the kernel says of that process; nil if it says nothing here, or none has it.
   package let processState: ProcessState?
 
-  /// When it was read: what is said of ages holds for then.
+  /// When the ring was read. Ages refer to this moment.
   private let now = (ticks: Clock.ticks(), wall: Timestamp.now)
 
   package var identity: SessionIdentity { image.fileHeader.identity }
@@ -24,8 +24,8 @@ package struct RingStatus {
   /// - Parameters:
   ///   - path: The directory, or one ring.
   ///   - problem: Receives rings that cannot be read.
-  /// - Throws: What keeps the directory from being read.
-  /// - Complexity: O(size of what is in the rings).
+  /// - Throws: `LogError` if the directory cannot be read.
+  /// - Complexity: O(size of the content of the rings).
   package static func all(
     in path: String, problem: (LogError) -> Void
   ) throws(LogError) -> [RingStatus] {
@@ -44,7 +44,7 @@ package struct RingStatus {
     return rings
   }
 
-  /// Nil if it is gone.
+  /// Nil if the ring is gone.
   private init?(
     _ name: String, _ directory: borrowing Directory
   ) throws(LogError) {
@@ -72,8 +72,8 @@ package struct RingStatus {
 
   // MARK: - Segments
 
-  /// Threads that write, each with how many segments it has open; the thread 0 are those that share
-  /// one.
+  /// The threads that write, each with the number of its open segments. Thread 0 stands for those
+  /// that share a segment.
   package var writers: [(thread: ThreadIdentity, openSegments: Int)] {
     var counts: [UInt32: (thread: ThreadIdentity, openSegments: Int)] = [:]
     for segment in image.segments where segment.header.state == SegmentLayout.stateOpen {
@@ -83,14 +83,14 @@ package struct RingStatus {
     return counts.values.inOrder { $0.thread.ordinal < $1.thread.ordinal }
   }
 
-  /// Records that are in no archive yet, and are to be.
+  /// Records that are to be archived and are in no archive yet.
   package struct Waiting {
-    /// By the level's raw value.
+    /// The number of records, by the level's raw value.
     private var counts = [Int](repeating: 0, count: Level.allCases.count)
-    /// How large they are.
+    /// The size of the records in bytes.
     package private(set) var bytes = 0
     fileprivate private(set) var oldestTicks: UInt64?
-    /// How long ago the oldest was logged; nil if there is none.
+    /// How long ago the oldest record was logged; nil if there is none.
     package fileprivate(set) var oldestAge: Duration?
 
     package var count: Int { counts.reduce(0, +) }
@@ -104,10 +104,10 @@ package struct RingStatus {
     }
   }
 
-  /// What waits. Of a ring from before the machine was started, it is not known what is archived:
-  /// all that is in it counts.
+  /// The records that wait. If the ring is from before the machine was started, it is not known
+  /// what is archived: everything in it counts.
   ///
-  /// - Complexity: O(size of what waits).
+  /// - Complexity: O(size of the records that wait).
   package var waiting: Waiting {
     var waiting = Waiting()
     for segment in image.segments {
@@ -121,11 +121,11 @@ package struct RingStatus {
     return waiting
   }
 
-  /// How long ago the process gave its last sign of life: while it runs, it reads its clocks once a
+  /// How long ago the process gave its last sign of life. While it runs, it reads its clocks once a
   /// second.
   package var silence: Duration { age(ofTicks: image.clock.ticks) }
 
-  /// By the ring's clock at both ends, so that a clock that was set changes nothing.
+  /// Uses the ring's clock for both moments, so that setting the system's clock changes nothing.
   private func age(ofTicks ticks: UInt64) -> Duration {
     let now = image.isOfThisBoot ? image.clock.wall(at: now.ticks) : now.wall
     return max(.zero, now - image.clock.wall(at: ticks))

@@ -1,7 +1,7 @@
 package import MMLogFormat
 import MMLogSystem
 
-/// A call site, prepared once for showing many records.
+/// A call site, prepared once to show many records.
 package final class CallSiteInfo: Sendable {
   package let file: String
   package let function: String
@@ -15,7 +15,7 @@ package final class CallSiteInfo: Sendable {
   /// The name of spans that begin here: the template, or the function's name if the template has no
   /// text of its own.
   let spanName: String
-  /// The same parts, ready to be put out.
+  /// The same parts, prepared for output.
   let message: MessagePlan
 
   init(_ site: CallSite) {
@@ -45,7 +45,7 @@ extension CallSite.Argument {
 /// How a value is shown: a format word of a call site, taken apart (FORMAT.md, 6).
 struct ValueStyle: BitwiseCopyable, Sendable {
   let base: UInt8
-  /// Nil where the format does not ask for one of C's.
+  /// Nil if the format asks for none of C's.
   let float: FloatText?
   let precision: Int
   let showsSign: Bool
@@ -54,13 +54,13 @@ struct ValueStyle: BitwiseCopyable, Sendable {
   let minimumDigits: Int
   /// Bits of the integer; 0 if not known.
   let width: Int
-  /// Whether it changes nothing.
+  /// Whether the style changes nothing.
   let isPlain: Bool
 
-  /// How many bytes it has a number take at least, about.
+  /// About how many bytes a number has at least in this style.
   var textSize: Int { max(minimumDigits, float == nil ? 0 : precision) }
 
-  /// As usual.
+  /// The usual style.
   static let plain = ValueStyle(0, width: 0)
 
   init(_ word: UInt64, width: UInt8) {
@@ -90,7 +90,7 @@ struct Alignment: BitwiseCopyable, Sendable {
   let side: Side
   let columns: Int
 
-  /// More than any terminal has, and no burden if it is a lie.
+  /// More than any terminal has, and little enough if a file is forged.
   static let maximum = 1 << 16
 
   init(_ word: UInt64) {

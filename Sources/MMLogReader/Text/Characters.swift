@@ -1,13 +1,13 @@
-/// What stands at a place of bytes that are meant to be UTF-8.
+/// What stands at a place in bytes that should be UTF-8.
 enum DecodedCharacter {
   /// A character of so many bytes.
   case scalar(UInt32, count: Int)
-  /// So many bytes that are no character, and are shown as one U+FFFD: the longest start of one
-  /// (Unicode 15, 3.9, "maximal subpart"), or a single byte. So do Swift's `String(decoding:as:)`
-  /// and browsers.
+  /// So many bytes that are no character, and are shown as one U+FFFD: the longest start of a
+  /// character (Unicode 15, 3.9, "maximal subpart"), or a single byte. Swift's
+  /// `String(decoding:as:)` and browsers do the same.
   case invalid(count: Int)
 
-  /// How many bytes it has.
+  /// The number of its bytes.
   var count: Int {
     switch self {
     case .scalar(_, let count), .invalid(let count): count
@@ -16,8 +16,9 @@ enum DecodedCharacter {
 }
 
 extension UnsafeRawBufferPointer {
-  /// What stands at `index`, which must be within: the table of Unicode 15, 3.9 (no overlong forms,
-  /// no surrogates, nothing above U+10FFFF). Nothing else says what is UTF-8, and what is not.
+  /// What stands at `index`, which must be within the bytes: the table of Unicode 15, 3.9 (no
+  /// overlong forms, no surrogates, nothing above U+10FFFF). Nothing else says what is UTF-8, and
+  /// what is not.
   func character(at index: Int) -> DecodedCharacter {
     let first = self[index]
     if first < 0x80 { return .scalar(UInt32(first), count: 1) }
@@ -44,7 +45,8 @@ extension UnsafeRawBufferPointer {
     return .scalar(scalar, count: count)
   }
 
-  /// How many characters there are, each part that is none counted as the one that it is shown as.
+  /// How many characters there are. A part that is no character counts as the one that it is shown
+  /// as.
   var characterCount: Int {
     var (index, characters) = (0, 0)
     while index < count {
@@ -54,7 +56,7 @@ extension UnsafeRawBufferPointer {
     return characters
   }
 
-  /// Whether all of it is UTF-8.
+  /// Whether all bytes are UTF-8.
   package var isUTF8: Bool {
     var index = 0
     while index < count {

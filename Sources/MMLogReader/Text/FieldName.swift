@@ -5,10 +5,10 @@ package enum FieldName {
   case text(String)
   /// As it was logged, meant to be UTF-8.
   case bytes(UnsafeRawBufferPointer)
-  /// In the form that it was asked for in.
+  /// In the form that was asked for.
   case ready(UnsafeRawBufferPointer)
 
-  /// Appends it in a form: of a ready one, its own.
+  /// Appends the name in a form. A ready name stays in its own form.
   @inline(__always)
   package func append(_ form: TextForm, to output: inout TextBuffer) {
     switch self {
@@ -18,7 +18,7 @@ package enum FieldName {
     }
   }
 
-  /// As text.
+  /// The name as text.
   package var string: String {
     switch self {
     case .text(let text): text

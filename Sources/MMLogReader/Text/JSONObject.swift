@@ -1,10 +1,10 @@
 import MMLogFormat
 
-/// A JSON object that is put together name by name; what is nil is left out.
+/// A JSON object that is put together name by name; nil values are left out.
 package struct JSONObject {
   private var members: [String] = []
 
-  /// An object without a name.
+  /// Makes an object without members.
   package init() {}
 
   /// The object's text.
@@ -34,12 +34,12 @@ package struct JSONObject {
     add("\(name)_unix_nano", time.nanosecondsSince1970)
   }
 
-  /// Adds what is JSON already.
+  /// Adds a text that is already JSON.
   package mutating func add(_ name: String, json: String?) {
     if let json { members.append("\(Self.text(of: name)):\(json)") }
   }
 
-  /// Adds what a formatter would print of a session.
+  /// Adds what a formatter would print about a session.
   package mutating func add(_ session: LogReader.Session) {
     var buffer = TextBuffer()
     JSONFormatter.append(session, to: &buffer)

@@ -74,8 +74,8 @@ extension TextBuffer {
     append(UInt8(ascii: "}"))
   }
 
-  /// Many a program that reads JSON takes the whole line for invalid where a number does not fit
-  /// into a signed word.
+  /// Many programs that read JSON take the whole line for invalid if a number does not fit into a
+  /// signed word.
   private mutating func append<T: FixedWidthInteger>(
     jsonWide value: T
   ) where T.Magnitude: FixedWidthInteger & UnsignedInteger {
@@ -85,7 +85,7 @@ extension TextBuffer {
     append(UInt8(ascii: "\""))
   }
 
-  /// Appends a number, or a string for one that JSON has no word for.
+  /// Appends a number; a string for a number that JSON has no word for.
   mutating func append(jsonNumber value: Double) {
     if !append(jsonNotFinite: value) { append(shortest: value) }
   }
@@ -123,15 +123,15 @@ extension TextBuffer {
   }
 }
 
-/// Makes the names of one object differ.
+/// Makes the names of one object unique.
 package struct UniqueNames {
-  /// The names, and from which number on one is searched for that follows.
+  /// The names, each with the number at which the search for the next free one begins.
   private var numbers: [String: Int] = [:]
 
   /// Knows no name yet.
   package init() {}
 
-  /// The name, or with the first of `#2`, `#3` … that is free.
+  /// Returns the name, or the name with the first of `#2`, `#3` … that is free.
   package mutating func unique(_ name: String) -> String {
     guard var number = numbers[name] else {
       numbers[name] = 2

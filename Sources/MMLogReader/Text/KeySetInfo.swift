@@ -1,7 +1,7 @@
 import MMLogFormat
 import MMLogSystem
 
-/// A key set as records are read by it. Immutable; any thread.
+/// A key set, prepared for reading records. Immutable; any thread.
 final class KeySetInfo: Sendable {
   /// A key, with where its name stands.
   struct Key: BitwiseCopyable, Sendable {
@@ -29,11 +29,11 @@ final class KeySetInfo: Sendable {
   }
 }
 
-/// The names of all key sets of a session: what may be searched for in a pair of metadata, and
-/// stands in no record.
+/// The names of all key sets of a session. They may be searched for in a pair of metadata, and
+/// stand in no record.
 final class KeyNames {
   private var bytes: [UInt8] = []
-  /// How many key sets there are.
+  /// The number of key sets.
   private(set) var count = 0
   /// Whether values of key sets may be shown with letters that stand in no string.
   private(set) var mayShowLetters = false
@@ -41,13 +41,13 @@ final class KeyNames {
   func add(_ set: KeySet) {
     count += 1
     for key in set.keys {
-      // A byte between names that is in no text that is searched for.
+      // A byte between names, which is in no text that is searched for.
       bytes += key.name.utf8 + [0]
       if !CallSiteInfo.isSimple(key.type) { mayShowLetters = true }
     }
   }
 
-  /// Whether a name has such text in it.
+  /// Whether a name has a text in it.
   func contain(_ text: [UInt8]) -> Bool {
     text.withUnsafeBytes { text in bytes.withUnsafeBytes { ByteSearch.contains($0, text) } }
   }

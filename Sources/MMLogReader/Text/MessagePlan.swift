@@ -1,29 +1,29 @@
 package import MMLogFormat
 
-/// What of a call site's message is known before it has arguments, made ready to be put out:
-/// nothing of it is looked up, counted or escaped for each record.
+/// The parts of a call site's message that are known without arguments, prepared for output:
+/// nothing of them is looked up, counted or escaped for each record.
 struct MessagePlan: ~Copyable, Sendable {
   /// A literal, and the argument behind it.
   struct Step: BitwiseCopyable, Sendable {
     var literal: PreparedTexts.Place
-    /// 0 after the last literal.
+    /// The type of the argument; 0 after the last literal.
     var type: UInt8 = 0
     /// Whether style and alignment change nothing.
     var isPlain = true
     var style = ValueStyle.plain
     var alignment = Alignment(0)
-    /// Of the argument; empty if it has none.
+    /// The name of the argument; empty if it has none.
     var name: PreparedTexts.Place
 
     var hasArgument: Bool { type != 0 && type != MessagePlan.noArgument }
 
-    /// How many bytes it adds to a record's text, about.
+    /// About how many bytes the step adds to a record's text.
     fileprivate var textSize: Int {
       let text = literal.count + name.count
       return hasArgument ? text + max(Self.shortest, alignment.columns, style.textSize) : text
     }
 
-    /// Of a value that takes no byte of a record, as `<private>`.
+    /// The size of a value that takes no byte of a record, such as `<private>`.
     private static let shortest = 9
   }
 
@@ -33,7 +33,7 @@ struct MessagePlan: ~Copyable, Sendable {
   private let placeText: PreparedTexts.Place
   private let functionText: PreparedTexts.Place
   private let fileText: PreparedTexts.Place
-  /// How many bytes it adds to the text of each of its records, about: what stands in none of them.
+  /// About how many bytes the call site adds to the text of each record. They stand in no record.
   let textSize: Int
 
   init(_ site: CallSite) {
@@ -44,7 +44,7 @@ struct MessagePlan: ~Copyable, Sendable {
     for part in site.parts {
       switch part {
       case .argument(let argument):
-        // A literal follows, be it an empty one.
+        // A literal follows, even if it is empty.
         let last = steps.count - 1
         let (style, alignment) = (argument.style, Alignment(argument.alignment))
         steps[last].type = argument.type
@@ -53,7 +53,7 @@ struct MessagePlan: ~Copyable, Sendable {
         if !argument.name.isEmpty { steps[last].name = texts.add(names.unique(argument.name)) }
         steps.append(Step(literal: none, name: none))
       case .literal(let text):
-        // Two literals in a row are no writer's, but may be in a file.
+        // No writer makes two literals in a row, but a file may have them.
         if !steps[steps.count - 1].literal.isEmpty(.raw) {
           steps[steps.count - 1].type = Self.noArgument
           steps.append(Step(literal: none, name: none))
@@ -70,11 +70,11 @@ struct MessagePlan: ~Copyable, Sendable {
     textSize = steps.reduce(fileText.count + functionText.count) { $0 + $1.textSize }
   }
 
-  /// The type of a step behind which another literal comes.
+  /// The type of a step that another literal follows.
   static let noArgument: UInt8 = 0x7F
 
   var steps: UnsafeBufferPointer<Step> { ownSteps.elements }
-  /// Where the texts of all steps are.
+  /// The address of the texts of all steps.
   var texts: UnsafeRawPointer? { UnsafeRawPointer(ownTexts.elements.baseAddress) }
   var hasPlace: Bool { !fileText.isEmpty(.raw) }
 
@@ -93,7 +93,7 @@ struct MessagePlan: ~Copyable, Sendable {
 }
 
 extension RecordContent {
-  /// Whether it is known where its log statement stands.
+  /// Whether the place of the log statement is known.
   package var hasPlace: Bool { withPlan { $0.hasPlace } }
 
   func appendPlace(_ form: TextForm, to output: inout TextBuffer) {
@@ -128,8 +128,8 @@ extension RecordContent {
     return isUTF8
   }
 
-  /// Where bytes of one argument go on in the next one, U+FFFD is counted as in the message that
-  /// they make.
+  /// If bytes of one argument go on in the next one, U+FFFD is counted as in the message that they
+  /// make together.
   private func repairMessage(from start: Int, _ output: inout TextBuffer) {
     var message = TextBuffer()
     appendParts(.raw, to: &message)
@@ -145,7 +145,7 @@ extension RecordContent {
       for step in plan.steps {
         output.append(step.literal.bytes(form, plan.texts))
         guard step.hasArgument else { continue }
-        // `check` has been here before: nothing is thrown.
+        // `check` has read all values before: nothing is thrown.
         if let isText = try? append(step, form, from: &reader, to: &output) {
           isUTF8 = isUTF8 && isText
         }
@@ -154,7 +154,7 @@ extension RecordContent {
     }
   }
 
-  /// The values that most arguments are, without a style: straight from their words.
+  /// Appends a value without a style, if it is of a usual type: straight from its words.
   @inline(__always)
   private func append(
     _ step: MessagePlan.Step, _ form: TextForm, from reader: inout WordReader,
@@ -180,7 +180,7 @@ extension RecordContent {
     let start = output.count
     var width: Int?
     if form != .raw, step.alignment.side != .none {
-      // What a form escapes is one character all the same.
+      // A character that a form escapes still counts as one.
       var copy = reader
       try output.append(value, .raw, style: step.style, from: &copy)
       width = output.withBytes(from: start) { UnsafeRawBufferPointer($0).characterCount }

@@ -1,4 +1,4 @@
-/// Texts that are put out again and again, made ready in every form once.
+/// Texts that are put out again and again, prepared once in every form.
 struct PreparedTexts: Sendable {
   private(set) var bytes: [UInt8] = []
 
@@ -15,7 +15,7 @@ struct PreparedTexts: Sendable {
 
     /// The bytes of the text in a form.
     ///
-    /// - Parameter base: Where those of ``PreparedTexts/bytes`` are.
+    /// - Parameter base: The address of ``PreparedTexts/bytes``.
     @inline(__always)
     func bytes(_ form: TextForm, _ base: UnsafeRawPointer?) -> UnsafeRawBufferPointer {
       UnsafeRawBufferPointer(
@@ -23,7 +23,7 @@ struct PreparedTexts: Sendable {
     }
   }
 
-  /// Makes a text ready. Forms that do not differ share their bytes.
+  /// Prepares a text. Forms that do not differ share their bytes.
   mutating func add(_ text: String) -> Place {
     var place = Place()
     for form in TextForm.allCases {
@@ -45,7 +45,7 @@ struct PreparedTexts: Sendable {
           return
         }
       }
-      // A dictionary, and so a call site, has less than 4 GiB.
+      // A dictionary, and therefore a call site, has less than 4 GiB.
       place.starts[index] = UInt32(truncatingIfNeeded: bytes.count)
       place.counts[index] = UInt32(truncatingIfNeeded: new.count)
       bytes.append(contentsOf: new)
@@ -53,7 +53,7 @@ struct PreparedTexts: Sendable {
   }
 }
 
-/// A text by itself that is ready in every form. Immutable; any thread.
+/// A single text that is prepared in every form. Immutable; any thread.
 final class PreparedText: Sendable {
   let string: String
   private let texts: StableArray<UInt8>
@@ -69,7 +69,7 @@ final class PreparedText: Sendable {
   var isEmpty: Bool { place.isEmpty(.raw) }
   var count: Int { place.count }
 
-  /// Appends it in a form.
+  /// Appends the text in a form.
   func append(_ form: TextForm, to output: inout TextBuffer) {
     output.append(place.bytes(form, UnsafeRawPointer(texts.elements.baseAddress)))
   }

@@ -1,14 +1,14 @@
 package import MMLogFormat
 
 extension RecordContent {
-  /// Whether it has named arguments, metadata or fields of a context.
+  /// Whether the record has named arguments, metadata or fields of a context.
   package var hasFields: Bool { site.hasNames || hasPairs }
 
-  /// Gives the named arguments, the metadata and the context's fields to `body`, which has to take
-  /// or to pass over the elements of a container. No name comes twice: one that is there again gets
+  /// Calls `body` with the named arguments, the metadata and the context's fields. `body` must take
+  /// or pass over the elements of a container. No name comes twice: a name that is there again gets
   /// `#2`, `#3` …
   ///
-  /// - Parameter form: What the names are wanted in.
+  /// - Parameter form: The form of the names.
   package func forEachField(
     _ form: TextForm,
     _ body: (FieldName, ValueView, inout WordReader) throws(FormatError) -> Void
@@ -23,7 +23,7 @@ extension RecordContent {
     }
   }
 
-  /// The same with the names as they were logged: one may come twice.
+  /// The same with the names as they were logged: a name may come twice.
   func forEachField(
     _ body: (FieldName, ValueView, inout WordReader) throws(FormatError) -> Void
   ) {
@@ -47,7 +47,7 @@ extension RecordContent {
     }
   }
 
-  /// Gives the metadata and the context's fields alone, their names as they are.
+  /// Calls `body` with the metadata and the context's fields alone, their names as they are.
   func forEachPair(
     _ body: (FieldName, ValueView, inout WordReader) throws(FormatError) -> Void
   ) {
@@ -87,14 +87,14 @@ extension RecordContent {
     }
   }
 
-  /// Whether no name of the pairs can be there twice, or among those that are known; the reader
-  /// goes no further by it.
+  /// Whether no name of the pairs comes twice, or is among the known names. The reader of the
+  /// caller does not move.
   private func areUnique(
     _ names: FieldNames, _ reader: WordReader
   ) throws(FormatError) -> Bool {
     var (known, isUTF8, reader) = (names, true, reader)
     try passPairs(&reader) { name, value, reader throws(FormatError) in
-      // What is not UTF-8 may become another name.
+      // A name that is not UTF-8 may become another name.
       isUTF8 = isUTF8 && name.isUTF8
       known.add(name)
       try reader.skipElements(of: value)
@@ -102,7 +102,7 @@ extension RecordContent {
     return isUTF8 && !known.isDoubtful
   }
 
-  /// Where names are many, or there twice.
+  /// For many names, or names that come twice.
   private func forEachDoubtfulPair(
     _ reader: inout WordReader,
     _ body: (FieldName, ValueView, inout WordReader) throws(FormatError) -> Void
@@ -117,12 +117,11 @@ extension RecordContent {
   }
 }
 
-/// Hashes of the names of a record's fields: what is not there twice by its hash is not there
-/// twice.
+/// Hashes of the names of a record's fields. If no hash comes twice, no name does.
 struct FieldNames {
   private var hashes = [32 of UInt64](repeating: 0)
   private var count = 0
-  /// Whether one may be there twice.
+  /// Whether a name may come twice.
   private(set) var isDoubtful = false
 
   mutating func add(_ name: UnsafeRawBufferPointer) {

@@ -1,13 +1,13 @@
 package import MMLogFormat
 
-/// A record without what keeps it: its first words taken apart, and its values where they stand,
-/// found to be all there.
+/// A record without what keeps it in memory: its first words taken apart, and its values where they
+/// stand. The values were found to be complete.
 ///
-/// Nothing in it is counted: it is valid for as long as what it was made from.
+/// No reference is counted for anything in it: it is valid as long as what it was made from.
 ///
 /// Proof of `@unchecked Sendable`: nobody changes what it points to.
 package struct RecordContent: @unchecked Sendable {
-  /// When it was logged.
+  /// When the record was logged.
   let time: Timestamp
   let ticks: UInt64
   let threadReference: Unmanaged<LogReader.Thread>
@@ -19,11 +19,11 @@ package struct RecordContent: @unchecked Sendable {
   let level: Level
   package let flags: RecordFlags
   let isFlight: Bool
-  /// Which of its frame's rows it is, from 0.
+  /// The index of the row in its frame, from 0.
   var row: UInt32 = 0
   private let values: UnsafeRawBufferPointer
 
-  /// - Throws: for a record of which anything could not be shown.
+  /// - Throws: for a record of which any part could not be shown.
   init(
     _ parts: RecordParts, _ site: Unmanaged<CallSiteInfo>, _ label: Unmanaged<PreparedText>,
     _ thread: Unmanaged<LogReader.Thread>, _ start: FragmentTable.Start, _ table: SiteTable
@@ -62,7 +62,7 @@ package struct RecordContent: @unchecked Sendable {
     labelReference._withUnsafeGuaranteedRef { $0.append(form, to: &output) }
   }
 
-  /// The texts of the call site, without a reference being counted.
+  /// The texts of the call site. No reference is counted.
   @inline(__always)
   func withPlan<Result>(_ body: (borrowing MessagePlan) -> Result) -> Result {
     siteReference._withUnsafeGuaranteedRef { body($0.message) }
@@ -90,15 +90,15 @@ package struct RecordContent: @unchecked Sendable {
     if flags.contains(.metadata) { try passBlocks(&reader, Self.skip) }
   }
 
-  /// Whether it has pairs of name and value: metadata, or fields of its context.
+  /// Whether the record has pairs of name and value: metadata, or fields of its context.
   @inline(__always)
   var hasPairs: Bool { !flags.isDisjoint(with: .withPairs) }
 
-  /// Gives each pair of the metadata, and then of the context's fields, to `body`, which has to
-  /// take or to pass over the elements of a container.
+  /// Calls `body` with each pair of the metadata, and then of the context's fields. `body` must
+  /// take or pass over the elements of a container.
   ///
-  /// - Parameter reader: Stands behind the arguments.
-  /// - Throws: what `body` does, and for pairs that cannot be read.
+  /// - Parameter reader: A reader that stands behind the arguments.
+  /// - Throws: what `body` throws, and an error for pairs that cannot be read.
   @inline(__always)
   func passPairs(
     _ reader: inout WordReader,
@@ -144,7 +144,7 @@ package struct RecordContent: @unchecked Sendable {
     }
   }
 
-  /// What says which span begins or ends; nil if none does.
+  /// The words that say which span begins or ends; nil if none does.
   var spanWords: SpanWords? {
     guard flags.contains(.span) else { return nil }
     return behindMetadata { (reader) throws(FormatError) in try SpanWords(&reader) }
@@ -155,11 +155,11 @@ package struct RecordContent: @unchecked Sendable {
     tableReference._withUnsafeGuaranteedRef { $0[number] }?.takeUnretainedValue().spanName
   }
 
-  /// Whether it may belong to a span or a trace.
+  /// Whether the record may belong to a span or a trace.
   @inline(__always)
   package var hasContext: Bool { !flags.isDisjoint(with: [.span, .context]) }
 
-  /// The context in which it was logged; nil if there was none.
+  /// The context in which the record was logged; nil if there was none.
   var context: ContextView? {
     guard flags.contains(.context) else { return nil }
     return behindMetadata { (reader) throws(FormatError) in
@@ -168,7 +168,7 @@ package struct RecordContent: @unchecked Sendable {
     }
   }
 
-  /// Reads what stands behind arguments and metadata. `check` has been here before: nothing is
+  /// Reads what stands behind arguments and metadata. `check` has read all of it before: nothing is
   /// thrown.
   private func behindMetadata<Result>(
     _ read: (inout WordReader) throws(FormatError) -> Result
@@ -194,18 +194,18 @@ package struct RecordContent: @unchecked Sendable {
     WordReader(values, opening: tableReference._withUnsafeGuaranteedRef { $0.slots })
   }
 
-  /// How many bytes its arguments and metadata take before an archive compresses them.
+  /// How many bytes the record's arguments and metadata take before an archive compresses them.
   package var size: Int { values.count }
 
-  /// How many bytes it takes as text or JSON, about: its values, and what its call site, its label
-  /// and its key sets add. A record of a few bytes may have many megabytes.
+  /// About how many bytes the record takes as text or JSON: its values, and what its call site, its
+  /// label and its key sets add. A record of a few bytes may have many megabytes of text.
   var textSize: Int {
     var size = values.count + withPlan { $0.textSize }
     size += labelReference._withUnsafeGuaranteedRef { $0.count }
     if flags.contains(.span) { size += spanName?.utf8.count ?? 0 }
     guard hasPairs else { return size }
     var reader = words
-    // `check` has been here before: nothing is thrown.
+    // `check` has read all values before: nothing is thrown.
     try? passArguments(&reader)
     try? passPairs(&reader) { (name, value, reader) throws(FormatError) in
       size += name.count

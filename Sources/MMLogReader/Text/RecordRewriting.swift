@@ -20,15 +20,15 @@ extension LogReader.Record {
     }
   }
 
-  /// The same record with other content. Id, times, thread, label, span and trace stay.
+  /// Returns the same record with other content. Id, times, thread, label, span and trace stay.
   ///
   /// - Parameters:
-  ///   - level: How much it matters.
-  ///   - message: In place of the message; nil: it stays, with the arguments that stay. An argument
-  ///     that is not among the fields is redacted.
-  ///   - fields: All that it has.
-  ///   - session: Whose record it is then; nil: it stays.
-  /// - Returns: Nil if it cannot be written: a value is nested too deep.
+  ///   - level: How much the record matters.
+  ///   - message: The text in place of the message; nil: the message stays, with the arguments that
+  ///     stay. An argument that is not among the fields is redacted.
+  ///   - fields: All fields of the new record.
+  ///   - session: The session of the new record; nil: the same one.
+  /// - Returns: Nil if the record cannot be written because a value is nested too deep.
   func rewritten(
     level: Level, message: String?, fields: [EditableRecord.Field],
     session: LogReader.Session? = nil
@@ -64,7 +64,7 @@ private struct RecordRewriter {
     (self.content, self.reader) = (content, reader)
   }
 
-  /// - Returns: Its call site, and its words from the identity word on.
+  /// - Returns: The record's call site, and its words from the identity word on.
   mutating func write(
     level: Level, message: String?, _ fields: [EditableRecord.Field]
   ) throws(FormatError) -> (CallSite, [UInt64]) {
@@ -153,7 +153,7 @@ extension CallSiteInfo {
 }
 
 extension LogReader.Session {
-  /// The same session with other fields; nil if they cannot be written: a value is nested too deep.
+  /// Returns the same session with other fields; nil if a value is nested too deep to be written.
   package func with(fields: [EditableRecord.Field]) -> LogReader.Session? {
     if fields.contains(where: { $0.value.isTooDeep() }) { return nil }
     var writer = WordWriter()
@@ -164,7 +164,7 @@ extension LogReader.Session {
 }
 
 extension WordWriter {
-  /// Appends pairs of name and value, and their number before them.
+  /// Appends the number of pairs, and then the pairs of name and value.
   fileprivate mutating func append(_ pairs: [EditableRecord.Field]) {
     append(UInt64(pairs.count))
     for pair in pairs {

@@ -2,8 +2,8 @@ import MMLogFormat
 import MMLogSystem
 
 extension String {
-  /// A word as a shell reads it, whatever is in it: on one line, and without what a terminal would
-  /// do something else with than show it.
+  /// The text as one word for a shell, whatever is in it. It is on one line, and has no characters
+  /// that a terminal would act on instead of showing them.
   ///
   /// By scalars: for a shell, a quote ends a word, whatever combining mark stands behind it.
   package var quotedForShell: String {

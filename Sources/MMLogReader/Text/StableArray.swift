@@ -1,5 +1,5 @@
-/// Values that stay in one place for as long as it lives, so that nothing is counted on the way to
-/// them.
+/// Values that stay in one place as long as the array lives, so that no reference is counted on the
+/// way to them.
 ///
 /// Proof of `@unchecked Sendable`: nobody changes them.
 struct StableArray<Element: BitwiseCopyable>: ~Copyable, @unchecked Sendable {

@@ -1,8 +1,8 @@
 import MMLogSystem
 
-/// What text from a log becomes in an output: which of its characters are escaped, and how.
+/// How text from a log is written to an output: which of its characters are escaped, and how.
 ///
-/// In every form but ``raw`` nothing remains that moves a terminal's cursor or ends a line.
+/// In every form except ``raw``, nothing remains that moves a terminal's cursor or ends a line.
 package enum TextForm: Int, CaseIterable, BitwiseCopyable {
   /// As it is.
   case raw
@@ -19,7 +19,7 @@ package enum TextForm: Int, CaseIterable, BitwiseCopyable {
 extension TextBuffer {
   /// Appends text from a log in a form.
   ///
-  /// - Returns: Whether all of it is UTF-8; true in ``TextForm/raw``, where nobody checks.
+  /// - Returns: Whether all of it is UTF-8; always true in ``TextForm/raw``, which is not checked.
   @discardableResult
   mutating func append(_ bytes: UnsafeRawBufferPointer, _ form: TextForm) -> Bool {
     guard let start = bytes.baseAddress else { return true }
@@ -38,10 +38,10 @@ extension TextBuffer {
     text.withUTF8 { _ = append(UnsafeRawBufferPointer($0), form) }
   }
 
-  /// Appends as many bytes as are the same in every form: printable ASCII without `"` and `\`,
+  /// Appends bytes as long as they are the same in every form: printable ASCII without `"` and `\`,
   /// inspected by words.
   ///
-  /// - Returns: How many.
+  /// - Returns: The number of bytes.
   @inline(__always)
   private mutating func appendPlain(_ source: UnsafeRawPointer, _ size: Int) -> Int {
     var index = 0
@@ -117,7 +117,7 @@ extension TextBuffer {
 
   private mutating func append(number scalar: UInt32, _ form: TextForm) {
     if form == .json {
-      // All that is unsafe to show is below U+10000: no surrogates needed.
+      // All characters that are unsafe to show are below U+10000: no surrogates are needed.
       append(UInt8(ascii: "u"))
       return append(digits: scalar, base: 16, minimum: 4)
     }
@@ -128,7 +128,7 @@ extension TextBuffer {
 }
 
 extension TextForm {
-  /// Whether a character cannot stay as it is.
+  /// Whether a character has to be escaped.
   fileprivate func escapes(_ scalar: UInt32) -> Bool {
     guard scalar == 0x22 || scalar == 0x5C else { return isUnsafeToShow(scalar) }
     return switch self {
@@ -155,7 +155,7 @@ extension UInt64 {
     let quote = (self ^ ones &* 0x22) &- ones
     let backslash = (self ^ ones &* 0x5C) &- ones
     let delete = (self ^ ones &* 0x7F) &- ones
-    // A byte of 0x80 or more, which the others get wrong, is special anyway.
+    // A byte of 0x80 or more, which the other tests get wrong, is special anyway.
     return (below | quote | backslash | delete | self) & (ones &* 0x80) != 0
   }
 }

@@ -1,15 +1,15 @@
-/// What stands between brackets, read as other programs read it, and written as POSIX has it.
+/// The characters between brackets, read as other programs read them, and written as POSIX has
+/// them.
 struct PatternBrackets {
   private var isNegated = false
   /// ASCII characters, none twice.
   private var members: Set<UInt8> = []
   /// `[:digit:]` and the like, as they are.
   private var classes = ""
-  /// What is one of several to be found there: characters of more than one byte, and opposites of
-  /// classes.
+  /// Alternatives to the bracket: characters of more than one byte, and opposites of classes.
   private var others: [String] = []
 
-  /// Reads what follows an opening bracket, the closing one included.
+  /// Reads what follows an opening bracket, including the closing one.
   init(_ reader: inout PatternReader) throws(TextPattern.Invalid) {
     let start = reader.position - 1
     isNegated = reader.take("^")
@@ -94,9 +94,9 @@ struct PatternBrackets {
     }
   }
 
-  /// As the system reads it.
+  /// The text as the system reads it.
   var text: String {
-    // Of what may not be there, each byte is one: the expression sees bytes.
+    // In a negated bracket, each byte counts by itself: the expression sees bytes.
     if isNegated { return "[^\(list)\(others.joined())\(members.contains(0x2D) ? "-" : "")]" }
     let end = members.contains(0x2D) ? "-" : ""
     let choices = (list.isEmpty && end.isEmpty ? [] : [Self.bracket(list, end)]) + others
@@ -107,7 +107,7 @@ struct PatternBrackets {
   /// Whether ``text`` begins a group.
   var isGroup: Bool { text.hasPrefix("(") }
 
-  /// A hat may not be the first.
+  /// A hat must not be the first character.
   private static func bracket(_ list: String, _ end: String) -> String {
     if list == "^" { return end.isEmpty ? #"\^"# : "[-^]" }
     return "[\(list)\(end)]"

@@ -2,11 +2,11 @@
 enum PatternEscape {
   /// One character that stands for itself.
   case character(Unicode.Scalar)
-  /// One byte of a set, or one that is not in it.
+  /// One byte of a set, or one that is not in the set.
   case set(ByteClass, isNegated: Bool)
   /// A place between characters, as the system writes it.
   case place(String)
-  /// What a group found, again.
+  /// The text that a group found, again.
   case reference(Int)
 
   /// The sets that have a letter.
@@ -15,7 +15,7 @@ enum PatternEscape {
     case word = "w"
     case space = "s"
 
-    /// As within brackets.
+    /// The members as they stand within brackets.
     var members: String {
       switch self {
       case .digits: "0-9"
@@ -34,8 +34,8 @@ enum PatternEscape {
 
   /// Reads what follows a backslash.
   ///
-  /// - Parameter isInBrackets: Whether it stands there: `\b` is a character then, and there are no
-  ///   places.
+  /// - Parameter isInBrackets: Whether the backslash stands in brackets: then `\b` is a character,
+  ///   and there are no places.
   init(_ reader: inout PatternReader, isInBrackets: Bool) throws(TextPattern.Invalid) {
     let start = reader.position - 1
     guard let letter = reader.pop() else {

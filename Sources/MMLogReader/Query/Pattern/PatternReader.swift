@@ -1,4 +1,4 @@
-/// The characters of a pattern one by one, and how to refuse what stands there.
+/// Reads the characters of a pattern one by one, and makes errors about them.
 struct PatternReader {
   private let pattern: String
   private let scalars: [Unicode.Scalar]
@@ -11,7 +11,7 @@ struct PatternReader {
 
   var next: Unicode.Scalar? { position < scalars.count ? scalars[position] : nil }
 
-  /// What stands so many characters behind ``next``.
+  /// The character that stands so many places behind ``next``.
   func peek(_ distance: Int) -> Unicode.Scalar? {
     position + distance < scalars.count ? scalars[position + distance] : nil
   }
@@ -40,7 +40,7 @@ struct PatternReader {
 
   mutating func skip(_ count: Int) { position += count }
 
-  /// An error that says where: what begins at `start`, counted from 0, is reported as people count.
+  /// An error with its place: `start` counts from 0, and the error counts from 1, as people do.
   func refusal(_ what: String, at start: Int) -> TextPattern.Invalid {
     TextPattern.Invalid(
       description: "'\(pattern)' is not understood at character \(start + 1): \(what)")

@@ -1,29 +1,29 @@
-/// A regular expression as people write it, turned into one that regcomp(3) means the same by, and
-/// the longest text that whatever matches must have in it: a search for that is much faster than
-/// the expression.
+/// Translates a regular expression as people write it into one with the same meaning for
+/// regcomp(3). Also finds the longest text that every match must have in it: a search for that text
+/// is much faster than the expression.
 struct PatternTranslation {
   private var reader: PatternReader
-  /// As the system reads it.
+  /// The expression as the system reads it.
   private(set) var result = ""
   /// Whether the expression is nothing but ``requiredText``.
   private(set) var isText = true
   private var longest = ""
   private var run = String.UnicodeScalarView()
-  /// Where the groups begin that are open, those of ours not counted.
+  /// Where the open groups begin, except those that the translation adds.
   private var openGroups: [Int] = []
   private var hasChoice = false
-  /// Whether what stands last may be repeated.
+  /// Whether the last element may be repeated.
   private var canRepeat = false
-  /// The number that each group has in ``result``, where ours are counted too.
+  /// The number that each group has in ``result``, where added groups are counted, too.
   private(set) var groups: [Int] = []
   private var groupCount = 0
 
   init(_ pattern: String) { reader = PatternReader(pattern) }
 
-  /// Empty if there is none.
+  /// The longest text that every match has; empty if there is none.
   var requiredText: String { hasChoice ? "" : longest }
 
-  /// Does the work.
+  /// Translates the whole expression.
   mutating func translate() throws(TextPattern.Invalid) {
     while let next = reader.pop() {
       switch next {
@@ -96,10 +96,10 @@ struct PatternTranslation {
     }
   }
 
-  /// More is refused by the system.
+  /// The system refuses a greater count.
   private static let maximumCount = 32767
 
-  /// A count as `{2,3}`; any other brace stands for itself.
+  /// Adds a count as `{2,3}`; any other brace stands for itself.
   private mutating func addBrace() throws(TextPattern.Invalid) {
     let (rest, start) = (reader, reader.position - 1)
     let minimum = reader.take { ("0"..."9").contains($0) }
@@ -119,8 +119,8 @@ struct PatternTranslation {
       "{\(minimum.isEmpty ? "0" : minimum)\(maximum.map { ",\($0)" } ?? "")}", at: start)
   }
 
-  /// A sign of repetition. Others behind it are passed over, which the C library would take twice
-  /// as long for each; only a star changes whether anything is found.
+  /// Adds a sign of repetition. Further signs behind it are passed over, because each would double
+  /// the time that the C library takes. Of these, only a star changes whether anything is found.
   private mutating func addRepetition(_ sign: String, at start: Int) throws(TextPattern.Invalid) {
     guard canRepeat else {
       throw reader.refusal(
@@ -129,7 +129,7 @@ struct PatternTranslation {
     }
     let signs = reader.take { "*+?".unicodeScalars.contains($0) }
     let hasStar = signs.contains("*")
-    // What stands before it may be missing.
+    // The character before it may be missing.
     if sign != "+" || hasStar, !run.isEmpty { run.removeLast() }
     addSpecial(
       hasStar && !sign.hasPrefix("{") ? "*" : sign + (hasStar ? "*" : ""), canRepeat: true)
@@ -137,12 +137,12 @@ struct PatternTranslation {
 
   // MARK: - Writing
 
-  /// A character that stands for itself, with what repeats it.
+  /// Adds a character that stands for itself, with what repeats it.
   private mutating func add(_ scalar: Unicode.Scalar) {
     if openGroups.isEmpty { run.append(scalar) } else { isText = false }
     canRepeat = true
     let text = #"\.[]{}()*+?^$|"#.unicodeScalars.contains(scalar) ? "\\\(scalar)" : String(scalar)
-    // A sign of repetition means the last byte.
+    // A sign of repetition applies to the last byte.
     let isWide = !scalar.isASCII && isRepetition(reader.next)
     if isWide { groupCount += 1 }
     result += isWide ? "(\(text))" : text
@@ -152,7 +152,7 @@ struct PatternTranslation {
     next.map { "*+?{".unicodeScalars.contains($0) } ?? false
   }
 
-  /// What is no text.
+  /// Adds something that is no text.
   private mutating func addSpecial(_ text: String, canRepeat: Bool = false) {
     (isText, self.canRepeat) = (false, canRepeat)
     endRun()

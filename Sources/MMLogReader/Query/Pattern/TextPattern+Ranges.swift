@@ -1,12 +1,13 @@
 import MMLogSystem
 
 extension TextPattern {
-  /// More are not shown in a text, and none is longer.
+  /// The maximum number of ranges that are shown in a text, and the maximum length of each.
   private static let (mostRanges, longestRange) = (50, 200)
 
-  /// Where it is found in `text`, one place after the other, for showing that.
+  /// The ranges where the pattern is found in `text`, one after the other, so that they can be
+  /// shown.
   ///
-  /// The expressions of the system are asked only whether they are found; so the end of a place is
+  /// The expressions of the system only say whether they are found. Therefore the end of a range is
   /// searched for by halving, and then its beginning.
   ///
   /// - Complexity: O(places × (log(bytes) + 200)) searches.
@@ -16,7 +17,7 @@ extension TextPattern {
     while start < text.count, ranges.count < Self.mostRanges, finds(text, start, text.count) {
       let end = first(in: start + 1...text.count) { finds(text, start, $0) }
       let latest = first(in: start...end) { !finds(text, $0, end) } - 1
-      // What matches nothing at all is shown nowhere.
+      // An empty match is shown nowhere.
       guard latest >= start, latest < end else { return ranges }
       let range = widened(latest..<end, text, notBefore: start)
       ranges.append(range)
@@ -25,7 +26,7 @@ extension TextPattern {
     return ranges
   }
 
-  /// The place as long as it may be.
+  /// The range, as long as it may be.
   private func widened(
     _ range: Range<Int>, _ text: UnsafeRawBufferPointer, notBefore start: Int
   ) -> Range<Int> {
@@ -45,7 +46,8 @@ extension TextPattern {
     matches(UnsafeRawBufferPointer(rebasing: text[start..<end]))
   }
 
-  /// The first number for which `holds`, if it holds for all behind that; else one behind the last.
+  /// The first number for which `holds` is true, if it is true for all behind that; else one behind
+  /// the last.
   private func first(in numbers: ClosedRange<Int>, _ holds: (Int) -> Bool) -> Int {
     var (low, high) = (numbers.lowerBound, numbers.upperBound + 1)
     while low < high {

@@ -3,27 +3,28 @@ import MMLogSystem
 
 /// What is searched for in the text of records: bytes as they are, or a regular expression.
 ///
-/// Regular expressions are POSIX extended ones, as of `grep -E`, with what people are used to from
-/// elsewhere: `\d`, `\w`, `\s`, their opposites `\D`, `\W`, `\S`, `\b`, `\B`, `\<`, `\>`, `\A`,
+/// Regular expressions are POSIX extended ones, as of `grep -E`, with additions from other
+/// languages: `\d`, `\w`, `\s`, their opposites `\D`, `\W`, `\S`, `\b`, `\B`, `\<`, `\>`, `\A`,
 /// `\z`, `\t`, `\n`, `\r`, `\f`, `\v`, `\a`, `\e`, `\x41`, `\u00e9`, `\u{e9}`, and groups `(?:…)`.
-/// Within brackets, too: a backslash that stands for itself is written `\\` there. A `?` or `+`
-/// behind another sign of repetition changes how much is found, and not whether, so it is passed
-/// over. What no expression of the system can say is refused.
+/// Backslashes have this meaning within brackets, too: a backslash that stands for itself is
+/// written `\\` there. A `?` or `+` behind another sign of repetition is passed over: it changes
+/// how much is found, and not whether anything is found. What no expression of the system can say
+/// is refused.
 ///
-/// They see bytes: `.` is one byte of UTF-8, classes and case are those of ASCII. `^` and `$` are
-/// where the message, or a pair of metadata, begins and ends.
+/// Expressions see bytes: `.` is one byte of UTF-8, and classes and case are those of ASCII. `^`
+/// and `$` are where the message, or a pair of metadata, begins and ends.
 ///
 /// Any thread.
 public struct TextPattern: Sendable {
-  /// Bytes that are in everything that matches; empty if none are known.
+  /// Bytes that every match has; empty if none are known.
   let literal: [UInt8]
   let ignoresCase: Bool
-  /// Nil if ``literal`` is all there is to find.
+  /// Nil if there is nothing to find but ``literal``.
   private let expression: RegularExpression?
-  /// What a text matches that is no more than a place where it is found; nil if that is not known.
+  /// Matches a text that is one place where the pattern is found, and no more; nil if not known.
   let whole: RegularExpression?
 
-  /// Why a pattern is none.
+  /// The error for a text that is no pattern.
   public struct Invalid: Error, CustomStringConvertible, Sendable {
     /// One sentence without its end: what is wrong, where, and what to write instead.
     public let description: String
@@ -33,7 +34,7 @@ public struct TextPattern: Sendable {
     }
   }
 
-  /// A text that is searched for as it is.
+  /// Makes a pattern of a text that is searched for as it is.
   ///
   /// - Parameters:
   ///   - text: The text.
@@ -44,12 +45,12 @@ public struct TextPattern: Sendable {
     (expression, whole) = (nil, nil)
   }
 
-  /// A regular expression.
+  /// Makes a pattern of a regular expression.
   ///
   /// - Parameters:
   ///   - pattern: The expression, at most 4096 bytes.
   ///   - ignoresCase: Whether ASCII letters match in either case.
-  /// - Throws: what is wrong with it.
+  /// - Throws: what is wrong with the expression.
   public init(_ pattern: String, ignoresCase: Bool = false) throws(Invalid) {
     let translation = try Self.translation(of: pattern)
     literal = Self.folded(translation.requiredText, ignoresCase)
@@ -83,7 +84,7 @@ public struct TextPattern: Sendable {
     }
   }
 
-  /// Whether it is found in `text`.
+  /// Whether the pattern is found in `text`.
   package func matches(_ text: UnsafeRawBufferPointer) -> Bool {
     let isThere = literal.withUnsafeBytes {
       ByteSearch.contains(text, $0, ignoresCase: ignoresCase)
@@ -109,8 +110,8 @@ public struct TextPattern: Sendable {
       expression = try TextPattern.compiled(translation, of: pattern, findsGroups: true)
     }
 
-    /// What the group is in the first place where the pattern is found; nil if it is not, or
-    /// without the group.
+    /// The bytes of the group at the first place where the pattern is found; nil if the pattern is
+    /// not found, or found without the group.
     package func first(in text: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer? {
       expression.range(ofGroup: number, in: text).map {
         UnsafeRawBufferPointer(rebasing: text[$0])
@@ -118,10 +119,10 @@ public struct TextPattern: Sendable {
     }
   }
 
-  /// Whether one that is found in `text` stays found whatever stands around that.
+  /// Whether a pattern that is found in `text` stays found, whatever stands around that text.
   var isLiteral: Bool { expression == nil }
 
-  /// More than anyone types, and no burden.
+  /// The maximum size of a pattern in bytes: more than anyone types.
   private static let longest = 4096
 
   private static func folded(_ text: String, _ ignoresCase: Bool) -> [UInt8] {
