@@ -24,7 +24,7 @@ package func loggedNames(_ kind: String, _ words: [String]) -> [String] {
   }
 }
 
-/// The directory that a word names, or that has the store's file that a word names; nil if there is
+/// The directory that a word names, or in which the word names a store's file; nil if there is
 /// none.
 private func folder(_ word: String) -> String? {
   let home = word.hasPrefix("~/") ? CurrentProcess.variable("HOME") : nil

@@ -5,13 +5,13 @@ import MMLogStorage
 import MMLogSystem
 
 /// One page for a browser on everything that was read: what happened when, at which level, in which
-/// session, how sessions ended, what was lost or corrupted, which call sites logged most, and the
-/// records themselves, to be searched.
+/// session; how sessions ended; what was lost or corrupted; which call sites logged most; and the
+/// records themselves, which can be searched.
 ///
-/// The page stands alone: no network, no other file; it may be opened from a disk and sent around.
-/// What was logged is data in it and never markup or script, whatever it contains. Every record is
-/// counted; at most 200,000 are in the table: the last ones, a quarter of the room for warnings and
-/// worse.
+/// The page stands alone: it needs no network and no other file, and may be opened from a disk and
+/// sent around. What was logged is data in it and never markup or script, whatever it contains.
+/// Every record is counted. The table has at most 200,000 records: the last ones, with a quarter of
+/// the room for warnings and higher levels.
 ///
 /// Memory is bounded. For one thread at a time.
 public struct LogReport {
@@ -34,21 +34,21 @@ public struct LogReport {
   private var spans = LogSpans()
   private let stack: (CrashReport) -> [String]
   private var levels = [UInt64](repeating: 0, count: Level.allCases.count)
-  /// From when on the zone is so many seconds ahead of UTC.
+  /// From when on the zone is how many seconds ahead of UTC.
   private var offsets: [(from: Timestamp, seconds: Int64)] = []
   private var lastTime: Timestamp?
 
-  /// So many spans are in the page: those that took longest.
+  /// The maximum number of spans in the page: the ones that took longest.
   private static let maximumSpans = 20_000
-  /// So many crashes are shown with their stacks: the last ones.
+  /// The maximum number of crashes that are shown with their stacks: the last ones.
   private static let maximumStacks = 20
 
-  /// What is wrong, where, and when the record before it was logged.
+  /// What is wrong and where, and when the record before it was logged.
   private struct Findings {
     private(set) var list: [(place: String, sentence: String, time: Timestamp?)] = []
     private(set) var count = 0
 
-    /// So much is listed; all of it is counted.
+    /// The maximum number of findings that are listed; all of them are counted.
     private static let maximum = 5000
 
     mutating func add(_ place: String, _ sentence: String, _ time: Timestamp?) {
@@ -59,29 +59,29 @@ public struct LogReport {
 
   private struct Session {
     let session: LogReader.Session
-    /// Its number in the page; nil: it is not there.
+    /// The session's number in the page; nil if it is not there.
     var number: Int?
     var records: UInt64 = 0
     var severe: UInt64 = 0
-    /// When it logged last.
+    /// When the session logged last.
     var last: Timestamp
-    /// When it ended.
+    /// When the session ended.
     var ended: Timestamp
     var ending: SessionEnding?
     var losses: LossLedger?
     var crash: CrashReport?
   }
 
-  /// Makes a report of nothing.
+  /// Makes an empty report.
   public init(zone: LogTimeZone = .local) {
     self.init(zone: zone, of: LogReader.Filter()) { $0.details }
   }
 
-  /// Makes a report of nothing.
+  /// Makes an empty report.
   ///
   /// - Parameters:
-  ///   - filter: What is read. Of its sessions, those are in the page that are of its time.
-  ///   - stack: Makes lines of what was under way at a crash.
+  ///   - filter: The filter of the reader. Of its sessions, those within its time are in the page.
+  ///   - stack: Makes lines of the functions that were under way at a crash.
   package init(
     zone: LogTimeZone, of filter: LogReader.Filter, stack: @escaping (CrashReport) -> [String]
   ) {
@@ -104,7 +104,7 @@ public struct LogReport {
     case .corruption(let corruption):
       self.corruption.add(corruption.path, corruption.summary, lastTime)
     case .gap(let gap):
-      // What retention has deleted is not missing.
+      // Archives that retention has deleted are not missing.
       if gap.isLoss { missing.add("session \(gap.session.id)", gap.summary, lastTime) }
     case .unfinished(let record):
       missing.add("session \(record.session.id)", record.summary, lastTime)
@@ -163,9 +163,9 @@ public struct LogReport {
     return index
   }
 
-  /// Has a session be in the page.
+  /// Puts a session into the page.
   ///
-  /// - Returns: Its number there.
+  /// - Returns: The session's number there.
   @discardableResult
   private mutating func show(_ index: Int) -> Int {
     if let number = sessions[index].number { return number }
@@ -186,8 +186,8 @@ public struct LogReport {
   /// Appends the page.
   ///
   /// - Parameters:
-  ///   - made: When it is made.
-  ///   - output: What it is appended to.
+  ///   - made: When the page is made.
+  ///   - output: The buffer that the page is appended to.
   public mutating func append(made: Timestamp, to output: inout TextBuffer) {
     output.append(
       """
@@ -274,7 +274,7 @@ public struct LogReport {
     output.append("]")
   }
 
-  /// The sessions that crashed last, by their indices: of these, the page has a tab.
+  /// The sessions that crashed last, by their indices. The page has a tab about them.
   private var lastCrashes: ArraySlice<Int> {
     shown.filter { sessions[$0].ending?.isCrash == true }
       .sorted { (sessions[$0].ended, $0) > (sessions[$1].ended, $1) }
@@ -341,12 +341,12 @@ public struct LogReport {
   }
 }
 
-/// Things that get a number when they are met first, from 0.
+/// Elements, each of which gets a number when it first occurs, from 0.
 struct Numbered<Element: Hashable> {
   private(set) var all: [Element] = []
   private var numbers: [Element: Int] = [:]
   private var last: (element: Element, number: Int)?
-  /// Stands for all others once there are too many.
+  /// Stands for all further elements if there are too many.
   private let others: Element
 
   private let maximum: Int
@@ -368,7 +368,7 @@ struct Numbered<Element: Hashable> {
 }
 
 extension LogSpans.Span {
-  /// What is open is longest of all.
+  /// Open spans count as the longest.
   fileprivate var length: Duration { duration ?? .seconds(Int64.max) }
 }
 
@@ -404,8 +404,8 @@ extension TextBuffer {
     append("]")
   }
 
-  /// Makes JSON that was appended from `start` on one that no HTML parser sees an end tag or a
-  /// comment in. `<` is only within its strings.
+  /// Changes JSON that was appended from `start` on, so that no HTML parser sees an end tag or a
+  /// comment in it. `<` is only within the JSON's strings.
   fileprivate mutating func escapeLessThan(from start: Int) {
     let text = withBytes(from: start) { Array($0) }
     cut(to: start)

@@ -2,23 +2,23 @@ import MMLogFormat
 import MMLogReader
 import MMLogStorage
 
-/// The records of a report: in columns, in chunks that the page has compressed, as many as it can
-/// show.
+/// The records of a report, as many as the page can show: in columns, in chunks that are
+/// compressed.
 ///
-/// Of all records those are kept that came last; of warnings and what is worse a quarter of the
-/// room is for those that came before. Memory is bounded.
+/// The last of all records are kept. A quarter of the room is for warnings and higher levels, which
+/// may be older. Memory is bounded.
 struct ReportRecords {
-  /// So many records in all.
+  /// The maximum number of records.
   private static let maximum = 200_000
-  /// Bytes of all of them.
+  /// The maximum size of all of them in bytes.
   private let maximumBytes: Int
-  /// Bytes of a message, and of the fields of a record; what is longer is cut.
+  /// The maximum size of a message, and of a record's fields, in bytes; longer ones are cut.
   static let longest = 8192
 
-  /// The second one is for warnings and worse.
+  /// The second lane is for warnings and higher levels.
   private(set) var lanes = [Lane(), Lane()]
   private var ordinal: UInt64 = 0
-  /// Higher levels take more time than all else of a page.
+  /// Higher compression levels take more time than everything else of a page.
   private let compressor = Compressor(level: 1)
 
   /// Records of one kind, in the order of time.
@@ -52,7 +52,7 @@ struct ReportRecords {
     if lanes[lane].open.isFull { close(lane) }
   }
 
-  /// Appends the chunks, each as an element that a script finds and no browser runs.
+  /// Appends the chunks. Each is an element that a script finds and no browser runs.
   mutating func append(to output: inout TextBuffer) {
     for lane in lanes.indices { close(lane) }
     for chunk in lanes.flatMap(\.chunks) {
@@ -79,7 +79,7 @@ struct ReportRecords {
 
   private mutating func dropOldest() {
     let first = lanes.map { $0.chunks.first?.first ?? .max }
-    // Those of its quarter stay, however old they are.
+    // Warnings within their quarter stay, however old they are.
     let isAboveQuarter =
       lanes[1].count > Self.maximum / 4 || lanes[1].byteCount > maximumBytes / 4
     let isSevere = first[1] < first[0] && isAboveQuarter || first[0] == .max
@@ -87,14 +87,14 @@ struct ReportRecords {
   }
 }
 
-/// A chunk that is being filled: one column for each field, so that it compresses well. Numbers
-/// have seven bits a byte, lowest first, and are differences where they rise (report.js reads
-/// them).
+/// A chunk that is being filled. It has one column for each field, so that it compresses well.
+/// Numbers have seven bits in each byte, the lowest first. In rising columns they are differences
+/// (report.js reads them).
 ///
-/// An object, so that no record has it copied.
+/// An object, so that it is not copied for each record.
 private final class OpenChunk {
   private(set) var count = 0
-  /// The first record's number.
+  /// The number of the first record.
   private(set) var first: UInt64 = 0
   private var columns = (0..<10).map { _ in [UInt8]() }
   private var texts: [UInt8] = []
@@ -115,7 +115,7 @@ private final class OpenChunk {
     let millisecond = time.flooredQuotient(by: 1_000_000)
     put(ordinal - lastOrdinal, 0)
     put(zigzag(millisecond - lastMillisecond), 1)
-    // The earliest times of all have their millisecond's beginning outside of what there is.
+    // For the very earliest times, the beginning of the millisecond is out of range.
     put(UInt64(truncatingIfNeeded: time &- millisecond &* 1_000_000), 2)
     put(UInt64(record.level.rawValue), 3)
     put(UInt64(references.site), 4)
@@ -126,14 +126,14 @@ private final class OpenChunk {
     putText(8) { text in
       // The page escapes what it shows, and copies a record as it was logged.
       record.content.appendMessage(.raw, to: &text)
-      // What ends a span need not say anything.
+      // A record that ends a span need not have a message.
       if text.count == 0 { TextFormatter.appendMessage(record, to: &text) }
     }
     putText(9) { if record.content.hasFields { $0.append(attributes: record.content) } }
     count += 1
   }
 
-  /// The columns with their sizes before them, and the texts.
+  /// The columns, with their sizes before them, and the texts.
   var encoded: [UInt8] {
     var bytes: [UInt8] = []
     appendVarint(UInt64(count), &bytes)
@@ -150,7 +150,7 @@ private final class OpenChunk {
       texts.append(contentsOf: UnsafeRawBufferPointer(rebasing: bytes[..<kept]))
       return kept
     }
-    // An odd number for one that was cut.
+    // An odd number for a text that was cut.
     put(UInt64(kept) << 1 | (kept < size ? 1 : 0), column)
   }
 

@@ -41,6 +41,6 @@ extension Command {
     ],
     exitStatuses: Program.Status.meanings, candidates: loggedNames)
 
-  /// Says something on standard error, with what is dangerous in it escaped.
+  /// Writes a sentence to standard error, with dangerous characters escaped.
   static func complain(_ sentence: String) { decode.report(sentence) }
 }

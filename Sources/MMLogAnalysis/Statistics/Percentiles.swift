@@ -30,7 +30,7 @@ package struct Percentiles {
     add(value, of: &left)
   }
 
-  /// Adds a number, as ``add(_:)`` does.
+  /// Adds a number. NaN and infinity do not count.
   ///
   /// - Parameter left: How many more buckets all distributions may have.
   mutating func add(_ value: Double, of left: inout Int) {

@@ -39,8 +39,8 @@ public final class LogFollower {
     places.unreadable.sorted { $0.key < $1.key }.map(\.value) + [locked].compactMap(\.self)
   }
 
-  /// Says that the first file with records for other recipients has such. The number of these
-  /// records is left out, because it changes with each scan.
+  /// Says that records are encrypted for others, for the first file that has such records. It
+  /// leaves out their number, which changes with each scan.
   private var locked: LogError?
   /// When following began.
   private let began = Timestamp.now

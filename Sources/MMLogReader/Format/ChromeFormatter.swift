@@ -16,7 +16,7 @@ public struct ChromeFormatter: LogFormatter {
   private var last: Process?
   private var isFirst = true
   private var first: Timestamp?
-  /// How many open spans have their name in ``Process/spanNames``.
+  /// How many open spans have a name in their process.
   private var openSpans = 0
   private static let maximumOpenSpans = 65_536
   private var timestamp: TimeFormatter

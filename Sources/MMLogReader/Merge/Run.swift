@@ -7,8 +7,8 @@ import MMLogFormat
 // One thread reads a run, and no access to what changes with each record happens within another
 // one. The compiler's checks of this took a tenth of the reader's time.
 package class Run {
-  /// Where the next item belongs. The value only rises: a record whose ticks are before those of
-  /// the record before it gets the latter (FORMAT.md, 5).
+  /// Where the next item belongs. The value only rises: a record whose ticks are less than those of
+  /// the previous record takes the ticks of the previous record (FORMAT.md, 5).
   @exclusivity(unchecked)
   package final fileprivate(set) var ticks: UInt64
 
@@ -18,7 +18,7 @@ package class Run {
   /// The file that the run is of.
   final let path: String
 
-  /// Records below this level are flight records. It is the level in the file.
+  /// Records below this level are flight records. The level is as the file has it.
   private let flightLevel: UInt8
 
   init(path: String, ticks: UInt64, clock: TickClock, flightLevel: UInt8 = 0) {
@@ -43,8 +43,8 @@ package class Run {
 
   /// The place of a record in an encrypted ring, if no identity has its key: the number of its
   /// stream, and its offset from the segment's start. Nil for all other records.
+  ///
   /// - Parameter offset: The offset that ``step()`` gave.
-  /// - Parameter offset: What ``step()`` gave.
   package func sealedPlace(of offset: Int) -> (stream: UInt64, offset: Int)? { nil }
 
   /// The object that keeps the memory of the run's records.

@@ -174,8 +174,8 @@ extension SessionFiles {
 }
 
 extension SessionEnding {
-  /// The same ending, but not before the last record. If a process was killed, that record may be
-  /// its last sign of life: it gives others only once a second.
+  /// The same ending. If the process was killed, its last record may be its last sign of life: it
+  /// gives others only once a second.
   package func notBefore(_ lastTime: Timestamp?) -> SessionEnding {
     guard case .ended(let end) = self, let lastTime else { return self }
     return .ended(end.notBefore(lastTime))

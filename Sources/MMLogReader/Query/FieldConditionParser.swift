@@ -9,7 +9,7 @@ struct FieldConditionParser {
   private var position = 0
   private var depth = 0
 
-  /// How deep parentheses and negations may nest: enough for people, and no stack overflows.
+  /// How deep parentheses and negations may nest: enough for what people type, and no stack overflows.
   private static let deepest = 100
 
   init(_ text: String, _ zone: LogTimeZone) {
@@ -28,9 +28,7 @@ struct FieldConditionParser {
     return node
   }
 
-  /// Operators of other languages that stand where && or
-  ///
-  /// would.
+  /// Operators of other languages that stand where && or || would.
   private static let operatorsElsewhere: [(text: String, isWord: Bool, advice: String)] = [
     ("and", true, "'and' is written &&"), ("or", true, "'or' is written ||"),
     ("not", true, "'not' is written !, before what it is about"),

@@ -2,7 +2,7 @@ package import MMLogFormat
 
 extension TextBuffer {
   /// Appends a value as messages show it, in a form. The elements of an array or a dictionary are
-  /// taken from `reader`, where they follow.
+  /// taken from `reader`.
   ///
   /// - Returns: Whether all of it is UTF-8.
   @discardableResult
@@ -31,14 +31,14 @@ extension TextBuffer {
     return true
   }
 
-  /// Appends a value as messages show it without a style.
+  /// Appends a value as messages show it, without a style.
   package mutating func append(
     text value: ValueView, from reader: inout WordReader
   ) throws(FormatError) {
     try append(value, .raw, from: &reader)
   }
 
-  /// Appends text with U+FFFD for what of it is not UTF-8.
+  /// Appends text with U+FFFD for bytes that are not UTF-8.
   package mutating func append(repairing bytes: UnsafeRawBufferPointer, _ form: TextForm) {
     let start = count
     let isUTF8 = form == .raw ? bytes.isUTF8 : append(bytes, form)
@@ -50,7 +50,7 @@ extension TextBuffer {
     }
   }
 
-  /// Appends a sealed value, or `<sealed>` if nobody here opens it.
+  /// Appends a sealed value, or `<sealed>` if no identity opens it.
   private mutating func append(opened text: [UInt8]?, _ form: TextForm) {
     guard let text else { return append("<sealed>") }
     text.withUnsafeBytes { append(repairing: $0, form) }
@@ -100,8 +100,7 @@ extension TextBuffer {
 
   /// Puts spaces beside what was appended from `start` on.
   ///
-  /// - Parameter width: How many characters that has; as it stands there, unless they were counted
-  ///   before.
+  /// - Parameter width: How many characters it has; nil to count them as they stand there.
   mutating func align(from start: Int, _ alignment: Alignment, width: Int? = nil) {
     guard alignment.side != .none else { return }
     let width = width ?? withBytes(from: start) { UnsafeRawBufferPointer($0).characterCount }

@@ -40,7 +40,7 @@ extension Command {
 }
 
 extension Arguments {
-  /// Says that no session is one that was asked for.
+  /// Says that no session matches what was asked for.
   func noSession(of filter: LogReader.Filter, _ files: LogFiles) -> Program.Status {
     nothing(NothingFound.sentence(noSessionOf: filter, files.overview()))
   }

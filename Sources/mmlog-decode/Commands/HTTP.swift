@@ -44,7 +44,7 @@ extension Command {
     let sink = try arguments.summarySink(
       query, output, exchanges, add: { $0.add($1) },
       print: {
-        // A table says it itself, and that of routes has all.
+        // A table says this itself, and the table of routes has all exchanges.
         if $0.others > 0, format != "text" {
           Command.complain("too many exchanges to keep: \($0.others) shorter ones are left out")
         }

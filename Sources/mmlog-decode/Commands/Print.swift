@@ -12,11 +12,11 @@ extension Command {
   ) { arguments, output in
     if arguments.isSet(.follow) {
       try arguments.check(.follow, goesWithNoneOf: [.output, .splitBy, .count, .reverse])
-      // As the command follow has none of these.
+      // Because the command follow has none of these options.
       try arguments.check(.follow, isAloneAmong: CursorChoice.options + [.jobs])
       return try arguments.follow(output)
     }
-    // Before PATH is missed: a number that was forgotten has taken it.
+    // Before PATH is found to be missing: an option without its number has taken PATH as its value.
     var part = try arguments.part()
     let query = try Query(arguments)
     part.isReversed = arguments.isSet(.reverse)
@@ -54,8 +54,8 @@ extension Arguments {
       throw UsageError("standard input cannot be followed; name a directory or a file")
     }
     try checkPart(part)
-    // As of tail; but whoever says from when on wants it all. What is around a record would be
-    // searched for among the last ones only: then nothing that is there already.
+    // Ten records, as in tail. A user who gives a start time wants all records. With surroundings,
+    // none: those of a record would be searched for only among the last records.
     if part.last == nil, !isSet(.since) { part.last = part.surroundings == Surroundings() ? 10 : 0 }
     let format = try OutputFormat(self, query)
     return try Decoder(query, FormattedOutput(format.makeFormatter(), to: output), part).follow(
@@ -124,7 +124,7 @@ extension Arguments {
 }
 
 extension Arguments {
-  /// Refuses options that an option leaves without a meaning.
+  /// Refuses options that have no meaning beside another option.
   func check(_ option: Option, isAloneAmong others: [Option]) throws(UsageError) {
     if let other = others.first(where: { isSet($0) }) {
       throw UsageError("--\(other.long) has no meaning with --\(option.long); leave it away")

@@ -4,7 +4,7 @@ import MMLogAnalysis
 import MMLogReader
 import MMLogSystem
 
-// Commands that answer what there is most of, and what took how long.
+// Commands about the most frequent records, and about durations.
 
 extension Command {
   static let top = Command(
@@ -35,7 +35,7 @@ extension Command {
     var query = try Query(arguments, behind: field == nil ? 0 : 1)
     let measure = field.map { $0 == "duration" ? LogTop.Measure.duration : .field($0) }
     let key = arguments.value(of: .by).map(LogTop.Key.init) ?? .template
-    // So frames without them need not be read, and what is missing is explained.
+    // Thus frames without the field need not be read, and a missing field is explained.
     if case .field(let name)? = measure { try query.require(name) }
     if case .field(let name) = key { try query.require(name) }
     if case .duration? = measure { query = query.ofSpans }
@@ -107,7 +107,7 @@ extension Arguments {
     return try paging(output) { try Decoder(query, sink).run() }
   }
 
-  /// The first operand, unless it is a file.
+  /// The first operand, unless it names a file.
   fileprivate var measuredField: String? {
     guard let first = operands.first, first != "-", !first.contains("/"),
       (try? File.status(ofPath: first)) == nil
@@ -122,7 +122,7 @@ extension Arguments {
 }
 
 extension Command {
-  /// Says what is not in an output that has no line for it.
+  /// Says what is left out of an output that has no line for it.
   fileprivate static func complain(leftOut: [String]) {
     if !leftOut.isEmpty { complain("not in the output: \(leftOut.joined(separator: ", "))") }
   }
@@ -139,7 +139,7 @@ extension Query {
     }
   }
 
-  /// Of spans alone.
+  /// The same query for spans alone.
   fileprivate var ofSpans: Query {
     var query = self
     query.filter.spansOnly = true
@@ -177,7 +177,7 @@ extension Option {
 }
 
 extension Arguments {
-  /// The outcomes that are asked for, or all.
+  /// The outcomes that were asked for, or all.
   var outcomes: Set<LogSpans.Outcome> {
     let outcomes = values(of: .outcome).compactMap(LogSpans.Outcome.init)
     return outcomes.isEmpty ? LogSpans.Outcome.all : Set(outcomes)

@@ -2,17 +2,17 @@ import CommandLineTool
 import MMLogFormat
 import MMLogReader
 
-/// The table of sessions. Where a terminal is too narrow for a row, what stands at its end goes
-/// below it.
+/// The table of sessions. If a terminal is too narrow for a row, the cells at the row's end go
+/// below the row.
 struct SessionTable {
   private static let titles = ["SESSION", "PROCESS", "STARTED", "LAST RECORD", "RECORDS", "ENDED"]
   private static let (started, lastRecord, records) = (2, 3, 4)
-  /// What stands in the row, the widest first, and whether times are without their zone.
+  /// The cells of a row, the widest layout first, and whether times are without their zone.
   private static let layouts: [(cells: [Int], isShort: Bool)] = [
     ([0, 1, 2, 3, 4, 5], false), ([0, 1, 2, 3, 4], false), ([0, 1, 2, 3, 4], true),
     ([0, 1, 2, 4], true), ([0, 1, 4], true), ([0, 1], true),
   ]
-  /// Where there is no terminal, rows of different logs stand below each other.
+  /// Without a terminal, these widths align rows of different logs.
   private static let usualWidths = [10, 22, 27, 27, 9, 0]
 
   private let rows: [[String]]
@@ -21,8 +21,8 @@ struct SessionTable {
   private var widths = usualWidths
 
   /// - Parameters:
-  ///   - rows: Those that there are, with a cell for each title. Escaped here.
-  ///   - columns: How wide the terminal is; nil if there is none.
+  ///   - rows: All rows, with a cell for each title. This initializer escapes them.
+  ///   - columns: The width of the terminal; nil if there is none.
   init(_ rows: [[String]], columns: Int?) {
     let rows = rows.map { $0.map(\.escapedForTerminal) }
     self.columns = columns
@@ -44,7 +44,7 @@ struct SessionTable {
 
   var title: String { line(Self.titles) }
 
-  /// A row, and what else there is to know below it.
+  /// A row, with its other details below it.
   func text(of index: Int, _ details: [String]) -> TextBuffer {
     let row = rows[index]
     let below = row.indices.filter { !cells.contains($0) }.map { cell in

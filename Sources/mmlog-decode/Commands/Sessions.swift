@@ -44,11 +44,12 @@ extension Command {
     }
   }
 
-  /// What was in flight when a session crashed: of a session that nobody asks for any more, a part.
+  /// The spans in flight when a session crashed; a part of them if nobody reads the output any
+  /// more.
   private static func spans(
     of session: SessionOverview, _ files: LogFiles, _ output: StandardOutput
   ) throws -> OpenSpans {
-    // Nothing is written meanwhile that would meet the closed pipe of a pager.
+    // Nothing is written meanwhile that would find the pipe of a pager closed.
     try output.pause(milliseconds: 0)
     guard session.ending.isCrash else { return OpenSpans() }
     return files.openSpans(of: session.session.id) {
@@ -57,8 +58,8 @@ extension Command {
     }
   }
 
-  /// Describes files: a line for each, and one for each thing that is noted about an archive, and
-  /// for each frame or segment.
+  /// Describes files: a line for each, a line for each note about an archive, and a line for each
+  /// frame or segment.
   static func describe(
     _ reports: [FileReport], _ zone: LogTimeZone, _ output: StandardOutput
   ) throws -> Program.Status {
@@ -81,7 +82,7 @@ extension Command {
 }
 
 extension SessionOverview {
-  /// Whether something is lost that no limit of retention can have deleted, or cannot be read.
+  /// Whether something cannot be read, or is lost and no limit of retention can have deleted it.
   fileprivate var isIncomplete: Bool {
     !losses.isEmpty || !corruption.isEmpty || gaps.contains(where: \.isLoss)
   }
@@ -100,7 +101,7 @@ extension TimeFormatter {
     ]
   }
 
-  /// What else there is to know of a session.
+  /// What else is known of a session.
   fileprivate mutating func details(_ overview: SessionOverview, _ open: OpenSpans) -> [String] {
     let identity = overview.session.identity
     var details = ["\(identity.session)  store \(identity.storeName)  host \(identity.hostName)"]
@@ -132,8 +133,7 @@ extension TimeFormatter {
       + "\(count(report.recordCount, "record"))"
   }
 
-  /// What is noted about a file. Nothing where it cannot be read, as of an archive that was deleted
-  /// meanwhile.
+  /// The notes about a file; none if it cannot be read, for example because it was just deleted.
   fileprivate mutating func notes(of report: FileReport) -> [String] {
     if report.isRing {
       return (try? ControlPage(ofRingAt: report.path))?.notes ?? []
@@ -141,7 +141,7 @@ extension TimeFormatter {
     return (try? ArchiveInfo.State(ofArchiveAt: report.path)).map { notes($0) } ?? []
   }
 
-  /// What is noted about an archive, such as `pinned: its incident is open`.
+  /// The notes about an archive, such as `pinned: its incident is open`.
   fileprivate mutating func notes(_ state: ArchiveInfo.State) -> [String] {
     var notes: [String] = []
     if let uploaded = state.uploaded {
@@ -167,7 +167,7 @@ extension TimeFormatter {
 }
 
 extension ControlPage {
-  /// What a process says in its ring of records that it leaves out, and what it is asked to.
+  /// What a process says in its ring about records that it leaves out, and the rules from outside.
   fileprivate var notes: [String] {
     let rules = overrides.map { "rule from outside: \($0.rule)" }
     if suppressedCount == 0 { return rules }

@@ -4,7 +4,7 @@ import MMLogAnalysis
 import MMLogReader
 import MMLogReport
 
-// Commands that print what all records together come to.
+// Commands that print a summary of all records.
 
 extension Command {
   static let stats = Command(
@@ -39,7 +39,7 @@ extension Command {
     let sink = try arguments.summarySink(
       query, output, histogram, add: { $0.add($1) },
       addUnreadable: { isEncrypted = isEncrypted || $1.code == .encrypted },
-      // Of records that are encrypted for others, it is not to say that there are none.
+      // If records are encrypted for others, the output must not say that there are none.
       print: { if !isEncrypted || !$0.isEmpty { $0.append(to: &$1) } })
     return try Decoder(query, sink).run()
   }

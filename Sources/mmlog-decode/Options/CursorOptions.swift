@@ -4,17 +4,17 @@ import MMLogReader
 import MMLogStorage
 import MMLogSystem
 
-/// Where printing goes on, and where the position behind it is kept.
+/// Where printing begins, and where the position behind it is kept.
 struct CursorChoice {
   static let options: [Option] = [.afterCursor, .cursorFile, .showCursor]
 
   let start: LogReader.Cursor
-  /// Whether an earlier run has printed what is before it.
+  /// Whether an earlier run has printed the records before the cursor.
   let hasEarlierOutput: Bool
   private let file: String?
   private let isShown: Bool
 
-  /// Nil if no cursor is asked for.
+  /// Nil if no option asks for a cursor.
   ///
   /// - Throws: what is wrong with the options, or with the file of the cursor.
   init?(_ arguments: Arguments) throws {
@@ -34,7 +34,7 @@ struct CursorChoice {
       let (parent, name) = file.splitAtLastSlash
       let directory = try Directory.open(parent)
       try InputPaths(arguments.inputs(arguments.paths())).check(name, in: directory)
-      // Reading would wait for a pipe, and a cursor in a device is nowhere.
+      // Reading a pipe would wait, and a device keeps no cursor.
       guard case .regular = try NamedFile(name, in: directory, file) else {
         throw UsageError("'\(file)' is no regular file; name one, or one that is to be made")
       }
@@ -60,7 +60,7 @@ struct CursorChoice {
     }
   }
 
-  /// Throws if a file that is to be written has records: the cursor is behind them already, and
+  /// Throws if a file that is to be written has records: the cursor is already behind them, and
   /// nothing would print them again.
   static func check(_ name: String, hasNoEarlierOutputIn directory: borrowing Directory) throws {
     guard let status = try directory.status(of: name), status.isRegularFile, status.size > 0
@@ -96,7 +96,7 @@ struct CursorChoice {
   /// A cursor has some 60 bytes for each session.
   private static let longest = 64 << 20
 
-  /// Keeps the position behind what was printed, once that is safe with whoever gets it.
+  /// Keeps the position behind what was printed, once the output is safe.
   func keep(_ cursor: LogReader.Cursor, _ output: StandardOutput) throws {
     if isShown {
       try output.append("-- cursor: \(cursor)\n")

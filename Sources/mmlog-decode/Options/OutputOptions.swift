@@ -5,11 +5,11 @@ import MMLogFormat
 import MMLogReader
 import MMLogSystem
 
-/// How records are printed.
+/// The options for how records are printed.
 let formatOptions: [Option] = [.format, .json, .fields, .csvSafe, .template, .long, .color]
 
 extension Arguments {
-  /// Where a command prints: a file, or standard output.
+  /// The output of a command: a file, or standard output.
   func target(_ query: Query, _ output: StandardOutput) throws -> any OutputTarget {
     guard isWritingToFile, let path = value(of: .output) else { return output }
     return try OutputFile(path, besides: query.places)
@@ -18,12 +18,12 @@ extension Arguments {
   /// Whether `--output` names a file.
   var isWritingToFile: Bool { value(of: .output).map { $0 != "-" } ?? false }
 
-  /// How wide the terminal is that is printed to; nil if it is none.
+  /// The width of the terminal that is printed to; nil if the output is no terminal.
   var columns: Int? {
     Terminal.has(STDOUT_FILENO) && !isWritingToFile ? terminalSize().columns : nil
   }
 
-  /// A sink that prints what all records together come to.
+  /// A sink that prints a summary of all records.
   func summarySink<Summary>(
     _ query: Query, _ output: StandardOutput, _ summary: Summary,
     add: @escaping (inout Summary, LogReader.Item) -> Void,
@@ -37,13 +37,13 @@ extension Arguments {
     return showingProgress(sink, query.zone)
   }
 
-  /// On a terminal, what takes long shows how far it is.
+  /// On a terminal, shows the progress of work that takes long.
   func showingProgress(_ sink: any ItemSink, _ zone: LogTimeZone) -> any ItemSink {
     Terminal.has(STDERR_FILENO) && !isSet(.quiet) ? ProgressSink(sink, zone: zone) : sink
   }
 }
 
-/// Of the terminal, or what is usual.
+/// The size of the terminal, or the usual size.
 func terminalSize() -> (rows: Int, columns: Int) {
   var size = winsize()
   guard ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else {
@@ -90,7 +90,7 @@ struct OutputFormat: Sendable {
   let colors: Bool
   private let zone: LogTimeZone
   private let template: TextTemplate?
-  /// What is printed of each record; nil: all.
+  /// The fields that are printed of each record; nil: all.
   private let fields: [String]?
   private let isOnTerminal: Bool
   private let isFormulaSafe: Bool
@@ -116,7 +116,7 @@ struct OutputFormat: Sendable {
     }
   }
 
-  /// The names in a list, each once: a key that is there twice makes no JSON.
+  /// The names in a list, each once: JSON with the same key twice is not valid.
   private static func fields(_ list: String) throws(UsageError) -> [String] {
     var names: [String] = []
     for part in list.split(separator: ",") {
@@ -166,7 +166,7 @@ struct OutputFormat: Sendable {
     }
   }
 
-  /// What the names of its files end with.
+  /// The suffix of the names of files in this format.
   var suffix: String {
     switch name {
     case "json": ".jsonl"

@@ -1,11 +1,11 @@
 import CommandLineTool
 
-/// Which of the records that pass are printed.
+/// The options for how many of the records that pass are printed.
 let partOptions: [Option] = [.maximum, .context, .before, .after]
 
 extension Arguments {
-  /// What of the records that pass is wanted; the options that a command does not have are not
-  /// given.
+  /// Which part of the records that pass is wanted. Options that a command does not have count as
+  /// not given.
   func part() throws(UsageError) -> Decoder.Part {
     var part = Decoder.Part()
     part.maximum = try integer(of: .maximum, in: 0...Int.max) ?? .max

@@ -3,8 +3,8 @@ import MMLogAnalysis
 import MMLogStorage
 import MMLogSystem
 
-/// A file with heads that were noted, one a line; whatever stands before a head or in other lines
-/// is passed over, so that it may be another log.
+/// A file with heads that were noted, one in a line. Text before a head, and all other lines, are
+/// passed over, so that the file may be another log.
 struct Anchors {
   let path: String
   private(set) var heads: [ArchiveHead] = []
@@ -13,8 +13,8 @@ struct Anchors {
 
   private static let largestFile = 1 << 30
 
-  /// - Throws: ``UsageError`` for a file without a head, or with a part of one; ``LogError`` for
-  ///   one that cannot be read.
+  /// - Throws: ``UsageError`` for a file without a head, or with a part of one; ``LogError`` for a
+  ///   file that cannot be read.
   init(file path: String) throws {
     self.path = path
     let bytes = try explaining("Reading the anchors failed") { () throws(SystemError) in

@@ -2,24 +2,23 @@ import CommandLineTool
 import LogCommands
 import MMLogReader
 
-/// What is said on standard error about what is not a record: a line for each loss and each place
-/// that is corrupted, as far as there are not too many, and one line for sessions that ended badly.
+/// Reports on standard error what is not a record: a line for each loss and each corrupted place,
+/// up to a maximum, and one line for sessions that ended badly.
 struct Attention {
-  /// Of what is missing, so many lines are printed; then only how many there are. While a log is
-  /// followed, all are printed, and what was said is remembered for so many lines.
+  /// The maximum number of lines about what is missing; of further ones, only the number is
+  /// printed. While a log is followed, all lines are printed, and so many of them are remembered.
   private static let maximumLines = 50
 
   private let query: Query
   private var time: TimeFormatter
   private(set) var status = Program.Status.success
-  /// The hashes of what there was to say: files that are read more than once have the same to say
-  /// again.
+  /// The hashes of all lines. Files that are read more than once would have the same lines again.
   private var said: Set<Int> = []
   private var crashes: [SessionID: SessionEnd.How] = [:]
   private var unknownEnds: Set<SessionID> = []
-  /// Whether all is reported as it is met, because there is no end at which it is counted.
+  /// Whether everything is reported at once, because there is no end at which it could be counted.
   var isEndless = false
-  /// Whether reading goes on behind a cursor: then something is missing that was there.
+  /// Whether reading goes on behind a cursor. Then archives that are gone were there before.
   var isResumed = false
 
   init(_ query: Query) {
@@ -33,7 +32,7 @@ struct Attention {
     if let sentence = bounded(error.message) { Command.complain(sentence) }
   }
 
-  /// Reports that the reading was interrupted, and what comes is of a part.
+  /// Reports that reading was interrupted, and that the output is about a part.
   ///
   /// - Parameter last: When the last record of that part was logged; nil if it has none.
   mutating func addInterruption(at last: Timestamp?) {
@@ -42,13 +41,14 @@ struct Attention {
     Command.complain("interrupted: this is of \(part)")
   }
 
-  /// What is to be said now about an item; nil if it is counted, or as it should be.
+  /// The sentence to report now about an item; nil if the item is only counted, or is as expected.
   mutating func sentence(for item: LogReader.Item) -> String? {
     switch item {
     case .corruption(let corruption):
       return missing("\(corruption.path): corrupted: \(corruption.summary)")
     case .gap(let gap):
-      // What retention may have deleted needs no attention, unless it did so before that was read.
+      // Archives that retention may have deleted need no attention, unless they were still to be
+      // read.
       guard gap.isLoss || isResumed || isEndless else { return nil }
       return missing("\(gap.session.title): \(gap.summary(&time))")
     case .losses(let session, let ledger): return missing("\(session.title): \(ledger)")
@@ -79,7 +79,7 @@ struct Attention {
     return "\(session.title) \(how.verb); \(command("crash", "--session \(id)"))"
   }
 
-  /// Says what was counted.
+  /// Reports what was counted.
   func end() {
     let left = said.count - Self.maximumLines
     if left > 0 {
@@ -108,7 +108,7 @@ struct Attention {
     return "\(parts.joined(separator: ", ")); \(command("crash"))"
   }
 
-  /// A command line that says more.
+  /// A command line that shows more.
   private func command(_ word: String, _ options: String = "") -> String {
     let paths = query.paths.count > 3 ? ["..."] : query.paths.map(\.shellWord)
     let tree = query.isRecursive ? ["-R"] : []
@@ -136,7 +136,7 @@ extension SessionEnd.How {
 }
 
 extension String {
-  /// As a shell takes it for one word: without quotes, if it needs none.
+  /// The text as one word for a shell: without quotes, if it needs none.
   fileprivate var shellWord: String {
     let plain: Set<Character> = Set("/._-+=:@%,")
     if !isEmpty, allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber) || plain.contains($0) }) {

@@ -1,26 +1,26 @@
 import MMLogReader
 
-/// How many records before and after each that is found are wanted, too.
+/// How many records before and after each found record are wanted, too.
 struct Surroundings: Equatable {
   var before = 0
   var after = 0
 }
 
-/// Picks the records that are found, and so many before and after each.
+/// Picks the found records, and so many before and after each.
 struct ContextSelection {
   private let filter: LogReader.Filter
   private var searches: [SessionID: ContentSearch] = [:]
   private let surroundings: Surroundings
-  /// How many are still to be found.
+  /// How many records are still to be found.
   private var budget: Int
-  /// The last records that were not picked: those that are wanted before one, and at most as many
-  /// again.
+  /// The last records that were not picked: as many as are wanted before a found record, and at
+  /// most as many again.
   private var before: [LogReader.Record] = []
-  /// How many after the last one found are still to be picked.
+  /// How many records after the last found one are still to be picked.
   private var after = 0
   private var hasPicked = false
   private var hasSkipped = false
-  /// Whether what was given last does not follow what was given before it.
+  /// Whether the records that were given last do not follow those given before.
   private(set) var isApart = false
 
   /// Whether nothing more can be picked.
@@ -30,7 +30,7 @@ struct ContextSelection {
     (self.filter, self.surroundings, budget) = (filter, surroundings, maximum)
   }
 
-  /// Takes the next record, and gives those that are picked now.
+  /// Takes the next record, and returns those that are picked now.
   mutating func take(_ record: LogReader.Record) -> [LogReader.Record] {
     isApart = false
     guard budget > 0, isFound(record) else { return pass(record) }

@@ -3,14 +3,13 @@ import LogCommands
 import MMLogReader
 import MMLogSystem
 
-/// Gives the records of a query to a sink, and reports on standard error what else there is to
-/// know.
+/// Gives the records of a query to a sink, and reports everything else on standard error.
 struct Decoder {
-  /// How much of what passes is wanted.
+  /// Which part of the records that pass is wanted.
   struct Part {
-    /// Only the last so many.
+    /// Only so many of the last records.
     var last: Int?
-    /// No more than so many.
+    /// The maximum number of records.
     var maximum = Int.max
     /// Whether the newest come first.
     var isReversed = false
@@ -25,7 +24,7 @@ struct Decoder {
   private var budget: Int
   private var attention: Attention
   private var isAnyFound = false
-  /// When the last record was logged that the sink has taken.
+  /// The time of the last record that the sink has taken.
   private var reached: Timestamp?
 
   init(_ query: Query, _ sink: any ItemSink, _ part: Part = Part()) {
@@ -39,7 +38,7 @@ struct Decoder {
     budget = .max
   }
 
-  /// Reads what there is.
+  /// Reads all files.
   ///
   /// - Throws: what prevents printing.
   consuming func run() throws -> Program.Status {
@@ -55,7 +54,7 @@ struct Decoder {
     return status
   }
 
-  /// Reads what is archived behind a cursor, and keeps the next one.
+  /// Reads what is archived behind a cursor, and keeps the cursor for the next run.
   ///
   /// - Throws: what prevents printing, or keeping the cursor.
   consuming func run(from cursor: CursorChoice, _ output: StandardOutput) throws -> Program.Status {
@@ -67,7 +66,8 @@ struct Decoder {
     try read(reader)
     reportInterruption()
     try sink.finish()
-    // What did not reach anybody is printed again the next time. So is what a power cut would undo.
+    // Output that did not reach a reader is printed again the next time. So is output that a power
+    // cut would undo.
     if sink.hasReader {
       try sink.sync()
       try cursor.keep(reader.cursor, output)
@@ -76,7 +76,7 @@ struct Decoder {
     return status
   }
 
-  /// What came of it.
+  /// The exit status.
   private var status: Program.Status {
     isAnyFound || !query.mustMatch || attention.status != .success
       ? attention.status : .nothingMatched
@@ -102,14 +102,14 @@ struct Decoder {
 
   // MARK: - Newest first
 
-  /// About so many records are in memory while they are turned round: few at first, so that the
-  /// first are printed soon.
+  /// About how many records are in memory while their order is reversed. There are few at first, so
+  /// that the first ones are printed soon.
   private static let pages = 500...50_000
-  /// They keep so many bytes there at most, if they are more than one.
+  /// How many bytes these records may keep in memory, unless there is only one.
   private static let pageBytes = 64 << 20
 
-  /// Reads slices of time, the last one first, that do not overlap: so each record comes once, also
-  /// where a clock was set back.
+  /// Reads slices of time, the last one first. The slices do not overlap, and thus each record
+  /// comes once, even if a clock was set back.
   private mutating func readBackwards(_ files: LogFiles) throws {
     var filter = query.filter
     var left = part.last ?? .max
@@ -123,13 +123,13 @@ struct Decoder {
       guard let start else { return }
       filter.until = start
       left -= count
-      // Of a page that its bytes have made shorter, a longer one would be read in vain.
+      // If a page became shorter because of its bytes, a longer one would be read in vain.
       page = count < asked ? max(count, 1) : min(2 * count, Self.pages.upperBound)
     }
   }
 
-  /// When the first was logged of the last records, of so many that may be in memory together; nil
-  /// if these are all.
+  /// The time of the first of the last records, as many of them as may be in memory together; nil
+  /// if these are all records.
   private func start(
     ofLast count: Int, _ files: LogFiles, _ filter: LogReader.Filter
   ) -> Timestamp? {
@@ -138,7 +138,7 @@ struct Decoder {
     let reader = files.lastRecords(count, filter: filter, while: { !Interruption.isRequested })
     Self.forEachChunk(of: reader) { chunk in
       guard let records = chunk.records else { return }
-      // What they keep counts with the first of them.
+      // What the records keep in memory counts with the first of them.
       var size = kept.add(records)
       records.forEach { record in
         newest.append((record.time, size))
@@ -147,7 +147,8 @@ struct Decoder {
     }
     newest.sort { $0.time > $1.time }
     var size = 0
-    // A frame counts with its first record here. Whoever takes only its last ones keeps it, too.
+    // Here, a frame counts with its first record. A page that has only its last records keeps it,
+    // too.
     let fitting = newest.prefix { record in
       size += record.size
       return size <= Self.pageBytes / 2
@@ -156,8 +157,8 @@ struct Decoder {
     return (fitting.last ?? newest.first)?.time
   }
 
-  /// Gives what a reader gives, until it ends, or the program is interrupted: also between records
-  /// that do not pass.
+  /// Calls `body` with all chunks of a reader, until the reader ends or the program is interrupted.
+  /// An interruption is noticed even between records that do not pass.
   private static func forEachChunk<Failure: Error>(
     of reader: LogReader, _ body: (LogReader.Chunk) throws(Failure) -> Void
   ) throws(Failure) {
@@ -166,17 +167,17 @@ struct Decoder {
 
   /// Prints the last records of a slice, the newest first.
   ///
-  /// - Returns: How many.
+  /// - Returns: The number of records.
   private mutating func printBackwards(
     _ files: LogFiles, _ slice: LogReader.Filter, last count: Int
   ) throws -> Int {
     var kept = KeptBytes()
     var (chunks, sizes, size) = ([LogReader.Records](), [Int](), 0)
-    // Of the first records, as many as are of one time.
+    // How many of the first records have the same time.
     var equal = (time: Timestamp.distantPast, count: 0, size: 0)
     try Self.forEachChunk(of: LogReader(files, filter: slice)) { chunk in
       guard let records = chunk.records else { return try take(chunk) }
-      // What they keep counts with the first of them.
+      // What the records keep in memory counts with the first of them.
       var added = kept.add(records)
       size += added
       records.forEach { record in
@@ -206,12 +207,12 @@ struct Decoder {
     return sizes.count - start
   }
 
-  /// Prints records of a slice, the newest first, where they may not all be in memory: many were
-  /// logged at one time, or a clock was set back. The slice is read for each part of it.
+  /// Prints records of a slice, the newest first, if they may not all be in memory: many were
+  /// logged at one time, or a clock was set back. The slice is read anew for each part.
   ///
   /// - Parameters:
-  ///   - sizes: What each record of the slice takes in memory.
-  ///   - first: The place of the oldest that is printed.
+  ///   - sizes: How many bytes each record of the slice takes in memory.
+  ///   - first: The place of the oldest record to print.
   private mutating func printParts(
     _ sizes: [Int], behind first: Int, _ files: LogFiles, _ slice: LogReader.Filter
   ) throws {
@@ -228,8 +229,8 @@ struct Decoder {
     }
   }
 
-  /// Prints records that are all of one time, by their places, as they come: none is newer than
-  /// another, and to find each part of them would take as long as to find all.
+  /// Prints records that all have the same time, by their places, as they come. None is newer than
+  /// another, and finding each part of them would take as long as finding all.
   private mutating func printForwards(_ places: Range<Int>, of reader: LogReader) throws {
     if places.isEmpty { return }
     var place = 0
@@ -255,13 +256,13 @@ struct Decoder {
 
   // MARK: - Following
 
-  /// How long it waits between two scans, in milliseconds: the shorter, the more came last.
+  /// How long to wait between two scans, in milliseconds. The wait is short after records have
+  /// come.
   private static let pauses: ClosedRange<CInt> = 4...40
 
-  /// Goes on with what is logged from now on, up to the end of the time that is asked for, or until
-  /// nobody reads.
+  /// Prints what is logged from now on, until the requested time ends, or nobody reads the output.
   ///
-  /// - Parameter output: What the sink prints to.
+  /// - Parameter output: The output that the sink prints to.
   consuming func follow(_ output: StandardOutput) throws -> Program.Status {
     let follower = LogFollower(
       query.inputs, filter: readFilter, last: part.last, identities: query.identities)
@@ -300,7 +301,7 @@ struct Decoder {
     }
   }
 
-  /// A summary of a part looks as one of the whole.
+  /// Without this report, a summary of a part would look like one of the whole.
   private mutating func reportInterruption() {
     guard Interruption.isRequested, sink.isSummary else { return }
     attention.addInterruption(at: reached)
@@ -308,13 +309,13 @@ struct Decoder {
 
   /// Reports what cannot be read now.
   ///
-  /// - Parameter known: What could not be read the last time, and was reported then.
+  /// - Parameter known: The errors of the last time, which were reported then.
   private mutating func report(_ errors: [LogError], besides known: inout Set<String>) throws {
     try report(errors.filter { !known.contains($0.message) })
     known = Set(errors.map(\.message))
   }
 
-  /// What the reader leaves out; of records around those that are found, that is decided here.
+  /// The filter of the reader. With surroundings, the content of records is checked here instead.
   private var readFilter: LogReader.Filter {
     context == nil ? query.filter : query.filter.withoutContent
   }
@@ -337,7 +338,7 @@ struct Decoder {
     guard case .record(let record) = item else {
       try sink.take(item)
       guard let sentence = attention.sentence(for: item) else { return }
-      // What was read before it is to be seen before it.
+      // Output about earlier records must be visible before the sentence.
       try sink.flush()
       return Command.complain(sentence)
     }
@@ -358,7 +359,7 @@ struct Decoder {
   private func complainOfNothing(in files: LogFiles) {
     let isAsked = part.maximum > 0 && part.last != 0 && sink.hasReader
     if query.isQuiet || !isAsked || Interruption.isRequested { return }
-    // What there is in records that are encrypted for others is not known.
+    // It is not known what is in records that are encrypted for others.
     if files.unreadable.contains(where: { $0.code == .encrypted }) { return }
     Command.complain(NothingFound(query, files).sentence)
   }

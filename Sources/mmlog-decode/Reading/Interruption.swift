@@ -2,18 +2,18 @@ import Glibc
 import MMLogSystem
 import Synchronization
 
-/// SIGINT, SIGTERM and SIGHUP, for a program that has to tidy up first.
+/// Handles SIGINT, SIGTERM and SIGHUP, for a program that has to clean up first.
 enum Interruption {
-  /// The signal that came; 0 if none did. All that the handler touches.
+  /// The signal that came; 0 if none did. The handler touches nothing else.
   private static let signal = Atomic<CInt>(0)
 
-  /// Whether one has come: whoever works is to stop, tidy up, and call ``end()``.
+  /// Whether a signal has come. Then work has to stop, clean up, and call ``end()``.
   static var isRequested: Bool { signal.load(ordering: .relaxed) != 0 }
 
-  /// From here on signals ask, once each; a second one ends the process as usual, unless it is to
-  /// ask `repeatedly`.
+  /// From now on, each signal requests an interruption, but only once. A second one ends the
+  /// process as usual, unless signals make requests `repeatedly`.
   static func watch(repeatedly: Bool = false) {
-    // Before the handler can be the first to ask for it.
+    // The handler must not be the first to use the variable.
     _ = isRequested
     for number in [SIGINT, SIGTERM, SIGHUP] {
       SignalHandler.install(for: number, once: !repeatedly) { number in
@@ -22,7 +22,7 @@ enum Interruption {
     }
   }
 
-  /// Ends the process as the signal would have: its caller sees what happened.
+  /// Ends the process as the signal would have, so that its caller sees what happened.
   static func end() -> Never {
     let number = signal.load(ordering: .relaxed)
     Glibc.signal(number, SIG_DFL)

@@ -5,11 +5,11 @@ import MMLogFormat
 import MMLogReader
 
 /// Says why a query may have found nothing: how many records there are, when they were logged, and
-/// which labels, fields and the like there are instead of those that were asked for.
+/// which labels, fields and other names exist instead of the requested ones.
 struct NothingFound {
-  /// So many records are inspected for names.
+  /// The maximum number of records that are inspected for names.
   private static let maximumRecords = 300_000
-  /// So many names are listed.
+  /// The maximum number of names that are listed.
   private static let maximumNames = 6
 
   private let filter: LogReader.Filter
@@ -27,7 +27,7 @@ struct NothingFound {
   init(_ query: Query, _ files: LogFiles) {
     (filter, zone) = (query.filter, query.zone)
     overview = files.overview(filter: LogReader.Filter())
-    // Where only a text or a time was asked for, there is nothing to list.
+    // If only a text or a time was asked for, there is nothing to list.
     let isListing =
       filter.minimumLevel > .trace || filter.spansOnly || !filter.labels.isEmpty
       || !filter.conditions.isEmpty || !filter.threads.isEmpty || !filter.callSites.isEmpty
@@ -42,7 +42,7 @@ struct NothingFound {
     }
   }
 
-  /// Only what is asked for is inspected.
+  /// Inspects only the parts that are asked for.
   private mutating func note(_ record: LogReader.Record) {
     first = first ?? record.time
     labels.insert(record.label)
@@ -95,7 +95,7 @@ struct NothingFound {
       own.isEmpty
       ? list("fields", fields, asked: wanted)
       : "the record's own is \(own.map(\.name).joined(separator: ", "))"
-    // A record that was not inspected may have it.
+    // A record that was not inspected may have the field.
     if !isComplete { return [hint] }
     // Commands other than --where take whole fields.
     let isInside = wanted.contains { name in
@@ -130,7 +130,7 @@ struct NothingFound {
 // MARK: - Sessions
 
 extension NothingFound {
-  /// What there is instead of sessions that were asked for, in a line.
+  /// Says in a line which sessions exist instead of those that were asked for.
   static func sentence(
     noSessionOf filter: LogReader.Filter, _ overview: [SessionOverview]
   ) -> String {
@@ -140,7 +140,7 @@ extension NothingFound {
       + sessionParts(filter, overview)).joined(separator: "; ")
   }
 
-  /// Nothing where it is not for the processes or the sessions that nothing matched.
+  /// Empty if the processes and the sessions are not the reason that nothing matched.
   private static func sessionParts(
     _ filter: LogReader.Filter, _ overview: [SessionOverview]
   ) -> [String] {

@@ -4,7 +4,7 @@ import MMLogReader
 
 /// Which records of which files a command is about.
 struct Query {
-  /// What all commands take that read records.
+  /// The options of all commands that read records.
   static let options = inputOptions + filterOptions + zoneOptions + [.quiet, .exitCode]
 
   let paths: [String]
@@ -14,17 +14,17 @@ struct Query {
   let isRecursive: Bool
   var filter: LogReader.Filter
   let zone: LogTimeZone
-  /// Whether only what is missing is reported.
+  /// Whether to report only what is missing.
   let isQuiet: Bool
   /// Whether it is a failure if nothing matches.
   let mustMatch: Bool
-  /// Where nothing is to be written.
+  /// The places where nothing may be written.
   let places: InputPaths
 
-  /// - Parameter others: How many operands stand before the paths.
+  /// - Parameter others: How many operands come before the paths.
   init(_ arguments: Arguments, behind others: Int = 0) throws {
     zone = try arguments.zone()
-    // Before PATH is missed: a value that was forgotten has taken it.
+    // Before PATH is found to be missing: an option without its value has taken PATH.
     filter = try arguments.filter(zone)
     paths = try arguments.paths(behind: others)
     inputs = arguments.inputs(paths)

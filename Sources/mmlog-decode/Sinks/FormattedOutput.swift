@@ -1,9 +1,10 @@
 import CommandLineTool
 import MMLogReader
 
-/// Prints records in a format, on standard output or into a file.
+/// Prints records in a format, to standard output or into a file.
 final class FormattedOutput: ItemSink {
-  /// Bytes that are collected before they are written: a system call for each few hundred records.
+  /// How many bytes are collected before they are written: one system call for some hundred
+  /// records.
   private static let capacity = 4 * StandardOutput.capacity
 
   private var formatter: any LogFormatter
@@ -29,15 +30,15 @@ final class FormattedOutput: ItemSink {
     try records.forEach { try print($0) }
   }
 
-  /// A record of some bytes may have a message of megabytes. So no more than one is in the buffer
-  /// beyond its capacity.
+  /// A record of some bytes may have a message of megabytes. Therefore at most one record is in the
+  /// buffer beyond its capacity.
   private func print(_ record: LogReader.Record) throws {
     formatter.append(record, to: &buffer)
     if buffer.count >= Self.capacity { try write() }
   }
 
   func separate() throws {
-    // Only lines for people have a place for it.
+    // Only formats for people have a line for it.
     guard
       formatter is TextFormatter || formatter is TemplateFormatter
         || formatter is TerminalFormatter
@@ -60,7 +61,7 @@ final class FormattedOutput: ItemSink {
 
   func sync() throws { try target.sync() }
 
-  /// Puts what stands before all records into the buffer, once.
+  /// Puts what comes before all records into the buffer, once.
   func begin() {
     if hasBegun { return }
     hasBegun = true
@@ -70,7 +71,7 @@ final class FormattedOutput: ItemSink {
   /// Writes what is in the buffer.
   func write() throws {
     try buffer.withUnsafeBytes { try target.append($0.bytes) }
-    // A record of 16 MiB need not be remembered.
+    // The memory for a record of 16 MiB need not be kept.
     buffer.removeAll(keeping: 4 * Self.capacity)
   }
 }

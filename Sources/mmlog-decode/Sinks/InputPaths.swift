@@ -4,16 +4,16 @@ import MMLogReader
 import MMLogStorage
 import MMLogSystem
 
-/// The files and directories that are read: nothing is written over them, and nothing into them
-/// that would be read as a log.
+/// The files and directories that are read. No output may replace them, and no output in them may
+/// be read as a log.
 struct InputPaths {
   private var files: Set<FileStatus.Identity> = []
   private var directories: Set<FileStatus.Identity> = []
-  /// Where files are that were given by themselves.
+  /// The directories of files that were given by name.
   private var parents: Set<FileStatus.Identity> = []
 
-  /// Checks where `inputs` are, and opens none of them. What cannot be inspected is reported by who
-  /// reads it.
+  /// Notes where `inputs` are, and opens none of them. The reader reports those that cannot be
+  /// inspected.
   init(_ inputs: [LogReader.Input]) {
     for input in inputs {
       switch input {
@@ -48,7 +48,7 @@ struct InputPaths {
   }
 
   /// - Throws: ``UsageError`` for the name of a file that is read, or that would be taken for a log
-  ///   where logs are read.
+  ///   in a directory of logs.
   func check(_ name: String, in directory: borrowing Directory) throws {
     let path = directory.path(of: name)
     if let status = try directory.status(of: name), files.contains(status.identity) {
@@ -61,7 +61,7 @@ struct InputPaths {
     }
   }
 
-  /// - Throws: ``UsageError`` for a directory that is read, or that has a file which is.
+  /// - Throws: ``UsageError`` for a directory that is read, or that has a file that is read.
   func check(directory path: String) throws {
     guard let status = try? File.status(ofPath: path) else { return }
     if directories.contains(status.identity) || parents.contains(status.identity) {

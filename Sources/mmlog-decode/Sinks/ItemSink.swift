@@ -1,45 +1,44 @@
 import MMLogReader
 
-/// Where what was read goes: an output in some format, a statistic, a page.
+/// The destination of items that are read: an output in some format, a statistic, a page.
 ///
-/// Each kind is made from the command line by `Arguments.printingSink` or `Arguments.summarySink`.
-/// Used by one thread.
+/// `Arguments.printingSink` or `Arguments.summarySink` makes each kind from the command line. A
+/// sink is used by one thread.
 protocol ItemSink {
-  /// Takes the next item: a record, or what else there is to know in its place. What is reported on
-  /// standard error, the ``Decoder`` reports; a sink may pass over everything but records.
+  /// Takes the next item. The ``Decoder`` reports items on standard error; a sink may pass over
+  /// everything except records.
   mutating func take(_ item: LogReader.Item) throws
 
-  /// Takes records that follow one another, as ``take(_:)-(LogReader.Item)`` would take each.
+  /// Takes consecutive records, as ``take(_:)-(LogReader.Item)`` would take each.
   mutating func take(_ records: LogReader.Records) throws
 
   /// Takes a file of which nothing could be read.
   mutating func take(unreadable error: LogError) throws
 
-  /// Hears how much has been read, from 0 to 1, when it asks.
+  /// Is told how much has been read, from 0 to 1, if it calls `progress`.
   mutating func note(progress: () -> Double)
 
-  /// Between two records that do not follow one another although the one before was asked for
-  /// together with those around it (`--context`).
+  /// Separates two records that are not consecutive. The one before was wanted together with those
+  /// around it (`--context`).
   mutating func separate() throws
 
-  /// Writes out what was taken so far: before something is said on standard error, and before a
-  /// wait for more.
+  /// Writes what was taken so far. It is called before a report on standard error, and before a
+  /// wait.
   mutating func flush() throws
 
-  /// Ends the output, after the last item; also where the reading was interrupted.
+  /// Ends the output, after the last item, even if reading was interrupted.
   mutating func finish() throws
 
-  /// Waits until the output, which has ended, is safe from a power cut.
+  /// Waits until the output is safe from a power cut. The output has ended before.
   mutating func sync() throws
 
-  /// Whether somebody sees, also where the reading was interrupted, what all items together come
-  /// to.
+  /// Whether the output is a summary of all items, and is visible even if reading was interrupted.
   var isSummary: Bool { get }
 
-  /// Whether nothing of what was taken is in the output after all; known once it has ended.
+  /// Whether nothing that was taken is in the output; known once it has ended.
   var isEmpty: Bool { get }
 
-  /// False once nobody reads what is printed.
+  /// False once nobody reads the output.
   var hasReader: Bool { get }
 }
 

@@ -2,18 +2,18 @@ import CommandLineTool
 import LogCommands
 import MMLogSystem
 
-/// A file that has its name only once it is whole.
+/// A file that gets its name only when it is complete.
 ///
 /// A device or a pipe is written to as it is.
 final class OutputFile: OutputTarget {
   private let directory: Directory
-  /// Nil for what is written to in place.
+  /// Nil for a device or a pipe.
   private var file: UnfinishedFile?
   private let output: StandardOutput
 
-  /// - Parameter places: What is read, and not to be overwritten.
-  /// - Throws: ``UsageError`` for a name that cannot be a file's, ``SystemError`` if it cannot be
-  ///   made.
+  /// - Parameter places: The inputs, which must not be overwritten.
+  /// - Throws: ``UsageError`` for a name that cannot be a file's, ``SystemError`` if the file
+  ///   cannot be made.
   init(_ path: String, besides places: InputPaths) throws {
     let (parent, name) = path.splitAtLastSlash
     directory = try Directory.open(parent)
@@ -21,8 +21,8 @@ final class OutputFile: OutputTarget {
     try places.check(name, in: directory)
     switch kind {
     case .inPlace:
-      // Nothing is to be tidied up: a signal ends the process, also while it waits for somebody who
-      // reads a pipe.
+      // There is nothing to clean up: a signal ends the process, even while it waits for a reader
+      // of a pipe.
       output = StandardOutput(to: try directory.openFile(name, [.write]))
     case .regular:
       Interruption.watch()

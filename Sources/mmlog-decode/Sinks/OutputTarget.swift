@@ -1,16 +1,16 @@
 import CommandLineTool
 
-/// Where bytes go.
+/// An output for bytes.
 protocol OutputTarget: AnyObject {
   func append(_ bytes: RawSpan) throws
-  /// Hands on what was appended so far.
+  /// Writes what was appended so far.
   func flush() throws
-  /// Ends the output: only from here on may it be taken for whole.
+  /// Ends the output. Before that, the output must not be taken for complete.
   func finish() throws
-  /// Waits until the output, which has ended, is safe from a power cut: for what is not in a file,
-  /// there is nothing to wait for.
+  /// Waits until the output, which has ended, is safe from a power cut. For an output that is no
+  /// file, there is nothing to wait for.
   func sync() throws
-  /// False once nobody wants more.
+  /// False once nobody reads the output.
   var hasReader: Bool { get }
 }
 

@@ -3,21 +3,21 @@ import Glibc
 import LogCommands
 import MMLogSystem
 
-/// Shows what is printed page by page, where that is a terminal: as git does it.
+/// Shows output page by page, if it goes to a terminal, as git does.
 ///
-/// The program is `$MMLOG_PAGER`, `$PAGER`, or less, with `$LESS` or `FRSX`: it ends at once where
-/// all fits on the screen, keeps colors, and cuts no line of its own accord. An empty one, or cat,
-/// is none, and so is one that is not there. Standard error goes through it, too, or it would be
-/// written across the page.
+/// The program is `$MMLOG_PAGER`, `$PAGER`, or less, with `$LESS` or `FRSX`: it ends at once if all
+/// fits on the screen, keeps colors, and cuts no line by itself. There is no pager if the variable
+/// is empty, or names cat or a program that does not exist. Standard error goes through the pager,
+/// too: otherwise it would be written across the page.
 extension Arguments {
-  /// Runs `body` with its output in a pager, if there is to be one.
+  /// Runs `body` with its output in a pager, if there is one.
   func paging(
     _ output: StandardOutput, _ body: () throws -> Program.Status
   ) throws -> Program.Status {
     guard !isSet(.noPager), !isWritingToFile, Terminal.has(STDOUT_FILENO),
       let command = Self.pager, let program = start(command)
     else { return try body() }
-    // The pager has the keyboard: an interruption ends the reading, and what was read stays shown.
+    // The pager has the keyboard: an interruption ends reading, and what was read stays visible.
     Interruption.watch(repeatedly: true)
     let errors = Terminal.has(STDERR_FILENO) ? dup(STDERR_FILENO) : -1
     if errors >= 0 { dup2(program.pipe, STDERR_FILENO) }
@@ -44,7 +44,7 @@ extension Arguments {
 
   private func start(_ command: String) -> PipedProgram? {
     setenv("LESS", "FRSX", 0)
-    // All that is printed is UTF-8, also where no locale says so.
+    // All output is UTF-8, even if no locale says so.
     setenv("LESSCHARSET", "utf-8", 0)
     return PipedProgram.reading(command)
   }
@@ -55,7 +55,8 @@ extension Arguments {
     return command.isEmpty || command == "cat" || !mayExist(command) ? nil : command
   }
 
-  /// False if a command names a program that is not there. What only a shell understands may be.
+  /// False if a command names a program that does not exist. What only a shell understands may
+  /// exist.
   private static func mayExist(_ command: String) -> Bool {
     let word = command.prefix { $0 != " " }
     let isPlain = word.allSatisfy { character in

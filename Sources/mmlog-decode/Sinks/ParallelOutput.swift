@@ -1,44 +1,45 @@
 import MMLogReader
 import MMLogSystem
 
-/// Prints records in a format that has each by itself. Threads make their bytes, in batches, while
-/// the caller reads on; the caller writes the batches in their order. A caller that is ahead makes
-/// bytes, too: each thread has work, whichever of the two takes longer.
+/// Prints records in a format in which each record stands by itself. Threads make the bytes, in
+/// batches, while the caller reads on. The caller writes the batches in their order. If the caller
+/// is ahead, it makes bytes, too: thus each thread has work, no matter which of the two takes
+/// longer.
 final class ParallelOutput: ItemSink {
-  /// So many records make a batch: some hundred microseconds of work, in a processor's own cache.
+  /// How many records make a batch: some hundred microseconds of work, in a processor's own cache.
   private static let batchSize = 1024
-  /// So many batches may be under way for each thread: what they hold of files is in memory.
+  /// How many batches may be under way for each thread: what they hold of files is in memory.
   private static let batchesPerThread = 16
-  /// So do records that keep so many bytes in memory.
+  /// Records that keep so many bytes in memory make a batch, too.
   private static let batchBytes = 4 << 20
-  /// A batch gets so many bytes of text at most. The caller makes the rest when it is written: few
-  /// records may have messages of gigabytes.
+  /// The maximum size of a batch's text in bytes. The caller makes the rest when the batch is
+  /// written: a few records may have messages of gigabytes.
   fileprivate static let batchText = 2 * batchBytes
-  /// And they may keep so many for each thread.
+  /// How many bytes in memory the batches under way may keep for each thread.
   private static let bytesPerThread = 16 << 20
 
   private let target: any OutputTarget
   private let makeFormatter: @Sendable () -> any LogFormatter
-  /// The caller's own, for batches.
+  /// The caller's own formatter, for batches.
   private var formatter: any LogFormatter
-  /// What stands before all records, and what batches have no room for.
+  /// Prints what comes before all records, and what batches have no room for.
   private let rest: FormattedOutput
   private let queue: BatchQueue
   private var threads: [Thread] = []
   private let threadCount: Int
-  /// What has been handed over and not been written, the oldest first.
+  /// The batches that have been handed over and not been written, the oldest first.
   private var underWay: [Batch] = []
   private var records: [LogReader.Records] = []
   private var recordCount = 0
-  /// What ``records`` keep in memory, and what those do that are under way.
+  /// How many bytes ``records`` keep in memory, and how many the batches under way keep.
   private var (size, sizeUnderWay) = (0, 0)
   private var kept = KeptBytes()
   private var hasBegun = false
 
   /// - Parameters:
-  ///   - makeFormatter: Makes one for each thread; they print the same bytes for a record, whatever
-  ///     they printed before.
-  ///   - threadCount: How many threads work, the caller's among them, at least 2.
+  ///   - makeFormatter: Makes a formatter for each thread. Formatters print the same bytes for a
+  ///     record, no matter what they printed before.
+  ///   - threadCount: The number of threads that work, including the caller's, at least 2.
   init(
     _ makeFormatter: @escaping @Sendable () -> any LogFormatter, to target: any OutputTarget,
     threadCount: Int
@@ -113,8 +114,8 @@ final class ParallelOutput: ItemSink {
       until: threadCount * Self.batchesPerThread, size: threadCount * Self.bytesPerThread)
   }
 
-  /// Writes the oldest batches until so many are left, which keep so many bytes at most, and
-  /// further ones that are ready.
+  /// Writes the oldest batches until so many are left that keep at most so many bytes, and also
+  /// further batches that are ready.
   private func write(until count: Int, size: Int = .max) throws {
     while let batch = underWay.first {
       if let text = batch.text {
@@ -136,12 +137,12 @@ final class ParallelOutput: ItemSink {
 
 /// Records that are printed together.
 private final class Batch: Sendable {
-  /// What they keep in memory until they are printed.
+  /// How many bytes the records keep in memory until they are printed.
   let size: Int
   private let records: LockedValue<[LogReader.Records]>
   private let result = Promise<Text>()
 
-  /// What was printed of them, and the records that are not in it.
+  /// The text of the records, and the records that are not in it.
   struct Text: Sendable {
     var bytes: [UInt8] = []
     var rest: [LogReader.Records] = []
@@ -151,7 +152,7 @@ private final class Batch: Sendable {
     (self.records, self.size) = (LockedValue(records), size)
   }
 
-  /// Prints them; for one thread, once.
+  /// Prints the records. Only one thread calls it, once.
   func format(_ formatter: inout any LogFormatter) {
     let records = records.withLock { records in
       defer { records = [] }
@@ -171,7 +172,7 @@ private final class Batch: Sendable {
 
   /// Prints records as long as there is room for the text.
   ///
-  /// - Returns: How many.
+  /// - Returns: The number of records that were printed.
   private static func append(
     _ records: LogReader.Records, with formatter: inout any LogFormatter,
     to buffer: inout TextBuffer
@@ -191,10 +192,10 @@ private final class Batch: Sendable {
     return count
   }
 
-  /// What was printed; nil if it is not ready.
+  /// The text; nil if it is not ready.
   var text: Text? { result.wait(atMost: 0) }
 
-  /// Waits until it is ready; now and then less.
+  /// Waits until the text is ready, but may return earlier.
   func wait() { _ = result.wait(atMost: 1_000_000_000) }
 }
 
@@ -204,8 +205,8 @@ private final class BatchQueue: Sendable {
   private let changes = EventCount()
   private let wakingCount: Int
 
-  /// - Parameter count: So many batches wait before threads are woken, which is slow. The caller
-  ///   sees to batches for which no thread was woken.
+  /// - Parameter count: The number of waiting batches at which threads are woken. Waking is slow.
+  ///   The caller prints batches for which no thread was woken.
   init(wakingAt count: Int) { wakingCount = count }
 
   func append(_ batch: Batch) {
@@ -224,7 +225,7 @@ private final class BatchQueue: Sendable {
   /// The batch that was appended last, of which the caller's cache has most; nil if none waits.
   func newest() -> Batch? { batches.withLock { $0.waiting.popLast() } }
 
-  /// The batch that has waited longest, waited for; nil once there is none and none will come.
+  /// The batch that has waited longest. Waits for one; nil when there is none and none will come.
   func next() -> Batch? {
     while true {
       let seen = changes.current

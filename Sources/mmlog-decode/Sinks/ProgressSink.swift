@@ -3,7 +3,7 @@ import Glibc
 import MMLogReader
 import MMLogSystem
 
-/// Shows on a terminal at standard error how far a long reading is, and hands everything on.
+/// Shows on a terminal at standard error how far a long reading is, and passes everything on.
 final class ProgressSink: ItemSink {
   private var inner: any ItemSink
   private var time: TimeFormatter
@@ -13,7 +13,8 @@ final class ProgressSink: ItemSink {
   private var shown: UInt64
   private var isShowing = false
 
-  /// Nothing is shown for what ends before, in nanoseconds; and then it is shown anew each quarter.
+  /// In nanoseconds. Work that ends before this time shows nothing. After it, progress is shown
+  /// anew at each quarter of it.
   private static let timeout: UInt64 = 1_000_000_000
 
   init(_ inner: any ItemSink, zone: LogTimeZone) {

@@ -3,15 +3,15 @@ import LogCommands
 import MMLogReader
 import MMLogSystem
 
-/// Files in a directory: one for each session, label or hour, each with the records that belong
-/// there.
+/// Files in a directory: one for each session, label or hour, each with the records of that
+/// session, label or hour.
 ///
-/// They have their names only once all is written.
+/// The files get their names only when all of them are complete.
 final class SplitOutput: ItemSink {
-  /// More are taken for a mistake.
+  /// The maximum number of files: more are taken for a mistake.
   static let maximumFiles = 4096
 
-  /// Bytes of all files together that are collected before they are written.
+  /// How many bytes of all files together are collected before they are written.
   private static let capacity = 8 << 20
 
   private let directory: Directory
@@ -36,8 +36,8 @@ final class SplitOutput: ItemSink {
   }
 
   /// - Parameters:
-  ///   - places: What is read, and not to be overwritten.
-  ///   - replaces: Whether a file may take the place of one that has something in it.
+  ///   - places: The inputs, which must not be overwritten.
+  ///   - replaces: Whether a file may replace one that is not empty.
   /// - Throws: if the directory can neither be made nor opened.
   init(
     _ path: String, by key: SplitKey, suffix: String, besides places: InputPaths,
@@ -108,13 +108,13 @@ final class SplitOutput: ItemSink {
     return part
   }
 
-  /// The name for a key, unlike that of any other.
+  /// The name for a key, which differs from the names of all other keys.
   private func name(of key: String) -> String {
     let name = fileName(of: key)
     var (unique, number) = (name, 1)
     while !names.insert(unique).inserted {
       number += 1
-      // No name has that character of itself.
+      // No other name has this character.
       unique = "\(name)~\(number)"
     }
     return unique
@@ -136,7 +136,7 @@ final class SplitOutput: ItemSink {
   }
 }
 
-/// What records are distinguished by.
+/// How records are distributed among files.
 enum SplitKey {
   case session
   case label
@@ -151,7 +151,7 @@ enum SplitKey {
     }
   }
 
-  /// What is the same for all records of a file.
+  /// The text that all records of a file have in common.
   mutating func text(of record: LogReader.Record) -> String {
     switch self {
     case .session: return record.session.id.description
@@ -165,14 +165,14 @@ enum SplitKey {
 }
 
 private let noLabel = "no-label"
-/// File systems take 255 bytes, of which a suffix and a number want some.
+/// File systems allow 255 bytes. A suffix and a number need some of them.
 private let longestName = 180
 
 /// The name of a file, made of text that was logged.
 ///
-/// Letters, digits, `-`, `_` and `.` as they are, anything else in hexadecimal, and a first `-`
-/// or `.` too: nothing leads out of the directory, hides, is taken for an option, or reaches a
-/// terminal. What is too long is cut.
+/// Letters, digits, `-`, `_` and `.` stay as they are. Anything else is in hexadecimal, as is a
+/// first `-` or `.`. Thus no name leads out of the directory, is hidden, is taken for an option, or
+/// affects a terminal. A text that is too long is cut.
 private func fileName(of text: String) -> String {
   if text.isEmpty { return noLabel }
   var name = ""

@@ -1,8 +1,8 @@
 import CommandLineTool
 import MMLogReader
 
-/// Prints what all items together come to, when there are no more: what fills the log, how many
-/// records there were when, a page for a browser.
+/// Prints a summary of all items, when there are no more: what fills the log, the number of records
+/// over time, or a page for a browser.
 final class SummaryOutput<Summary>: ItemSink {
   private var summary: Summary
   private let target: any OutputTarget
@@ -13,9 +13,9 @@ final class SummaryOutput<Summary>: ItemSink {
   private(set) var isEmpty = false
 
   /// - Parameters:
-  ///   - add: Takes in an item.
-  ///   - addUnreadable: Takes in a file that could not be read.
-  ///   - print: Writes the whole, once.
+  ///   - add: Adds an item.
+  ///   - addUnreadable: Adds a file that could not be read.
+  ///   - print: Writes the whole summary, once.
   ///   - isNothing: Whether nothing was printed.
   init(
     _ summary: Summary, to target: any OutputTarget,
@@ -48,6 +48,6 @@ final class SummaryOutput<Summary>: ItemSink {
 
   func sync() throws { try target.sync() }
 
-  // A file that was not finished is not there.
+  // A file that was not finished does not exist.
   var isSummary: Bool { target is StandardOutput }
 }
