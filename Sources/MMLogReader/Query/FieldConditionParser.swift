@@ -9,7 +9,7 @@ struct FieldConditionParser {
   private var position = 0
   private var depth = 0
 
-  /// How deep parentheses and negations may nest: enough for what people type, and no stack overflows.
+  /// How deep parentheses and negations may nest: what people type, and no stack overflows.
   private static let deepest = 100
 
   init(_ text: String, _ zone: LogTimeZone) {

@@ -126,7 +126,7 @@ function readChunk(bytes) {
     return column;
   });
   const texts = bytes.subarray(at);
-  // A message may begin with a byte order mark, which is a part of it.
+  // A message may begin with the sign that otherwise tells an encoding.
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   const whole = decoder.decode(texts);
   const isASCII = whole.length === texts.length;
@@ -475,7 +475,7 @@ function jsonOf(index) {
     service_name: session.service, process_name: session.process, process_pid: session.pid,
     host_name: session.host, session_id: session.id, cut: records.isCut[index] ? true : undefined,
   };
-  // Numbers that are too large for a script stay exact.
+  // Numbers that are too long for a script stay what they are.
   const more = [`"time_unix_nano":${BigInt(time) * 1000000n + BigInt(nanoseconds)}`];
   if (isJSON(records.fields[index])) more.push(`"attributes":${records.fields[index]}`);
   return `${JSON.stringify(object).slice(0, -1)},${more.join(",")}}`;
@@ -496,7 +496,7 @@ async function copy(text, what) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    // Some pages from a disk have no permission to write to the clipboard.
+    // Without the permission, as in some pages from a disk.
     const area = make("textarea", { "aria-hidden": "true" });
     area.value = text;
     document.body.append(area);
@@ -835,7 +835,7 @@ function clearFilters() {
 
 // ---------------------------------------------------------------------------------- facets
 
-const MOST_VALUES = 8; // how many values of a facet are listed
+const MOST_VALUES = 8; // of a facet that are listed
 let counting = 0;
 
 function toggleFacets() {
@@ -854,7 +854,7 @@ async function fillFacets() {
     let facet = facets.get(key);
     if (!facet) facets.set(key, facet = { kind, name, counts: new Map(), others: 0 });
     const count = facet.counts.get(value);
-    // Ids are all different: beyond this number, only known values are counted.
+    // Ids are all different: of more values only those are counted that are known.
     if (count === undefined && facet.counts.size >= 10000) facet.others++;
     else facet.counts.set(value, (count || 0) + 1);
   };
@@ -913,7 +913,7 @@ function drawSpans() {
     const end = length === null ? head.sessions[session].ended : start + length;
     return end >= range.from && start <= range.to;
   });
-  // The longest spans are seen best.
+  // Those that take longest are seen best.
   const drawn = shown.sort((a, b) => (b[2] ?? Infinity) - (a[2] ?? Infinity)).slice(0, 1500).sort((a, b) => a[1] - b[1]);
   for (const span of drawn) {
     const key = `${span[0]} ${span[5]}`;
@@ -977,7 +977,7 @@ function showSpan([session, start, length, outcome, name, thread, label, id, par
 
 /** What sessions died of: the stack, what was in flight, and the last records of each thread. */
 function fillCrashes() {
-  // In the order in which LogReport.swift chooses crashes that have stacks.
+  // As LogReport.swift chooses those that have stacks.
   const died = head.sessions.map((session, index) => [session, index]).filter(([session]) => hasDied(session))
     .sort((a, b) => b[0].ended - a[0].ended || b[1] - a[1]);
   if (!died.length) return;
@@ -1076,7 +1076,7 @@ const endings = {
   unknown: ["unknown: last records may be missing", "bad"],
 };
 
-// How a session ended, and what its process died of, if that was recorded.
+// How a session ended, and of what its process died, if that was recorded.
 const ended = (session) => session.crash ? `${session.crash}; ${endings[session.ending][0]}` : endings[session.ending][0];
 
 const TABS = ["records", "crashes", "spans", "sites", "sessions", "corruption"];
