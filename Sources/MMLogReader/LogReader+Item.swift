@@ -17,7 +17,7 @@ extension LogReader {
     /// A record that was being written when its process died; its log call never returned.
     case unfinished(LogReader.UnfinishedRecord)
     /// What a session's process died of, if that was recorded. It comes after the records.
-    // Indirect: it is larger than a record, and each item is copied several times.
+    // Indirect: a report is larger than a record, and each item is copied several times.
     indirect case crashed(session: LogReader.Session, report: CrashReport)
     /// A session begins here.
     case sessionStarted(LogReader.Session)

@@ -209,7 +209,7 @@ package struct HTTPExchanges {
     exchange.url = exchange.url ?? kept(fields.url)
     let isWhole =
       (exchange.method != nil || fields.method == nil) && (exchange.url != nil || fields.url == nil)
-    // The end of an exchange does not say what it is called.
+    // The record at the end of an exchange does not have its names.
     exchange.hasNames = isWhole && (exchange.hasNames || exchange.url != nil)
     exchanges[index] = exchange
   }

@@ -63,7 +63,7 @@ public struct LogHistogram {
     _ start: Timestamp, _ counts: TimeBuckets.Counts, _ maximum: UInt64, _ output: inout TextBuffer
   ) {
     let line = output.count
-    // As exact as a span of time is wide.
+    // Times are only as exact as a line's span of time is wide.
     output.append(text: timestamp.text(of: start, digits: buckets.width < 1_000_000_000 ? 3 : 0))
     let total = grouped(counts.total)
     output.append(UInt8(ascii: " "), count: max(1, 10 - total.utf8.count))
