@@ -1,12 +1,11 @@
 package import MMLogFormat
 import MMLogSystem
 
-/// One JSON object on a line for each record (RFC 8259), for programs. It is valid, whatever was
-/// logged.
+/// One JSON object on a line for each record (RFC 8259), for programs. Valid whatever was logged.
 ///
-/// Names are those of OpenTelemetry: the fields of its log records in OTLP, and its semantic
-/// conventions with `_` in place of dots, as Prometheus and Loki write them, too. Such names need
-/// no quotes in jq or SQL.
+/// Names are those of OpenTelemetry: of the fields of its log records as OTLP has them, and of its
+/// semantic conventions with `_` in place of dots, as Prometheus and Loki write them too. So they
+/// need no quotes in jq or SQL.
 ///
 /// | key | value |
 /// | - | - |
@@ -82,7 +81,7 @@ public struct JSONFormatter: LogFormatter {
     output.append("}\n")
   }
 
-  /// Level and number. It is a StaticString, because no reference is counted for such a string.
+  /// Text and number; StaticString, because no reference is counted for it.
   private static func severity(_ level: Level) -> StaticString {
     switch level {
     case .trace: #"trace","severity_number":1"#
@@ -178,31 +177,31 @@ public struct JSONFormatter: LogFormatter {
 }
 
 extension LogReader.Session {
-  /// Calls `body` with each of the session's fields; see ``SessionFields/forEachUnique(_:)``.
+  /// Gives its fields to `body`; see ``SessionFields/forEachUnique(_:)``.
   package func forEachField(
     _ body: (String, ValueView, inout WordReader) throws(FormatError) -> Void
   ) {
     fieldsInWords.forEachUnique(body)
   }
 
-  /// The session's fields for people: `name=value`, a space before each.
+  /// Its fields for people: `name=value`, a space before each.
   package var fieldText: String { fieldsInWords.texts.map { " \($0)" }.joined() }
 }
 
 extension SessionFields {
-  /// Calls `body` with each field. `body` must take or pass over the elements of a container. No
-  /// name comes twice: a name that is there again gets `#2`, `#3` …
+  /// Gives each to `body`, which has to take or to pass over the elements of a container. No name
+  /// comes twice: one that is there again gets `#2`, `#3` …
   func forEachUnique(
     _ body: (String, ValueView, inout WordReader) throws(FormatError) -> Void
   ) {
     var names = UniqueNames()
-    // The fields have been walked over before: nothing is thrown.
+    // They have been walked over before: nothing is thrown.
     try? forEach { (name, value, reader) throws(FormatError) in
       try body(names.unique(String(decoding: name, as: UTF8.self)), value, &reader)
     }
   }
 
-  /// Each field for people: `name=value`.
+  /// Each for people: `name=value`.
   package var texts: [String] {
     var texts: [String] = []
     forEachUnique { (name, value, reader) throws(FormatError) in
@@ -215,7 +214,7 @@ extension SessionFields {
     return texts
   }
 
-  /// All fields as an object.
+  /// All of them as an object.
   package var json: JSONObject {
     var object = JSONObject()
     forEachUnique { (name, value, reader) throws(FormatError) in
