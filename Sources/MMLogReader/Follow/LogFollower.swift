@@ -2,7 +2,8 @@ import MMLogFormat
 public import MMLogStorage
 import MMLogSystem
 
-/// Reads on while processes log: across rotation, new sessions, and processes that start and die.
+/// Reads rings and archives while processes log: across rotation, new sessions, and processes that
+/// start and die.
 ///
 /// ```swift
 /// import Glibc
