@@ -4,8 +4,8 @@ package enum Shell: String, CaseIterable, Sendable {
 }
 
 extension Command {
-  /// The script that makes a shell complete this command's options, their values, and files; made
-  /// from the same table as ``help``.
+  /// The script with which a shell completes this command's options, their values, and files. It is
+  /// made from the same table as ``help``.
   package func completions(for shell: Shell) -> String {
     switch shell {
     case .bash: bashCompletions
@@ -48,7 +48,7 @@ extension Command {
     "_\(program.map { $0.isLetter || $0.isNumber ? String($0) : "_" }.joined())_candidates"
   }
 
-  /// Nothing that the program lists is evaluated.
+  /// The script evaluates nothing that the program lists.
   private var bashHelper: String {
     """
     \(helper)() {
@@ -72,7 +72,7 @@ extension Command {
   }
 
   private var bashCommands: String {
-    // The first, which is meant where none is named, stands last: any other word.
+    // The first command, which runs where none is named, stands last: any other word.
     let cases = (commands.dropFirst() + commands.prefix(1)).map { command in
       let pattern = command.word == commands[0].word ? "*" : command.word
       return "  \(pattern))\n\(command.bashCases)    ;;\n"
@@ -223,13 +223,13 @@ extension Command {
 }
 
 extension Option {
-  /// Whether its value is the name of a file.
+  /// Whether the option's value is the name of a file.
   fileprivate var takesFile: Bool {
     guard let placeholder else { return false }
     return ["FILE", "DIR", "DIRECTORY", "PATH"].contains(placeholder)
   }
 
-  /// What fits beside a name in a shell's list.
+  /// The part of the help that fits beside a name in a shell's list.
   fileprivate var firstSentence: String {
     var sentence = ""
     for (character, next) in zip(help, help.dropFirst() + " ") {

@@ -2,7 +2,7 @@ package import CommandLineTool
 package import MMLogReader
 import MMLogSystem
 
-/// What a command reads.
+/// The operands of a command that reads logs.
 package let inputOperands = Operands(
   "PATH",
   """
@@ -13,9 +13,9 @@ package let inputOperands = Operands(
   """)
 
 extension Arguments {
-  /// What the command line names, or else the directory in `MMLOG_DIR`.
+  /// The paths that the command line names, or else the directory in `MMLOG_DIR`.
   ///
-  /// - Parameter others: How many operands stand before, and are something else.
+  /// - Parameter others: How many operands of another kind come first.
   package func paths(behind others: Int = 0) throws(UsageError) -> [String] {
     let paths = Array(operands.dropFirst(others))
     if let first = paths.first {
@@ -30,13 +30,13 @@ extension Arguments {
     return [directory]
   }
 
-  /// The same for what takes neither standard input nor single files.
+  /// The same for a command that takes neither standard input nor single files.
   package func directories(behind others: Int = 0) throws(UsageError) -> [String] {
     let paths = try paths(behind: others)
     if paths.contains("-") {
       throw UsageError("\(command.name) needs directories or rings, not '-'; name one")
     }
-    // What is named twice is meant once, however it is spelled.
+    // A path that is named twice counts once, in whichever spellings.
     var (names, files) = (Set<String>(), Set<FileStatus.Identity>())
     return paths.filter { path in
       let isNew = names.insert(path).inserted
@@ -45,7 +45,7 @@ extension Arguments {
     }
   }
 
-  /// What these paths stand for.
+  /// The inputs that these paths stand for.
   package func inputs(_ paths: [String]) -> [LogReader.Input] {
     paths.map { path in
       if path == "-" { return .standardInput }
@@ -53,7 +53,7 @@ extension Arguments {
     }
   }
 
-  /// Who decrypts what is encrypted: those of the options, and of the file in `MMLOG_IDENTITY`.
+  /// The identities that decrypt: those of the options, and of the file in `MMLOG_IDENTITY`.
   package func identities() throws -> LogIdentities {
     let variable = CurrentProcess.variable("MMLOG_IDENTITY") ?? ""
     let files = values(of: .identity) + [variable].filter { !$0.isEmpty }
@@ -61,7 +61,7 @@ extension Arguments {
     return try LogIdentities(files: files)
   }
 
-  /// What is misspelled would be searched for as a file.
+  /// A misspelled command would be searched for as a file.
   private func checkIsNoCommand(_ word: String) throws(UsageError) {
     guard !word.contains("/"), word != "-", (try? File.status(ofPath: word)) == nil else { return }
     let near = command.suggestedCommand(for: word)
@@ -83,14 +83,14 @@ extension Option {
   package static let quiet = Option(
     "quiet", short: "q",
     "Say nothing of crashes, nor that nothing matched; losses and corruption are reported.")
-  /// Of what acts, and prints no records.
+  /// For commands that act and print no records.
   package static let silent = Option(
     "quiet", short: "q", "Print nothing of what went well: the exit status says it.")
   package static let exitCode = Option(
     "exit-code", "End with status 4 if nothing is what was asked for.")
-  /// Of what is no list of records.
+  /// For commands whose output is no list of records.
   package static let jsonSummary = Option("json", "Print JSON, for programs.")
 }
 
-/// What all commands take that read.
+/// The options of all commands that read logs.
 package let inputOptions: [Option] = [.recursive, .identity]

@@ -1,11 +1,12 @@
 package import MMLogFormat
 import MMLogSystem
 
-/// One JSON object on a line for each record (RFC 8259), for programs. Valid whatever was logged.
+/// One JSON object on a line for each record (RFC 8259), for programs. It is valid, whatever was
+/// logged.
 ///
-/// Names are those of OpenTelemetry: of the fields of its log records as OTLP has them, and of its
-/// semantic conventions with `_` in place of dots, as Prometheus and Loki write them too. So they
-/// need no quotes in jq or SQL.
+/// Names are those of OpenTelemetry: the fields of its log records in OTLP, and its semantic
+/// conventions with `_` in place of dots, as Prometheus and Loki write them, too. Such names need
+/// no quotes in jq or SQL.
 ///
 /// | key | value |
 /// | - | - |
@@ -81,7 +82,7 @@ public struct JSONFormatter: LogFormatter {
     output.append("}\n")
   }
 
-  /// Text and number; StaticString, because no reference is counted for it.
+  /// Level and number. It is a StaticString, because no reference is counted for such a string.
   private static func severity(_ level: Level) -> StaticString {
     switch level {
     case .trace: #"trace","severity_number":1"#
@@ -177,31 +178,31 @@ public struct JSONFormatter: LogFormatter {
 }
 
 extension LogReader.Session {
-  /// Gives its fields to `body`; see ``SessionFields/forEachUnique(_:)``.
+  /// Calls `body` with each of the session's fields; see ``SessionFields/forEachUnique(_:)``.
   package func forEachField(
     _ body: (String, ValueView, inout WordReader) throws(FormatError) -> Void
   ) {
     fieldsInWords.forEachUnique(body)
   }
 
-  /// Its fields for people: `name=value`, a space before each.
+  /// The session's fields for people: `name=value`, a space before each.
   package var fieldText: String { fieldsInWords.texts.map { " \($0)" }.joined() }
 }
 
 extension SessionFields {
-  /// Gives each to `body`, which has to take or to pass over the elements of a container. No name
-  /// comes twice: one that is there again gets `#2`, `#3` …
+  /// Calls `body` with each field. `body` must take or pass over the elements of a container. No
+  /// name comes twice: a name that is there again gets `#2`, `#3` …
   func forEachUnique(
     _ body: (String, ValueView, inout WordReader) throws(FormatError) -> Void
   ) {
     var names = UniqueNames()
-    // They have been walked over before: nothing is thrown.
+    // The fields have been walked over before: nothing is thrown.
     try? forEach { (name, value, reader) throws(FormatError) in
       try body(names.unique(String(decoding: name, as: UTF8.self)), value, &reader)
     }
   }
 
-  /// Each for people: `name=value`.
+  /// Each field for people: `name=value`.
   package var texts: [String] {
     var texts: [String] = []
     forEachUnique { (name, value, reader) throws(FormatError) in
@@ -214,7 +215,7 @@ extension SessionFields {
     return texts
   }
 
-  /// All of them as an object.
+  /// All fields as an object.
   package var json: JSONObject {
     var object = JSONObject()
     forEachUnique { (name, value, reader) throws(FormatError) in

@@ -5,8 +5,9 @@ import MMLogFormat
 ///     2026-11-21T09:00:00.123456789+01:00 INFO     orders: order 7 accepted venue=XETR (Orders/Book.swift:42)
 ///
 /// Time, level, label, message, metadata, place. Named arguments stand in the message and are not
-/// repeated. What begins or ends a span says so. An end has the duration, and the name of the span:
-/// what it began with, without arguments. Of what failed, `failed` stands for `end`:
+/// repeated. A record that begins or ends a span says so. An end has the duration, and the name of
+/// the span: the message of its beginning, without arguments. If the span failed, `failed` stands
+/// in place of `end`:
 ///
 ///     2026-11-21T09:00:00.123456789+01:00 INFO     orders: begin order 7 span=0000000000400004 (Orders/Book.swift:40)
 ///     2026-11-21T09:00:00.124690789+01:00 INFO     orders: end 1.234 ms order {}: matched span=0000000000400004 (Orders/Book.swift:44)
@@ -22,7 +23,7 @@ public struct TextFormatter: LogFormatter {
   /// Makes a formatter.
   ///
   /// - Parameters:
-  ///   - zone: Where times are shown in.
+  ///   - zone: The zone that times are shown in.
   ///   - colors: Whether levels, times and places get colors (ECMA-48, SGR), for a terminal.
   public init(zone: LogTimeZone = .local, colors: Bool = false) {
     timestamp = TimeFormatter(zone)
@@ -48,7 +49,7 @@ public struct TextFormatter: LogFormatter {
     output.append(UInt8(ascii: "\n"))
   }
 
-  /// Appends the message, with what begins or ends before it.
+  /// Appends the message, and before it what the record begins or ends.
   @inline(__always)
   package static func appendMessage(
     _ record: LogReader.Record, to output: inout TextBuffer
@@ -78,7 +79,7 @@ public struct TextFormatter: LogFormatter {
     output.append(UInt8(ascii: " "), count: 9 - level.description.utf8.count)
   }
 
-  /// As wide as the longest, and a space.
+  /// As wide as the longest level, and a space.
   private static func padded(_ level: Level) -> StaticString {
     switch level {
     case .trace: "TRACE    "
@@ -157,8 +158,8 @@ extension TextBuffer {
     append(span.separator)
   }
 
-  /// Appends what `body` appends in ``TextForm/quoted`` or ``TextForm/json``, in quotes if it would not be distinguished
-  /// from what is beside it.
+  /// Appends what `body` appends in ``TextForm/quoted`` or ``TextForm/json``. It stands in quotes
+  /// if it could not be told apart from the text beside it.
   mutating func appendQuoting<Failure: Error>(
     _ body: (inout TextBuffer) throws(Failure) -> Void
   ) throws(Failure) {
@@ -172,9 +173,9 @@ extension TextBuffer {
     if needsQuotes { append(UInt8(ascii: "\"")) } else { remove(at: start) }
   }
 
-  /// Appends a value, in quotes if need be.
+  /// Appends a value, in quotes if necessary.
   ///
-  /// - Parameter form: One that has a backslash before `"` and `\`.
+  /// - Parameter form: A form that has a backslash before `"` and `\`.
   mutating func append(
     quoting value: ValueView, _ form: TextForm = .quoted, from reader: inout WordReader
   ) throws(FormatError) {

@@ -1,6 +1,6 @@
 import MMLogFormat
 
-/// A line of a person's own making: text with the names of what is to stand in its place.
+/// A line as a user wants it: text with names, in whose place values are put.
 ///
 ///     {time} {level:-8} {label}: {message} {fields.user}
 ///
@@ -24,9 +24,9 @@ import MMLogFormat
 /// | `id` | the record's name, which no other has; nothing if it is in no archive yet |
 /// | `service`, `process`, `pid`, `host`, `session` | |
 ///
-/// `{name:N}` puts spaces before it, up to N characters; `{name:-N}` behind it. `{{` and `}}` are
-/// braces, `\n`, `\t` and `\\` a line end, a tab and a backslash. A line end follows each record.
-/// Control characters in what is put in are escaped, as ``TextFormatter`` does.
+/// `{name:N}` puts spaces before the value, up to N characters; `{name:-N}` puts them behind it.
+/// `{{` and `}}` are braces; `\n`, `\t` and `\\` are a line end, a tab and a backslash. A line end
+/// follows each record. Control characters in values are escaped, as ``TextFormatter`` does.
 public struct TextTemplate: Sendable {
   enum Name: String, CaseIterable {
     case time, date, clock, unix, level, LEVEL, label, message, file, line, function, place, fields
@@ -53,7 +53,7 @@ public struct TextTemplate: Sendable {
 
   /// Reads a template.
   ///
-  /// - Throws: what is wrong with it, and what would be right.
+  /// - Throws: what is wrong with the template, and what would be right.
   public init(_ text: String) throws(Invalid) {
     var parser = TemplateParser(rest: text[...])
     elements = try parser.parse()
@@ -128,7 +128,7 @@ private struct TemplateParser {
     else {
       throw invalid("'\(text)' is no width; write {name:8} or {name:-8}, up to 1000")
     }
-    // As a call site's word for it (FORMAT.md, 6).
+    // The alignment as a word of a call site has it (FORMAT.md, 6).
     return Alignment(UInt64(columns < 0 ? 1 : 2) | UInt64(columns.magnitude) << 8)
   }
 

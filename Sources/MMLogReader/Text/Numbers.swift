@@ -8,9 +8,9 @@ private let twoDigits: StaticString = """
   """
 
 extension TextBuffer {
-  /// Appends a number in decimal: two digits a division.
+  /// Appends a number in decimal, with two digits for each division.
   ///
-  /// - Parameter minimum: Zeros are put before it up to so many digits, at most 20.
+  /// - Parameter minimum: The minimum number of digits, at most 20. Zeros stand before the number.
   @inline(__always)
   package mutating func append(decimal value: UInt64, minimum: Int = 1) {
     append(maximum: 20) { place in
@@ -44,7 +44,7 @@ extension TextBuffer {
     append(decimal: value.magnitude)
   }
 
-  /// Appends the digits of a number, with zeros before them up to a least count.
+  /// Appends the digits of a number, with zeros before them up to a minimum count.
   mutating func append<T: UnsignedInteger & FixedWidthInteger>(
     digits value: T, base: UInt8 = 10, minimum: Int = 1, upperCase: Bool = false
   ) {
@@ -110,13 +110,14 @@ extension TextBuffer {
     return float.withText(value, precision: style.precision) { append($0) } != nil
   }
 
-  /// Appends a number with so many digits after the point, rounded as C does: exactly, and a half
-  /// to the even neighbor. In integers, ten times faster than snprintf(3).
+  /// Appends a number with so many digits after the point, rounded as in C: exactly, and a half to
+  /// the even neighbor. It computes with integers, ten times faster than snprintf(3).
   ///
-  /// - Returns: false for a number or a precision that integers of 128 bits do not hold; nothing
-  ///   was appended then.
+  /// - Returns: false for a number or a precision that integers of 128 bits do not hold. Then
+  ///   nothing was appended.
   private mutating func append(_ value: Double, fixed precision: Int) -> Bool {
-    // So the significand, of 53 bits, times a power of ten, of 30, has no more than 83.
+    // Within these limits, a significand of 53 bits times a power of ten of 30 bits has at most 83
+    // bits.
     guard precision <= 9, value.magnitude < 0x1p53, value.magnitude >= 0x1p-60 || value == 0 else {
       return false
     }
@@ -152,10 +153,10 @@ extension TextBuffer {
     if !append(shortDecimal: value) { append(text: value.description) }
   }
 
-  /// The same for numbers with up to four digits after the point, which most in logs are.
+  /// The same for numbers with up to four digits after the point, like most numbers in logs.
   ///
-  /// A decimal of at most 15 digits that reads back as the number is the shortest one, but for
-  /// zeros at its end: no two of those read back as the same number.
+  /// A decimal of at most 15 digits that reads back as the number is the shortest one, except for
+  /// zeros at its end: no two such decimals read back as the same number.
   private mutating func append(shortDecimal value: Double) -> Bool {
     let magnitude = value.magnitude
     guard magnitude >= 0.001, magnitude < 1e10 else { return false }
@@ -176,7 +177,7 @@ extension TextBuffer {
 }
 
 extension UInt64 {
-  /// How many digits it has in decimal.
+  /// How many digits the number has in decimal.
   @inline(__always)
   fileprivate var decimalDigits: Int {
     var (count, limit) = (1, UInt64(10))

@@ -4,7 +4,7 @@ import MMLogAnalysis
 import MMLogReader
 import MMLogSystem
 
-// Commands about files, and not about records.
+// Commands about files instead of records.
 
 extension Command {
   static let verify = Command(
@@ -106,9 +106,9 @@ extension Command {
     return status
   }
 
-  /// Prints what has become of what was noted.
+  /// Prints what has become of the heads that were noted.
   ///
-  /// - Returns: Whether all of it is intact, or was deleted as limits do.
+  /// - Returns: Whether everything is intact, or was deleted as limits delete.
   private static func check(
     _ anchors: [Anchors], _ files: LogFiles, isSilent: Bool, _ output: StandardOutput
   ) throws -> Bool {
@@ -123,7 +123,7 @@ extension Command {
     return areIntact
   }
 
-  /// - Returns: Whether anything is lost.
+  /// - Returns: Whether any records are lost.
   private static func complain(_ gaps: [LogReader.Gap]) -> Bool {
     for gap in gaps { complain("\(gap.session.title): \(gap.summary)") }
     return gaps.contains(where: \.isLoss)
@@ -182,7 +182,7 @@ extension Command {
         try output.append("\(path): sealed; its ring is gone\n".escapedControls)
       }
     }
-    // Of what cannot be read, that is not known.
+    // If files cannot be read, this is not known.
     if sessions.isEmpty, sealed.isEmpty, status == .success, !isSilent {
       complain("\(directory) has no ring of a dead process")
     }
@@ -191,7 +191,7 @@ extension Command {
 }
 
 extension Arguments {
-  /// Opens what is to be read.
+  /// Opens the files to read.
   ///
   /// - Parameter needsKeys: Whether records are needed that may be encrypted.
   func withFiles(

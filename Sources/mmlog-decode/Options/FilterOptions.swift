@@ -3,7 +3,7 @@ import LogCommands
 import MMLogReader
 import MMLogSystem
 
-/// Which records are wanted.
+/// The options for which records are wanted.
 let filterOptions: [Option] = [
   .level, .since, .until, .label, .thread, .process, .session, .site, .grep, .fixedStrings,
   .ignoreCase, .invertMatch, .condition, .spansOnly, .flight, .noFlight,
@@ -27,7 +27,7 @@ extension Arguments {
     return filter
   }
 
-  /// A filter for what is about sessions as a whole.
+  /// A filter for what concerns whole sessions.
   func sessionFilter() throws(UsageError) -> LogReader.Filter {
     var filter = LogReader.Filter()
     try setSessions(of: &filter)
