@@ -1,4 +1,4 @@
-/// Which kind of mmlog file bytes are, known by their first eight.
+/// The kind of an mmlog file, known by its first eight bytes.
 package enum FileKind: Sendable {
   case ring
   case archive
@@ -9,7 +9,7 @@ package enum FileKind: Sendable {
 
   /// The kind of the file that begins with `bytes`, or nil.
   ///
-  /// One bit of the magic may be wrong: whether it is, the file header's checksum says.
+  /// One bit of the magic may be wrong: the file header's checksum says whether it is.
   package init?(_ bytes: UnsafeRawBufferPointer) {
     if bytes.nearlyStarts(with: FileHeaderLayout.ringMagic) {
       self = .ring
@@ -36,7 +36,7 @@ extension UnsafeRawBufferPointer {
   }
 }
 
-/// Reads the fields of a file header, once its bytes have been checked for what every one must be.
+/// Checks the bytes of a file header for what every file header must have, and reads its fields.
 ///
 /// - Parameter fields: Reads them.
 /// - Returns: The fields, and whether one bit was wrong, and was corrected.
@@ -101,7 +101,7 @@ package struct RingHeader: Equatable, Sendable {
   /// Which spans have their flight records captured when they end; nil: spans decide nothing.
   package var spanCapture: SpanCapture?
   package var areas: RingAreas
-  /// What is wrong with the table of the areas, part of a sentence; nil: nothing.
+  /// What is wrong with the area table, as a part of a sentence; nil: nothing.
   package let areaProblem: String?
   /// Whether one bit of the file header was wrong when it was read, and was corrected.
   package let isCorrected: Bool
@@ -130,9 +130,9 @@ package struct RingHeader: Equatable, Sendable {
     } + areas.encoded
   }
 
-  /// Reads and checks a file header; after that, every offset of its geometry lies within the file
-  /// size that the file header states, which the caller compares with the real one, and every area
-  /// lies before the dictionary.
+  /// Reads and checks a file header. After that, every offset of its geometry lies within the file
+  /// size that the file header states, and every area lies before the dictionary. The caller
+  /// compares the stated file size with the real one.
   package init(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
     let (fields, isCorrected) = try readFileHeader(bytes, of: .ring) {
       (bytes) throws(FormatError) in
@@ -153,15 +153,15 @@ package struct ArchiveHeader: Equatable, Sendable {
   package var identity: SessionIdentity
   /// Counts the session's archives from 1.
   package var number: UInt32
-  /// When it was begun.
+  /// When the archive was begun.
   package var created: Timestamp
-  /// If its frames are chained, the head of the session's archive before it, or
-  /// ``FrameHash/none``; nil: they are not.
+  /// If its frames are chained, the head of the session's archive before it, or ``FrameHash/none``;
+  /// nil: they are not chained.
   package var previousHead: FrameHash?
-  /// Whether one bit of it was wrong when it was read, and was corrected.
+  /// Whether one bit of the header was wrong when it was read, and was corrected.
   package let isCorrected: Bool
 
-  /// Which archive it begins.
+  /// The archive that the header begins.
   package var id: ArchiveID { ArchiveID(session: identity.session, number: number) }
 
   package init(

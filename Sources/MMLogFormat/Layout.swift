@@ -90,13 +90,13 @@ package enum RingLayout {
   package static let ledgerSize = LossLedger.causes * LossLedger.levels * 8
   package static let control = ledger + ledgerSize
   package static let crash = control + ControlLayout.size
-  /// Where there is room for it.
+  /// Behind the clocks, where there is room.
   package static let switchCounts = clocks + ClockPairLayout.areaSize
   package static let switchCountsSize = ControlLayout.switchCount * wordSize
   package static let head = switchCounts + switchCountsSize
-  /// In a ring that is encrypted, whose dictionary then begins behind them.
+  /// Only in an encrypted ring: its dictionary begins behind the key slots.
   package static let keySlots = stateSlots + StateSlotLayout.areaSize
-  /// What stands in these areas, from the ring's start.
+  /// Fields of these areas, as offsets from the ring's start.
   package static let state = sessionState + SessionStateLayout.state
   package static let newestArchive = sessionState + SessionStateLayout.newestArchive
   package static let newestFrames = sessionState + SessionStateLayout.newestFrames
@@ -104,9 +104,9 @@ package enum RingLayout {
   package static let ending = sessionState + SessionStateLayout.ending
   package static let firstClockPair = clocks
   package static let clockPairSlots = clocks + ClockPairLayout.slots
-  /// At a page's edge: the pages stay when the rest is unmapped.
+  /// At a page's edge: these pages stay mapped when the rest of the ring is unmapped.
   package static let stateSlots = 8192
-  /// Where the dictionary of a new ring begins, and the least that one may be offset by.
+  /// Where the dictionary of a new ring begins, and the smallest offset that a dictionary may have.
   package static let dictionary = stateSlots + StateSlotLayout.areaSize
   /// The largest sizes in a ring of any writer, in bytes, and the most segments.
   package static let largestFile = 8 << 30
@@ -119,7 +119,7 @@ package enum RingLayout {
 }
 
 /// The table of a ring's areas, behind its file header: entries up to one of kind 0, and a checksum
-/// where the file header has it.
+/// at the same offset as in the file header.
 package enum AreaTableLayout {
   package static let kind = 0
   package static let offset = kind + 4 + 4
@@ -130,19 +130,21 @@ package enum AreaTableLayout {
   package static let size = FileHeaderLayout.size
 }
 
-/// The area of a ring that says what becomes of its session.
+/// The area of a ring that has the state of its session.
 package enum SessionStateLayout {
   package static let state = 0
   package static let newestArchive = state + 4
-  /// The archive that the session's first one stands behind: an ``ArchiveIDLayout``.
+  /// Names the file in which the session's first archive stands behind others: an
+  /// ``ArchiveIDLayout``.
   package static let resumed = newestArchive + 4
   /// How many frames the newest archive has at least.
   package static let newestFrames = resumed + ArchiveIDLayout.size
-  /// Set in it from when the archive gets its trailer: a limit may delete the archive.
+  /// A bit of ``newestFrames``, set before the archive gets its trailer: from then on, a limit may
+  /// delete the archive.
   package static let mayBeSealed: UInt32 = 1 << 31
-  /// In their place: it has its trailer.
+  /// In place of the number of frames: the archive has its trailer.
   package static let allFrames = UInt32.max
-  /// How the process ended, as it says itself: ``SessionEndLayout``.
+  /// How the process ended, written by the process itself: ``SessionEndLayout``.
   package static let ending = newestFrames + 4
   package static let size = ending + SessionEndLayout.size
 }
@@ -155,11 +157,12 @@ package enum NotedHeadLayout {
   package static let size = hash + FrameHashLayout.size
 }
 
-/// The area of an encrypted ring that has its key for its recipients: the same in two places, so
-/// that one is whole while another is written anew. The slot stands behind the recipients.
+/// The area of an encrypted ring that has the ring's key for its recipients. The key is in two
+/// places, so that one place is whole while the other is written anew. In each place, the slot
+/// stands behind the recipients.
 package enum KeySlotsLayout {
   package static let slotSize = 0
-  /// Of all that is behind it, up to the slot's end.
+  /// Of all bytes behind the checksum, up to the slot's end.
   package static let checksum = slotSize + 4
   package static let recipientCount = checksum + 4
   package static let recipients = recipientCount + 8
@@ -170,7 +173,7 @@ package enum KeySlotsLayout {
 
 /// The area of a ring through which a running process receives requests.
 package enum ControlLayout {
-  /// The ordinal of the newest level request that the process has done as it says.
+  /// The ordinal of the newest level request that the process has carried out.
   package static let appliedLevels = 0
   /// The newest request, and the newest answer: a ``ControlRequest`` and a ``ControlAnswer``.
   package static let request = appliedLevels + 8
@@ -178,8 +181,8 @@ package enum ControlLayout {
   /// How many flight records the process has captured, and how many it has evicted.
   package static let capturedRecords = answer + 8
   package static let forgottenRecords = capturedRecords + 8
-  /// When the last pass of the drainer ended that did not fail, in nanoseconds since 1970; 0: none
-  /// has. How many have failed, and how many syncs have.
+  /// When the drainer's last successful pass ended, in nanoseconds since 1970 (0: there was none);
+  /// how many passes have failed; and how many syncs of archives have failed.
   package static let lastPass = forgottenRecords + 8
   package static let failedPasses = lastPass + 8
   package static let failedSyncs = failedPasses + 4
@@ -200,9 +203,9 @@ package enum ControlLayout {
   /// How many statements may be turned on at a time: a request has no room for more.
   package static let switchCount = 16
 
-  /// A request for levels, in one of the slots. In a rule's second word, behind the level: whether
-  /// it is about a statement, and that one's line. In such a rule's last word: its limit, and the
-  /// ordinal of the request that it came with.
+  /// A level request, in one of the slots. A rule's second word has, behind the level, whether the
+  /// rule is about a statement, and the statement's line. The last word of such a rule has its
+  /// limit, and the ordinal of the request that the rule came with.
   package static let requestOrdinal = 0
   package static let requestChecksum = requestOrdinal + 4
   package static let requestCount = requestChecksum + 4
@@ -220,9 +223,9 @@ package enum StateSlotLayout {
   /// A ``ValueType``; 0: the slot is free.
   package static let type = 0
   package static let nameSize = type + 1
-  /// Of what is before it, and of the name.
+  /// Of the bytes before the checksum, and of the name.
   package static let checksum = nameSize + 1 + 2
-  /// Of all types but strings.
+  /// The value, of all types but strings.
   package static let value = checksum + 4
   package static let name = value + 8
   package static let longestName = size - name
@@ -231,8 +234,8 @@ package enum StateSlotLayout {
   package static let count = 128
   package static let areaSize = count * size
 
-  /// A string's two copies are in the places of the next two slots. Each begins with a word: its
-  /// length in the lowest bits, its ordinal, its checksum.
+  /// A string's two copies are in the places of the next two slots. Each copy begins with a word:
+  /// the text's length in the lowest bits, then the copy's ordinal, then its checksum.
   package static let copies = 2
   package static let copyText = 8
   package static let longestText = size - copyText
@@ -251,7 +254,7 @@ package enum ClockPairLayout {
   package static let checksum = ordinal + 4
   package static let size = checksum + 4
 
-  /// Where two are in the area that are written in turn.
+  /// Where the area has the two slots that are written in turn.
   package static let slots = size
   package static let areaSize = 3 * size
 }
@@ -329,7 +332,8 @@ public enum BlockLayout {
   package static let moreBit: UInt64 = 1 << 31
   /// Where the key set's number stands; 0: none.
   @inlinable public static var keySetShift: UInt64 { 32 }
-  /// No more follow one another: a hostile key set may have any number of values without a word.
+  /// The maximum number of blocks in a row. It bounds hostile records: a key set may have any
+  /// number of values that take no word.
   package static let most = 4
 }
 
@@ -371,21 +375,21 @@ public struct RecordFlags: OptionSet, Sendable {
   @inlinable package static var context: Self { Self(rawValue: 64) }
 }
 
-/// The words of a record that begins or ends a span. Two where it begins: its number, and the
-/// number of what it is a part of. Three where it ends: its number, the ticks at which it began,
-/// and the call site at which it began.
+/// The span's words in a record that begins or ends a span. A beginning has two: the span's number,
+/// and the number of the span that it is a part of. An end has three: the span's number, the ticks
+/// at which it began, and the call site at which it began.
 public enum SpanLayout {
   /// Set in the first word where the span ends.
   @inlinable public static var endBit: UInt64 { 1 << 63 }
-  /// Set in the third word where what the span stands for failed. Below it is a call site's number.
+  /// Set in the third word if the span's operation failed. The bits below are a call site's number.
   @inlinable public static var failedBit: UInt64 { 1 << 32 }
-  /// Set in the third word where the span has its flight records captured, though it did not fail.
+  /// Set in the third word if the span's flight records are captured although it did not fail.
   @inlinable public static var capturesBit: UInt64 { 1 << 33 }
 
   package static let beginCount = 2
   package static let endCount = 3
 
-  /// How many words they are, by the first of them.
+  /// How many words there are, as the first of them says.
   package static func count(_ first: UInt64) -> Int {
     first & endBit == 0 ? beginCount : endCount
   }
@@ -430,14 +434,15 @@ package enum FrameLayout {
   package static let clockRate = clockWall + 8
   package static let lowestGeneration = clockRate + 8
   package static let levels = lowestGeneration + 8
-  /// How far an index says what the archive holds: of an index only, as are the counts in the
-  /// clock's place.
+  /// Whether an index says what the archive holds, and how the session ended. Only an index has
+  /// this, and the counts in the clock's place.
   package static let countsState = levels + 1
   package static let counts = clockTicks
-  /// When the session ended that ends in the archive: of an index only.
+  /// When the session ended, if it ends in the archive. Only an index has this.
   package static let countsEndTime = size - 8
-  /// Of records: bit 0: flight records; bits 1 and 2: ``TextEffort``. Of all: bit 3: encrypted;
-  /// bit 4: the header ends with the hash of what comes before the frame.
+  /// Frames of records have bit 0: flight records; bits 1 and 2: ``TextEffort``. All frames have
+  /// bit 3: encrypted; bit 4: the header ends with the hash of what comes before the frame; bit 5:
+  /// a substitute.
   package static let flags = levels + 2
   package static let flightFlag: UInt8 = 1
   package static let encryptedFlag: UInt8 = 8
@@ -448,7 +453,7 @@ package enum FrameLayout {
   package static let numberOfCounts = 8
   package static let rangeCount = levels + 4
   package static let ordinal = rangeCount + 4
-  /// Which archive the frame belongs to: of a stale or misdirected block, another one.
+  /// Which archive the frame belongs to. A stale or misdirected block names another archive.
   package static let archive = ordinal + 8
   package static let checksum = archive + ArchiveIDLayout.size
   package static let size = 160
@@ -469,7 +474,7 @@ package enum FrameLayout {
   package static let threadID = threadOrdinal + 4
   package static let threadName = threadID + 4
   package static let threadSize = threadName + SegmentLayout.threadNameSize
-  /// More threads than the rows of a frame can be of: each has a row, and both are in
+  /// More threads than a frame can have: each thread has a row, and the table and the rows fit into
   /// ``RowBuilder/targetSize``.
   package static let maximumThreads = 1 << 15
 
@@ -477,7 +482,7 @@ package enum FrameLayout {
   package static let markerValue: UInt64 = 0x0A4D_5246_4C4D_4DF5
   /// More ranges than any ring has segments to name.
   package static let maximumRanges = 1 << 20
-  /// What a payload may become when decompressed.
+  /// The maximum size of a decompressed payload, in bytes.
   package static let largestPayload = 64 << 20
 }
 
@@ -496,8 +501,8 @@ package enum IndexEntryLayout {
   package static let size = 64
 }
 
-/// How a session ended: in the ring, written as the process ends, and as a frame's payload. A
-/// handler that writes it is C's, which declares it: mmlog_report.h.
+/// How a session ended: in the ring, where the process writes it as it ends, and as a frame's
+/// payload. C declares it, because a signal handler in C writes it: mmlog_report.h.
 package enum SessionEndLayout {
   package static let how = offset(of: \mmlog_ending.how)
   package static let signal = offset(of: \mmlog_ending.signal)
@@ -508,11 +513,12 @@ package enum SessionEndLayout {
   package static let size = MemoryLayout<mmlog_ending>.size
 }
 
-/// The report of a crash: in the ring, and as a frame's payload. The handler that writes it is C's,
-/// which declares it: mmlog_report.h.
+/// The report of a crash: in the ring, and as a frame's payload. C declares it, because the handler
+/// that writes it is in C: mmlog_report.h.
 package enum CrashLayout {
   package static let state = offset(of: \mmlog_crash_report.state)
-  /// Of the ring's, in bytes of the word that the state is in: see ``CrashReport/survivals(_:)``.
+  /// Of a report in the ring: two bytes of the word that has the state. See
+  /// ``CrashReport/survivals(_:)``.
   package static let survivals = state + 1
   package static let survivalsCopy = survivals + 1
   package static let checksum = offset(of: \mmlog_crash_report.checksum)
@@ -555,12 +561,12 @@ package enum CrashLayout {
   package static let hasMoreFrames = UInt16(MMLOG_CRASH_MORE_FRAMES)
   package static let isGuessed = UInt16(MMLOG_CRASH_GUESSED)
   package static let isException = UInt16(MMLOG_CRASH_EXCEPTION)
-  /// Above the flags: which part of the ring's stream encrypts what follows them; 0: none.
+  /// The bits above the flags: which part of the ring's stream encrypts what follows; 0: none.
   package static let partShift = UInt16(MMLOG_CRASH_PART_SHIFT)
   package static let parts = MMLOG_CRASH_PARTS
 }
 
-/// Where a field of a structure of C's stands.
+/// The offset of a field in a structure of C.
 private func offset<Structure, Field>(of field: KeyPath<Structure, Field>) -> Int {
   guard let offset = MemoryLayout<Structure>.offset(of: field) else {
     preconditionFailure("a field of C is stored")
