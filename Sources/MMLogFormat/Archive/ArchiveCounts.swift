@@ -1,18 +1,19 @@
 /// Counts of records by level.
 package typealias LevelCounts = [8 of UInt32]
 
-/// What an archive holds in all, as the header of its index says: known without reading anything
-/// else.
+/// What an archive holds in all, as the header of its index says. A reader needs nothing else for
+/// it.
 package struct ArchiveCounts: Equatable, Sendable {
-  /// Records by level; last, those whose level is not known: fragments counted, written before a
-  /// crash.
+  /// Records by level. The last count is of records whose level is not known, each fragment
+  /// counted: those that were written before a crash.
   package private(set) var counts = [UInt32](repeating: 0, count: FrameLayout.numberOfCounts)
   /// How the session ended, if it ends here.
   package private(set) var ending: SessionEnd.How?
-  /// When; zero if it ends elsewhere.
+  /// When the session ended; zero if it ends elsewhere.
   package private(set) var endTime = Timestamp.zero
 
-  /// What stands on disk where the session ends in a later archive; otherwise that and ``ending``.
+  /// What stands on disk if the session ends in a later archive. Otherwise the sum of this and
+  /// ``ending`` does.
   private static let elsewhere: UInt8 = 1
 
   package init() {}
@@ -30,12 +31,12 @@ package struct ArchiveCounts: Equatable, Sendable {
     counts[index] = overflow ? .max : sum
   }
 
-  /// How many records there are; nil if fragments may be among what is counted.
+  /// How many records there are; nil if the counts may include fragments.
   package var total: Int? {
     counts.last == 0 ? counts.reduce(0) { $0 + Int($1) } : nil
   }
 
-  /// Takes in how the session ended.
+  /// Notes how the session ended.
   package mutating func add(_ end: SessionEnd) { (ending, endTime) = (end.how, end.time) }
 
   func encode(into out: UnsafeMutableRawBufferPointer) {
@@ -44,7 +45,7 @@ package struct ArchiveCounts: Equatable, Sendable {
     for (index, count) in counts.enumerated() { out.store(count, FrameLayout.counts + 4 * index) }
   }
 
-  /// Nil if the header does not say.
+  /// Reads the header of an index; nil if it does not say.
   init?(header: UnsafeRawBufferPointer) {
     let state = header[FrameLayout.countsState]
     guard state >= Self.elsewhere else { return nil }

@@ -1,4 +1,4 @@
-/// Which archive something belongs to: its session, and its number within it.
+/// The archive that something belongs to: its session, and its number within the session.
 package struct ArchiveID: Hashable, Sendable, CustomStringConvertible {
   package let session: SessionID
   /// Counts the session's archives from 1.
@@ -25,7 +25,7 @@ package struct ArchiveID: Hashable, Sendable, CustomStringConvertible {
     session.bytes + withUnsafeBytes(of: number.littleEndian) { Array($0) }
   }
 
-  /// Of nothing: what has not got its archive yet.
+  /// The ID of no archive, for what has no archive yet.
   package static let none = ArchiveID(session: SessionID(words: (0, 0)), number: 0)
 
   package var description: String { "session \(session), archive \(number)" }

@@ -1,11 +1,12 @@
-/// The records of one segment that are to go into an archive, from where its last frame ended.
+/// The records of one segment that are to go into an archive, from where the last frame of the
+/// segment ended.
 package struct CollectedSegment {
   /// What becomes of a record.
   package enum Disposition {
     /// It goes into the frame.
     case taken
-    /// It stays in the ring, and has no number: a flight record. The frame's range holds it all the
-    /// same.
+    /// It stays in the ring, and has no number: a flight record. The frame's range contains its
+    /// place nevertheless.
     case left
     /// Another frame has it.
     case archived
@@ -16,8 +17,8 @@ package struct CollectedSegment {
     case clear
     /// Encrypted: the stream decrypts them.
     case encrypted(SegmentStream)
-    /// As those of other segments of a ring of which nobody here has the key: they are taken as
-    /// they stand there.
+    /// Encrypted, in a ring whose key this process does not have: they are taken as they stand in
+    /// the ring.
     case sealed
   }
 
@@ -34,22 +35,22 @@ package struct CollectedSegment {
   private(set) var record: RecordView?
   private var offset = 0
   private(set) var ticks: UInt64 = 0
-  /// Where the records end that have been taken.
+  /// Where the taken records end.
   package private(set) var taken: Int
-  /// The number of the entry at ``taken``; nil if they are not to be numbered.
+  /// The number of the entry at ``taken``; nil if entries are not to be numbered.
   package private(set) var number: UInt64?
   /// Where the next range begins, and the number of the entry there.
   private var rangeStart: (offset: Int, number: UInt64?)
-  /// What was taken since the last time that somebody asked.
+  /// What was taken since the last call of ``takeRanges()``.
   private var ranges: [RingRange] = []
-  /// Where a run of corrupted bytes was passed over.
+  /// The runs of corrupted bytes that were passed over.
   package private(set) var corruption: [Range<Int>] = []
-  /// How many of them are before the records that have been taken, or between them.
+  /// How many of these runs are before the taken records, or between them.
   package var corruptedCount: Int { corruption.count { $0.lowerBound < taken } }
 
   /// - Parameters:
   ///   - index: The segment's number.
-  ///   - scanner: Stands where the first record that may be taken is.
+  ///   - scanner: Stands at the first record that may be taken.
   ///   - number: The number of the entry there; nil for flight records, which have none.
   ///   - lastTicks: The greatest ticks that an earlier frame took from this segment.
   ///   - disposition: What becomes of a record, at an offset; nil if all are taken.
@@ -85,8 +86,8 @@ package struct CollectedSegment {
           return
         case .left: pass(isNumbered: false)
         case .archived:
-          // What another frame has is in no range of this one: were that frame corrupted later, it
-          // would pass for being here.
+          // A record that another frame has is in no range of this one. If the other frame is
+          // corrupted later, the record must not seem to be here.
           endRange()
           pass(isNumbered: true)
           rangeStart = (taken, number)
@@ -159,9 +160,9 @@ package struct CollectedSegment {
     }
   }
 
-  /// The same, as long as they are whole records of the segment's own thread: in registers.
+  /// Does the same in registers, as long as records are whole and of the segment's own thread.
   ///
-  /// - Parameter stream: What they are encrypted with; nil: they are not.
+  /// - Parameter stream: What the records are encrypted with; nil: they are not.
   @inline(__always)
   private mutating func moveSeries(
     of first: RecordView, _ behind: RecordReader, to builder: inout RowBuilder, size: Int,
@@ -189,14 +190,14 @@ package struct CollectedSegment {
     noteTaken(count, ahead: record.bytes.count)
   }
 
-  /// - Parameter ahead: How long the record is that is next, if the scanner has passed over it.
+  /// - Parameter ahead: The length of the next record, if the scanner has passed over it.
   private mutating func noteTaken(_ count: Int, ahead: Int = 0) {
     taken = scanner.offset - ahead
     takenCount &+= count
     number = number.map { $0 &+ UInt64(truncatingIfNeeded: count) }
   }
 
-  /// The greatest ticks taken so far, or those of the record that is next.
+  /// The greatest ticks taken so far, or those of the next record.
   package var lastTicks: UInt64 { ticks }
 
   /// True when there is nothing left to take.

@@ -1,10 +1,10 @@
 package import MMLogCrypto
 
-/// What frames are chained by: SHA-256 of something, in its own order of bytes.
+/// The hash that chains frames: SHA-256, in its own byte order.
 package struct FrameHash: Hashable, Sendable, CustomStringConvertible {
   private let words: (UInt64, UInt64, UInt64, UInt64)
 
-  /// Of nothing: there was no archive before, or a recovery has not found it.
+  /// No hash: there was no archive before, or a recovery has not found it.
   package static let none = FrameHash(words: (0, 0, 0, 0))
 
   private init(words: (UInt64, UInt64, UInt64, UInt64)) { self.words = words }
@@ -49,12 +49,12 @@ package struct FrameHash: Hashable, Sendable, CustomStringConvertible {
   package func hash(into hasher: inout Hasher) { hasher.combine(words.0) }
 }
 
-/// The chain of an archive: each frame has the hash of what comes before it, so that nothing before
-/// a hash that is known can be changed, left out or put in.
+/// The chain of an archive: each frame has the hash of what comes before it, so that nobody can
+/// change, leave out or put in anything before a known hash.
 ///
-/// The first frame has the hash of the file header, and that the head of the session's archive
-/// before. Key slots and indexes have a hash, but nothing has theirs: `mmlogctl rewrap` makes
-/// others, and what an index says is what the frames say.
+/// The first frame has the hash of the file header, which has the head of the session's archive
+/// before. Key slots and indexes have a hash, but no frame has theirs: `mmlogctl rewrap` writes
+/// other key slots and indexes, and an index only repeats what the frames say.
 package struct FrameChain: Sendable {
   /// The hash that the next frame has.
   package private(set) var head: FrameHash
@@ -64,12 +64,12 @@ package struct FrameChain: Sendable {
     head = try FrameHash(of: bytes)
   }
 
-  /// Goes on behind the frame of which the hash is.
+  /// Goes on behind the frame whose hash is `head`.
   package init(head: FrameHash) { self.head = head }
 
-  /// Takes in a frame.
+  /// Adds a frame.
   ///
-  /// - Parameter bytes: All of it, its padding too.
+  /// - Parameter bytes: The whole frame with its padding.
   package mutating func append(
     _ type: FrameType, _ bytes: UnsafeRawBufferPointer
   ) throws(CryptoError) {
@@ -78,7 +78,7 @@ package struct FrameChain: Sendable {
 }
 
 extension FrameType {
-  /// Whether the frames behind it have its hash.
+  /// Whether frames of this type are hashed into the chain.
   package var isInChain: Bool {
     switch self {
     case .dictionary, .records, .losses, .sessionEnd, .crash, .other: true

@@ -2,9 +2,10 @@ package import MMLogCrypto
 
 /// Encrypts the payloads of an archive's frames, and decrypts them.
 ///
-/// Each frame has a key of its own, made of the archive's key and of a salt. So nothing repeats,
-/// whatever is written twice after a failed write or a recovery. What the frame's header says is
-/// authenticated with the payload: which session's archive the frame is of, and where it stands.
+/// Each frame has a key of its own, made of the archive's key and of a salt. So no key is used
+/// twice, even if a payload is written again after a failed write or a recovery. The frame's header
+/// is authenticated with the payload: it says which session's archive the frame is of, and where
+/// the frame stands.
 package struct FrameCipher: Sendable {
   /// Bytes of the salt that stands before what is encrypted.
   package static let saltSize = 24
@@ -13,7 +14,7 @@ package struct FrameCipher: Sendable {
 
   private static let nonce = [UInt8](repeating: 0, count: Cryptography.nonceSize)
 
-  /// The archive's key, and its slot, to be kept in the archive.
+  /// The archive's key, and the key slot that the archive keeps.
   package let key: SlottedKey
 
   package init(_ key: SlottedKey) { self.key = key }
@@ -24,7 +25,7 @@ package struct FrameCipher: Sendable {
   /// Encrypts a payload.
   ///
   /// - Parameters:
-  ///   - output: ``growth`` bytes more than the payload.
+  ///   - output: Room for ``growth`` bytes more than the payload has.
   ///   - header: The frame's header as it will be, but for the payload's checksum.
   package func encrypt(
     _ payload: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer,
@@ -63,7 +64,7 @@ package struct FrameCipher: Sendable {
     try Cryptography.deriveKey(from: key.key, salt: salt, info: "mmlog frame")
   }
 
-  /// A header without what depends on the encrypted payload: the two checksums.
+  /// Gives `body` a header without the two checksums, which depend on the encrypted payload.
   private static func withAssociated<Result>(
     _ header: [UInt8], _ body: (UnsafeRawBufferPointer) throws(CryptoError) -> Result
   ) throws(CryptoError) -> Result {
@@ -78,8 +79,9 @@ package struct FrameCipher: Sendable {
 }
 
 extension FrameType {
-  /// Whether its payload is encrypted in an archive that has recipients. What a reader needs who
-  /// has no key stays readable: how a session ended, what it lost, and where its frames are.
+  /// Whether a payload of this type is encrypted in an archive that has recipients. What a reader
+  /// without a key needs stays readable: how a session ended, what it lost, and where its frames
+  /// are.
   package var isSecret: Bool {
     switch self {
     case .dictionary, .records, .crash: true

@@ -1,9 +1,9 @@
 /// Merges the records of segments by time into the rows of one frame after the other.
 package struct FrameCollector {
   package private(set) var runs: [CollectedSegment]
-  /// The run whose turn it is, by number; nil if none has a record left.
+  /// The number of the run that has the next record; nil if no run has a record left.
   private var current: Int?
-  /// The numbers of the others that have a record.
+  /// The numbers of the other runs that have a record.
   private var heap = MergeHeap<UInt64, Int>()
   private let cutoff: UInt64
 

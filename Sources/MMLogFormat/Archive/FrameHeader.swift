@@ -1,6 +1,6 @@
 /// What a frame of an archive holds. Raw values stand on disk.
 package enum FrameType: UInt8, Sendable {
-  /// Of a type that this version does not know: to be passed over.
+  /// A type that this version does not know: readers pass over such frames.
   case other
   case dictionary
   case records
@@ -18,20 +18,20 @@ package enum FrameType: UInt8, Sendable {
 /// How a payload is arranged and compressed. Raw values stand on disk.
 package enum FrameCodec: UInt8, Sendable {
   case rows = 0
-  /// The same rows by column. What of it is compressed, by zlib, says the payload itself.
+  /// The same rows by column. The payload itself says which of its parts zlib has compressed.
   case columns = 1
   /// Rows as they stood in an encrypted ring: see ``SealedRows``.
   case sealedRows = 2
   /// Rows that zlib has compressed.
   case zlibRows = 16
-  /// As columns, by zstd.
+  /// Like ``columns``, but compressed by zstd.
   case zstdColumns = 33
 
   package var isInColumns: Bool { self == .columns || self == .zstdColumns }
-  /// Whether nothing but records is arranged so.
+  /// Whether only records are arranged in this way.
   var isOfRecords: Bool { isInColumns || self == .sealedRows }
 
-  /// What is compressed in it is so; nil if nothing is.
+  /// The format of what is compressed in the payload; nil if nothing is.
   package var compression: CompressionFormat? {
     switch self {
     case .rows, .sealedRows: nil
@@ -52,21 +52,22 @@ package struct FrameHeader: Equatable, Sendable {
   package var payloadChecksum: UInt32 = 0
   package var summary = RecordSummary()
   package var clock = TickClock(ticks: 0, wall: .zero, rate: 0)
-  /// Of an index only, in place of the clock; nil if it does not say.
+  /// Only an index has them, in place of the clock; nil if it does not say.
   package var archiveCounts: ArchiveCounts?
   package var lowestGeneration: UInt64 = 0
-  /// Whether its records are flight records. Its ranges then say nothing of others, and those of
-  /// other frames nothing of these.
+  /// Whether its records are flight records. Its ranges then say nothing of other records, and the
+  /// ranges of other frames say nothing of flight records.
   package var isFlight = false
   /// Whether its payload is encrypted.
   package var isEncrypted = false
-  /// Whether a repair has written it in place of what it could not read: of frames up to its
-  /// ordinal, from that of the frame before.
+  /// Whether a repair has written it in place of frames that the repair could not read: those with
+  /// the ordinals behind that of the frame before, up to its own.
   package var isSubstitute = false
-  /// Of records in columns. In a header to be filled in: how much is wanted at most.
+  /// The effort for text in columns. In a header that is still to be filled in: the maximum effort.
   package var effort = TextEffort.full
   package var ordinal: UInt64 = 0
-  /// Which archive it was written into. A frame that stands in another one got there by a fault.
+  /// The archive that the frame was written into. A frame that stands in another archive got there
+  /// by a fault.
   package var archive = ArchiveID.none
   package var ranges: [RingRange] = []
   /// In a chained archive, the hash of what comes before the frame: see ``FrameChain``.
@@ -130,19 +131,20 @@ package struct FrameHeader: Equatable, Sendable {
     out.store(headerChecksum(UnsafeRawBufferPointer(out)), FrameLayout.checksum)
   }
 
-  /// Appends a whole frame: the header, which from here on says what it has to of the payload, the
-  /// payload as it is stored, and padding.
+  /// Appends a whole frame: the header, the payload as it is stored, and padding. Sets the header's
+  /// size and checksum of the payload.
   package mutating func encode(storing payload: [UInt8], into bytes: inout [UInt8]) {
     payload.withUnsafeBytes { payload in
       encode(storing: payload.count, into: &bytes) { output, _ in output.copyMemory(from: payload) }
     }
   }
 
-  /// Appends a whole frame with a payload that is made where it is stored.
+  /// Appends a whole frame whose payload `store` makes in place.
   ///
   /// - Parameters:
-  ///   - size: Of the payload as it is stored.
-  ///   - store: Makes it. It gets the header as it will be, but for the payload's checksum.
+  ///   - size: The size of the payload as it is stored.
+  ///   - store: Makes the payload. It gets the header as it will be, but for the payload's
+  ///     checksum.
   package mutating func encode<Failure: Error>(
     storing size: Int, into bytes: inout [UInt8],
     _ store: (UnsafeMutableRawBufferPointer, FrameHeader) throws(Failure) -> Void
@@ -180,8 +182,8 @@ package struct FrameHeader: Equatable, Sendable {
     return size
   }
 
-  /// Reads a header that has just the size that ``size(_:)`` gave, or gives nil if it is corrupted.
-  /// One of a codec that this version does not know is of the type ``FrameType/other``.
+  /// Reads a header that has exactly the size that ``size(_:)`` gave; nil if it is corrupted. A
+  /// header with a codec that this version does not know has the type ``FrameType/other``.
   package init?(_ bytes: UnsafeRawBufferPointer) {
     guard Self.size(bytes) == bytes.count,
       headerChecksum(bytes) == bytes.load(FrameLayout.checksum, as: UInt32.self)

@@ -1,7 +1,7 @@
 /// What an index says of one frame.
 package struct IndexEntry: Equatable, Sendable {
   package var offset: Int
-  /// Of a later version, too.
+  /// May be a type of a later version.
   package var rawType: UInt8
   package var summary: RecordSummary
   package var rawSize: Int

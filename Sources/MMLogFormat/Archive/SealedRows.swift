@@ -1,8 +1,8 @@
-/// Rows as they stood in an encrypted ring (FORMAT.md, 13): what a recovery makes, which has no
-/// key.
+/// Rows as they stood in an encrypted ring (FORMAT.md, 13). A recovery makes them, because it does
+/// not have the ring's key.
 ///
-/// Before each row a word says of which stream it is and where in its segment it stood. Who has the
-/// ring's key makes the rows of it that a frame has otherwise.
+/// Before each row, a word says which stream the row is encrypted with, and where in its segment
+/// the row stood. A reader that has the ring's key makes the usual rows from them.
 package enum SealedRows {
   /// Where a row stood, as a word.
   static func place(stream: Int, offset: Int) -> UInt64 {
@@ -10,24 +10,24 @@ package enum SealedRows {
   }
 
   struct Row {
-    /// Which of the streams it is of.
+    /// The index of its stream.
     let stream: Int
     let offset: Int
-    /// Where it is in the payload in rows.
+    /// Where the row is in the payload in rows.
     let place: Int
     let count: Int
     let clearWords: Int
 
-    /// What of the stream it is encrypted with.
+    /// The part of the stream that encrypts the row.
     var encrypted: Range<Int> { offset + clearWords * wordSize..<offset + count }
   }
 
-  /// To make so much of a stream costs no more than to begin anew behind it.
+  /// Making so many bytes of a stream costs no more than beginning anew behind them.
   private static let largestGap = 4096
 
   /// The payload in rows.
   ///
-  /// - Parameter size: How large that is.
+  /// - Parameter size: The size of the payload in rows.
   /// - Throws: ``FormatError``, ``CryptoError``.
   package static func decrypt(
     _ payload: UnsafeRawBufferPointer, size: Int, with cipher: RingCipher
@@ -52,7 +52,7 @@ package enum SealedRows {
       let stream = SegmentStream(0, of: cipher)
       for (index, row) in rows.enumerated() {
         let number = streams.load(row.stream * wordSize, as: UInt64.self)
-        // Of a segment that was not encrypted.
+        // The row is from a segment that was not encrypted.
         if number == 0 || row.encrypted.isEmpty { continue }
         if stream.number != number { stream.move(to: number) }
         try stream.prepare(row.encrypted, part(of: rows[index...]))
@@ -65,8 +65,8 @@ package enum SealedRows {
     return output
   }
 
-  /// What is to be made of the stream at once: what the first row needs, and those that follow it
-  /// closely. A row of a few bytes that stands alone would else cost as much as thousands.
+  /// The part of the stream that is made at once: for the first row, and for the rows that follow
+  /// it closely. Otherwise each row of a few bytes would cost as much as thousands of bytes.
   static func part(of rows: ArraySlice<Row>) -> Range<Int> {
     guard let first = rows.first else { return 0..<0 }
     var part = first.encrypted
@@ -79,7 +79,8 @@ package enum SealedRows {
     return part
   }
 
-  /// Copies all rows, and gives them stream by stream, so that little of a stream is made twice.
+  /// Copies all rows to `output`, and returns them stream by stream, so that little of a stream is
+  /// made twice.
   private static func rows(
     _ reader: inout WordReader, _ streamCount: Int, into output: inout [UInt8]
   ) throws(FormatError) -> [Row] {

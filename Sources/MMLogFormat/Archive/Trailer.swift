@@ -5,7 +5,7 @@ package struct Trailer: Equatable, Sendable {
   package var recordCount: UInt64
   package var fileSize: UInt64
   package var frameCount: UInt32
-  /// Which archive ends with it.
+  /// The archive that ends with the trailer.
   package var archive: ArchiveID
 
   package init(
@@ -35,7 +35,7 @@ package struct Trailer: Equatable, Sendable {
     return bytes
   }
 
-  /// Reads the trailer that the last bytes of a file are, or gives nil if they are none.
+  /// Reads a trailer from the last bytes of a file; nil if they are no trailer.
   package init?(_ bytes: UnsafeRawBufferPointer) {
     guard bytes.count == TrailerLayout.size, bytes.starts(with: TrailerLayout.magicValue),
       bytes.checksumDifference(at: TrailerLayout.checksum) == 0
