@@ -6,16 +6,17 @@ extension UnsafeRawBufferPointer {
     return T(littleEndian: loadUnaligned(fromByteOffset: offset, as: type))
   }
 
-  /// The bytes of a range that has been checked to lie within.
+  /// The bytes of a range. The caller has checked that the range lies within.
   package func slice(_ offset: Int, _ count: Int) -> UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(rebasing: self[offset..<offset + count])
   }
 
-  /// How many of the first bytes of a text in UTF-8, at most `limit`, are whole characters.
+  /// The size of the longest beginning of a UTF-8 text that has at most `limit` bytes and only
+  /// whole characters.
   package func countOfWholeCharacters(within limit: Int) -> Int {
     if count <= limit { return count }
     var end = limit
-    // What follows begins a character.
+    // The byte at `end` has to begin a character.
     while end > 0, self[end] & 0xC0 == 0x80 { end -= 1 }
     return end
   }

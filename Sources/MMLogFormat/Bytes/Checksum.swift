@@ -11,22 +11,22 @@ package func crc32cState(_ state: UInt32, _ bytes: UnsafeRawBufferPointer) -> UI
 }
 
 extension UnsafeRawBufferPointer {
-  /// The checksum of what stands before `offset`, exclusive-or the one that stands there: 0 if it
-  /// is right.
+  /// The checksum of the bytes before `offset`, exclusive-or the one that stands at `offset`: 0 if
+  /// that one is right.
   func checksumDifference(at offset: Int) -> UInt32 {
     crc32c(slice(0, offset)) ^ load(offset, as: UInt32.self)
   }
 }
 
 extension UnsafeMutableRawBufferPointer {
-  /// Stores the checksum of what stands before `offset` there.
+  /// Stores the checksum of the bytes before `offset` at `offset`.
   func storeChecksum(at offset: Int) {
     store(crc32c(UnsafeRawBufferPointer(self).slice(0, offset)), offset)
   }
 }
 
 extension Sequence<UInt8> {
-  /// Fowler, Noll and Vo's hash FNV-1a with 64 bits: of names, against no adversary.
+  /// Fowler, Noll and Vo's hash FNV-1a with 64 bits: for names, where there is no adversary.
   @inlinable package var fnv1a: UInt64 {
     reduce(0xCBF2_9CE4_8422_2325) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
   }
@@ -34,8 +34,8 @@ extension Sequence<UInt8> {
 
 /// The start value of every checksum in a segment's use, or (generation 0) in the dictionary.
 ///
-/// Because it differs for each use of a segment and each session, a page left over from an earlier
-/// use never passes for a record of this one.
+/// The value differs for each use of a segment and each session. So a page that is left from an
+/// earlier use never passes for a record of this use.
 package func checksumSeed(session: SessionID, generation: UInt64) -> UInt32 {
   withUnsafeBytes(of: generation.littleEndian) {
     ~mmlog_crc32c_words(session.seedState, $0.baseAddress, 1)
@@ -43,7 +43,8 @@ package func checksumSeed(session: SessionID, generation: UInt64) -> UInt32 {
 }
 
 extension SessionID {
-  /// The state of a CRC32C that a generation makes a ``checksumSeed(session:generation:)`` of.
+  /// The CRC32C state of the session's UUID, from which ``checksumSeed(session:generation:)`` goes
+  /// on.
   package var seedState: UInt32 {
     withUnsafeBytes(of: (words.0.littleEndian, words.1.littleEndian)) {
       mmlog_crc32c_words(.max, $0.baseAddress, 2)

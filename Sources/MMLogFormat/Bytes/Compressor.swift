@@ -28,12 +28,12 @@ package enum CompressionFormat: Sendable {
     return self == .zlib ? ZlibDecompressor() : nil
   }
 
-  /// Bytes that one can stand for: a larger claim is a lie.
+  /// The maximum number of bytes that one compressed byte can stand for. A larger claim is a lie.
   fileprivate var largestRatio: Int {
     switch self {
-    // 258 of two bits.
+    // 258 bytes in two bits.
     case .zlib: 1040
-    // A block of 128 KiB of four bytes.
+    // A block of 128 KiB in four bytes.
     case .zstd: 32 << 10
     }
   }
@@ -41,8 +41,8 @@ package enum CompressionFormat: Sendable {
 
 /// The state of a coder that compresses.
 protocol CompressingCoder: AnyObject {
-  /// - Parameter effort: ``TextEffort/reduced``: repetitions are not worth searching for, and a
-  ///   coder that is faster then may inspect only how frequent each byte is.
+  /// - Parameter effort: With ``TextEffort/reduced``, repetitions are not worth searching for. A
+  ///   coder may then inspect only how frequent each byte is, if that is faster.
   /// - Returns: The size of the compressed bytes, or nil if they do not fit into `output`.
   func compress(
     _ bytes: UnsafeRawBufferPointer, to output: UnsafeMutableBufferPointer<UInt8>,
@@ -52,7 +52,7 @@ protocol CompressingCoder: AnyObject {
 
 /// The state of a coder that decompresses.
 protocol DecompressingCoder: AnyObject {
-  /// - Returns: Whether `bytes` make just so many as `output` takes.
+  /// - Returns: Whether `bytes` decompress to exactly as many bytes as `output` takes.
   func decompress(
     _ bytes: UnsafeRawBufferPointer, to output: UnsafeMutableBufferPointer<UInt8>
   ) -> Bool
@@ -105,7 +105,7 @@ package final class Decompressor {
     (self.format, self.coder) = (format, coder)
   }
 
-  /// One for the payload of a frame, or what keeps it from being read.
+  /// Makes a decompressor for the payload of a frame, or throws why the payload cannot be read.
   package static func make(for codec: FrameCodec) throws(FormatError) -> Decompressor {
     let format = codec.compression ?? .zlib
     guard format.isAvailable else { throw .missingCoder(format) }

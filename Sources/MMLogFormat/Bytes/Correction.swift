@@ -1,18 +1,18 @@
-// A single wrong bit in what everything else hangs on is corrected: a file header, a segment's
-// header, a dictionary entry.
+// A single wrong bit is corrected in the bytes that everything else depends on: a file header, an
+// area table, a segment's header, a dictionary entry.
 //
-// A wrong bit changes a CRC32C by a pattern that says how far from the end it is. In up to 655
+// A wrong bit changes a CRC32C by a pattern that says how far the bit is from the end. In up to 655
 // bytes the code has a Hamming distance of 6 (G. Castagnoli et al., "Optimization of cyclic
 // redundancy-check codes", 1993): what looks like one wrong bit is that, or five at least.
 
 /// The maximum number of bytes in which a wrong bit is searched for.
 private let longestCorrected = 655
 
-/// Which bit of so many bytes is wrong, counted from the first byte's lowest.
+/// Which bit of `count` bytes is wrong, counted from the first byte's lowest bit.
 ///
-/// - Parameter difference: The check that the bytes have, exclusive-or the one that they should
+/// - Parameter difference: The checksum that the bytes have, exclusive-or the one that they should
 ///   have.
-/// - Returns: nil if it is not one bit.
+/// - Returns: nil if not exactly one bit is wrong.
 private func wrongBit(of count: Int, _ difference: UInt32) -> Int? {
   guard count <= longestCorrected else { return nil }
   let polynomial: UInt32 = 0x82F6_3B78
@@ -27,13 +27,13 @@ private func wrongBit(of count: Int, _ difference: UInt32) -> Int? {
 extension UnsafeMutableRawBufferPointer {
   fileprivate func flip(bit: Int, at offset: Int) { self[offset + bit / 8] ^= 1 << UInt8(bit % 8) }
 
-  /// Corrects a wrong bit in bytes that a checksum is over, or in the checksum.
+  /// Corrects a wrong bit in bytes under a checksum, or in the checksum itself.
   ///
   /// - Parameters:
   ///   - parts: Where the bytes are, in the order in which the checksum takes them.
   ///   - checksum: Where the checksum is, of 4 bytes.
   ///   - difference: As in ``wrongBit(of:_:)``.
-  /// - Returns: False if it is not one bit.
+  /// - Returns: False if not exactly one bit is wrong.
   fileprivate func correct(_ parts: [Range<Int>], checksum: Int, _ difference: UInt32) -> Bool {
     if difference.nonzeroBitCount == 1 {
       flip(bit: difference.trailingZeroBitCount, at: checksum)
@@ -74,7 +74,7 @@ extension UnsafeMutableRawBufferPointer {
       && correct(segmentChecksumParts, checksum: SegmentLayout.checksum, difference)
   }
 
-  /// Puts wrong bits right in dictionary entries that follow one another, one in each at most.
+  /// Corrects wrong bits in dictionary entries that follow one another, at most one in each.
   ///
   /// - Returns: Where the corrected entries are.
   package func correctEntries(seed: UInt32) -> [Range<Int>] {
@@ -87,11 +87,11 @@ extension UnsafeMutableRawBufferPointer {
     }
   }
 
-  /// Corrects the entry that begins where corruption does, and gives its length.
+  /// Corrects the entry at the beginning of the corruption, and returns its length.
   private func correctEntry(in corruption: Range<Int>, seed: UInt32) -> Int? {
     let part = UnsafeMutableRawBufferPointer(rebasing: self[corruption])
     if let length = part.correctEntry(seed: seed) { return length }
-    // Its length may be what is wrong.
+    // The wrong bit may be in its length.
     for bit in 0..<Int(RecordLayout.lengthBits) {
       part.flip(bit: bit, at: 0)
       if let length = part.entryLength, part.entryDifference(length, seed) == 0 { return length }
@@ -106,7 +106,7 @@ extension UnsafeMutableRawBufferPointer {
     let (parts, header) = ([wordSize..<length, 0..<4], Array(self[..<wordSize]))
     guard correct(parts, checksum: 4, entryDifference(length, seed)) else { return nil }
     if entryLength == length { return length }
-    // It would be a bit of the length, which the difference was found with.
+    // The wrong bit would be in the length, but the difference was calculated with this length.
     store(bytes: header, 0)
     return nil
   }

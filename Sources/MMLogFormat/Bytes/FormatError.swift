@@ -1,6 +1,6 @@
 package import MMLogCrypto
 
-/// Why bytes could not be read: every decoder of this module throws it, none traps on what it
+/// Why bytes could not be read. Every decoder of this module throws it, and none traps on what it
 /// reads.
 package enum FormatError: Error, Equatable, Sendable {
   /// The bytes end before what they announce.
@@ -9,11 +9,11 @@ package enum FormatError: Error, Equatable, Sendable {
   case wrongChecksum
   /// A field has a value that it cannot have.
   case invalid(String)
-  /// It is as it should be, but compressed by what this build has not.
+  /// The payload is valid, but this build does not have the coder that compressed it.
   case missingCoder(CompressionFormat)
-  /// It is as it should be, but encrypted, and there is no key: why not.
+  /// The payload is valid, but encrypted, and there is no key. The associated value says why.
   case encrypted(CryptoError)
-  /// It is encrypted, and nobody can have a key for it: the archive's key slot is not there.
+  /// The payload is encrypted, and nobody can have its key: the archive's key slot is missing.
   case missingKey
   /// Written by a newer mmlog: a version or a feature that this one does not know.
   case newerFormat

@@ -1,12 +1,12 @@
 #if LibDeflate
   import CLibDeflate
 
-  /// libdeflate's state for compressing: zlib's streams, at about twice its rate.
+  /// libdeflate's state for compressing. It makes zlib streams about twice as fast as zlib.
   final class ZlibCompressor: CompressingCoder {
     private let state: OpaquePointer
     /// For ``TextEffort/thorough``: made when that is first wanted, if there is memory.
     private var thorough: OpaquePointer?
-    /// The smallest of those levels that take no more memory than zlib.
+    /// Of the levels that take no more memory than zlib, the one with the smallest output.
     private static let thoroughLevel: CInt = 9
 
     init?(level: Int) {
@@ -48,7 +48,7 @@
     func decompress(
       _ bytes: UnsafeRawBufferPointer, to output: UnsafeMutableBufferPointer<UInt8>
     ) -> Bool {
-      // Nothing is told about fewer bytes: they are an error, too.
+      // With nil as the last argument, fewer bytes than expected are an error, too.
       libdeflate_zlib_decompress(
         state, bytes.baseAddress, bytes.count, output.baseAddress, output.count, nil)
         == LIBDEFLATE_SUCCESS

@@ -1,11 +1,11 @@
 import CMMLogCore
 
-/// Bytes that grow at their end, for formatters and columns to write to: in memory of its own that
-/// stays for the next record, without what an array does at each append.
+/// A buffer that formatters and columns append bytes to. Its memory stays for the next record, and
+/// an append costs less than that of an array.
 ///
 /// For one thread at a time.
 public struct TextBuffer: ~Copyable {
-  /// At a word's edge.
+  /// Aligned to a word.
   @usableFromInline var base: UnsafeMutableRawPointer
   @usableFromInline var capacity: Int
   @usableFromInline var end = 0
@@ -23,7 +23,7 @@ public struct TextBuffer: ~Copyable {
 
   deinit { mmlog_free(base) }
 
-  /// Memory with the bytes of another piece, which it takes the place of.
+  /// Resizes memory, and keeps its bytes.
   private static func resized(
     _ memory: UnsafeMutableRawPointer?, _ size: Int
   ) -> UnsafeMutableRawPointer {
@@ -31,10 +31,10 @@ public struct TextBuffer: ~Copyable {
     return memory
   }
 
-  /// Whether there is nothing in it.
+  /// Whether the buffer is empty.
   public var isEmpty: Bool { count == 0 }
 
-  /// Its bytes, as long as `body` runs.
+  /// Gives the buffer's bytes to `body`. They are valid as long as `body` runs.
   public borrowing func withUnsafeBytes<Result: ~Copyable, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -44,12 +44,12 @@ public struct TextBuffer: ~Copyable {
   /// Its bytes as text; what is not UTF-8 in them is replaced.
   package borrowing func text() -> String { String(decoding: bytes, as: UTF8.self) }
 
-  /// Its bytes, until it changes.
+  /// The buffer's bytes, valid until the buffer changes.
   var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: base, count: count) }
 
   /// Drops everything.
   ///
-  /// - Parameter maximum: Memory beyond so many bytes is given back.
+  /// - Parameter maximum: Memory beyond so many bytes is freed.
   public mutating func removeAll(keeping maximum: Int = .max) {
     end = 0
     guard capacity > maximum else { return }
@@ -64,7 +64,7 @@ public struct TextBuffer: ~Copyable {
     append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
   }
 
-  /// Appends the bytes of a text that is not known before.
+  /// Appends the UTF-8 bytes of a string.
   public mutating func append(text: String) {
     var text = text
     text.withUTF8 { append(UnsafeRawBufferPointer($0)) }
@@ -93,7 +93,7 @@ public struct TextBuffer: ~Copyable {
     end &+= 1
   }
 
-  /// Appends a byte so many times.
+  /// Appends a byte `count` times.
   package mutating func append(_ byte: UInt8, count: Int) {
     guard count > 0 else { return }
     append(maximum: count) { place in
@@ -121,7 +121,7 @@ public struct TextBuffer: ~Copyable {
     (base, capacity) = (Self.resized(base, larger), larger)
   }
 
-  /// The bytes from `start` on, as long as `body` runs; it may change them.
+  /// Gives the bytes from `start` on to `body`, which may change them while it runs.
   @inlinable
   package mutating func withBytes<Result>(
     from start: Int, _ body: (UnsafeMutableRawBufferPointer) -> Result
@@ -130,7 +130,7 @@ public struct TextBuffer: ~Copyable {
     return body(UnsafeMutableRawBufferPointer(start: base + start, count: count - start))
   }
 
-  /// Puts a byte so many times before what was appended from `start` on.
+  /// Inserts a byte `added` times at `start`.
   package mutating func insert(_ byte: UInt8, count added: Int, at start: Int) {
     precondition(start >= 0 && start <= count && added >= 0)
     reserve(added)
@@ -148,7 +148,7 @@ public struct TextBuffer: ~Copyable {
     end -= 1
   }
 
-  /// Drops what was appended after there were `count` bytes.
+  /// Drops all bytes behind the first `count`.
   package mutating func cut(to count: Int) {
     precondition(count >= 0 && count <= self.count)
     end = count

@@ -1,4 +1,4 @@
-/// Words in memory that stays for the next time.
+/// Words in memory that is kept for the next use.
 final class WordBuffer {
   private(set) var base: UnsafeMutablePointer<UInt64>
   private var capacity: Int

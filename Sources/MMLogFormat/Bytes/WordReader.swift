@@ -7,11 +7,11 @@ package struct WordReader {
   /// The offset of the next word.
   package private(set) var offset = 0
 
-  /// Opens single values that are sealed; nil: nobody does.
+  /// Opens sealed values; nil: they stay sealed.
   package let slots: Unmanaged<OpenedSlots>?
 
-  /// Reads from `bytes`, which the caller keeps alive, with `slots`, for as long as the reader and
-  /// what it gave.
+  /// Reads from `bytes`. The caller keeps `bytes` and `slots` alive as long as the reader and what
+  /// it returned.
   package init(_ bytes: UnsafeRawBufferPointer, opening slots: Unmanaged<OpenedSlots>? = nil) {
     (self.bytes, self.slots) = (bytes, slots)
   }
@@ -41,7 +41,7 @@ package struct WordReader {
     return try take(padded).slice(0, Int(length))
   }
 
-  /// A sealed value's text; nil if nobody here opens it.
+  /// A sealed value's text; nil if no key here opens it.
   package func open(_ sealed: UnsafeRawBufferPointer) -> [UInt8]? {
     slots?._withUnsafeGuaranteedRef { SealedValue.open(sealed, with: $0) }
   }

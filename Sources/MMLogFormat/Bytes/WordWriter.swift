@@ -23,6 +23,6 @@ package struct WordWriter {
 
   package mutating func append(_ text: String) { append(string: text.utf8) }
 
-  /// Sets a word that could not be known before those after it.
+  /// Sets a word that was not yet known when the words after it were appended.
   package mutating func set(_ word: UInt64, at index: Int) { words[index] = word }
 }

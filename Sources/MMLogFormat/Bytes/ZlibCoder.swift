@@ -6,7 +6,7 @@
     /// On the heap, because zlib's state points back to it.
     private let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)
     private let level: CInt
-    /// Of zlib's levels, the smallest.
+    /// The level of zlib with the smallest output.
     private static let thoroughLevel: CInt = 9
 
     init?(level: Int) {
@@ -30,8 +30,9 @@
       let level = effort == .thorough ? Self.thoroughLevel : level
       stream.pointee.next_out = output.baseAddress
       stream.pointee.avail_out = UInt32(output.count)
-      // Of other settings, zlib 1.2.11 writes the stream's beginning at once, though it was reset:
-      // it needs the place for that, and no bytes yet that it would compress as before.
+      // When settings change, zlib 1.2.11 writes the stream's beginning at once, even after a
+      // reset. It needs the output for that, but no input: it would compress the input with the old
+      // settings.
       stream.pointee.avail_in = 0
       guard deflateReset(stream) == Z_OK, deflateParams(stream, level, strategy) == Z_OK else {
         return nil

@@ -5,7 +5,7 @@
   final class ZstdCompressor: CompressingCoder {
     private let state: OpaquePointer
     private let level: CInt
-    /// The smallest of those levels with which a frame takes 3 MiB at most.
+    /// Of the levels with which a frame takes 3 MiB at most, the one with the smallest output.
     private static let thoroughLevel: CInt = 6
 
     init?(level: Int) {
