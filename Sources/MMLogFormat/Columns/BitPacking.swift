@@ -2,7 +2,7 @@
 @inline(__always)
 func bitWidth(_ value: UInt64) -> Int { 64 &- value.leadingZeroBitCount }
 
-/// Bytes that so many numbers of so many bits take.
+/// Bytes that `count` numbers of `width` bits take.
 @inline(__always)
 func packedSize(_ count: Int, width: Int) -> Int { (count &* width &+ 7) >> 3 }
 
@@ -15,9 +15,9 @@ func lowestBits(_ width: Int) -> UInt64 { width == 64 ? .max : (1 << UInt64(widt
 ///
 /// Writes whole words: up to two more than ``packedSize(_:width:)``.
 ///
-/// - Parameter isMasked: Whether there may be more bits; if not, and there are some nevertheless,
-///   what is written is of no use.
-/// - Returns: The bits that any of them has.
+/// - Parameter isMasked: Whether numbers may have more bits than `width`. If this is false and one
+///   has more, the output is of no use.
+/// - Returns: The bits that are set in any `values[i] − minimum`.
 @inline(__always)
 @discardableResult
 func pack(
@@ -36,7 +36,7 @@ func pack(
     return isMasked ? value & mask : value
   }
   if width <= 16 {
-    // Eight numbers are whole bytes: no carry from one to the next eight.
+    // Eight numbers are whole bytes: no bits are carried to the next eight.
     @inline(__always) func four(_ index: Int) -> UInt64 {
       let low = value(index) | value(index &+ 1) &<< shift
       let high = value(index &+ 2) | value(index &+ 3) &<< shift
@@ -51,7 +51,7 @@ func pack(
       index &+= 8
     }
   } else if width <= 28 {
-    // Two are a word at most, with the bits of a byte that was begun.
+    // Two numbers and the bits of a byte that was begun are a word at most.
     while index &+ 2 <= count {
       word |= (value(index) | value(index &+ 1) &<< shift) &<< UInt64(truncatingIfNeeded: filled)
       next.storeBytes(of: word.littleEndian, as: UInt64.self)
@@ -70,7 +70,7 @@ func pack(
       next.storeBytes(of: word.littleEndian, as: UInt64.self)
       next += wordSize
       filled &-= 64
-      // What did not fit; a shift by 64 would be one by 0.
+      // The bits that did not fit. A shift by 64 would be one by 0.
       word = filled == 0 ? 0 : value &>> UInt64(truncatingIfNeeded: width &- filled)
     }
     index &+= 1

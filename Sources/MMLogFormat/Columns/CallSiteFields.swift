@@ -1,10 +1,10 @@
-/// What the records of each call site hold, and the metadata of each key set, as far as these alone
-/// say it. Both have numbers of one sequence.
+/// What the records of each call site hold, and the metadata of each key set, as far as the call
+/// site or key set alone says it. Call sites and key sets have numbers of one sequence.
 package struct CallSiteFields {
   /// One call site's share of ``types``.
   struct Shape {
     var arguments = 0..<0
-    /// Whether every argument is of one field, whatever its value.
+    /// Whether every argument has the same fields whatever its value.
     var isFixed = false
     /// This call site's share of ``gaps``.
     var gaps = 0..<0
@@ -12,12 +12,12 @@ package struct CallSiteFields {
     var tail = 0
   }
 
-  /// By number; an unknown one has no entry, or one without arguments that is not fixed.
+  /// Shapes by number. An unknown number has no entry, or one without arguments that is not fixed.
   private(set) var shapes: [Shape] = []
   /// The argument types of all call sites.
   private(set) var types: [UInt8] = []
-  /// The way through fixed arguments: for each string, how many words there are before it, from the
-  /// one before that.
+  /// The way through fixed arguments: for each string, how many words there are between it and the
+  /// string before.
   private(set) var gaps: [Int] = []
   private var count = 0
 
@@ -50,7 +50,7 @@ package struct CallSiteFields {
 
   private mutating func add(_ id: UInt32, _ newTypes: some Sequence<UInt8>) {
     count += 1
-    // Writers count from 1. A number far above that is not known here: a hostile one would cost
+    // Writers count from 1. Numbers far above the count are ignored: a hostile one would cost
     // memory.
     guard Int(id) < nearNumbers(count) else { return }
     while shapes.count <= Int(id) { shapes.append(Shape()) }

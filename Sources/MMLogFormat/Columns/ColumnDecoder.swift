@@ -1,8 +1,8 @@
 /// The text of all strings of a payload in columns.
 package enum ColumnText {
-  /// Numbers may be missing in it.
+  /// The text, in which numbers may be missing.
   case withoutNumbers(UnsafeRawBufferPointer, MissingNumbers)
-  /// Each string is whole somewhere in it.
+  /// The text, in which each string is whole somewhere.
   case whole(UnsafeRawBufferPointer, CallSiteColumns)
 }
 
@@ -14,15 +14,15 @@ package struct MissingNumbers {
   fileprivate let size: Int
   fileprivate let count: Int
 
-  /// Whether a text that consists of letters may be shown where one stands: within it, or where it
-  /// meets another number or letters. False is certain.
+  /// Whether a text of letters may occur where a number is missing: within the number, or where the
+  /// number meets another number or letters. False is certain.
   ///
   /// - Complexity: O(how many numbers the payload has). No string is put together.
   package func mayShow(_ letters: [UInt8]) -> Bool {
     guard Placeholder.isOfLetters(in: text) else { return false }
     guard let letters = HexadecimalLetters(letters) else { return true }
     var decoder = decoder
-    // What cannot be read is reported when all of it is.
+    // What cannot be read is reported when the whole payload is read.
     return (try? decoder.mayShow(letters)) ?? true
   }
 
@@ -38,7 +38,7 @@ package struct CallSiteColumns {
   /// Identity words.
   fileprivate var columns: [UnsafeBufferPointer<UInt64>] = []
 
-  /// Whether a record is of one of some call sites, or of one that it names itself.
+  /// Whether a record has one of these call sites, or carries its call site itself.
   package func contain(oneOf sites: Set<UInt32>) -> Bool {
     var last: UInt64?
     for column in columns {
@@ -63,7 +63,7 @@ package struct ColumnDecoder: ~Copyable {
   ///   - payload: The payload as stored; its checksum has been found right.
   ///   - size: How large it is in rows.
   ///   - count: How many records it has.
-  /// - Throws: if it is anything but such a payload.
+  /// - Throws: if `payload` is no such payload.
   /// - Complexity: O(`size`), in memory too.
   package static func rows(
     _ payload: UnsafeRawBufferPointer, size: Int, count: Int, _ decompressor: Decompressor
@@ -75,10 +75,10 @@ package struct ColumnDecoder: ~Copyable {
 
   /// The same, or nil for a payload that is not wanted.
   ///
-  /// - Parameter mayPass: Asked of a payload that has only whole records which are as their call
-  ///   sites say: first of the text without numbers, which takes little, and then of the whole one
-  ///   with the call sites. Takes, too, whether a record may have metadata with a value that is no
-  ///   string.
+  /// - Parameter mayPass: Called only if all records are whole and as their call sites say: first
+  ///   with the text without numbers, which takes little time, then with the whole text and the
+  ///   call sites. The second argument says whether a record may have metadata with a value that is
+  ///   no string.
   package static func rows(
     _ payload: UnsafeRawBufferPointer, size: Int, count: Int, _ decompressor: Decompressor,
     ifWanted mayPass: (ColumnText, Bool) -> Bool
@@ -117,7 +117,7 @@ package struct ColumnDecoder: ~Copyable {
 
   private var numbers: NumberDecoder
   private var strings: StringDecoder
-  /// In bytes, of all rows.
+  /// The size of all rows, in bytes.
   private let size: Int
   private let count: Int
   private var groups: [RowGroup] = []
@@ -126,7 +126,7 @@ package struct ColumnDecoder: ~Copyable {
   private let ofRecord: WordBuffer
   private let ordinals: WordBuffer
   private let ticks: WordBuffer
-  /// Group by group: word 2, then each field; of strings, their places.
+  /// Group by group: word 2, then each field; for strings, their places.
   private let columns = WordBuffer(capacity: 1)
 
   fileprivate init(
@@ -251,12 +251,12 @@ package struct ColumnDecoder: ~Copyable {
       guard group < groups.count else { throw .invalid("group") }
       groups[Int(group)].count += 1
     }
-    // An empty one could have fields for nothing.
+    // An empty group could have any number of fields.
     guard groups.allSatisfy({ $0.count > 0 }) else { throw .invalid("group") }
   }
 
-  /// How many words all columns of the groups take, and each gets its place among them: word 2 and
-  /// each field of each record is a word, a rest included.
+  /// Gives each group its place among all columns, and returns how many words these take. Word 2
+  /// and each field of a record, a rest included, take a word each.
   private mutating func minimumWords() throws(FormatError) -> Int {
     var words = 0
     for index in groups.indices {

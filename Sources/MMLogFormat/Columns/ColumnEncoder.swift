@@ -1,7 +1,7 @@
 /// Writes the rows of a frame by column. FORMAT.md, 10, says how, and why it is smaller.
 ///
-/// Allocates nothing once its buffers are large enough, but for what zlib makes, and to sort the
-/// strings of a dictionary.
+/// Allocates nothing once its buffers are large enough, except for zlib's output, and for sorting
+/// the strings of a dictionary.
 package final class ColumnEncoder {
   private let groups = RecordGroups()
   private let numberEncoder = NumberEncoder()
@@ -12,15 +12,15 @@ package final class ColumnEncoder {
   /// The records by group, and where in each the next field begins.
   private let sorted = WordBuffer()
   private let starts = WordBuffer()
-  /// Whether it was worth it to search the text of the last frames for repetitions, and for how
-  /// many more frames that holds.
+  /// Whether it paid to search the text of the last frames for repetitions, and for how many more
+  /// frames this choice holds.
   private var findsRepetitions = true
   private var choiceHolds = 0
-  /// The last text that was deflated, and what became of it: names of users and the like make the
-  /// same text in frame after frame.
+  /// The last text that was deflated, and the result: names of users, for instance, make the same
+  /// text in frame after frame.
   private var lastText: (bytes: [UInt8], deflated: [UInt8]?) = ([], nil)
-  /// Frames whose numbers are not tried to be deflated, since that did not pay; and how many there
-  /// were after the last try that failed.
+  /// How many frames to skip before the numbers are deflated again, since the last try did not pay;
+  /// and how many were to be skipped after the last failed try.
   private var (skips, lastSkips) = (0, 0)
   /// How much effort was spent on the last frame's text.
   package private(set) var effort = TextEffort.full
@@ -30,10 +30,11 @@ package final class ColumnEncoder {
   /// The payload in columns of what `rows` has collected.
   ///
   /// - Parameters:
-  ///   - callSites: At least those that the records name, or their arguments take more room.
+  ///   - callSites: Those that the records name. The arguments of records whose call site is
+  ///     missing take more room.
   ///   - compressor: nil for no further compression.
-  ///   - effort: How much effort may be spent on text. Short text has it all, since it takes no
-  ///     time.
+  ///   - effort: How much effort may be spent on text. Short text gets full effort at least, since
+  ///     it takes no time.
   package func encode(
     _ rows: borrowing RowBuilder, _ callSites: CallSiteFields, _ compressor: Compressor?,
     effort: TextEffort = .full
@@ -170,16 +171,16 @@ package final class ColumnEncoder {
     return payload
   }
 
-  /// How much effort all but text is worth.
+  /// The effort for numbers and planes.
   private var generalEffort: TextEffort { effort == .thorough ? .thorough : .full }
 
   private func deflatedPlanes(_ compressor: Compressor?) -> [UInt8]? {
     compressor?.compress(sections.planes.bytes, effort: generalEffort)
   }
 
-  /// Packed numbers seldom get much smaller, and zlib is slowest where nothing does: after a try
-  /// that failed, only now and then, and after each further one half as often. Who asks for speed
-  /// gets it unless a fourth is saved.
+  /// Packed numbers seldom get much smaller, and zlib is slowest on such bytes. After a failed try,
+  /// they are tried only now and then, and after each further failure half as often. At a fast
+  /// level, numbers are deflated only if that saves a fourth.
   private func deflatedNumbers(_ compressor: Compressor?) -> [UInt8]? {
     guard let compressor else { return nil }
     let isThorough = effort == .thorough
@@ -205,13 +206,13 @@ package final class ColumnEncoder {
       return lastText.deflated
     }
     let deflated = deflated(sections.text.bytes, compressor)
-    // What is long is hardly ever the same.
+    // A long text hardly ever repeats.
     let isKept = sections.text.count <= Self.textSample
     lastText = isKept ? (Array(sections.text.bytes), deflated) : ([], nil)
     return deflated
   }
 
-  /// Whether the text is so short that nothing is to be gained by any choice.
+  /// Whether the text is so short that no choice gains anything.
   private var isShort: Bool { sections.text.count < 2 * Self.textSample }
 
   private func deflated(_ text: UnsafeRawBufferPointer, _ compressor: Compressor) -> [UInt8]? {
@@ -227,7 +228,7 @@ package final class ColumnEncoder {
     return compressor.compress(text, effort: findsRepetitions ? .full : .reduced)
   }
 
-  /// Where nothing repeats, searching for repetitions makes text larger, too.
+  /// Tries both methods: where nothing repeats, the search for repetitions even makes text larger.
   private func smallest(_ text: UnsafeRawBufferPointer, _ compressor: Compressor) -> [UInt8]? {
     let thorough = compressor.compress(text, effort: .thorough)
     guard let reduced = compressor.compress(text, effort: .reduced),
@@ -237,13 +238,13 @@ package final class ColumnEncoder {
   }
 
   private func chooseMethod(_ compressor: Compressor) {
-    // From the middle, and longer than what zlib looks back: where words come from a vocabulary,
-    // repetitions become many only then.
+    // The sample is from the middle, and longer than zlib's window: where words come from a
+    // vocabulary, repetitions become many only over such a length.
     let size = min(sections.text.count / 2, Self.methodSample)
     let sample = sections.text.bytes.slice((sections.text.count - size) / 2, size)
     let slow = compressor.compress(sample)?.count ?? sample.count
     let fast = compressor.compress(sample, effort: .reduced)?.count ?? sample.count
-    // Few repetitions, as in random identifiers, are not worth searching for to who asks for speed.
+    // At a fast level, few repetitions, as in random identifiers, are not worth the search.
     let limit = compressor.level > Self.fastest ? slow : slow + slow / 8
     findsRepetitions = fast >= limit
     choiceHolds = Self.triedEvery
@@ -255,14 +256,14 @@ package final class ColumnEncoder {
   private static let mostSkips = 256
   /// The greatest level of zlib that is chosen for speed.
   private static let fastest = 3
-  /// So few bytes take no time.
+  /// So few bytes take no time to try.
   private static let alwaysTried = 4096
 }
 
 /// What the columns of a frame are written to.
 struct ColumnSections: ~Copyable {
   var numbers = TextBuffer()
-  /// What of the numbers zlib compresses.
+  /// The byte planes of numbers, which zlib compresses.
   var planes = TextBuffer()
   var text = TextBuffer()
 

@@ -34,10 +34,10 @@ enum Placeholder: UInt8, CaseIterable {
   /// The same with a hyphen behind the fourth: how a UUID ends.
   case uuidEnd
 
-  /// Bytes below are placeholders.
+  /// Bytes below this one are placeholders.
   static let limit = UInt8(allCases.count)
 
-  /// Whether bytes have one that letters were taken out for.
+  /// Whether a text has a placeholder of a token that may have letters.
   static func isOfLetters(in text: UnsafeRawBufferPointer) -> Bool {
     text.contains { isOfLetters($0) }
   }
@@ -56,7 +56,7 @@ enum ColumnField: UInt8 {
   /// A word that is a floating-point number. Only the encoder distinguishes it from ``word``.
   case double
 
-  /// As it is written.
+  /// The raw value as it is written.
   var onDisk: UInt8 { self == .double ? ColumnField.word.rawValue : rawValue }
 }
 
@@ -70,13 +70,13 @@ enum ColumnLayout {
   /// Where the numbers begin.
   static let size = textSize + 4
 
-  /// Numbers that are packed with one width.
+  /// How many numbers are packed with one width.
   static let block = 128
   /// Encodings within encodings: deeper ones are not read.
   static let deepest = 4
   /// Decimal digits that become one number, with a 1 before them.
   static let maximumDigits = 18
-  /// The same of hexadecimal ones.
+  /// The same for hexadecimal digits.
   static let maximumHexadecimal = 15
   /// Placeholders in all patterns of a column: more are not read.
   static let maximumPlaceholders = 1 << 16

@@ -1,4 +1,5 @@
-/// How large numbers are: the least of them, as signed ones, and how many bits they have above it.
+/// The range of some numbers: the least of them as signed numbers, and how many bits the others
+/// take above it.
 struct ColumnRange {
   let base: UInt64
   let width: Int
@@ -17,6 +18,6 @@ struct ColumnRange {
   /// Of numbers from 0 to one less than `count`.
   init(below count: Int) { (base, width) = (0, bitWidth(UInt64(count - 1))) }
 
-  /// How many bytes they have.
+  /// How many byte planes the numbers have.
   var planes: Int { (width + 7) / 8 }
 }

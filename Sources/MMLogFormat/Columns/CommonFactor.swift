@@ -1,11 +1,11 @@
-/// By whose multiples three of four numbers of a column, or more, are apart; nil if there is no
-/// such factor, or one that brings little.
+/// The factor that divides at least three of four differences between neighboring numbers of a
+/// column; nil if there is none, or if it brings little.
 ///
-/// Many counters advance in steps: that of a processor with 2.6 GHz, for instance, by 26 each
-/// 10 ns. Then the lowest bits of ticks say nothing, and differ all the same.
+/// Many counters advance in steps: that of a processor with 2.6 GHz, for instance, by 26 each 10
+/// ns. Then the lowest bits of ticks say nothing, but differ.
 ///
 /// The greatest common divisor of two differences is the factor in three of five cases; in the
-/// others it is a multiple, which few further differences are multiples of. A sample of the
+/// others it is a multiple of the factor, and divides few further differences. A sample of the
 /// differences is inspected, however many there are.
 func commonFactor(_ values: UnsafePointer<UInt64>, count: Int) -> Int64? {
   let (sample, candidates, exceptions) = (64, 8, 16)
@@ -39,7 +39,7 @@ private func difference(_ values: UnsafePointer<UInt64>, at index: Int) -> UInt6
   Int64(bitPattern: values[index + 1] &- values[index]).magnitude
 }
 
-/// Euclid's; of 0 and a number, that number.
+/// By Euclid's algorithm. For 0 and a number, it is that number.
 private func greatestCommonDivisor(_ a: UInt64, _ b: UInt64) -> UInt64 {
   var (a, b) = (a, b)
   while b != 0 { (a, b) = (b, a % b) }

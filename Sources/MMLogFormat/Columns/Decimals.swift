@@ -7,7 +7,7 @@ private let likelyExponents = 0...9
 /// Adding and subtracting it rounds a double below 2⁵¹ to a whole number, to even.
 private let roundingConstant = 6_755_399_441_055_744.0
 
-/// The whole number *m* for which m / 10ᵉ is just the double of these bits, if there is one.
+/// The whole number *m* for which m / 10ᵉ is exactly the double of these bits, if there is one.
 @inline(__always)
 func scaledDecimal(_ bits: UInt64, _ power: Double) -> Int64? {
   let value = Double(bitPattern: bits)

@@ -1,15 +1,15 @@
 /// Finds the different numbers or strings of a column, in the order in which they first occur.
 final class DistinctTable {
-  /// More are not worth a dictionary.
+  /// With more entries, a dictionary is not worth it.
   static let maximum = 4096
-  /// So many are inspected before all are.
+  /// So many values are inspected before all of them are.
   static let sample = 64
   private static let slots = 2 * maximum
   /// A hash table of the entries' numbers plus one; 0 for none.
   private let table = UnsafeMutablePointer<UInt16>.allocate(capacity: slots)
-  /// The entries, if they are numbers; of strings, their hashes.
+  /// The entries, if they are numbers; for strings, their hashes.
   let values = UnsafeMutablePointer<UInt64>.allocate(capacity: maximum)
-  /// Which of the strings was the first like each entry.
+  /// The index of the first string that equals each entry.
   let firsts = UnsafeMutablePointer<UInt32>.allocate(capacity: maximum)
   private(set) var count = 0
 
@@ -19,8 +19,8 @@ final class DistinctTable {
     firsts.deallocate()
   }
 
-  /// How many entries the whole column has, to judge by so many of its first that are not all
-  /// different: as many pairs of these are equal as of numbers that are chosen at random.
+  /// Estimates how many entries the whole column has, from its first `sample` values, of which some
+  /// are equal. It assumes that as many pairs of these are equal as of values chosen at random.
   func estimate(sample: Int) -> Int { sample * sample / (2 * (sample - count)) }
 
   /// Writes the number of each value's entry to `indexes`, unless there are too many different
@@ -61,7 +61,7 @@ final class DistinctTable {
     }
   }
 
-  /// Sorts the entries of strings by their hashes, so that the same strings are the same
+  /// Sorts the entries of strings by their hashes, so that the same strings make the same
   /// dictionary, whichever occurs first.
   ///
   /// - Parameter indexes: What ``index(_:count:limit:_:)`` wrote; corrected.
@@ -109,9 +109,9 @@ final class DistinctTable {
   }
 }
 
-/// Not meant to stand against strings made to collide: those only make a column larger.
+/// Hashes a string. It does not resist strings made to collide: they only make a column larger.
 ///
-/// - Parameter start: At a word's edge, with zeros behind the string up to the next one.
+/// - Parameter start: Aligned to a word, with zeros behind the string up to the next word.
 @inline(__always)
 func hash(of start: UnsafeRawPointer, _ length: Int) -> UInt64 {
   var hash = UInt64(truncatingIfNeeded: length)
@@ -131,11 +131,11 @@ private func equal(_ strings: StringList.Strings, _ a: Int, _ b: Int) -> Bool {
     && equalWords(strings.start(of: a), strings.start(of: b), length)
 }
 
-/// Whether two strings of a length are the same, both at a word's edge with zeros behind.
+/// Whether two strings of the same length are equal. Both are aligned to a word, with zeros behind.
 @inline(__always)
 func equalWords(_ first: UnsafeRawPointer, _ second: UnsafeRawPointer, _ length: Int) -> Bool {
   if length > 0, length <= 2 &* wordSize {
-    // The last word is the first of a short one.
+    // In a string of one word, the last word is the first one.
     let last = (length &- 1) & wordSize
     return first.load(as: UInt64.self) == second.load(as: UInt64.self)
       && first.load(fromByteOffset: last, as: UInt64.self)

@@ -19,8 +19,9 @@ struct FieldWalker {
     return next <= count
   }
 
-  /// Passes over a string; false if it is not there, or not filled up with zeros, which a column of
-  /// strings does not keep: where call sites are not known, it may be something else.
+  /// Passes over a string; false if it is not there, or not padded with zeros. A column of strings
+  /// does not keep the padding, and where call sites are not known, the padding may be something
+  /// else.
   @inline(__always)
   mutating func passString() -> Bool {
     guard next < count else { return false }
@@ -72,7 +73,7 @@ struct FieldWalker {
     if head & ContextLayout.spanBit != 0, !findWords(1, &fields) { return false }
     if head & ContextLayout.traceBit != 0, !findWords(3, &fields) { return false }
     if head & ContextLayout.fieldsBit != 0, !findBlocks(callSites, &fields) { return false }
-    // What is not known yet.
+    // What this version does not know.
     return end >= next && findWords(end - next, &fields)
   }
 

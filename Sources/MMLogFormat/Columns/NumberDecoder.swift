@@ -3,19 +3,19 @@ struct NumberDecoder: ~Copyable {
   private let bytes: UnsafeRawBufferPointer
   private var offset = 0
   private let planes: UnsafeRawBufferPointer
-  /// How far these have been read.
+  /// How far the planes have been read.
   private var planesOffset = 0
-  /// For what encodings within encodings hold, two for each depth.
+  /// Buffers for encodings within encodings, two for each depth.
   private let scratch = (0..<2 * ColumnLayout.deepest).map { _ in WordBuffer(capacity: 1) }
 
   /// - Parameters:
-  ///   - bytes: Kept alive by the caller; the last ``slack`` of them belong to nobody.
+  ///   - bytes: Kept alive by the caller; the last ``slack`` of them hold no numbers.
   ///   - planes: Kept alive by the caller, too.
   init(_ bytes: UnsafeRawBufferPointer, planes: UnsafeRawBufferPointer) {
     (self.bytes, self.planes) = (bytes, planes)
   }
 
-  /// Bytes that may be read, and mean nothing, behind those that do.
+  /// How many bytes behind the numbers may be read, and mean nothing.
   static let slack = 16
 
   private var end: Int { bytes.count - Self.slack }
@@ -45,7 +45,7 @@ struct NumberDecoder: ~Copyable {
     throw .invalid("number")
   }
 
-  /// A number of things, of which there can be at most `most`.
+  /// A number of things, of which there can be at most `maximum`.
   mutating func count(maximum: Int) throws(FormatError) -> Int {
     let count = try varint()
     guard count <= UInt64(maximum) else { throw .invalid("count in a column") }

@@ -4,7 +4,7 @@
 /// Works on words: signed and unsigned numbers, and the bits of floating-point ones. Allocates
 /// nothing once its buffers are large enough.
 final class NumberEncoder {
-  /// For what encodings within encodings make, two for each depth.
+  /// Buffers for encodings within encodings, two for each depth.
   private let scratch = (0..<2 * ColumnLayout.deepest).map { _ in WordBuffer() }
   private let distinct = DistinctTable()
   let planes = PlaneWriter()
@@ -31,7 +31,7 @@ final class NumberEncoder {
     if mayNest {
       if encodeRuns(values, count, depth, profile, into: &sections) { return }
       let cost = min(profile.packed, profile.patched, profile.differences)
-      // Smaller numbers are read faster as they are.
+      // Numbers that take a byte or less are read faster as they are.
       lazy var factor = cost > count ? commonFactor(values, count: count) : nil
       if encodeDictionary(
         values, count, depth, below: cost, costOfMultiples(values, count, cost, of: factor),
@@ -54,12 +54,12 @@ final class NumberEncoder {
     encodePacked(values, count, isPatched: isPatched, into: &sections.numbers)
   }
 
-  /// Where bytes are distributed less evenly than bits.
+  /// Writes planes if bytes are distributed less evenly than bits.
   private func encodePlanes(
     _ values: UnsafePointer<UInt64>, _ count: Int, below cost: Int,
     into sections: inout ColumnSections
   ) -> Bool {
-    // Of fewer, a sample says nothing.
+    // With fewer numbers, a sample says nothing.
     guard count >= 32 else { return false }
     let range = ColumnRange(values, count: count)
     let profile = planes.profile(values, count: count, range)
@@ -91,7 +91,8 @@ final class NumberEncoder {
     for start in stride(from: 0, to: count, by: ColumnLayout.block) {
       let (values, size) = (values + start, min(ColumnLayout.block, count - start))
       let sizeBefore = sink.count
-      // Mostly, a block is packed as well as the one before it, which is seen while it is packed.
+      // Mostly, base and width of the block before suit a block, too. Packing shows whether they
+      // do.
       if let known, isPatched ? known.fits(values, count: size) : true,
         append(known, values, size, after: last, isPatched, to: &sink)
       {
@@ -149,8 +150,8 @@ final class NumberEncoder {
     encode(steps, count: count - 1, depth: depth + 1, into: &sections)
   }
 
-  /// About what numbers cost as multiples of a factor, where what is left over is always the same:
-  /// an estimate from what they cost as they are.
+  /// About what numbers cost as multiples of a factor, if all remainders are the same: an estimate
+  /// from what the numbers cost as they are.
   private func costOfMultiples(
     _ values: UnsafePointer<UInt64>, _ count: Int, _ cost: Int, of factor: Int64?
   ) -> Int {
@@ -160,7 +161,8 @@ final class NumberEncoder {
     return cost - count * (bitWidth(factor.magnitude) - 1) / 8
   }
 
-  /// Where numbers are mostly multiples of a factor, and something that is always the same.
+  /// Writes numbers that are mostly a multiple of a factor, plus a remainder that is always the
+  /// same.
   private func encodeMultiples(
     _ values: UnsafePointer<UInt64>, _ count: Int, _ depth: Int, of factor: Int64,
     into sections: inout ColumnSections
@@ -180,7 +182,7 @@ final class NumberEncoder {
     encode(remainders, count: count, depth: depth + 1, into: &sections)
   }
 
-  /// Where numbers mostly stay what they are.
+  /// Writes runs if numbers mostly repeat the number before.
   private func encodeRuns(
     _ values: UnsafePointer<UInt64>, _ count: Int, _ depth: Int, _ profile: NumberProfile,
     into sections: inout ColumnSections
@@ -205,13 +207,13 @@ final class NumberEncoder {
     return true
   }
 
-  /// - Parameter multiples: What the numbers cost as multiples, which is asked of the few columns
-  ///   whose first numbers suit a dictionary.
+  /// - Parameter multiples: What the numbers cost as multiples. It is evaluated only for the few
+  ///   columns whose first numbers suit a dictionary.
   private func encodeDictionary(
     _ values: UnsafePointer<UInt64>, _ count: Int, _ depth: Int, below cost: Int,
     _ multiples: @autoclosure () -> Int, into sections: inout ColumnSections
   ) -> Bool {
-    // A hash costs a nanosecond or two for each number: not where little can be gained.
+    // A hash costs a nanosecond or two for each number: too much where little can be gained.
     guard count >= 32, cost > count * 3 / 4 else { return false }
     var cost = cost
     func pays(_ number: Int) -> Bool {

@@ -1,15 +1,16 @@
-/// What a column of numbers would cost in the ways that need no trying, in bytes: an estimate from
-/// a few pieces of it.
+/// What a column of numbers would cost in bytes, in the encodings that need no try: an estimate
+/// from a few pieces of the column.
 struct NumberProfile {
   /// How often a number differs from the one before it.
   private(set) var changes = 0
   private(set) var packed = 0
   private(set) var patched = 0
-  /// Of the differences, packed or patched.
+  /// The cost of the differences, packed or patched.
   private(set) var differences = 0
 
-  /// Numbers of a short column that are inspected: doing that costs several times what writing a
-  /// number does. Of a long one two blocks are, since few blocks have no exception.
+  /// How many numbers of a short column are inspected: to inspect a number costs several times as
+  /// much as to write it. Of a long column three blocks are inspected, since few blocks have no
+  /// exception.
   private static let pieceSize = 64
 
   /// Inspects `count` numbers, at least one.

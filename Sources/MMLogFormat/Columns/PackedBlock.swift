@@ -4,9 +4,9 @@ struct PackedBlock {
   /// What is subtracted from each number: the least of them as signed numbers, or a lesser number
   /// after ``widen(for:)``.
   private(set) var base: UInt64
-  /// Bits that all of them take, less the base.
+  /// Bits that suffice for all numbers, less the base.
   let width: Int
-  /// Bits kept of each if the higher bits of a few stand elsewhere.
+  /// Bits that are kept of each number if the higher bits of a few numbers stand elsewhere.
   private(set) var patchedWidth: Int
   private var exceptions = 0
   private var patchedExtra = 0
@@ -30,16 +30,16 @@ struct PackedBlock {
     if isPatched, width > 1, hasExceptions(values) { choosePatchedWidth(values) }
   }
 
-  /// Whether only a few numbers take all the bits. Where more do, as mostly, no smaller width is
-  /// any good.
+  /// Whether only a few numbers take all the bits. Mostly, more numbers do, and then no smaller
+  /// width helps.
   private func hasExceptions(_ values: UnsafePointer<UInt64>) -> Bool {
     var wide: UInt64 = 0
     for index in 0..<count { wide &+= (values[index] &- base) &>> UInt64(width &- 1) }
     return wide <= count / 8
   }
 
-  /// Tries every width: with what does not fit, each a position and the bits above in seven bits a
-  /// byte.
+  /// Tries every width. A number that does not fit costs its position, and the bits above the
+  /// width, seven bits a byte.
   private mutating func choosePatchedWidth(_ values: UnsafePointer<UInt64>) {
     withUnsafeTemporaryAllocation(of: UInt16.self, capacity: 65) { ofWidth in
       ofWidth.initialize(repeating: 0)
@@ -60,8 +60,8 @@ struct PackedBlock {
 
   // MARK: - One block after the other
 
-  /// Moves the base so that as much room is left below the numbers as above them: mostly, it is
-  /// then right for the next blocks, too.
+  /// Moves the base so that as much room is left below the numbers as above them: mostly, the base
+  /// then suits the next blocks, too.
   mutating func widen(for values: UnsafePointer<UInt64>) {
     let mask = lowestBits(patchedWidth)
     var largest: UInt64 = 0
@@ -72,8 +72,8 @@ struct PackedBlock {
     base &-= (mask &- largest) / 2
   }
 
-  /// Whether other numbers are patched as well with the same base and width, which is seen much
-  /// faster than found.
+  /// Whether the same base and width suit other numbers as well. To check this is much faster than
+  /// to find a base and a width.
   func fits(_ values: UnsafePointer<UInt64>, count: Int) -> Bool {
     if patchedWidth == width {
       var all: UInt64 = 0

@@ -1,23 +1,24 @@
-/// Which columns the values of patterns are in, for who writes them and who reads them.
+/// Which columns the values of patterns are in, for the encoder and the decoder.
 ///
-/// Placeholders of different patterns share a column if the patterns are the same up to there: so
-/// the dates and times of all lines are in a few columns, in the lines' order.
+/// Placeholders of different patterns share a column if the patterns are the same up to and with
+/// that placeholder: so the dates and times of all lines are in a few columns, in the lines' order.
 final class PatternColumns {
   /// How many patterns and columns there are.
   private(set) var (patterns, count) = (0, 0)
-  /// Where each pattern's placeholders begin among those of all, and where the last one's end.
+  /// Where each pattern's placeholders begin among those of all patterns, and where those of the
+  /// last pattern end.
   private let firsts = WordBuffer()
-  /// Of each placeholder, where in its pattern it is, and its column.
+  /// For each placeholder: where in its pattern it is, and its column.
   let places = WordBuffer()
   let columns = WordBuffer()
-  /// Of each column: what its placeholders stand for, how many values it has, and where they begin
+  /// For each column: what its placeholders stand for, how many values it has, and where they begin
   /// among those of all.
   private let kinds = WordBuffer()
   let sizes = WordBuffer()
   let starts = WordBuffer()
   /// How many values there are in all columns.
   private(set) var total = 0
-  /// What is written as one column of numbers, among all values.
+  /// The ranges of values that are written as one column of numbers each.
   private(set) var parts: [Range<Int>] = []
 
   init() { firsts.base[0] = 0 }
@@ -28,17 +29,18 @@ final class PatternColumns {
     Int(firsts.base[pattern])..<Int(firsts.base[pattern + 1])
   }
 
-  /// How many bytes of a pattern there are up to its first `shared` placeholders; nil if it has not
-  /// so many, or there is no such pattern.
+  /// How many bytes a pattern has up to its first `shared` placeholders, these included; nil if it
+  /// has fewer placeholders, or there is no such pattern.
   func prefixLength(_ shared: UInt64, of pattern: Int) -> Int? {
     if shared == 0 { return 0 }
     guard pattern >= 0, shared <= UInt64(placeholders(of: pattern).count) else { return nil }
     return Int(places.base[Int(firsts.base[pattern]) + Int(shared) - 1]) + 1
   }
 
-  /// Adds a pattern, of which the first `shared` placeholders are in the columns of the last one's.
+  /// Adds a pattern. Its first `shared` placeholders have the columns that they have in the last
+  /// pattern.
   ///
-  /// - Returns: Whether it did: false if there are too many placeholders.
+  /// - Returns: False if there are too many placeholders.
   func add(_ pattern: UnsafeRawBufferPointer, shared: Int) -> Bool {
     let first = Int(firsts.base[patterns])
     let last = patterns > 0 ? Int(firsts.base[patterns - 1]) : 0
@@ -70,7 +72,7 @@ final class PatternColumns {
 
   /// Finds out where the values of each column are, if pattern *i* is that of `uses[i]` strings.
   ///
-  /// - Returns: Whether it did: false if there are more than `maximum` values.
+  /// - Returns: False if there are more than `maximum` values.
   func arrange(_ uses: UnsafePointer<UInt64>, maximum: Int) -> Bool {
     sizes.grow(for: count)
     starts.grow(for: count)
@@ -87,7 +89,8 @@ final class PatternColumns {
     return true
   }
 
-  /// Columns of their own come first, then those of few values together, by what these are.
+  /// Places the columns: first those with many values, each by itself, then those with few values,
+  /// together by kind of placeholder.
   private func place() {
     parts.removeAll(keepingCapacity: true)
     var next = 0

@@ -5,10 +5,10 @@ final class PatternDecoder {
   private let patterns = WordBuffer(capacity: 1)
   private let shared = WordBuffer(capacity: 1)
   private let uses = WordBuffer(capacity: 1)
-  /// The values, column by column, and of each column the next one.
+  /// The values, column by column, and for each column the next value.
   private let values = WordBuffer(capacity: 1)
   private let next = WordBuffer(capacity: 1)
-  /// Bytes that a value takes at most: those of 2⁶⁴ − 1 but for its first digit.
+  /// Bytes that a value takes at most: the digits of 2⁶⁴ − 1 without the first.
   private static let maximumSize = 19
 
   /// Reads how many placeholders each of `count` patterns has in common with the one before it.
@@ -20,8 +20,9 @@ final class PatternDecoder {
   /// Puts the patterns together.
   ///
   /// - Parameters:
-  ///   - rests: Where in `bytes` what each does not have in common is; they are appended to these.
-  ///   - budget: How large they may be; less that afterwards.
+  ///   - rests: Where `bytes` has the part of each pattern that is not in common. The patterns are
+  ///     appended to `bytes`.
+  ///   - budget: How large the patterns may be; their size is subtracted.
   func readPatterns(
     _ count: Int, _ rests: UnsafePointer<UInt64>, _ bytes: inout TextBuffer, _ budget: inout Int
   ) throws(FormatError) {
@@ -69,8 +70,8 @@ final class PatternDecoder {
     next.base.update(from: columns.starts.base, count: columns.count)
   }
 
-  /// Whether letters may be shown where a number was taken out of a string: in one of the values,
-  /// or where one stands beside letters or another number.
+  /// Whether letters may occur where a number was taken out of a string: in one of the values, or
+  /// where a value stands beside letters or another number.
   ///
   /// - Parameter bytes: Where the patterns are.
   func mayShow(_ letters: HexadecimalLetters, _ bytes: UnsafeRawBufferPointer) -> Bool {
@@ -100,7 +101,7 @@ final class PatternDecoder {
 
   /// Puts the next string of a pattern together, behind the others in `bytes`.
   ///
-  /// - Parameter budget: How large it may be; less that afterwards.
+  /// - Parameter budget: How large the string may be; its size is subtracted.
   func append(
     _ pattern: Int, to bytes: inout TextBuffer, _ budget: inout Int
   ) throws(FormatError) -> StringRange {

@@ -6,16 +6,16 @@ final class PatternEncoder {
   private var splitter = TokenSplitter()
   private var table = PatternTable()
   private let columns = PatternColumns()
-  /// The pattern of each string, by number from 1 on, and 0 for those that are loose.
+  /// The number of each string's pattern, from 1 on; 0 for strings without a pattern.
   private let ofString = WordBuffer()
   /// The values of all strings, string by string.
   private let values = WordBuffer()
-  /// The patterns in the order in which they are written, and of each its place in it, from 1 on; 0
-  /// of those that are not written.
+  /// The patterns in the order in which they are written; and the place of each pattern in this
+  /// order, from 1 on, or 0 if it is not written.
   private let order = WordBuffer()
   private let ranks = WordBuffer()
   private let uses = WordBuffer()
-  /// How many placeholders each has in common with the one before.
+  /// How many placeholders each pattern has in common with the one before.
   private let shared = WordBuffer()
   private let lengths = WordBuffer()
   private let column = WordBuffer()
@@ -50,7 +50,7 @@ final class PatternEncoder {
     strings.withStarts { Self.split($0, strings.count, &splitter, &table, ofString, values) }
   }
 
-  /// Not a part of the method above: there, each access to the two would be checked.
+  /// Not a part of the method above: there, each access to splitter and table would be checked.
   private static func split(
     _ strings: StringList.Strings, _ count: Int, _ splitter: inout TokenSplitter,
     _ table: inout PatternTable, _ ofString: WordBuffer, _ values: WordBuffer
@@ -91,11 +91,12 @@ final class PatternEncoder {
     return kept > 0
   }
 
-  /// Puts the patterns into ``order`` that may pay. Of random text, few do, and to sort all others
-  /// would take more time than anything else.
+  /// Puts the patterns that may pay into ``order``. In random text, few patterns do, and sorting
+  /// all others would take more time than anything else.
   ///
-  /// A pattern that occurs once pays if others have a column with it. Then they also have the one
-  /// of its first placeholder. Slots count the strings with that, and maybe some more.
+  /// A pattern that occurs once pays if other patterns share a column with it. Then they also share
+  /// the column of its first placeholder. Slots count the strings that have a value in that column,
+  /// and maybe some more.
   ///
   /// - Returns: How many there are.
   private func findCandidates() -> Int {
@@ -129,7 +130,7 @@ final class PatternEncoder {
     places.sort { table.precedes(Int($0), Int($1)) }
   }
 
-  /// Finds the columns of the first patterns in their order.
+  /// Finds the columns of the first `count` patterns in ``order``.
   private func findColumns(_ count: Int) {
     columns.removeAll()
     uses.grow(for: count)

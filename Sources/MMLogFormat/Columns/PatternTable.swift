@@ -11,10 +11,10 @@ struct PatternTable: ~Copyable {
     var uses = 0
   }
 
-  /// More are not worth it.
+  /// More patterns are not worth it.
   static let maximum = 8192
   private static let maximumSlots = 2 * maximum
-  /// Where so many others are in the way, a pattern is not sought any further.
+  /// How many slots are searched for a pattern at most.
   private static let maximumSteps = 32
 
   private let table = UnsafeMutablePointer<UInt16>.allocate(capacity: maximumSlots)
@@ -23,7 +23,7 @@ struct PatternTable: ~Copyable {
   private(set) var patterns = UnsafeMutablePointer<Pattern>.allocate(capacity: 256)
   private var capacity = 256
   private(set) var count = 0
-  /// Of all patterns.
+  /// The number of placeholders of all patterns.
   private var placeholders = 0
   private var bytes = TextBuffer(capacity: 16 << 10)
 
@@ -70,7 +70,7 @@ struct PatternTable: ~Copyable {
     return count
   }
 
-  /// A hash of a pattern up to its first placeholder, which it has.
+  /// A hash of a pattern up to its first placeholder. The pattern must have one.
   func hashOfStart(_ pattern: Int) -> Int {
     let start = bytes.base + patterns[pattern].start
     var (hash, place) = (0 as UInt64, 0)
@@ -82,9 +82,10 @@ struct PatternTable: ~Copyable {
     }
   }
 
-  /// The number of a pattern, which gets one if it is new: nil if there is no room.
+  /// Counts a use of a pattern, and returns its number. A new pattern gets a number; nil if there
+  /// is no room.
   ///
-  /// - Parameter bytes: At a word's edge, with zeros behind them up to the next.
+  /// - Parameter bytes: Aligned to a word, with zeros behind them up to the next word.
   @inline(__always)
   mutating func use(_ bytes: UnsafeRawBufferPointer, placeholders: Int) -> Int? {
     guard let start = bytes.baseAddress else { return nil }

@@ -1,11 +1,11 @@
 /// Writes the columns of numbers that belong to text: mostly in byte planes. A sample of a column
-/// shows what is the smallest.
+/// shows which encoding is the smallest.
 final class PlaneEncoder {
-  /// Differences are written where they take less than this of the numbers themselves.
+  /// Differences are written if they take less than this share of what the numbers themselves take.
   private static let shareOfSteps: Float = 0.9
-  /// A dictionary is written where it takes less than this of what there is otherwise.
+  /// A dictionary is written if it takes less than this share of what the numbers take otherwise.
   private static let shareOfDictionary: Float = 0.95
-  /// Packed bits may take so much more than planes: zlib has no work with them.
+  /// Packed bits may take this multiple of what planes take: zlib has no work with them.
   private static let shareOfPacked: Float = 1.12
   /// A dictionary is tried for so many numbers and more.
   private static let minimumIndexed = 33
@@ -52,9 +52,9 @@ final class PlaneEncoder {
     encode(steps.base, count: count - 1, into: &sections, depth: 1)
   }
 
-  /// Where there are few different numbers.
+  /// Writes a dictionary if there are few different numbers.
   ///
-  /// - Parameter bits: What each would cost otherwise.
+  /// - Parameter bits: What each number would cost otherwise.
   private func encodeDictionary(
     _ values: UnsafePointer<UInt64>, _ count: Int, below bits: Float, _ depth: Int,
     into sections: inout ColumnSections
@@ -79,7 +79,7 @@ final class PlaneEncoder {
     return true
   }
 
-  /// In planes, or in bits where these are about as small.
+  /// Writes planes, or packed bits if these are about as small.
   private func encode(
     _ values: UnsafePointer<UInt64>, _ count: Int, _ range: ColumnRange, _ profile: PlaneProfile,
     _ depth: Int, into sections: inout ColumnSections

@@ -1,20 +1,20 @@
 /// What planes would cost, as a sample says.
 struct PlaneProfile {
-  /// For each number.
+  /// Bits for each number.
   fileprivate(set) var bits: Float = 0
   /// Which planes look random: zlib would make these no smaller.
   fileprivate(set) var random: UInt8 = 0
 }
 
-/// Writes numbers in byte planes, which zlib compresses, and says from a sample what these would
-/// cost.
+/// Writes numbers in byte planes, which zlib compresses, and estimates from a sample what they
+/// would cost.
 final class PlaneWriter {
-  /// Numbers that are inspected.
+  /// How many numbers are inspected.
   private static let sampleSize = 128
-  /// Numbers in a row of those.
+  /// How many of these follow one another.
   private static let sampleRun = 32
-  /// Bits of a byte, of the eight that it may have, that are too many for zlib to save any: what a
-  /// sample of random bytes has is less than eight.
+  /// From this many bits of information in a byte on, zlib saves nothing. It is less than eight,
+  /// because a sample of random bytes has less.
   private static let randomBits: Float = 6.6
   /// Bits that a run of the same byte takes, beside that byte.
   private static let runBits: Float = 4
@@ -23,11 +23,11 @@ final class PlaneWriter {
   private let steps = WordBuffer(capacity: sampleSize)
   /// How many numbers there are in ``sample``.
   private(set) var sampled = 0
-  /// The bytes of a plane in the sample, and those of them that are not as the one before.
+  /// The bytes of a plane in the sample, and those of them that differ from the byte before.
   private let bytes = UnsafeMutablePointer<UInt8>.allocate(capacity: sampleSize)
   private let changes = UnsafeMutablePointer<UInt8>.allocate(capacity: sampleSize + 1)
   private let frequencies = UnsafeMutablePointer<UInt8>.allocate(capacity: 256)
-  /// To base 2, in 64ths, of each number up to the sample's size.
+  /// The logarithm to base 2, in 64ths, of each number up to the sample's size.
   private let logarithms = UnsafeMutablePointer<UInt32>.allocate(capacity: sampleSize + 1)
 
   init() {
@@ -57,7 +57,8 @@ final class PlaneWriter {
     return profile(samples.base, range)
   }
 
-  /// The same of the differences between those that were inspected last and the ones before them.
+  /// The same for the differences between the numbers that were inspected last and the numbers
+  /// before them.
   func profileOfSteps() -> PlaneProfile {
     profile(steps.base, ColumnRange(steps.base, count: sampled))
   }
@@ -87,8 +88,8 @@ final class PlaneWriter {
     return result
   }
 
-  /// What a plane costs, in bits for each number: what the frequencies of its bytes say; or of
-  /// those that are not as the one before, each of which begins a run.
+  /// What a plane costs, in bits for each number: from the frequencies of its bytes, or of the
+  /// bytes that differ from the byte before, each of which begins a run.
   private func bits(
     ofPlane plane: Int, _ sample: UnsafePointer<UInt64>, _ base: UInt64
   ) -> Float {
@@ -121,7 +122,7 @@ final class PlaneWriter {
 
   /// Appends a column of `count` numbers.
   ///
-  /// - Parameter profile: What was said of them.
+  /// - Parameter profile: The profile of these numbers.
   func append(
     _ values: UnsafePointer<UInt64>, count: Int, _ range: ColumnRange, _ profile: PlaneProfile,
     to sections: inout ColumnSections

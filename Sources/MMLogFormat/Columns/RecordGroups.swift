@@ -7,15 +7,15 @@ final class RecordGroups {
   private static let (fewest, few) = (24, 16)
 
   private(set) var groups: [RowGroup] = []
-  /// Of all groups.
+  /// The fields of all groups.
   private(set) var fields: [ColumnField] = []
   /// The group of each record.
   let ofRecord = WordBuffer()
-  /// By number.
+  /// Call sites by number.
   private var sites: [KnownSite] = []
   private var byHash: [UInt64: Int] = [:]
   private var found: [ColumnField] = []
-  /// Of each group as it was first, the group that it is part of.
+  /// For each group before the merge, the group that it is now part of.
   private var merged: [UInt64] = []
 
   /// Finds the group of each record.
@@ -117,8 +117,8 @@ final class RecordGroups {
     return group
   }
 
-  /// What is found out of a call site when the first of its records has nothing but arguments of
-  /// fixed fields: with no more than one string, the others are known by a few comparisons.
+  /// What is known of a call site once a record of it had nothing but arguments of fixed fields. If
+  /// these have at most one string, a few comparisons show whether another record is alike.
   private struct KnownSite {
     /// The group of such records; −1: there was none yet.
     private(set) var group: Int32 = -1
@@ -137,7 +137,7 @@ final class RecordGroups {
       others = Int32(clamping: RecordLayout.bodyWord + shape.tail + (before.map { $0 + 1 } ?? 0))
     }
 
-    /// Whether a plain record of the site is seen to be of the group.
+    /// Whether a plain record of the call site is seen to belong to the group.
     @inline(__always)
     func has(_ record: RowWords) -> Bool {
       let (count, others, string) = (record.count, Int(others), Int(string))
@@ -174,7 +174,7 @@ final class RecordGroups {
     return group
   }
 
-  /// Hash hits are compared.
+  /// Compares a group whose hash is equal.
   private func isOf(_ kind: UInt8, _ fields: ArraySlice<ColumnField>, _ group: RowGroup) -> Bool {
     group.kind == kind && self.fields[group.fields] == fields
   }
@@ -206,7 +206,7 @@ struct RowList {
   }
 }
 
-/// The words of a row that has been checked to be one.
+/// The words of a row. The caller has checked that it is one.
 struct RowWords {
   static let recordKind = UInt8(truncatingIfNeeded: RecordLayout.recordKind >> 24)
   /// Flags that put something beside the arguments into a record.

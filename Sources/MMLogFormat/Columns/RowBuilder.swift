@@ -5,27 +5,28 @@ import MMLogCrypto
 package struct RowBuilder: ~Copyable {
   private(set) var threads: [ThreadIdentity] = []
   private var known: Set<UInt32> = []
-  /// The last thread of each place that ordinals have here.
+  /// The last thread ordinal for each value of an ordinal's lowest six bits.
   private var recent = [64 of UInt64](repeating: .max)
   private var rows = TextBuffer(capacity: Self.targetSize / 4)
   /// Where each row begins, as words.
   private var offsets = TextBuffer(capacity: Self.targetSize / 16)
   private var (firstTicks, lastTicks) = (UInt64.max, UInt64.min)
-  /// Of rows as they stood in an encrypted ring: their streams, and where each row stood, as words.
+  /// For rows as they stood in an encrypted ring: their streams, and where each row stood, as
+  /// words.
   private var streams: [UInt64] = []
   private var streamIndexes: [UInt64: Int] = [:]
   private var places = TextBuffer(capacity: 64)
   /// Whether a row could not be decrypted.
   package private(set) var isUnreadable = false
-  /// Of each level, how many records there are, and how many bytes they have. Of a fragmented one,
-  /// only the first fragment counts.
+  /// For each level, the number of records, and of their bytes. Of a fragmented record, only the
+  /// first fragment counts as a record.
   private let tallies = WordBuffer(capacity: 16)
 
-  /// How large the rows of a frame are meant to become, in bytes: each column and each pattern has
-  /// its price once a frame, and all of it still fits into a processor's cache.
+  /// The size that the rows of a frame are meant to have, in bytes: each column and each pattern
+  /// costs something once a frame, and rows of this size still fit into a processor's cache.
   package static let targetSize = 1 << 20
 
-  /// How large they may become: as columns, they may take somewhat more.
+  /// The maximum size of a frame's rows, in bytes: as columns, they may take somewhat more.
   package static let largestSize = FrameLayout.largestPayload - (1 << 20)
 
   package init() { forgetTallies() }
@@ -33,13 +34,13 @@ package struct RowBuilder: ~Copyable {
   package var isEmpty: Bool { rows.count == 0 }
   /// The size that the payload would have now, in bytes.
   package var size: Int { tableSize + rows.count }
-  /// Whether a frame of them can be read.
+  /// Whether a frame of these rows can be read.
   package var isReadable: Bool {
     size <= Self.largestSize && threads.count <= FrameLayout.maximumThreads
   }
   private var tableSize: Int { wordSize + threads.count * FrameLayout.threadSize }
 
-  /// How many records there are of a level: of a fragmented one, only the first fragment counts.
+  /// The number of records of a level: of a fragmented record, only the first fragment counts.
   package func count(level: Int) -> UInt32 { UInt32(truncatingIfNeeded: tallies.base[2 * level]) }
   /// How many bytes the records of a level have.
   package func byteCount(level: Int) -> UInt64 { tallies.base[2 * level + 1] }
@@ -56,7 +57,7 @@ package struct RowBuilder: ~Copyable {
 
   /// How many records and fragments there are.
   package var count: Int { offsets.count / wordSize }
-  /// What can be known of them, but for the wall times.
+  /// The summary of the rows, without wall times.
   package var summary: RecordSummary {
     var summary = RecordSummary()
     if isEmpty { return summary }
@@ -71,8 +72,8 @@ package struct RowBuilder: ~Copyable {
     add(record, ticks: ticks, threadOrdinal: thread.ordinal) { thread }
   }
 
-  /// Adds a record or fragment of a thread, which is asked for when it is new, at `ticks` in place
-  /// of its own (see FORMAT.md, 5).
+  /// Adds a record or fragment, at `ticks` in place of its own (see FORMAT.md, 5). Calls `thread`
+  /// if its thread is new.
   @inline(__always)
   package mutating func add(
     _ record: RecordView, ticks: UInt64, threadOrdinal: UInt32, thread: () -> ThreadIdentity
@@ -97,8 +98,8 @@ package struct RowBuilder: ~Copyable {
   /// Decrypts the row that was added last.
   ///
   /// - Parameters:
-  ///   - record: The record that it is of.
-  ///   - offset: Where that stands, from the segment's start.
+  ///   - record: The record that the row was made from.
+  ///   - offset: Where the record stands, from the segment's start.
   mutating func decryptLast(_ record: RecordView, with stream: SegmentStream, at offset: Int) {
     let row = UnsafeMutableRawBufferPointer(
       start: rows.base + rows.count - record.bytes.count, count: record.bytes.count)
@@ -109,8 +110,8 @@ package struct RowBuilder: ~Copyable {
     }
   }
 
-  /// Notes where the row stood that was added last, which is left as it is: see ``SealedRows``. To
-  /// be done for all rows, or for none.
+  /// Notes where the row that was added last stood in the ring, and leaves it encrypted: see
+  /// ``SealedRows``. To be called for all rows, or for none.
   package mutating func noteLast(stream: UInt64, at offset: Int) {
     let index = streamIndexes[stream] ?? streams.count
     if index == streams.count {
@@ -123,7 +124,7 @@ package struct RowBuilder: ~Copyable {
   /// Whether rows are as they stood in an encrypted ring.
   package var areSealed: Bool { !places.isEmpty }
 
-  /// The payload of such rows.
+  /// The payload arranged in sealed rows.
   package func sealedPayload() -> [UInt8] {
     var payload: [UInt8] = []
     func append(_ word: UInt64) { withUnsafeBytes(of: word.littleEndian) { payload += $0 } }
@@ -145,7 +146,7 @@ package struct RowBuilder: ~Copyable {
   /// Begins to add records that are no fragments, and all of one thread.
   ///
   /// - Parameters:
-  ///   - ticks: Those of the first.
+  ///   - ticks: The ticks of the first record.
   ///   - size: No record but the first is added once the payload has this size.
   ///   - first: The length of the first record, for which there is room in any case.
   @inline(__always)
@@ -167,7 +168,7 @@ package struct RowBuilder: ~Copyable {
       tallies: tallies.base, ordinal: thread.ordinal)
   }
 
-  /// Takes in what was added.
+  /// Takes over the rows that a series added.
   @inline(__always)
   mutating func end(_ series: RowSeries) {
     rows.end = series.next - rows.base
@@ -216,7 +217,7 @@ package struct RowBuilder: ~Copyable {
         if wanted >> level.rawValue & 1 != 0 { chosen.copy(row) }
       }
     }
-    // All of them: a few, of which none is there twice.
+    // All threads: they are few, and none is there twice.
     chosen.threads = threads
     return chosen.payload()
   }
@@ -233,7 +234,7 @@ package struct RowBuilder: ~Copyable {
     return body(RowList(base: rows.base, offsets: offsets, count: count))
   }
 
-  /// Forgets everything but the memory it was in.
+  /// Forgets everything, and keeps the memory.
   package mutating func removeAll() {
     threads.removeAll(keepingCapacity: true)
     known.removeAll(keepingCapacity: true)
@@ -251,27 +252,27 @@ package struct RowBuilder: ~Copyable {
   private func forgetTallies() { tallies.base.update(repeating: 0, count: 16) }
 }
 
-/// Rows that are added one after the other, with all that it takes in registers.
+/// Adds rows one after the other, with its whole state in registers.
 struct RowSeries {
   fileprivate let base: UnsafeMutableRawPointer
   fileprivate var next: UnsafeMutableRawPointer
-  /// Where the memory ends, and where no further row begins.
+  /// Where the memory ends, and from where on no further row begins.
   fileprivate let (end, full): (UnsafeMutableRawPointer, UnsafeMutableRawPointer)
   fileprivate var offset: UnsafeMutablePointer<UInt64>
   fileprivate let tallies: UnsafeMutablePointer<UInt64>
   fileprivate let ordinal: UInt32
   /// See ``RowBuilder/isUnreadable``.
   fileprivate var isUnreadable = false
-  /// How far ahead rows are fetched, in bytes: they may be in the cache of the thread that encoded
-  /// an earlier frame, and each store would wait for its line.
+  /// How far ahead the memory of rows is prefetched, in bytes: it may be in the cache of the thread
+  /// that encoded an earlier frame, and then each store would wait for its cache line.
   private static let rowsAhead = 8192
-  /// The same of offsets, which are shorter than rows.
+  /// The same for offsets, which are shorter than rows.
   private static let offsetsAhead = 1024
 
   /// Adds a record at `ticks` in place of its own.
   ///
   /// - Parameters:
-  ///   - stream: What it is encrypted with; nil: it is not.
+  ///   - stream: What the record is encrypted with; nil: it is not.
   ///   - place: Where it stands, from the segment's start.
   /// - Returns: Whether there was room for it.
   @inline(__always)
@@ -305,7 +306,7 @@ struct RowSeries {
     return true
   }
 
-  /// Copies words of a record. Records are short: calls would cost more than this.
+  /// Copies words of a record. Records are short: a call would cost more than this.
   @inline(__always)
   private func copy(_ source: UnsafeRawPointer, from start: Int, to end: Int) {
     typealias Words = SIMD4<UInt64>

@@ -5,10 +5,10 @@ struct RowGroup {
   let fields: Range<Int>
   /// Whether a record's length depends on strings.
   let hasStrings: Bool
-  /// Whether they are no fragments, and all that is in them is in fields.
+  /// Whether its records are no fragments, and none of their words is in a rest.
   let isOfWholeRecords: Bool
-  /// Whether they may have metadata with a value that is no string: such a one is a name, a type
-  /// and a word at least.
+  /// Whether its records may have metadata with a value that is no string. Such a pair is a name, a
+  /// type and a word at least.
   let mayHaveOtherMetadata: Bool
   /// How long a record is, in words, without the bytes of its strings.
   let minimumWords: Int
@@ -28,7 +28,7 @@ struct RowGroup {
   }
 }
 
-/// Puts rows together from columns, into just as much memory as they take.
+/// Puts rows together from columns, into exactly as much memory as they take.
 struct RowWriter {
   private var next: UnsafeMutableRawPointer
   private let end: UnsafeMutableRawPointer
@@ -49,7 +49,7 @@ struct RowWriter {
 
   var isAtEnd: Bool { next == end }
 
-  /// Writes the next record of a group, which has one.
+  /// Writes the next record of a group. The group must have one.
   @inline(__always)
   mutating func write(
     _ group: inout RowGroup, thread: UInt64, ticks: UInt64

@@ -1,11 +1,13 @@
-/// Reads columns of strings from hostile bytes: the places of bytes that it holds.
+/// Reads columns of strings from hostile bytes. It holds the bytes, and gives the strings' places
+/// in them.
 struct StringDecoder: ~Copyable {
   /// The text of the payload, and behind it what was put together from patterns.
   private var bytes: TextBuffer
   private let textSize: Int
   /// How far the text has been read.
   private var next = 0
-  /// How large all strings that are put together may become, and all their patterns.
+  /// How many more bytes the strings that are put together may take, and how many more their
+  /// patterns.
   private var (budget, patternBudget): (Int, Int)
   private let entries = WordBuffer(capacity: 1)
   private let indexes = WordBuffer(capacity: 1)
@@ -17,7 +19,7 @@ struct StringDecoder: ~Copyable {
     (textSize, budget, patternBudget) = (text.count, limit, limit)
   }
 
-  /// What places are counted from; until the next column is read.
+  /// The start that places are counted from. Valid until the next column is read.
   var base: UnsafeRawPointer { UnsafeRawPointer(bytes.base) }
 
   /// All strings that were read, and what they were put together from.
@@ -68,7 +70,7 @@ struct StringDecoder: ~Copyable {
   private mutating func patterns(
     _ count: Int, _ places: UnsafeMutablePointer<UInt64>, _ input: inout NumberDecoder
   ) throws(FormatError) {
-    // At once: a buffer that grows is copied, and the kernel clears its pages each time.
+    // All at once: a buffer that grows is copied, and the kernel clears its pages each time.
     bytes.reserve(patternBudget + budget)
     try readPatterns(count, places, &input)
     for index in 0..<count where indexes.base[index] > 0 {
@@ -76,10 +78,10 @@ struct StringDecoder: ~Copyable {
     }
   }
 
-  /// Reads a column of `count` strings, and tells whether letters may be shown where a number was
+  /// Reads a column of `count` strings, and returns whether letters may occur where a number was
   /// taken out of one.
   ///
-  /// - Parameter places: Room for as many words.
+  /// - Parameter places: Room for `count` words.
   mutating func mayShow(
     _ letters: HexadecimalLetters, _ count: Int, places: UnsafeMutablePointer<UInt64>,
     _ input: inout NumberDecoder
@@ -102,7 +104,7 @@ struct StringDecoder: ~Copyable {
     return encoding
   }
 
-  /// Reads all but the strings that have a pattern, which are to be put together.
+  /// Reads all but the strings that have a pattern: these are still to be put together.
   private mutating func readPatterns(
     _ count: Int, _ places: UnsafeMutablePointer<UInt64>, _ input: inout NumberDecoder
   ) throws(FormatError) {

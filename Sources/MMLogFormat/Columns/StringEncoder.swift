@@ -42,7 +42,8 @@ final class StringEncoder {
     indexes.grow(for: count)
     let sample = min(count, DistinctTable.sample)
     let maximum = min(count / 2, DistinctTable.maximum)
-    // With more of them different, the whole column has more entries than strings.
+    // If more strings of the sample differ, the estimate is more entries than the column has
+    // strings.
     let limit = sample - sample * sample / (2 * count)
     guard distinct.index(strings, count: sample, limit: limit, indexes.base),
       count == sample || distinct.index(strings, count: count, limit: maximum, indexes.base),

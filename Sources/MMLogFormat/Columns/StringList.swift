@@ -1,10 +1,10 @@
-/// The strings of a column, where they stand: each at a word's edge, with zeros behind it up to the
-/// next one.
+/// The strings of a column, where they stand: each aligned to a word, with zeros behind it up to
+/// the next word.
 final class StringList {
   private let starts = WordBuffer()
   let lengths = WordBuffer()
   private(set) var count = 0
-  /// The length of all together, in bytes.
+  /// The length of all strings together, in bytes.
   private(set) var size = 0
 
   /// Replaces all strings.

@@ -5,13 +5,13 @@ import CMMLogCore
 struct TokenSplitter: ~Copyable {
   /// Longer strings are not split.
   static let maximumLength = 16 << 10
-  /// Letters and digits in a row that have more numbers among them are something random.
+  /// A run of letters and digits that has more numbers in it is something random.
   private static let maximumNumbers = 3
   /// Fewer digits are hexadecimal only behind `0x`.
   private static let minimumHexadecimal = 4
   private static let block = 64
 
-  /// The string, and behind it what may be read with it.
+  /// The string, and behind it bytes that may be read with it.
   private let text = UnsafeMutableRawPointer.allocate(
     byteCount: maximumLength + 2 * block, alignment: block)
   /// Which bytes of the string are digits, and which are neither digits nor letters.
@@ -47,7 +47,7 @@ struct TokenSplitter: ~Copyable {
   /// - Parameter values: Receives the value of each placeholder; with room for as many as the
   ///   string has bytes.
   /// - Precondition: The string is no longer than ``maximumLength``.
-  /// - Returns: Whether it could: false if the string holds bytes that stand for placeholders.
+  /// - Returns: False if the string holds bytes that stand for placeholders.
   mutating func split(
     _ string: UnsafeRawBufferPointer, to values: UnsafeMutablePointer<UInt64>
   ) -> Bool {
@@ -71,8 +71,8 @@ struct TokenSplitter: ~Copyable {
     return true
   }
 
-  /// How far the pattern, its values and what of the string is in it are. A value that goes from
-  /// function to function: a processor's registers hold it.
+  /// How far the pattern, its values and the input have come. Functions pass it on as a value, so
+  /// that a processor's registers hold it.
   private struct Output {
     var pattern: UnsafeMutableRawPointer
     var values: UnsafeMutablePointer<UInt64>
@@ -82,7 +82,7 @@ struct TokenSplitter: ~Copyable {
     mutating func copy(to end: UnsafeRawPointer) {
       let length = end - input
       var place = 0
-      // Whole words: more than is there does no harm.
+      // Copies whole words: too many bytes do no harm.
       while place < length {
         pattern.storeBytes(
           of: input.loadUnaligned(fromByteOffset: place, as: SIMD2<UInt64>.self),
@@ -108,7 +108,7 @@ struct TokenSplitter: ~Copyable {
     }
   }
 
-  /// Copies a string, and finds out what its bytes are.
+  /// Copies a string, and finds its digits, its letters and bytes that stand for placeholders.
   @inline(__always)
   private mutating func inspect(_ string: UnsafeRawBufferPointer) -> Bool {
     size = string.count
@@ -136,7 +136,7 @@ struct TokenSplitter: ~Copyable {
 
   /// The first byte from `start` on whose bit is set.
   ///
-  /// - Parameter flipped: All bits, for the first one that is not set.
+  /// - Parameter flipped: All bits, to find the first bit that is not set.
   @inline(__always)
   private func first(
     in bits: UnsafeMutablePointer<UInt64>, from start: Int, _ flipped: UInt64 = 0
@@ -151,8 +151,8 @@ struct TokenSplitter: ~Copyable {
     return index &* Self.block &+ found.trailingZeroBitCount
   }
 
-  /// How many digits there are, if they stand alone: for the most frequent tokens, it is enough to
-  /// inspect one word. 0 for all others.
+  /// How many digits there are, if they stand alone and one word of bits shows it, as for the most
+  /// frequent tokens; else 0.
   @inline(__always)
   private func plainLength(_ digit: Int) -> Int {
     let bit = digit % Self.block
@@ -167,7 +167,7 @@ struct TokenSplitter: ~Copyable {
     return length
   }
 
-  /// Where the letters and digits begin that a digit is among.
+  /// Where the run of letters and digits begins that a digit is in.
   @inline(__always)
   private func runStart(_ digit: Int) -> Int {
     var index = digit / Self.block
@@ -180,10 +180,10 @@ struct TokenSplitter: ~Copyable {
     return (index &+ 1) &* Self.block &- found.leadingZeroBitCount
   }
 
-  /// Takes the tokens out of letters and digits.
+  /// Takes the tokens out of a run of letters and digits.
   ///
   /// - Parameter digit: The first digit from `end` on.
-  /// - Returns: Where to go on, too.
+  /// - Returns: The new output, and where to go on.
   @inline(never)
   private func takeRun(from end: Int, _ digit: Int, _ output: Output) -> (Output, Int) {
     let start = max(end, runStart(digit))
@@ -199,7 +199,7 @@ struct TokenSplitter: ~Copyable {
 
   private static let hyphen = UInt8(ascii: "-")
 
-  /// Takes what has letters, too.
+  /// Takes a run that has letters, too.
   private func takeMixed(_ start: Int, _ end: Int, _ output: Output) -> Output {
     let isPrefixed = end &- start > 2 && byte(start) == 0x30 && byte(start &+ 1) | 0x20 == 0x78
     let first = isPrefixed ? start &+ 2 : start
@@ -266,7 +266,7 @@ struct TokenSplitter: ~Copyable {
     return output
   }
 
-  /// The number of up to eight decimal digits: neighbors become one, three times.
+  /// The number of up to eight decimal digits: three times, each two neighbors become one number.
   @inline(__always)
   private func decimal(_ place: Int, _ count: Int) -> UInt64 {
     var number =
@@ -298,8 +298,8 @@ struct TokenSplitter: ~Copyable {
     return output
   }
 
-  /// Takes a UUID as a whole, if one begins there: what its numbers would be written as is compared
-  /// with what is there.
+  /// Takes a UUID as a whole, if one begins at `start`: its numbers, written again, must equal the
+  /// text.
   private func takeUUID(_ start: Int, _ output: Output) -> Output? {
     guard start &+ 36 <= size, start &+ 36 == first(in: others, from: start &+ 24) ?? size,
       byte(start &+ 13) == Self.hyphen, byte(start &+ 18) == Self.hyphen,
