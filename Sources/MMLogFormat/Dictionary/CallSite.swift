@@ -36,8 +36,8 @@ package struct CallSite: Equatable, Sendable {
   package var column: UInt32
   package var parts: [Part]
 
-  /// The maximum number of parts that one is written and read with: more than any log statement
-  /// has. Each may take no byte of a record and 64 KiB of its message.
+  /// The maximum number of parts that a call site is written and read with: more than any log
+  /// statement has. A part may take no byte of a record, but 64 KiB of its message.
   package static let maximumParts = 1024
 
   package init(file: String, function: String, line: UInt32, column: UInt32, parts: [Part]) {
@@ -68,12 +68,12 @@ extension CallSite.Part {
   }
 }
 
-/// Below which number things that are counted from 1 have their places in an array, if there are so
-/// many of them; others do not count so, and an array would cost memory for nothing.
+/// The number below which things that are counted from 1 have places in an array, if there are
+/// `count` of them. Greater numbers are not counted so, and an array would cost memory for nothing.
 package func nearNumbers(_ count: Int) -> Int { 1024 + 16 * count }
 
 extension CallSite {
-  /// About how many bytes its text has, and what each part takes beside it.
+  /// About how many bytes the call site takes: its text, and something for each part.
   var size: Int {
     parts.reduce(64 + file.utf8.count + function.utf8.count) { size, part in
       switch part {

@@ -1,5 +1,5 @@
 /// An entry of the dictionary: a call site, a label or a key set, under its number; or the fields
-/// of the session; or what its state slots had at its end.
+/// of the session; or what the state slots had at the session's end.
 package enum DictionaryEntry: Equatable, Sendable {
   case callSite(id: UInt32, CallSite)
   case label(id: UInt32, String)
@@ -7,7 +7,7 @@ package enum DictionaryEntry: Equatable, Sendable {
   case sessionFields(SessionFields)
   case lastState(SessionFields)
 
-  /// Reads the entry that `bytes` wholly are, after its checksum has been found right.
+  /// Reads an entry from all of `bytes`. The caller has checked its checksum.
   package init(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
     var reader = WordReader(bytes)
     let header = try reader.word()

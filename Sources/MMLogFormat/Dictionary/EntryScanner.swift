@@ -5,7 +5,7 @@ package struct EntryScanner {
   /// Where the next entry begins, or would.
   package private(set) var offset = 0
   package private(set) var corruption: [Range<Int>] = []
-  /// For all calls together: valid entries between hostile ones must not begin it anew.
+  /// One budget for all calls: valid entries between hostile ones must not renew it.
   private var budget: CheckBudget
 
   package init(_ bytes: UnsafeRawBufferPointer, seed: UInt32) {
@@ -14,8 +14,8 @@ package struct EntryScanner {
     budget = CheckBudget(bytes.count)
   }
 
-  /// The next valid entry with the bytes that it stands in, or nil at a zero word or the end. Those
-  /// of kinds that this version does not know are passed over.
+  /// The next valid entry with the bytes that it stands in, or nil at a zero word or the end.
+  /// Entries of kinds that this version does not know are passed over.
   package mutating func next() -> (entry: DictionaryEntry, bytes: UnsafeRawBufferPointer)? {
     var start = offset
     while bytes.count - offset >= wordSize {
@@ -33,8 +33,8 @@ package struct EntryScanner {
     return nil
   }
 
-  /// What stands there with a right checksum, unless it is not what its kind has to be; `known` is
-  /// nil for one of an unknown kind.
+  /// The entry at ``offset``, if its checksum is right and it is what its kind has to be; `known`
+  /// is nil for an entry of an unknown kind.
   private mutating func entryAtOffset() -> (known: DictionaryEntry?, bytes: UnsafeRawBufferPointer)?
   {
     guard let length = framedLength(bytes, offset), budget.spend(length) else { return nil }

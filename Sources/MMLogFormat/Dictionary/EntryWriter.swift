@@ -1,5 +1,5 @@
-/// Writes one dictionary entry into memory that is there already: allocates nothing, so that it
-/// also works in a signal handler. What does not fit is not written: ``finish(kind:seed:)`` is nil.
+/// Writes one dictionary entry into the caller's memory. Allocates nothing, so that it also works
+/// in a signal handler. If the entry does not fit, ``finish(kind:seed:)`` returns nil.
 package struct EntryWriter {
   private let memory: UnsafeMutableRawBufferPointer
   private var size = 0
@@ -12,7 +12,7 @@ package struct EntryWriter {
     reserve(wordSize)
   }
 
-  /// Begins a label's entry; that is all of it.
+  /// Writes a label's entry: nothing is to follow.
   package mutating func label(id: UInt32, _ text: UnsafeRawBufferPointer) {
     append(UInt64(id))
     append(text)
@@ -57,7 +57,7 @@ package struct EntryWriter {
     append(name)
   }
 
-  /// Adds fields of the session, or its last state; that is all of the entry.
+  /// Writes fields of the session, or its last state: nothing is to follow.
   package mutating func sessionFields(_ block: UnsafeBufferPointer<UInt64>) {
     for word in block { append(word) }
   }

@@ -13,12 +13,12 @@ package struct KeySet: Equatable, Sendable {
   /// In the order of the values. A name may occur twice.
   package var keys: [Key]
 
-  /// The maximum number of keys that one is written and read with. Each may take no byte of a
-  /// record.
+  /// The maximum number of keys that a key set is written and read with. A key's value may take no
+  /// byte of a record.
   package static let maximumKeys = 1024
 
   package init(_ keys: [Key]) { self.keys = keys }
 
-  /// About how many bytes its text has, and what each key takes beside it.
+  /// About how many bytes the key set takes: its text, and something for each key.
   var size: Int { keys.reduce(32) { $0 + 32 + $1.name.utf8.count } }
 }

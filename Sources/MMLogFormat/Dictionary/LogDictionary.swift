@@ -9,8 +9,8 @@ package struct LogDictionary: Sendable {
   /// The maximum number of call sites and key sets that a dictionary takes: more than any program
   /// has.
   package static let maximumCallSites = 1 << 20
-  /// What all entries together may have in bytes, twice the largest dictionary of a ring: a
-  /// compressed file of some kilobytes could hold any number of them.
+  /// The maximum size of all entries together, in bytes: twice the largest dictionary of a ring. A
+  /// compressed file of some kilobytes could hold any number of entries.
   package static let maximumBytes = 128 << 20
   private var size = 0
   /// How many entries were refused because another one had their number.
@@ -18,10 +18,10 @@ package struct LogDictionary: Sendable {
 
   package init() {}
 
-  /// Inserts an entry: fields of the session and its last state in place of those before. A call
-  /// site, a label or a key set never changes within a session, so the first of a number counts.
+  /// Inserts an entry. Session fields and a last state replace those before. A call site, a label
+  /// or a key set never changes within a session: the first one with a number counts.
   ///
-  /// - Returns: False if there are too many, or another one has its number.
+  /// - Returns: False if there are too many entries, or another one has its number.
   @discardableResult
   package mutating func insert(_ entry: DictionaryEntry) -> Bool {
     if let isSame = isSame(entry) {
@@ -49,7 +49,8 @@ package struct LogDictionary: Sendable {
     return true
   }
 
-  /// Whether a call site, a label or a key set is what has its number already; nil: nothing has.
+  /// Whether a call site, a label or a key set equals the one that has its number already; nil:
+  /// none has.
   private func isSame(_ entry: DictionaryEntry) -> Bool? {
     switch entry {
     case .callSite(let id, let site): callSites[id].map { $0 == site }
@@ -59,7 +60,8 @@ package struct LogDictionary: Sendable {
     }
   }
 
-  /// Whether it has an entry of the same number, or of a kind of which there is one.
+  /// Whether the dictionary has an entry with the same number or, if its kind has no numbers, an
+  /// entry of that kind.
   package func hasEntry(like entry: DictionaryEntry) -> Bool {
     switch entry {
     case .callSite(let id, _): callSites[id] != nil
@@ -70,10 +72,10 @@ package struct LogDictionary: Sendable {
     }
   }
 
-  /// Inserts every entry that follows one another in `bytes`, up to a zero word or their end.
+  /// Inserts the entries that follow one another in `bytes`, up to a zero word or the end.
   ///
-  /// - Returns: The offsets and lengths of what is no valid entry, or was one too many; not of
-  ///   ``contradictions``.
+  /// - Returns: Where bytes are no valid entry, or entries are too many; not where
+  ///   ``contradictions`` are.
   package mutating func insert(entriesIn bytes: UnsafeRawBufferPointer, seed: UInt32) -> [Range<
     Int
   >] {

@@ -4,10 +4,10 @@ package import MMLogCrypto
 package struct SessionFields: Equatable, Sendable {
   /// How many pairs, and then the pairs, as metadata has them.
   package let words: [UInt64]
-  /// Opens single values that are sealed; nil: nobody does.
+  /// Opens sealed values; nil: they stay sealed.
   package var slots: OpenedSlots?
 
-  /// None.
+  /// No fields.
   package init() { words = [0] }
 
   /// Takes a block of pairs that this process has written.
@@ -26,7 +26,7 @@ package struct SessionFields: Equatable, Sendable {
   /// All pairs.
   package var pairs: [(name: String, value: Value)] {
     var pairs: [(name: String, value: Value)] = []
-    // They have been walked over before: nothing is thrown.
+    // The pairs have been walked over before: nothing is thrown.
     try? forEach { name, value, reader throws(FormatError) in
       pairs.append((String(decoding: name, as: UTF8.self), try reader.value(value)))
     }
@@ -37,7 +37,7 @@ package struct SessionFields: Equatable, Sendable {
 
   /// Gives each pair to `body`, which has to take or to pass over the elements of a container.
   ///
-  /// - Throws: what `body` does, and for what cannot be read.
+  /// - Throws: what `body` throws, and an error for a pair that cannot be read.
   package func forEach(
     _ body: (UnsafeRawBufferPointer, ValueView, inout WordReader) throws(FormatError) -> Void
   ) throws(FormatError) {
