@@ -4,13 +4,13 @@
 package struct Glob: Hashable, Sendable {
   private let pattern: [UInt8]
 
-  /// Any text is a pattern.
+  /// Makes a pattern: any text is one.
   package init(_ pattern: some StringProtocol) { self.pattern = Array(pattern.utf8) }
 
-  /// How many bytes of it stand for themselves: the more, the less names it fits.
+  /// How many bytes of the pattern stand for themselves: the more, the fewer names it fits.
   var literalCount: Int { pattern.count { $0 != UInt8(ascii: "*") && $0 != UInt8(ascii: "?") } }
 
-  /// Whether all of `text` is what the pattern stands for.
+  /// Whether the pattern matches all of `text`.
   ///
   /// - Complexity: O(bytes of the text × bytes of the pattern) at worst.
   package func matches(_ text: some StringProtocol) -> Bool {

@@ -1,12 +1,12 @@
 extension Level {
-  /// The level of a name that people have for it from elsewhere.
+  /// The level that other loggers know by a name, or nil.
   package init?(usualName name: String) {
     guard let level = Self.usualNames[name.lowercased()] else { return nil }
     self = level
   }
 
-  /// The level that a rule for labels has: one by any of its names, or ``off``. Not "all", by which
-  /// somebody may mean all labels.
+  /// The level that a rule for labels names: by any of the level's names, or ``off``. "all" is
+  /// none, because somebody may mean all labels by it.
   package init?(inRule name: String) {
     guard let level = Level(name: name) ?? Level(usualName: name), name.lowercased() != "all" else {
       return nil
@@ -14,7 +14,7 @@ extension Level {
     self = level
   }
 
-  /// What rules take, for people: our own names.
+  /// The level names that rules take, for people to read: only our own.
   package static var namesInRules: String {
     (allCases + [.off]).map(\.description).joined(separator: ", ")
   }

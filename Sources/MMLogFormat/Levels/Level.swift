@@ -17,8 +17,8 @@ public enum Level: UInt8, CaseIterable, Comparable, Sendable, CustomStringConver
   case error
   /// The service needs help now.
   case critical
-  /// Above all levels, for a lowest level that lets no record pass. No record has it: what is
-  /// logged at it is not recorded.
+  /// Above all levels: as the lowest level, it lets no record pass. No record has this level: what
+  /// is logged at it is not recorded.
   case off
 
   /// What other libraries call ``warning``.
@@ -36,7 +36,7 @@ public enum Level: UInt8, CaseIterable, Comparable, Sendable, CustomStringConver
   /// The level's name in lower case, as on command lines and in JSON.
   public var description: String { name.description }
 
-  /// The same; no reference is counted for it.
+  /// The same as ``description``, without reference counting.
   package var name: StaticString {
     switch self {
     case .trace: "trace"
@@ -50,8 +50,8 @@ public enum Level: UInt8, CaseIterable, Comparable, Sendable, CustomStringConver
     }
   }
 
-  /// OpenTelemetry's number for it: its first of TRACE, DEBUG, INFO, WARN, ERROR, FATAL; INFO2 for
-  /// `notice`.
+  /// OpenTelemetry's number for the level: the first number of TRACE, DEBUG, INFO, WARN, ERROR,
+  /// FATAL; INFO2 for `notice`.
   package var severityNumber: Int {
     switch self {
     case .trace: 1
@@ -64,7 +64,7 @@ public enum Level: UInt8, CaseIterable, Comparable, Sendable, CustomStringConver
     }
   }
 
-  /// The level of that name in any case, or nil.
+  /// Makes the level with a name, in upper or lower case; nil if no level has it.
   ///
   /// - Parameter name: One of the names that ``description`` gives.
   public init?(name: some StringProtocol) {

@@ -1,26 +1,26 @@
-/// A rule that somebody outside has given to a running process.
+/// A rule that a running process was given from outside.
 package struct LevelOverride: Equatable, Sendable {
   package var rule: LevelRule
-  /// When it ends, in nanoseconds since the machine was started; 0: not by itself.
+  /// When the rule ends, in nanoseconds since the machine was started; 0: not by itself.
   package var expiry: UInt64
-  /// Of a statement: how many records it has at most; 0: any number.
+  /// For a rule about a statement: the maximum number of its records; 0: any number.
   package var limit: UInt32
-  /// Of a statement: which request it came with. 0: one that is still to be made. So the same rule
-  /// counts anew when it is given again.
+  /// For a rule about a statement: the ordinal of the request that the rule came with; 0: the
+  /// request is still to be made. So the same rule counts anew when it is given again.
   package var ordinal: UInt32
 
   package init(_ rule: LevelRule, expiry: UInt64, limit: UInt32 = 0, ordinal: UInt32 = 0) {
     (self.rule, self.expiry, self.limit, self.ordinal) = (rule, expiry, limit, ordinal)
   }
 
-  /// Whether it holds at a time.
+  /// Whether the rule holds at a time.
   package func holds(at time: UInt64) -> Bool { expiry == 0 || expiry > time }
 }
 
-/// What somebody outside wants the levels of a running process to be: all of it, in a slot of its
+/// All the rules that a running process is to have, as it is asked from outside: a slot of its
 /// ring's control page (FORMAT.md, 3).
 package struct LevelRequest: Equatable, Sendable {
-  /// Counts requests; the newest has the greatest.
+  /// Counts requests; the newest request has the greatest ordinal.
   package var ordinal: UInt32
   package var overrides: [LevelOverride]
 
@@ -58,7 +58,7 @@ package struct LevelRequest: Equatable, Sendable {
     return bytes
   }
 
-  /// Reads a slot, or gives nil for one that was never or not wholly written.
+  /// Reads a slot; nil if it was never written, or not wholly.
   package init?(_ slot: UnsafeRawBufferPointer) {
     guard slot.count == ControlLayout.levelSlotSize,
       levelRequestChecksum(slot) == slot.load(ControlLayout.requestChecksum, as: UInt32.self),
@@ -80,7 +80,7 @@ package struct LevelRequest: Equatable, Sendable {
     return overrides
   }
 
-  /// The newest of both slots; nil if there is none.
+  /// The newer request of both slots; nil if there is none.
   ///
   /// - Parameter page: A ring's control page.
   package static func newest(inPage page: UnsafeRawBufferPointer) -> LevelRequest? {
@@ -89,7 +89,7 @@ package struct LevelRequest: Equatable, Sendable {
   }
 }
 
-/// The CRC32C of a slot but for the check itself.
+/// The CRC32C of a slot without its checksum.
 package func levelRequestChecksum(_ slot: UnsafeRawBufferPointer) -> UInt32 {
   let rest = ControlLayout.requestChecksum + 4
   let state = crc32cState(.max, slot.slice(0, ControlLayout.requestChecksum))

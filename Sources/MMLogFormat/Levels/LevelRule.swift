@@ -1,12 +1,14 @@
-/// A level or a rate limit for all labels that a pattern matches, or a single statement of them.
+/// A level or a rate limit for all labels that a pattern matches, or a switch for a single
+/// statement of them.
 public struct LevelRule: Hashable, Sendable, CustomStringConvertible {
   /// A label, in which `*` stands for any bytes and `?` for any one.
   public let pattern: String
   /// The lowest level that is recorded.
   public let level: Level
-  /// The statement that the rule is about, which is recorded whatever its level is; nil: all are.
+  /// The statement that the rule turns on, whatever the statement's level; nil: the rule is about
+  /// all.
   public let statement: Statement?
-  /// How often statements are recorded, if the rule is about that; nil: it is not.
+  /// How often statements are recorded; nil: the rule is not about that.
   public let limit: RateLimit?
 
   /// A log statement, by where it is.
@@ -27,10 +29,10 @@ public struct LevelRule: Hashable, Sendable, CustomStringConvertible {
       if !isValid { return nil }
     }
 
-    /// Whether there can be such a statement, as far as processes know.
+    /// Whether a process can know such a statement.
     package var isValid: Bool { line > 0 && (1...Self.longestFile).contains(file.utf8.count) }
 
-    /// What processes have room for, in bytes.
+    /// The longest ``file`` that processes have room for, in bytes.
     package static let longestFile = 104
 
     /// `Book.swift:42`
@@ -63,10 +65,11 @@ public struct LevelRule: Hashable, Sendable, CustomStringConvertible {
     (statement, limit) = (nil, nil)
   }
 
-  /// Whether it says what the level of labels is.
+  /// Whether the rule says what the level of labels is.
   package var isOfLevel: Bool { statement == nil && limit == nil }
 
-  /// As ``list(_:)`` reads it: `db.*=debug`, `db.*=100/1s`. Of a statement: `Book.swift:42`.
+  /// The rule as ``list(_:)`` reads it: `db.*=debug`, `db.*=100/1s`. For a statement:
+  /// `Book.swift:42`.
   public var description: String {
     if let limit { return "\(pattern)=\(limit)" }
     guard let statement else { return "\(pattern)=\(level)" }
@@ -75,7 +78,7 @@ public struct LevelRule: Hashable, Sendable, CustomStringConvertible {
 
   /// Reads `db.*=debug,*=info,db.*=100/1s`. A level or a limit alone is for all labels.
   ///
-  /// - Returns: The rules, and each part that is none.
+  /// - Returns: The rules, and the parts that are no rules.
   package static func list(_ text: String) -> (rules: [LevelRule], wrong: [String]) {
     var (rules, wrong) = ([LevelRule](), [String]())
     for part in parts(text) {
@@ -90,8 +93,8 @@ public struct LevelRule: Hashable, Sendable, CustomStringConvertible {
     return (rules, wrong)
   }
 
-  /// The parts of a list, each taken apart at its last `=`. Spaces around them do not count, nor
-  /// does what is empty.
+  /// The parts of a list, each split at its last `=`. Spaces around parts are dropped, and so are
+  /// empty parts.
   package static func parts(_ text: String) -> [(pattern: String, level: String, text: String)] {
     text.split(separator: ",").map { String($0.trimmed()) }.filter { !$0.isEmpty }.map { part in
       guard let sign = part.lastIndex(of: "=") else { return ("*", part, part) }
@@ -102,14 +105,14 @@ public struct LevelRule: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension Sequence<LevelRule> {
-  /// The level for a label among rules that were given together: that of the most particular
-  /// pattern, which has the most bytes that stand for themselves; of equal ones, the last. Nil if
-  /// none matches. Other rules say nothing of that.
+  /// The level that rules given together set for a label; nil if none matches. Of the rules that
+  /// match, the one whose pattern has the most bytes that stand for themselves counts; of equal
+  /// ones, the last. Rules that are not about levels are ignored.
   package func level(of label: String) -> Level? {
     mostParticular(for: label, \.isOfLevel)?.level
   }
 
-  /// The rate limit for a label, by the same order.
+  /// The rate limit for a label, chosen in the same way.
   package func limit(of label: String) -> RateLimit? {
     mostParticular(for: label) { $0.limit != nil }?.limit
   }

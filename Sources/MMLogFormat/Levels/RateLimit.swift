@@ -1,19 +1,20 @@
-/// How often each statement of some labels is recorded: so many times in an interval, and then each
-/// so many times.
+/// How often each statement of some labels is recorded: the first times in an interval, and then
+/// once in so many times.
 public struct RateLimit: Hashable, Sendable, CustomStringConvertible {
   /// How many records of a statement are made of those in an interval.
   public let first: UInt32
   /// How long an interval is, in nanoseconds; 0: there is no limit.
   package let nanoseconds: UInt64
-  /// Behind the first ones, each so many times a record is made; 0: none.
+  /// After the first records, one in so many is made; 0: none.
   public let every: UInt32
 
-  /// A limit.
+  /// Makes a limit.
   ///
   /// - Parameters:
   ///   - first: How many records of a statement are made of those in an interval.
-  ///   - interval: How long an interval is: a millisecond to 30 days; what is not is made so.
-  ///   - every: Behind the first ones, each so many times a record is made. Default: 0, none.
+  ///   - interval: How long an interval is: a millisecond to 30 days; a value beyond becomes the
+  ///     bound.
+  ///   - every: After the first records, one in so many is made. Default: 0, none.
   public init(first: UInt32, per interval: Duration, thenEvery every: UInt32 = 0) {
     let (seconds, attoseconds) = interval.components
     let clamped = min(max(seconds, -1), 31 * 86400)
@@ -23,7 +24,7 @@ public struct RateLimit: Hashable, Sendable, CustomStringConvertible {
       every: every)
   }
 
-  /// As it stands in a request.
+  /// Takes a limit as it stands in a request.
   package init(first: UInt32, nanoseconds: UInt64, every: UInt32) {
     (self.first, self.nanoseconds, self.every) = (first, nanoseconds, every)
   }
@@ -36,7 +37,7 @@ public struct RateLimit: Hashable, Sendable, CustomStringConvertible {
     ("ms", 1_000_000), ("s", 1_000_000_000), ("m", 60_000_000_000), ("h", 3_600_000_000_000),
   ]
 
-  /// As a rule has it: `100/1s`, or `100/1s/1000`; `unlimited`.
+  /// The limit as a rule has it: `100/1s`, or `100/1s/1000`; `unlimited`.
   public var description: String {
     if nanoseconds == 0 { return "unlimited" }
     let unit = Self.units.last { nanoseconds % $0.nanoseconds == 0 }
