@@ -1,5 +1,5 @@
-/// Bounds the work of searching for valid bytes among hostile ones, where every offset could
-/// announce a long record: so many times the size of the whole, and no more.
+/// Bounds the work of a search for valid bytes among hostile ones, where every offset could
+/// announce a long record: to a multiple of the size of all bytes.
 package struct CheckBudget {
   private var left: Int
 

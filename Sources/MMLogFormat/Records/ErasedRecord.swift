@@ -1,21 +1,21 @@
 /// What stands in the place of a flight record that was erased, so that what follows it is found.
 ///
 /// Its header word is stored first, and alone says that nothing of the record counts any more: its
-/// checksum is of the word's own low half. Then the words behind it are zeroed. So whoever dies in
-/// between leaves no record that is half there.
+/// checksum covers only the word's own low half. Then the words behind it are zeroed. So a process
+/// that dies in between leaves no half of a record.
 package enum ErasedRecord {
   /// The header word of an erased record.
   ///
   /// - Parameters:
-  ///   - length: In bytes, as that of the record.
-  ///   - seed: Of the segment's generation.
+  ///   - length: The record's length in bytes.
+  ///   - seed: The seed of the segment's generation.
   package static func header(length: Int, seed: UInt32) -> UInt64 {
     let low = UInt32(truncatingIfNeeded: UInt64(length / wordSize) | RecordLayout.erasedKind)
     return UInt64(check(low, seed)) << 32 | UInt64(low)
   }
 
-  /// The length in bytes of the erased record that begins with a word; nil if none does, or has so
-  /// much room.
+  /// The length in bytes of the erased record that begins with a word; nil if none does, or if
+  /// `room` is too small for it.
   static func length(_ header: UInt64, room: Int, seed: UInt32) -> Int? {
     let low = UInt32(truncatingIfNeeded: header)
     guard header & 0xFF00_0000 == RecordLayout.erasedKind,

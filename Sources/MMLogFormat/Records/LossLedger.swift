@@ -2,7 +2,7 @@ extension LossLedger {
   /// Why a record could not be kept, or not whole. Raw values stand on disk.
   @nonexhaustive
   public enum Cause: UInt8, CaseIterable, Sendable, CustomStringConvertible {
-    /// No segment of the ring was free, for as long as the policy allows to wait.
+    /// No segment of the ring became free for as long as the policy allows a thread to wait.
     case ringFull
     /// The policy `overwriteOldest` gave its place to a newer record.
     case overwritten
@@ -14,14 +14,14 @@ extension LossLedger {
     /// There was no ring to write into, or no way to it: the store was closed, the ring could not
     /// be made, or there was no memory for what a thread needs to use it.
     case noRing
-    /// Its bytes in memory were corrupted before they could be archived. Of a dead process's ring,
+    /// Its bytes in memory were corrupted before they could be archived. In a dead process's ring,
     /// each place that the recovery could not read counts as one record.
     case corrupted
     /// It was too large even when its values were cut, its message had more than 1024 parts, or
     /// there was no memory to build it in.
     case tooLarge
 
-    /// What happened, as the decoder prints it.
+    /// The cause, as the decoder prints it.
     public var description: String {
       switch self {
       case .ringFull: "ring full"
@@ -78,7 +78,7 @@ public struct LossLedger: Equatable, Sendable {
     Level.allCases.reduce(0) { $0 &+ self[cause, $1] }
   }
 
-  /// All that was lost.
+  /// The number of records for all causes and levels.
   package var total: UInt64 { LossLedger.Cause.allCases.reduce(0) { $0 &+ total($1) } }
 
   /// Adds another ledger's counts.

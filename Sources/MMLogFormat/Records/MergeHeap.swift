@@ -1,15 +1,15 @@
-/// A binary heap of things to be merged: the one with the smallest key is at the front, and of
-/// equal ones that with the smallest order.
+/// A binary heap of elements to be merged. The element with the smallest key is at the front; of
+/// equal keys, the one with the smallest order.
 ///
 /// Inlinable: other modules compile it for their keys and elements, which makes it several times
 /// faster.
 package struct MergeHeap<Key: Comparable & BitwiseCopyable, Element> {
-  /// Where something stands among the others.
+  /// The place of an element among the others.
   package struct Place: BitwiseCopyable {
     package let key: Key
     package let order: Int
-    /// Where among the elements the one stands that has the place: these stay where they are, so
-    /// that no reference is counted while places move.
+    /// The index of the element that has the place. Elements stay where they are, so that no
+    /// reference is counted while places move.
     @usableFromInline let slot: Int
 
     @inlinable
@@ -29,10 +29,10 @@ package struct MergeHeap<Key: Comparable & BitwiseCopyable, Element> {
 
   @inlinable package init() {}
 
-  /// Where the front stands; nil if the heap is empty.
+  /// The place of the front; nil if the heap is empty.
   @inlinable package var firstPlace: Place? { places.first }
 
-  /// - Complexity: O(log n), as all that changes the heap.
+  /// - Complexity: O(log n), as for taking out and exchanging.
   @inlinable
   package mutating func insert(_ element: Element, key: Key, order: Int) {
     let slot = freeSlots.popLast() ?? slots.count
@@ -71,7 +71,7 @@ package struct MergeHeap<Key: Comparable & BitwiseCopyable, Element> {
     return (front, first.order)
   }
 
-  /// Takes out all elements that `isGone` says so of.
+  /// Takes out all elements for which `isGone` is true.
   ///
   /// - Complexity: O(n log n).
   @inlinable
@@ -84,7 +84,7 @@ package struct MergeHeap<Key: Comparable & BitwiseCopyable, Element> {
     }
   }
 
-  /// Puts a place at the front, instead of the one there, and lets it sink.
+  /// Replaces the place at the front, and lets the new one sink.
   @inlinable
   mutating func sink(_ place: Place) {
     places.withUnsafeMutableBufferPointer { places in
@@ -102,7 +102,7 @@ package struct MergeHeap<Key: Comparable & BitwiseCopyable, Element> {
 }
 
 extension MergeHeap.Place where Key: FixedWidthInteger {
-  /// The greatest key with which something of another order is still before this.
+  /// The greatest key with which an element of `order` still comes before this place.
   @inlinable
   package func lastKey(before order: Int) -> Key {
     order < self.order || key == .min ? key : key - 1

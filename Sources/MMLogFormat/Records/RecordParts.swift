@@ -3,11 +3,11 @@ package struct RecordParts {
   package let label: UInt32
   package let level: Level
   package let flags: RecordFlags
-  /// The number of its call site, if it does not carry the entry itself.
+  /// The number of its call site, if the record does not carry the entry itself.
   package let callSite: UInt32
-  /// The entry that it carries itself, if it does.
+  /// The entry that the record carries itself, if it does.
   private let entry: UnsafeRawBufferPointer?
-  /// Arguments, metadata, span and context, with what follows them cut off.
+  /// Arguments, metadata, span and context, without the entry that follows them.
   package let values: UnsafeRawBufferPointer
 
   /// Takes apart the words of a record from its identity word on: of a whole record, or of one put
@@ -29,7 +29,7 @@ package struct RecordParts {
     (values, entry) = (rest.slice(0, start), rest.slice(start, rest.count - wordSize - start))
   }
 
-  /// The call site that it carries itself; nil if it has only the number of one.
+  /// The call site that the record carries itself; nil if it has only a call site's number.
   package func inlineCallSite() throws(FormatError) -> CallSite? {
     guard let entry else { return nil }
     guard case .callSite(_, let site) = try DictionaryEntry(entry) else {

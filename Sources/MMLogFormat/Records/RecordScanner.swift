@@ -17,7 +17,7 @@ package struct RecordView {
   /// All of its words.
   package let bytes: UnsafeRawBufferPointer
 
-  /// The row that begins bytes; nil if none does.
+  /// Takes the row that `bytes` begins with; nil if there is none.
   init?(row bytes: UnsafeRawBufferPointer) {
     guard bytes.count >= wordSize,
       let length = recordLength(bytes.load(0, as: UInt64.self), room: bytes.count)
@@ -25,7 +25,7 @@ package struct RecordView {
     self.bytes = bytes.slice(0, length)
   }
 
-  /// Takes bytes that are one record, as ``RecordScanner`` and ``RowReader`` do after checking.
+  /// Takes bytes that ``RecordScanner`` or ``RowReader`` has checked to be one record.
   fileprivate init(checked bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
 
   /// Its words from the identity word on.
@@ -39,26 +39,26 @@ package struct RecordView {
   package var ticks: UInt64 { word(RecordLayout.ticksWord) }
   private var identity: UInt64 { word(RecordLayout.identityWord) }
   package var isFragment: Bool { word(0) & 0xFF00_0000 == RecordLayout.fragmentKind }
-  /// Whether it counts as a record: of one in fragments, only the first fragment does.
+  /// Whether it counts as a record: of a fragmented record, only the first fragment does.
   @inline(__always)
   package var isCounted: Bool { !isFragment || callSite == 0 }
-  /// The call site's number, or of a fragment its index.
+  /// The call site's number, or a fragment's index.
   package var callSite: UInt32 { UInt32(truncatingIfNeeded: identity) }
   package var label: UInt32 {
     UInt32(truncatingIfNeeded: identity >> RecordLayout.labelShift) & 0xFFFF
   }
   package var level: Level { Level(fromFile: rawLevel) }
   private var rawLevel: UInt8 { UInt8(truncatingIfNeeded: identity >> RecordLayout.levelShift) }
-  /// The level's raw value, for who only counts.
+  /// The level's raw value, for counting.
   @inline(__always)
   package var levelIndex: Int { Int(truncatingIfNeeded: min(rawLevel, Level.critical.rawValue)) }
   package var rawFlags: UInt8 { UInt8(truncatingIfNeeded: identity >> RecordLayout.flagsShift) }
   package var flags: RecordFlags { RecordFlags(rawValue: rawFlags) }
-  /// What an archive has in place of the checksum.
+  /// The thread ordinal that a row has in place of the checksum.
   package var threadOrdinalOfRow: UInt32 { UInt32(truncatingIfNeeded: word(0) >> 32) }
 
-  /// How many of its words are not encrypted in an encrypted ring: the leading ones, the thread,
-  /// and of a fragment the length of the body.
+  /// How many of its words are not encrypted in an encrypted ring: the leading words, the thread
+  /// word, and a fragment's length of the body.
   package var clearWords: Int {
     let hasThread = rawFlags & RecordFlags.thread.rawValue != 0
     let count = RecordLayout.bodyWord + (hasThread ? 1 : 0) + (isFragment ? 1 : 0)
@@ -69,7 +69,7 @@ package struct RecordView {
   @inline(__always)
   var isSpecial: Bool { rawFlags & RecordFlags.thread.rawValue != 0 || isFragment }
 
-  /// The thread that the record itself names, in a segment shared by several.
+  /// The thread that the record itself names, in a segment that several threads share.
   package var sharedThread: ThreadIdentity? {
     threadWord.map {
       ThreadIdentity(ordinal: UInt32(truncatingIfNeeded: $0), id: UInt32($0 >> 32), name: "")
@@ -89,8 +89,8 @@ package struct RecordView {
   }
 }
 
-/// The length in bytes of the record that begins with a header word, if it can be one and has so
-/// much room. The one place where a record's bytes begin to be trusted.
+/// The length in bytes of the record that begins with a header word; nil if it cannot begin one, or
+/// if `room` is too small. This is the one place where a record's bytes begin to be trusted.
 @inline(__always)
 private func recordLength(_ header: UInt64, room: Int) -> Int? {
   let length = statedLength(header)
@@ -101,8 +101,8 @@ private func recordLength(_ header: UInt64, room: Int) -> Int? {
 
 /// Walks over the records of a segment, passing over what is corrupted.
 ///
-/// Works on a copy, and on the live map of the own process too: header words are loaded with
-/// acquire, so that a record seen is seen whole.
+/// Works on a copy, and on the live mapping of its own process, too: it loads header words with
+/// acquire order, so that it sees a record whole or not at all.
 package struct RecordScanner {
   package enum Item {
     /// A valid record and its offset from the segment's start.
@@ -111,8 +111,8 @@ package struct RecordScanner {
     case corruption(Range<Int>)
   }
 
-  /// How far ahead memory is fetched, in bytes: processors that do so by themselves stop at the end
-  /// of a page, and the record may be in the cache of the thread that wrote it.
+  /// How far ahead memory is prefetched, in bytes: processors that prefetch by themselves stop at
+  /// the end of a page, and the record may be in the cache of the thread that wrote it.
   fileprivate static let prefetchDistance = 4096
 
   private let segment: UnsafeRawBufferPointer
@@ -124,16 +124,16 @@ package struct RecordScanner {
   /// Where the next record begins, or would.
   package private(set) var offset: Int
 
-  /// Walks over the records of a segment that its own process has.
+  /// Walks over the records of a segment in this process's own ring.
   ///
   /// - Parameters:
   ///   - segment: All of the segment.
   ///   - header: Its header.
-  ///   - session: Whose it is.
+  ///   - session: The session of the ring.
   ///   - offset: Where to begin.
-  ///   - end: Where the records end at the latest; before `offset`, there are none.
-  ///   - isWhole: Whether there are records up to the end: zeros before it are a loss then, and
-  ///     what stands behind them counts. Else nothing is behind the first zero word.
+  ///   - end: Where the records end at the latest; if it is before `offset`, there are none.
+  ///   - isWhole: Whether records reach to `end`. Then zeros before it are a loss, and records
+  ///     behind them count. Otherwise no record is behind the first zero word.
   package init(
     _ segment: UnsafeRawBufferPointer, _ header: SegmentHeader, of session: SessionID,
     from offset: Int, to end: Int, isWhole: Bool = false
@@ -148,10 +148,10 @@ package struct RecordScanner {
   ///   - segment: The segment, header included, cut at its end if it is sealed.
   ///   - offset: Where to begin; a multiple of 8, not before the first record.
   ///   - seed: The seed of the segment's generation.
-  ///   - scansBehindZeros: Whether a zero word may be a page that was lost with the machine, so
-  ///     that valid records behind it count.
-  ///   - isSealed: Whether records went on to the segment's end: then zeros before it are a loss in
-  ///     any case, and what stands behind them counts.
+  ///   - scansBehindZeros: Whether a zero word may be from a page that was lost when the machine
+  ///     went down, so that valid records behind it count.
+  ///   - isSealed: Whether records reached the segment's end. Then zeros before it are a loss in
+  ///     any case, and records behind them count.
   package init(
     _ segment: UnsafeRawBufferPointer, from offset: Int, seed: UInt32, scansBehindZeros: Bool,
     isSealed: Bool = false
@@ -164,14 +164,14 @@ package struct RecordScanner {
     budget = CheckBudget(segment.count)
   }
 
-  /// Where it stands, for a loop that walks on over valid records; see ``move(to:)``.
+  /// A cursor at the offset, for a loop that walks on over valid records; see ``move(to:)``.
   @inline(__always)
   var cursor: RecordReader? {
     guard pending == nil, let base = segment.baseAddress else { return nil }
     return RecordReader(next: base + offset, end: base + segment.count, seed: seed)
   }
 
-  /// Goes on where a cursor stands that it gave.
+  /// Goes on at a cursor that the scanner gave.
   @inline(__always)
   mutating func move(to cursor: RecordReader) {
     guard let base = segment.baseAddress else { return }
@@ -183,8 +183,8 @@ package struct RecordScanner {
   package mutating func next() -> Item? {
     if pending != nil { return pending.take() }
     guard segment.count &- offset >= wordSize else { return nil }
-    // Inspected once: were it zero and then not, because the record is committed in that moment, it
-    // would be taken for corruption and passed over.
+    // Loaded once. If the word were zero at first and then not, because the record is committed in
+    // that moment, the record would count as corruption and be passed over.
     let header = header(at: offset)
     return record(header) ?? itemBehind(header)
   }
@@ -197,7 +197,7 @@ package struct RecordScanner {
         (base + offset).assumingMemoryBound(to: UInt64.self)))
   }
 
-  /// The record at the offset, if one is there that begins with this word.
+  /// The record at the offset, if one begins with this header word.
   @inline(__always)
   private mutating func record(_ header: UInt64) -> Item? {
     guard let base = segment.baseAddress,
@@ -212,7 +212,7 @@ package struct RecordScanner {
     return .record(RecordView(checked: record), offset: offset)
   }
 
-  /// What there is where no record begins with this word. Erased records are passed over.
+  /// The next item if no record begins with this header word. Erased records are passed over.
   @inline(never)
   private mutating func itemBehind(_ header: UInt64) -> Item? {
     var header = header
@@ -225,8 +225,8 @@ package struct RecordScanner {
     if header == 0 && !scansBehindZeros { return nil }
     let start = offset
     guard let item = nextBehind(start) else {
-      // Zeros to the end are the usual end, unless records went on; anything else that is no record
-      // is corruption.
+      // Zeros to the end are the usual end, unless records reached the segment's end. Anything else
+      // that is no record is corruption.
       offset = segment.count
       return header == 0 && !isSealed ? nil : .corruption(start..<segment.count)
     }
@@ -245,8 +245,8 @@ package struct RecordScanner {
   }
 }
 
-/// Walks over valid records that are whole, in registers. What else comes is for the scanner that
-/// it is of: a cursor then stays before it.
+/// Walks over valid whole records, in registers. It stops before anything else, which is for the
+/// ``RecordScanner`` that gave it.
 struct RecordReader {
   /// Where the next record begins, or would.
   fileprivate(set) var next: UnsafeRawPointer
@@ -276,7 +276,7 @@ struct RecordReader {
   }
 }
 
-/// Walks over the rows of a frame, whose own checksum has been found right.
+/// Walks over the rows of a frame. The caller has checked the checksum of the frame's payload.
 package struct RowReader {
   private let table: UnsafeRawBufferPointer
   private let rows: UnsafeRawBufferPointer
@@ -300,8 +300,8 @@ package struct RowReader {
   /// How large all rows are, in bytes.
   package var size: Int { rows.count }
 
-  /// The rows that begin in so many bytes from an offset at which one begins; at least one, unless
-  /// none begins there. What follows them and is no row is with them.
+  /// The rows that begin within `size` bytes from `start`, where a row has to begin: at least one,
+  /// unless none begins there. Bytes behind them that are no row are included.
   package func rows(from start: Int, size: Int) -> Slice<UnsafeRawBufferPointer> {
     // Somebody may have changed the file since the offset was found.
     guard start < rows.count else { return rows[rows.count...] }

@@ -1,11 +1,11 @@
-/// What a record is to a span.
+/// The relation of a record to a span.
 package struct SpanTie {
   /// How a record ends its span.
   package struct End {
     /// The ticks at which the span began.
     package let start: UInt64
     package let failed: Bool
-    /// Whether the span has its flight records captured, though it did not fail.
+    /// Whether the span's flight records are captured although it did not fail.
     package let captures: Bool
   }
 
@@ -15,7 +15,7 @@ package struct SpanTie {
   /// Nil if the record ends no span.
   package let end: End?
 
-  /// Whether a record may be anything to a span. Of one in fragments, nothing says so.
+  /// Whether a record may have a relation to a span. A fragmented record has none.
   @inline(__always)
   package static func mayBe(of record: RecordView) -> Bool {
     record.rawFlags & (RecordFlags.span.rawValue | RecordFlags.context.rawValue) != 0
@@ -30,7 +30,7 @@ package struct SpanTie {
 }
 
 extension LogDictionary {
-  /// What a record is to a span; nil: nothing, or what it is cannot be read.
+  /// The relation of a record to a span; nil: there is none, or it cannot be read.
   ///
   /// - Complexity: O(values of the record).
   package func tie(of record: RecordView) -> SpanTie? {

@@ -3,12 +3,12 @@ package struct SpanWords {
   package enum Event {
     /// `parent` is 0 if none is given.
     case begin(parent: UInt64)
-    /// `callSite` is that of its beginning; 0 if it is not known. `captures`: it has its flight
-    /// records captured, whether or not it failed.
+    /// `callSite` is where the span began; 0 if that is not known. `captures`: the span's flight
+    /// records are captured, whether or not it failed.
     case end(start: UInt64, callSite: UInt32, failed: Bool, captures: Bool)
   }
 
-  /// 0 for one that began in another session.
+  /// The span's number; 0 for a span that began in another session.
   package let number: UInt64
   package let event: Event
 

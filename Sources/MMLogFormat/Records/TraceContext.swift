@@ -26,7 +26,7 @@ public struct TraceContext: Hashable, Sendable, LosslessStringConvertible {
   ///   - traceID: 32 lower-case hexadecimal digits, not all of them 0.
   ///   - spanID: 16 lower-case hexadecimal digits, not all of them 0.
   ///   - flags: The trace flags. Default: 0, not sampled.
-  /// - Returns: Nil if one of them is not as it has to be.
+  /// - Returns: Nil if one of the values is not valid.
   public init?(traceID: some StringProtocol, spanID: some StringProtocol, flags: UInt8 = 0) {
     let digits = Array(traceID.utf8)
     guard digits.count == 32, let first = hexadecimalValue(digits.prefix(16)),

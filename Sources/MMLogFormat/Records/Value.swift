@@ -23,7 +23,8 @@ public indirect enum Value: Equatable, Sendable {
   case redacted
   /// Something private: a keyed hash, equal within a session for equal values.
   case hash(UInt64)
-  /// A text that is encrypted for recipients of whom none is here: its bytes as they were logged.
+  /// A text that stays encrypted, because no identity of its recipients is here: the bytes as they
+  /// were logged.
   case sealed([UInt8])
   /// Nothing: a nil.
   case null
@@ -137,7 +138,7 @@ extension WordReader {
     try value(taggedView(), depth: depth)
   }
 
-  /// The value that a view stands for, with its elements, which follow.
+  /// The value that a view stands for, with the elements that follow in the reader.
   package mutating func value(_ view: ValueView, depth: Int = 0) throws(FormatError) -> Value {
     switch view {
     case .int(let value): return .int(value)
@@ -168,7 +169,7 @@ extension WordReader {
     return values
   }
 
-  /// So many pairs of string and tagged value.
+  /// Reads `count` pairs of string and tagged value.
   package mutating func pairs(_ count: Int, depth: Int = 0) throws(FormatError)
     -> [(key: String, value: Value)]
   {

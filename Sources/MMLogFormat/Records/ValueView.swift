@@ -1,5 +1,5 @@
-/// A value where it stands: what is of fixed size by value, text and bytes in place, and of arrays
-/// and dictionaries the number of elements, which follow in the reader.
+/// A value where it stands. Numbers are copied; text and bytes stay in place; an array or a
+/// dictionary has only the number of its elements, which follow in the reader.
 package enum ValueView {
   case int(Int64)
   case uint(UInt64)
@@ -36,7 +36,7 @@ extension WordReader {
     return try view(of: UInt8(tag))
   }
 
-  /// Passes over the elements of an array or a dictionary; of another value there are none.
+  /// Passes over the elements of an array or a dictionary; other values have none.
   ///
   /// - Parameter depth: How many containers the value itself is in.
   /// - Throws: as reading them would.
@@ -86,8 +86,8 @@ extension WordReader {
     return UInt128(try word()) << 64 | UInt128(low)
   }
 
-  /// A number of elements, each of so many words or more: a hostile one ends here, not in an
-  /// allocation.
+  /// Reads a number of elements, each of `wordsEach` words or more. A hostile number ends here, not
+  /// in an allocation.
   package mutating func count(wordsEach: Int) throws(FormatError) -> Int {
     let count = try word()
     guard count <= UInt64(remaining / (wordSize * wordsEach)) else { throw .truncated }
