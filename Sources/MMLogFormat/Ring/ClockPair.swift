@@ -16,10 +16,11 @@ package struct ClockPair: Equatable, Sendable {
   }
 
   /// Whether the counter has gone on from `newest` while CLOCK_MONOTONIC stood still, as in a
-  /// suspension: by the line from this pair to `newest`, there are too many ticks for the time.
+  /// suspension: at the rate from this pair to `newest`, there are too many ticks for the time.
   ///
-  /// Too many is a second more, and an eighth of the time, since clocks are slewed by a twelfth at
-  /// most. A line that is shorter than a second has inexact ends: it allows for as much more.
+  /// Too many means more than a second and an eighth of the time, since clocks are slewed by a
+  /// twelfth at most. If the two pairs are less than a second apart, the rate is less exact, and
+  /// more ticks are allowed in proportion.
   package func counterHasGoneOn(
     from newest: ClockPair, to ticks: UInt64, _ monotonic: UInt64
   ) -> Bool {
@@ -33,11 +34,11 @@ package struct ClockPair: Equatable, Sendable {
     return counted > elapsed + second + elapsed * max(length, second) / (8 * length)
   }
 
-  /// What this pair comes to if the counter begins anew, as after a suspension: the line from it
-  /// to `new` is as steep as that to `old` was.
+  /// This pair for a counter that begins anew, as after a suspension: the rate from the result to
+  /// `new` is the same as from this pair to `old`.
   package func moved(with old: ClockPair, to new: ClockPair) -> ClockPair {
     var (elapsedTicks, elapsed) = (old.ticks &- ticks, old.monotonic &- monotonic)
-    // Not from before the counter's beginning.
+    // The result must not be from before the counter's beginning.
     while elapsedTicks > new.ticks || elapsed > new.monotonic {
       (elapsedTicks, elapsed) = (elapsedTicks / 2, elapsed / 2)
     }
@@ -59,13 +60,13 @@ package struct ClockPair: Equatable, Sendable {
     return bytes
   }
 
-  /// Whether the place of a pair was never written, or its writer died meanwhile: the last word, of
-  /// ordinal and checksum, is zero until the others are there.
+  /// Whether the place of a pair was never written, or its writer died while it wrote: the last
+  /// word, of ordinal and checksum, is zero until the others are there.
   package static func isUnfinished(_ bytes: UnsafeRawBufferPointer) -> Bool {
     bytes.load(ClockPairLayout.ordinal, as: UInt64.self) == 0
   }
 
-  /// Reads a pair, or gives nil for one that was never or not wholly written, or is corrupted.
+  /// Reads a pair; nil if it was never written, or not wholly, or is corrupted.
   package init?(_ bytes: UnsafeRawBufferPointer) {
     guard bytes.count >= ClockPairLayout.size,
       bytes.checksumDifference(at: ClockPairLayout.checksum) == 0

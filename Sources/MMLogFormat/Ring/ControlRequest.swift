@@ -1,7 +1,8 @@
-/// What somebody outside wants a running process to do at once: a word of its ring's control page
-/// (FORMAT.md, 3). One word, so that it is stored whole or not at all.
+/// What a running process is asked from outside to do at once: a word of its ring's control page
+/// (FORMAT.md, 3). It is one word, so that it is stored whole or not at all.
 ///
-/// Whatever it is, everything that was logged before is moved to an archive first.
+/// Whatever the request is, the process first moves everything that was logged before to an
+/// archive.
 package struct ControlRequest: Equatable, Sendable {
   /// What is to be done when everything is archived.
   package struct Actions: OptionSet, Sendable {
@@ -18,7 +19,7 @@ package struct ControlRequest: Equatable, Sendable {
 
   /// Counts requests from 1.
   package var ordinal: UInt32
-  /// What a later version has in addition is passed over.
+  /// Bits of later versions are passed over.
   package var actions: Actions
 
   package init(ordinal: UInt32, _ actions: Actions) {
@@ -34,18 +35,19 @@ package struct ControlRequest: Equatable, Sendable {
 
   /// The request that follows this one.
   ///
-  /// - Parameter answer: The newest answer. What it does not answer is asked for again.
+  /// - Parameter answer: The newest answer. If this request is not answered, its actions are asked
+  ///   for again.
   package func next(_ new: Actions, after answer: ControlAnswer) -> ControlRequest {
     let rest = answer.answers(ordinal) ? [] : actions
     return ControlRequest(ordinal: ordinal &+ 1, rest.union(new))
   }
 }
 
-/// What a process says to a ``ControlRequest`` that it has done: a word of the control page.
+/// A process's answer to a ``ControlRequest`` that it has done: a word of the control page.
 package struct ControlAnswer: Equatable, Sendable {
-  /// The newest request that it answers.
+  /// The ordinal of the newest request that it answers.
   package var ordinal: UInt32
-  /// Why it failed, as errno(3) numbers it; 0: it did not.
+  /// Why the request failed, as errno(3) numbers it; 0: it did not.
   package var errorNumber: UInt32
 
   package init(ordinal: UInt32, errorNumber: UInt32) {
@@ -59,7 +61,7 @@ package struct ControlAnswer: Equatable, Sendable {
 
   package var word: UInt64 { UInt64(errorNumber) << 32 | UInt64(ordinal) }
 
-  /// Whether it answers a request: that one, or a later one, which was made of it. Ordinals begin
-  /// anew behind the greatest.
+  /// Whether it answers a request: that one, or a later one, which includes what was not answered.
+  /// Behind the greatest ordinal, ordinals begin anew.
   package func answers(_ request: UInt32) -> Bool { Int32(bitPattern: ordinal &- request) >= 0 }
 }

@@ -1,7 +1,7 @@
 package import MMLogCrypto
 
-/// The key of an encrypted ring for its recipients, and who they are: a recovery encrypts for the
-/// same ones what it makes of the ring, and a slot does not say it.
+/// The key of an encrypted ring for its recipients, and the recipients. A recovery encrypts what it
+/// makes of the ring for the same recipients, and a slot does not name them.
 package struct RingKeySlot: Equatable, Sendable {
   package let slot: [UInt8]
   package let recipients: [Recipient]
@@ -11,11 +11,12 @@ package struct RingKeySlot: Equatable, Sendable {
   }
 }
 
-/// The area of an encrypted ring that has its key for its recipients: see ``KeySlotsLayout``.
+/// The area of an encrypted ring that has the ring's key for its recipients: see
+/// ``KeySlotsLayout``.
 package enum KeySlotPlaces {
   private typealias Layout = KeySlotsLayout
 
-  /// One of the two places, which has room for all recipients that there may be.
+  /// The bytes of one of the two places. A place has room for the maximum number of recipients.
   package static func encoded(_ key: RingKeySlot) -> [UInt8] {
     let content = key.recipients.flatMap(\.publicKey) + key.slot
     precondition(content.count <= Layout.placeSize - Layout.recipients)
@@ -31,15 +32,15 @@ package enum KeySlotPlaces {
     return place
   }
 
-  /// What can be read in the places of an area.
+  /// The slots that can be read in the places of an area.
   package static func slots(in area: UnsafeRawBufferPointer) -> [RingKeySlot] {
     stride(from: 0, to: Layout.areaSize, by: Layout.placeSize).compactMap {
       slot(in: area.slice($0, Layout.placeSize))
     }
   }
 
-  /// The area's places, as offsets, in the order in which they get another slot: the one that is
-  /// read until then comes last.
+  /// The area's places, as offsets, in the order in which another slot is written to them: the
+  /// place that is read until then comes last.
   package static func order(in area: UnsafeRawBufferPointer) -> [Int] {
     let places = [0, Layout.placeSize]
     return slot(in: area.slice(0, Layout.placeSize)) == nil ? places : places.reversed()

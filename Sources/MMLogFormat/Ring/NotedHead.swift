@@ -1,9 +1,9 @@
-/// What the session's next archive is chained to, as the ring has it: a limit may have deleted the
-/// archive before when a recovery begins the next.
+/// What the session's next archive is chained to, as the ring has it. When a recovery begins the
+/// next archive, a limit may have deleted the archive before.
 package struct NotedHead: Equatable, Sendable {
-  /// The number of the archive that ends so.
+  /// The number of the archive that ends with the head.
   package let archive: UInt32
-  /// Its head: see ``FrameChain``.
+  /// The archive's head: see ``FrameChain``.
   package let hash: FrameHash
 
   package init(archive: UInt32, _ hash: FrameHash) { (self.archive, self.hash) = (archive, hash) }

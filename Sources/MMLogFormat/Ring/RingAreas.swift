@@ -28,8 +28,8 @@ private enum AreaKind: UInt32, CaseIterable {
   private func place(_ offset: Int, _ size: Int) -> Range<Int> { offset..<offset + size }
 }
 
-/// Where a ring's areas are: what its area table says (FORMAT.md, 3). Of each area, as much as this
-/// version knows.
+/// Where a ring's areas are, as its area table says (FORMAT.md, 3). Of each area, only the part
+/// that this version knows.
 package struct RingAreas: Equatable, Sendable {
   /// See ``SessionStateLayout``.
   package var sessionState: Range<Int>
@@ -49,7 +49,7 @@ package struct RingAreas: Equatable, Sendable {
   /// See ``KeySlotsLayout``; nil: records are not encrypted.
   package var keySlots: Range<Int>?
 
-  /// Where a writer of this version puts them.
+  /// Where a writer of this version puts the areas.
   package static let usual = RingAreas(
     sessionState: AreaKind.sessionState.usualPlace, clocks: AreaKind.clocks.usualPlace,
     ledger: AreaKind.ledger.usualPlace, control: AreaKind.control.usualPlace,
@@ -82,7 +82,7 @@ package struct RingAreas: Equatable, Sendable {
     }
   }
 
-  /// The table.
+  /// The bytes of the area table.
   package var encoded: [UInt8] {
     var bytes = [UInt8](repeating: 0, count: AreaTableLayout.size)
     bytes.withUnsafeMutableBytes { out in
@@ -117,7 +117,7 @@ extension RingAreas {
         let areas = try RingAreas(UnsafeRawBufferPointer(table), before: limit)
         return (areas, isCorrected ? "one bit was wrong, and is corrected" : nil)
       } catch {
-        // There is room for key slots in rings that have them only.
+        // Only a ring that has key slots has room for them.
         let isEncrypted = limit >= RingLayout.dictionary + KeySlotsLayout.areaSize
         return (
           isEncrypted ? .usualEncrypted : .usual,

@@ -1,24 +1,25 @@
 package import MMLogCrypto
 import MMLogSystem
 
-/// Encrypts the records of a ring's segments, and decrypts them: it combines them by exclusive or
-/// with *segment streams*, which are made of the ring's key.
+/// Encrypts and decrypts the records of a ring's segments. It combines them by exclusive or with
+/// *segment streams*, which are made of the ring's key.
 ///
 /// Each use of a segment has a stream of its own, whose number the segment's header says. So no
 /// part of a stream is used twice. This keeps records secret, and does not authenticate them:
 /// frames of archives do that.
 package struct RingCipher: Sendable {
-  /// The ring's key, and its slot, to be kept in the ring.
+  /// The ring's key, and the key slot that the ring keeps.
   package let key: SlottedKey
   /// Memory for the parts of streams.
   fileprivate let parts = PartMemory()
 
-  /// The number of the stream of a crash's report. Those of segments begin with 1.
+  /// The number of the stream of crash reports. The numbers of segments' streams begin with 1.
   package static let crashStream: UInt64 = 0
 
   package init(_ key: SlottedKey) { self.key = key }
 
-  /// What decrypts a ring: all slots have the same key, but one of them may be for others still.
+  /// Makes the cipher that decrypts a ring. All slots have the same key, but one of them may still
+  /// be for other recipients.
   ///
   /// - Parameter slots: Those that can be read.
   package static func open(
@@ -55,13 +56,13 @@ package struct RingCipher: Sendable {
   /// Combines bytes with a part of a stream by exclusive or, which encrypts and decrypts.
   ///
   /// - Parameters:
-  ///   - start: The first byte of them that is combined.
+  ///   - start: The first byte that is combined.
   ///   - number: The stream's.
   ///   - offset: Where the part begins, from the stream's start; a multiple of 16.
   func combine(
     _ bytes: inout [UInt8], behind start: Int, withStream number: UInt64, from offset: Int
   ) throws(CryptoError) {
-    // Memory that is erased: who has the stream has what any report says.
+    // This memory is erased afterwards: whoever has the stream can read any report.
     let memory = try parts.take()
     defer { parts.give(back: memory) }
     let stream = UnsafeMutableRawBufferPointer(rebasing: memory.bytes[..<bytes.count])
@@ -69,16 +70,16 @@ package struct RingCipher: Sendable {
     for place in start..<bytes.count { bytes[place] ^= stream[place] }
   }
 
-  /// Of AES.
+  /// The block size of AES, in bytes.
   fileprivate static let blockSize = 16
 
-  /// Decrypts the records of a segment where they are, and makes their checksums anew. What is no
-  /// record stays as it is.
+  /// Decrypts the records of a segment in place, and makes their checksums anew. Bytes that are no
+  /// record stay as they are.
   ///
   /// - Parameters:
   ///   - segment: A copy of the segment.
   ///   - number: The segment's stream.
-  ///   - seed: Of the segment's generation.
+  ///   - seed: The seed of the segment's generation.
   package func decrypt(
     _ segment: UnsafeMutableRawBufferPointer, stream number: UInt64, seed: UInt32
   ) throws(CryptoError) {
@@ -126,8 +127,8 @@ package final class SegmentStream {
   private let cipher: RingCipher
   /// The memory of a part; nil before the first.
   private var memory: SecretMemory?
-  /// The part that is made. Behind a pointer, because for each access to a variable the runtime
-  /// would look whether it is the only one.
+  /// The part that is made. It is behind a pointer, because the runtime would check each access to
+  /// a variable for exclusivity.
   private let part: UnsafeMutablePointer<Part>
 
   fileprivate struct Part {
@@ -147,7 +148,7 @@ package final class SegmentStream {
     part.deallocate()
   }
 
-  /// Gives the memory of a part to other streams, when nothing is to be combined for now.
+  /// Gives the memory of the part to other streams, when nothing is to be combined for now.
   func freePart() {
     part.pointee = Part()
     if let memory { cipher.parts.give(back: memory) }
@@ -157,12 +158,13 @@ package final class SegmentStream {
   /// Goes on with another stream, in the same memory.
   func move(to number: UInt64) { (self.number, part.pointee) = (number, Part()) }
 
-  /// Makes what is wanted next, unless it is there: for records that do not follow one another, of
-  /// which each would else have a whole part made.
+  /// Makes what is wanted next, unless it is there. For records that do not follow one another:
+  /// otherwise a whole part would be made for each.
   ///
   /// - Parameters:
-  ///   - needed: What has to be there, from the segment's start.
-  ///   - wanted: What to make otherwise, as far as there is room; begins where `needed` does.
+  ///   - needed: The range that has to be there, from the segment's start.
+  ///   - wanted: The range to make if it is not there, as far as there is room; begins where
+  ///     `needed` does.
   func prepare(
     _ needed: Range<Int>, _ wanted: @autoclosure () -> Range<Int>
   ) throws(CryptoError) {
@@ -174,7 +176,7 @@ package final class SegmentStream {
     _ = try makePart(from: start, count: wanted().upperBound - start)
   }
 
-  /// The same for a loop, in which references are not counted. Valid as long as this.
+  /// The same stream for a loop, without reference counting. Valid as long as this object.
   var unowned: UnownedStream { UnownedStream(part: part, stream: .passUnretained(self)) }
 
   /// Combines a record with the stream by exclusive or, which encrypts and decrypts.
@@ -200,7 +202,7 @@ package final class SegmentStream {
 
   /// - Parameter start: A multiple of 16.
   private func makePart(from start: Int, count: Int) throws(CryptoError) -> UnsafeRawBufferPointer {
-    // Should this fail, no part is to be taken for the one that was there before.
+    // If this fails, the memory must not pass for the part that was there before.
     part.pointee = Part()
     let memory = try madeMemory()
     let bytes = UnsafeMutableRawBufferPointer(
@@ -218,16 +220,17 @@ package final class SegmentStream {
   }
 }
 
-/// A ``SegmentStream`` of which somebody else has a reference.
+/// A ``SegmentStream`` that somebody else's reference keeps alive.
 struct UnownedStream {
   fileprivate let part: UnsafeMutablePointer<SegmentStream.Part>
   fileprivate let stream: Unmanaged<SegmentStream>
 
-  /// Combines a record with the stream on its way to another place, which may be its own.
+  /// Combines a record with the stream while it copies the record to `target`, which may be the
+  /// record's own place.
   ///
   /// - Parameters:
   ///   - record: All words of the record.
-  ///   - start: Where in it to begin, in bytes: words before are left out.
+  ///   - start: Where in the record to begin, in bytes: words before are left out.
   ///   - count: How many bytes the record has.
   ///   - offset: Where it stands, or stood, from the segment's start; a multiple of 8.
   @inline(__always)
@@ -259,7 +262,7 @@ struct UnownedStream {
     }
   }
 
-  /// The stream from an offset on, as far as that is made.
+  /// The stream from an offset on, as far as the part is made.
   @inline(__always)
   private func part(at offset: Int) throws(CryptoError) -> UnsafeRawBufferPointer {
     let made = part.pointee
@@ -270,12 +273,12 @@ struct UnownedStream {
   }
 }
 
-/// Memory for parts of streams, of which some is kept: the kernel takes several calls to give and
-/// to lock it.
+/// Memory for parts of streams. Some of it is kept, because it takes several system calls to get
+/// and to lock such memory.
 ///
 /// Proof of `@unchecked Sendable`: what is kept is touched under the lock alone.
 private final class PartMemory: @unchecked Sendable {
-  /// Of a part, in bytes.
+  /// The size of a part, in bytes.
   static let size = 32 << 10
   private static let mostKept = 8
 

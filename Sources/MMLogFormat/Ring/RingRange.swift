@@ -5,7 +5,7 @@ package struct RingRange: Hashable, Sendable {
   package var from: UInt32
   package var to: UInt32
   package var segment: UInt32
-  /// Which of its entries a writer has numbered; of a frame of flight records, none.
+  /// The numbered entries of the range; nil in a frame of flight records.
   package var numbers: NumberRange?
 
   package init(

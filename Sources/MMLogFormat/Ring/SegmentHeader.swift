@@ -2,31 +2,31 @@
 package struct SegmentHeader: Equatable, Sendable {
   package var generation: UInt64
   package var state: UInt32
-  /// Records before this offset from the segment's start are in an archive. If it cannot be
-  /// determined, where the first one is.
+  /// Records before this offset from the segment's start are in an archive. If the offset cannot be
+  /// determined, it is that of the first record.
   package var archived: Int
   package var thread: ThreadIdentity
   /// Where a sealed segment's records end; 0 while it is open, or if it cannot be determined.
   package var end: Int
-  /// Who numbers its entries, and the number of the first one: an entry's number is that and its
-  /// index in the segment, flight records not counted.
+  /// Who numbers the segment's entries, and the number of the first one. An entry's number is that
+  /// number plus the entry's index in the segment, flight records not counted.
   package var writer: UInt32
   package var firstNumber: UInt64
-  /// Which stream its records are encrypted with; 0: what stands there is clear.
+  /// The stream that the segment's records are encrypted with; 0: they are not encrypted.
   package var stream: UInt64
-  /// Flight records before this offset are in an archive, or evicted. Not of the header itself: of
-  /// the segment's ``SegmentUse``, once somebody has checked there.
+  /// Flight records before this offset are in an archive, or evicted. It is not in the header
+  /// itself, but in the segment's ``SegmentUse``: the caller sets it from there.
   package var captured = SegmentLayout.size
 
-  /// Whether nothing is in it. One that is just being emptied, or of which only the state is wrong,
-  /// is in use.
+  /// Whether nothing is in the segment. A segment that is just being emptied, or of which only the
+  /// state is wrong, is in use.
   package let isFree: Bool
 
-  /// Reads the header of a segment. Throws for one that cannot be.
+  /// Reads the header of a segment. Throws for bytes that cannot be one.
   ///
   /// - Parameters:
   ///   - segment: The segment, or what a truncated file has of it.
-  ///   - size: How large the whole segment is; default: as large as what is given.
+  ///   - size: How large the whole segment is; default: as large as `segment`.
   package init(_ segment: UnsafeRawBufferPointer, size: Int? = nil) throws(FormatError) {
     guard segment.count > SegmentLayout.size else { throw .truncated }
     generation = segment.load(SegmentLayout.generation, as: UInt64.self)
@@ -44,7 +44,7 @@ package struct SegmentHeader: Equatable, Sendable {
       id: segment.load(SegmentLayout.threadID, as: UInt32.self),
       name: segment.text(SegmentLayout.threadName, SegmentLayout.threadNameSize))
     let isRight = segmentChecksum(segment) == segment.load(SegmentLayout.checksum, as: UInt32.self)
-    // Where the writer stores `archivedChecksum`, only generation 0 says that a segment is free. A
+    // If the writer stores `archivedChecksum`, only generation 0 says that a segment is free. A
     // wrong state then costs no records.
     let saysMore = isRight && segment.load(SegmentLayout.archivedChecksum, as: UInt32.self) != 0
     isFree = generation == 0 || state == SegmentLayout.stateFree && !saysMore
@@ -53,7 +53,7 @@ package struct SegmentHeader: Equatable, Sendable {
 }
 
 extension UnsafeRawBufferPointer {
-  /// A place in the segment, or nil if it is none, or its complement says another.
+  /// A place in the segment; nil if there is no such place, or if its complement contradicts it.
   func place(_ offset: Int, _ checksum: Int, in places: ClosedRange<Int>) -> Int? {
     let place = load(offset, as: UInt32.self)
     let complement = load(checksum, as: UInt32.self)
@@ -65,7 +65,7 @@ extension UnsafeRawBufferPointer {
   }
 }
 
-/// The checksum of a segment header's fields that stay as they are for as long as its generation.
+/// The checksum of those fields of a segment header that do not change during a generation.
 ///
 /// Allocates nothing: a signal handler may open a segment.
 package func segmentChecksum(_ segment: UnsafeRawBufferPointer) -> UInt32 {
@@ -76,7 +76,7 @@ package func segmentChecksum(_ segment: UnsafeRawBufferPointer) -> UInt32 {
   return ~crc32cState(state, part(SegmentLayout.writer, SegmentLayout.size))
 }
 
-/// What ``segmentChecksum(_:)`` is over, in its order.
+/// The parts that ``segmentChecksum(_:)`` covers, in its order.
 let segmentChecksumParts = [
   SegmentLayout.generation..<SegmentLayout.state,
   SegmentLayout.threadOrdinal..<SegmentLayout.end,

@@ -1,16 +1,17 @@
 /// The word of a ring that says that a segment is in use, and up to where its flight records are
-/// captured or evicted. It lies apart from the segment: it outlives the segment's header.
+/// captured or evicted. It lies apart from the segment, so that it outlives the segment's header.
 ///
 /// It is one word, so that it is stored whole or not at all. Its checksum begins with the
 /// generation's seed, so that it says nothing of another use of the segment. It is zero while the
-/// segment is free. While a segment is emptied, all of it is captured or evicted.
+/// segment is free. While a segment is emptied, the word says that all of it is captured or
+/// evicted.
 package enum SegmentUse {
-  /// The word of the use with this seed, whose flight records are captured before an offset.
+  /// The word of the use with this seed, if its flight records are captured up to an offset.
   package static func word(_ captured: Int, seed: UInt32) -> UInt64 {
     UInt64(check(UInt32(captured), seed)) << 32 | UInt64(UInt32(captured))
   }
 
-  /// Up to where the flight records are captured of the use with this seed, in a segment of this
+  /// Up to where the flight records of the use with this seed are captured, in a segment of this
   /// size; nil if the word is not of this use.
   package static func captured(_ word: UInt64, seed: UInt32, segmentSize: Int) -> Int? {
     let place = UInt32(truncatingIfNeeded: word)

@@ -4,11 +4,11 @@ public struct SpanCapture: Hashable, Sendable {
   /// How long a span may take, in nanoseconds; 0: any time.
   package let nanoseconds: UInt64
 
-  /// Has spans decide about their flight records.
+  /// Lets spans decide about their flight records.
   ///
-  /// - Parameter limit: A span that takes longer has its flight records captured though it did not
-  ///   fail. From a nanosecond to 30 days; what is not is made so. Default: nil, it may take any
-  ///   time.
+  /// - Parameter limit: The flight records of a span that takes longer are captured although it did
+  ///   not fail. From a nanosecond to 30 days; a value beyond becomes the bound. Default: nil, a
+  ///   span may take any time.
   public init(slowerThan limit: Duration? = nil) {
     guard let limit else {
       nanoseconds = 0
@@ -30,11 +30,11 @@ public struct SpanCapture: Hashable, Sendable {
     header.store(nanoseconds, RingLayout.spanLimit)
   }
 
-  /// Whether a span that ends has its flight records captured.
+  /// Whether the flight records of a span that ends are captured.
   ///
   /// - Parameters:
   ///   - end: How it ended.
-  ///   - ticks: When.
+  ///   - ticks: When it ended.
   ///   - clock: Turns ticks into time. Evaluated only if there is a limit.
   package func captures(
     _ end: SpanTie.End, at ticks: UInt64, _ clock: @autoclosure () -> TickClock
@@ -42,7 +42,7 @@ public struct SpanCapture: Hashable, Sendable {
     if end.failed || end.captures { return true }
     if nanoseconds == 0 { return false }
     let clock = clock()
-    // Of a ring that has lost its clock: nobody knows how long it took.
+    // The ring has lost its clock: nobody knows how long the span took.
     if clock.rate == 0 { return true }
     let time = clock.wall(at: ticks) - clock.wall(at: end.start)
     return time > .nanoseconds(Int64(clamping: nanoseconds))
