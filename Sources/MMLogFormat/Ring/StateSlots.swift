@@ -5,7 +5,7 @@ package struct StateSlots: Sendable {
   /// Slots that cannot be read, in bytes from the area's start.
   package private(set) var corruption: [Range<Int>] = []
 
-  /// None.
+  /// No slots.
   package init() {}
 
   /// Reads an area of a ring. Slots of types that this version does not know are passed over.
@@ -50,8 +50,8 @@ package struct StateSlots: Sendable {
     return String(decoding: name, as: UTF8.self)
   }
 
-  /// The newer of the copies that can be read; empty if none was ever stored, nil if none that was
-  /// can be read.
+  /// The text of the newer copy that can be read; empty if no copy was ever stored, nil if copies
+  /// were stored and none can be read.
   private static func text(in copies: UnsafeRawBufferPointer) -> [UInt8]? {
     typealias Layout = StateSlotLayout
     var newest: (ordinal: UInt64, text: [UInt8])?
@@ -66,7 +66,7 @@ package struct StateSlots: Sendable {
         self.head(of: copy.slice(Layout.copyText, paddedSize(size)), head) == head
       else { continue }
       let ordinal = head >> Layout.ordinalShift & Layout.ordinalMask
-      // They follow one another, and begin again after the greatest.
+      // Ordinals follow one another, and begin again after the greatest.
       if let newest, (newest.ordinal + 1) & Layout.ordinalMask != ordinal { continue }
       newest = (ordinal, Array(copy.slice(Layout.copyText, size)))
     }
@@ -80,7 +80,7 @@ package struct StateSlots: Sendable {
     return UInt64(lead) | UInt64(~crc32cState(state, name)) << 32
   }
 
-  /// The first word of a copy of a text, with its padding, by the lower half of that.
+  /// The first word of a copy, made from the text with its padding, and from the word's lower half.
   package static func head(of text: UnsafeRawBufferPointer, _ head: UInt64) -> UInt64 {
     let lead = UInt32(truncatingIfNeeded: head)
     let state = crc32cState(.max, text)
@@ -88,7 +88,7 @@ package struct StateSlots: Sendable {
     return UInt64(lead) | UInt64(checksum) << StateSlotLayout.checksumShift
   }
 
-  /// As a dictionary's entry has them.
+  /// The values as a dictionary entry has them.
   package var fields: SessionFields {
     var writer = WordWriter()
     writer.append(UInt64(values.count))

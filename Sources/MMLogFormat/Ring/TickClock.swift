@@ -11,7 +11,7 @@ package struct TickClock: Equatable, Sendable {
     self.rate = rate
   }
 
-  /// The line through `newest`, as steep as the way from `first` to it.
+  /// The line through `newest`, with the rate from `first` to `newest`.
   package init(first: ClockPair, newest: ClockPair) {
     let elapsedTicks = newest.ticks &- first.ticks
     let elapsed = newest.monotonic &- first.monotonic

@@ -10,7 +10,7 @@ public struct CrashReport: Equatable, Sendable {
     public let base: UInt64
     /// Where its code ended.
     public let end: UInt64
-    /// What its linker called this build, up to 20 bytes; empty if nothing.
+    /// The build id that its linker gave it, up to 20 bytes; empty if there is none.
     public let buildID: [UInt8]
     /// The file, or the last 88 bytes of its path.
     public let path: String
@@ -27,44 +27,44 @@ public struct CrashReport: Equatable, Sendable {
   public let address: UInt64
   /// The id of the thread that crashed.
   public let threadID: UInt32
-  /// Its name, at most 16 bytes.
+  /// The thread's name, at most 16 bytes.
   public let threadName: String
-  /// When it was.
+  /// When the process crashed.
   public let time: Timestamp
-  /// The same by the counter that the session's records have.
+  /// When the process crashed, by the counter that the session's records have.
   public let ticks: UInt64
   /// The processor, as ELF numbers them: 62 x86-64, 183 AArch64.
   public let machine: UInt16
   /// The registers, as ``registerNames`` names them.
   public let registers: [UInt64]
-  /// Where it happened, and then the return addresses of the functions that were under way, the
-  /// innermost first. Empty if the stack could not be walked.
+  /// The address of the crash, and then the return addresses of the functions that were under way,
+  /// the innermost first. Empty if the stack could not be walked.
   public let frames: [UInt64]
   /// Whether there were more frames than the 128 that are kept.
   public let hasMoreFrames: Bool
-  /// Whether some were found by searching for what looks like one, because the C library's
-  /// functions leave no frame: some may be missing or wrong.
+  /// Whether some frames were found by searching for what looks like one, because functions of the
+  /// C library leave no frame: some may be missing or wrong.
   public let isGuessed: Bool
-  /// What the frames are in.
+  /// The modules that the frames are in.
   public let modules: [Module]
   /// What the runtime of the language said before it ended the process, such as
   /// `Orders/Book.swift:42: Fatal error: Index out of range`, or the type of a C++ exception; at
   /// most 424 bytes, empty if nothing is known. Not escaped.
   public let message: String
-  /// As they stand on disk.
+  /// The bytes as they stand on disk.
   package let encoded: [UInt8]
-  /// Which part of the ring's stream ``RingCipher/crashStream`` encrypts all but the signal, the
-  /// thread and the time, counted from 1; 0: none does.
+  /// The part of the ring's stream ``RingCipher/crashStream`` that encrypts all but the signal, the
+  /// thread and the time, counted from 1; 0: nothing is encrypted.
   private let part: Int
 
   /// Whether registers, frames, modules and message are left out, since they are encrypted.
   package var isEncrypted: Bool { part > 0 }
 
-  /// How large the stream is that reports are encrypted with.
+  /// The size of the stream that reports are encrypted with.
   package static let streamSize = Int(CrashLayout.parts) * CrashLayout.size
 
-  /// Reads a report as it stands in a ring and in an archive; nil if there is none that is complete
-  /// and right.
+  /// Reads a report as it stands in a ring and in an archive; nil if there is no complete report
+  /// with a right checksum.
   package init?(_ bytes: UnsafeRawBufferPointer) {
     typealias Layout = CrashLayout
     guard bytes.count >= Layout.size else { return nil }
@@ -114,8 +114,7 @@ public struct CrashReport: Equatable, Sendable {
     encoded = Array(bytes.prefix(1)) + [0, 0, 0] + Array(bytes[Layout.checksum...])
   }
 
-  /// The report with all that it has; itself if nothing of it is encrypted, or it cannot be
-  /// decrypted.
+  /// The decrypted report; this report itself if it is not encrypted, or cannot be decrypted.
   package func clear(with cipher: RingCipher?) -> CrashReport {
     cipher.flatMap { try? decrypted(with: $0) } ?? self
   }
@@ -136,8 +135,8 @@ public struct CrashReport: Equatable, Sendable {
     }
   }
 
-  /// How many signals the process had survived of which it had made no record, as the place of a
-  /// report says; nil if a bit of it is wrong.
+  /// How many signals the process had survived without having made a record of them, as the place
+  /// of a report says; nil if the count and its copy differ.
   package static func survivals(_ bytes: UnsafeRawBufferPointer) -> UInt8? {
     let count = bytes.load(CrashLayout.survivals, as: UInt8.self)
     let copy = bytes.load(CrashLayout.survivalsCopy, as: UInt8.self)
@@ -151,14 +150,14 @@ public struct CrashReport: Equatable, Sendable {
     modules.filter { $0.base <= address && address < $0.end }.max { $0.base < $1.base }
   }
 
-  /// Whether the kernel named ``address``. It does not for a signal that was sent, nor where it
-  /// says no more than that it has raised the signal itself, as for an address that can be none.
+  /// Whether the kernel named ``address``. The kernel names none for a signal that was sent, nor if
+  /// it says only that it raised the signal itself, as for an address that no memory can have.
   package var hasAddress: Bool { code > 0 && code != Self.kernelCode }
 
   /// `SI_KERNEL`.
   private static let kernelCode: Int32 = 128
 
-  /// What ``registers`` are called on that processor; empty if it is not known.
+  /// The names of ``registers`` on that processor; empty if the processor is not known.
   public var registerNames: [String] {
     switch machine {
     case 62:
@@ -182,7 +181,7 @@ extension CrashReport.Module {
 }
 
 extension CrashReport {
-  /// As in `SIGSEGV`; `signal 77` if it has no name here.
+  /// The signal's name, as in `SIGSEGV`; `signal 77` if it has no name here.
   public var signalName: String {
     MMLogFormat.signalName(signal)
   }
@@ -196,11 +195,11 @@ extension CrashReport {
     return "\(signalName)\(why)\(place) in thread \(threadID)\(name)"
   }
 
-  /// Where it happened and what called that, in a line:
-  /// `/usr/bin/orders+0x1e10 /lib/libc.so.6+0x3c050`, as `addr2line(1)` takes it; an address alone
-  /// where nothing is known of it.
+  /// The address of the crash and those of its callers, in a line: `/usr/bin/orders+0x1e10
+  /// /lib/libc.so.6+0x3c050`, as `addr2line(1)` takes it; an address alone if its module is not
+  /// known.
   ///
-  /// - Parameter size: The last ones are left out that make it longer, in bytes.
+  /// - Parameter size: The maximum size of the text in bytes: the last addresses are left out.
   package func places(atMost size: Int) -> String {
     var text = ""
     for address in frames {

@@ -16,7 +16,7 @@ public struct SessionEnd: Hashable, Sendable {
     case terminated
     /// A fatal signal ended the process, and there is a report of it.
     case crashed
-    /// As ``killed``, or the machine went down: it has been started since.
+    /// As ``killed``, or the machine went down: the machine has been started since.
     case powerLost
 
     /// Whether somebody should find out why: ``crashed``, ``killed`` or ``powerLost``. An operator
@@ -29,36 +29,37 @@ public struct SessionEnd: Hashable, Sendable {
     }
   }
 
-  /// In which way it ended.
+  /// How the session ended.
   public let how: How
-  /// When it ended. Of ``How/killed`` and ``How/powerLost``: the last sign of life, which a process
-  /// gives once a second, or its last record, where that is known.
+  /// When it ended. For ``How/killed`` and ``How/powerLost``, the time of the last sign of life,
+  /// which a process gives once a second, or of its last record, if that is known.
   public private(set) var time: Timestamp
   /// The signal that ended it; 0 if none did, or it is not known.
   public let signal: Int32
   /// The process that sent the signal; 0 if no process did, or it is not known.
   public let sender: UInt32
-  /// When the rest of its ring was moved to an archive; nil if that was
-  /// not needed, or is still to be done.
+  /// When the rest of the session's ring was moved to an archive; nil if that was not needed, or is
+  /// still to be done.
   public private(set) var recovered: Timestamp?
 
   package init(_ how: How, time: Timestamp, signal: Int32 = 0, sender: UInt32 = 0) {
     (self.how, self.time, self.signal, self.sender) = (how, time, signal, sender)
   }
 
-  /// The end of a session of which there is a crash report.
+  /// The end of a session that has a crash report.
   package init(_ crash: CrashReport) {
     self.init(.crashed, time: crash.time, signal: crash.signal, sender: crash.sender)
   }
 
-  /// The same, of a session that is being recovered.
+  /// The same end, of a session that is being recovered.
   package func recovered(at time: Timestamp) -> SessionEnd {
     var end = self
     end.recovered = time
     return end
   }
 
-  /// The same, of a session that has a record of that time, unless its end is known exactly.
+  /// The same end, but not before the session's last record, unless the time of the end is known
+  /// exactly.
   package func notBefore(_ lastTime: Timestamp) -> SessionEnd {
     var end = self
     if how == .killed || how == .powerLost { end.time = max(time, lastTime) }
@@ -80,7 +81,7 @@ public struct SessionEnd: Hashable, Sendable {
   private var sentBy: String { sender == 0 ? "" : " from process \(sender)" }
 }
 
-/// In the ring, where a handler in C writes it, and as a frame's payload.
+/// The bytes in the ring, where a handler in C writes them, and in a frame's payload.
 extension SessionEnd {
   package var encoded: [UInt8] {
     typealias Layout = SessionEndLayout

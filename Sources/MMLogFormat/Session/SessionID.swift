@@ -61,7 +61,7 @@ func hexadecimalValue(_ digit: UInt8) -> UInt8? {
   }
 }
 
-/// The number that 16 hexadecimal digits say; nil for anything else.
+/// The number that 16 hexadecimal digits stand for; nil for anything else.
 func hexadecimalValue(_ digits: ArraySlice<UInt8>) -> UInt64? {
   guard digits.count == 16 else { return nil }
   var number: UInt64 = 0
@@ -73,7 +73,7 @@ func hexadecimalValue(_ digits: ArraySlice<UInt8>) -> UInt64? {
 }
 
 extension UnsignedInteger where Self: FixedWidthInteger {
-  /// All hexadecimal digits, those of zero before it included: `000000000000002a`.
+  /// All hexadecimal digits, leading zeros included: `000000000000002a`.
   @inlinable package var allHexDigits: String {
     let digits = String(self, radix: 16)
     return String(repeating: "0", count: Self.bitWidth / 4 - digits.utf8.count) + digits

@@ -32,9 +32,9 @@ public struct SessionIdentity: Equatable, Sendable {
     self.storeName = storeName
   }
 
-  /// Whether the machine has been running ever since, if it was last started as `bootID` says.
+  /// Whether the machine has been running ever since, if its present boot is `bootID`.
   ///
-  /// Zeros: that is not known, and then it may have been down meanwhile.
+  /// False for zeros: then the boot is not known, and the machine may have been down meanwhile.
   package func isOfBoot(_ bootID: [UInt8]) -> Bool {
     self.bootID == bootID && bootID.contains { $0 != 0 }
   }

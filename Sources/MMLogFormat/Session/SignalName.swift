@@ -1,4 +1,4 @@
-/// What a signal is called, as in `SIGSEGV`; `signal 77` if it has no name here.
+/// The name of a signal, as in `SIGSEGV`; `signal 77` if it has no name here.
 func signalName(_ number: Int32) -> String { signalNames[number] ?? "signal \(number)" }
 
 /// As Linux numbers them on both processors.

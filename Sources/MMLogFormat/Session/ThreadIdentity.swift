@@ -3,7 +3,7 @@ package struct ThreadIdentity: Hashable, Sendable {
   /// Counts threads in the order in which they first logged, from 1; 0 where several share a
   /// segment.
   package var ordinal: UInt32
-  /// The operating system's id, which it may give again to a later thread.
+  /// The thread's id in the operating system, which may give the id to a later thread, too.
   package var id: UInt32
   /// At most 16 bytes.
   package var name: String

@@ -11,11 +11,11 @@ public struct Timestamp: InstantProtocol {
   @inlinable
   public init(nanosecondsSince1970: Int64) { self.nanosecondsSince1970 = nanosecondsSince1970 }
 
-  /// The first moment that there is.
+  /// The first moment that a timestamp can hold.
   @inlinable
   public static var distantPast: Timestamp { Timestamp(nanosecondsSince1970: .min) }
 
-  /// The last moment that there is.
+  /// The last moment that a timestamp can hold.
   @inlinable
   public static var distantFuture: Timestamp { Timestamp(nanosecondsSince1970: .max) }
 
@@ -25,7 +25,8 @@ public struct Timestamp: InstantProtocol {
     first.nanosecondsSince1970 < second.nanosecondsSince1970
   }
 
-  /// The moment so much later: ``distantPast`` or ``distantFuture`` if 64 bits do not hold it.
+  /// The moment that is later by `span`; ``distantPast`` or ``distantFuture`` if 64 bits do not
+  /// hold it.
   public func advanced(by span: Duration) -> Timestamp {
     let sum = Int128(nanosecondsSince1970) + span.attoseconds / Self.attosecondsPerNanosecond
     return Timestamp(nanosecondsSince1970: Int64(clamping: sum))
@@ -40,12 +41,12 @@ public struct Timestamp: InstantProtocol {
   private static let attosecondsPerNanosecond: Int128 = 1_000_000_000
 }
 
-// Not public: a module that passes the type on alone does not pass on its operators.
+// Not public: a module that re-exports only the type does not re-export its operators.
 extension Timestamp {
-  /// The moment so much later.
+  /// The moment that is later by `span`.
   package static func + (time: Timestamp, span: Duration) -> Timestamp { time.advanced(by: span) }
 
-  /// The moment so much earlier.
+  /// The moment that is earlier by `span`.
   package static func - (time: Timestamp, span: Duration) -> Timestamp {
     time.advanced(by: .zero - span)
   }
@@ -57,13 +58,13 @@ extension Timestamp {
 }
 
 extension Timestamp: CustomStringConvertible {
-  /// As RFC 3339 has it, in UTC and to the nanosecond: `2026-11-21T09:00:00.123456789Z`.
+  /// The moment as RFC 3339 has it, in UTC and to the nanosecond: `2026-11-21T09:00:00.123456789Z`.
   public var description: String { UTCTime(self).description }
 }
 
-/// As 64 bits in files.
+/// A timestamp takes 64 bits in files.
 extension Timestamp {
-  /// 1970-01-01 00:00 UTC: what a file's field holds that has no time.
+  /// 1970-01-01 00:00 UTC: what a field of a file holds if it has no time.
   package static var zero: Timestamp { Timestamp(nanosecondsSince1970: 0) }
 }
 

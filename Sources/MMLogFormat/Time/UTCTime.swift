@@ -27,7 +27,7 @@ package struct UTCTime: Equatable, Sendable {
     hour = second / 3600
     minute = second / 60 % 60
     self.second = second % 60
-    // Wrapping: rounded down, the first second of all does not fit.
+    // Wrapping, because the first second of all does not fit if it is rounded down.
     nanosecond = nanoseconds &- seconds &* 1_000_000_000
   }
 
