@@ -1,21 +1,21 @@
 package import MMLogFormat
 
-/// The hashes of what an archive has, and where frames carry others.
+/// The hashes of an archive's frames, and where frames carry other hashes.
 package struct ArchiveChain {
-  /// What is not what frames behind it say.
+  /// Where the chain is broken.
   package private(set) var corruption: [Corruption] = []
   /// The hash of what comes before the frame that is still to come.
   package private(set) var head: FrameHash
-  /// How many frames there are, missing ones counted.
+  /// How many frames there are, missing ones included.
   package private(set) var frames: UInt64 = 0
-  /// How many frames at its beginning are all there, each with the hash of what comes before it.
-  /// Behind a hole, a hash is only what a frame says.
+  /// How many frames the archive's beginning has without a hole, each with the hash of what comes
+  /// before it. Behind a hole, a hash is only what a frame says.
   package private(set) var linkedFrames: UInt64 = 0
   /// The hash of what comes before each frame, by ordinal.
   private var hashes: [UInt64: FrameHash] = [:]
   private let path: String
 
-  /// Hashes what an archive has.
+  /// Hashes the frames of an archive.
   ///
   /// - Returns: Nil if its frames are not chained.
   /// - Throws: ``CryptoError`` without libcrypto, ``SystemError`` if the file cannot be read.
@@ -40,7 +40,7 @@ package struct ArchiveChain {
         if isKnown, previous != head {
           report(last, "changed since frame \(header.ordinal) was written")
         }
-        // So one change is one place.
+        // So one change is reported once.
         if !isKnown { head = previous }
       } else {
         report(range, "frame \(header.ordinal) has no hash of what comes before it")
@@ -52,14 +52,14 @@ package struct ArchiveChain {
       hashes[header.ordinal] = head
       frames = max(frames, header.ordinal &+ 1)
       guard header.type.isInChain else { continue }
-      // The next one has the hash of what was there before.
+      // The frame behind a substitute has the hash of what was there before.
       (last, isKnown) = (range, !header.isSubstitute)
       head = try archive.hash(of: range).get()
     }
     hashes[frames] = head
   }
 
-  /// The hash of so many frames at the archive's beginning; nil if it has fewer.
+  /// The hash of the archive's first `count` frames; nil if it has fewer.
   package func hash(ofFrames count: UInt64) -> FrameHash? { hashes[count] }
 
   private mutating func report(_ range: Range<Int>, _ what: String) {

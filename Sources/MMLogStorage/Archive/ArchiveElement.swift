@@ -41,7 +41,8 @@ struct ArchiveElement {
     if case .fileHeader(let fileHeader) = kind { fileHeader } else { nil }
   }
 
-  /// Where its archive begins, of a trailer that says a possible size.
+  /// Where the archive of a trailer begins; nil for other elements, and if the trailer says an
+  /// impossible size.
   var archiveStart: Int? {
     guard case .trailer(let trailer) = kind, let size = Int(exactly: trailer.fileSize),
       size >= FileHeaderLayout.size + self.size, size <= end

@@ -2,11 +2,12 @@ import MMLogFormat
 import MMLogSystem
 
 extension ArchiveFile {
-  /// Which of two archives of one number is read: one whose structure is right, then the one with
-  /// more frames that are as they were written, and then the longer one. Reads all of it.
+  /// Decides which of two archives with one number is read: first the one whose structure is right,
+  /// then the one with more frames that are as they were written, then the longer one. Reads the
+  /// whole archive.
   package var rank: (Int, Int, Int) { (isSound ? 1 : 0, wholeFrameCount, length) }
 
-  /// Whether all that is in it is in another one, too.
+  /// Whether another archive has everything that this one has.
   package func isCopy(of other: ArchiveFile) -> Bool {
     isSound && extent <= other.extent && frames.count <= other.frames.count
       && wholeFrameCount == frames.count
@@ -23,7 +24,7 @@ extension ArchiveFile {
   /// How many bytes of its file may be its own.
   private var extent: Int { (isLast ? scanner.size : closedEnd ?? end) - start }
 
-  /// Of archives of one session those that are read, by rising number: one of each number.
+  /// The archives of one session that are read, by rising number: one of each number.
   package static func read(of archives: [ArchiveFile]) -> [ArchiveFile] {
     Dictionary(grouping: archives, by: \.fileHeader.number).values
       .compactMap { $0.max { $0.rank < $1.rank } }

@@ -17,8 +17,8 @@ extension ArchiveFile {
     return payload
   }
 
-  /// Whether a frame is not encrypted, though its archive is, and its payload would have been.
-  /// Anybody who has no key can have written it.
+  /// Whether a frame is not encrypted although its archive is, and its payload should be. Anybody
+  /// can have written such a frame, without a key.
   package func isClearInEncrypted(_ header: FrameHeader) -> Bool {
     header.type.isSecret && !header.isEncrypted && isEncrypted
   }
@@ -28,7 +28,7 @@ extension ArchiveFile {
   /// The label of the notes that a repair writes.
   package static let repairLabel = "mmlog.repair"
 
-  /// Whether entries are those that a repair without a key writes: labels of its notes alone.
+  /// Whether entries are those that a repair without a key writes: only labels of its notes.
   private func isOfRepair(_ entries: [UInt8]) -> Bool {
     entries.withUnsafeBytes { entries in
       var scanner = EntryScanner(
@@ -42,8 +42,8 @@ extension ArchiveFile {
 
   /// The same, or nil for a frame in columns that is not wanted.
   ///
-  /// - Parameter mayPass: Asked of a frame that has only whole records which are as their call
-  ///   sites say; see ``ColumnDecoder``.
+  /// - Parameter mayPass: Called only if all records are whole and as their call sites say; see
+  ///   ``ColumnDecoder``.
   package func payload(
     of frame: Frame, ifWanted mayPass: (ColumnText, Bool) -> Bool
   ) throws -> [UInt8]? {
@@ -56,11 +56,12 @@ extension ArchiveFile {
     if header.isEncrypted {
       stored = try decrypted(stored, of: frame)
     } else if header.type != .dictionary, isClearInEncrypted(header) {
-      // Notes of a repair without a key; whoever verifies is told of them.
+      // Notes of a repair without a key. A verification reports them.
       guard header.type == .records, header.isSubstitute else { throw Self.inClear }
     }
     if header.type == .crash { stored = clearReport(stored) }
-    // Not one for each archive: there may be thousands, and it takes less than a frame does.
+    // Not one decompressor for each archive: there may be thousands of archives, and a decompressor
+    // takes less than a frame does.
     let decompressor = try Decompressor.make(for: header.codec)
     return try stored.withUnsafeBytes {
       switch header.codec {
@@ -75,7 +76,7 @@ extension ArchiveFile {
     }
   }
 
-  /// How many records it has. In frames that cannot be read, each fragment of one counts.
+  /// How many records the archive has. In frames that cannot be read, each fragment counts.
   ///
   /// - Complexity: O(frames) if its index says it, else as reading the numbers of all columns.
   package var recordCount: Int {
@@ -83,13 +84,13 @@ extension ArchiveFile {
     return frames.reduce(0) { $0 + recordCount(of: $1) }
   }
 
-  /// How many records a frame has; 0 for one of another type. If it cannot be read, each fragment
-  /// of one counts.
+  /// How many records a frame has; 0 for a frame of another type. If the frame cannot be read, each
+  /// fragment counts.
   package func recordCount(of frame: Frame) -> Int {
     if frame.header.type != .records { return 0 }
     let rowCount = Int(frame.header.summary.count)
     if hasNoFragments { return rowCount }
-    // Of a frame with nothing but whole records, less is decompressed.
+    // If a frame has only whole records, less is decompressed.
     guard let payload = try? payload(of: frame, ifWanted: { _, _ in false }) else {
       return rowCount
     }
@@ -108,7 +109,7 @@ extension ArchiveFile {
     return total == Int(frames.last?.header.summary.count ?? 0)
   }
 
-  /// What its index says of its records, if all that it speaks of is there.
+  /// What the index says of the archive's records, if the archive is closed and sound.
   private var countsInIndex: ArchiveCounts? {
     isClosed && isSound ? frames.last?.header.archiveCounts : nil
   }
@@ -118,7 +119,7 @@ extension ArchiveFile {
     try SealedRows.decrypt(sealed, size: header.rawSize, with: ringCipher.get())
   }
 
-  /// A crash's report with all that it has, if there is a key for that; else as it is.
+  /// The report of a crash, decrypted if there is a key for it; else as it is.
   private func clearReport(_ stored: [UInt8]) -> [UInt8] {
     guard let report = stored.withUnsafeBytes({ CrashReport($0) }), report.isEncrypted else {
       return stored
@@ -128,7 +129,7 @@ extension ArchiveFile {
 
   private func decrypted(_ stored: [UInt8], of frame: Frame) throws -> [UInt8] {
     let header = try bytes(frame.offset..<frame.offset + frame.header.headerSize)
-    // What a key slot says would else be asked of itself.
+    // Otherwise, to decrypt a key slot would take the key that it holds.
     guard frame.header.type.isSecret else { throw FormatError.invalid("flag: it is encrypted") }
     let cipher = try cipher.get()
     do {
@@ -136,20 +137,20 @@ extension ArchiveFile {
         try header.withUnsafeBytes { try cipher.decrypt(stored, header: $0) }
       }
     } catch let error as CryptoError {
-      // Who has the key, but no memory for it, is told so: that is no lack of a key.
+      // A reader that has the key, but no memory for it, is told so: no key is missing.
       throw error == .notAuthentic
         ? FormatError.invalid("payload: it was changed after it was encrypted") : error
     }
   }
 
-  /// More slots of a type are not tried: each takes long. One stands at the beginning of an archive
-  /// and again at its end, and each repair adds one.
+  /// The maximum number of slots of a type that are tried: each takes long. An archive has a slot
+  /// at its beginning and again at its end, and each repair adds one.
   private static let mostSlots = 16
 
-  /// Opens the first slot that one of the identities opens. Without one, nobody can read what is
+  /// Opens the first slot that one of the identities opens. Without a slot, nobody can read what is
   /// encrypted.
   ///
-  /// - Parameter type: Of the slots.
+  /// - Parameter type: The type of the slots.
   func openKey(_ type: FrameType) -> Result<SlottedKey, any Error> {
     var failure: any Error = FormatError.missingKey
     for slot in frames.lazy.filter({ $0.header.type == type }).prefix(Self.mostSlots) {
@@ -158,7 +159,7 @@ extension ArchiveFile {
       } catch let error as CryptoError {
         failure = FormatError.encrypted(error)
       } catch is FormatError {
-        // The other one may be right.
+        // Another slot may be right.
       } catch {
         failure = error
       }
@@ -166,16 +167,17 @@ extension ArchiveFile {
     return .failure(failure)
   }
 
-  /// A key for its recipients, the archive's or the ring's; empty if it has none that can be read.
+  /// The archive's or the ring's key for its recipients; empty if the archive has no such slot that
+  /// can be read.
   ///
-  /// - Parameter type: Of the slot.
+  /// - Parameter type: The type of the slot.
   func slot(_ type: FrameType) -> [UInt8] {
     frames.lazy.filter { $0.header.type == type }.compactMap { try? self.payload(of: $0) }.first
       ?? []
   }
 
-  /// Why what is encrypted in it cannot be read without its key; nil if it can, if nothing is, or
-  /// if nobody can.
+  /// Why encrypted frames cannot be read without the archive's key; nil if they can be read, if
+  /// nothing is encrypted, or if nobody can read them.
   package var lock: FormatError? {
     guard frames.contains(where: \.header.isEncrypted), case .failure(let error) = cipher,
       let reason = error as? FormatError, case .encrypted = reason
@@ -183,7 +185,7 @@ extension ArchiveFile {
     return reason
   }
 
-  /// Why a frame cannot be read without a key; nil if it can, or if nobody can.
+  /// Why a frame cannot be read without a key; nil if it can be read, or if nobody can read it.
   package func lock(of frame: Frame) -> FormatError? {
     if frame.header.isEncrypted, let lock { return lock }
     guard frame.header.codec == .sealedRows, case .failure(let error) = ringCipher,
@@ -192,6 +194,6 @@ extension ArchiveFile {
     return reason
   }
 
-  /// Waits until what is in it is on the disk, whoever wrote it: fdatasync(2).
+  /// Waits until the archive's bytes are on the disk, whoever wrote them: fdatasync(2).
   package func sync() throws(SystemError) { try scanner.file.syncData() }
 }

@@ -1,11 +1,10 @@
 package import MMLogFormat
 package import MMLogSystem
 
-/// An archive opened for reading: its file header, where its frames are, and what of it is
-/// corrupted.
+/// An archive opened for reading: its file header, where its frames are, and its corruption.
 ///
-/// A file may hold several, one after the other: a store that goes on with the last archive there
-/// appends its own. All offsets count from the start of the file.
+/// A file may hold several archives, one after the other: a store that goes on with the last
+/// archive there appends its own archive. All offsets count from the start of the file.
 package final class ArchiveFile {
   package struct Frame: Sendable {
     package let offset: Int
@@ -13,7 +12,8 @@ package final class ArchiveFile {
   }
 
   package let path: String
-  /// Its file header. If that is lost, it says what the frames say: the session, and the number.
+  /// Its file header. If it is lost, this has only what the frames say: the session, and the
+  /// number.
   package let fileHeader: ArchiveHeader
   /// Whether its file header cannot be read.
   package let isFileHeaderLost: Bool
@@ -32,7 +32,7 @@ package final class ArchiveFile {
   let identities: LogIdentities
   /// What decrypts its frames, if some are encrypted.
   package private(set) lazy var cipher = openKey(.keySlot).map(FrameCipher.init)
-  /// What decrypts rows as they stood in the session's ring; why nothing does.
+  /// What decrypts rows as they stood in the session's ring; or why nothing does.
   package private(set) lazy var ringCipher = openKey(.ringKeySlot).map(RingCipher.init)
 
   /// Every frame whose header is right, by rising ordinal, each once.
@@ -54,12 +54,13 @@ package final class ArchiveFile {
     try scanner.file.status().identity == file.status().identity
   }
 
-  /// Whether everything of it can be read, so that more may be put behind it.
+  /// Whether all of it can be read, so that more may be put behind it.
   package var isSound: Bool { !isFileHeaderLost && corruption.isEmpty && tail.corruption == nil }
 
-  /// What is missing of so many frames; nil if nothing is. A trailer says that itself.
+  /// What is missing if the archive has to have `count` frames; nil if nothing is. A trailer says
+  /// that itself.
   ///
-  /// - Parameter count: As its ring notes it: see ``SessionStateLayout``.
+  /// - Parameter count: As the session's ring notes it: see ``SessionStateLayout``.
   package func lack(ofFrames count: UInt32) -> Corruption? {
     if isClosed { return nil }
     if count == SessionStateLayout.allFrames {
@@ -73,8 +74,8 @@ package final class ArchiveFile {
   /// Reads file headers, headers of frames and trailers, not payloads. Where a file header cannot
   /// be read, the frames say whose archive it is.
   ///
-  /// - Parameter identities: Who decrypts what is encrypted.
-  /// - Throws: ``LogError`` if there is no archive in it, a newer one, or it cannot be read.
+  /// - Parameter identities: Who decrypts encrypted archives.
+  /// - Throws: ``LogError`` if the file has no archive, or a newer one, or cannot be read.
   /// - Complexity: O(frames) if nothing is corrupted; bounded by the file's size otherwise.
   package static func all(
     in file: consuming File, identities: LogIdentities = LogIdentities()
@@ -91,7 +92,8 @@ package final class ArchiveFile {
     }
   }
 
-  /// Opens those that follow in the same file, also such as were begun since this one was opened.
+  /// Opens the archives that follow in the same file, also those that were begun since this one was
+  /// opened.
   package func following() throws(LogError) -> [ArchiveFile] {
     guard let closedEnd, isLast else { return [] }
     do {
@@ -138,7 +140,7 @@ package final class ArchiveFile {
     }
   }
 
-  /// Searches for frames that were appended since the archive was opened, or inspected like this.
+  /// Searches for frames that were appended since the archive was opened, or since the last call.
   ///
   /// - Returns: How many frames there were before.
   package func refresh() throws(SystemError) -> Int {
@@ -148,7 +150,7 @@ package final class ArchiveFile {
     return known
   }
 
-  /// Takes in what was found in the file, up to its trailer or the file's end.
+  /// Takes in what was found in the file, up to the archive's trailer or the file's end.
   private func take(_ elements: ArraySlice<ArchiveElement>) throws(SystemError) {
     var gaps: [Int: ArchiveGap] = [:]
     var (frames, stray) = ([Frame](), ArchiveElement?.none)
@@ -195,14 +197,14 @@ package final class ArchiveFile {
     }
   }
 
-  /// Bytes of it as they are.
+  /// Bytes of the file as they are.
   package func bytes(_ range: Range<Int>) throws -> [UInt8] {
     let bytes = try scanner.file.bytes(at: range.lowerBound, count: range.count)
     guard bytes.count == range.count else { throw FormatError.truncated }
     return bytes
   }
 
-  /// What stands between two elements of its own.
+  /// What stands between two elements of this archive.
   private func gap(_ range: Range<Int>, _ stray: ArchiveElement?) -> ArchiveGap {
     if isFileHeaderLost, frames.isEmpty, range.lowerBound <= start {
       return ArchiveGap(range: range, content: "the file header of \(fileHeader.id)")

@@ -2,14 +2,13 @@ import MMLogCrypto
 public import MMLogFormat
 package import MMLogSystem
 
-/// What of a session's records nobody can change without that being found, once it is known
-/// elsewhere: a hash of the first frames of an archive, and through them of all archives of the
-/// session before it.
+/// A hash of the first frames of an archive and, through them, of all archives of the session
+/// before it. Once it is noted elsewhere, nobody can change these frames unnoticed.
 ///
-/// Only of archives whose frames are chained: `LogStore.Configuration.hashChain`. Its text, one
-/// line, is what `mmlogctl head` prints, and what `mmlog-decode verify --anchor FILE` reads.
+/// Only archives whose frames are chained have one: `LogStore.Configuration.hashChain`. Its text,
+/// one line, is what `mmlogctl head` prints, and what `mmlog-decode verify --anchor FILE` reads.
 public struct ArchiveHead: Hashable, Sendable, LosslessStringConvertible {
-  /// Whose archive it is.
+  /// The archive's session.
   public let session: SessionID
   /// Counts the session's archives from 1.
   public let archive: UInt32
@@ -27,11 +26,11 @@ public struct ArchiveHead: Hashable, Sendable, LosslessStringConvertible {
     (self.frames, self.hash) = (frames, hash)
   }
 
-  /// What its text begins with.
+  /// The word that its text begins with.
   package static let word = "mmlog-head"
 
-  /// `mmlog-head`, session, archive, frames, hash, when the archive was begun in nanoseconds since
-  /// 1970, and the store's name as it stands in names of files.
+  /// The head as text: `mmlog-head`, session, archive, frames, hash, when the archive was begun in
+  /// nanoseconds since 1970, and the store's name as it stands in names of files.
   public var description: String {
     "\(Self.word) \(session) \(archive) \(frames) \(hash) "
       + "\(begun.nanosecondsSince1970) \(FileNames.escaped(store))"
@@ -52,9 +51,9 @@ public struct ArchiveHead: Hashable, Sendable, LosslessStringConvertible {
 }
 
 extension ArchiveFile {
-  /// The head of what there is of it; nil if its frames are not chained.
+  /// The head of all frames that the archive has so far; nil if its frames are not chained.
   ///
-  /// Of one that is closed, the index has it. Else the last frame is read.
+  /// The index of a closed archive has it. Otherwise the last frame is read.
   package func head() throws(SystemError) -> ArchiveHead? {
     guard fileHeader.previousHead != nil else { return nil }
     if isClosed, let index = frames.last?.header, index.type == .index, let hash = index.previous {

@@ -1,12 +1,12 @@
 package import MMLogFormat
 import MMLogSystem
 
-/// What the archives of a directory begin with, by their file headers: files may have got one
-/// another's names. Each is read once.
+/// Which archives the files of a directory begin with, by their file headers: files may have got
+/// one another's names. Each file is read once.
 package final class ArchiveHeaders {
-  /// What is known of a file before it is gone through.
+  /// What is known of a file before all of it is read.
   struct Headers {
-    /// What its name and its file header say; either may be wrong.
+    /// The archives that its name and its file header say; either may be wrong.
     var first: [ArchiveID]
     /// Whether its file header is corrupted, so that only its frames say whose it is.
     var isFileHeaderLost = false
@@ -19,7 +19,7 @@ package final class ArchiveHeaders {
   func headers(of name: String, in directory: borrowing Directory) -> Headers {
     if let headers = known[name] { return headers }
     var headers = Headers(first: [FileNames.Archive(fileName: name)?.id].compactMap { $0 })
-    // What may not be read, as another user's, is known by its name.
+    // A file that may not be read, such as another user's, is known by its name only.
     if let file = try? directory.openFile(name, [.read, .nonBlocking]) {
       let fileHeader = try? ArchiveInfo.fileHeader(of: file)
       headers.isFileHeaderLost = fileHeader == nil

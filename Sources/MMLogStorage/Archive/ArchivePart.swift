@@ -3,20 +3,22 @@ import MMLogFormat
 /// The part of a file that is one archive.
 struct ArchivePart {
   let id: ArchiveID
-  /// Where it begins; if its file header is lost, as its trailer says, or where the one before it
+  /// Where it begins; if its file header is lost, as its trailer says, or where the part before it
   /// ends.
   let start: Int
   /// Where the part before it ends.
   let place: Int
-  /// From the first that is its own to the last, and what stands before and between by a fault.
+  /// From its first own element to its last, with those that stand before and between them by a
+  /// fault.
   var elements: ArraySlice<ArchiveElement>
 
-  /// Distinguishes the archives of a file.
+  /// Divides the elements of a file into archives.
   ///
-  /// An archive begins with its file header. Where a trailer says that its archive began just
-  /// there, or at the end of the archive before, all up to the trailer is that archive. Without
-  /// such a trailer it reaches to the last element that names it before the next one that has one.
-  /// Frames whose file header is lost are an archive where there is room for what they lack.
+  /// An archive begins with its file header. If a trailer says that its archive begins there, or at
+  /// the end of the archive before, all up to the trailer is that archive. Without such a trailer,
+  /// an archive ends with the last element that names it before the next file header that has one.
+  /// Frames whose file header is lost are an archive if there is room for the file header and for
+  /// missing frames.
   ///
   /// - Parameters:
   ///   - elements: What the file has from `place` on.
@@ -29,7 +31,7 @@ struct ArchivePart {
   }
 }
 
-/// The work of distinguishing archives.
+/// Divides elements into archives, one step for each.
 private struct Division {
   private(set) var parts: [ArchivePart] = []
   private let elements: [ArchiveElement]
@@ -42,7 +44,7 @@ private struct Division {
   private var seen: Set<ArchiveID> = []
   private var place: Int
   private var index = 0
-  /// The first that no part has.
+  /// The first element that no part has.
   private var firstIndex = 0
 
   init(_ elements: [ArchiveElement], from place: Int) {
@@ -67,7 +69,7 @@ private struct Division {
   /// - Returns: False at the end.
   mutating func step() -> Bool {
     guard index < elements.count else {
-      // What follows the last archive is its own to report.
+      // The last archive reports what follows it.
       guard let last = parts.indices.last else { return false }
       parts[last].elements = elements[parts[last].elements.startIndex...]
       return false

@@ -4,13 +4,13 @@ import MMLogSystem
 /// Finds what stands in an archive's file: file headers, frames and trailers whose checksums are
 /// right, of whatever archive, in the order of the file.
 ///
-/// The length in a frame's header is believed where that frame has to come. Of any other, such as
-/// the beginning of a block in the wrong place, the payload must be there, too: what stands behind
-/// it would be passed over.
+/// The length in a frame's header is believed if that frame has to come next. Of any other frame,
+/// such as the beginning of a block in a wrong place, the payload must be there, too: otherwise
+/// what stands behind the header would be passed over.
 final class ArchiveScanner {
   let file: File
   private(set) var size = 0
-  /// What was found and no archive has taken yet.
+  /// The elements that were found and that no archive has taken yet.
   private(set) var elements: [ArchiveElement] = []
   /// Where the last element ends: where the search goes on when the file has grown.
   private(set) var end = 0
@@ -22,13 +22,13 @@ final class ArchiveScanner {
 
   init(_ file: consuming File) { self.file = file }
 
-  /// Finds what the file has, or what has come to it.
+  /// Finds the elements of the file, or those that were added to it.
   ///
-  /// - Returns: False if its size is what it was.
+  /// - Returns: False if the file's size is the same as before.
   /// - Complexity: O(elements) if nothing is corrupted; bounded by the file's size otherwise.
   @discardableResult
   func scan() throws(SystemError) -> Bool {
-    // So large that offsets near it can be added to.
+    // Small enough that sums with offsets near it do not overflow.
     let newSize = min(try file.status().size, 1 << 62)
     if newSize == size { return false }
     (size, window, budget) = (newSize, FileWindow(size: newSize), CheckBudget(newSize))
@@ -44,14 +44,15 @@ final class ArchiveScanner {
     return true
   }
 
-  /// Gives away what was found, up to and including the first of some kind if there is one.
+  /// Takes out the elements that were found, up to and including the first one that `isLast` is
+  /// true for.
   func takeElements(upTo isLast: (ArchiveElement) -> Bool = { _ in false }) -> [ArchiveElement] {
     let end = elements.firstIndex(where: isLast).map { $0 + 1 } ?? elements.endIndex
     defer { elements.removeFirst(end) }
     return Array(elements[..<end])
   }
 
-  /// So many bytes, or nil if the file ends before.
+  /// `count` bytes at an offset, or nil if the file ends before.
   func bytes(at offset: Int, count: Int) throws(SystemError) -> ArraySlice<UInt8>? {
     try window.bytes(file, offset, count)
   }
@@ -124,7 +125,7 @@ final class ArchiveScanner {
     return ArchiveElement(kind: .frame(header), offset: offset, size: header.frameSize)
   }
 
-  /// A right header of a frame, however long that may be.
+  /// The header of a frame at an offset, however long the header is; nil if it is not right.
   func frameHeader(at offset: Int) throws(SystemError) -> FrameHeader? {
     guard let fixed = try bytes(at: offset, count: FrameLayout.size),
       let size = fixed.withUnsafeBytes({ FrameHeader.size($0) }), budget.spend(size),

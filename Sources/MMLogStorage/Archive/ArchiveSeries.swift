@@ -2,15 +2,16 @@ package import MMLogCrypto
 package import MMLogFormat
 package import MMLogSystem
 
-/// The archives of a session, one after the other: begins one when there is something to write, and
-/// the next when one has reached its size, its age or its time, or was taken away.
+/// Writes the archives of a session, one after the other. Begins an archive when there is something
+/// to write, and the next one when that has reached its size, its age or its time, or was taken
+/// away.
 package final class ArchiveSeries {
   package struct Settings: Sendable {
     /// When an archive is closed.
     package var rotation: Rotation
     /// 0 (none) to 9.
     package var compressionLevel: Int
-    /// Of records. What the build has.
+    /// The compression of records. The build must have it.
     package var format: CompressionFormat
     /// For whom archives are encrypted; none: they are not.
     package var recipients: [Recipient]
@@ -40,39 +41,40 @@ package final class ArchiveSeries {
     case closed(path: String, Rotation.Reason)
     /// It was renamed, removed or replaced, or its directory was; or its descriptor was closed.
     case takenAway(path: String)
-    /// It was made safe from a power cut, or that failed.
+    /// A sync made it safe from a power cut, or failed.
     case synced(failed: Bool)
-    /// Archives are not begun where they were to be; they are elsewhere.
+    /// Archives are not begun where they should be, but elsewhere.
     case refused(LogError)
   }
 
   /// How the session's first archive is begun behind the last one that is there; nil: it has a file
   /// of its own.
   package var resumption: Resumption?
-  /// Why archives may not go into a directory that has come in place of theirs; nil: they may.
+  /// Why archives may not go into a directory that has replaced theirs; nil: they may.
   package var whyNotToMove: (borrowing Directory) throws(SystemError) -> LogError? = {
     (_) throws(SystemError) in nil
   }
-  /// Whether it has been reported that archives may not.
+  /// Whether it has been reported that archives may not move.
   private var isMoveRefused = false
-  /// Receives which archive that is before it is changed, to be noted in the ring.
+  /// Receives the archive that the first one is begun behind, before its file is changed: to be
+  /// noted in the ring.
   package var noteResumed: (ArchiveID) throws(SystemError) -> Void = {
     (_) throws(SystemError) in
   }
   private var directory: Directory
   private let identity: SessionIdentity
-  /// When archives are closed may be changed between any two calls.
+  /// The rotation may be changed between any two calls.
   package var settings: Settings
-  /// What makes frames of the session's records. For one thread at a time, as the series; but it
-  /// may be another thread.
+  /// Makes frames of the session's records. For one thread at a time, like the series, but that may
+  /// be another thread.
   package let encoder: FrameEncoder
   private var current: ArchiveWriter?
   /// The ring's key slot, if records are appended as they stood in an encrypted ring.
   package var ringKeySlot: [UInt8] = []
   /// What the next archive is chained to: the last frame of the one before, if that is known.
   package var head = FrameHash.none
-  /// Receives that when an archive is left, to be noted in the ring: a limit may delete the archive
-  /// before a recovery begins the next.
+  /// Receives the head when an archive is left, to be noted in the ring: a limit may delete the
+  /// archive before a recovery begins the next.
   package var noteHead: (NotedHead) throws(SystemError) -> Void = { (_) throws(SystemError) in }
   private var timer: RotationTimer?
   /// The number of the newest archive.
@@ -88,9 +90,9 @@ package final class ArchiveSeries {
   /// Called before anything is written; several times for what is written at once.
   package var willWrite: () -> Void = {}
   /// Receives the number of the newest archive, and how many frames it has, after each write to it;
-  /// to be noted in the ring. A recovery goes on from that number, although a limit may have
-  /// deleted the archive: readers, and whoever has archives handed on, take two of a number for
-  /// copies of one. A reader misses the frames if the file was cut.
+  /// to be noted in the ring. A recovery goes on from that number, even if a limit has deleted the
+  /// archive: readers, and those who receive archives, take two archives with one number for
+  /// copies. By the number of frames, a reader notices that a file was cut.
   package var note: (_ number: UInt32, _ frames: UInt32) throws(SystemError) -> Void = {
     (_, _) throws(SystemError) in
   }
@@ -112,7 +114,7 @@ package final class ArchiveSeries {
     self.number = number
     self.current = current
     timer = current.map { RotationTimer(created: $0.fileHeader.created, now: .now) }
-    // A process that died may not have come to sync those it made.
+    // A process that died may not have synced the names that it made.
     hasUnsyncedNames = number > 0
   }
 
@@ -127,9 +129,9 @@ package final class ArchiveSeries {
     try append(encoder.encode(rows, dictionary: dictionary, fields), dictionary: dictionary)
   }
 
-  /// Appends a frame of records to the current archive. To be followed by
-  /// ``rotateIfDue(dictionary:)``, once it is noted that they are in it: were both one, a failure
-  /// to close the archive would have them appended again.
+  /// Appends a frame of records to the current archive. The caller notes that the records are in
+  /// it, and then calls ``rotateIfDue(dictionary:)``. If this were one call, the caller would
+  /// append the records again after a failure to close the archive.
   ///
   /// - Parameter dictionary: All entries of the session so far: at least those that ``encoder``
   ///   got.
@@ -139,7 +141,7 @@ package final class ArchiveSeries {
     _ frame: EncodedFrame, dictionary: UnsafeRawBufferPointer
   ) throws(SystemError) -> Int {
     try checkPlace(dictionary: dictionary)
-    // Again, if it failed the last time.
+    // Rotates again, if that failed the last time.
     try rotateIfDue(dictionary: dictionary)
     return try append { (archive) throws(SystemError) in
       try archive.append(frame, dictionary: dictionary, ringKeySlot: ringKeySlot)
@@ -169,14 +171,14 @@ package final class ArchiveSeries {
     writtenLosses = losses
   }
 
-  /// Appends what the process died of.
+  /// Appends the report of the crash that the process died of.
   package func append(_ crash: CrashReport) throws(SystemError) {
     try append { (archive) throws(SystemError) in
       try archive.append(crash, ringKeySlot: ringKeySlot)
     }
   }
 
-  /// Ends the session: says how in the last archive, and closes that.
+  /// Ends the session: appends how it ended to the last archive, and closes the archive.
   package func end(_ end: SessionEnd, dictionary: UnsafeRawBufferPointer) throws(SystemError) {
     try checkPlace(dictionary: dictionary)
     try append { (archive) throws(SystemError) in try archive.append(end) }
@@ -185,8 +187,8 @@ package final class ArchiveSeries {
 
   // MARK: - Rotation
 
-  /// How many frames an archive has before it is closed, whatever its size: the index of twice as
-  /// many would be a larger payload than is read.
+  /// The number of frames with which an archive is closed, whatever its size: the index of twice as
+  /// many would be a larger payload than readers accept.
   private static let maximumFrames = FrameLayout.largestPayload / IndexEntryLayout.size / 2
 
   /// Why the current archive is due to be closed, or nil if it is not.
@@ -196,10 +198,10 @@ package final class ArchiveSeries {
     return timer?.reason(settings.rotation, size: current.end, now: .now)
   }
 
-  /// Closes the current archive if it has its size, its age, or its time.
+  /// Closes the current archive if it has reached its size, its age, or its time.
   package func rotateIfDue(dictionary: UnsafeRawBufferPointer) throws(SystemError) {
     if dueRotation() == nil { return }
-    // Of an archive that was taken away meanwhile, something else is to be reported.
+    // If the archive was taken away meanwhile, that is to be reported instead.
     try checkPlace(dictionary: dictionary)
     if let reason = dueRotation() { try close(reason, dictionary: dictionary) }
   }
@@ -231,7 +233,7 @@ package final class ArchiveSeries {
     }
     try note(number, SessionStateLayout.allFrames)
     leave(closing)
-    // It is complete, and is not closed again, though its name may not be safe yet.
+    // The archive is complete, and is not closed again, though its name may not be safe yet.
     defer { report(.closed(path: closing.path, reason)) }
     try syncNames()
     TestPoint.reach(.archiveClosed)
@@ -242,7 +244,7 @@ package final class ArchiveSeries {
     try checkDescriptors()
     while let left = unsynced.last {
       willWrite()
-      // Of one that the disk has lost a part of, no other try makes more safe.
+      // If the disk has lost a part of the archive, another try makes nothing safer.
       defer { if left.isCorrupted { unsynced.removeLast() } }
       try left.sync()
       unsynced.removeLast()
@@ -251,9 +253,9 @@ package final class ArchiveSeries {
     try syncNames()
   }
 
-  /// Does something with the current archive that ends with a sync, and leaves that as it is if the
-  /// disk turns out to have lost a part of it: what is readable will be read, and what comes now
-  /// goes into another.
+  /// Runs `body`, which ends with a sync, on the current archive. If the disk turns out to have
+  /// lost a part of the archive, leaves the archive as it is: readers read what is readable, and
+  /// new records go into another one.
   private func leavingCorrupted(
     _ body: (ArchiveWriter) throws(SystemError) -> Void
   ) throws(SystemError) {
@@ -269,16 +271,16 @@ package final class ArchiveSeries {
     }
   }
 
-  /// Goes on with another archive, chained to this one.
+  /// Leaves an archive: the next one is chained to it.
   private func leave(_ archive: ArchiveWriter) {
     head = archive.head?.hash ?? .none
-    // Where that fails, a recovery that does not find the archive begins a new chain.
+    // If that fails, a recovery that does not find the archive begins a new chain.
     if settings.isChained { try? noteHead(NotedHead(archive: number, head)) }
     current = nil
   }
 
-  /// Has the next thing that is done check where the directory's path leads now, however short ago
-  /// that was inspected.
+  /// Makes the next operation check where the directory's path leads, even if that was checked a
+  /// moment ago.
   package func expectMove() { lastCheck = 0 }
 
   private func syncNames() throws(SystemError) {
@@ -291,7 +293,7 @@ package final class ArchiveSeries {
   private func writer() throws(SystemError) -> ArchiveWriter {
     if let current {
       if !current.isComplete { return current }
-      // All that is left to do is what failed before: to make it safe.
+      // The archive is complete. Only what failed before is left to do: to make it safe.
       try close(dictionary: UnsafeRawBufferPointer(start: nil, count: 0))
     }
     let fileHeader = ArchiveHeader(
@@ -317,7 +319,7 @@ package final class ArchiveSeries {
     do throws(SystemError) {
       return try resumption.begin(fileHeader, in: directory, settings, note: noteResumed)
     } catch  where error.isRefusal {
-      // The file is another user's. That is said once, though the new archive may fail, too.
+      // The file is another user's. That is reported once, even if the new archive fails, too.
       self.resumption = nil
       report(
         .refused(
@@ -328,13 +330,13 @@ package final class ArchiveSeries {
 
   // MARK: - Outside hands
 
-  /// How long a directory may be another one before it is noticed, in nanoseconds.
+  /// How long it may take to notice that the directory was replaced, in nanoseconds.
   private static let checkInterval: UInt64 = 500_000_000
 
   /// Goes on in a new archive if the current one was renamed, removed, replaced or cut, and in a
-  /// new directory if that was.
+  /// new directory if the directory was.
   ///
-  /// What is left of the old one is completed where it is.
+  /// What is left of the old archive is completed where it is.
   private func checkPlace(dictionary: UnsafeRawBufferPointer) throws(SystemError) {
     let now = Clock.monotonic()
     if now &- lastCheck >= Self.checkInterval || !directory.isStillOpen {
@@ -353,12 +355,12 @@ package final class ArchiveSeries {
     _ archive: ArchiveWriter, isWhole: Bool, _ dictionary: UnsafeRawBufferPointer
   ) {
     willWrite()
-    // Whoever took it away need not let us complete it.
+    // Whoever took the archive away may not let us complete it.
     try? note(number, 0)
     if isWhole {
       report(.willClose(path: archive.path, .interference))
       do throws(SystemError) { try archive.close(dictionary: dictionary) } catch {
-        // It has records that nobody else has: whoever asks for a sync is to know of them.
+        // It has records that are nowhere else: a sync has to make them safe, or to fail.
         unsynced.append(archive)
       }
     } else if !archive.isStillOpen {
@@ -373,7 +375,7 @@ package final class ArchiveSeries {
   /// numbers may be those of other files by now, which must not be written to.
   private func checkDescriptors() throws(SystemError) {
     if directory.isStillOpen, current?.isStillOpen != false { return }
-    // What is left is not completed, and needs no dictionary.
+    // What is left of the archive is not completed, and needs no dictionary.
     try checkPlace(dictionary: UnsafeRawBufferPointer(start: nil, count: 0))
   }
 
@@ -385,12 +387,12 @@ package final class ArchiveSeries {
     } catch  where error.isNotFound {
       return false
     } catch  where error.isOutOfDescriptors {
-      // Nothing is known. It is asked again the next time.
+      // Nothing is known: the next call checks again.
       return true
     }
   }
 
-  /// - Returns: False if the new one is not to be used. What is written then goes into the old one,
+  /// - Returns: False if the new directory is not to be used. Records then go into the old one,
   ///   wherever that is.
   private func moveToNewDirectory(
     dictionary: UnsafeRawBufferPointer
@@ -412,7 +414,7 @@ package final class ArchiveSeries {
     } else {
       report(.takenAway(path: directory.path))
     }
-    // Of the old one, the names; it may be gone.
+    // Syncs the names in the old directory, which may be gone.
     if hasUnsyncedNames { try? directory.sync() }
     directory = new
     hasUnsyncedNames = false

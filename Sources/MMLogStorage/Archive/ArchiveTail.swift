@@ -12,7 +12,7 @@ package enum ArchiveTail: Equatable, Sendable {
   case fileHeader(Range<Int>)
   case corrupted(Corruption)
 
-  /// What is neither.
+  /// Bytes that are neither.
   package var corruption: Corruption? {
     if case .corrupted(let corruption) = self { corruption } else { nil }
   }
@@ -31,7 +31,7 @@ extension ArchiveScanner {
     // Somebody may have cut the file since its frames were found.
     if start >= size { return .nothing }
     let rest = start..<size
-    // Elements that stand there by a fault were found, and passed over.
+    // Whether elements that stand there by a fault were found, and passed over.
     let isKnown = end > start
     guard let archive else {
       let isFileHeader = try isTornFileHeader(rest)

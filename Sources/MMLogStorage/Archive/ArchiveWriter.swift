@@ -4,8 +4,8 @@ package import MMLogSystem
 
 /// An archive being written: frames are appended whole, each with one write.
 ///
-/// A write that fails leaves the archive as it was: the next one begins at the same place. A sync
-/// that fails is made up for by the next; see ``sync()``.
+/// A write that fails leaves the archive as it was: the next write begins at the same place. The
+/// next sync makes up for a sync that failed; see ``sync()``.
 package final class ArchiveWriter {
   package let fileHeader: ArchiveHeader
   /// Its name in the directory, when it was begun.
@@ -15,40 +15,41 @@ package final class ArchiveWriter {
   package private(set) var end: Int
   /// Where in its file it begins: not at 0 if it follows others.
   private let start: Int
-  /// What of the file was there before; nil if nothing was.
+  /// The file as it was before this archive; nil if there was none.
   private let before: ArchiveInfo?
   /// Whether it has its trailer, so that nothing can follow.
   package private(set) var isComplete = false
-  /// Whether the disk has lost bytes of it that were written once. Nothing more should go into it.
+  /// Whether the disk has lost bytes of the archive that were written. Nothing more should go into
+  /// it.
   package private(set) var isCorrupted = false
-  /// Locked as long as it is written: how others know that it is.
+  /// Locked as long as the archive is written: by that, others know that it is.
   private var lock: LockedFile
   private var file: File { _read { yield lock.file } }
   private var unsynced: UnsyncedBytes
-  /// Of all but records, which come encoded. Always zlib's: who has no other coder can read which
-  /// call sites there are.
+  /// Compresses all but records, which come encoded. It is always zlib's: readers that have no
+  /// other coder can read the call sites, too.
   private let compressor: Compressor?
   /// What encrypts it; nil if it has no recipients.
   private let cipher: FrameCipher?
   /// The archive's key for its recipients; empty if it has none.
   private let keySlot: [UInt8]
   /// The key of the session's ring for its recipients; empty until there are rows as they stood in
-  /// there.
+  /// the ring.
   private var ringKeySlot: [UInt8] = []
   /// What its next frame is chained to; nil if its frames are not chained.
   private var chain: FrameChain?
   private var index: [IndexEntry] = []
-  /// How many frames it has; in a copy, those count that its original has lost.
+  /// How many frames the archive has. In a copy, the frames that its original has lost count, too.
   package private(set) var frameCount: UInt32 = 0
   private var recordCount: UInt64 = 0
-  /// What all records have in common, and how many there are of each level.
+  /// The summary of all records, and how many there are of each level.
   private var summary = RecordSummary()
   private var archiveCounts = ArchiveCounts()
   /// How many bytes of the session's dictionary the archive has already.
   private var dictionaryWritten = 0
   /// Whether a write that failed may have left something behind ``end``.
   private var isTorn = false
-  /// Whether its frames are copied, its key slot with them.
+  /// Whether this is a copy: its frames are copied, its key slot included.
   private var isCopy = false
 
   /// Begins a new archive in `directory`: an existing file of that name is never touched.
@@ -66,7 +67,7 @@ package final class ArchiveWriter {
 
   /// Begins a copy of an archive: frames are appended as they stand there, and others between them.
   ///
-  /// - Parameter fileHeader: Of the copy.
+  /// - Parameter fileHeader: The file header of the copy.
   package convenience init(
     copying archive: ArchiveFile, _ fileHeader: ArchiveHeader, in directory: borrowing Directory,
     compressionLevel: Int
@@ -100,7 +101,7 @@ package final class ArchiveWriter {
     }
     chain = try Self.chain(fileHeader, bytes, path)
     // The file gets its name when it has a file header, so that nobody ever sees an archive without
-    // one; what a crash leaves before that is removed by the session's recovery.
+    // one. The session's recovery removes what a crash leaves before that.
     let unfinished = name + FileNames.unfinishedSuffix
     lock = try LockedFile.make(unfinished, in: directory)
     (start, before) = (0, nil)
@@ -124,7 +125,7 @@ package final class ArchiveWriter {
   /// nothing.
   ///
   /// - Parameters:
-  ///   - before: The file as it is: closed, and nobody's.
+  ///   - before: The file as it is: closed, and no process writes it.
   ///   - lock: The file.
   ///   - recipients: For whom it is encrypted; none: it is not.
   package init(
@@ -145,7 +146,7 @@ package final class ArchiveWriter {
     do throws(SystemError) {
       try lock.file.write(all: bytes, at: start)
     } catch {
-      // A part of a file header is nothing to anybody.
+      // A part of a file header is of no use to anybody.
       try? lock.file.truncate(to: start)
       throw error
     }
@@ -157,7 +158,7 @@ package final class ArchiveWriter {
     for recipients: [Recipient], _ path: String
   ) throws(SystemError) -> FrameCipher? {
     if recipients.isEmpty { return nil }
-    // Random bytes and memory may be had the next time.
+    // Random bytes and memory may be there the next time.
     return try withLibrary(path) { () throws(CryptoError) in
       try FrameCipher(SlottedKey(for: recipients))
     }
@@ -174,13 +175,13 @@ package final class ArchiveWriter {
     }
   }
 
-  /// Goes on with an archive whose process died. What follows its last whole frame is cut off. One
-  /// that is encrypted can only be closed, without a dictionary: the key is gone.
+  /// Goes on with an archive whose process died. What follows its last whole frame is cut off. An
+  /// encrypted archive can only be closed, without a dictionary: its key is gone.
   package init(
     resuming archive: ArchiveFile, _ lock: consuming LockedFile, compressionLevel: Int
   ) throws(SystemError) {
     fileHeader = archive.fileHeader
-    // The archive's end has its keys once more.
+    // The archive's end repeats its key slots.
     (cipher, keySlot, ringKeySlot) = (nil, archive.slot(.keySlot), archive.slot(.ringKeySlot))
     chain = try archive.head().map { FrameChain(head: $0.hash) }
     (start, before) = (archive.start, nil)
@@ -235,7 +236,7 @@ package final class ArchiveWriter {
     try append(FrameHeader(.losses), losses.encoded)
   }
 
-  /// Appends what the process died of.
+  /// Appends the report of the crash that the process died of.
   ///
   /// - Parameter slot: The ring's key slot, if the report is as it stood in an encrypted ring.
   package func append(
@@ -266,10 +267,10 @@ package final class ArchiveWriter {
 
   // MARK: - Copies
 
-  /// Appends a frame of the archive that this is a copy of, as it stands there. Its ordinal is not
-  /// lower than ``frameCount``.
+  /// Appends a frame of the archive that this is a copy of, as it stands there. Its ordinal must
+  /// not be lower than ``frameCount``.
   ///
-  /// - Parameter levels: Of its records; nil if that is not known.
+  /// - Parameter levels: The levels of its records; nil if they are not known.
   package func append(
     _ frame: ArchiveFile.Frame, of archive: ArchiveFile, _ levels: LevelCounts?
   ) throws {
@@ -295,8 +296,8 @@ package final class ArchiveWriter {
     if let end = payload.withUnsafeBytes({ SessionEnd($0) }) { archiveCounts.add(end) }
   }
 
-  /// Appends what a frame of that archive has which is no records, under the next ordinal: another
-  /// frame has its own.
+  /// Appends the payload of a frame of that archive that has no records, under the next ordinal:
+  /// another frame has the frame's own ordinal.
   package func append(displaced type: FrameType, _ payload: [UInt8]) throws(SystemError) {
     var header = FrameHeader(type)
     header.isSubstitute = true
@@ -304,7 +305,7 @@ package final class ArchiveWriter {
     if type == .sessionEnd { countEnd(payload) }
   }
 
-  /// Leaves ordinals out, those of frames that are lost.
+  /// Leaves out the ordinals of frames that are lost.
   package func skip(to ordinal: UInt64) { frameCount = max(frameCount, UInt32(clamping: ordinal)) }
 
   /// Appends all entries of the session, in place of a lost frame that may have had some.
@@ -316,7 +317,7 @@ package final class ArchiveWriter {
     try write(batch)
   }
 
-  /// Completes a copy that has all frames of its original: with the trailer of that.
+  /// Completes a copy that has all frames of its original, with the original's trailer.
   package func close(asIn archive: ArchiveFile) throws {
     let trailer = try archive.bytes(archive.end..<(archive.closedEnd ?? archive.end))
     try file.write(all: trailer, at: end)
@@ -331,13 +332,14 @@ package final class ArchiveWriter {
   /// Whether it has anything but its file header.
   package var isEmpty: Bool { frameCount == 0 }
 
-  /// What the next frame is chained to, which the session's next archive is, too; nil if its frames
-  /// are not chained.
+  /// What the next frame is chained to, or else the session's next archive; nil if frames are not
+  /// chained.
   package var head: ArchiveHead? {
     chain.map { ArchiveHead(of: fileHeader, frames: UInt64(frameCount), $0.head) }
   }
 
-  /// What a catalog would say of it, once it is complete: also if a limit has deleted it since.
+  /// What a catalog would say of the archive once it is complete, even if a limit has deleted it
+  /// since.
   package var info: ArchiveInfo {
     let own = ArchiveInfo.Contents(summary, archiveCounts)
     let status = try? file.status()
@@ -353,7 +355,7 @@ package final class ArchiveWriter {
       state: ArchiveInfo.State())
   }
 
-  /// The head as the index has it: that is behind it.
+  /// The head as the index has it. ``head`` is the one behind the index.
   private var sealedHead: ArchiveHead? {
     guard isComplete, let head else { return nil }
     return ArchiveHead(of: fileHeader, frames: head.frames - 1, head.hash)
@@ -362,8 +364,8 @@ package final class ArchiveWriter {
   /// When its file was begun.
   package var created: Timestamp { before?.created ?? fileHeader.created }
 
-  /// Whether the file can be written to. Not if the program has closed its descriptor; the number
-  /// may be another file's by now.
+  /// Whether the file can be written to. False if the program has closed its descriptor: the
+  /// descriptor's number may be another file's by now.
   package var isStillOpen: Bool { file.isStillOpen }
 
   /// Where an archive is that is being written.
@@ -376,7 +378,7 @@ package final class ArchiveWriter {
     case gone
   }
 
-  /// Finds out whether the file still is what has its name.
+  /// Finds out whether the archive's name still leads to its file.
   package func place(in directory: borrowing Directory) throws(SystemError) -> Place {
     if !isStillOpen { return .gone }
     let file = try self.file.status()
@@ -398,7 +400,7 @@ package final class ArchiveWriter {
   private func complete(dictionary: UnsafeRawBufferPointer) throws(SystemError) {
     let place = end - start
     var batch = try beginBatch()
-    // Once more, for whoever has lost the beginning of the file.
+    // The key slot once more, for readers that have lost the beginning of the file.
     if frameCount > 0 { try batch.add(.keySlot, keySlot) }
     try batch.add(.ringKeySlot, ringKeySlot)
     var trailer = Trailer(
@@ -421,9 +423,9 @@ package final class ArchiveWriter {
 
   /// Makes what was written safe from a power cut: fdatasync(2).
   ///
-  /// If that fails, the kernel takes the pages for written all the same, and another fdatasync(2)
-  /// would succeed. Therefore the next call reads back what is not known to be on the disk, and
-  /// writes it again first. If it is not what was written any more, that is an error, and the
+  /// If that fails, the kernel still counts the pages as written, and another fdatasync(2) would
+  /// succeed. Therefore the next call first reads back the bytes that are not known to be on the
+  /// disk, and writes them again. If they differ from what was written, that is an error, and the
   /// archive ``isCorrupted``.
   package func sync() throws(SystemError) {
     if !isStillOpen { return try syncByPath() }
@@ -437,7 +439,7 @@ package final class ArchiveWriter {
     }
   }
 
-  /// Of a file whose descriptor the program has closed: what was written is in it all the same.
+  /// Syncs a file whose descriptor the program has closed: what was written is still in the file.
   private func syncByPath() throws(SystemError) {
     do throws(SystemError) { try File.openFollowingLinks(path).syncData() } catch
       where error.isNotFound
@@ -461,8 +463,8 @@ package final class ArchiveWriter {
   /// EIO.
   private static let inputOutputError: CInt = 5
 
-  /// Frames that are to be written together. The first ones of an encrypted archive begin with its
-  /// key.
+  /// Begins a batch of frames that are written together. The first batch of an encrypted archive
+  /// begins with its key slot.
   private func beginBatch() throws(SystemError) -> Batch {
     var batch = Batch(
       of: fileHeader.id, at: end - start, ordinal: UInt64(frameCount), cipher, chain, path: path)
@@ -487,27 +489,27 @@ package final class ArchiveWriter {
     chain = batch.chain
   }
 
-  /// Has the kernel begin to write those pieces of the file to the disk that have become whole
-  /// since it ended at a place: no later write is to a page of them. Else a fast logger's archive
-  /// would be written when it is closed, and the drainer would wait for all of it.
+  /// Lets the kernel begin to write the pieces of the file to the disk that have become whole since
+  /// the file ended at `place`: no later write is to a page of them. Otherwise a fast logger's
+  /// archive would be written when it is closed, and the drainer would wait for all of it.
   private func beginWriteBack(behind place: Int) {
     let from = place / Self.pieceSize * Self.pieceSize
     let to = end / Self.pieceSize * Self.pieceSize
     if from < to { file.beginWriteBack(of: from..<to) }
   }
 
-  /// So few bytes that a disk writes them in some milliseconds, and so many that a slow logger has
-  /// none: its archive is written when the kernel wants.
+  /// Small enough that a disk writes a piece in some milliseconds, and large enough that a slow
+  /// logger fills no piece: its archive is written when the kernel wants.
   private static let pieceSize = 4 << 20
 
-  /// Cuts off what a write has left that failed. What is written next may be shorter, and then the
-  /// rest of it would stand behind the end.
+  /// Cuts off what a failed write has left. The next write may be shorter, and then a rest of the
+  /// failed one would stand behind the end.
   private func dropTornEnd() throws(SystemError) {
     try file.truncate(to: end)
     isTorn = false
   }
 
-  /// What was written and is not known to be on the disk.
+  /// The bytes that were written and are not known to be on the disk.
   private struct UnsyncedBytes {
     let start: Int
     private(set) var end: Int
@@ -545,7 +547,7 @@ package final class ArchiveWriter {
       (self.cipher, self.chain, self.path) = (cipher, chain, path)
     }
 
-    /// Adds a key for its recipients, if it has any.
+    /// Adds a frame with a key slot, unless the slot is empty.
     mutating func add(_ type: FrameType, _ slot: [UInt8]) throws(SystemError) {
       if !slot.isEmpty { try add(FrameHeader(type), slot, nil) }
     }
@@ -561,8 +563,8 @@ package final class ArchiveWriter {
       try add(header, stored: compressed ?? payload)
     }
 
-    /// Adds a frame with its payload as it is, or encrypted. Codec and raw size are right in
-    /// `fields`.
+    /// Adds a frame with its payload as it is, or encrypted. The caller has set codec and raw size
+    /// in `fields`.
     mutating func add(_ fields: FrameHeader, stored payload: [UInt8]) throws(SystemError) {
       var header = fields
       (header.archive, header.ordinal, header.previous) = (archive, ordinal, chain?.head)
@@ -590,7 +592,7 @@ package final class ArchiveWriter {
       try end(header, at: place)
     }
 
-    /// Ends the frame that begins there: what comes next is chained to it.
+    /// Ends the frame that begins at `place`: the next frame is chained to it.
     private mutating func end(_ header: FrameHeader, at place: Int) throws(SystemError) {
       try withLibrary(path) { () throws(CryptoError) in
         try bytes.withUnsafeBufferPointer { (bytes) throws(CryptoError) in
@@ -607,7 +609,7 @@ package final class ArchiveWriter {
   }
 }
 
-/// Does what needs libcrypto.
+/// Runs `body`, which needs libcrypto.
 private func withLibrary<Result>(
   _ path: String, _ body: () throws(CryptoError) -> Result
 ) throws(SystemError) -> Result {

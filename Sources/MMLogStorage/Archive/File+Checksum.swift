@@ -2,7 +2,7 @@ import MMLogFormat
 package import MMLogSystem
 
 extension File {
-  /// The state of a CRC32C of a part of the file, as far as that is there.
+  /// The CRC32C state over a range of the file, as far as the file goes.
   package borrowing func checksumState(of range: Range<Int>) throws(SystemError) -> UInt32 {
     let buffer = UnsafeMutableRawBufferPointer.allocate(
       byteCount: min(range.count, 1 << 18) + 1, alignment: 8)

@@ -2,7 +2,8 @@ package import MMLogFormat
 
 /// A frame of records that only has to be appended to an archive.
 package struct EncodedFrame: Sendable {
-  /// All but what the archive gives it. The lowest generation may be set when it is appended.
+  /// The header without the fields that the archive sets. The lowest generation may be set when the
+  /// frame is appended.
   package var header: FrameHeader
   let payload: [UInt8]
   let levels: LevelCounts
@@ -22,9 +23,9 @@ package final class FrameEncoder: @unchecked Sendable {
   private var dictionaryKnown = 0
 
   /// - Parameters:
-  ///   - session: Whose records they are.
+  ///   - session: The session of the records.
   ///   - compressionLevel: 0 (none) to 9.
-  ///   - format: What the build has.
+  ///   - format: The compression of records. The build must have it.
   package init(
     of session: SessionID, compressionLevel: Int, format: CompressionFormat = .zlib
   ) {

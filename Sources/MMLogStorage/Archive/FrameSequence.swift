@@ -1,6 +1,7 @@
 import MMLogFormat
 
-/// The frames of an archive in the order of their ordinals, each once, and what is wrong with that.
+/// The frames of an archive in the order of their ordinals, each once, and what is wrong with their
+/// order.
 struct FrameSequence {
   private let path: String
   private(set) var frames: [ArchiveFile.Frame] = []
@@ -16,8 +17,9 @@ struct FrameSequence {
   /// Takes in frames that follow one another in the file.
   ///
   /// - Parameters:
-  ///   - gaps: What else stands between them, by where it ends.
-  ///   - isIntact: Asked of frames that are there more than once.
+  ///   - gaps: The gaps between them, by where each ends.
+  ///   - isIntact: Whether a frame's payload is right. Called for frames that are there more than
+  ///     once.
   mutating func take(
     _ new: [ArchiveFile.Frame], gaps: [Int: ArchiveGap], isIntact: (ArchiveFile.Frame) -> Bool
   ) {
@@ -67,18 +69,18 @@ struct FrameSequence {
     }
   }
 
-  /// What is missing of so many frames behind the last one, which ends at an offset; nil if nothing
-  /// is.
+  /// What is missing behind the last frame, which ends at `offset`, if there have to be `count`
+  /// frames; nil if nothing is.
   func end(ofFrames count: UInt64, at offset: Int) -> Corruption? {
     Self.sentence(next..<max(next, count)).map {
       Corruption(offset..<offset, $0, in: path)
     }
   }
 
-  /// Takes in what stands before the file header.
+  /// Reports what stands before the file header.
   mutating func report(_ gap: ArchiveGap) { report(gap, missing: 0..<0, before: 0) }
 
-  /// Takes in something else that is wrong.
+  /// Reports something else that is wrong.
   mutating func report(_ found: Corruption) { corruption.append(found) }
 
   /// Reports what stands before an offset, and which frames should.
@@ -95,7 +97,7 @@ struct FrameSequence {
     return first == last ? "frame \(first) is missing" : "frames \(first) to \(last) are missing"
   }
 
-  /// Where frames are that have a greater ordinal before them.
+  /// The offsets of frames that stand behind a frame with a greater ordinal.
   private static func late(_ frames: [ArchiveFile.Frame]) -> Set<Int> {
     var (late, highest) = (Set<Int>(), UInt64(0))
     for frame in frames {
@@ -105,7 +107,7 @@ struct FrameSequence {
     return late
   }
 
-  /// By ordinal; of those with the same one, first one that can be read.
+  /// The frames by ordinal; of those with the same ordinal, one that can be read comes first.
   private static func sorted(
     _ frames: [ArchiveFile.Frame], _ isIntact: (ArchiveFile.Frame) -> Bool
   ) -> [ArchiveFile.Frame] {
@@ -116,7 +118,7 @@ struct FrameSequence {
     for index in sorted.indices.dropLast() {
       let ordinal = sorted[index].header.ordinal
       defer { last = ordinal }
-      // All but the first of them were inspected when they were found.
+      // All but the first frame with an ordinal were checked when they were found.
       if ordinal != last, ordinal == sorted[index + 1].header.ordinal, !isIntact(sorted[index]) {
         sorted.swapAt(index, index + 1)
       }

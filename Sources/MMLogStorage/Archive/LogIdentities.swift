@@ -2,7 +2,7 @@ package import MMLogCrypto
 import MMLogFormat
 import MMLogSystem
 
-/// Who reads encrypted archives: secret keys, as `age-keygen` makes them.
+/// Secret keys that open encrypted archives, as `age-keygen` makes them.
 ///
 /// ```swift
 /// import MMLogReader
@@ -12,18 +12,18 @@ import MMLogSystem
 /// for item in LogReader(files) { print(item) }
 /// ```
 ///
-/// Single values of any store (`privacy: .sealed`) are opened, too, by readers that have identities
-/// for them. After those of 65,536 processes that have sealed for others, values of further
+/// Readers also open sealed values (`privacy: .sealed`) of any store, if they have identities for
+/// them. After values of 65,536 processes that have sealed for others, the values of further
 /// processes stay `<sealed>`.
 ///
-/// The memory of the keys is in no core dump, and not swapped out where the system allows that. Of
-/// the text that they were read from, a copy may remain in memory. Any thread.
+/// The memory of the keys is in no core dump, and not swapped out where the system allows that. A
+/// copy of the text that they were read from may remain in memory. Any thread.
 public struct LogIdentities: Sendable {
   package let all: [Identity]
-  /// Opens single values; nil: nobody does.
+  /// Opens sealed values; nil: they stay sealed.
   package let slots: OpenedSlots?
 
-  /// Nobody: what is encrypted is not read.
+  /// Makes no identities: what is encrypted is not read.
   public init() { (all, slots) = ([], nil) }
 
   package init(_ identities: [Identity]) {
@@ -35,14 +35,15 @@ public struct LogIdentities: Sendable {
   ///
   /// - Parameter paths: The files' paths.
   /// - Throws: ``LogError`` for a file that cannot be read, or with something else in it. The error
-  ///   has nothing of what the file has.
+  ///   contains nothing of the file.
   public init(files paths: [String]) throws(LogError) {
     var identities: [Identity] = []
     for path in paths { identities += try Self.read(path) }
     self.init(identities)
   }
 
-  /// What to warn of about a file of identities: that every user can read it, or whose it is.
+  /// A warning about a file of identities, if every user can read it, or if it belongs to another
+  /// user.
   package static func warning(ofFile path: String) -> String? {
     guard let status = try? File.status(ofPath: path), status.isRegularFile else { return nil }
     if let openness = status.openness(path) { return openness }
