@@ -1,18 +1,18 @@
 import MMLogSystem
 
 /// What programs may note on an archive, besides what mmlog does: attributes and receipts. Their
-/// limits are known here only, for what is set and for what is read.
+/// limits are known only here, for setting and for reading.
 extension ArchiveInfo.State {
-  /// No key is longer, in bytes.
+  /// The maximum size of a key, in bytes.
   private static let longestKey = 64
-  /// No value and no receipt is longer, in bytes.
+  /// The maximum size of a value or a receipt, in bytes.
   private static let longestText = 512
-  /// All attributes of an archive together are not longer as one text, in bytes.
+  /// The maximum size of all attributes of an archive as one text, in bytes.
   private static let longestAttributes = 1024
 
   /// Why a key and its value cannot be noted, in a few words; nil: they can.
   ///
-  /// - Parameter value: Nil: it is to be removed.
+  /// - Parameter value: Nil: the key is to be removed.
   static func problem(withKey key: String, value: String?) -> String? {
     if let problem = problem(withKey: key) { return "The key \"\(key)\" \(problem)" }
     guard let value, let problem = problem(withText: value) else { return nil }
@@ -47,12 +47,12 @@ extension ArchiveInfo.State {
 
   // MARK: - As one text
 
-  /// Each key, a space, and its value, with tabs between: what neither has.
+  /// Each key, a space, and its value, with tabs between pairs: no key and no value has a tab.
   static func text(of attributes: [String: String]) -> String {
     attributes.map { "\($0.key) \($0.value)" }.inOrder().joined(separator: "\t")
   }
 
-  /// The attributes of a text, whoever wrote it: what cannot be one is left out.
+  /// The attributes in a text, whoever wrote it. What cannot be an attribute is left out.
   static func attributes(of text: String) -> [String: String] {
     if text.utf8.count > longestAttributes { return [:] }
     var attributes: [String: String] = [:]

@@ -2,16 +2,16 @@ package import MMLogFormat
 import MMLogSystem
 
 extension ArchiveInfo {
-  /// Finds out about an archive: of its bytes, only file header, trailer and the index's header are
-  /// read. Where the file header is lost, the time of its last change stands for that of its
+  /// Finds out about an archive. Reads only its file header, its trailer and its index's header. If
+  /// the file header is lost, the time of the file's last change stands for the time of its
   /// beginning.
   ///
   /// - Parameters:
   ///   - name: Its file name, taken apart.
   ///   - fileName: Its file name.
   ///   - status: Receives what the file system says of it.
-  /// - Returns: nil if it is gone, its contents are not those of an archive of mmlog's, or it may
-  ///   have been planted: that is left alone.
+  /// - Returns: nil if the file is gone, if it is no archive of mmlog's, or if it may have been
+  ///   planted: such a file is left alone.
   static func read(
     _ name: FileNames.Archive, _ fileName: String, in directory: borrowing Directory,
     status reported: (FileStatus) -> Void = { _ in }
@@ -38,10 +38,10 @@ extension ArchiveInfo {
       state: try ArchiveInfo.State(of: file, name: fileName, in: directory))
   }
 
-  /// Whose archive a file begins with, and when that was begun. Where the file header is lost, its
-  /// first frame says whose it is, and nothing when.
+  /// The session of the archive that a file begins with, and when the archive was begun. If the
+  /// file header is lost, the first frame says the session, and nothing says when.
   ///
-  /// - Returns: nil if there is none, or one of another version.
+  /// - Returns: nil if there is no archive, or one of another version.
   private static func beginning(
     of file: borrowing File
   ) throws(SystemError) -> (session: SessionID, begun: Timestamp?)? {
@@ -61,8 +61,8 @@ extension ArchiveInfo {
     }
   }
 
-  /// The header that bytes begin with, of a frame without ranges: an archive's first and its last
-  /// have none.
+  /// The header that bytes begin with, of a frame without ranges: the first and the last frame of
+  /// an archive have none.
   private static func frameHeader(_ bytes: UnsafeRawBufferPointer) -> FrameHeader? {
     FrameHeader.size(bytes).flatMap { $0 <= bytes.count ? FrameHeader(bytes.slice(0, $0)) : nil }
   }
@@ -75,7 +75,7 @@ extension ArchiveInfo {
     return bytes.withUnsafeBytes { bytes in try? ArchiveHeader(bytes) }
   }
 
-  /// Whose archive is at a path.
+  /// The identity of the session whose archive is at a path.
   ///
   /// - Throws: `missingArchive` if there is none; `corruptedFile` if its file header cannot be
   ///   read; or what the system refuses.
@@ -97,11 +97,11 @@ extension ArchiveInfo {
     return fileHeader.identity
   }
 
-  /// More archives than that in one file are not gone through.
+  /// The maximum number of archives in one file that are read.
   private static let maximumParts = 4096
 
-  /// Whether the file is closed, and what it holds: from the last archive in it back to the first,
-  /// since a trailer says how far it is to its own file header.
+  /// Whether the file is closed, and what it holds. Reads from the last archive back to the first,
+  /// since a trailer says how far back its archive's file header is.
   private static func contents(
     of file: borrowing File, size: Int
   ) throws(SystemError) -> (isSealed: Bool, Contents?, ArchiveHead?) {
@@ -120,7 +120,7 @@ extension ArchiveInfo {
     return (true, nil, head)
   }
 
-  /// The head of the archive that begins there, by the header of its index.
+  /// The head of the archive that begins at `start`, by the header of its index.
   private static func head(
     _ index: FrameHeader, of file: borrowing File, _ start: Int
   ) throws(SystemError) -> ArchiveHead? {
@@ -130,8 +130,8 @@ extension ArchiveInfo {
     return ArchiveHead(of: header, frames: index.ordinal, hash)
   }
 
-  /// Where the archive begins that ends there, and the header of the index that its trailer names;
-  /// nil without a right trailer.
+  /// Where the archive that ends at `end` begins, and the header of the index that its trailer
+  /// names; nil without a right trailer.
   private static func indexHeader(
     of file: borrowing File, endingAt end: Int
   ) throws(SystemError) -> (start: Int, FrameHeader)? {
@@ -146,7 +146,7 @@ extension ArchiveInfo {
       at: start + space.lowerBound,
       count: min(FrameLayout.size + FrameHashLayout.size, space.count))
     let index = bytes.withUnsafeBytes { frameHeader($0) }
-    // A closed archive whose index is corrupted is closed all the same.
+    // A closed archive whose index is corrupted is still closed.
     guard let index, index.archive == trailer.archive else { return (start, FrameHeader(.index)) }
     return (start, index)
   }

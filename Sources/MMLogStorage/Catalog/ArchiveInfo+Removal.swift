@@ -1,7 +1,7 @@
 package import MMLogFormat
 
 extension ArchiveInfo {
-  /// Whether it is what it was when it was listed: no store has gone on with it since.
+  /// Whether the archive is the same as when it was listed: no store has gone on with it since.
   package func isUnchanged(since listed: ArchiveInfo) -> Bool {
     isSealed == listed.isSealed && size == listed.size
   }

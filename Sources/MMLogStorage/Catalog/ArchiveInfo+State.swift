@@ -4,12 +4,12 @@ package import MMLogSystem
 /// Where an archive's state is kept: in extended attributes, or in a sidecar. If there is a
 /// sidecar, it alone counts.
 ///
-/// Both hold the same texts, one for each thing that is noted. What is not in order counts as not
-/// noted.
+/// Both hold the same texts, one for each thing that is noted. A text that is not valid counts as
+/// not noted.
 extension ArchiveInfo.State {
   /// The state of the archive in `file`.
   ///
-  /// - Throws: what the system refuses, except extended attributes where there are none.
+  /// - Throws: what the system refuses, but nothing if the file system has no extended attributes.
   package init(
     of file: borrowing File, name: String, in directory: borrowing Directory
   ) throws(SystemError) {
@@ -61,7 +61,7 @@ extension ArchiveInfo.State {
   private static let prefix = "user.mmlog."
   /// In the order in which they are noted: a mark comes after its receipt.
   private static let keys = ["receipt", "uploaded", "pinned", "lease", "attributes"]
-  /// No value is longer, in bytes.
+  /// The maximum size of a value, in bytes.
   private static let longestValue = 1024
 
   private init(_ fields: [String: String]) {
@@ -70,7 +70,7 @@ extension ArchiveInfo.State {
       receipt = text
     }
     pinned = fields["pinned"].map { Self.line($0) }
-    // Any text is an owner, an empty one too, and one that combines with the space before it.
+    // Any text can be an owner: an empty one, too, and one that combines with the space before it.
     let parts =
       fields["lease"]?.unicodeScalars.split(
         separator: " ", maxSplits: 2, omittingEmptySubsequences: false) ?? []
@@ -93,8 +93,8 @@ extension ArchiveInfo.State {
     return fields
   }
 
-  /// A text of a caller's, or of whoever wrote the attribute, as it can be kept: in one line, and
-  /// not too long.
+  /// A text of the caller, or of whoever wrote the attribute, in a form that can be kept: one line,
+  /// and not too long.
   package static func line(_ text: String) -> String {
     var line = ""
     for scalar in text.unicodeScalars {
@@ -120,7 +120,7 @@ extension ArchiveInfo.State {
 
   // MARK: - Sidecar
 
-  /// Nil if there is none.
+  /// Reads a sidecar; nil if there is none.
   private static func readSidecar(
     _ name: String, _ directory: borrowing Directory
   ) throws(SystemError) -> ArchiveInfo.State? {
@@ -131,7 +131,7 @@ extension ArchiveInfo.State {
   private func storeSidecar(_ name: String, _ directory: borrowing Directory) throws(SystemError) {
     try directory.store(
       fields, in: Self.sidecar(of: name), written: { TestPoint.reach(.stateSidecarWritten) })
-    // A power cut would take back the name, and with it what was noted.
+    // Otherwise a power cut could undo the name, and with it what was noted.
     try directory.sync()
   }
 }

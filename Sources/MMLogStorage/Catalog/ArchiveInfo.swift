@@ -11,7 +11,7 @@ public struct ArchiveInfo: Equatable, Sendable {
   public let directory: String
   /// The store that it belongs to.
   public let storeName: String
-  /// The session that began it. There are others in it too if `resumeLastArchive` was set.
+  /// The session that began it. The file may have others, too, if `resumeLastArchive` was set.
   public let session: SessionID
   /// Counts the session's archives from 1.
   public let number: UInt32
@@ -23,13 +23,14 @@ public struct ArchiveInfo: Equatable, Sendable {
   public let size: Int
   /// The space that it takes on the disk, in bytes.
   public let allocatedSize: Int
-  /// Whether it is complete. It never changes again then, unless a store goes on with it whose
-  /// `resumeLastArchive` is set: which it does with none that is uploaded, pinned or leased. If
-  /// not, it is being written, or was when its process died.
+  /// Whether the archive is complete. Then it never changes again, unless a store whose
+  /// `resumeLastArchive` is set goes on with it. No store does so with an archive that is uploaded,
+  /// pinned or leased. If it is not complete, it is being written, or was when its process died.
   public let isSealed: Bool
   /// Whether a process is writing it now.
   public let isActive: Bool
-  /// What it holds; nil if it is not sealed, or of a version of mmlog that did not note it.
+  /// What it holds; nil if it is not sealed, or was written by a version of mmlog that did not note
+  /// it.
   public let contents: Contents?
   /// The head of the last archive in it; nil if it is not sealed, or its frames are not chained.
   public let head: ArchiveHead?
@@ -40,23 +41,23 @@ public struct ArchiveInfo: Equatable, Sendable {
   public struct Contents: Equatable, Sendable {
     /// The wall times of its first and last record; nil without records.
     public let times: ClosedRange<Timestamp>?
-    /// How the session ended, if it ends in this archive; of several, the one that crashed last, or
-    /// the last if none did.
+    /// How the session ended, if it ends in this archive; of several sessions, that of the last one
+    /// that crashed, or of the last one if none did.
     public let ending: SessionEnd.How?
-    /// When it ended: see ``SessionEnd/time``.
+    /// When that session ended: see ``SessionEnd/time``.
     public let endTime: Timestamp?
     private let counts: [UInt32]
-    /// How many rows its frames have: each part of a record counts.
+    /// How many rows its frames have: each fragment of a record counts.
     package let rowCount: Int
 
     /// How many records there are of a level.
     public func count(_ level: Level) -> Int { Int(counts[Int(level.rawValue)]) }
 
-    /// How many records there are whose level is not known: those written before a crash, after
-    /// which the archive was continued. Parts of a record count each.
+    /// How many records there are whose level is not known: those that were written before a crash,
+    /// after which the archive was continued. Each fragment of such a record counts.
     public var countOfUnknownLevel: Int { Int(counts[counts.count - 1]) }
 
-    /// How many records there are; of those in ``countOfUnknownLevel``, parts count each.
+    /// How many records there are. In ``countOfUnknownLevel``, each fragment counts.
     public var count: Int { counts.reduce(0) { $0 + Int($1) } }
 
     /// What two parts of an archive hold together.
@@ -70,7 +71,7 @@ public struct ArchiveInfo: Equatable, Sendable {
       times = if let minimum, let maximum { minimum...maximum } else { nil }
       rowCount = first.rowCount + second.rowCount
       counts = zip(first.counts, second.counts).map { UInt32(clamping: Int($0) + Int($1)) }
-      // The archives around a crash are searched for by this.
+      // By this, people search for the archives around a crash.
       let crash = [second, first].first { $0.ending?.isCrash == true } ?? second
       (ending, endTime) = (crash.ending, crash.endTime)
     }
@@ -85,11 +86,11 @@ public struct ArchiveInfo: Equatable, Sendable {
     }
   }
 
-  /// When its last record was logged, as far as is known; else when it
-  /// was begun. ``Retention/age`` counts from it.
+  /// When its last record was logged, if that is known; else when the archive was begun.
+  /// ``Retention/age`` counts from that time.
   public var lastTime: Timestamp { contents?.times?.upperBound ?? created }
 
-  /// How long ago that was, by the present time of the clock; zero if it is to come.
+  /// How long ago ``lastTime`` was, by the present time of the clock; zero if it is still to come.
   public var age: Duration {
     max(.zero, .now - lastTime)
   }
@@ -120,18 +121,19 @@ extension ArchiveInfo {
   }
 }
 
-/// A lease on an archive: who has it uploads the archive, and nobody else does before it ends.
+/// A lease on an archive. Whoever has the lease uploads the archive, and nobody else does before it
+/// ends.
 ///
-/// It also ends with the process that took it, for other processes of the same machine and the same
-/// namespace of process numbers.
+/// Other processes of the same machine and the same namespace of process numbers see it end with
+/// the process that took it, too.
 public struct UploadLease: Equatable, Sendable {
-  /// Who has it: any text that distinguishes uploaders.
+  /// Who has the lease: any text that distinguishes uploaders.
   public let owner: String
   /// When it ends by itself.
   public let expiry: Timestamp
 
-  /// The longest lease that there is: a day. One that claims to end later, since the clock was set
-  /// back, has ended.
+  /// The longest lease that there is: a day. A lease that claims to end later, since the clock was
+  /// set back, has ended.
   public static let longest = Duration.seconds(86400)
 
   /// The process that took it; nil if that is not known.
@@ -149,7 +151,7 @@ public struct UploadLease: Equatable, Sendable {
       + "its end"
   }
 
-  /// Whether it is in force at a moment, if its process is not known to be gone now.
+  /// Whether the lease is in force at a moment. It is not if its process is known to be gone now.
   public func isInForce(at now: Timestamp) -> Bool {
     now < expiry && expiry <= now + Self.longest && process?.isGone != true
   }

@@ -6,7 +6,8 @@ extension Catalog {
   /// Takes a lease on an archive.
   ///
   /// - Parameter archive: The archive, as it was listed.
-  /// - Returns: The lease; nil if another has one, the archive is marked, or it is not what it was.
+  /// - Returns: The lease; nil if another owner has one, if the archive is marked as uploaded, or
+  ///   if it has changed.
   package func acquireLease(
     on archive: ArchiveInfo, by owner: String, for duration: Duration
   ) throws(LogError) -> UploadLease? {
@@ -22,7 +23,7 @@ extension Catalog {
     }
   }
 
-  /// Ends a lease; does nothing if it has passed to another.
+  /// Ends a lease; does nothing if it has passed to another owner.
   package func release(_ lease: UploadLease, on archive: ArchiveInfo) throws(LogError) {
     try change(archive.fileName) { if $0.lease?.owner == lease.owner { $0.lease = nil } }
   }
@@ -30,7 +31,7 @@ extension Catalog {
   /// Marks an archive as uploaded, and ends every lease on it.
   ///
   /// - Parameter receipt: Is noted with the mark; nil: what was noted before stays.
-  /// - Throws: `changedArchive` if it is not what it was when it was listed; `invalidAttribute`.
+  /// - Throws: `changedArchive` if the archive has changed since it was listed; `invalidAttribute`.
   package func markUploaded(_ archive: ArchiveInfo, receipt: String?) throws(LogError) {
     if let receipt, let problem = ArchiveInfo.State.problem(withText: receipt) {
       throw LogError(
@@ -53,7 +54,7 @@ extension Catalog {
       path: archive.path)
   }
 
-  /// Takes the mark away again, and its receipt.
+  /// Removes the mark, and its receipt.
   package func unmarkUploaded(_ archive: ArchiveInfo) throws(LogError) {
     try change(archive.fileName) { ($0.uploaded, $0.receipt) = (nil, nil) }
   }

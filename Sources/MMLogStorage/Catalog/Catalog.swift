@@ -3,8 +3,8 @@ package import MMLogSystem
 
 /// The archives in a directory: what there is, what is noted about each, and deleting them.
 ///
-/// What was found out about an archive is remembered as long as the file system says that the file
-/// did not change, so that checking again costs one system call for each.
+/// It remembers what it found out about an archive as long as the file system says that the file
+/// did not change. So checking again costs one system call for each archive.
 ///
 /// Proof of `@unchecked Sendable`: `entries`, `currentTotals`, `isForgotten` and `hasStraySidecars`
 /// are touched under `lock` only, and the rest is a lock or never changes.
@@ -12,11 +12,11 @@ package final class Catalog: @unchecked Sendable {
   /// Sizes of all archives, in bytes on the disk.
   package struct Totals: Equatable, Sendable {
     package var count = 0
-    /// Of all.
+    /// The size of all archives.
     package var size = 0
-    /// Of those that are sealed and not uploaded.
+    /// The size of those that are sealed and not uploaded.
     package var pending = 0
-    /// Of those that are uploaded.
+    /// The size of those that are uploaded.
     package var uploaded = 0
   }
 
@@ -36,28 +36,27 @@ package final class Catalog: @unchecked Sendable {
   package let path: String
   /// Nil: archives of all stores.
   package let store: String?
-  /// What access the files are made with that have what is noted; nil: as of the directory's user.
+  /// The access of files that are made for notes; nil: that of the directory's user.
   private let newFiles: FileAccess?
   /// Called after each change of ``totals``, by whoever made it.
   private let totalsChanged: @Sendable () -> Void
-  /// Held while files are inspected, which may take long. Those who wait for the directory's lock
-  /// do not have it.
+  /// Held while files are inspected, which may take long. Threads that wait for the directory's
+  /// lock do not hold it.
   private let lock = ForkSafeMutex()
   private var entries: [String: Entry] = [:]
   private var currentTotals = Totals()
   /// Whether what was known is forgotten: until the next scan, `currentTotals` lack archives.
   private var isForgotten = false
-  /// As of the last operation's end, for those who must not wait.
+  /// The totals at the end of the last operation, for callers that must not wait.
   private let knownTotals = LockedValue(Totals())
   /// Whether the last scan found sidecars without an archive, or unfinished.
   private var hasStraySidecars = false
 
   /// - Parameters:
-  ///   - path: The directory. It is opened anew for each operation: what has this path then is what
-  ///     counts.
-  ///   - store: Whose archives; nil for all.
-  ///   - newFiles: What access the files are made with that have what is noted; nil: as of the
-  ///     directory's user.
+  ///   - path: The directory. It is opened anew for each operation: the directory that has this
+  ///     path then counts.
+  ///   - store: The store whose archives count; nil for all stores.
+  ///   - newFiles: The access of files that are made for notes; nil: that of the directory's user.
   ///   - totalsChanged: Called after each change of ``totals``, by whoever made it; no lock is
   ///     held.
   package init(
@@ -68,11 +67,11 @@ package final class Catalog: @unchecked Sendable {
     self.totalsChanged = totalsChanged
   }
 
-  /// Sizes as of the last scan, and what was changed through this catalog since. Waits for nobody
-  /// who works with files.
+  /// Sizes as of the last scan, with the changes that were made through this catalog since. Waits
+  /// for no thread that works with files.
   package var totals: Totals { knownTotals.withLock { $0 } }
 
-  /// Gives back the memory that what is known of archives takes. ``totals`` stay until the next
+  /// Frees the memory of what is known of archives. ``totals`` stay as they are until the next
   /// scan, whatever is changed meanwhile.
   package func forget() {
     lock.withLock { (entries, currentTotals, isForgotten) = ([:], Totals(), true) }
@@ -99,13 +98,13 @@ package final class Catalog: @unchecked Sendable {
 
   /// All archives, the oldest first.
   ///
-  /// Files that vanish meanwhile are left out, and so is what only looks like an archive by its
-  /// name.
+  /// Files that vanish meanwhile are left out, and so are files that only have the name of an
+  /// archive.
   ///
   /// - Parameters:
   ///   - own: A session that is going on. If the clock was set back, so that there are archives
-  ///     from the future, its archives are the newest whatever they say.
-  ///   - problem: Receives each archive that cannot be read. It is left out.
+  ///     from the future, the archives of this session count as the newest.
+  ///   - problem: Receives the error of each archive that cannot be read. The archive is left out.
   /// - Complexity: one system call for each archive that is known, some ten for each new one.
   package func scan(
     own: SessionID? = nil, problem: (SystemError) -> Void = { _ in }
@@ -113,7 +112,7 @@ package final class Catalog: @unchecked Sendable {
     try scan(own: own, while: { true }, problem: problem) ?? []
   }
 
-  /// As ``scan(own:problem:)``; nil if it was to go on no longer. What was found until then is
+  /// As ``scan(own:problem:)``; nil if `goesOn` returned false. What was found until then is
   /// remembered.
   package func scan(
     own: SessionID?, while goesOn: () -> Bool, problem: (SystemError) -> Void
@@ -128,7 +127,7 @@ package final class Catalog: @unchecked Sendable {
     }
   }
 
-  /// - Returns: False if it was to go on no longer.
+  /// - Returns: False if `goesOn` returned false.
   private func refresh(
     _ directory: borrowing Directory, while goesOn: () -> Bool, _ problem: (SystemError) -> Void
   ) throws(SystemError) -> Bool {
@@ -148,7 +147,8 @@ package final class Catalog: @unchecked Sendable {
         let sidecar = ArchiveInfo.State.sidecar(of: name)
         let hasSidecar = sidecars.contains(sidecar)
         let known = old.removeValue(forKey: name)
-        // One that is not sealed can be given up without any change.
+        // The writer of an archive that is not sealed can give it up without any change of the
+        // file.
         if let known, known.info.isSealed,
           let stamp = try stamp(name, hasSidecar ? sidecar : nil, directory), stamp == known.stamp
         {
@@ -226,7 +226,7 @@ package final class Catalog: @unchecked Sendable {
 
   /// Changes what is noted about an archive, as it is at this moment.
   ///
-  /// - Parameter change: Is given the state that all processes see, and returns what to answer.
+  /// - Parameter change: Receives the state that all processes see, and returns the answer.
   /// - Throws: `missingArchive` if it is gone; what the system refuses.
   package func change<Answer>(
     _ fileName: String, _ change: (inout ArchiveInfo.State) -> Answer
@@ -238,7 +238,7 @@ package final class Catalog: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - size: The archive's size when it was listed.
-  ///   - change: Receives whether it still is sealed, and of this size.
+  ///   - change: Receives, too, whether the archive is still sealed, and of this size.
   package func change<Answer>(
     _ fileName: String, size: Int, _ change: (inout ArchiveInfo.State, _ isSame: Bool) -> Answer
   ) throws(LogError) -> Answer {
@@ -265,7 +265,7 @@ package final class Catalog: @unchecked Sendable {
     let file = try directory.openFile(fileName, [.read])
     try state.store(of: file, name: fileName, in: directory)
     TestPoint.reach(.stateNoted)
-    // A mark that a power cut takes back would have an archive sent twice, or deleted though
+    // If a power cut undid the note, an archive would be sent twice, or deleted though it is
     // pinned.
     try file.sync()
     _ = try refresh(fileName, directory)
@@ -290,7 +290,7 @@ package final class Catalog: @unchecked Sendable {
 
   // MARK: - Settings
 
-  /// Notes the settings of the catalog's store, if those that are noted are others.
+  /// Notes the settings of the catalog's store, if they differ from those that are noted.
   package func note(_ settings: StoreSettings) throws(LogError) {
     guard let store else { return }
     try withDirectory { (directory) throws(LogError) in
@@ -315,10 +315,10 @@ package final class Catalog: @unchecked Sendable {
 
   // MARK: - Deleting
 
-  /// What came of deleting an archive.
+  /// The result of deleting an archive.
   package enum Outcome: Sendable {
     case deleted(ArchiveInfo)
-    /// It may not be deleted, as it is now; nil: it is gone.
+    /// The archive as it is now: it may not be deleted. Nil: it is gone.
     case spared(ArchiveInfo?)
     case failed(LogError)
   }
@@ -326,10 +326,10 @@ package final class Catalog: @unchecked Sendable {
   /// Moves archives to the trash.
   ///
   /// - Parameters:
-  ///   - fileNames: Which.
-  ///   - mayGo: Whether an archive may be deleted, as it is at the last moment. One that is being
-  ///     written never is.
-  ///   - outcome: Receives each.
+  ///   - fileNames: Which archives.
+  ///   - mayGo: Whether an archive, as it is at the last moment, may be deleted. An archive that is
+  ///     being written never is.
+  ///   - outcome: Receives the result for each archive.
   package func delete(
     _ fileNames: [String], if mayGo: (ArchiveInfo) -> Bool,
     _ outcome: (String, Outcome) -> Void
@@ -351,7 +351,8 @@ package final class Catalog: @unchecked Sendable {
           outcome(name, .failed(LogError(error, while: Self.deleting)))
         }
       }
-      // A full disk is no reason to keep what would give back space.
+      // If the disk is too full for the note, the archives are deleted nevertheless: that gives
+      // back space.
       if let unsent { try? DeletedArchives.note(free, unsent, in: directory) }
       for info in free { outcome(info.fileName, delete(info.fileName, info, directory)) }
     }
@@ -379,7 +380,7 @@ package final class Catalog: @unchecked Sendable {
     }
   }
 
-  /// Gives back the space of what was deleted, also by others.
+  /// Gives back the space of deleted archives, also of those that other processes deleted.
   ///
   /// - Parameter goesOn: Asked before each file.
   package func emptyTrash(while goesOn: () -> Bool = { true }) throws(LogError) {
@@ -389,21 +390,21 @@ package final class Catalog: @unchecked Sendable {
     }
   }
 
-  /// Removes what is noted of archives that are gone, and what a process left unfinished that died
-  /// while it noted something.
+  /// Removes the sidecars of archives that are gone, and unfinished sidecars of processes that
+  /// died.
   package func removeStraySidecars() throws(LogError) {
     guard lock.withLock({ hasStraySidecars }) else { return }
     try withDirectory { (directory) throws(LogError) in
       try explaining("Removing what was noted of an archive that is gone failed") {
         () throws(SystemError) in
-        // Nobody is at work on one now.
+        // Nobody works on a sidecar now: the directory is locked.
         for name in straySidecars(try directory.names()) { try directory.removeIfThere(name) }
         hasStraySidecars = false
       }
     }
   }
 
-  /// Those of these names that are of sidecars without an archive, or of unfinished ones.
+  /// Those of these names that belong to sidecars without an archive, or to unfinished sidecars.
   private func straySidecars(_ names: [String]) -> [String] {
     // Mostly there is none, among many names.
     lazy var all = Set(names)

@@ -3,13 +3,14 @@ package import MMLogSystem
 /// Lets one process at a time change what is noted about a directory's archives, and delete them:
 /// an open file description lock on a file there. Writing and reading archives does not need it.
 package enum DirectoryLock {
-  /// The file's name. It stays: were it removed, two processes might each lock one of that name.
+  /// The file's name. The file stays: if it were removed, two processes might each lock a file of
+  /// that name.
   static let fileName = ".mmlog-lock"
 
-  /// Runs `body` when the directory is locked.
+  /// Runs `body` while the directory is locked.
   ///
-  /// - Parameter limit: How long to wait for it at most, in nanoseconds: whoever has it may be
-  ///   stopped.
+  /// - Parameter limit: How long to wait for the lock at most, in nanoseconds: the process that has
+  ///   it may be stopped.
   /// - Throws: `timedOut`, or what keeps the file from being made.
   package static func withLock<Result>(
     on directory: borrowing Directory, within limit: Int64, _ body: () throws(LogError) -> Result
@@ -18,7 +19,8 @@ package enum DirectoryLock {
     return try withExtendedLifetime(lock) { (_) throws(LogError) in try body() }
   }
 
-  /// The lock, which its end releases. Throws as ``withLock(on:within:_:)``.
+  /// Acquires the lock, which the end of the returned value releases. Throws as
+  /// ``withLock(on:within:_:)``.
   package static func acquire(
     on directory: borrowing Directory, within limit: Int64
   ) throws(LogError) -> LockedFile {
