@@ -3,7 +3,7 @@ package import MMLogFormat
 /// Which records of a session's ring its archives already hold: the "exactly once" of FORMAT.md, 5.
 package struct Coverage {
   private var parts: [UInt64: SegmentParts] = [:]
-  /// The same of flight records.
+  /// The same for flight records.
   private var flightParts: [UInt64: SegmentParts] = [:]
   private var lowestGeneration: UInt64 = 0
   /// Whether an archive lacks something that it, or the ring, says it has.
@@ -29,7 +29,7 @@ package struct Coverage {
     }
   }
 
-  /// Forgets what a frame claimed whose payload turned out to be corrupted.
+  /// Removes the ranges of a frame whose payload turned out to be corrupted.
   package mutating func remove(_ header: FrameHeader) {
     if header.isFlight { hasFlightCorruption = true } else { hasCorruption = true }
     let kind = Self.kind(of: header)
@@ -38,7 +38,7 @@ package struct Coverage {
     }
   }
 
-  /// Which parts a frame is of.
+  /// Which parts the ranges of a frame belong to.
   private static func kind(
     of header: FrameHeader
   ) -> WritableKeyPath<Coverage, [UInt64: SegmentParts]> {
@@ -51,15 +51,15 @@ package struct Coverage {
     return parts?.contains(Int(range.from)..<max(Int(range.from), Int(range.to))) ?? false
   }
 
-  /// Takes in that an archive lacks something that the ring says it has.
+  /// Notes that an archive lacks something that the ring says it has.
   package mutating func distrust() { hasCorruption = true }
 
   /// Whether the record at `offset` of a segment is in an archive.
   ///
-  /// - Parameter trustsWatermarks: Whether the machine has been running ever since, so that what
-  ///   the segment's header says was still true when it was read.
+  /// - Parameter trustsWatermarks: Whether the machine has been running ever since, so that the
+  ///   watermark in the segment's header is to be believed.
   package func contains(_ segment: SegmentHeader, offset: Int, trustsWatermarks: Bool) -> Bool {
-    // What was archived into a corrupted frame may be nowhere but in the ring.
+    // Records that were archived into a corrupted frame may be only in the ring.
     if !hasCorruption {
       if trustsWatermarks && offset < segment.archived { return true }
       if segment.generation < lowestGeneration { return true }
@@ -68,7 +68,7 @@ package struct Coverage {
   }
 
   /// Whether the flight record at `offset` of a segment is in an archive, or was evicted by a
-  /// capture. As ``contains(_:offset:trustsWatermarks:)``.
+  /// capture. The parameters are as in ``contains(_:offset:trustsWatermarks:)``.
   package func containsFlight(
     _ segment: SegmentHeader, offset: Int, trustsWatermarks: Bool
   ) -> Bool {
@@ -78,7 +78,7 @@ package struct Coverage {
     return flightParts[segment.generation]?.contains(offset) ?? false
   }
 
-  /// Makes ``contains(_:offset:trustsWatermarks:)`` fast, until there is another frame.
+  /// Makes ``contains(_:offset:trustsWatermarks:)`` fast, until another frame is added.
   package mutating func settle() {
     for generation in parts.keys { parts[generation]?.settle() }
     for generation in flightParts.keys { flightParts[generation]?.settle() }
@@ -90,7 +90,7 @@ package struct Coverage {
 private struct SegmentParts {
   /// How many frames hold each.
   private var counts: [Range<Int>: Int] = [:]
-  /// The parts without what they overlap, in order; nil if it is to be made.
+  /// The parts, merged where they overlap, in order; nil if they are to be merged anew.
   private var merged: [Range<Int>]?
 
   mutating func add(_ part: Range<Int>) {
@@ -98,8 +98,8 @@ private struct SegmentParts {
     merged = nil
   }
 
-  /// Only one of them: a recovery that was cut off later may have archived the same part again, and
-  /// well.
+  /// Removes the part once: a recovery that was cut off later may have archived the same part
+  /// again, in a frame that is right.
   mutating func remove(_ part: Range<Int>) {
     guard let count = counts[part] else { return }
     counts[part] = count > 1 ? count - 1 : nil
@@ -111,7 +111,7 @@ private struct SegmentParts {
   func contains(_ part: Range<Int>) -> Bool {
     let offset = part.lowerBound
     let parts = merged ?? Self.merge(counts.keys)
-    // The last that does not begin behind it.
+    // Searches for the last part that does not begin behind `offset`.
     var (low, high) = (0, parts.count)
     while low < high {
       let middle = (low + high) / 2

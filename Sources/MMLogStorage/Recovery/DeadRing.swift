@@ -1,11 +1,11 @@
 import MMLogFormat
 import MMLogSystem
 
-/// The ring of a session whose process is dead, locked by whoever recovers it.
+/// The ring of a session whose process is dead, locked by the process that recovers it.
 ///
-/// How far that comes is noted in it, as the session's own drainer did: a limit may delete an
-/// archive before the recovery has ended, and another that begins again must not take what was in
-/// it for lost.
+/// The recovery notes in the ring how far it has come, as the session's own drainer did. A limit
+/// may delete an archive before the recovery has ended, and another recovery that begins again must
+/// not take the archive's records for lost.
 final class DeadRing {
   let image: RingImage
   private let ring: LockedFile
@@ -15,12 +15,12 @@ final class DeadRing {
     self.ring = ring
   }
 
-  /// The sessions that have a ring, and those of them that nobody works for, though they are not
-  /// recovered yet; with those in whose files they had gone on.
+  /// The sessions that have a ring, and the dead ones among them: no process works for these, and
+  /// they are not recovered yet. The sessions in whose files they went on are included.
   ///
-  /// - Parameter strange: Receives each file that has a ring's name, and is none of ours: it stands
-  ///   for no session. Also each ring that cannot be inspected: that counts as dead, and stands for
-  ///   the session of its name.
+  /// - Parameter strange: Receives each file that has a ring's name, but is none of ours: it stands
+  ///   for no session. Receives, too, each ring that cannot be inspected: it counts as dead, and
+  ///   stands for the session in its name.
   /// - Throws: ``LogError`` if the directory cannot be listed, or the process lacks descriptors or
   ///   memory for it now.
   static func sessions(
@@ -39,7 +39,7 @@ final class DeadRing {
           all.formUnion(sessions)
           if !isAlive { dead.formUnion(sessions) }
         } catch  where !error.isOutOfResources {
-          // It may stay so for ever, and limits have to hold for all others.
+          // The ring may stay so for ever, and limits have to hold for all other sessions.
           all.insert(ring.session)
           dead.insert(ring.session)
           strange(
@@ -59,8 +59,8 @@ final class DeadRing {
     }
   }
 
-  /// Whether somebody works with a ring, and into whose session's file it went on; nil if it is
-  /// gone, or not ours to open.
+  /// Whether a process works with a ring, and the session in whose file it went on; nil if the ring
+  /// is gone, or not ours to open.
   private static func inspect(
     at name: String, _ ownership: Ownership, in directory: borrowing Directory,
     _ strange: (LogError) -> Void
@@ -76,11 +76,11 @@ final class DeadRing {
     } catch  where error.isNotFound || error.isSymbolicLink || error.isRefusal {
       return nil
     }
-    // Another may have taken its place since it was checked.
+    // Another file may have taken its place since the check.
     guard try ownership.isOwn(file.status()) else { return nil }
     let isAlive = try file.isLockedByAnother()
     let fileHeader = try file.bytes(at: 0, count: RingLayout.fileHeaderSize)
-    // Of a ring whose file header cannot be read, where a ring of this version has it.
+    // If the file header cannot be read, the areas are where a ring of this version has them.
     let areas = fileHeader.withUnsafeBytes { try? RingHeader($0) }?.areas ?? .usual
     let place = areas.sessionState
     let state = try file.bytes(at: place.lowerBound, count: place.count)
@@ -88,7 +88,8 @@ final class DeadRing {
     return (isAlive, state.withUnsafeBytes { ArchiveID(resumedIn: $0) }?.session)
   }
 
-  /// Notes the number of the newest archive, and no longer says how many frames the one before has.
+  /// Notes the number of the newest archive, and clears the number of frames that the one before
+  /// has.
   ///
   /// - Parameter last: What was noted the last time.
   func note(archive number: UInt32, _ last: inout UInt32) throws(SystemError) {
@@ -117,12 +118,12 @@ final class DeadRing {
   /// Notes how far the records of each segment are in an archive.
   ///
   /// - Parameters:
-  ///   - areFlight: Whether it is flight records, or all others.
-  ///   - noted: How far that was the last time.
+  ///   - areFlight: Whether the runs are of flight records, or of all others.
+  ///   - noted: How far each run was the last time.
   func note(
     _ runs: [CollectedSegment], areFlight: Bool = false, _ noted: inout [Int]
   ) throws(SystemError) {
-    // What it says of archives is not believed after the machine went down.
+    // After the machine went down, nobody believes what the ring says of archives.
     guard image.isOfThisBoot else { return }
     for (place, run) in runs.enumerated() where run.taken > noted[place] {
       if areFlight {
@@ -142,7 +143,7 @@ final class DeadRing {
     try ring.file.write(all: bytes, at: image.fileHeader.geometry.use(ofSegment: run.index))
   }
 
-  /// With one write, so that it is there with its complement, or not at all.
+  /// Notes it with one write, so that it is there with its complement, or not at all.
   private func note(archived: Int, ofSegment index: Int) throws(SystemError) {
     let start = image.fileHeader.geometry.offset(ofSegment: index) + SegmentLayout.archived
     let count = SegmentLayout.endChecksum - SegmentLayout.archived

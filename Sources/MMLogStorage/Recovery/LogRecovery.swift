@@ -6,13 +6,14 @@ public enum LogRecovery {
   /// Moves what dead rings hold into the archives of their sessions, exactly once, and removes the
   /// rings.
   ///
-  /// Rings of living processes are left alone; whoever has a ring's lock does it, so that it may be
-  /// called at any time.
+  /// Rings of living processes are left alone. Only the process that has a ring's lock recovers it,
+  /// so that this may be called at any time.
   ///
   /// - Parameters:
   ///   - directory: Where the rings are.
   ///   - archiveDirectory: Where the archives are; default: beside the rings.
-  ///   - problem: Is notified of each ring that could not be recovered; it is left as it is.
+  ///   - problem: Receives the error of each ring that could not be recovered; the ring is left as
+  ///     it is.
   /// - Returns: The sessions that were recovered.
   /// - Throws: if a directory cannot be opened.
   public static func recover(
@@ -28,10 +29,10 @@ public enum LogRecovery {
   /// of their service would, too.
   ///
   /// - Parameters:
-  ///   - rings: Where the rings are that are there.
+  ///   - rings: Where the rings are that still exist.
   ///   - archives: Where the archives are.
-  ///   - sealed: Is notified of each archive that was sealed.
-  ///   - problem: Is notified of each that could not be.
+  ///   - sealed: Receives each archive that was sealed.
+  ///   - problem: Receives the error of each archive that could not be sealed.
   package static func sealRingless(
     _ rings: String, archiveDirectory archives: String?, sealed: (ArchiveInfo) -> Void,
     problem: (LogError) -> Void
@@ -49,6 +50,6 @@ public enum LogRecovery {
 }
 
 extension ArchiveSeries.Settings {
-  /// As of a store that is not configured otherwise.
+  /// The settings of a store that is not configured otherwise.
   package static let usual = ArchiveSeries.Settings(rotationSize: 64 << 20, compressionLevel: 1)
 }

@@ -29,10 +29,11 @@ extension Recovery {
     }
   }
 
-  /// The highest number that an archive of the session has, whether or not it can be read, or had.
+  /// The highest number that an archive of the session has or had, whether or not the archive can
+  /// be read.
   ///
-  /// - Parameter last: The newest that can be read. Another session's file may have it, and then it
-  ///   is in no name.
+  /// - Parameter last: The newest archive that can be read. It may be in another session's file,
+  ///   and then its number is in no name.
   func newestNumber(_ last: ArchiveFile?, _ directory: borrowing Directory) throws -> UInt32 {
     let session = image.fileHeader.identity.session
     let archives = try directory.names().lazy.compactMap { FileNames.Archive(fileName: $0) }
@@ -42,12 +43,12 @@ extension Recovery {
     return min(newest, UInt32.max - (1 << 20))
   }
 
-  /// The session's archives, copies too, and whether one is corrupted so far that nothing of
-  /// it can be read: it is left as it is. One that may have been planted has nothing of the
-  /// session's, whatever it says.
+  /// The session's archives, copies too, and whether one is corrupted so far that nothing of it can
+  /// be read: such a file is left as it is. A file that may have been planted counts for nothing,
+  /// whatever it says.
   ///
-  /// - Throws: what the system refuses: without an archive that may be read the next time, records
-  ///   would be archived twice.
+  /// - Throws: what the system refuses: if an archive were left out that can be read the next time,
+  ///   records would be archived twice.
   func archives(
     in directory: borrowing Directory
   ) throws -> (archives: [ArchiveFile], isAnyUnreadable: Bool) {
@@ -56,7 +57,7 @@ extension Recovery {
     var others: [String] = []
     let ownership = try Ownership(of: directory)
     for name in try directory.names() where name.hasSuffix(FileNames.archiveSuffix) {
-      // One that is not there is reported by opening it.
+      // If the file is not there, opening it says so.
       if let status = try directory.status(of: name), !ownership.isOwn(status) { continue }
       let headers = fileHeaders.headers(of: name, in: directory)
       let isWanted = isAnyWanted(headers.first)
@@ -77,16 +78,16 @@ extension Recovery {
   }
 
   /// Whether an archive of the session may be in a file that the ring does not name. It is the
-  /// first then.
+  /// session's first archive then.
   ///
-  /// - Parameter numbers: Those of the archives that are in the files of the session's name, and in
-  ///   the one that the ring names.
+  /// - Parameter numbers: The numbers of the archives in files with the session's name, and in the
+  ///   file that the ring names.
   private func isAnyElsewhere(_ numbers: [UInt32]) -> Bool {
     // After the machine went down, the ring's page that names the file may be older than the
-    // archive, and yet say what a recovery has noted that was cut off.
+    // archive, and yet have the notes of a recovery that was cut off.
     if !image.isOfThisBoot { return !numbers.contains(1) }
-    // The newest one is gone, or the ring is corrupted where it says which one it is, and behind
-    // which archive.
+    // The newest archive is gone, or the ring is corrupted where it says which archive that is, and
+    // behind which archive the session began.
     return !numbers.contains(image.newestArchive) && image.mayHaveArchives
   }
 
@@ -101,15 +102,15 @@ extension Recovery {
     return found.filter { $0.fileHeader.identity.session == image.fileHeader.identity.session }
   }
 
-  /// Whether a file that begins with one of them may have archives of the session: its own, or that
-  /// behind which the session began its own.
+  /// Whether a file that begins with one of these archives may have archives of the session: a file
+  /// of the session, or the file in which the session began behind another one.
   private func isAnyWanted(_ first: [ArchiveID]) -> Bool {
     let (session, resumed) = (image.fileHeader.identity.session, image.resumed)
     return first.contains { $0.session == session || $0 == resumed }
   }
 
-  /// Cuts off what there is of a file header that the process was writing when it died: without it,
-  /// the file is closed as it was before.
+  /// Cuts off the part of a file header that the process was writing when it died: without this
+  /// part, the file is closed as it was before.
   private func cutTornFileHeader(
     behind last: ArchiveFile, _ directory: borrowing Directory
   ) throws {
@@ -120,8 +121,8 @@ extension Recovery {
     try torn.file.truncate(to: end)
   }
 
-  /// Locks the file that an archive was read from; nil if another goes on with it just now, or
-  /// another file has its name.
+  /// Locks the file that an archive was read from; nil if another process goes on with it just now,
+  /// or another file has its name.
   static func lock(
     _ archive: ArchiveFile, in directory: borrowing Directory
   ) throws(SystemError) -> LockedFile? {
@@ -130,10 +131,10 @@ extension Recovery {
     return lock
   }
 
-  /// Locks the file that an archive was read from. Who only looks whether it is to be sealed has
-  /// the lock for a moment, and is waited for.
+  /// Locks the file that an archive was read from. Waits for a process that has the lock for a
+  /// moment, only to see whether the archive is to be sealed.
   ///
-  /// - Throws: `SystemError.locked(_:)` if another has it for a second.
+  /// - Throws: `SystemError.locked(_:)` if another process has the lock for a second.
   static func lockInTurn(
     _ archive: ArchiveFile, in directory: borrowing Directory
   ) throws(SystemError) -> LockedFile {

@@ -8,13 +8,12 @@ extension ArchiveFile {
 
 /// Moves what a dead process left in its ring into the archives of its session, exactly once.
 ///
-/// Safe to be killed at any moment and run again, and to be run by several processes at once: the
-/// ring's lock lets one do it, and what that one wrote before it died is found by the next.
+/// It may be killed at any moment and run again, and several processes may run it at once: the
+/// ring's lock lets one of them do it, and the next one finds what that one wrote before it died.
 package struct Recovery: ~Copyable {
   private let settings: ArchiveSeries.Settings
   private let ring: DeadRing
-  /// What access archives are made with: of those that root recovers for a service, that of its
-  /// ring.
+  /// The access that archives are made with: if root recovers a service's ring, that of the ring.
   private let newFiles: FileAccess?
   let fileHeaders: ArchiveHeaders
 
@@ -24,7 +23,8 @@ package struct Recovery: ~Copyable {
   ///   - store: The store's name; nil for all.
   ///   - archiveDirectory: Where the archives are.
   ///   - goesOn: Whether to recover another ring.
-  ///   - problem: Receives each ring that could not be recovered; the others are.
+  ///   - problem: Receives the error of each ring that could not be recovered; the others are
+  ///     recovered.
   package static func recoverAll(
     of store: String?, ringDirectory: borrowing Directory, archiveDirectory: borrowing Directory,
     _ settings: ArchiveSeries.Settings, while goesOn: () -> Bool = { true },
@@ -45,7 +45,7 @@ package struct Recovery: ~Copyable {
       }
       rings.append((start(ofSessionIn: name, ringDirectory), name))
     }
-    // Their archives come in this order, too.
+    // The archives of the sessions come in this order, too.
     for (_, name) in rings.inOrder(<) where goesOn() {
       do {
         let session = try recover(name, ringDirectory, archiveDirectory, settings, fileHeaders)
@@ -66,18 +66,18 @@ package struct Recovery: ~Copyable {
     return header.identity.startTime.nanosecondsSince1970
   }
 
-  /// Of how many sessions a directory has rings that wait to be recovered; 0 if that cannot be
+  /// The number of sessions whose rings in a directory wait to be recovered; 0 if that cannot be
   /// determined now.
   package static func deadSessions(inRingsAt path: String) -> Int {
     (try? DeadRing.sessions(in: path, strange: { _ in }))?.dead.count ?? 0
   }
 
-  /// Which archives a recovery still needs, those of rings in a directory: it inspects them for
-  /// what it need not archive again, and completes the last.
+  /// Finds out which archives the recoveries of a directory's rings still need. A recovery reads
+  /// its session's archives to see what it need not archive again, and completes the last one.
   ///
   /// - Parameter strange: Receives each file that has a ring's name, and is none of ours, or cannot
   ///   be inspected: the archives of its session are needed.
-  /// - Returns: Says of an archive whether it is needed; nil: none is.
+  /// - Returns: What says of an archive whether it is needed; nil: none is.
   /// - Throws: ``LogError`` if that cannot be determined now.
   package static func neededArchives(
     inRingsAt path: String, strange: (LogError) -> Void = { _ in }
@@ -85,7 +85,7 @@ package struct Recovery: ~Copyable {
     let rings = try DeadRing.sessions(in: path, strange: strange)
     if rings.all.isEmpty { return nil }
     return { archive in
-      // One that is not complete may be just about to be completed by a recovery.
+      // A recovery may be just about to complete an archive that is not complete.
       rings.dead.contains(archive.session)
         || (!archive.isSealed && rings.all.contains(archive.session))
     }
@@ -93,7 +93,8 @@ package struct Recovery: ~Copyable {
 
   /// Recovers one ring; nil if its process is alive, or it was recovered meanwhile.
   ///
-  /// - Parameter fileHeaders: Of the archives that are there, if others are recovered beside it.
+  /// - Parameter fileHeaders: The file headers of the archives that are there, if several rings are
+  ///   recovered.
   package static func recover(
     _ name: String, _ ringDirectory: borrowing Directory, _ archiveDirectory: borrowing Directory,
     _ settings: ArchiveSeries.Settings, _ fileHeaders: ArchiveHeaders = ArchiveHeaders()
@@ -104,7 +105,7 @@ package struct Recovery: ~Copyable {
       else { return nil }
       let status = try ring.file.status()
       try Ownership(of: ringDirectory).check(status, ring.file.path)
-      // Whoever had the lock may also have finished with it: then the name is gone.
+      // The process that had the lock may have recovered the ring: then the name is gone.
       guard try ringDirectory.status(of: name)?.inode == status.inode else { return nil }
       TestPoint.reach(.recoveryLocked)
       if let problem = try problem(ofFileHeaderIn: ring.file) {
@@ -121,7 +122,7 @@ package struct Recovery: ~Copyable {
     }
   }
 
-  /// Nil if it is not there, or another has it.
+  /// Locks a ring; nil if it is not there, or another process has locked it.
   private static func lockIfThere(
     _ name: String, _ directory: borrowing Directory
   ) throws(SystemError) -> LockedFile? {
@@ -149,7 +150,7 @@ package struct Recovery: ~Copyable {
     }
   }
 
-  /// Gives a ring of which nothing can be read another name, so that it is reported once, and kept.
+  /// Renames a ring of which nothing can be read, so that it is reported once, and kept.
   ///
   /// - Returns: what to report.
   private static func putAside(
@@ -186,7 +187,7 @@ package struct Recovery: ~Copyable {
     try removeUnfinished(directory)
     TestPoint.reach(.recoveryUnfinishedRemoved)
     let (found, isAnyUnreadable) = try archives(in: directory)
-    // Readers believe one of each number: what is only in another has to be archived.
+    // Readers believe one archive of each number: what is only in another one has to be archived.
     let archives = ArchiveFile.read(of: found)
     var coverage = Coverage()
     for archive in archives { coverage.add(archive) }
@@ -211,22 +212,22 @@ package struct Recovery: ~Copyable {
     let dictionary = image.dictionaryEntries(with: archives)
     let places = unreadableSegments + missing.count
     let written = try LossLedger.written(in: archives) ?? LossLedger()
-    // Before anything that says of the ring that it is done with: whoever recovers it after this
-    // one has died sees less of what is corrupted.
+    // Appended before anything says that parts of the ring are archived: if this recovery dies, the
+    // next one sees less of what is corrupted.
     if places > 0 { try series.append(ledger(places, written)) }
     let (count, lostPlaces, corruption) = try moveRecords(to: series, dictionary, coverage) {
       if $0 > 0 { try series.append(ledger(places + $0, written)) }
     }
     let losses = ledger(places + lostPlaces, written)
-    // After the others, which they stand between: see FORMAT.md, 8.
+    // Flight records come after the others, between which they stand: see FORMAT.md, 8.
     let flightCount = image.hasFlight ? try moveFlight(to: series, dictionary, coverage) : 0
-    // The ring goes next. What the dead process wrote last may not be on the disk yet.
+    // The ring is removed next. What the dead process wrote last may not be on the disk yet.
     if let last = archives.last, last.isClosed { try last.sync() }
     let end = image.end.recovered(at: .now)
     let hasMoved = count + flightCount > 0
     let isWritten = !hasMoved && losses.total(.corrupted) <= written.total(.corrupted)
     try finish(series, dictionary, isWritten ? archives : [], end, losses)
-    // Of one that a recovery has sealed which then died, nobody was notified.
+    // If a recovery sealed an archive and then died, nobody was notified of it.
     if sealed.isEmpty, let last = archives.last { sealed.insert(last.path) }
     let infos = (try? infos(directory)) ?? []
     return RecoveredSession(
@@ -238,7 +239,7 @@ package struct Recovery: ~Copyable {
       } + missing)
   }
 
-  /// What the archives lack that they once had, as the ring says, a line each.
+  /// What the archives lack although, as the ring says, they once had it, a line each.
   private func missing(in archives: [ArchiveFile], _ coverage: Coverage) -> [String] {
     var missing: [String] = []
     if let frame = archives.last.flatMap({ image.lostFrame($0.tail, coverage) }) {
@@ -254,12 +255,12 @@ package struct Recovery: ~Copyable {
     return missing
   }
 
-  /// Reads the frames that hold records which the ring still has: the ring goes after its recovery,
-  /// so the header of a frame is no proof of them. After the machine went down, the payload may be
-  /// missing; a bad disk corrupts it at any time.
+  /// Reads the frames whose records the ring still has. The ring is removed after its recovery, so
+  /// the header of a frame is not enough proof. After the machine went down, the payload may be
+  /// missing; a bad disk may corrupt it at any time.
   ///
-  /// - Throws: what the system refuses: the payload may be read the next time, and its records be
-  ///   there twice.
+  /// - Throws: what the system refuses: if the payload can be read the next time, its records would
+  ///   be there twice.
   private func dropCorrupted(_ archives: [ArchiveFile], _ coverage: inout Coverage) throws {
     let present = Set(image.segments.map(\.header.generation))
     for archive in archives {
@@ -276,11 +277,11 @@ package struct Recovery: ~Copyable {
     }
   }
 
-  /// The session's archives, to be gone on with.
+  /// The session's archives, which the recovery goes on with.
   ///
-  /// - Parameter goesOn: Whether records may go behind those of the newest. They may not if it is
-  ///   there twice: the other has its next ordinals, too. Nor if it was cut: it keeps its end, so
-  ///   that everybody sees it.
+  /// - Parameter goesOn: Whether records may go into the newest archive. They may not if it is
+  ///   there twice: its copy may have the next ordinals, too. Nor if it was cut: then it stays as
+  ///   it is, so that everybody sees that its end is missing.
   /// - Parameter sealed: Receives the path of an archive that had to be sealed for that.
   private func series(
     _ archives: [ArchiveFile], goesOn: Bool, _ directory: borrowing Directory,
@@ -291,8 +292,8 @@ package struct Recovery: ~Copyable {
       let file = try Self.lockInTurn(last, in: directory)
       current = try ArchiveWriter(
         resuming: last, file, compressionLevel: settings.compressionLevel)
-      // Nobody has the key of an encrypted archive: another one is begun, with a key of its own.
-      // One without a trailer would lack its end then.
+      // Nobody has the key of an encrypted archive: another one is begun, with a key of its own. An
+      // archive without a trailer would lack its end then.
       if !settings.recipients.isEmpty || last.isEncrypted {
         try current?.close(dictionary: UnsafeRawBufferPointer(start: nil, count: 0))
         sealed(last.path)
@@ -308,8 +309,8 @@ package struct Recovery: ~Copyable {
     return series
   }
 
-  /// Has the next archive be chained to the newest one, or, if a limit has deleted that, to what
-  /// the ring says of it.
+  /// Chains the next archive to the newest one, or, if a limit has deleted that, to its head in the
+  /// ring.
   private func chain(_ series: ArchiveSeries, behind last: ArchiveFile?) throws {
     series.noteHead = { [ring] (head) throws(SystemError) in try ring.note(head) }
     guard let last, last.fileHeader.number == series.number else {
@@ -317,13 +318,14 @@ package struct Recovery: ~Copyable {
       return
     }
     series.head = try last.head()?.hash ?? .none
-    // It may have just been sealed.
+    // The archive may have just been sealed.
     try ring.note(NotedHead(archive: series.number, series.head))
   }
 
-  /// - Parameter willAppend: Is called before each frame, with how many places have been found
-  ///   where there should be more, and nobody has counted that.
-  /// - Returns: How many there were, how many such places, and all places that cannot be read.
+  /// - Parameter willAppend: Called before each frame, with the number of places found so far that
+  ///   should have records and cannot be read, and that nobody has counted.
+  /// - Returns: How many records were moved, how many such places there are, and all places that
+  ///   cannot be read.
   private func moveRecords(
     to series: ArchiveSeries, _ dictionary: [UInt8], _ coverage: Coverage,
     willAppend: (Int) throws -> Void
@@ -349,15 +351,15 @@ package struct Recovery: ~Copyable {
     )
   }
 
-  /// Counts places in the ring's ledger, as the drainer does: before the ring says that what stands
-  /// behind them is archived. Whoever recovers it after this one has died takes them as counted.
+  /// Counts places in the ring's ledger, as the drainer does, before the ring says that the records
+  /// behind them are archived. If this recovery dies, the next one takes the places as counted.
   ///
-  /// - Parameter last: What was counted the last time.
+  /// - Parameter last: How many were counted the last time.
   private func noteLost(
     _ count: Int, _ last: inout Int, _ coverage: Coverage
   ) throws(SystemError) {
-    // Where flight records are left and the ring is not believed, the next recovery finds all of
-    // them again.
+    // If there are flight records and the ring is not believed, the next recovery finds all places
+    // again.
     if count == last || image.hasFlight && !image.isBelieved(coverage) { return }
     try ring.note(corrupted: image.losses[.corrupted, .critical] &+ UInt64(count))
     last = count
@@ -405,7 +407,7 @@ package struct Recovery: ~Copyable {
   /// - Parameters:
   ///   - willAppend: Called before each frame.
   ///   - moved: Called after each frame.
-  /// - Returns: How many records it were.
+  /// - Returns: How many records were moved.
   private func move(
     _ collector: inout FrameCollector, to series: ArchiveSeries, _ dictionary: [UInt8],
     _ header: FrameHeader,
@@ -432,7 +434,7 @@ package struct Recovery: ~Copyable {
     }
   }
 
-  /// What of a segment could not be read and no archive has.
+  /// The parts of a segment that could not be read and that no archive has.
   private func corruption(in run: CollectedSegment, _ coverage: Coverage) -> [Corruption] {
     let start = image.fileHeader.geometry.offset(ofSegment: run.index)
     return run.corruption.compactMap { range in
@@ -445,8 +447,8 @@ package struct Recovery: ~Copyable {
 
   /// How many places cannot be read where there should be records that nobody has counted.
   ///
-  /// - Parameter areArchived: Whether only those count that are before the records that have been
-  ///   taken, or between them.
+  /// - Parameter areArchived: Whether only the places count that are before the taken records, or
+  ///   between them.
   private func lostPlaces(
     in runs: [CollectedSegment], areArchived: Bool = false, _ coverage: Coverage
   ) -> Int {
@@ -459,8 +461,8 @@ package struct Recovery: ~Copyable {
     }
   }
 
-  /// How many segments that are in use cannot be read at all. Of a session that was closed,
-  /// archives have what was in them.
+  /// How many segments that are in use cannot be read at all. If the session was closed, archives
+  /// have what was in them.
   private var unreadableSegments: Int {
     if image.isClosedCleanly { return 0 }
     let geometry = image.fileHeader.geometry
@@ -470,9 +472,10 @@ package struct Recovery: ~Copyable {
   }
 
   /// What the session itself had counted, and one corrupted record for each place that cannot be
-  /// read: nobody knows how many there were.
+  /// read: nobody knows how many records there were.
   ///
-  /// - Parameter written: What archives say. A recovery that died may have seen more places.
+  /// - Parameter written: The ledger that archives have. A recovery that died may have seen more
+  ///   places.
   private func ledger(_ places: Int, _ written: LossLedger) -> LossLedger {
     var losses = image.lossesAtDeath
     losses[.corrupted, .critical] = max(
@@ -480,30 +483,30 @@ package struct Recovery: ~Copyable {
     return losses
   }
 
-  /// Says in the session's last archive how it ended, unless a recovery that died after this
+  /// Appends how the session ended to its last archive, unless a recovery that died afterwards
   /// already did.
   ///
-  /// - Parameter archives: Those in which that may stand already: none if records have come behind
-  ///   them, or losses that they do not have.
+  /// - Parameter archives: The archives that may have that already: none if there are new records,
+  ///   or losses that they do not have.
   private func finish(
     _ series: ArchiveSeries, _ dictionary: [UInt8], _ archives: [ArchiveFile], _ end: SessionEnd,
     _ losses: LossLedger
   ) throws {
-    // A process may have crashed behind the mark that its store was closed.
+    // A process may have crashed after it marked its store as closed.
     if let last = archives.last, last.isClosed, last.has(.sessionEnd),
       image.crash == nil || last.has(.crash)
     {
       return try series.sync()
     }
     if !losses.isEmpty { try series.append(losses) }
-    // Twice, if a recovery dies after this: it is the same one.
+    // The report is there twice if a recovery dies after this: both are the same.
     if let crash = image.crash { try series.append(crash) }
     TestPoint.reach(.recoveryLossesWritten)
     try (dictionary + lastState).withUnsafeBytes { try series.end(end, dictionary: $0) }
     TestPoint.reach(.recoveryClosed)
   }
 
-  /// The dictionary's entry of what was in the state slots; empty if there were none.
+  /// The dictionary entry for the contents of the state slots; empty if there were none.
   private var lastState: [UInt8] {
     if image.state.values.isEmpty { return [] }
     let seed = checksumSeed(session: image.fileHeader.identity.session, generation: 0)

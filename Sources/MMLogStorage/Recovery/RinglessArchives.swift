@@ -1,21 +1,22 @@
 import MMLogFormat
 package import MMLogSystem
 
-/// Archives that are not sealed, and whose session has no ring: it was in memory when the machine
-/// went down, or somebody has deleted it. No recovery of a ring completes them.
+/// Archives that are not sealed, and whose session has no ring: the ring was in memory when the
+/// machine went down, or somebody has deleted it. No recovery of a ring completes them.
 ///
-/// They are sealed as they are. How the session ended is not known, so no archive says it: what a
-/// ring turns out to have that is elsewhere goes into the session's next archive, with its end.
+/// They are sealed as they are. How the session ended is not known, so no archive says it. If the
+/// ring turns up elsewhere later, its records go into the session's next archive, with the
+/// session's end.
 package enum RinglessArchives {
-  /// Seals them. Safe to be killed at any moment, and to be run by several processes at once: an
-  /// archive's lock lets one do it.
+  /// Seals such archives. It may be killed at any moment, and several processes may run it at once:
+  /// an archive's lock lets one of them do it.
   ///
   /// - Parameters:
   ///   - store: The store's name; nil for all.
-  ///   - goesOn: Whether to seal another one.
-  ///   - sealed: Receives each that was sealed.
-  ///   - problem: Receives why one could not be sealed. Corruption is no such reason: every reader
-  ///     reports it, and the archive stays as it is for a repair.
+  ///   - goesOn: Whether to seal another archive.
+  ///   - sealed: Receives each archive that was sealed.
+  ///   - problem: Receives why an archive could not be sealed. Corruption is no such reason: every
+  ///     reader reports it, and the archive stays as it is for a repair.
   package static func seal(
     of store: String?, in directory: borrowing Directory, rings: borrowing Directory,
     _ settings: ArchiveSeries.Settings, while goesOn: () -> Bool = { true },
@@ -37,7 +38,7 @@ package enum RinglessArchives {
     }
   }
 
-  /// The newest file of each session that has no ring: a session writes to one at a time.
+  /// The newest file of each session that has no ring: a session writes to one file at a time.
   private static func candidates(
     of store: String?, in directory: borrowing Directory, _ rings: borrowing Directory
   ) throws(SystemError) -> [FileNames.Archive] {
@@ -60,8 +61,8 @@ package enum RinglessArchives {
     Set(try rings.names().lazy.compactMap { FileNames.Ring(fileName: $0)?.session })
   }
 
-  /// - Returns: What was sealed; nil if it was sealed already, another works on it, or it is to stay
-  ///   as it is.
+  /// - Returns: The sealed archive; nil if it was sealed already, if another process works on it,
+  ///   or if it has to stay as it is.
   private static func seal(
     _ name: FileNames.Archive, in directory: borrowing Directory, _ rings: borrowing Directory,
     _ settings: ArchiveSeries.Settings
@@ -86,7 +87,7 @@ package enum RinglessArchives {
   }
 
   /// What the session's archives say of losses, and one corrupted record for the frame that was not
-  /// written whole: nobody has what was to be in it.
+  /// written whole: nobody has its records.
   private static func lossesWithTornFrame(
     of archive: ArchiveFile, in directory: borrowing Directory
   ) throws -> LossLedger {
@@ -113,8 +114,8 @@ extension ArchiveFile {
 }
 
 extension LossLedger {
-  /// What archives of a session say of losses, by rising number; nil if they say nothing, or it
-  /// cannot be read.
+  /// The newest ledger in the archives of a session, which are by rising number; nil if there is
+  /// none, or none that can be read.
   static func written(in archives: [ArchiveFile]) throws -> LossLedger? {
     for archive in archives.reversed() {
       for frame in archive.frames.reversed() where frame.header.type == .losses {

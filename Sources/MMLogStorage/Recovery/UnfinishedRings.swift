@@ -1,14 +1,15 @@
 package import MMLogSystem
 
-/// Rings that a process left which died while it made them, on a file system where each file has a
-/// name: nothing was ever logged into one, and each takes a whole ring's space.
+/// Rings of processes that died while they made them, on a file system without unnamed files.
+/// Nothing was ever logged into such a ring, and each takes a whole ring's space.
 package enum UnfinishedRings {
-  /// How old one is before it is taken for left over, in nanoseconds: a minute.
+  /// How old such a ring is before it counts as left over, in nanoseconds: a minute.
   ///
-  /// Not at once: a process that is just making its ring has not locked it in its first moment.
+  /// Not at once: a process that is just making its ring has not locked it in the first moment.
   private static let age: Int64 = 60_000_000_000
 
-  /// Removes those in a directory that nobody has locked, and that are old enough.
+  /// Removes the rings in a directory that are unfinished, that no process has locked, and that are
+  /// old enough.
   ///
   /// - Parameter store: The store's name; nil for all.
   package static func sweep(of store: String?, in directory: borrowing Directory) {
@@ -27,7 +28,8 @@ package enum UnfinishedRings {
 
   private static func isLeftOver(_ name: String, _ directory: borrowing Directory) -> Bool {
     guard let ownership = try? Ownership(of: directory),
-      // Whoever has just made it would find it locked, if it were locked here first.
+      // Checked before the lock: a process that has just made the ring must not find it locked
+      // here.
       let named = try? directory.status(of: name), ownership.isOwn(named), isOld(named),
       let lock = try? LockedFile.open(name, in: directory),
       let status = try? lock.file.status()
