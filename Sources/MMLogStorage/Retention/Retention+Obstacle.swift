@@ -18,7 +18,7 @@ extension Retention {
     /// The store's observer does not let it be deleted.
     case observer
 
-    /// What an archive is that stays for it.
+    /// What is said of an archive that stays for this reason.
     package var words: String {
       switch self {
       case .active: "being written by a process"

@@ -1,46 +1,44 @@
-/// What is kept of a store's archives: limits that all hold at once, at any time.
+/// Limits to the archives that a store keeps. All of them hold at once, at any time.
 ///
-/// What is over a limit is deleted archive by archive: those first that are uploaded, then the
-/// oldest. Never deleted are archives that are being written, that are pinned, or that lie around a
-/// crash; they count, though, so that a limit may be exceeded by them.
+/// While a limit is exceeded, archives are deleted one by one: first those that are uploaded, then
+/// the oldest. Archives that are being written, that are pinned, or that lie around a crash are
+/// never deleted. They count, though, so that they may exceed a limit.
 public struct Retention: Equatable, Sendable {
-  /// The greatest number of archives, the one being written included; one without records, that
-  /// only says how a session ended, does not count. Nil, the default: any, because their size is
-  /// what a disk runs out of.
+  /// The maximum number of archives, the one being written included. An archive without records,
+  /// which only says how a session ended, does not count. Nil, the default: any number, because it
+  /// is their size that fills a disk.
   public var count: Int?
 
   /// The maximum space that archives take on the disk together, in bytes (allocated blocks). Nil:
-  /// any; default 1 GiB: some days of a busy service, and nothing that a disk of this time would
-  /// miss.
+  /// any size. Default: 1 GiB, which is some days of a busy service, and little for a present disk.
   public var totalSize: Int? = 1 << 30
 
   /// How old an archive may become, counted from its last record. Nil, the default: any age,
-  /// because old records cost nothing but the space that is limited already.
+  /// because old records cost only space, which is limited already.
   public var age: Duration?
 
-  /// The space that is left free on the file system; nil: none. Default: 5 % of it, so that logs
-  /// are never what fills a disk up.
+  /// The space that is left free on the file system; nil: none. Default: 5 % of the file system, so
+  /// that logs never fill up a disk.
   ///
-  /// For the sake of this limit the newest archives are not deleted as far as ``minimumSize`` goes:
-  /// when others fill the disk, one wants to read what happened.
+  /// This limit deletes none of the newest archives, as far as ``minimumSize`` goes: when others
+  /// fill the disk, people want to read what happened.
   public var freeSpace: FreeSpace? = .fraction(0.05)
 
   /// How many bytes of the newest archives ``freeSpace`` leaves alone. Default 64 MiB, one archive.
   public var minimumSize = 64 << 20
 
-  /// For how many crashes, counted from the one that happened last, the archive before and the one
-  /// after it are kept. Default 1. They take up to twice an archive's size each. A session that
-  /// exited, or was ended by SIGTERM, SIGINT or SIGHUP, has not crashed:
-  /// ``SessionEnd/How/isCrash``.
+  /// For how many crashes, the last one first, the archive before the crash and the one after it
+  /// are kept. Default: 1. Each crash takes up to twice an archive's size. A session that exited,
+  /// or was ended by SIGTERM, SIGINT or SIGHUP, has not crashed: ``SessionEnd/How/isCrash``.
   public var crashes = 1
 
-  /// How many bytes of archives that a shipper has not shipped yet the limits leave alone, the
-  /// newest first; see `Shipper` in MMLogShipping. They count, though, so that ``totalSize`` may be
-  /// exceeded by as much. Nil, the default: none. For ``freeSpace`` they are deleted all the same,
-  /// after all others.
+  /// How many bytes of the archives that a shipper has not shipped yet the limits spare, the newest
+  /// first; see `Shipper` in MMLogShipping. They count, though, so that ``totalSize`` may be
+  /// exceeded by as much. Nil, the default: none. ``freeSpace`` deletes them nevertheless, after
+  /// all others.
   public var unsentSize: Int?
 
-  /// How old an archive may be that ``unsentSize`` spares, counted as for ``age``. Nil, the
+  /// The maximum age of an archive that ``unsentSize`` spares, counted as for ``age``. Nil, the
   /// default: any age.
   public var unsentAge: Duration?
 
@@ -51,17 +49,17 @@ public struct Retention: Equatable, Sendable {
     /// A part of the whole file system, from 0 to 1.
     case fraction(Double)
 
-    /// In bytes, of a file system of `total` bytes.
+    /// The space in bytes, on a file system of `total` bytes.
     package func bytes(ofTotal total: Int) -> Int {
       switch self {
       case .bytes(let bytes): bytes
-      // The largest total is as a Double larger than any integer.
+      // As a Double, the largest total is larger than any integer.
       case .fraction(let part): Int(exactly: (Double(total) * part).rounded(.down)) ?? .max
       }
     }
   }
 
-  /// The limits that are used unless others are given.
+  /// Makes the limits that are used unless others are given.
   public init() {}
 
   /// No limits at all.

@@ -9,7 +9,7 @@ extension RetentionPlan {
   /// - Parameters:
   ///   - archives: All of a store, or of several together, the oldest first.
   ///   - ringDirectories: Where rings are.
-  ///   - space: What is free on the file system, and all there is, in bytes; nil if unknown.
+  ///   - space: The free space and the whole space of the file system, in bytes; nil if unknown.
   ///   - strange: Receives each file that has a ring's name, and is none of ours, or cannot
   ///     be inspected: the archives of its session are spared.
   /// - Throws: ``LogError`` if the rings cannot be inspected: then nothing may be deleted.

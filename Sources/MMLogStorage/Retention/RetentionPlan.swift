@@ -5,21 +5,21 @@ import MMLogSystem
 package struct RetentionPlan: Sendable {
   /// What a plan has to know of an archive.
   package struct Archive: Sendable {
-    /// In bytes, on the disk.
+    /// The space that it takes on the disk, in bytes.
     package var allocated: Int
-    /// Of its last record, or when it was begun.
+    /// The time of its last record, or when it was begun.
     package var lastTime: Timestamp
     package var isUploaded = false
     /// Whether a consumer has not acknowledged all of it.
     package var isUnsent = false
     /// Why it may not be deleted, whatever the limits; nil: it may.
     package var obstacle: Retention.Obstacle?
-    /// Whether it holds no record, but how a session ended. It does not count as one of a number,
-    /// or the end of a session would cost the oldest records.
+    /// Whether it holds no record, but only how a session ended. Such an archive is not counted in
+    /// the number of archives: otherwise the end of a session would cost the oldest records.
     package var isEmpty = false
-    /// Which store's it is: what lies before and after a crash is of the same.
+    /// The store that it belongs to: the archives before and after a crash are of the same store.
     package var store = ""
-    /// When the session crashed that ends in it; nil if none did.
+    /// When the session that ends in it crashed; nil if none did.
     package var crashTime: Timestamp?
 
     package init(allocated: Int, lastTime: Timestamp) {
@@ -34,15 +34,15 @@ package struct RetentionPlan: Sendable {
     package let rule: Retention.Rule
   }
 
-  /// In the order in which archives are to be deleted.
+  /// The archives to be deleted, in this order.
   package private(set) var deletions: [Deletion] = []
-  /// Limits that would not hold even then: what is left is in ``kept``.
+  /// Limits that would not hold even after all deletions: what is left is in ``kept``.
   package private(set) var unmet: [Retention.Rule] = []
   /// Archives that no limit may delete, by their place in the list, and why.
   package private(set) var kept: [Int: Retention.Obstacle] = [:]
 
   private let archives: [Archive]
-  /// What may be deleted, and still is there, in order.
+  /// The archives that may be deleted and are not yet, in order.
   private var candidates: [Int]
   private var count: Int
   private var size: Int
@@ -52,8 +52,8 @@ package struct RetentionPlan: Sendable {
   /// - Parameters:
   ///   - archives: All archives, the oldest first.
   ///   - now: The present moment.
-  ///   - space: What is free on the file system, and all there is, in bytes. Nil if unknown:
-  ///     nothing is deleted for its sake.
+  ///   - space: The free space and the whole space of the file system, in bytes. Nil if unknown:
+  ///     then nothing is deleted for free space.
   /// - Complexity: O(*n*).
   package init(
     _ retention: Retention, _ archives: [Archive], now: Timestamp, space: (free: Int, total: Int)?
@@ -75,7 +75,7 @@ package struct RetentionPlan: Sendable {
     if let space { apply(retention, space) }
   }
 
-  /// The archives before and after the newest crashes of each store: of the sessions that ended
+  /// The archives before and after the newest crashes of each store: of the sessions that crashed
   /// last, whichever began last.
   private static func aroundCrashes(_ archives: [Archive], _ crashes: Int) -> Set<Int> {
     var around: Set<Int> = []
@@ -108,7 +108,7 @@ package struct RetentionPlan: Sendable {
     for index in old { delete(index, .age) }
     let gone = Set(old)
     candidates.removeAll { gone.contains($0) }
-    // Of one that is being written, nobody knows its last record.
+    // Nobody knows the last record of an archive that is being written.
     if kept.contains(where: { $1 != .active && archives[$0].lastTime < limit }) {
       unmet.append(.age)
     }
@@ -128,7 +128,7 @@ package struct RetentionPlan: Sendable {
     guard let wanted = retention.freeSpace?.bytes(ofTotal: space.total) else { return }
     // What the other rules delete becomes free, too.
     let before = size + deletions.reduce(0) { $0 + archives[$1.index].allocated }
-    // Nothing is added to what is free: that is the largest integer where nothing limits it.
+    // Nothing is added to `free`, which is the largest integer if nothing limits the space.
     let isShort = { (plan: Self) in before - plan.size < wanted - space.free }
     guard isShort(self) else { return }
     // A full disk costs more than records that were not shipped.
@@ -142,7 +142,8 @@ package struct RetentionPlan: Sendable {
     apply(.freeSpace, while: isShort)
   }
 
-  /// The first of the newest archives that take so many bytes together: from there on all are kept.
+  /// The first of the newest archives that take `bytes` together at most: all from there on are
+  /// kept.
   private func newest(_ bytes: Int) -> Int {
     var sum = 0
     for index in archives.indices.reversed() {

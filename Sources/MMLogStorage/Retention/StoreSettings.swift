@@ -1,7 +1,7 @@
 package import MMLogSystem
 
-/// What of a store's configuration can be changed while the store is open. The store's directory
-/// has it, too, for tools.
+/// The part of a store's configuration that can be changed while the store is open. The store's
+/// directory has it, too, for tools.
 public struct StoreSettings: Equatable, Sendable {
   /// When archives are closed.
   public var rotation: Rotation
@@ -18,7 +18,7 @@ public struct StoreSettings: Equatable, Sendable {
 
 /// The file of a store's settings (FORMAT.md, 9).
 extension StoreSettings {
-  /// More bytes are not read.
+  /// The maximum number of bytes that are read.
   private static let longestFile = 4096
 
   /// The settings that the store of a name has noted in a directory; nil if it has noted none, or
@@ -26,7 +26,7 @@ extension StoreSettings {
   package init?(of store: String, in directory: borrowing Directory) throws(SystemError) {
     let name = FileNames.settings(of: store)
     guard let fields = try directory.fields(of: name, atMost: Self.longestFile) else { return nil }
-    // A file of ours says at least what is kept in any case.
+    // A file of ours has at least the settings that are always noted.
     var isBroken = !fields.keys.contains {
       $0.hasPrefix("retention.") || $0.hasPrefix("rotation.")
     }
@@ -53,7 +53,7 @@ extension StoreSettings {
     if isBroken || problem != nil { return nil }
   }
 
-  /// Notes them in a directory.
+  /// Notes the settings in a directory.
   package func note(for store: String, in directory: borrowing Directory) throws(SystemError) {
     var fields = [
       "retention.minimumSize": "\(retention.minimumSize)",

@@ -1,13 +1,13 @@
 import MMLogSystem
 
-/// Where archives go that are deleted: a folder in their directory. A name goes there at once,
-/// however large the file is; its space is given back by ``empty(in:)``, which takes its time.
+/// The folder that deleted archives go to, in their directory. A name goes there at once, however
+/// large the file is. ``empty(in:)`` gives back the space, which takes longer.
 enum Trash {
   static let folder = ".mmlog-trash"
 
-  /// Takes a file of the directory away.
+  /// Moves a file of the directory to the folder.
   ///
-  /// Where there can be no such folder (the disk is full, it belongs to someone else), the file is
+  /// If there can be no such folder (the disk is full, it belongs to someone else), the file is
   /// removed at once.
   static func take(_ name: String, from directory: borrowing Directory) throws(SystemError) {
     do throws(SystemError) {
@@ -24,16 +24,16 @@ enum Trash {
     TestPoint.reach(.trashTaken)
   }
 
-  /// Removes what is in the folder and is ours.
+  /// Removes the files in the folder that are ours.
   ///
   /// - Parameter goesOn: Asked before each file.
   /// - Returns: How many files were removed.
-  /// - Throws: what keeps the first such file from being removed; the others are.
+  /// - Throws: what keeps the first such file from being removed; the others are removed.
   static func empty(
     in directory: borrowing Directory, while goesOn: () -> Bool
   ) throws(SystemError) -> Int {
     let trash: Directory
-    // Where something else has the name, files are removed at once.
+    // If something else has the folder's name, deleted files are removed at once.
     guard try directory.status(of: folder)?.isDirectory == true, try !isForeign(directory) else {
       return 0
     }

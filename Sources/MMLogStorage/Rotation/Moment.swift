@@ -3,9 +3,9 @@ import MMLogSystem
 
 /// Two clocks at one moment.
 package struct Moment: Equatable, Sendable {
-  /// As people count it: may be set forth and back.
+  /// Wall time, which may be set forward and back.
   package var wall: Timestamp
-  /// Nanoseconds since the machine was started, in suspend too.
+  /// Nanoseconds since the machine was started, time in suspension included.
   package var elapsed: UInt64
 
   package init(wall: Timestamp, elapsed: UInt64) {

@@ -1,33 +1,33 @@
 import MMLogFormat
 import MMLogSystem
 
-/// Going on with the last archive of a store that another session has closed, in place of a new
-/// one.
+/// Goes on with the last file of a store's archives, which another session has closed, in place of
+/// a new one.
 package struct Resumption: Sendable {
-  /// Whether an archive is to be left as it is, and a new one begun.
+  /// Whether an archive is to be left as it is, and a new file begun.
   private let shouldSeal: @Sendable (ArchiveInfo) -> Bool
 
   package init(unless shouldSeal: @escaping @Sendable (ArchiveInfo) -> Bool) {
     self.shouldSeal = shouldSeal
   }
 
-  /// How long to wait for others who work on the directory, in nanoseconds.
+  /// How long to wait for other processes that work on the directory, in nanoseconds.
   private static let timeout: Int64 = 1_000_000_000
 
-  /// Begins an archive behind the last one, if that is closed, and limits, those who handle it and
-  /// the store's user allow it.
+  /// Begins an archive behind the last one, if that is closed, and if limits, its state and the
+  /// store's user allow it.
   ///
-  /// While the directory is locked, so that nobody marks or leases the file meanwhile.
+  /// The directory is locked meanwhile, so that nobody marks or leases the file.
   ///
-  /// - Parameter note: Receives which it is, as its file's name says, before anything is changed:
-  ///   whoever recovers the session has to know.
-  /// - Returns: Nil if a new one is to be begun.
+  /// - Parameter note: Receives the last archive's ID, as its file's name says it, before anything
+  ///   is changed: a recovery of the session has to know it.
+  /// - Returns: Nil if a new file is to be begun.
   func begin(
     _ fileHeader: ArchiveHeader, in directory: borrowing Directory,
     _ settings: ArchiveSeries.Settings,
     note: (ArchiveID) throws(SystemError) -> Void
   ) throws(SystemError) -> ArchiveWriter? {
-    // Where the directory cannot be locked, a new one is begun.
+    // If the directory cannot be locked, a new file is begun.
     guard let lock = try? DirectoryLock.acquire(on: directory, within: Self.timeout) else {
       return nil
     }
@@ -54,7 +54,7 @@ package struct Resumption: Sendable {
       if parts.start > start { (newest, start) = ([], parts.start) }
       newest.append((name, parts))
     }
-    // Names distinguish seconds.
+    // Names distinguish only seconds.
     var last: ArchiveInfo?
     for archive in newest {
       guard let info = try ArchiveInfo.read(archive.parts, archive.fileName, in: directory) else {
@@ -66,7 +66,7 @@ package struct Resumption: Sendable {
     return last
   }
 
-  /// The archive's file, locked, if it may be gone on with.
+  /// The archive's file, locked; nil if no session may go on with it.
   private func take(
     _ archive: ArchiveInfo, _ directory: borrowing Directory, _ rotation: Rotation
   ) throws(SystemError) -> LockedFile? {
@@ -84,8 +84,8 @@ package struct Resumption: Sendable {
     return lock
   }
 
-  /// Whether all archives in a file can be read: what is put behind bytes that cannot be would be
-  /// hard to find.
+  /// Whether all archives in a file can be read: what is put behind bytes that cannot be read would
+  /// be hard to find.
   private func isSound(
     _ archive: ArchiveInfo, _ directory: borrowing Directory
   ) throws(SystemError) -> Bool {
@@ -98,7 +98,7 @@ package struct Resumption: Sendable {
 }
 
 extension ArchiveID {
-  /// The archive that the session's state in a ring says the session went on with; nil: none.
+  /// Reads from a ring's session state which archive the session went on behind; nil: none.
   init?(resumedIn state: UnsafeRawBufferPointer) {
     self.init(state, at: SessionStateLayout.resumed)
     if number == 0 { return nil }

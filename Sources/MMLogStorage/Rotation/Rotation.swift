@@ -1,17 +1,18 @@
 import MMLogFormat
 package import MMLogSystem
 
-/// When an archive is closed and the next begun: whichever limit is reached first. Each archive
-/// starts afresh.
+/// When an archive is closed and the next one begun: as soon as the first of these limits is
+/// reached. Each archive starts afresh.
 ///
-/// An archive also ends with its session. One without records is never begun, whatever the limits
-/// say.
+/// An archive also ends with its session. An archive without records is never begun, whatever the
+/// limits say.
 public struct Rotation: Equatable, Sendable {
-  /// The size in bytes at which an archive is closed, exceeded by one frame and the archive's index
-  /// at most. Nil: never. Else from 4 KiB; default 64 MiB: some millions of records, which a tool
-  /// reads and an uploader sends in one go.
+  /// The size in bytes at which an archive is closed. An archive exceeds it by one frame and its
+  /// index at most. Nil: never. Else from 4 KiB. Default: 64 MiB, which is some millions of records
+  /// that a tool reads and an uploader sends in one go.
   ///
-  /// One of half a million frames is closed in any case, or its index would be too large to read.
+  /// An archive of half a million frames is closed in any case: otherwise its index would become
+  /// too large to read.
   public var size: Int? = 64 << 20
 
   /// How old an archive may become, counted from when it was begun, across restarts. Nil: any age.
@@ -25,10 +26,10 @@ public struct Rotation: Equatable, Sendable {
   /// A time of the hour, day or week at which archives are closed. Default: none.
   public var calendar: Rotation.Calendar?
 
-  /// The limits that are used unless others are given.
+  /// Makes the limits that are used unless others are given.
   public init() {}
 
-  /// Limits of one's own.
+  /// Makes limits.
   public init(
     size: Int? = 64 << 20, age: Duration? = .seconds(86400), calendar: Rotation.Calendar? = nil
   ) {
@@ -84,19 +85,19 @@ extension Rotation {
     /// `Europe/Berlin`.
     public let zone: String
 
-    /// So many minutes after each full hour by the zone's clocks, also in the hour that they show
-    /// twice.
+    /// A time `minute` minutes after each full hour by the zone's clocks, also in an hour that the
+    /// clocks show twice.
     public static func hourly(minute: Int = 0, in zone: String = "UTC") -> Self {
       Self(period: .hour, hour: 0, minute: minute, zone: zone)
     }
 
-    /// At this time of each day. A time that clocks show twice on a day counts once, the first
-    /// time; for one that they skip counts the moment at which they do.
+    /// A time of each day. A time that clocks show twice on a day counts once, the first time. For
+    /// a time that they skip, the moment at which they skip it counts.
     public static func daily(hour: Int = 0, minute: Int = 0, in zone: String = "UTC") -> Self {
       Self(period: .day, hour: hour, minute: minute, zone: zone)
     }
 
-    /// At this time of one day of each week; as ``daily(hour:minute:in:)`` otherwise.
+    /// A time of one day of each week; as ``daily(hour:minute:in:)`` otherwise.
     public static func weekly(
       on weekday: Weekday, hour: Int = 0, minute: Int = 0, in zone: String = "UTC"
     ) -> Self {
@@ -127,7 +128,7 @@ extension Rotation {
         if isDue(onDay: unit) {
           let time = unit * step + Int64((period == .hour ? 0 : hour) * 3600 + minute * 60)
           let moments = rules.moments(showing: time).filter {
-            // Of hours, all that clocks show, and none that they skip; of days, each once.
+            // All hours that clocks show count, and none that they skip; each day counts once.
             period != .hour || $0 + rules.offset(at: $0) == time
           }
           let found = (period == .hour ? moments : Array(moments.prefix(1))).first { $0 > moment }
@@ -147,9 +148,9 @@ extension Rotation {
   /// Why an archive was closed.
   @nonexhaustive
   public enum Reason: String, Sendable {
-    /// It has its size.
+    /// It has reached its size.
     case size
-    /// It has its age.
+    /// It has reached its age.
     case age
     /// It is time by the calendar.
     case calendar

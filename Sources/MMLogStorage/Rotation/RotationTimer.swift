@@ -14,8 +14,7 @@ package struct RotationTimer: Sendable {
   ///
   /// - Parameters:
   ///   - created: When the archive was begun, as its file header says.
-  ///   - now: When the timer is started: later, if an archive is continued that another process
-  ///     began.
+  ///   - now: When the timer is started: later than `created` if another process began the archive.
   package init(created: Timestamp, now: Moment) {
     begun = now
     // The clock may have been set back since.
@@ -35,7 +34,7 @@ package struct RotationTimer: Sendable {
   }
 
   private mutating func nextTime(_ calendar: Rotation.Calendar, _ now: Timestamp) -> Timestamp {
-    // A clock set back a year does not make an archive of a year.
+    // A clock that is set back by a year must not make an archive of a year.
     let isSetBack = now < anchor
     anchor = min(anchor, now)
     if let boundary, boundary.calendar == calendar, !isSetBack { return boundary.time }
