@@ -2,7 +2,7 @@ import MMLogCrypto
 import MMLogFormat
 import MMLogSystem
 
-/// The work of copying a ring, apart from the result.
+/// The work of copying a ring; ``RingImage`` is the result.
 struct RingCopy {
   private let path: String
   let memory: SparseMemory
@@ -19,10 +19,10 @@ struct RingCopy {
   private(set) var state = StateSlots()
   /// The segments that cannot be read: they stay as they are.
   private var unreadable: Set<Int> = []
-  /// Where what is not known of the dictionary is.
+  /// The part of the dictionary that is not known.
   private var newEntries: Range<Int>
 
-  /// Reads what of the ring is there. Bytes that a truncated file lacks are zero.
+  /// Reads what the file has of the ring. Bytes that a truncated file lacks are zero.
   init(
     _ file: borrowing File, _ fileHeader: RingHeader, isOfThisBoot: Bool, knownDictionary: Int,
     _ resume: (UInt64) -> Int?
@@ -34,8 +34,8 @@ struct RingCopy {
     hasErasures = fileHeader.spanCapture != nil
     let dictionary = geometry.dictionaryOffset..<geometry.dictionaryOffset + geometry.dictionarySize
     newEntries = dictionary.dropFirst(knownDictionary)
-    // Not what the file header claims: what is there. The file header must be; all else may be
-    // missing.
+    // What is there counts, not what the file header claims. The file header must be there; all
+    // else may be missing.
     let size = try file.status().size
     present = min(size, geometry.fileSize)
     memory = try SparseMemory(max(present, geometry.segmentsOffset))
@@ -49,8 +49,8 @@ struct RingCopy {
     // Before the segments: see `contradictsUse`.
     try memory.read(file, geometry.uses)
     try copySegments(file, resume)
-    // After the segments: what their records refer to was in it before they were.
-    // Most of the area may be a hole.
+    // After the segments: an entry was in the dictionary before the records that refer to it were
+    // in a segment. Most of the area may be a hole.
     let end = try memory.read(file, newEntries, untilZeros: true)
     newEntries = newEntries.clamped(to: newEntries.lowerBound..<max(newEntries.lowerBound, end))
     if present < geometry.fileSize {
@@ -72,7 +72,7 @@ struct RingCopy {
 
   /// Decrypts the records of all segments.
   ///
-  /// - Returns: Why it did not; nil if they are clear now.
+  /// - Returns: Why it did not; nil if the records are clear now.
   mutating func decrypt(with cipher: Result<RingCipher, FormatError>) -> FormatError? {
     guard areas.keySlots != nil, segments.contains(where: { $0.header.stream != 0 }) else {
       return nil
@@ -101,8 +101,8 @@ struct RingCopy {
   /// that began meanwhile.
   ///
   /// While one segment is inspected, a thread may go on in another one that was inspected before,
-  /// and was free then, and from there in one that is still to come. What the second scan finds in
-  /// addition has begun since, and so has what has a later generation.
+  /// and was free then, and from there in one that is still to come. A use that only the second
+  /// scan finds has begun since, and so has every use with a later generation.
   private mutating func copySegments(
     _ file: borrowing File, _ resume: (UInt64) -> Int?
   ) throws(SystemError) {
@@ -121,8 +121,8 @@ struct RingCopy {
     settleUses()
   }
 
-  /// Leaves out segments with the generation of another: their bytes got into a wrong place. The
-  /// one is read whose use the ring notes.
+  /// Leaves out segments with the generation of another one: their bytes got into a wrong place. Of
+  /// two such segments, the one whose use the ring notes is read.
   private mutating func leaveOutCopies() {
     var read: [UInt64: Int] = [:]
     for segment in segments {
@@ -147,8 +147,8 @@ struct RingCopy {
     }
   }
 
-  /// Removes notes of uses that began or ended while the segments were copied: what is copied is to
-  /// say the same of a segment in both places.
+  /// Removes notes of uses that began or ended while the segments were copied: the copy has to say
+  /// the same of a segment in both places.
   private func settleUses() {
     let seeds = Dictionary(segments.map { ($0.index, $0.seed) }, uniquingKeysWith: { $1 })
     for index in 0..<geometry.segmentCount where !unreadable.contains(index) {
@@ -158,7 +158,7 @@ struct RingCopy {
     }
   }
 
-  /// Notes segments that look free, and are in use as the ring says elsewhere.
+  /// Notes segments that look free, but are in use as the ring says elsewhere.
   private mutating func noteLostHeaders(
     _ file: borrowing File, besides used: Set<Int>
   ) throws(SystemError) {
@@ -167,15 +167,15 @@ struct RingCopy {
     }
   }
 
-  /// Whether a segment's header, which has been read, is not of the use that the ring notes apart
+  /// Whether a segment's header, which has been read, contradicts the use that the ring notes apart
   /// from it.
   ///
   /// The note is made after the header. Before the header is removed, the note says that the
   /// segment is being emptied. So any other note contradicts the header if it was there before the
   /// header was read, and still is.
   ///
-  /// - Parameter seed: Of the generation in the header; nil: the header says that the segment is
-  ///   free.
+  /// - Parameter seed: The seed of the generation in the header; nil: the header says that the
+  ///   segment is free.
   private func contradictsUse(
     of index: Int, seed: UInt32?, _ file: borrowing File
   ) throws(SystemError) -> Bool {
@@ -209,8 +209,8 @@ struct RingCopy {
     unreadable.insert(segment)
   }
 
-  /// Inspects the header of each segment, and gives index and generation of those in use to `body`,
-  /// and where the records end of those that are sealed; 0 for others.
+  /// Inspects the header of each segment, and gives `body` the index and the generation of each one
+  /// in use, and where the records of a sealed one end; 0 for others.
   private func forEachUse(
     _ file: borrowing File, _ body: (_ index: Int, _ generation: UInt64, _ end: Int) -> Void
   ) throws(SystemError) {
@@ -224,7 +224,8 @@ struct RingCopy {
         try file.readFully(into: header, at: offset) == header.count
       else { break }
       let part = UnsafeRawBufferPointer(header)
-      // As it stands there, right or wrong: whether it is the same later is all that it has to say.
+      // The generation as it stands there, right or wrong: it only has to show whether it changes
+      // later.
       let generation = part.load(SegmentLayout.generation, as: UInt64.self)
       _ = header.correctSegmentHeader()
       let read = try? SegmentHeader(part, size: geometry.segmentSize)
@@ -237,7 +238,7 @@ struct RingCopy {
   ) throws(SystemError) {
     let offset = geometry.offset(ofSegment: index)
     let size = min(geometry.segmentSize, present - offset)
-    // What begins where the known part ends is inspected first: mostly there is nothing new. In a
+    // The word where the known part ends is inspected first: mostly there is nothing new. In a
     // sealed segment, records may stand behind zeros.
     if let resume, resume >= end, try word(file, at: offset + resume, within: offset + size) == 0 {
       return
@@ -251,7 +252,7 @@ struct RingCopy {
     do {
       header = try SegmentHeader(part, size: geometry.segmentSize)
     } catch {
-      // Only if it is not being made ready just now.
+      // Noted only if the segment is not being opened just now.
       if try word(file, at: offset, within: offset + size) == generation {
         note(index, "\(error)")
       } else {
@@ -259,7 +260,7 @@ struct RingCopy {
       }
       return
     }
-    // In use anew, or free: what was in it is in an archive, or discarded.
+    // The segment is in use anew, or free: its records are in an archive, or discarded.
     guard !header.isFree, written == generation,
       try word(file, at: offset + SegmentLayout.generation, within: offset + size) == generation
     else { return clear(offset..<offset + size) }
@@ -277,7 +278,8 @@ struct RingCopy {
     }
   }
 
-  /// Reads again what is no record in a segment: a record may have been erased while it was copied.
+  /// Reads bytes of a segment that are no record again: a record may have been erased while it was
+  /// copied.
   private func readErasedAgain(
     _ part: UnsafeRawBufferPointer, in range: Range<Int>, _ seed: UInt32, _ file: borrowing File
   ) throws(SystemError) {
@@ -290,7 +292,8 @@ struct RingCopy {
     }
   }
 
-  /// Reads the state slots. Again, if something cannot be read: it may be just being written.
+  /// Reads the state slots, and reads them again if a slot cannot be read: it may be just being
+  /// written.
   private mutating func readState(_ file: borrowing File) throws(SystemError) {
     guard let area = areas.stateSlots else { return }
     for _ in 0..<3 {
@@ -349,13 +352,14 @@ struct RingCopy {
       guard length > 0, length <= part.count - offset else { return part.count }
       offset += length
     }
-    // Whether it is empty behind a zero word, is not known before all of it has been inspected.
+    // Nobody knows whether the segment is empty behind a zero word before all of it has been
+    // inspected.
     for rest in stride(from: offset, through: part.count - wordSize, by: wordSize)
     where part.load(rest, as: UInt64.self) != 0 { return part.count }
     return offset
   }
 
-  /// A word of the file; 0 where it has none.
+  /// A word of the file; 0 if the file does not have it.
   private func word(
     _ file: borrowing File, at offset: Int, within end: Int
   ) throws(SystemError) -> UInt64 {
@@ -364,7 +368,8 @@ struct RingCopy {
     return bytes.count == wordSize ? bytes.withUnsafeBytes { $0.load(0, as: UInt64.self) } : 0
   }
 
-  /// Reports clock pairs that were written once and cannot be read; as one if none can.
+  /// Reports clock pairs that were written once and cannot be read; as one place if none can be
+  /// read.
   private mutating func checkClockPairs(_ file: borrowing File) throws(SystemError) {
     let before = corruption.count
     for place in areas.clockPairs {
@@ -372,7 +377,7 @@ struct RingCopy {
       // The first one was written before the ring had its name.
       let isUnfinished = ClockPair.isUnfinished(bytes) && place != areas.clocks.lowerBound
       if isUnfinished || ClockPair(bytes) != nil { continue }
-      // Only if it is not being written just now.
+      // Reported only if it is not being written just now.
       guard try file.bytes(at: place, count: bytes.count).elementsEqual(bytes) else {
         try memory.read(file, place..<place + bytes.count)
         continue
@@ -392,12 +397,12 @@ struct RingCopy {
     UnsafeRawBufferPointer(memory.bytes).slice(place, ClockPairLayout.size)
   }
 
-  /// Nil if no reading of the clock is valid.
+  /// The ring's clock; nil if no clock pair is valid.
   var clock: TickClock? {
     let pairs = areas.clockPairs.map { ClockPair(clockPair(at: $0)) }
     let valid = pairs.compactMap { $0 }
     guard let newest = valid.max(by: { $0.ordinal < $1.ordinal }) else { return nil }
-    // Mostly the first one. From a shorter way, the rate is still a good one.
+    // Mostly, the oldest is the first pair. The rate over a shorter time is still a good one.
     let oldest = valid.min { $0.ordinal < $1.ordinal } ?? newest
     return TickClock(first: oldest, newest: newest)
   }

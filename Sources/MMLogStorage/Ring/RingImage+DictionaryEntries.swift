@@ -1,14 +1,15 @@
 import MMLogFormat
 
 extension RingImage {
-  /// What the archives that a recovery writes get as their dictionary: the ring's entries, one
-  /// behind the other.
+  /// The dictionary for the archives that a recovery writes: the ring's entries, one behind the
+  /// other.
   ///
-  /// A machine that goes down may lose a page of the ring's dictionary, while an archive has the
-  /// entries: these are added, so that an archive is read without those before it. A process that
-  /// dies alone loses no page.
+  /// If the machine went down, a page of the ring's dictionary may be lost, while an archive has
+  /// its entries. These are added, so that an archive can be read without those before it. If only
+  /// the process died, no page is lost.
   ///
-  /// - Parameter archives: The session's. What is encrypted in them cannot be added.
+  /// - Parameter archives: The session's archives. Entries that are encrypted in them cannot be
+  ///   added.
   package func dictionaryEntries(with archives: [ArchiveFile]) -> [UInt8] {
     var bytes = entries.flatMap { Array($0.bytes) }
     if isOfThisBoot && corruption.isEmpty { return bytes }
@@ -16,7 +17,7 @@ extension RingImage {
     var known = dictionary
     for archive in archives {
       for frame in archive.frames where frame.header.type == .dictionary {
-        // What cannot be read is reported by whoever reads the records.
+        // Whoever reads the records reports what cannot be read.
         guard let payload = try? archive.payload(of: frame) else { continue }
         payload.withUnsafeBytes { payload in
           var scanner = EntryScanner(payload, seed: seed)

@@ -2,12 +2,13 @@ import MMLogFormat
 package import MMLogSystem
 
 extension RingImage {
-  /// The bytes for a copy of the file, whose process may go on: all that the image has, and besides
-  /// only what changes without harm. So each segment is whole or free in it, and the rest fits.
+  /// The bytes for a copy of the ring's file while its process may go on: all that the image has,
+  /// and otherwise only bytes that may change without harm. So each segment in the copy is whole or
+  /// free, and the rest fits.
   ///
   /// Not for an image that was decrypted, or that was not read from the beginning.
   ///
-  /// - Parameter file: What the image was read from.
+  /// - Parameter file: The file that the image was read from.
   package func fileCopy(of file: borrowing File) throws(SystemError) -> SparseMemory {
     let (geometry, areas) = (fileHeader.geometry, fileHeader.areas)
     let dictionary = geometry.dictionaryOffset..<geometry.dictionaryOffset + geometry.dictionarySize

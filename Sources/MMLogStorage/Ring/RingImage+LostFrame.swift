@@ -1,11 +1,11 @@
 package import MMLogFormat
 
 extension RingImage {
-  /// A frame that was not written whole, of which the ring lacks what it was to hold, and other
-  /// frames, too.
+  /// The header of a frame that was not written whole, if neither the ring nor other frames have
+  /// its records.
   ///
-  /// A process notes in its ring that records are archived after their frame was written. So a ring
-  /// that lacks them says that the frame was whole once.
+  /// A process writes a frame before it notes in its ring that the records are archived. So if the
+  /// ring lacks them, the frame was whole once.
   ///
   /// - Parameters:
   ///   - tail: What follows the last frame of the session's last archive.
@@ -19,9 +19,8 @@ extension RingImage {
     return isLost ? header : nil
   }
 
-  /// What is missing at the end of the newest archive, of the frames that the process has noted in
-  /// its ring: the file was cut. Of a process that lives, the archive may have been read before the
-  /// ring.
+  /// What the newest archive lacks at its end of the frames that the process has noted in its ring:
+  /// the file was cut. If the process lives, the archive may have been read before the ring.
   ///
   /// - Parameter archives: The session's, by rising number.
   /// - Returns: Which archive it is, and what it lacks; nil if it is whole, or not there.
@@ -32,8 +31,8 @@ extension RingImage {
     return (index, lack)
   }
 
-  /// Whether the newest archive is not there, or nothing of it can be read, though the process has
-  /// noted frames of it and had not begun to seal it: no limit has deleted it.
+  /// Whether the newest archive is not there, or nothing of it can be read, although the process
+  /// has noted frames of it and had not begun to seal it. No limit deletes such an archive.
   ///
   /// - Parameter archives: The session's, by rising number.
   package func isNewestLost(of archives: [ArchiveFile]) -> Bool {

@@ -2,25 +2,25 @@ import MMLogCrypto
 package import MMLogFormat
 package import MMLogSystem
 
-/// A copy of what is in a ring file, checked: of a dead ring, or of a live one while its process
+/// A checked copy of what is in a ring file: of a dead ring, or of a live one while its process
 /// goes on.
 ///
-/// A copy and not a map: a file truncated by someone else would end the reader with SIGBUS. Of free
-/// segments, and of what is empty of others, nothing is kept: it takes no more memory than the file
-/// has in it, whatever it says.
+/// It is a copy and not a mapping: a file that someone else truncates would end the reader with
+/// SIGBUS. Free segments and the empty parts of others are not kept: the copy takes no more memory
+/// than the file has in it, whatever the file says.
 package final class RingImage {
   /// A segment in use, copied.
   package struct Segment {
     package let index: Int
     package internal(set) var header: SegmentHeader
-    /// As far as anything has been written to it.
+    /// The segment, as far as anything has been written to it.
     let bytes: UnsafeRawBufferPointer
     let seed: UInt32
   }
 
   package let path: String
   package let fileHeader: RingHeader
-  /// Whether the machine has been running since the ring was written: all that was written is
+  /// Whether the machine has been running since the ring was written: then all that was written is
   /// there.
   package let isOfThisBoot: Bool
   /// False if the process died, or is alive.
@@ -30,24 +30,26 @@ package final class RingImage {
   /// The number of the newest archive that was begun, whether or not it still is there; 0 if there
   /// was none.
   package let newestArchive: UInt32
-  /// How many frames it has at least, and whether it was sealed: see ``SessionStateLayout``.
+  /// How many frames the newest archive has at least, and whether it was sealed: see
+  /// ``SessionStateLayout``.
   package let newestFrames: UInt32
-  /// What the archive after that is chained to, if that is noted.
+  /// What the next archive is chained to, if that is noted.
   package let head: NotedHead?
-  /// The archive behind which the session began its first; nil if that has a file of its own.
+  /// The archive behind which the session began its first one; nil if the first one has a file of
+  /// its own.
   package let resumed: ArchiveID?
-  /// What tells the wall time of ticks; see ``restoreClock(from:)``.
+  /// Turns ticks into wall time; see ``restoreClock(from:)``.
   package private(set) var clock: TickClock
   /// Whether the ring has no clock reading that is valid.
   private let isClockLost: Bool
   package let losses: LossLedger
-  /// How many fatal signals the process had survived of which it had made no record yet.
+  /// How many fatal signals the process had survived without having made a record of them yet.
   private let survivals: UInt8
-  /// What the process died of, if its handlers of fatal signals could write it.
+  /// The report of the crash that the process died of, if its signal handler could write it.
   package let crash: CrashReport?
   /// What the process had last in its state slots.
   package let state: StateSlots
-  /// How the process said that it ends, if it did. See ``end``.
+  /// How the process ended, if it noted that itself. See ``end``.
   private let mark: SessionEnd?
   package let dictionary: LogDictionary
   /// The dictionary's entries one by one, for copying them into an archive.
@@ -56,8 +58,8 @@ package final class RingImage {
   package let dictionarySize: Int
   /// The segments in use, by rising generation.
   package let segments: [Segment]
-  /// The ring's key for its recipients, as often as it can be read; none: the ring is not
-  /// encrypted, or nobody can have the key.
+  /// The key slots of the ring that can be read; none: the ring is not encrypted, or nobody can
+  /// have the key.
   package let keySlots: [RingKeySlot]
   /// Why the records are still encrypted in this copy; nil if they are not.
   package let lock: FormatError?
@@ -72,16 +74,15 @@ package final class RingImage {
 
   /// Copies and checks the ring in `file`.
   ///
-  /// A thread's records are copied up to some moment: where one of its segments is there, so are
-  /// all before it. Of flight records, some may be evicted meanwhile, and then the older ones may
-  /// be there.
+  /// A thread's records are copied up to some moment: if one of its segments is there, all before
+  /// it are, too. Flight records may be evicted meanwhile, and then older ones may be there.
   ///
   /// - Parameters:
-  ///   - knownDictionary: How many bytes of the dictionary are known: what they hold is left out.
-  ///   - identities: Who decrypts the records of an encrypted ring. What none of them opens stays
-  ///     as it is.
+  ///   - knownDictionary: How many bytes of the dictionary are known: their entries are left out.
+  ///   - identities: Who decrypts the records of an encrypted ring. If none of them can, the
+  ///     records stay as they are.
   ///   - resume: Up to where a generation's records are known, and need not be copied again, as an
-  ///     offset from the segment's start; nil for one that is new. Default: all are new.
+  ///     offset from the segment's start; nil for a new generation. Default: all are new.
   /// - Throws: ``LogError`` if nothing of it can be read; corruption of a part of it is reported by
   ///   ``corruption``.
   package init(
@@ -170,7 +171,7 @@ package final class RingImage {
     !endedWell.isEmpty && dictionary.tie(of: record).map { endedWell.contains($0.span) } ?? false
   }
 
-  /// Walks over a segment's records. What it gives is valid for as long as the image.
+  /// A scanner for a segment's records. What it gives is valid for as long as the image.
   ///
   /// - Parameters:
   ///   - offset: Where to begin, from the segment's start.
@@ -183,16 +184,16 @@ package final class RingImage {
       scansBehindZeros: scansBehindZeros, isSealed: segment.header.end > 0)
   }
 
-  /// Whether a record is one that no archive has before it is captured.
+  /// Whether a record is a flight record: no archive has it before it is captured.
   package func isFlight(_ record: RecordView) -> Bool { record.level < fileHeader.archiveLevel }
 
-  /// Whether flight records of it count: of a session that was closed, they are evicted, unless
-  /// spans decide about them: those of spans that failed may not have been captured yet.
+  /// Whether the ring's flight records count. In a session that was closed, they are evicted,
+  /// unless spans decide about them: those of spans that failed may not have been captured yet.
   package var hasFlight: Bool {
     fileHeader.archiveLevel > .trace && (!isClosedCleanly || fileHeader.spanCapture != nil)
   }
 
-  /// Whether an archive has a record, or it is one that is evicted.
+  /// Whether an archive has a record, or the record is evicted.
   package func isDone(
     _ record: RecordView, _ segment: Segment, offset: Int, _ coverage: Coverage
   ) -> Bool {
@@ -216,10 +217,12 @@ package final class RingImage {
     }
   }
 
-  /// Whether the ledger of the ring has what was lost in bytes that cannot be read, or nothing was.
+  /// Whether the ring's ledger counts what was lost in bytes that cannot be read, or nothing was
+  /// lost.
   ///
-  /// Whoever archives what stands behind them counts them, before the ring says that this is done.
-  /// That archives have all that stood there may come later: flight records may be among it.
+  /// Whoever archives the records behind such bytes first counts the bytes, and then the ring says
+  /// that these records are archived. Archives may have what stood in the bytes only later, since
+  /// flight records may be among it.
   package func isCounted(
     _ range: Range<Int>, _ segment: SegmentHeader, _ coverage: Coverage
   ) -> Bool {
@@ -227,7 +230,7 @@ package final class RingImage {
       || isDone(range, segment, coverage)
   }
 
-  /// Whether what it says of how far its segments are archived holds.
+  /// Whether the ring is believed when it says how far its segments are archived.
   package func isBelieved(_ coverage: Coverage) -> Bool {
     isOfThisBoot && !coverage.hasCorruption
   }
@@ -241,15 +244,15 @@ package final class RingImage {
   /// Whether the newest archive may have been sealed, so that a limit may have deleted it.
   package var mayNewestBeSealed: Bool { newestFrames & SessionStateLayout.mayBeSealed != 0 }
 
-  /// What was lost, if the process does not live any more: with the records that it could not make
-  /// of signals it had survived.
+  /// What was lost, if the process is dead: with the records that it could not make of signals that
+  /// it had survived.
   package var lossesAtDeath: LossLedger {
     var losses = losses
     losses[.ringFull, .critical] &+= UInt64(survivals)
     return losses
   }
 
-  /// How the session ended, whose process does not live any more.
+  /// How the session of a dead process ended.
   ///
   /// A crash comes last, wherever it happens: in closing, in an exit handler.
   package var end: SessionEnd {
@@ -260,7 +263,7 @@ package final class RingImage {
 
   /// Reads and checks the header of a ring.
   ///
-  /// - Throws: ``LogError`` if it cannot be read, or is none of a ring.
+  /// - Throws: ``LogError`` if it cannot be read, or is not the header of a ring.
   package static func fileHeader(of file: borrowing File) throws(LogError) -> RingHeader {
     do {
       return try file.bytes(at: 0, count: RingLayout.fileHeaderSize).withUnsafeBytes {
