@@ -2,11 +2,11 @@
 public struct Corruption: Equatable, Sendable {
   /// The file.
   public let path: String
-  /// Where in it, in bytes from its start.
+  /// Where in the file, in bytes from its start.
   public let offset: Int
   /// How many bytes; 0 where something is missing.
   public let size: Int
-  /// What they should have been, and what is wrong with them: part of a sentence.
+  /// What the bytes should have been, and what is wrong with them: a part of a sentence.
   public let what: String
 
   package init(_ range: Range<Int>, _ what: String, in path: String) {
@@ -22,6 +22,6 @@ public struct Corruption: Equatable, Sendable {
 }
 
 extension Corruption: CustomStringConvertible {
-  /// The file, and what of it: `/var/log/a.mmlog: 512 bytes at 4096: between frames`.
+  /// The file, and what is wrong with it: `/var/log/a.mmlog: 512 bytes at 4096: between frames`.
   public var description: String { "\(path): \(summary)" }
 }

@@ -3,7 +3,7 @@ package import MMLogSystem
 
 /// What went wrong with a log's files, and what to do about it.
 public struct LogError: Error, CustomStringConvertible, Sendable {
-  /// What kind of failure it is. More may come.
+  /// The kind of a failure. More kinds may come.
   public struct Code: Hashable, Sendable, CustomStringConvertible {
     /// The code's name.
     public let description: String
@@ -37,11 +37,11 @@ public struct LogError: Error, CustomStringConvertible, Sendable {
     /// The archive must not be removed: it is being written, pinned or leased, or a recovery needs
     /// it.
     public static let archiveInUse = Code(description: "archiveInUse")
-    /// The archive is not what it was when it was listed.
+    /// The archive has changed since it was listed.
     public static let changedArchive = Code(description: "changedArchive")
     /// An attribute or a receipt cannot be noted on an archive as it is.
     public static let invalidAttribute = Code(description: "invalidAttribute")
-    /// What is in the file is encrypted, and nobody who opens it was given.
+    /// The file is encrypted, and none of the given identities opens it.
     public static let encrypted = Code(description: "encrypted")
     /// The store was closed before.
     public static let closed = Code(description: "closed")
@@ -51,15 +51,16 @@ public struct LogError: Error, CustomStringConvertible, Sendable {
   public var code: Code { content.code }
   /// What failed and how to fix it, for people. It names the path.
   public var message: String { content.message }
-  /// The file or directory that it is about; empty if none.
+  /// The file or directory that the error is about; empty if none.
   public var path: String { content.path }
   /// The error number of the system call behind it, or 0.
   public var systemErrorNumber: Int32 { content.systemErrorNumber }
-  /// The error behind it, if another one was: of a system call, of a file's bytes, or one that the
-  /// program's own code threw.
+  /// The error that caused this one, if there was one: of a system call, of a file's bytes, or one
+  /// that the program's own code threw.
   public var cause: (any Error)? { content.cause }
 
-  // One word: each call that may throw has code that moves the error on, and a whole error is nine.
+  // One word: each call that may throw has code that moves the error on, and a whole error would be
+  // nine words.
   private let content: Content
 
   private final class Content: Sendable {
@@ -101,9 +102,9 @@ extension LogError {
       path: error.path, systemErrorNumber: error.errno, cause: error)
   }
 
-  /// An error of whatever kind: itself, or what ended `what`.
+  /// Makes an error of any other: the same if it is a ``LogError``, else one that says what failed.
   ///
-  /// - Parameter path: What it was about, of an error that does not say.
+  /// - Parameter path: The path for an error that does not name one.
   package init(_ error: any Error, while what: String, path: String) {
     switch error {
     case let error as LogError: self = error
@@ -148,12 +149,12 @@ package func explaining<Result: ~Copyable>(
   do { return try body() } catch { throw LogError(error, while: what()) }
 }
 
-/// Runs what blocks in a thread of its own while a task waits for it: no thread of the tasks' is
-/// taken.
+/// Runs a body that blocks on a thread of its own, while a task waits for it: the body takes none
+/// of the threads that tasks run on.
 ///
 /// - Parameters:
-///   - name: The thread's.
-///   - what: What has failed where there is no thread, as for ``explaining(_:_:)``.
+///   - name: The thread's name.
+///   - what: What has failed if there is no thread, as for ``explaining(_:_:)``.
 ///   - cancel: Is called when the task is canceled; `body` should then soon return.
 package func onOwnThread<Value: Sendable>(
   _ name: String, explaining what: String, canceledBy cancel: @escaping @Sendable () -> Void = {},

@@ -5,7 +5,7 @@
 package enum TestPoint: UInt8, CaseIterable, Sendable {
   // A ring is made, and its drainer is started.
   case ringCreated, ringLocked, ringMapped, ringHeaderWritten, ringNamed, sessionStarted
-  // A thread that has not logged before looks at what one has left that ended, and has taken a
+  // A thread that has not logged before inspects what an ended thread has left, and has taken a
   // block.
   case blockReusing, blockTaken
 
@@ -21,7 +21,7 @@ package enum TestPoint: UInt8, CaseIterable, Sendable {
 
   // Flight records are left in the ring, and captured.
   case segmentRetained, segmentEvicting, flightBeforeFrame, flightAfterFrame, flightNoted
-  // Spans decide about theirs.
+  // Spans decide about their flight records.
   case spanRecordMarked, spanRecordErased, spanFrameWritten
 
   // Records go from the ring to an archive.
@@ -31,7 +31,7 @@ package enum TestPoint: UInt8, CaseIterable, Sendable {
   case archiveCreated, archiveHeaderWritten, archiveNamed, archiveResumed, archiveFrameWritten
   case archiveBeforeTrailer, archiveTrailerWritten, archiveSynced, archiveClosed
 
-  // Archives that a limit does not allow are deleted; what is noted about one is changed.
+  // Archives that a limit does not allow are deleted; the state of an archive is changed.
   case retentionBegins, retentionBeforeDelete, trashMade, trashTaken, retentionDeleted, trashRemoved
   case directoryLocked, stateAttributeSet, stateSidecarWritten, stateNoted
 

@@ -1,20 +1,20 @@
 import MMLogFormat
 package import MMLogSystem
 
-/// The file in which a consumer keeps its state: who reads a store's archives from a cursor of its
-/// own. FORMAT.md, 9.
+/// The file in which a consumer keeps its state. A consumer reads a store's archives from a cursor
+/// of its own: FORMAT.md, 9.
 ///
-/// The state is a text in one of three slots: the newest one whose checksum is right counts. A new
-/// state goes into the slot of the oldest, and takes no new space, so that a full disk does not
-/// stop it. Two states may be written after the last one that was made safe from a power cut, and
-/// that one stays.
+/// The state is a text in one of three slots: the newest state whose checksum is right counts. A
+/// new state goes into the slot of the oldest and takes no new space, so that a full disk does not
+/// stop it. After the last state that was made safe from a power cut, two states may be written,
+/// and that last one stays.
 ///
 /// Its lock says that the consumer is at work. For one thread at a time.
 package struct ConsumerFile: ~Copyable, Sendable {
   package let name: String
   private var lock: LockedFile
   private var sequence: UInt64 = 0
-  /// Whether the state of that sequence is known to be on the disk.
+  /// Whether the state of this sequence is known to be on the disk.
   private var isSynced = false
   private var slotSize: Int
   /// Whether a file of that name was there when this one was opened.
@@ -25,13 +25,13 @@ package struct ConsumerFile: ~Copyable, Sendable {
   private static let headSize = 24
   private static let slots = 3
   private static let smallestSlot = 16 << 10
-  /// No state is longer, in bytes.
+  /// The maximum size of a slot, in bytes.
   private static let largestSlot = 16 << 20
 
   /// The name of a consumer's file.
   package static func fileName(of consumer: String) -> String { consumer + suffix }
 
-  /// The consumer whose file has this name; nil if none has.
+  /// The consumer whose file has this name; nil if it is no such name.
   package static func consumer(ofFileName name: String) -> String? {
     guard let consumer = name.without(suffix: suffix), problem(withName: consumer) == nil else {
       return nil
@@ -66,7 +66,7 @@ package struct ConsumerFile: ~Copyable, Sendable {
     do {
       _ = try directory.ownStatus(of: name)
       guard let lock = try LockedFile.open(name, in: directory, isMade: true) else { return nil }
-      // Another may just have made a larger one in its place.
+      // Another process may just have made a larger file in its place.
       let named = try directory.status(of: name)
       if try named?.identity != lock.file.status().identity { return nil }
       return lock
@@ -75,22 +75,22 @@ package struct ConsumerFile: ~Copyable, Sendable {
     }
   }
 
-  /// Whether the file that is locked still is the one of its name.
+  /// Whether the locked file still has its name.
   package func isInPlace(in directory: borrowing Directory) throws(SystemError) -> Bool {
     try directory.status(of: name)?.identity == lock.file.status().identity
   }
 
   /// The newest state; nil if none was ever written.
   ///
-  /// - Throws: `corruptedFile` if there are only some that cannot be read.
+  /// - Throws: `corruptedFile` if there are states, and none can be read.
   package mutating func read() throws(LogError) -> String? {
     guard let found = try Self.newest(in: lock.file) else { return nil }
     (sequence, isSynced) = (found.sequence, false)
     return found.text
   }
 
-  /// Writes a state. If that fails, the next one goes into the same slot, and the two before it
-  /// stay.
+  /// Writes a state. If that fails, the two states before it stay, and the next one goes into the
+  /// same slot.
   ///
   /// - Parameter isSafe: Whether it is to be safe from a power cut when this returns.
   package mutating func write(
@@ -110,25 +110,25 @@ package struct ConsumerFile: ~Copyable, Sendable {
       let slot = Int(next % UInt64(Self.slots)) * slotSize
       try lock.file.write(all: Self.slot(bytes, next), at: slot)
       TestPoint.reach(.consumerStateWritten)
-      // One of the last two is on the disk in any case.
+      // One of the last two states is on the disk in any case.
       let syncs = isSafe || !isSynced
       if syncs { try lock.file.syncData() }
       (sequence, isSynced) = (next, syncs)
     } catch {
-      // Nothing was ever noted in it, and an empty file says nothing.
+      // Nothing was ever noted in the file, and an empty file says nothing.
       if slotSize == 0 { try? directory.remove(name) }
       throw LogError(error, while: "Noting what was shipped failed", path: file)
     }
   }
 
-  /// Why nothing can be noted on a consumer; nil if something can, or if that cannot be found out
+  /// Why no state of a consumer can be noted; nil if one can, or if that cannot be found out
   /// without leaving a name in the directory.
   package static func problem(
     ofNoting consumer: String, in directory: borrowing Directory
   ) -> SystemError? {
     do throws(SystemError) {
       let file = try directory.makeUnnamedFile(for: fileName(of: consumer))
-      // What is there already has the room that it needs.
+      // A state that is there already has the room that it needs.
       if (try? notedState(of: consumer, in: directory)) == nil {
         try file.allocate(offset: 0, count: smallestSlot * slots)
       }
@@ -155,7 +155,7 @@ package struct ConsumerFile: ~Copyable, Sendable {
     return bytes
   }
 
-  /// Of sequence, length and text.
+  /// The checksum of all bytes of a slot, with zeros in the checksum's place.
   private static func checksum(_ slot: UnsafeRawBufferPointer) -> UInt32 {
     var bytes = Array(slot)
     for index in 20..<24 { bytes[index] = 0 }
@@ -232,7 +232,7 @@ package struct ConsumerFile: ~Copyable, Sendable {
     }
     lock = other
     slotSize = wanted
-    // It is the only one there: what is written next must not take its place.
+    // It is the only state there: the next one must not take its place.
     if let newest { (sequence, isSynced) = (newest.sequence, true) }
   }
 
@@ -240,7 +240,8 @@ package struct ConsumerFile: ~Copyable, Sendable {
 
   /// The newest state of a consumer, without its lock; nil if none was ever written.
   ///
-  /// - Throws: what keeps it from being read, and a consumer from being opened.
+  /// - Throws: what keeps the state from being read, which keeps the consumer from being opened,
+  ///   too.
   package static func notedState(
     of consumer: String, in directory: borrowing Directory
   ) throws(LogError) -> String? {
@@ -253,8 +254,8 @@ package struct ConsumerFile: ~Copyable, Sendable {
     }
   }
 
-  /// The consumers that have a state in a directory. Who was killed before the first state was
-  /// written has left an empty file, which is none.
+  /// The consumers that have a state in a directory. A consumer that was killed before its first
+  /// state was written has left an empty file, which is no state.
   package static func consumers(in directory: borrowing Directory) throws(SystemError) -> [String] {
     var consumers: [String] = []
     for name in try directory.names() {

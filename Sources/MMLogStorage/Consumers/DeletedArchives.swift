@@ -1,23 +1,23 @@
 package import MMLogFormat
 package import MMLogSystem
 
-/// Notes of archives that were deleted before all consumers had acknowledged them, so that each can
-/// tell what it has missed: how many records of each level there were. FORMAT.md, 9.
+/// Notes of archives that were deleted before all consumers had acknowledged them, so that each
+/// consumer can tell what it has missed: how many records of each level there were. FORMAT.md, 9.
 ///
-/// A consumer that has taken a note in is removed from it. The newest few thousand are kept, as far
-/// as they are read again.
+/// A consumer that has taken a note in is removed from it. The newest few thousand notes are kept,
+/// as far as they can be read again.
 package struct DeletedArchives: Sendable {
   /// What was in an archive.
   package struct Note: Equatable, Sendable {
     package var storeName: String
-    /// Who had not acknowledged all of it.
+    /// The consumers that had not acknowledged all of it.
     package var consumers: [String]
     /// When it was deleted.
     package var time: Timestamp
     /// How many records there were of each level, in the order of levels; behind them, how many of
     /// unknown level.
     package var counts: [UInt64]
-    /// How many rows there were: each part of a record counts.
+    /// How many rows there were: each fragment of a record counts.
     package var rows: Int
     /// The wall times of its first and last record; nil without records.
     package var times: ClosedRange<Timestamp>?
@@ -37,7 +37,7 @@ package struct DeletedArchives: Sendable {
     let fields = try directory.fields(of: Self.fileName, atMost: Self.longestFile) ?? [:]
     for (key, value) in fields {
       let parts = key.split(separator: ".")
-      // Behind the greatest number there is none.
+      // Behind the greatest number, there is no archive.
       guard parts.count == 2, let session = SessionID(parts[0]), let number = UInt32(parts[1]),
         number < .max, let note = Note(value)
       else { continue }
@@ -45,8 +45,8 @@ package struct DeletedArchives: Sendable {
     }
   }
 
-  /// Notes that archives are deleted, those that a consumer has not acknowledged; also one without
-  /// records, which may say that its session has ended. The directory is locked.
+  /// Notes those of the deleted archives that a consumer has not acknowledged, also those without
+  /// records: they may say that their session has ended. The caller has locked the directory.
   static func note(
     _ archives: [ArchiveInfo], _ unsent: UnsentArchives, in directory: borrowing Directory
   ) throws(SystemError) {
@@ -109,7 +109,7 @@ extension DeletedArchives.Note {
     return "\(time.nanosecondsSince1970) \(consumers) \(counts) \(rows) \(first) \(last) \(store)"
   }
 
-  /// No archive has more records: numbers that can be added.
+  /// No archive has more records, and such numbers can be added without overflow.
   private static let maximum: UInt64 = 1 << 40
 
   fileprivate init?(_ text: String) {

@@ -3,14 +3,14 @@ package import MMLogSystem
 
 /// What the consumers of a directory have not acknowledged yet, as their states say.
 package struct UnsentArchives: Sendable {
-  /// Of each consumer: the first archive of each session that it has not acknowledged whole.
+  /// For each consumer: the first archive of each session that it has not acknowledged as a whole.
   private var firsts: [String: [SessionID: UInt32]] = [:]
 
   /// The line of a state whose consumer was asked for some records once: no archive waits for it.
   package static let selection = "selection 1"
 
-  /// Reads the states of all consumers. One whose state cannot be read has acknowledged nothing, as
-  /// far as is known: what it has not got must not be deleted for that.
+  /// Reads the states of all consumers. A consumer whose state cannot be read counts as one that
+  /// has acknowledged nothing: what it may lack must not be deleted.
   package init(in directory: borrowing Directory) throws(SystemError) {
     for consumer in try ConsumerFile.consumers(in: directory) {
       do throws(LogError) {
@@ -19,7 +19,7 @@ package struct UnsentArchives: Sendable {
         else { continue }
         firsts[consumer] = Self.firsts(state)
       } catch  where error.code == .foreignOwner || error.code == .foreignFile {
-        // No consumer opens it, either.
+        // No consumer opens such a file, either.
         continue
       } catch {
         firsts[consumer] = [:]
@@ -40,7 +40,7 @@ package struct UnsentArchives: Sendable {
     firsts.filter { archive.number >= $0.value[archive.session] ?? 0 }.keys.inOrder()
   }
 
-  /// From the line `cursor mmlog1:SESSION.ARCHIVE.FRAME…[/ARCHIVE…][!],…`; see `LogReader.Cursor`.
+  /// Reads the line `cursor mmlog1:SESSION.ARCHIVE.FRAME…[/ARCHIVE…][!],…`; see `LogReader.Cursor`.
   private static func firsts(_ state: String) -> [SessionID: UInt32] {
     var firsts: [SessionID: UInt32] = [:]
     for line in state.split(separator: "\n") where line.hasPrefix("cursor mmlog1:") {
@@ -48,7 +48,7 @@ package struct UnsentArchives: Sendable {
         let fields = part.split(separator: ".", maxSplits: 2)
         guard fields.count == 3, let session = SessionID(fields[0]), let number = UInt32(fields[1])
         else { continue }
-        // Where a record in pieces begins that is not whole there.
+        // Where a fragmented record begins that is not whole at the cursor.
         let begins = part.split(separator: "/").dropFirst().first?.split(separator: ".").first
         let first = begins.flatMap { UInt32($0) } ?? number
         firsts[session] = part.hasSuffix("!") ? .max : min(number, first)

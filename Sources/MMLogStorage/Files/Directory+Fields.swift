@@ -1,7 +1,7 @@
 import MMLogSystem
 
-/// Small files of texts by name, a line each: `key value`. What is noted about an archive, and a
-/// store's settings.
+/// Small files of texts by name, a line each: `key value`. An archive's state and a store's
+/// settings are kept so.
 extension Directory {
   /// The texts of a file; nil if there is none, or another user has made it.
   ///
@@ -20,7 +20,7 @@ extension Directory {
     var fields: [String: String] = [:]
     for line in try file.bytes(at: 0, count: limit).split(separator: UInt8(ascii: "\n")) {
       guard let text = String(validating: line, as: UTF8.self) else { continue }
-      // By scalars: a text may begin with what combines with the space before it.
+      // By scalars: a text may begin with a scalar that combines with the space before it.
       let parts = text.unicodeScalars.split(
         separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
       fields[String(parts[0])] = parts.count == 2 ? String(parts[1]) : ""

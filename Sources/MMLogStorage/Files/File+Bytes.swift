@@ -1,7 +1,7 @@
 package import MMLogSystem
 
 extension File {
-  /// Up to so many bytes from `offset`, fewer at the end of the file.
+  /// Up to `count` bytes from `offset`, fewer at the end of the file.
   package borrowing func bytes(at offset: Int, count: Int) throws(SystemError) -> [UInt8] {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: count, alignment: 8)
     defer { buffer.deallocate() }

@@ -11,7 +11,7 @@ package enum FileNames {
   /// Added to a ring's name when nothing of it can be recovered.
   package static let unreadableSuffix = ".unreadable"
 
-  /// Whether a name is of the kind that a store's files have, those beside rings and archives too.
+  /// Whether a name is of the kind that a store's files have, also those beside rings and archives.
   package static func isOurs(_ name: String) -> Bool {
     let suffixes = [
       archiveSuffix, archiveSuffix + ArchiveInfo.State.sidecarSuffix, ringSuffix,
@@ -39,7 +39,7 @@ package enum FileNames {
     /// Takes a name apart, or gives nil if it is not a ring's.
     package init?(fileName: String) {
       guard fileName.hasSuffix(ringSuffix) else { return nil }
-      // By bytes: a dot may be one character with what is before it.
+      // By bytes: a dot and what is before it may be one character.
       let stem = fileName.utf8.dropLast(ringSuffix.utf8.count)
       guard let dot = stem.lastIndex(of: UInt8(ascii: ".")), dot != stem.startIndex,
         let session = SessionID(Substring(stem[stem.index(after: dot)...])),
@@ -125,13 +125,13 @@ package enum FileNames {
   /// `.` nor `..`.
   package static func folder(_ name: String) -> String {
     if name.isEmpty { return "unknown" }
-    // By bytes, as file systems find slashes: a slash may be one character with what is behind it.
+    // By bytes, as file systems find slashes: a slash and what is behind it may be one character.
     let slash = UInt8(ascii: "/")
     let parts = escaped(name).utf8.split(separator: slash, omittingEmptySubsequences: false)
     return parts.map { String(Substring($0)) }.joined(separator: "%2F")
   }
 
-  /// The store's name that a file's name has in this form, or nil if none has.
+  /// The store's name for the form that names of files have; nil if the text is no such form.
   package static func unescaped(_ text: Substring) -> String? {
     if text.isEmpty { return nil }
     guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
@@ -153,12 +153,12 @@ package enum FileNames {
 }
 
 extension String {
-  /// A name without what it ends in; nil if it does not end so.
+  /// The text without a suffix; nil if it does not end with it.
   func without(suffix: String) -> String? {
     hasSuffix(suffix) ? String(dropLast(suffix.count)) : nil
   }
 
-  /// Whether it has nothing but letters of ASCII, digits, hyphens, underscores and dots.
+  /// Whether it has only letters of ASCII, digits, hyphens, underscores and dots.
   var isPlainName: Bool {
     utf8.allSatisfy { byte in
       (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte)
@@ -173,7 +173,7 @@ extension Unicode.Scalar {
 }
 
 extension BidirectionalCollection {
-  /// The longest end of which every element fits.
+  /// The longest end whose elements all fit.
   fileprivate func suffix(while fits: (Element) -> Bool) -> SubSequence {
     var start = endIndex
     while start > startIndex, fits(self[index(before: start)]) { formIndex(before: &start) }

@@ -1,13 +1,13 @@
 package import MMLogSystem
 
-/// Whose files in a directory may be taken for a store's.
+/// Decides which files in a directory may be taken for a store's.
 ///
-/// Where every user can make files (a sticky directory such as /tmp), what belongs to another may
-/// have been planted: a ring to be read and deleted with this process's rights, an archive that
-/// claims to hold what is in a ring, a lock that is never given back. It is left alone. So is an
-/// own file that others may write: they may have put into it what they could not plant. Elsewhere,
-/// whoever can make a file could as well change the others'. That others may read a file is nothing
-/// to anybody.
+/// Where every user can make files (a sticky directory such as /tmp), a file of another user may
+/// have been planted: a ring that this process would read and delete with its rights, an archive
+/// that claims to hold what is in a ring, a lock that is never given back. Such a file is left
+/// alone. So is an own file that others may write: they may have put into it what they could not
+/// plant. In other directories, whoever can make a file could as well change the other files.
+/// Whether others may read a file does not matter.
 package struct Ownership {
   private let isOpenToAll: Bool
   private let owners: [UInt32]
@@ -26,8 +26,8 @@ package struct Ownership {
   /// Whether something in the directory may be one of the store's files.
   package func isOwn(_ status: FileStatus) -> Bool { status.isRegularFile && !isForeign(status) }
 
-  /// Throws what to report of something that has the name of one of the store's files, and is not
-  /// to be touched.
+  /// Throws what to report if something has the name of one of the store's files, but must not be
+  /// touched.
   package func check(_ status: FileStatus, _ path: String) throws(LogError) {
     if isForeign(status) { throw Self.error(path, status) }
     if status.isRegularFile || status.isSymbolicLink { return }
@@ -38,7 +38,7 @@ package struct Ownership {
       path: path)
   }
 
-  /// What to report of one that is foreign.
+  /// What to report of a foreign file.
   private static func error(_ path: String, _ status: FileStatus) -> LogError {
     if status.isWritableByOthers {
       return LogError(
@@ -58,12 +58,11 @@ package struct Ownership {
 }
 
 extension Directory {
-  /// What the file system says about the name of one of the store's own files; nil if nothing has
-  /// it.
+  /// The status of one of the store's own files, by its name; nil if nothing has the name.
   ///
   /// To ask before the file is opened, too: that may be refused, and be no fault.
   ///
-  /// - Throws: what to report of something that is not to be touched: ``Ownership/check(_:_:)``.
+  /// - Throws: what to report of something that must not be touched: ``Ownership/check(_:_:)``.
   package borrowing func ownStatus(of name: String) throws -> FileStatus? {
     guard let status = try status(of: name) else { return nil }
     try Ownership(of: self).check(status, path(of: name))
@@ -76,7 +75,7 @@ extension Directory {
   package borrowing func openOwn(_ name: String, _ options: File.OpenOptions) throws -> File {
     _ = try ownStatus(of: name)
     let file = try openFile(name, options.union(.nonBlocking))
-    // Another may have taken its place since it was checked.
+    // Another file may have taken its place since the check.
     try Ownership(of: self).check(file.status(), file.path)
     return file
   }
@@ -94,7 +93,7 @@ extension Directory {
 }
 
 extension FileStatus {
-  /// What to report of a file of secrets that every user can read, or change; nil of another.
+  /// What to report of a file of secrets that every user can read, or change; nil of another file.
   package func openness(_ path: String) -> String? {
     if permissions & 0o007 == 0 { return nil }
     return "\(path) can be read by every user. Take that right away: chmod o= \(path)"

@@ -8,7 +8,7 @@ extension Timestamp {
 }
 
 extension Timestamp {
-  /// What ``nanosecondsSince1970`` is in decimal digits; nil for other texts.
+  /// Reads ``nanosecondsSince1970`` in decimal digits; nil for other texts.
   init?(digits: some StringProtocol) {
     guard let nanoseconds = Int64(digits) else { return nil }
     self.init(nanosecondsSince1970: nanoseconds)
