@@ -6,17 +6,18 @@
   ///
   /// Debug builds only. Calls that a ``ForcedFault`` keeps from being made are not reported.
   package enum CallObserver {
-    /// Where a call is.
+    /// The phase of a call.
     package enum Phase: Sendable {
       case begins, succeeded, failed
     }
 
-    /// Is given the call, the path that it is about, and where it is, on the thread that makes it.
+    /// Receives the call, the path that it is about, and its phase, on the thread that makes the
+    /// call.
     package typealias Handler = @Sendable (SystemCall, String, Phase) -> Void
 
-    /// Has `handler` called from now on, by one thread at a time; nil: nobody.
+    /// Makes calls known to `handler` from now on, by one thread at a time; nil: to nobody.
     ///
-    /// It must not make calls through this module: they would wait for it to return.
+    /// The handler must not make calls through this module: they would wait for it to return.
     package static func observe(_ handler: Handler?) {
       lock.withLock {
         self.handler = handler

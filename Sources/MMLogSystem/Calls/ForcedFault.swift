@@ -33,16 +33,16 @@
       arm(Fault(call, .short(count), pathPrefix, onCall: onCall, times: times))
     }
 
-    /// Has matching calls wait until a lock is free before they are made, as on a file system that
-    /// is frozen.
+    /// Makes matching calls wait until a lock is free before they are made, as on a frozen file
+    /// system.
     package static func block(
       _ call: SystemCall, on gate: ForkSafeMutex, under pathPrefix: String?
     ) {
       arm(Fault(call, .wait(gate), pathPrefix, onCall: 1, times: .max))
     }
 
-    /// Ends the process with SIGKILL in place of the given call, whichever it is, of those about a
-    /// path with this prefix; 1 is the next one.
+    /// Ends the process with SIGKILL in place of a call about a path with this prefix, whichever
+    /// call it is; `onCall` 1 is the next one.
     package static func die(onCall: Int, under pathPrefix: String) {
       arm(Fault(nil, .death, pathPrefix, onCall: onCall, times: 1))
     }
@@ -52,7 +52,7 @@
       change { $0.removeAll { $0.prefix == pathPrefix } }
     }
 
-    /// What is to happen to this call, and counts it.
+    /// Counts a call, and returns what is to happen in its place.
     static func next(_ call: SystemCall, _ path: @autoclosure () -> String) -> Effect? {
       // Without a lock while nothing is armed: calls are made in signal handlers and after fork
       // too.
@@ -71,15 +71,15 @@
       return effect
     }
 
-    /// How many calls the faults for `call` with exactly this prefix have let pass so far: counts
-    /// calls without changing any, if the first to fail is one that never comes.
+    /// How many calls the faults for `call` with exactly this prefix have let pass so far. If the
+    /// first call to fail never comes, this counts calls without changing any.
     package static func passed(_ call: SystemCall, under pathPrefix: String?) -> Int {
       lock.withLock {
         faults.filter { $0.call == call && $0.prefix == pathPrefix }.map(\.passed).max() ?? 0
       }
     }
 
-    /// What the calls were about that have been made to fail, or to move less, since the process
+    /// The paths of the calls that have been made to fail, or to move less, since the process
     /// began.
     package static var struckPaths: Set<String> { lock.withLock { struck } }
 

@@ -3,7 +3,7 @@ import Glibc
 /// Makes a system call, again for as long as a signal interrupts it: the one place for EINTR.
 ///
 /// - Parameters:
-///   - path: what an error is said to be about, and what a ``ForcedFault`` is chosen by.
+///   - path: the path that an error names, and that a ``ForcedFault`` is chosen by.
 ///   - body: the call; returns -1 and sets errno where it fails.
 /// - Throws: what errno says.
 @inline(__always)
