@@ -4,8 +4,8 @@ import Glibc
 extension Directory {
   /// The names in the directory, without `.` and `..`, in no order: openat(2), readdir(3).
   ///
-  /// Names that are not UTF-8 are skipped: none of ours is one. A name that is added or removed
-  /// meanwhile may or may not be there.
+  /// Names that are not UTF-8 are skipped, because none of our names is such a name. A name that is
+  /// added or removed meanwhile may or may not be there.
   package func names() throws(SystemError) -> [String] {
     // A descriptor of its own: the place in the directory belongs to the open file.
     let copy = try retrying(.openat, path) {
@@ -42,9 +42,9 @@ extension Directory {
     return String(validatingCString: name.assumingMemoryBound(to: CChar.self))
   }
 
-  /// What the file system says about a name, nil if it is not there: fstatat(2).
+  /// What the file system says about a name; nil if the name is not there: fstatat(2).
   ///
-  /// Of a symbolic link: what it says about the link.
+  /// Of a symbolic link, it is what the file system says about the link itself.
   package func status(of name: String) throws(SystemError) -> FileStatus? {
     try checkPath(name, .fstatat)
     var status = stat()
@@ -58,7 +58,7 @@ extension Directory {
     }
   }
 
-  /// Removes a file's name; what has it open keeps the file: unlinkat(2).
+  /// Removes a file's name: unlinkat(2). A process that has the file open keeps the file.
   ///
   /// - Throws: ENOENT if it is not there, EISDIR if it is a directory.
   package func remove(_ name: String) throws(SystemError) {
@@ -66,7 +66,7 @@ extension Directory {
     _ = try retrying(.unlinkat, path(of: name)) { unlinkat(descriptor, name, 0) }
   }
 
-  /// The same of one that may be gone already.
+  /// Removes the name of a file that may be gone already.
   ///
   /// - Returns: Whether it was there.
   @discardableResult
@@ -111,7 +111,7 @@ extension Directory {
 extension Directory {
   /// Waits until names that were added, changed and removed are on the disk: fsync(2).
   ///
-  /// Does nothing where the file system knows no such thing (EINVAL).
+  /// Does nothing where the file system does not support that (EINVAL).
   package func sync() throws(SystemError) {
     do throws(SystemError) {
       _ = try retrying(.fsync, path) { fsync(descriptor) }
@@ -120,7 +120,7 @@ extension Directory {
 
   /// The space on the directory's file system, in bytes: fstatvfs(3).
   ///
-  /// - Returns: what a user without privileges may still take, and what there is in all.
+  /// - Returns: how much a user without privileges may still take, and how much there is in all.
   package func freeSpace() throws(SystemError) -> (available: Int, total: Int) {
     var status = statvfs()
     _ = try retrying(.fstatvfs, path) { fstatvfs(descriptor, &status) }

@@ -2,14 +2,14 @@ import CMMLogCore
 import Glibc
 
 extension Directory {
-  /// Makes an empty file for reading and writing that has no name yet, and is gone with the process
-  /// however that ends: openat(2) O_TMPFILE. It has the access of ``newFiles``.
+  /// Makes an empty file for reading and writing that has no name yet, and that is gone when the
+  /// process ends, however it ends: openat(2) O_TMPFILE. It has the access of ``newFiles``.
   ///
   /// - Parameters:
   ///   - name: the name that it is to get, for errors.
   ///   - mode: its permissions, less the process's umask.
-  /// - Throws: EOPNOTSUPP or EISDIR where the file system or the kernel knows no such files,
-  ///   EOPNOTSUPP where no name could be given to one.
+  /// - Throws: EOPNOTSUPP or EISDIR where the file system or the kernel knows no such files;
+  ///   EOPNOTSUPP where such a file could get no name.
   package func makeUnnamedFile(
     for name: String, mode: UInt32 = 0o600
   ) throws(SystemError) -> File {
@@ -34,6 +34,6 @@ extension Directory {
     }
   }
 
-  /// What linkat(2) takes an open file by, without privileges.
+  /// The path by which linkat(2) takes an open file without privileges.
   private static func link(to descriptor: CInt) -> String { "/proc/self/fd/\(descriptor)" }
 }

@@ -12,10 +12,10 @@ package struct Directory: ~Copyable, Sendable {
   /// The descriptor, valid as long as the directory is.
   package let descriptor: CInt
 
-  /// Which directory it is, of one that is open for long; nil: nobody noted that.
+  /// Which directory it is, for one that is open for long; nil: nobody noted that.
   private var identity: FileStatus.Identity?
 
-  /// What access files are made with here that were not there before (O_EXCL, O_TMPFILE).
+  /// The access of new files that are made here (O_EXCL, O_TMPFILE).
   package private(set) var newFiles: FileAccess
 
   init(adopting descriptor: CInt, path: String, newFiles: FileAccess = .ownerOnly) {
@@ -41,7 +41,7 @@ package struct Directory: ~Copyable, Sendable {
     return FileStatus(status)
   }
 
-  /// The path of a name in it.
+  /// The path of a name in the directory.
   package func path(of name: String) -> String { "\(path)/\(name)" }
 }
 
@@ -50,9 +50,9 @@ extension Directory {
 
   /// Opens a directory: open(2) O_DIRECTORY.
   ///
-  /// A symbolic link is followed: where the directory lies is for the administrator to say.
+  /// A symbolic link is followed: the administrator decides where the directory lies.
   ///
-  /// - Parameter newFiles: What access files are made with here.
+  /// - Parameter newFiles: The access of new files that are made here.
   package static func open(
     _ path: String, newFiles: FileAccess = .ownerOnly
   ) throws(SystemError) -> Directory {
@@ -64,7 +64,7 @@ extension Directory {
   }
 
   /// Opens a directory to work in it for its user: what root makes there belongs to that user, who
-  /// could else neither read nor delete it.
+  /// otherwise could neither read nor delete it.
   package static func openForItsUser(_ path: String) throws(SystemError) -> Directory {
     var directory = try open(path)
     if let user = try FileAccess.asOf(directory.status()) {
@@ -83,7 +83,7 @@ extension Directory {
     return Directory(adopting: descriptor, path: path(of: name), newFiles: newFiles)
   }
 
-  /// Opens a file in the directory: openat(2). One that is made with
+  /// Opens a file in the directory: openat(2). A file that is made with
   /// ``File/OpenOptions/exclusive``, or for another user, has the access of ``newFiles``.
   ///
   /// - Parameter mode: the permissions of a file that is made here, less the process's umask.
@@ -92,7 +92,8 @@ extension Directory {
     _ name: String, _ options: File.OpenOptions, mode: UInt32 = 0o600
   ) throws(SystemError) -> File {
     try checkPath(name, .openat)
-    // Only what is known to be new is given to another: a name may lead to somebody else's file.
+    // Only a file that is known to be new is given to another user: a name may lead to somebody
+    // else's file.
     if newFiles.owner != nil, options.contains(.create), !options.contains(.exclusive) {
       do throws(SystemError) {
         return try openFile(name, options.union(.exclusive), mode: mode)
@@ -116,11 +117,12 @@ extension Directory {
 extension Directory {
   /// Makes a directory and the ones above it that are missing; fine if it exists: mkdir(2).
   ///
-  /// What is made is on the disk, unless the directory that it is made in may not be opened.
+  /// A new directory is on the disk afterwards, unless its parent directory may not be opened.
   ///
   /// - Parameters:
   ///   - mode: the permissions of each directory that is made, less the process's umask.
-  ///   - newFiles: the access of the files in them: who may read those may list and enter them.
+  ///   - newFiles: the access of the files in the new directories: whoever may read the files may
+  ///     list and enter these.
   /// - Throws: ENOTDIR where something else has the name.
   package static func create(
     _ path: String, mode: UInt32 = 0o700, newFiles: FileAccess = .ownerOnly
@@ -160,7 +162,8 @@ extension Directory {
       _ = try retrying(.mkdirat, path(of: name)) { mkdirat(descriptor, name, mode) }
       if let owner = newFiles.owner {
         let made = try openDirectory(name)
-        // Another one may have come in its place: of what is empty, nobody gets anything.
+        // Another directory may have taken its place: if that is empty, nobody gets anything with
+        // it.
         if try made.names().isEmpty {
           try made.set(FileAccess(mode: mode, group: nil, owner: owner))
         }

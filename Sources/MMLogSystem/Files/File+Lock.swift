@@ -1,11 +1,11 @@
 import CMMLogCore
 import Glibc
 
-// Open file description locks: they belong to the open file, so that a second open in the same
-// process meets them, closing some other descriptor of the file does not drop them (as it does with
-// F_SETLK), and the kernel drops them when the last holder dies, however it dies. A child of fork
-// shares its parent's: ``LockedFile`` takes care of that, and everything else locks through it.
-// Advisory: they stop nobody who does not ask.
+// Open file description locks belong to the open file. So a second open in the same process meets
+// them, and closing another descriptor of the file does not drop them (as it does with F_SETLK).
+// The kernel drops them when the last holder dies, however it dies. A child of fork shares its
+// parent's: ``LockedFile`` takes care of that, and everything else locks through it. Advisory: they
+// stop nobody who does not ask.
 
 extension File {
   /// Takes an exclusive lock on the whole file, without waiting: fcntl(2) F_OFD_SETLK.
@@ -21,7 +21,7 @@ extension File {
     }
   }
 
-  /// Gives the lock back, if this open file holds one: fcntl(2) F_OFD_SETLK.
+  /// Releases the lock, if this open file holds one: fcntl(2) F_OFD_SETLK.
   package func unlock() throws(SystemError) {
     _ = try retrying(.fcntlUnlock, path) { mmlog_unlock(descriptor) }
   }

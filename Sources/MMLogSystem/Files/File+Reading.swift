@@ -2,9 +2,9 @@ import CMMLogCore
 import Glibc
 
 extension File {
-  /// Opens for reading what a user names: open(2), symbolic links followed.
+  /// Opens a file for reading that a user names: open(2), symbolic links followed.
   ///
-  /// Does not wait for the writer of a pipe; ``makeBlocking()`` before reading from one.
+  /// Does not wait for the writer of a pipe: call ``makeBlocking()`` before reading from a pipe.
   package static func openFollowingLinks(_ path: String) throws(SystemError) -> File {
     try checkPath(path, .open)
     let descriptor = try retrying(.open, path) {
@@ -13,8 +13,8 @@ extension File {
     return File(adopting: descriptor, path: path)
   }
 
-  /// What the file system says about what a user names, without opening it: fstatat(2), symbolic
-  /// links followed.
+  /// What the file system says about a file that a user names, without opening it: fstatat(2),
+  /// symbolic links followed.
   package static func status(ofPath path: String) throws(SystemError) -> FileStatus {
     try checkPath(path, .fstatat)
     var status = stat()
@@ -28,10 +28,10 @@ extension File {
     _ = try retrying(.fcntl, path) { fcntl(descriptor, F_SETFL, flags & ~O_NONBLOCK) }
   }
 
-  /// Where the file has something from a place on that is not in a hole: lseek(2) SEEK_DATA.
+  /// The offset of the first byte from `offset` on that is not in a hole: lseek(2) SEEK_DATA.
   ///
-  /// - Returns: `offset` itself where the file system does not know of holes; nil if the rest is
-  ///   one.
+  /// - Returns: `offset` itself where the file system does not know of holes; nil if the rest of
+  ///   the file is a hole.
   package func nextData(from offset: Int) throws(SystemError) -> Int? {
     do throws(SystemError) {
       return Int(try retrying(.lseek, path) { mmlog_next_data(descriptor, Int64(offset)) })
@@ -47,7 +47,7 @@ extension File {
     try duplicate(STDIN_FILENO, path: "standard input")
   }
 
-  /// Makes an empty file without a name in `$TMPDIR`, or in /tmp; it goes away when it is closed.
+  /// Makes an empty file without a name in `$TMPDIR`, or in /tmp. It is gone when it is closed.
   ///
   /// - Parameter label: what its errors are about.
   package static func temporary(label: String) throws(SystemError) -> File {
@@ -76,7 +76,7 @@ extension File {
     return isKnown ? Int(clamping: limit.rlim_cur) : 0
   }
 
-  /// Lets the process have as many files open as an administrator allows: setrlimit(2). To fail
+  /// Lets the process have as many files open as an administrator allows: setrlimit(2). A failure
   /// changes nothing.
   package static func raiseOpenLimit() {
     var limit = rlimit()

@@ -17,19 +17,19 @@ extension File {
   /// Makes sure that writing to `count` bytes from `offset` finds room, and that the file reaches
   /// their end; what the file holds stays: fallocate(2).
   ///
-  /// Where the file system cannot, every byte of the range is written instead, a hole as zeros;
-  /// then nobody else may write to the range meanwhile, and a part of the file that is already
-  /// there has to be open for reading too.
+  /// Where the file system cannot do that, every byte of the range is written instead, holes as
+  /// zeros. Then nobody else may write to the range meanwhile, and the file has to be open for
+  /// reading, too, if a part of the range is there already.
   /// - Throws: ENOSPC, EDQUOT: a part of the space may have been taken.
   package func allocate(offset: Int, count: Int) throws(SystemError) {
     // In parts: on tmpfs, a call that a signal interrupts is undone. A signal that comes again and
-    // again would undo the whole each time.
+    // again would undo a single large call each time.
     for start in stride(from: offset, to: offset + count, by: Self.allocatedAtOnce) {
       try allocatePart(offset: start, count: min(Self.allocatedAtOnce, offset + count - start))
     }
   }
 
-  /// So few bytes that they take less time than a signal needs to come again.
+  /// Few enough bytes to take less time than a signal needs to come again.
   private static let allocatedAtOnce = 4 << 20
 
   private func allocatePart(offset: Int, count: Int) throws(SystemError) {
@@ -38,7 +38,7 @@ extension File {
         mmlog_fallocate(descriptor, Int64(offset), Int64(count))
       }
     } catch let error where error.isNotSupported || error.errno == EPERM {
-      // EPERM: a filter of system calls (seccomp) that does not know it.
+      // EPERM: a filter of system calls (seccomp) does not know the call.
       try fill(offset: offset, count: count)
     }
   }
@@ -58,8 +58,8 @@ extension File {
 
   /// Waits until the file's contents and properties are on the disk: fsync(2).
   ///
-  /// - Throws: EIO and others: what was written since the last success may be lost, and trying
-  ///   again says nothing about it.
+  /// - Throws: EIO and others: what was written since the last success may be lost, and another try
+  ///   says nothing about it.
   package func sync() throws(SystemError) {
     _ = try retrying(.fsync, path) { fsync(descriptor) }
   }
@@ -72,8 +72,8 @@ extension File {
     _ = try retrying(.fdatasync, path) { fdatasync(descriptor) }
   }
 
-  /// Has the kernel begin to write a range to the disk, so that a later sync has less to wait for:
-  /// sync_file_range(2). It makes nothing safe. What cannot be written, the sync reports.
+  /// Lets the kernel begin to write a range to the disk, so that a later sync has less to wait for:
+  /// sync_file_range(2). It makes nothing safe. The sync reports what cannot be written.
   package func beginWriteBack(of range: Range<Int>) {
     _ = try? retrying(.syncFileRange, path) {
       mmlog_begin_write_back(descriptor, Int64(range.lowerBound), Int64(range.count))

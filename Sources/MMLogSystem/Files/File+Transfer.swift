@@ -16,7 +16,7 @@ extension File {
 
   /// Reads from a place in the file until `buffer` is full or the file ends: pread(2), repeated.
   ///
-  /// - Returns: how many bytes were read; fewer than the buffer has at the end only.
+  /// - Returns: how many bytes were read: fewer than the buffer has only at the end.
   package func readFully(
     into buffer: UnsafeMutableRawBufferPointer, at offset: Int
   ) throws(SystemError) -> Int {
@@ -30,9 +30,9 @@ extension File {
     return done
   }
 
-  /// Fills a buffer with what is in a file from its beginning, or comes through a pipe.
+  /// Fills a buffer with the beginning of a file, or with what comes through a pipe.
   ///
-  /// - Returns: how many bytes were read: fewer than there is room for at the end.
+  /// - Returns: how many bytes were read: fewer than there is room for only at the end.
   package func readFully(
     into buffer: UnsafeMutableRawBufferPointer
   ) throws(SystemError) -> Int {
@@ -49,7 +49,7 @@ extension File {
     return done
   }
 
-  /// Reads on from where the last one ended: read(2), for pipes and terminals.
+  /// Reads on from where the last read ended: read(2), for pipes and terminals.
   ///
   /// - Returns: how many bytes were read: maybe fewer than asked for, 0 at the end.
   /// - Throws: EAGAIN where the descriptor does not block and nothing is there.
@@ -84,8 +84,8 @@ extension File {
   /// Writes all of `bytes` after what was written last: write(2), repeated; for pipes and
   /// terminals.
   ///
-  /// Waits while a descriptor that does not block takes no more: standard output may be one, made
-  /// so by whoever else has it.
+  /// Waits while a descriptor that does not block takes no more. Standard output may be one:
+  /// another process that has it may have made it so.
   /// - Throws: the first error; a part may have been written before it.
   package func writeFully(_ bytes: UnsafeRawBufferPointer) throws(SystemError) {
     var done = 0
@@ -108,7 +108,7 @@ extension File {
     }
   }
 
-  /// A write of nothing must not be tried for ever. Regular files do not do it; drivers may.
+  /// A write of nothing must not be tried for ever. Regular files have no such writes; drivers may.
   private func progress(_ count: Int, _ call: SystemCall) throws(SystemError) -> Int {
     if count == 0 { throw SystemError(call: call, errno: EIO, path: path) }
     return count
@@ -119,11 +119,11 @@ extension File {
     _ = try retrying(.poll, path) { poll(&request, 1, -1) }
   }
 
-  /// Waits until nobody is at the other end, as of a pipe without a reader: poll(2). A regular file
-  /// has no other end.
+  /// Waits until nobody is at the other end, as at that of a pipe without a reader: poll(2). A
+  /// regular file has no other end.
   ///
-  /// - Parameter milliseconds: Waits so long at most.
-  /// - Returns: Whether nobody is.
+  /// - Parameter milliseconds: How long to wait at most.
+  /// - Returns: Whether nobody is at the other end.
   package func waitForHangup(milliseconds: CInt) throws(SystemError) -> Bool {
     var request = pollfd(fd: descriptor, events: 0, revents: 0)
     return try retrying(.poll, path) { poll(&request, 1, milliseconds) } > 0

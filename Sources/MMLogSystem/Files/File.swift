@@ -5,14 +5,14 @@ import Glibc
 ///
 /// Every method may be called from any thread; the kernel orders them.
 package struct File: ~Copyable, Sendable {
-  /// Where it was opened; what its errors are about. A rename changes it only where
+  /// The path that the file was opened at; errors name it. A rename changes it only where
   /// ``noteRename(to:)`` says so.
   package private(set) var path: String
 
   /// The descriptor, valid as long as the file is.
   package private(set) var descriptor: CInt
 
-  /// Which file it is, of one that is open for long; nil: nobody noted that.
+  /// Which file it is, for one that is open for long; nil: nobody noted that.
   private var identity: FileStatus.Identity?
 
   /// Takes over an open descriptor, which is closed with the file.
@@ -25,16 +25,16 @@ package struct File: ~Copyable, Sendable {
     if descriptor >= 0, isStillOpen { _ = Glibc.close(descriptor) }
   }
 
-  /// Notes which file it is, so that another is not taken for it: a program may close all
-  /// descriptors, also such as are not its own, and open others that have their numbers then.
+  /// Notes which file it is, so that another file is not taken for it: a program may close all
+  /// descriptors, also those that are not its own, and open other files that then get the numbers.
   package mutating func noteIdentity() throws(SystemError) { identity = try status().identity }
 
   /// Whether the descriptor opens the file that it opened when ``noteIdentity()`` was called.
   package var isStillOpen: Bool { identity?.isOpen(as: descriptor) ?? true }
 
-  /// Closes the file and says whether that worked: close(2).
+  /// Closes the file, and throws if that failed: close(2).
   ///
-  /// The descriptor is gone in any case. An interrupted close is a close, on Linux.
+  /// The descriptor is closed in any case: on Linux, an interrupted close has closed it.
   /// - Throws: a write that failed late (EIO, ENOSPC, EDQUOT on network file systems).
   package consuming func close() throws(SystemError) {
     let name = path
@@ -118,7 +118,7 @@ extension File {
 
   /// A second descriptor of an open file, closed on its own: fcntl(2) F_DUPFD_CLOEXEC.
   ///
-  /// For standard output and the like, which must stay open.
+  /// For descriptors that must stay open, such as standard output.
   package static func duplicate(
     _ descriptor: CInt, path: String
   ) throws(SystemError) -> File {
@@ -127,7 +127,7 @@ extension File {
   }
 }
 
-/// Refuses a path with a zero byte in it: C would open what stands before that.
+/// Refuses a path with a zero byte in it: C would open the path before the zero byte.
 func checkPath(_ path: String, _ call: SystemCall) throws(SystemError) {
   if path.utf8.contains(0) { throw SystemError(call: call, errno: EINVAL, path: path) }
 }

@@ -48,12 +48,12 @@ package struct FileStatus: Equatable, Sendable {
 }
 
 extension FileStatus {
-  /// Which file it is, whatever its name: the same for two that are one.
+  /// Which file it is, whatever its name: two names of one file have the same identity.
   package struct Identity: Hashable, Sendable {
     let device: UInt64
     let inode: UInt64
 
-    /// Whether a descriptor opens this file. If that cannot be found out, it is taken to.
+    /// Whether a descriptor opens this file. If that cannot be found out, the answer is true.
     func isOpen(as descriptor: CInt) -> Bool {
       var status = stat()
       return fstat(descriptor, &status) == 0 ? FileStatus(status).identity == self : errno != EBADF

@@ -1,19 +1,21 @@
 /// A file that this process has locked, for as long as this value lives: a ring, an archive, or a
-/// directory's file of locks.
+/// directory's lock file.
 ///
-/// The one type that takes locks, because a lock belongs to the open file and not to the process:
-/// it is held until the last copy of that is closed. Two others may have a copy, and live for long:
+/// Only this type takes locks, because a lock belongs to the open file and not to the process: it
+/// is held until the last copy of the open file is closed. Two kinds of other processes may have a
+/// copy, and live for long:
 /// - A child of fork closes its copy before it does anything else, and never unlocks; see
 ///   ``SharedDescriptors``.
-/// - A process that another thread is starting has one until its program is loaded. So the lock is
-///   given up explicitly.
+/// - A process that another thread is starting has a copy until its program is loaded. So the lock
+///   is released explicitly.
 package struct LockedFile: ~Copyable, Sendable {
   /// The file, open and locked.
   package private(set) var file: File
 
   /// Opens a file and locks it, without waiting.
   ///
-  /// - Parameter open: Opens it for writing. Called again if the process has forked meanwhile.
+  /// - Parameter open: Opens the file for writing. Called again if the process has forked
+  ///   meanwhile.
   /// - Returns: Nil if another open file holds a lock.
   package init?(_ open: () throws(SystemError) -> File) throws(SystemError) {
     var file = try SharedDescriptors.open(open)
@@ -32,7 +34,7 @@ package struct LockedFile: ~Copyable, Sendable {
 
   /// Opens a file in a directory for reading and writing, and locks it, without waiting.
   ///
-  /// - Parameter isMade: Whether it is made if it is not there.
+  /// - Parameter isMade: Whether the file is made if it is not there.
   /// - Returns: Nil if another open file holds a lock.
   package static func open(
     _ name: String, in directory: borrowing Directory, isMade: Bool = false
@@ -42,11 +44,11 @@ package struct LockedFile: ~Copyable, Sendable {
     }
   }
 
-  /// Tries to lock a file again and again until that succeeds, or the time is over.
+  /// Tries to lock a file again and again, until a try succeeds or the time is over.
   ///
   /// - Parameters:
-  ///   - nanoseconds: How long to try. It is tried once at least.
-  ///   - attempt: Tries it without waiting.
+  ///   - nanoseconds: How long to try. There is one try at least.
+  ///   - attempt: Tries to lock the file, without waiting.
   /// - Returns: Nil if another open file holds the lock for so long.
   package static func wait(
     atMost nanoseconds: Int64, for attempt: () throws(SystemError) -> LockedFile?
@@ -59,8 +61,8 @@ package struct LockedFile: ~Copyable, Sendable {
     }
   }
 
-  /// Makes a file of its own for reading and writing, and locks it. What an earlier try left under
-  /// the name goes away; if it fails, nothing is left.
+  /// Makes a new file for reading and writing, and locks it. Removes what an earlier try left under
+  /// the name. After a failure, nothing is left.
   package static func make(
     _ name: String, in directory: borrowing Directory
   ) throws(SystemError) -> LockedFile {
@@ -81,7 +83,7 @@ package struct LockedFile: ~Copyable, Sendable {
   package mutating func noteRename(to path: String) { file.noteRename(to: path) }
 
   deinit {
-    // Of a child's copy nothing is known there, and the lock is its parent's.
+    // In a child of fork, the descriptor is not known any more, and the lock is the parent's.
     if SharedDescriptors.contains(file.descriptor), file.isStillOpen { try? file.unlock() }
     SharedDescriptors.remove(file.descriptor)
   }

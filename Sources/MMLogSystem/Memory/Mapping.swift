@@ -3,12 +3,12 @@ import Glibc
 
 /// A part of a file in memory, shared with everyone who has it mapped: mmap(2) MAP_SHARED.
 ///
-/// It is unmapped when it goes away; a pointer into it must not outlive it. To touch a page beyond
-/// the file's end, or one the disk has no room for, raises SIGBUS: have the file long enough and
-/// ``File/allocate(offset:count:)`` it.
+/// It is unmapped at the end of its life; a pointer into it must not outlive it. To touch a page
+/// beyond the file's end, or a page that the disk has no room for, raises SIGBUS: make the file
+/// long enough, and call ``File/allocate(offset:count:)``.
 ///
 /// Proof of `@unchecked Sendable`: `base` and `count` never change, so that only the memory behind
-/// them is shared; other processes change that too, and whoever touches it orders its accesses with
+/// them is shared. Other processes change it, too, and whoever touches it orders the accesses with
 /// atomics (CMMLogCore) or by protocol.
 package struct Mapping: ~Copyable, @unchecked Sendable {
   /// Where the range begins in memory; page-aligned.
@@ -22,11 +22,11 @@ package struct Mapping: ~Copyable, @unchecked Sendable {
 
   private var owned = true
 
-  /// Maps `count` bytes of a file from `offset`, a multiple of the page size: mmap(2).
+  /// Maps `count` bytes of a file from `offset` on, which is a multiple of the page size: mmap(2).
   ///
   /// The file may be closed afterwards.
-  /// - Parameter writable: for reading and writing, which the file must be open for; else for
-  ///   reading only, and a store to it is a SIGSEGV.
+  /// - Parameter writable: whether to map for reading and writing, which the file must be open for.
+  ///   Otherwise it is mapped for reading only, and a store raises SIGSEGV.
   package init(
     _ file: borrowing File, offset: Int = 0, count: Int, writable: Bool
   ) throws(SystemError) {
@@ -46,8 +46,8 @@ package struct Mapping: ~Copyable, @unchecked Sendable {
     if owned { munmap(base, count) }
   }
 
-  /// Unmaps it, but for the pages of a range: in their place there is private memory, until the
-  /// process ends. If the kernel refuses that, the pages stay mapped to the file.
+  /// Unmaps it. In place of the pages of a range there is private memory until the process ends. If
+  /// the kernel refuses that, these pages stay mapped to the file.
   package consuming func unmap(leaving range: Range<Int>) {
     let page = Host.pageSize - 1
     let (start, end) = (range.lowerBound & ~page, min((range.upperBound + page) & ~page, count))
@@ -62,8 +62,8 @@ extension Mapping {
   /// Makes the pages of a range writable now, so that a later store takes no fault: madvise(2)
   /// MADV_POPULATE_WRITE.
   ///
-  /// The contents stay. Where the kernel does not know the call (before Linux 5.14) each page is
-  /// stored to; then the file must have blocks for all of it.
+  /// The contents stay. Where the kernel does not know the call (before Linux 5.14), each page is
+  /// stored to; then the file must have blocks for the whole range.
   /// - Throws: EFAULT where a page has no room on the disk or lies beyond the file's end.
   package func populateForWriting(offset: Int, count: Int) throws(SystemError) {
     let pages = pages(offset: offset, count: count)
@@ -76,10 +76,10 @@ extension Mapping {
     }
   }
 
-  /// Puts zeros of this process's own in a mapping's place: mmap(2) MAP_FIXED.
+  /// Replaces a mapping by zeroed memory of this process's own: mmap(2) MAP_FIXED.
   ///
-  /// Stores by whoever still has the address go nowhere; no one else's mapping changes.
-  /// Async-signal-safe; for a child of fork.
+  /// Stores through an old address then reach no file, and the mappings of other processes do not
+  /// change. Async-signal-safe; for a child of fork.
   /// - Returns: false if the kernel refuses; then the file is still mapped.
   @discardableResult
   package static func replaceWithPrivateMemory(
@@ -88,7 +88,7 @@ extension Mapping {
     mmlog_replace_with_private_memory(base, count) == 0
   }
 
-  /// The whole pages a range of the mapping touches.
+  /// The pages that a range of the mapping touches.
   private func pages(offset: Int, count: Int) -> UnsafeMutableRawBufferPointer {
     precondition(
       offset >= 0 && count >= 0 && offset <= self.count && count <= self.count - offset,

@@ -2,18 +2,20 @@ import CMMLogCore
 
 /// A memory barrier in every running thread of the process at once: membarrier(2), expedited.
 ///
-/// It lets the frequent side of a protocol do with a compiler barrier, at the rare side's cost.
+/// With it, the frequent side of a protocol needs only a compiler barrier; the rare side bears the
+/// cost.
 package enum MemoryBarrier {
-  /// Informs the kernel that ``allThreads()`` will be called. A child of fork inherits it.
+  /// Informs the kernel that ``allThreads()`` will be called. A child of fork inherits the
+  /// registration.
   ///
-  /// - Returns: false if the kernel does not have it (before Linux 4.14, or filtered out).
+  /// - Returns: false if the kernel does not have the call (before Linux 4.14, or filtered out).
   package static func register() -> Bool {
     isDone { mmlog_membarrier_register() }
   }
 
-  /// After it returns, each thread has passed a full barrier since it was called.
+  /// Makes each thread pass a full barrier before this returns.
   ///
-  /// - Returns: false if nothing happened: not registered, or the kernel does not have it.
+  /// - Returns: false if nothing happened: not registered, or the kernel does not have the call.
   package static func allThreads() -> Bool {
     isDone { mmlog_membarrier() }
   }

@@ -3,8 +3,8 @@ import Glibc
 
 /// Anonymous memory of this process's own, straight from the kernel: mmap(2).
 ///
-/// For scratch space where the heap must not be used: all of it is async-signal-safe, takes no lock
-/// and leaves errno as it was. It comes in whole pages, zeroed.
+/// For scratch space where the heap must not be used: all functions are async-signal-safe, take no
+/// lock and leave errno as it was. The memory comes in whole pages, zeroed.
 package enum PrivateMemory {
   /// `count` zeroed bytes, page-aligned; nil when the kernel refuses.
   package static func allocate(_ count: Int) -> UnsafeMutableRawPointer? {
@@ -12,22 +12,23 @@ package enum PrivateMemory {
     return mmlog_private_allocate(count)
   }
 
-  /// Makes whole pages of it zero again; they take no memory until they are touched: madvise(2)
-  /// MADV_DONTNEED.
+  /// Makes whole pages zero again: madvise(2) MADV_DONTNEED. They take no memory until they are
+  /// touched.
   package static func clear(_ base: UnsafeMutableRawPointer, count: Int) {
     mmlog_private_clear(base, count)
   }
 
   /// Gives memory back: munmap(2).
   ///
-  /// - Parameter count: the size it was allocated or last resized to, in bytes.
+  /// - Parameter count: the size that it was allocated with or last resized to, in bytes.
   package static func free(_ base: UnsafeMutableRawPointer, count: Int) {
     mmlog_private_free(base, count)
   }
 
-  /// Makes memory larger or smaller, moving it where it must; what is new is zero: mremap(2).
+  /// Makes memory larger or smaller, and moves it if necessary: mremap(2). New bytes are zero.
   ///
-  /// - Returns: where it is now; nil when the kernel refuses, and then it is as it was.
+  /// - Returns: where the memory is now; nil when the kernel refuses, and then the memory is as it
+  ///   was.
   package static func resize(
     _ base: UnsafeMutableRawPointer, from oldCount: Int, to newCount: Int
   ) -> UnsafeMutableRawPointer? {
@@ -35,7 +36,7 @@ package enum PrivateMemory {
     return mmlog_private_resize(base, oldCount, newCount)
   }
 
-  /// What to throw where there has to be memory and ``allocate(_:)`` gave none.
+  /// The error to throw if there has to be memory and ``allocate(_:)`` gave none.
   package static var refusal: SystemError { SystemError(call: .mmap, errno: ENOMEM) }
 
   @inline(__always)

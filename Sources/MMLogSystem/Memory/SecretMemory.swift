@@ -1,20 +1,20 @@
 import CMMLogCore
 
 /// Memory for what nobody else may read: it is in no core dump, is zero in a child of fork, is not
-/// swapped out, and is zeroed when it goes.
+/// swapped out, and is zeroed before it is freed.
 ///
 /// Where the kernel refuses one of these (mlock(2) beyond RLIMIT_MEMLOCK, say), the memory is used
-/// all the same, and ``isProtected`` says so.
+/// nevertheless, and ``isProtected`` is false.
 ///
 /// Proof of `@unchecked Sendable`: `bytes` and `isProtected` never change. Whoever stores to the
 /// memory does so before others have it.
 package final class SecretMemory: @unchecked Sendable {
-  /// All of it, in whole pages; valid for as long as this.
+  /// The memory, in whole pages; valid for as long as this object.
   package let bytes: UnsafeMutableRawBufferPointer
-  /// Whether the kernel does all that it was asked for.
+  /// Whether the kernel grants all that it was asked for.
   package let isProtected: Bool
 
-  /// - Parameter count: At least so many bytes.
+  /// - Parameter count: The minimum number of bytes.
   /// - Throws: ENOMEM.
   package init(count: Int) throws(SystemError) {
     let page = Host.pageSize
@@ -29,7 +29,7 @@ package final class SecretMemory: @unchecked Sendable {
     if let base = bytes.baseAddress { PrivateMemory.free(base, count: bytes.count) }
   }
 
-  /// Zeroes memory that is not used any more: explicit_bzero(3).
+  /// Zeroes memory that is no longer used: explicit_bzero(3).
   package static func erase(_ bytes: UnsafeMutableRawBufferPointer) {
     if let base = bytes.baseAddress { mmlog_erase(base, bytes.count) }
   }

@@ -1,13 +1,13 @@
 import CMMLogCore
 import Glibc
 
-/// Memory of this process's own that is zero, and takes room only where something else has been
-/// put: for what a file holds that may be mostly holes.
+/// Memory of this process's own that is zero, and takes room only where other bytes were put: for
+/// the contents of a file that may be mostly holes.
 package final class SparseMemory {
-  /// All of it; valid for as long as this.
+  /// The memory; valid for as long as this object.
   package let bytes: UnsafeMutableRawBufferPointer
 
-  /// How much is read at a time.
+  /// How many bytes are read at a time.
   private static let chunkSize = 1 << 18
   private let chunk: UnsafeMutableRawBufferPointer
 
@@ -27,13 +27,13 @@ package final class SparseMemory {
     if let base = bytes.baseAddress { PrivateMemory.free(base, count: bytes.count) }
   }
 
-  /// Reads a part of a file to the same place here, of which nothing was read before: pread(2),
-  /// repeated.
+  /// Reads a range of a file to the same place here: pread(2), repeated. Nothing of the range was
+  /// read before.
   ///
-  /// What the file has not is left zero.
+  /// Bytes that the file does not have stay zero.
   ///
-  /// - Parameter untilZeros: Whether zeros, 256 KiB of them in a row, are the end.
-  /// - Returns: How far it has read; behind that, all is zero.
+  /// - Parameter untilZeros: Whether 256 KiB of zeros in a row are the end.
+  /// - Returns: Up to where it has read; behind that, all is zero.
   @discardableResult
   package func read(
     _ file: borrowing File, _ range: Range<Int>, untilZeros: Bool = false
@@ -52,7 +52,7 @@ package final class SparseMemory {
     return offset
   }
 
-  /// Puts bytes where zeros are, page by page but for those that stay so.
+  /// Puts bytes where zeros are, page by page, and leaves out pages of zeros.
   private func put(_ source: UnsafeRawBufferPointer, at offset: Int) {
     let page = Host.pageSize
     var start = 0

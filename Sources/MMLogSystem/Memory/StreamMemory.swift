@@ -1,8 +1,7 @@
 import CMMLogCore
 
 /// Memory of the process's own for what must not be read later: it is in no core dump, and zero in
-/// a child of fork. It takes room only where something has been put, and each part is locked on its
-/// own.
+/// a child of fork. It takes room only where something was put, and each part is locked by itself.
 package enum StreamMemory {
   /// - Parameter count: How many bytes; whole pages.
   /// - Throws: ENOMEM.
@@ -12,7 +11,7 @@ package enum StreamMemory {
     return base
   }
 
-  /// Has a part not be swapped out, if RLIMIT_MEMLOCK leaves room for that: mlock(2).
+  /// Keeps a part from being swapped out, if RLIMIT_MEMLOCK leaves room for that: mlock(2).
   package static func lock(_ part: UnsafeMutableRawBufferPointer) {
     if let base = part.baseAddress { mmlog_lock_memory(base, part.count) }
   }
