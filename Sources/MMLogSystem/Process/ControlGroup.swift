@@ -1,8 +1,8 @@
-/// What a process's control group says of where it runs.
+/// Where a process runs, as its control group says.
 package struct ControlGroup: Equatable, Sendable {
-  /// The unit that systemd started it as, such as `orders.service`; nil: none.
+  /// The unit that systemd started the process as, such as `orders.service`; nil: none.
   package var unit: String?
-  /// The container that it runs in: 64 hexadecimal digits; nil: none, or one that hides it.
+  /// The container that it runs in: 64 hexadecimal digits; nil: none, or one that hides its id.
   package var container: String?
   /// The Kubernetes pod that it runs in: a UUID; nil: none.
   package var pod: String?
@@ -16,7 +16,7 @@ package struct ControlGroup: Equatable, Sendable {
     ControlGroup(Host.contents(of: "/proc/self/cgroup"))
   }
 
-  /// Reads such a file: lines of `number:controllers:path`. See cgroups(7).
+  /// Reads the text of such a file: lines of `number:controllers:path`. See cgroups(7).
   package init(_ text: String) {
     for line in text.split(separator: "\n") {
       guard
@@ -27,7 +27,7 @@ package struct ControlGroup: Equatable, Sendable {
     }
   }
 
-  /// Takes in one part of a path, such as `docker-0123….scope`. The innermost counts.
+  /// Takes in one part of a path, such as `docker-0123….scope`. The innermost part counts.
   private mutating func take(_ part: Substring) {
     let words = part.split { "-.:_".contains($0) }
     if let id = words.first(where: { $0.count == 64 && $0.allSatisfy(\.isHexDigit) }) {

@@ -1,9 +1,9 @@
 import CMMLogCore
 import Glibc
 
-/// The process, and the thread, that asks.
+/// The calling process, and its calling thread.
 package enum CurrentProcess {
-  /// The process's number: getpid(2). Asked each time: a child of fork has another.
+  /// The process's number: getpid(2). Asked each time: a child of fork has another number.
   package static var id: Int32 { getpid() }
 
   /// The program's name without its folder: program_invocation_short_name(3).
@@ -31,8 +31,8 @@ package enum CurrentProcess {
     return text
   }
 
-  /// A path from the root. What begins at the working directory leads elsewhere as soon as the
-  /// process changes that.
+  /// The path from the root. A path from the working directory leads elsewhere as soon as the
+  /// process changes that directory.
   package static func absolutePath(_ path: String) throws(SystemError) -> String {
     path.hasPrefix("/") ? path : "\(try workingDirectory())/\(path)"
   }
@@ -43,7 +43,7 @@ package enum CurrentProcess {
   /// The calling thread's number, unique in the system: gettid(2). Async-signal-safe.
   package static func threadID() -> Int32 { mmlog_thread_id() }
 
-  /// On how many processors the calling thread may run: sched_getaffinity(2).
+  /// The number of processors that the calling thread may run on: sched_getaffinity(2).
   package static var processorCount: Int { Int(mmlog_processor_count()) }
 
   /// Why the calling thread's last system call failed: errno(3). Async-signal-safe.
@@ -65,8 +65,8 @@ package enum CurrentProcess {
     return strnlen(name, 16)
   }
 
-  /// Writes a short text to standard error, if that takes it without waiting: poll(2), write(2).
-  /// Else the text is dropped. Raises no SIGPIPE.
+  /// Writes a short text to standard error, if that is possible without waiting: poll(2), write(2).
+  /// Otherwise the text is dropped. Raises no SIGPIPE.
   package static func writeToStandardError(_ text: String) {
     text.utf8.span.bytes.withUnsafeBytes {
       mmlog_write_standard_error($0.baseAddress, $0.count)

@@ -1,16 +1,16 @@
 import Glibc
 
-/// A command of the shell that is given its standard input, and waited for.
+/// Runs a shell command, gives it its standard input, and waits for it.
 package enum FedProgram {
   /// How it ended.
   package enum Ending: Equatable, Sendable {
-    /// With this status.
+    /// It exited with this status.
     case exited(Int32)
-    /// By this signal.
+    /// This signal killed it.
     case killed(Int32)
     /// It was killed, because its time was over.
     case timedOut
-    /// It was killed, because nobody wants it any more.
+    /// It was killed, because it was canceled.
     case canceled
   }
 
@@ -18,23 +18,25 @@ package enum FedProgram {
   package struct Result: Sendable {
     /// How it ended.
     package let ending: Ending
-    /// Whether it has read all of its input.
+    /// Whether the command has read all of its input.
     package let hasTakenInput: Bool
-    /// The last 1,000 bytes of what it said on standard output and standard error.
+    /// The last 1,000 bytes that the command wrote to standard output and standard error.
     package let said: [UInt8]
   }
 
   private static let maximumSaid = 1000
 
   /// Runs `sh -c COMMAND` in a process group of its own: pipe2(2), posix_spawn(3), poll(2),
-  /// waitpid(2). Blocks until it has ended.
+  /// waitpid(2). Blocks until the command has ended.
   ///
   /// - Parameters:
   ///   - environment: Variables beside those of this process.
-  ///   - input: What it reads.
-  ///   - timeout: So many nanoseconds it may run; then it is killed with all of its group.
-  ///   - isCanceled: Asked ten times a second; where it is true, the same is done.
-  /// - Throws: ECHILD, if it has ended and nobody knows how: this process ignores SIGCHLD.
+  ///   - input: What the command reads.
+  ///   - timeout: How many nanoseconds the command may run; then it is killed with all of its
+  ///     group.
+  ///   - isCanceled: Asked ten times a second; if it is true, the command is killed in the same
+  ///     way.
+  /// - Throws: ECHILD if it has ended and nobody knows how, because this process ignores SIGCHLD.
   package static func run(
     _ command: String, environment: [(name: String, value: String)], input: [UInt8],
     timeout: Int64, isCanceled: () -> Bool
@@ -86,9 +88,9 @@ package enum FedProgram {
     return signal == 0 ? .exited(status >> 8 & 0xFF) : .killed(signal)
   }
 
-  /// Waits a tenth of a second, or until there is something to do.
+  /// Waits for a tenth of a second, or until there is something to do.
   private static func wait(_ writing: CInt, _ reading: CInt) {
-    // A descriptor below 0 is passed over. A child that has closed its output is waited for in
+    // poll(2) passes over a descriptor below 0. A child that has closed its output is waited for in
     // short steps.
     var ends = [
       pollfd(fd: writing, events: Int16(POLLOUT), revents: 0),
@@ -97,15 +99,15 @@ package enum FedProgram {
     _ = poll(&ends, 2, writing < 0 && reading < 0 ? 2 : 100)
   }
 
-  /// How many bytes were written; nil if nobody reads any more.
+  /// Writes, and returns how many bytes were written; nil if nobody reads any more.
   private static func write(_ descriptor: CInt, _ bytes: ArraySlice<UInt8>) -> Int? {
     let count = bytes.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
     if count >= 0 { return count }
     return errno == EAGAIN || errno == EINTR ? 0 : nil
   }
 
-  /// Takes what there is, up to 16 parts: a program that prints faster than they are taken must not
-  /// keep the caller from looking at the time. False at the end.
+  /// Reads what there is, up to 16 parts: a program that prints faster than this reads must not
+  /// keep the caller from checking the time. Returns false at the end.
   private static func read(_ descriptor: CInt, _ said: inout [UInt8]) -> Bool {
     guard descriptor >= 0 else { return true }
     var part = [UInt8](repeating: 0, count: 4096)
@@ -120,19 +122,20 @@ package enum FedProgram {
   }
 }
 
-/// What stands in a pipe that nobody has read.
+/// The bytes in a pipe that nobody has read.
 private struct Unread: ~Copyable {
   private var descriptor: CInt = -1
   /// FIONREAD, which is not imported.
   private static let count: UInt = 0x541B
 
-  /// Another end for reading, by which nothing is read: proc(5), `/proc/PID/fd`. It is not made
-  /// before all is written, since it would hide that the program has closed its own.
+  /// Opens another reading end of the pipe, through which nothing is read: proc(5), `/proc/PID/fd`.
+  /// To be called only after all is written, since this end would hide that the program has closed
+  /// its own.
   mutating func watch(_ writing: CInt) {
     descriptor = open("/proc/self/fd/\(writing)", O_RDONLY | O_NONBLOCK | O_CLOEXEC)
   }
 
-  /// True also where nobody knows: ioctl(2).
+  /// Whether nothing is unread; true, too, if that is not known: ioctl(2).
   var isEmpty: Bool {
     var bytes: CInt = 0
     return descriptor < 0 || ioctl(descriptor, Self.count, &bytes) != 0 || bytes == 0

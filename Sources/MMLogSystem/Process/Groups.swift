@@ -5,7 +5,7 @@ package enum Groups {
   /// The number of a group: getgrnam_r(3).
   ///
   /// - Parameter name: Its name, or its number in decimal digits, as chown(1) takes them.
-  /// - Returns: nil if there is no group of that name.
+  /// - Returns: nil if there is no such group.
   package static func number(of name: String) -> UInt32? {
     if name.isEmpty || name.utf8.contains(0) { return nil }
     var entry = group()

@@ -29,7 +29,7 @@ package enum Host {
       link: "/etc/localtime", file: "/etc/timezone")
   }
 
-  /// The same rule with its three sources named.
+  /// Applies the same rule to three given sources.
   package static func timeZoneName(variable: String?, link: String, file: String) -> String {
     if let variable {
       // POSIX: set but empty means UTC, and glibc reads ":name" as name.
@@ -56,7 +56,7 @@ package enum Host {
     return String(Substring(rest))
   }
 
-  /// What a symbolic link says; empty if it is none: readlink(2).
+  /// The target of a symbolic link; empty if it is no link: readlink(2).
   static func target(of link: String) -> String {
     string(capacity: 4096) { readlink(link, $0, $1) > 0 }
   }
@@ -90,7 +90,7 @@ package enum Host {
     }
   }
 
-  /// What a C function puts, with or without a zero at its end, into a zeroed buffer.
+  /// The text that a C function puts into a zeroed buffer, with or without a zero at its end.
   private static func string(
     capacity: Int, _ fill: (UnsafeMutablePointer<CChar>, Int) -> Bool
   ) -> String {

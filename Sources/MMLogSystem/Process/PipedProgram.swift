@@ -6,18 +6,18 @@ package struct PipedProgram: ~Copyable {
   /// This process's end of the pipe: to write to, or to read from.
   package let pipe: CInt
 
-  /// Starts `sh -c COMMAND`, which reads what is written to ``pipe``, and has standard output and
-  /// standard error of this process: pipe2(2), posix_spawnp(3).
+  /// Starts `sh -c COMMAND`, which reads what is written to ``pipe``, and has the standard output
+  /// and the standard error of this process: pipe2(2), posix_spawnp(3).
   ///
   /// - Returns: nil if that fails.
   package static func reading(_ command: String) -> PipedProgram? {
     start("/bin/sh", ["sh", "-c", command], isReading: true)
   }
 
-  /// Runs a program, which is searched for in `PATH`: pipe2(2), posix_spawnp(3), waitpid(2). It
-  /// reads nothing, and what it says on standard error is dropped.
+  /// Runs a program, which is searched for in `PATH`: pipe2(2), posix_spawnp(3), waitpid(2). The
+  /// program reads nothing, and its standard error is dropped.
   ///
-  /// - Parameter arguments: its name, and what follows that; no shell sees them.
+  /// - Parameter arguments: the program's name, and its arguments; no shell sees them.
   /// - Returns: the first MiB of what it printed; nil if it could not be started, or failed.
   package static func output(of arguments: [String]) -> String? {
     guard let program = start(arguments.first ?? "", arguments, isReading: false) else {
@@ -28,10 +28,11 @@ package struct PipedProgram: ~Copyable {
     return program.wait() == 0 ? String(decoding: text, as: UTF8.self) : nil
   }
 
-  /// Waits until it has ended: waitpid(2). Whoever writes has closed what it writes to before.
+  /// Waits until the program has ended: waitpid(2). A caller that writes to ``pipe`` closes it
+  /// first.
   ///
-  /// - Returns: Its status, as waitpid(2) has it; -1 if nobody knows it: this process ignores
-  ///   SIGCHLD.
+  /// - Returns: The program's status, as waitpid(2) has it; -1 if nobody knows it, because this
+  ///   process ignores SIGCHLD.
   @discardableResult
   package consuming func wait() -> CInt { (try? Spawn.status(of: id, waits: true)) ?? -1 }
 

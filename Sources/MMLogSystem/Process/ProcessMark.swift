@@ -1,12 +1,12 @@
 import Glibc
 
-/// Which process something is of, so that others can find out that it is gone: a number alone will
-/// be another process's some time, and means another one on other machines and in containers.
+/// Names a process, so that others can find out that it is gone. A number alone may belong to
+/// another process later, and stands for another process on other machines and in containers.
 package struct ProcessMark: Hashable, Sendable, LosslessStringConvertible {
-  /// The beginning of the boot's id, and the namespace of its number: pid_namespaces(7).
+  /// The beginning of the boot's id, and the namespace of the process's number: pid_namespaces(7).
   private let boot, namespace: UInt64
   private let id: Int32
-  /// When it started, in ticks since the boot.
+  /// When the process started, in ticks since the boot.
   private let start: UInt64
 
   /// The calling process; nil if /proc does not say when it started.
@@ -24,7 +24,7 @@ package struct ProcessMark: Hashable, Sendable, LosslessStringConvertible {
 
   /// Whether the process certainly has ended. False, too, if that cannot be determined here.
   ///
-  /// kill(2) with the signal 0, since /proc may hide the processes of others.
+  /// It asks by kill(2) with the signal 0, since /proc may hide the processes of other users.
   package var isGone: Bool {
     guard boot == Self.boot, namespace == Self.namespace else { return false }
     if kill(id, 0) != 0, errno == ESRCH { return true }
@@ -32,7 +32,7 @@ package struct ProcessMark: Hashable, Sendable, LosslessStringConvertible {
     return line.state == .dead || line.start.map { $0 != start } ?? false
   }
 
-  /// Its four numbers, with colons between.
+  /// The mark's four numbers, with colons between them.
   package var description: String { "\(boot):\(namespace):\(id):\(start)" }
 
   /// Reads what ``description`` gives; nil for anything else.

@@ -1,23 +1,24 @@
-/// What a process does, as the kernel says: /proc/PID/stat, proc(5).
+/// What a process is doing, as the kernel says: /proc/PID/stat, proc(5).
 package enum ProcessState: Equatable, Sendable {
   /// It runs, or waits for something that a signal can end.
   case running
-  /// By SIGSTOP, or a debugger.
+  /// It was stopped, by SIGSTOP or a debugger.
   case stopped
-  /// For a disk or a file system: no signal ends that.
+  /// It waits for a disk or a file system: no signal ends that.
   case waitingForDisk
   /// It has ended, and its parent has not waited for it.
   case dead
 
-  /// Nil if there is no such process here, or it has another name: in another namespace, numbers
-  /// mean other processes.
+  /// Finds out the state of a process; nil if there is no such process here, or it has another
+  /// name: in another namespace, numbers stand for other processes.
   ///
   /// - Parameters:
   ///   - id: The process's number.
   ///   - name: Its program's name.
-  ///   - file: A file that it has in its memory, with a part of its name, between dots, that no
-  ///     other has: what has not, is another process of the same number and name. Nil: any will
-  ///     do, as where the kernel does not say what a process has.
+  ///   - file: A file that the process has mapped, and a part of the file's name, between dots,
+  ///     that no other file has. A process that has not mapped it is another one with the same
+  ///     number and name. Nil: any process counts, as it does where the kernel does not say what a
+  ///     process has mapped.
   package init?(of id: UInt32, name: String, mapping file: (inode: UInt64, part: String)? = nil) {
     if let file, Self.isKnownNotToMap(file, id) { return nil }
     // The kernel cuts a name at a byte, also within a character.
@@ -28,8 +29,8 @@ package enum ProcessState: Equatable, Sendable {
     self = state
   }
 
-  /// By /proc/PID/maps: addresses, access, offset, device, inode, and name. A file that had no name
-  /// when it was mapped has none there.
+  /// Reads /proc/PID/maps: addresses, access, offset, device, inode, and name. A file that had no
+  /// name when it was mapped has none there.
   private static func isKnownNotToMap(_ file: (inode: UInt64, part: String), _ id: UInt32) -> Bool {
     let maps = Host.wholeContents(of: "/proc/\(id)/maps").utf8
     let inode = "\(file.inode)".utf8
@@ -42,17 +43,18 @@ package enum ProcessState: Equatable, Sendable {
   }
 }
 
-/// What the kernel says of a process in a line, taken apart: /proc/PID/stat, proc(5).
+/// The line that the kernel has about a process, split into fields: /proc/PID/stat, proc(5).
 struct ProcessLine {
   /// The first 15 bytes of its program's name.
   let name: Substring
-  /// What stands behind the name, the state first.
+  /// The fields behind the name, the state first.
   private let fields: [Substring]
 
-  /// Nil if there is no such process here, or it is not shown.
+  /// Reads the line of a process; nil if there is no such process here, or it is not shown.
   init?(of id: UInt32) {
     let line = Host.contents(of: "/proc/\(id)/stat").unicodeScalars
-    // What stands in parentheses may have any character in it, also one that combines with them.
+    // The name in parentheses may have any character in it, also one that combines with a
+    // parenthesis.
     guard let start = line.firstIndex(of: "("), let end = line.lastIndex(of: ")"), start < end
     else {
       return nil
@@ -61,7 +63,7 @@ struct ProcessLine {
     fields = line[end...].dropFirst().split(separator: " ").map(Substring.init)
   }
 
-  /// Nil if the line is cut.
+  /// The state of the process; nil if the line is cut.
   var state: ProcessState? {
     switch fields.first?.first {
     case "T", "t": .stopped

@@ -3,10 +3,10 @@ import Glibc
 
 /// Random bytes from the kernel.
 package enum Random {
-  /// Fills `buffer` with bytes that nobody can guess: getrandom(2), repeated; /dev/urandom where
-  /// there is no such call, or it is filtered out.
+  /// Fills `buffer` with bytes that nobody can guess: getrandom(2), repeated; /dev/urandom if there
+  /// is no such call, or it is filtered out.
   ///
-  /// Waits, early in a boot, until the kernel has gathered enough.
+  /// Early in a boot, it waits until the kernel has gathered enough randomness.
   package static func fill(_ buffer: UnsafeMutableRawBufferPointer) throws(SystemError) {
     do throws(SystemError) {
       try ask(for: buffer)

@@ -1,14 +1,13 @@
 import CMMLogCore
 
-/// The descriptors that a child of fork must not keep, because with them it would hold its parent's
-/// locks.
+/// The descriptors that a child of fork must not keep: with them, it would hold its parent's locks.
 ///
-/// The child has them replaced by others of the same number that open nothing: what still refers to
-/// one there does no harm.
+/// In the child, they are replaced by descriptors of the same numbers that open nothing. So code
+/// that still refers to one of them does no harm.
 package enum SharedDescriptors {
   private static let lock = ForkSafeMutex()
-  // Under `lock`. By hand, because nothing may be allocated in the child, and Swift's runtime not
-  // be asked for types.
+  // Under `lock`. A list by hand, because the child may allocate nothing, and may not ask Swift's
+  // runtime for types.
   nonisolated(unsafe) private static var list: UnsafeMutablePointer<CInt>?
   nonisolated(unsafe) private static var count = 0
   nonisolated(unsafe) private static var capacity = 0
@@ -16,8 +15,8 @@ package enum SharedDescriptors {
   nonisolated(unsafe) private static var forks: UInt64 = 0
   nonisolated(unsafe) private static var isPrepared = false
 
-  /// Once: has a child of fork give them up. Before other functions are installed that a child
-  /// runs. Again, if it failed.
+  /// Makes children of fork give up the descriptors. To be called before other functions are
+  /// installed that a child runs. Later calls do nothing, unless all before have failed.
   package static func prepare() throws(SystemError) {
     try lock.withLock { () throws(SystemError) in
       if isPrepared { return }
@@ -29,10 +28,10 @@ package enum SharedDescriptors {
     }
   }
 
-  /// Opens a file whose descriptor no child of fork has, or will keep.
+  /// Opens a file whose descriptor no child of fork has or will keep.
   ///
-  /// - Parameter body: Opens it. Without the lock: no fork waits for a disk. Called again if a fork
-  ///   came between.
+  /// - Parameter body: Opens the file. Called without the lock, so that no fork waits for a disk,
+  ///   and called again if a fork came between.
   static func open(_ body: () throws(SystemError) -> File) throws(SystemError) -> File {
     try prepare()
     while true {
@@ -62,12 +61,12 @@ package enum SharedDescriptors {
     list = larger
   }
 
-  /// Whether it is one; not in a child that has given it up.
+  /// Whether a descriptor is in the list; false in a child that has given it up.
   static func contains(_ descriptor: CInt) -> Bool {
     lock.withLock { index(of: descriptor) != nil }
   }
 
-  /// Takes a descriptor out; to be closed next.
+  /// Takes a descriptor out of the list; the caller closes it next.
   static func remove(_ descriptor: CInt) {
     lock.withLock {
       guard let index = index(of: descriptor), let list else { return }
@@ -85,7 +84,7 @@ package enum SharedDescriptors {
     forks += 1
   }
 
-  /// In a child. Async-signal-safe.
+  /// Gives up the descriptors in a child. Async-signal-safe.
   private static func giveUp() {
     mmlog_give_up_descriptors(list, count)
     count = 0

@@ -1,7 +1,7 @@
 import CMMLogCore
 import Glibc
 
-/// A connected socket that is written to; closed when it goes away.
+/// A connected socket for writing. It is closed at the end of its life.
 ///
 /// No call waits for longer than ``timeout``, and none raises SIGPIPE.
 package struct Socket: ~Copyable, Sendable {
@@ -15,14 +15,14 @@ package struct Socket: ~Copyable, Sendable {
 
   /// What is sent.
   package enum Kind: Equatable, Sendable {
-    /// Messages, each whole.
+    /// Messages, each of which arrives as a whole.
     case datagrams
     /// Bytes in their order.
     case stream
   }
 
   private let file: File
-  /// What it sends.
+  /// The kind of what the socket sends.
   package let kind: Kind
 
   /// How long a call waits at most, in seconds: socket(7) SO_SNDTIMEO.
@@ -43,7 +43,7 @@ package struct Socket: ~Copyable, Sendable {
   /// Sends one datagram, or all of the bytes: send(2).
   ///
   /// - Throws: EMSGSIZE for a datagram that is too large, EAGAIN where the other end takes nothing.
-  ///   What of a stream was sent before is sent; close it then.
+  ///   A part of a stream may have been sent before: close the socket then.
   package func send(_ bytes: UnsafeRawBufferPointer) throws(SystemError) {
     var done = 0
     repeat {
@@ -54,7 +54,7 @@ package struct Socket: ~Copyable, Sendable {
     } while kind == .stream && done < bytes.count
   }
 
-  /// Sends bytes as a file in memory that nobody can change any more: memfd_create(2), sendmsg(2)
+  /// Sends bytes as a file in memory that nobody can change: memfd_create(2), sendmsg(2)
   /// SCM_RIGHTS. For a Unix domain socket.
   package func sendAsFile(_ bytes: UnsafeRawBufferPointer) throws(SystemError) {
     let descriptor = try retrying(.memfdCreate, file.path) { mmlog_memory_file("mmlog") }

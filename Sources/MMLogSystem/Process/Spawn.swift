@@ -3,7 +3,7 @@ import Glibc
 
 /// Starts programs, and waits for them: what ``FedProgram`` and ``PipedProgram`` have in common.
 enum Spawn {
-  /// What a program has as one of its standard streams.
+  /// What a program gets as one of its standard streams.
   enum Stream {
     /// That of this process.
     case inherited
@@ -12,13 +12,14 @@ enum Spawn {
     case descriptor(CInt)
   }
 
-  /// Starts a program, which has the signals' default actions, and blocks none: posix_spawnp(3).
+  /// Starts a program, with the default actions of signals, and with no signal blocked:
+  /// posix_spawnp(3).
   ///
   /// - Parameters:
-  ///   - path: Is searched for in `PATH`, if it has no slash.
-  ///   - words: Its name, and what follows that.
+  ///   - path: The program; searched for in `PATH` if it has no slash.
+  ///   - words: The program's name, and its arguments.
   ///   - environment: Variables beside those of this process.
-  ///   - isLeader: Whether it has a process group of its own.
+  ///   - isLeader: Whether the program gets a process group of its own.
   static func start(
     _ path: String, _ words: [String], environment: [(name: String, value: String)] = [],
     input: Stream, output: Stream, errors: Stream, isLeader: Bool = false
@@ -42,7 +43,7 @@ enum Spawn {
     }
     var signals = sigset_t()
     sigemptyset(&signals)
-    // A thread of this package blocks all of them.
+    // Threads of this package block all signals.
     posix_spawnattr_setsigmask(&attributes, &signals)
     for number in [SIGPIPE, SIGINT, SIGTERM, SIGHUP, SIGCHLD] { sigaddset(&signals, number) }
     posix_spawnattr_setsigdefault(&attributes, &signals)
@@ -62,7 +63,7 @@ enum Spawn {
 
   /// How a program has ended, as waitpid(2) says it; nil if it has not.
   ///
-  /// - Parameter waits: Whether to wait until it has.
+  /// - Parameter waits: Whether to wait until it has ended.
   /// - Throws: ECHILD, if it has ended and nobody knows how: this process ignores SIGCHLD.
   static func status(of id: pid_t, waits: Bool) throws(SystemError) -> CInt? {
     var status: CInt = 0
@@ -89,7 +90,7 @@ enum Spawn {
   }
 }
 
-/// A pipe whose ends no program inherits that another thread starts.
+/// A pipe whose ends are not inherited by programs that other threads start.
 struct Pipe: ~Copyable {
   private(set) var reading: CInt
   private(set) var writing: CInt

@@ -1,7 +1,7 @@
 import Glibc
 
-/// SIGTERM and SIGINT, which are waited for in place of being delivered: blocked before any thread
-/// is made, so that no thread gets them.
+/// Waits for SIGTERM and SIGINT in place of their delivery: they are blocked before any thread is
+/// made, so that no thread gets them.
 package enum StopSignals {
   private static var wanted: sigset_t {
     var set = sigset_t()
@@ -10,14 +10,14 @@ package enum StopSignals {
     return set
   }
 
-  /// Keeps them until somebody waits for them, in this thread and those that it starts:
+  /// Blocks them in this thread and in those that it starts, until somebody waits for them:
   /// pthread_sigmask(3).
   package static func block() {
     var set = wanted
     pthread_sigmask(SIG_BLOCK, &set, nil)
   }
 
-  /// The signal that has come; nil after so many nanoseconds without one: sigtimedwait(2).
+  /// Waits for a signal and returns it; nil after so many nanoseconds without one: sigtimedwait(2).
   package static func wait(nanoseconds: Int) -> CInt? {
     var set = wanted
     var time = timespec(tv_sec: nanoseconds / 1_000_000_000, tv_nsec: nanoseconds % 1_000_000_000)
@@ -25,7 +25,7 @@ package enum StopSignals {
     return number > 0 ? number : nil
   }
 
-  /// From now on, one of these ends the process at once.
+  /// Unblocks them: from now on, one of them ends the process at once.
   package static func unblock() {
     var set = wanted
     pthread_sigmask(SIG_UNBLOCK, &set, nil)
@@ -34,14 +34,14 @@ package enum StopSignals {
 
 /// The process's handlers of signals.
 package enum SignalHandler {
-  /// What a signal calls: a function of C, which may do what is async-signal-safe.
+  /// The function of C that a signal calls. It may do only what is async-signal-safe.
   package typealias Function = @convention(c) (CInt) -> Void
 
-  /// Has `function` called for a signal from now on: sigaction(2). System calls go on behind it. A
-  /// signal that is ignored now stays so: whoever started the process wants that (nohup, and a shell
-  /// that starts a pipeline in the background).
+  /// Makes a signal call `function` from now on: sigaction(2). Interrupted system calls go on
+  /// afterwards. A signal that is ignored now stays ignored: whoever started the process wants that
+  /// (nohup, or a shell that starts a pipeline in the background).
   ///
-  /// - Parameter isOnce: Whether a second signal does what the signal does without a handler.
+  /// - Parameter isOnce: Whether a second signal has the signal's default action.
   package static func install(
     for signal: CInt, once isOnce: Bool, _ function: @escaping Function
   ) {

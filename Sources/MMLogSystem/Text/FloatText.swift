@@ -2,18 +2,18 @@ import CMMLogCore
 
 /// How C writes a floating-point number: `%f`, `%e`, `%g`.
 package enum FloatText: UInt8, BitwiseCopyable, Sendable {
-  /// So many digits after the point.
+  /// `precision` digits after the point.
   case fixed = 0x66
-  /// One digit, so many after the point, and an exponent.
+  /// One digit, `precision` digits after the point, and an exponent.
   case exponential = 0x65
-  /// The shorter of both, with so many significant digits.
+  /// The shorter of both, with `precision` significant digits.
   case hybrid = 0x67
 
   /// A number's text, with a point whatever the process's locale: snprintf(3).
   ///
   /// - Parameters:
   ///   - precision: 0 to 254 digits.
-  ///   - body: Given the text, which is there as long as it runs.
+  ///   - body: Receives the text, which is valid as long as `body` runs.
   /// - Returns: What `body` returned; nil if there is no memory for the text.
   package func withText<Result>(
     _ value: Double, precision: Int, _ body: (UnsafeRawBufferPointer) -> Result

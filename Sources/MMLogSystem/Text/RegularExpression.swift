@@ -33,7 +33,8 @@ package final class RegularExpression: @unchecked Sendable {
 
   deinit { mmlog_regex_free(compiled) }
 
-  /// Whether it matches anywhere in `text`. Memory that cannot be had is no match.
+  /// Whether the expression matches anywhere in `text`. False, too, if there is no memory for the
+  /// search.
   package func matches(_ text: UnsafeRawBufferPointer) -> Bool {
     // An empty buffer may have no address, which regexec would inspect.
     guard let base = text.baseAddress else {
@@ -44,7 +45,8 @@ package final class RegularExpression: @unchecked Sendable {
     return mmlog_regex_matches(compiled, base, text.count) == 1
   }
 
-  /// Where a group of the first match is; nil if there is no match, or none of the group.
+  /// Where a group of the first match is; nil if there is no match, or if the group has no part in
+  /// it.
   ///
   /// - Parameter group: 1 to 31.
   package func range(ofGroup group: Int, in text: UnsafeRawBufferPointer) -> Range<Int>? {
@@ -57,7 +59,7 @@ package final class RegularExpression: @unchecked Sendable {
   }
 }
 
-/// Where bytes are in others.
+/// Searches for bytes in other bytes.
 package enum ByteSearch {
   /// Whether a byte is in `text`: memchr(3).
   @inline(__always)
@@ -92,7 +94,7 @@ package enum ByteSearch {
       : mmlog_find(text.baseAddress, text.count, needle.baseAddress, needle.count) != nil
   }
 
-  /// The same of arrays. The standard library's `contains` of a collection would bring its regular
+  /// The same for arrays. The standard library's `contains` for a collection would link its regular
   /// expressions into each program, those in C included.
   package static func contains(_ text: ArraySlice<UInt8>, _ needle: ArraySlice<UInt8>) -> Bool {
     text.withUnsafeBytes { text in needle.withUnsafeBytes { contains(text, $0) } }

@@ -1,4 +1,4 @@
-/// Whether a character is not to reach a terminal as it is: it moves the cursor, starts a command,
+/// Whether a character must not reach a terminal as it is: it moves the cursor, starts a command,
 /// ends a line, or turns the direction of what follows.
 @inlinable package func isUnsafeToShow(_ scalar: UInt32) -> Bool {
   switch scalar {
