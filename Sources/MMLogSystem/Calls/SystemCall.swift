@@ -1,5 +1,4 @@
-/// The operating system's calls that are made here and in MMLogCrash, named as in their manual
-/// pages.
+/// The system calls that this module and MMLogCrash make, named as in their manual pages.
 package enum SystemCall: String, Sendable, CaseIterable {
   case open, openat, close, dup
   case read, pread, write, pwrite, poll
@@ -15,7 +14,7 @@ package enum SystemCall: String, Sendable, CaseIterable {
   case mkdir, mkdirat, unlinkat, renameat, linkat
   case mmap, mremap, madvise
   case getcwd, getrandom, membarrier, sigaction
-  /// No call of the system's, but a library that fails as one does.
+  /// Not a system call, but a library that fails like one.
   case libcrypto
   case pthreadCreate = "pthread_create"
   case pthreadKeyCreate = "pthread_key_create"

@@ -1,7 +1,7 @@
 import Glibc
 
 extension SystemError {
-  /// What whoever runs the service can do about it, as a sentence.
+  /// What the operator of the service can do about the error, as a sentence.
   package var fix: String {
     switch errno {
     case EINVAL where call == .fcntlLock, EOPNOTSUPP where call == .fcntlLock, ENOLCK:
@@ -39,6 +39,6 @@ extension SystemError {
     }
   }
 
-  /// Whether it is about a ring, by the name of its file.
+  /// Whether the error is about a ring, by the name of its file.
   private var isAboutRing: Bool { path.hasSuffix(".ring") || path.hasSuffix(".ring.new") }
 }

@@ -1,7 +1,7 @@
 import CMMLogCore
 import Glibc
 
-/// A system call that failed: which, why, and on what.
+/// A system call that failed: which call, why, and on what.
 package struct SystemError: Error, Sendable {
   /// The call that failed.
   package var call: SystemCall { content.call }
@@ -12,7 +12,7 @@ package struct SystemError: Error, Sendable {
   /// What the call was about, mostly a path; empty if nothing.
   package var path: String { content.path }
 
-  // One word, which each call that may throw has to move on.
+  // One word: each call that may throw has code that moves the error on.
   private let content: Content
 
   private final class Content: Sendable {
@@ -27,7 +27,7 @@ package struct SystemError: Error, Sendable {
     }
   }
 
-  /// An error as a wrapper throws it, for callers that have to make one up.
+  /// Makes an error as a wrapper throws it, for callers that have to make one up.
   package init(call: SystemCall, errno: CInt, path: String = "") {
     content = Content(call, errno, path)
   }
@@ -46,17 +46,17 @@ extension SystemError {
   /// True where the name is taken.
   package var isAlreadyThere: Bool { errno == EEXIST }
 
-  /// EEXIST, for a name that is not to be taken from what has it.
+  /// EEXIST, for a name that must not be taken from the file that has it.
   package static func alreadyThere(_ call: SystemCall, _ path: String) -> SystemError {
     SystemError(call: call, errno: EEXIST, path: path)
   }
 
-  /// EAGAIN, for a file that another has locked.
+  /// EAGAIN, for a file that another process has locked.
   package static func locked(_ path: String) -> SystemError {
     SystemError(call: .fcntlLock, errno: EAGAIN, path: path)
   }
 
-  /// ENOTSUP, for a library that lacks what it is asked for.
+  /// ENOTSUP, for a library that lacks what is asked for.
   package static func unsupported(_ call: SystemCall, _ path: String) -> SystemError {
     SystemError(call: call, errno: ENOTSUP, path: path)
   }
@@ -73,11 +73,11 @@ extension SystemError {
   /// True where the process has no permission.
   package var isRefusal: Bool { errno == EACCES || errno == EPERM }
 
-  /// True where the process, or the system, has as many files open as it may.
+  /// True where the process, or the system, has as many files open as are allowed.
   package var isOutOfDescriptors: Bool { errno == EMFILE || errno == ENFILE }
 
-  /// True where the process, or the system, lacks what it may have in a moment: that says nothing
-  /// of the file.
+  /// True where the process, or the system, lacks resources that it may have a moment later: the
+  /// error says nothing of the file.
   package var isOutOfResources: Bool { isOutOfDescriptors || errno == ENOMEM }
 
   /// True where the disk, or the owner's share of it, is full.
@@ -91,7 +91,7 @@ extension SystemError {
     [ECONNREFUSED, ECONNRESET, ENOTCONN, EPIPE, ENOENT].contains(errno)
   }
 
-  /// True where nobody reads a pipe, or it has no room, and a call does not wait for that.
+  /// True where nobody reads a pipe, or the pipe has no room, and the call does not wait.
   package var isUnreadPipe: Bool { errno == ENXIO || errno == EAGAIN || errno == EPIPE }
 
   /// True where the kernel or the file system does not offer the call.

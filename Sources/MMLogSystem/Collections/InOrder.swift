@@ -1,9 +1,9 @@
 extension Sequence {
-  /// Its elements in an order. Those of which neither precedes the other stay as they were.
+  /// The elements in an order. Two elements of which neither precedes the other stay as they were.
   ///
   /// For lists that are short, or sorted rarely. The standard library's sort is compiled anew for
-  /// each type of element, to four thousand bytes of code. This is one sort for all of them, of
-  /// indexes.
+  /// each type of element, to four thousand bytes of code. This function sorts indexes, with one
+  /// sort for all types.
   ///
   /// - Complexity: O(*n* log *n*).
   package func inOrder(_ precedes: (Element, Element) -> Bool) -> [Element] {
@@ -14,11 +14,11 @@ extension Sequence {
 }
 
 extension Sequence where Element: Comparable {
-  /// Its elements, the least first. See ``inOrder(_:)``.
+  /// The elements, the least first. See ``inOrder(_:)``.
   package func inOrder() -> [Element] { inOrder(<) }
 }
 
-/// The indexes of so many elements in the order of the elements.
+/// The indexes of `count` elements, in the order of the elements.
 @inline(never)
 private func order(ofCount count: Int, _ precedes: (Int, Int) -> Bool) -> [Int] {
   (0..<count).sorted(by: precedes)

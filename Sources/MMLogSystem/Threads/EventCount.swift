@@ -2,19 +2,21 @@ import CMMLogCore
 
 /// Counts events, so that a thread can wait for the next one without missing any.
 ///
-/// An event costs no system call while nobody waits, else a single one for all who wait. All is
-/// async-signal-safe: three words, and futex(2) on the first. `Models/EventCount.pml` models it.
+/// An event costs no system call while no thread waits, else a single one for all threads that
+/// wait. All of it is async-signal-safe: three words, and futex(2) on the first.
+/// `Models/EventCount.pml` models it.
 ///
 /// Proof of `@unchecked Sendable`: the words are touched by atomic operations only.
 package final class EventCount: @unchecked Sendable {
   private let count: UnsafeMutablePointer<UInt32>
-  /// How many wait, or are about to.
+  /// How many threads wait, or are about to.
   private let waiters: UnsafeMutablePointer<UInt32>
-  /// How many have waited for longer than ``patience`` for something that only one can have.
+  /// How many threads have waited for longer than ``patience`` for something that only one can
+  /// have.
   private let overdue: UnsafeMutablePointer<UInt32>
 
-  /// After so many nanoseconds, whoever waits comes before all who have not waited for so long.
-  /// Long enough to be rare, as each event then wakes all.
+  /// After so many nanoseconds, a thread that waits comes before all that have not waited for so
+  /// long. The time is long enough to make this rare, because each event then wakes all threads.
   private static let patience: Int64 = 100_000_000
 
   package init() {
@@ -26,35 +28,35 @@ package final class EventCount: @unchecked Sendable {
 
   deinit { count.deallocate() }
 
-  /// How many events there were. To be read before one checks whether there is anything to do.
+  /// How many events there were. To be read before a thread checks whether there is anything to do.
   package var current: UInt32 { mmlog_load_acquire_u32(count) }
 
-  /// The count, for code that can do no more than raise it and wake who waits on it.
+  /// The count, for code that can only raise it and wake the threads that wait on it.
   package var futex: UnsafeMutablePointer<UInt32> { count }
 
-  /// Counts an event, and wakes those who wait.
+  /// Counts an event, and wakes the threads that wait.
   package func advance() {
     if countAndFindWaiters() { Futex.wake(count) }
   }
 
-  /// Counts an event that is of use to one of those who wait, and wakes one.
+  /// Counts an event that is of use to only one of the threads that wait, and wakes one.
   ///
-  /// Whoever is woken has to check what the event was about, also if the time is over.
+  /// A thread that is woken has to check what the event was about, even if its time is over.
   package func advanceForOne() {
     guard countAndFindWaiters() else { return }
     if hasOverdue { Futex.wake(count) } else { Futex.wake(count, count: 1) }
   }
 
-  /// Counts an event. Returns whether somebody waits, or is about to.
+  /// Counts an event. Returns whether a thread waits, or is about to.
   private func countAndFindWaiters() -> Bool {
     _ = mmlog_fetch_add_u32(count, 1)
-    // In one order with what a waiter does, which raises `waiters` and then compares the count: one
+    // Sequentially ordered with a waiter, which raises `waiters` and then compares the count: one
     // of the two sees what the other has done.
     return mmlog_load_ordered_u32(waiters) > 0
   }
 
-  /// Waits until there was another event since `seen`, for so many nanoseconds at most; now and
-  /// then less.
+  /// Waits for another event after `seen`, for so many nanoseconds at most. Now and then it returns
+  /// earlier.
   package func wait(since seen: UInt32, atMost nanoseconds: Int64) {
     if nanoseconds <= 0 { return }
     _ = mmlog_fetch_add_u32(waiters, 1)
@@ -65,17 +67,18 @@ package final class EventCount: @unchecked Sendable {
 
   // MARK: - Waiting for what only one can have
 
-  /// Whether somebody has waited for so long that whoever comes has to wait, too.
+  /// Whether a thread has waited for so long that a thread that comes now has to wait, too.
   package var hasOverdue: Bool { mmlog_load_acquire_u32(overdue) > 0 }
 
   /// Calls `take` until it succeeds or the time is over. Async-signal-safe if `take` is.
   ///
   /// A thread that runs takes what becomes free before one that the kernel has just woken. That is
-  /// fast, but the woken one could wait for ever. So those who have waited for long come first.
+  /// fast, but the woken one could wait for ever. So threads that have waited for long come first.
   ///
   /// - Parameters:
-  ///   - nanoseconds: How long to wait at most. Who waits only briefly waits for nobody else.
-  ///   - prepare: Is called each time before the thread waits; false ends the waiting.
+  ///   - nanoseconds: How long to wait at most. A thread that waits only briefly lets no other
+  ///     thread go first.
+  ///   - prepare: Called each time before the thread waits; false ends the wait.
   /// - Returns: Whether `take` succeeded.
   package func wait(
     atMost nanoseconds: Int64, preparing prepare: () -> Bool = { true }, for take: () -> Bool
@@ -99,11 +102,11 @@ package final class EventCount: @unchecked Sendable {
   }
 
   private func endOverdue() {
-    // Those who were not let go first may find something now.
+    // Threads that had to let others go first may find something now.
     if mmlog_fetch_add_u32(overdue, .max) == 1 { advance() }
   }
 
-  /// Forgets who waited: for a child of fork, where the other threads are gone.
+  /// Forgets the threads that waited: for a child of fork, where the other threads are gone.
   package func reinitialize() {
     mmlog_store_release_u32(waiters, 0)
     mmlog_store_release_u32(overdue, 0)

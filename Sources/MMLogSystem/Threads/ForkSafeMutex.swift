@@ -2,13 +2,13 @@ import CMMLogCore
 
 /// A lock: one word and futex(2).
 ///
-/// Not the standard library's, because a log call may wait for a limited time only, a child of
-/// fork has to free what a thread had that it does not have, another thread may release it, and
-/// because the thread sanitizer does not see the order that the standard library's makes. It is
-/// not generic: in debug builds the types of generic calls are looked up under a lock.
+/// It is not the standard library's, for four reasons. A log call may wait only for a limited time.
+/// A child of fork has to free a lock that a thread of its parent had. Another thread may release
+/// it. And the thread sanitizer does not see the order that the standard library's lock makes. It
+/// is not generic, because debug builds look up the types of generic calls under a lock.
 ///
-/// Not recursive, not fair. Free, it costs one atomic operation to take and one to give back.
-/// ``tryLock()`` and ``unlock()`` are async-signal-safe.
+/// It is not recursive and not fair. If it is free, it costs one atomic operation to acquire and
+/// one to release. ``tryLock()`` and ``unlock()`` are async-signal-safe.
 ///
 /// Proof of `@unchecked Sendable`: the pointer never changes, and the word behind it is touched by
 /// atomic operations only.
@@ -20,7 +20,7 @@ package final class ForkSafeMutex: @unchecked Sendable {
 
   private let word: UnsafeMutablePointer<UInt32>
 
-  /// A lock that nobody has.
+  /// Makes a lock that nobody has.
   package init() {
     word = .allocate(capacity: 1)
     word.initialize(to: Self.free)
@@ -30,7 +30,7 @@ package final class ForkSafeMutex: @unchecked Sendable {
     word.deallocate()
   }
 
-  /// Takes the lock, and waits for it.
+  /// Acquires the lock, and waits for it.
   package func lock() {
     if tryLock() { return }
     while mmlog_exchange_u32(word, Self.contended) != Self.free {
@@ -38,15 +38,15 @@ package final class ForkSafeMutex: @unchecked Sendable {
     }
   }
 
-  /// Takes the lock if it is free.
+  /// Acquires the lock if it is free.
   package func tryLock() -> Bool {
     var expected = Self.free
     return mmlog_compare_exchange_u32(word, &expected, Self.taken)
   }
 
-  /// Takes the lock, and waits for it no longer than so many nanoseconds.
+  /// Acquires the lock, and waits for it no longer than so many nanoseconds.
   ///
-  /// - Returns: Whether it was taken.
+  /// - Returns: Whether it was acquired.
   package func tryLock(atMost nanoseconds: Int64) -> Bool {
     if tryLock() { return true }
     let start = Clock.monotonic()
@@ -58,12 +58,12 @@ package final class ForkSafeMutex: @unchecked Sendable {
     return true
   }
 
-  /// Gives the lock back; by whichever thread has it.
+  /// Releases the lock, whichever thread has it.
   package func unlock() {
     if mmlog_exchange_u32(word, Self.free) == Self.contended { Futex.wake(word, count: 1) }
   }
 
-  /// Runs `body` with the lock taken.
+  /// Runs `body` with the lock acquired.
   package func withLock<Result: ~Copyable, Failure: Error>(
     _ body: () throws(Failure) -> Result
   ) throws(Failure) -> Result {
@@ -72,7 +72,7 @@ package final class ForkSafeMutex: @unchecked Sendable {
     return try body()
   }
 
-  /// Makes it free, whoever had it: for a child of fork, where the other threads are gone.
+  /// Frees the lock, whoever had it: for a child of fork, where the other threads are gone.
   package func reinitialize() {
     mmlog_store_release_u32(word, Self.free)
   }
@@ -80,17 +80,18 @@ package final class ForkSafeMutex: @unchecked Sendable {
 
 /// A value that one thread at a time inspects and changes.
 ///
-/// As the standard library's `Mutex`, but the thread sanitizer sees the order that it makes.
+/// Like the standard library's `Mutex`, but the thread sanitizer sees the order that this lock
+/// makes.
 ///
 /// Proof of `@unchecked Sendable`: the value is touched with the lock taken only.
 package final class LockedValue<Value: Sendable>: @unchecked Sendable {
-  /// For who takes it around a fork.
+  /// The lock, for code that acquires it around a fork.
   package let lock = ForkSafeMutex()
   private var value: Value
 
   package init(_ value: Value) { self.value = value }
 
-  /// Runs `body` with the value, and with all others kept from it.
+  /// Runs `body` with the value, while no other thread has the value.
   package func withLock<Result, Failure: Error>(
     _ body: (inout Value) throws(Failure) -> Result
   ) throws(Failure) -> Result {

@@ -7,7 +7,7 @@ import Glibc
 package enum Futex {
   /// How a wait ended. None of them says what the word is now: check again.
   package enum WaitResult: Equatable, Sendable {
-    /// Someone called ``Futex/wake(_:count:)``, or the kernel woke it for no reason.
+    /// Someone called ``Futex/wake(_:count:)``, or the kernel woke the thread for no reason.
     case woken
     /// The word was not the expected one: nothing to wait for.
     case changed
@@ -17,13 +17,13 @@ package enum Futex {
     case interrupted
   }
 
-  /// Blocks the thread while the word is `expected` and nobody wakes it.
+  /// Blocks the thread while the word is `expected` and nobody wakes the thread.
   ///
   /// - Parameter timeout: in nanoseconds from now; nil for none.
   package static func wait(
     _ word: UnsafeMutablePointer<UInt32>, expected: UInt32, timeout: Int64? = nil
   ) -> WaitResult {
-    // C has a negative one for none.
+    // In C, a negative timeout stands for none.
     let code = mmlog_futex_wait(word, expected, timeout.map { max($0, 0) } ?? -1)
     switch code {
     case 0: return .woken
@@ -33,7 +33,7 @@ package enum Futex {
     }
   }
 
-  /// Wakes up to `count` of the threads that wait for the word; change it first.
+  /// Wakes up to `count` of the threads that wait for the word. Change the word first.
   ///
   /// - Returns: how many were woken.
   @discardableResult

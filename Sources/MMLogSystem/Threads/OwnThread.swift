@@ -1,10 +1,10 @@
-/// Runs what blocks in a thread of its own while a task waits for it: no thread of the tasks' is
-/// taken.
+/// Runs a blocking body on a thread of its own, while a task waits for it: the body takes none of
+/// the threads that tasks run on.
 ///
 /// - Parameters:
 ///   - name: The thread's.
-///   - cancel: Is called when the task is canceled; `body` should then soon return.
-/// - Throws: where there is no thread.
+///   - cancel: Called when the task is canceled; `body` should then soon return.
+/// - Throws: an error if no thread can be started.
 package func onOwnThread<Value: Sendable>(
   _ name: String, canceledBy cancel: @escaping @Sendable () -> Void,
   _ body: @escaping @Sendable () -> Value
@@ -23,12 +23,13 @@ package func onOwnThread<Value: Sendable>(
   return try result.get()
 }
 
-/// Runs what blocks in a thread of its own while a task waits for it.
+/// Runs a blocking body on a thread of its own, while a task waits for it.
 ///
 /// - Parameters:
 ///   - name: The thread's.
-///   - body: Is given what says whether the task was canceled; it should then soon return.
-/// - Throws: what `body` throws, and ``SystemError`` where there is no thread.
+///   - body: Receives a function that says whether the task was canceled; if so, `body` should soon
+///     return.
+/// - Throws: what `body` throws, and ``SystemError`` if no thread can be started.
 package func onOwnThread<Value: Sendable>(
   _ name: String,
   _ body: @escaping @Sendable (_ isCanceled: @escaping @Sendable () -> Bool) throws -> Value

@@ -5,7 +5,7 @@ package final class Promise<Value: Sendable>: Sendable {
 
   package init() {}
 
-  /// For who takes it around a fork.
+  /// The lock, for code that acquires it around a fork.
   package var lock: ForkSafeMutex { value.lock }
 
   /// Gives the answer. Only the first one counts.

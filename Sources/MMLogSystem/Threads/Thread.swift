@@ -5,8 +5,8 @@ import Glibc
 ///
 /// Every signal is blocked in it, so that the host's handlers run on the host's threads; except
 /// those that a fault of its own raises (SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGABRT,
-/// SIGSYS), which a crash reporter wants to see. One that nobody joins goes away by itself at its
-/// end.
+/// SIGSYS), which a crash reporter wants to see. A thread that nobody joins is freed by itself at
+/// its end.
 ///
 /// Proof of `@unchecked Sendable`: `isJoined` is touched under `mutex` only, and the rest never
 /// changes.
@@ -19,7 +19,7 @@ package final class Thread: @unchecked Sendable {
   /// Starts a thread.
   ///
   /// - Parameter name: for ps and debuggers; the kernel keeps its first 15 bytes.
-  /// - Throws: EAGAIN where the process may have no more.
+  /// - Throws: EAGAIN where the process may have no more threads.
   package init(name: String, _ body: @escaping @Sendable () -> Void) throws(SystemError) {
     let start = Unmanaged.passRetained(ThreadStart(name: name, body: body))
     var handle = pthread_t()
@@ -40,8 +40,7 @@ package final class Thread: @unchecked Sendable {
 
   /// Waits until the thread has ended: pthread_join(3). May be called more than once.
   ///
-  /// Returns at once when the thread calls it of itself, and in a child of fork, which has no such
-  /// thread.
+  /// Returns at once if the thread joins itself, and in a child of fork, which has no such thread.
   package func join() {
     if !isOfThisProcess || pthread_equal(pthread_self(), handle) != 0 { return }
     mutex.withLock {
@@ -66,7 +65,8 @@ private final class ThreadStart: Sendable {
   }
 }
 
-// A function of the file, not a closure: one made on the main actor traps on any other thread.
+// A function of the file, not a closure: a closure that is made on the main actor traps on any
+// other thread.
 private func runThread(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
   guard let argument else { return nil }
   let start = Unmanaged<ThreadStart>.fromOpaque(argument).takeRetainedValue()

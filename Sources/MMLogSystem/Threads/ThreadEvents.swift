@@ -5,14 +5,14 @@ package enum ForkHandlers {
   /// A function of C; it must not be a closure that captures anything.
   package typealias Handler = @convention(c) () -> Void
 
-  /// Has functions called around fork(2), from now on and for good: pthread_atfork(3).
+  /// Makes functions run around fork(2), from now on and for good: pthread_atfork(3).
   ///
-  /// Installed twice, they run twice. In a process with several threads `child` may call
-  /// async-signal-safe functions only.
+  /// Installed twice, they run twice. In a process with several threads, `child` may call only
+  /// async-signal-safe functions.
   /// - Parameters:
-  ///   - prepare: before, in the parent; those installed last run first.
-  ///   - parent: after, in the parent, also when the fork failed.
-  ///   - child: after, in the child.
+  ///   - prepare: runs before, in the parent; the functions that were installed last run first.
+  ///   - parent: runs after, in the parent, also when the fork failed.
+  ///   - child: runs after, in the child.
   package static func install(
     prepare: Handler? = nil, parent: Handler? = nil, child: Handler? = nil
   ) throws(SystemError) {
@@ -22,16 +22,16 @@ package enum ForkHandlers {
   }
 }
 
-/// A value of each thread, with a function that gets it when the thread ends:
+/// A value for each thread, and a function that receives it when the thread ends:
 /// pthread_key_create(3).
 package struct ThreadExit: Sendable {
   private let key: pthread_key_t
 
-  /// Has `function` called at the end of each thread that has set a value, with that value.
+  /// Makes each thread that has set a value call `function` with the value at its end.
   ///
   /// Not when the process ends, and not for the main thread when it returns from main. There is no
   /// way to undo it: a process has some 1024 of these.
-  /// - Throws: EAGAIN where there are no more.
+  /// - Throws: EAGAIN where the process may have no more of them.
   package init(
     _ function: @escaping @convention(c) (UnsafeMutableRawPointer?) -> Void
   ) throws(SystemError) {
@@ -40,7 +40,7 @@ package struct ThreadExit: Sendable {
     self.key = key
   }
 
-  /// Sets the calling thread's value; nil for no call at its end: pthread_setspecific(3).
+  /// Sets the calling thread's value; nil: no call at the thread's end: pthread_setspecific(3).
   ///
   /// - Returns: false where there is no memory for it.
   @discardableResult

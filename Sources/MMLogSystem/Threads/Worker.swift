@@ -6,8 +6,8 @@ package final class Worker: Sendable {
   private let requests = EventCount()
   private let isStopping = Atomic<Bool>(false)
   private let thread = LockedValue<Thread?>(nil)
-  /// Taken during a pass. A fork waits for it a little: a child whose parent's thread was at work
-  /// may find a lock of the Swift runtime taken for ever.
+  /// Held during a pass. A fork waits a little for it: if the thread was at work in the parent, the
+  /// child may find a lock of the Swift runtime taken for ever.
   package let passLock = ForkSafeMutex()
 
   /// - Parameter name: The thread's, for ps and debuggers.
@@ -15,8 +15,8 @@ package final class Worker: Sendable {
 
   /// Starts the thread, unless it was started before.
   ///
-  /// - Parameter pass: Does the work, and returns after how many nanoseconds it is to be called
-  ///   again. A pass that begins after ``finish()`` is the last one, and is called with true.
+  /// - Parameter pass: Does the work, and returns in how many nanoseconds it is to be called again.
+  ///   A pass that begins after ``finish()`` is the last one, and receives true.
   package func start(_ pass: @escaping @Sendable (_ isLast: Bool) -> Int64) throws(SystemError) {
     try thread.withLock { (thread) throws(SystemError) in
       if thread == nil { thread = try Thread(name: name) { [self] in run(pass) } }
@@ -28,7 +28,7 @@ package final class Worker: Sendable {
 
   private func run(_ pass: (_ isLast: Bool) -> Int64) {
     while true {
-      // Both before the pass: what comes during it is for another.
+      // Both are read before the pass: what comes during the pass is for another one.
       let seen = requests.current
       let isLast = isStopping.load(ordering: .acquiring)
       let pause = passLock.withLock { pass(isLast) }

@@ -15,24 +15,23 @@ package enum Clock {
   }
 
   #if DEBUG
-    /// Has this process see the wall clock so many nanoseconds before what it is, as if someone had
-    /// set it.
+    /// Makes this process see the wall clock set back by so many nanoseconds.
     package static func setRealtime(back span: Int64) { setBack.store(span, ordering: .relaxed) }
 
     private static let setBack = Atomic<Int64>(0)
   #endif
 
-  /// Nanoseconds since some time before, in this boot; never goes back, stands still in suspend.
+  /// Nanoseconds since some time in this boot; never goes back, stands still in suspension.
   package static func monotonic() -> UInt64 {
     nanoseconds(CLOCK_MONOTONIC)
   }
 
-  /// The counter that records are stamped with: the same for all processes of a machine until it is
-  /// started anew.
+  /// The counter that records are stamped with: the same for all processes of a machine until the
+  /// machine is started anew.
   package static func ticks() -> UInt64 { mmlog_ticks() }
 
-  /// Has ``ticks()`` advance in steps of about a microsecond from here on, which take fewer bits in
-  /// archives: for a process that does not know more exactly when something happened.
+  /// Makes ``ticks()`` advance in steps of about a microsecond from now on, which take fewer bits
+  /// in archives: for a process that does not know more exactly when something happened.
   ///
   /// - Precondition: No other thread runs yet.
   package static func coarsenTicks() { mmlog_coarsen_ticks() }
@@ -43,7 +42,8 @@ package enum Clock {
     realtime() &- Int64(bitPattern: sinceBoot())
   }
 
-  /// Nanoseconds since the machine was started, in suspend too; never goes back: CLOCK_BOOTTIME.
+  /// Nanoseconds since the machine was started, suspension included; never goes back:
+  /// CLOCK_BOOTTIME.
   package static func sinceBoot() -> UInt64 {
     nanoseconds(CLOCK_BOOTTIME)
   }
@@ -61,13 +61,14 @@ package enum Sleep {
   package static func nanoseconds(_ span: Int64) {
     if span <= 0 { return }
     let deadline = Clock.monotonic() &+ UInt64(span)
-    // The call fails for a wrong time only, which this is not.
+    // The call fails only for a wrong time, which this is not.
     _ = try? retrying(.clockNanosleep, "") { mmlog_sleep_until(deadline) }
   }
 }
 
 extension Duration {
-  /// Whole nanoseconds; of a duration that is too long for the type, the greatest or least number.
+  /// Whole nanoseconds; for a duration that is too long for the type, the greatest or the least
+  /// number.
   package var nanoseconds: Int64 {
     let (seconds, attoseconds) = components
     let scaled = seconds.multipliedReportingOverflow(by: 1_000_000_000)

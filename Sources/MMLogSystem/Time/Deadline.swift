@@ -2,7 +2,7 @@
 package struct Deadline: Sendable {
   private let time: UInt64
 
-  /// So many nanoseconds from now; without any, it is over at once.
+  /// Makes the deadline so many nanoseconds from now; with 0 or less, it is over at once.
   package init(after nanoseconds: Int64) {
     time = Clock.monotonic() &+ UInt64(max(0, nanoseconds))
   }

@@ -15,14 +15,14 @@ package struct CivilTime: Equatable, Sendable {
 
 /// The process's time zone: tzset(3). Any thread, but for ``setZone(_:)``.
 package enum LocalTime {
-  /// How many seconds the zone is ahead of UTC at a moment, and what it is called then:
+  /// How many seconds the zone is ahead of UTC at a moment, and the zone's abbreviation then:
   /// localtime_r(3).
   ///
   /// - Parameter second: since 1970 in UTC.
   /// - Returns: nil for a moment whose year C cannot hold.
   package static func offset(at second: Int) -> (seconds: Int, abbreviation: String)? {
     var (time, fields) = (time_t(second), tm())
-    // localtime_r(3) need not do it itself.
+    // localtime_r(3) need not call it.
     tzset()
     guard localtime_r(&time, &fields) != nil else { return nil }
     return (Int(fields.tm_gmtoff), fields.tm_zone.map { String(cString: $0) } ?? "")
@@ -30,16 +30,16 @@ package enum LocalTime {
 
   /// The moment at which the zone's clocks show `time`, in seconds since 1970: mktime(3).
   ///
-  /// Of a time that they show twice, the first; of a time that they skip, as many seconds after the
-  /// gap's start as it is.
+  /// For a time that they show twice, the first moment. For a time that they skip, the moment as
+  /// many seconds after the gap's start as the time is.
   /// - Returns: nil if there is no such date.
   package static func second(at time: CivilTime) -> Int? {
     guard isDate(time) else { return nil }
-    // Clocks that are set back leave daylight saving time, mostly.
+    // Mostly, clocks that are set back leave daylight saving time.
     var fields = time.fields
     fields.tm_isdst = 1
     let first = Int(mktime(&fields))
-    // Otherwise another time is shown then.
+    // If there is no such time with daylight saving, the clocks show another time then.
     let isShown = Int(fields.tm_hour) == time.hour && Int(fields.tm_min) == time.minute
     if isShown, fields.tm_isdst > 0 { return first }
     fields = time.fields
@@ -56,7 +56,7 @@ package enum LocalTime {
 
   /// Makes a zone of the system's database that of the whole process: setenv(3), tzset(3).
   ///
-  /// Only for a program that has not started a second thread.
+  /// Only for a program that has not yet started a second thread.
   /// - Parameter name: such as `Europe/Berlin`.
   /// - Returns: false if there is no such zone.
   package static func setZone(_ name: String) -> Bool {
@@ -66,7 +66,7 @@ package enum LocalTime {
     return true
   }
 
-  /// glibc takes a name that it does not know for UTC, so that the database has to be asked.
+  /// glibc takes an unknown name for UTC, so the database has to be asked.
   private static func exists(_ name: String) -> Bool {
     guard let file = openZone(name) else { return false }
     return withUnsafeTemporaryAllocation(byteCount: 4, alignment: 1) { magic in

@@ -12,7 +12,7 @@ package struct ZoneRules: Equatable, Sendable {
   private var offsets: [Int64] = []
   /// The offset before the first transition.
   private var first: Int64 = 0
-  /// What holds after the last transition, if not the last offset.
+  /// The rule that holds after the last transition, if not the last offset.
   private var later: YearlyRule?
 
   /// Coordinated Universal Time.
@@ -20,9 +20,10 @@ package struct ZoneRules: Equatable, Sendable {
 
   private init() {}
 
-  /// The zone of that name in the system's database; nil if there is none, or it cannot be read.
+  /// Reads the zone of that name from the system's database; nil if there is none, or it cannot be
+  /// read.
   ///
-  /// - Parameter name: `UTC`, which needs no database, or such as `Europe/Berlin`.
+  /// - Parameter name: `UTC`, which needs no database, or a name such as `Europe/Berlin`.
   package init?(named name: String) {
     if name == "UTC" {
       self = .utc
@@ -37,10 +38,10 @@ package struct ZoneRules: Equatable, Sendable {
     self.init(file: bytes)
   }
 
-  /// The zone that a file of the database describes, or nil if these bytes are no such file.
+  /// Reads the zone that a file of the database describes; nil if these bytes are no such file.
   package init?(file bytes: [UInt8]) {
     var reader = ZoneFileReader(bytes)
-    // The first block has 4-byte times and is there for old readers.
+    // The first block has 4-byte times, for old readers.
     guard let old = reader.header(), old.version >= UInt8(ascii: "2"),
       reader.skip(old.size(timeSize: 4)), let header = reader.header(),
       (1...256).contains(header.types)
@@ -83,8 +84,8 @@ package struct ZoneRules: Equatable, Sendable {
 
   /// The moments at which the zone's clocks show `local`, in seconds as if it were UTC.
   ///
-  /// One; or two, in order, of a time that clocks show again after they were set back; or, of a
-  /// time that is skipped, the moment at which it is.
+  /// Mostly one moment. Two, in order, for a time that clocks show again after they were set back.
+  /// For a time that they skip, the moment at which they skip it.
   package func moments(showing local: Int64) -> [Int64] {
     let (before, after) = (offset(at: local - 86400), offset(at: local + 86400))
     // The greater offset shows the time first.
@@ -147,7 +148,7 @@ private struct ZoneFileReader {
     return bytes[position]
   }
 
-  /// A signed number of so many bytes, the highest first.
+  /// A signed number of `size` bytes, the highest first.
   mutating func number(_ size: Int) -> Int64? {
     guard size <= bytes.count - position else { return nil }
     defer { position += size }
@@ -155,7 +156,7 @@ private struct ZoneFileReader {
     return Int64(bitPattern: value << (64 - 8 * size)) >> (64 - 8 * size)
   }
 
-  /// What stands between two line ends, of which the first is next.
+  /// The text between two line ends, of which the first is the next byte.
   mutating func line() -> Substring? {
     guard byte() == UInt8(ascii: "\n"),
       let end = bytes[position...].firstIndex(of: UInt8(ascii: "\n"))
@@ -240,7 +241,7 @@ private struct YearlyRule: Equatable {
   /// Days from 1970 to a date.
   private static func day(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
     var date = CivilTime()
-    // What no date can be is as good as the last that can.
+    // A year beyond the possible dates counts as the nearest possible one.
     (date.year, date.month, date.day) = (Int(min(max(year, 1), 9999)), Int(month), Int(day))
     return Int64(LocalTime.utcSecond(at: date) ?? 0) / 86400
   }
