@@ -1,5 +1,5 @@
 /// The parts of a file of [age](https://age-encryption.org/v1) whose content is short. Recipients
-/// of other types than X25519 are passed over.
+/// of types other than X25519 are passed over.
 struct AgeFile {
   struct Stanza {
     /// The public key that was made for this recipient.
@@ -11,7 +11,7 @@ struct AgeFile {
   static let version = "age-encryption.org/v1\n"
   static let recipientType = "X25519"
   static let footer = "---"
-  /// All lines of a stanza's body but the last have just so many characters.
+  /// All lines of a stanza's body but the last have exactly so many characters.
   private static let lineSize = 64
 
   private(set) var stanzas: [Stanza] = []
@@ -37,7 +37,7 @@ struct AgeFile {
         body += line
       } while line.count == Self.lineSize
       if let stanza = try Self.stanza(words, body) { stanzas.append(stanza) }
-      // Each costs an operation with a public key for each identity.
+      // Each stanza costs an operation with a public key for each identity.
       guard stanzas.count <= KeySlot.mostRecipients else { throw Self.malformed }
       line = try Self.line(&rest)
     }

@@ -1,7 +1,7 @@
 import MMLogSystem
 
-/// BIP 173's text form of bytes, with a checksum, as age writes recipients and identities; of any
-/// length, as there.
+/// BIP 173's text form of bytes, with a checksum, as age writes recipients and identities. As in
+/// age, it may have any length.
 enum Bech32 {
   private static let alphabet = Array("qpzry9x8gf2tvdw0s3jn54khce6mua7l".utf8)
   private static let generators: [UInt32] = [
@@ -14,7 +14,8 @@ enum Bech32 {
   static func bytes(of text: some StringProtocol, prefix: String) -> [UInt8]? {
     let start = prefix + "1"
     guard text.hasPrefix(start) else { return nil }
-    // They may be a secret key's, and are erased. An array that grows would leave copies.
+    // The digits may be those of a secret key, and are erased. An array that grows would leave
+    // copies.
     var digits: [UInt8] = []
     digits.reserveCapacity(text.utf8.count)
     defer { erase(&digits) }
@@ -45,7 +46,7 @@ enum Bech32 {
     prefix.utf8.map { $0 >> 5 } + [0] + prefix.utf8.map { $0 & 31 }
   }
 
-  /// - Parameter start: What the digits before them come to.
+  /// - Parameter start: The sum over the digits before these.
   private static func checksum(_ digits: [UInt8], from start: UInt32 = 1) -> UInt32 {
     digits.reduce(start) { sum, digit in
       var next = (sum & 0x1ff_ffff) << 5 ^ UInt32(digit)
@@ -56,7 +57,8 @@ enum Bech32 {
     }
   }
 
-  /// Bits in groups of another size; nil if what is left over is not padding of zeros.
+  /// The same bits in groups of another size; nil if the bits that are left over are not a padding
+  /// of zeros.
   private static func regrouped(
     _ groups: ArraySlice<UInt8>, from size: Int, to newSize: Int, pads: Bool
   ) -> [UInt8]? {

@@ -2,15 +2,15 @@
 package enum CryptoError: Error, Equatable, Sendable {
   /// This build has no libcrypto.
   case missingLibrary
-  /// libcrypto refused, or has no such algorithm: what it was asked for.
+  /// libcrypto refused, or has no such algorithm. The text says what it was asked for.
   case library(String)
   /// The system has no memory or no random bytes.
   case system(String)
-  /// A text or a file is not what it should be: what is wrong with it.
+  /// A text or a file is not what it should be. The text says what is wrong.
   case malformed(String)
-  /// None of the identities opens it.
+  /// None of the identities opens the slot.
   case wrongIdentity
-  /// It is not what was encrypted: somebody or something changed it.
+  /// The bytes are not what was encrypted: somebody or something changed them.
   case notAuthentic
 }
 

@@ -1,12 +1,13 @@
 import MMLogSystem
 
-/// What libcrypto does here: each function is one algorithm, through its EVP interface.
+/// The algorithms of libcrypto that are used here: each function is one algorithm, through the EVP
+/// interface.
 ///
-/// Algorithms are looked up once, when the first is needed, because looking one up takes locks: a
-/// child of fork then needs none. Without the trait `Encryption`, all of them throw
+/// All algorithms are looked up once, when the first is needed, because a lookup takes locks: a
+/// child of fork then needs no lookup. Without the trait `Encryption`, all functions throw
 /// ``CryptoError/missingLibrary``.
 package enum Cryptography {
-  /// Bytes of a key of all that encrypts here, and of X25519's keys.
+  /// Bytes of an encryption key, and of X25519's keys.
   package static let keySize = 32
   /// Bytes that ChaCha20-Poly1305 adds to what it encrypts.
   package static let tagSize = 16
@@ -72,14 +73,14 @@ extension Cryptography {
     let streamCipher: OpaquePointer
     let derivation: OpaquePointer
     let hash: OpaquePointer
-    /// What streams are made of.
+    /// The zeros that streams are made of.
     let zeros: UnsafeRawBufferPointer
 
     static let shared = Algorithms()
 
     init?() {
-      // Its exit handler would only free what the system frees, too, and end the drainer's work.
-      // The program may have set it already, before it came here, or set it yet.
+      // libcrypto's exit handler would only free what the system frees, too, and end the drainer's
+      // work. The program may have installed it before, or may still install it.
       guard OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil) == 1,
         OPENSSL_atexit({ LibraryUses.endAll() }) == 1,
         let cipher = EVP_CIPHER_fetch(nil, "ChaCha20-Poly1305", nil),
@@ -94,7 +95,7 @@ extension Cryptography {
       self.zeros = UnsafeRawBufferPointer(zeros)
     }
 
-    /// Until ``end()``, libcrypto keeps what it works with.
+    /// Begins a use of libcrypto. Until ``end()``, libcrypto frees nothing that it works with.
     static func begin() throws(CryptoError) -> Algorithms {
       guard let shared else { throw .library("looking up its algorithms") }
       guard LibraryUses.add() else { throw .system("the process exits, and libcrypto has ended") }
@@ -105,8 +106,8 @@ extension Cryptography {
   }
 
   extension Cryptography {
-    /// Looks the algorithms up, for a process that may fork afterwards.
-    /// Before anything else of libcrypto is used.
+    /// Looks up the algorithms, for a process that may fork afterwards. To be called before
+    /// anything else of libcrypto is used.
     package static func prepare() throws(CryptoError) {
       _ = try Algorithms.begin()
       Algorithms.end()
@@ -115,9 +116,9 @@ extension Cryptography {
     /// A key made of another one: HKDF with SHA-256 (RFC 5869).
     ///
     /// - Parameters:
-    ///   - key: The secret that it is made of.
-    ///   - salt: What makes it another one than all others; public.
-    ///   - info: What it is for.
+    ///   - key: The secret that the key is made of.
+    ///   - salt: Makes the key different from all others; public.
+    ///   - info: What the key is for.
     package static func deriveKey(
       from key: SecretKey, salt: [UInt8], info: StaticString
     ) throws(CryptoError) -> SecretKey {
@@ -156,7 +157,7 @@ extension Cryptography {
       UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount)
     }
 
-    /// A parameter that libcrypto only reads. It keeps the pointers to both.
+    /// A parameter that libcrypto only reads. It keeps the pointers to `name` and `bytes`.
     private static func parameter(
       _ name: StaticString, _ bytes: UnsafeRawBufferPointer, isText: Bool = false
     ) -> OSSL_PARAM {
@@ -213,7 +214,7 @@ extension Cryptography {
       return base64(bytes).utf8.elementsEqual(text) ? bytes : nil
     }
 
-    /// Whether two codes are the same, in a time that says nothing about where they differ.
+    /// Whether two codes are the same, in a time that does not depend on where they differ.
     static func areEqual(_ a: [UInt8], _ b: [UInt8]) -> Bool {
       a.count == b.count && CRYPTO_memcmp(a, b, a.count) == 0
     }
@@ -223,7 +224,7 @@ extension Cryptography {
     /// - Parameters:
     ///   - output: As many bytes as `bytes`, and ``tagSize`` more.
     ///   - nonce: 12 bytes; no two messages may have the same one with the same key.
-    ///   - associated: What is authenticated, but not part of the result.
+    ///   - associated: Bytes that are authenticated, but are no part of the result.
     package static func encrypt(
       _ bytes: UnsafeRawBufferPointer, into output: UnsafeMutableRawBufferPointer, key: SecretKey,
       nonce: [UInt8], associated: UnsafeRawBufferPointer
@@ -247,9 +248,10 @@ extension Cryptography {
       guard isDone else { throw .library("EVP_EncryptUpdate") }
     }
 
-    /// What ``encrypt(_:into:key:nonce:associated:)`` made its output of.
+    /// Decrypts what ``encrypt(_:into:key:nonce:associated:)`` made.
     ///
-    /// - Throws: ``CryptoError/notAuthentic`` if anything of it is another, or the key is.
+    /// - Throws: ``CryptoError/notAuthentic`` if one of the arguments is not the one of the
+    ///   encryption.
     package static func decrypt(
       _ bytes: UnsafeRawBufferPointer, key: SecretKey, nonce: [UInt8],
       associated: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)
@@ -284,7 +286,7 @@ extension Cryptography {
       }
     }
 
-    /// Bytes of AES-256 in counter mode (NIST SP 800-38A): what a clear text is combined with by
+    /// Bytes of AES-256 in counter mode (NIST SP 800-38A): a clear text is combined with them by
     /// exclusive or.
     ///
     /// - Parameter counter: The first block's 16 bytes.
@@ -301,7 +303,7 @@ extension Cryptography {
         let target = output.assumingMemoryBound(to: UInt8.self).baseAddress
         var done = 0
         while isDone, done < output.count {
-          // Zeros from elsewhere, which stay in the cache, need not be stored first.
+          // The shared zeros stay in the cache, and need not be stored first.
           let zeros = UnsafeRawBufferPointer(
             rebasing: algorithms.zeros.prefix(output.count - done))
           isDone = update(EVP_EncryptUpdate, context, target.map { $0 + done }, zeros)
@@ -324,7 +326,8 @@ extension Cryptography {
       }
     }
 
-    /// The secret that the owners of a secret and of a public key have in common: X25519.
+    /// The secret that the owner of a secret key and the owner of a public key have in common:
+    /// X25519.
     ///
     /// - Throws: ``CryptoError/malformed(_:)`` for a public key that gives everybody the same
     ///   secret.
@@ -373,12 +376,12 @@ extension Cryptography {
       _ body: (OpaquePointer) throws(CryptoError) -> Result
     ) throws(CryptoError) -> Result {
       guard let context = EVP_CIPHER_CTX_new() else { throw .library("EVP_CIPHER_CTX_new") }
-      // It zeroes what it had of the key.
+      // This zeroes what the context had of the key.
       defer { EVP_CIPHER_CTX_free(context) }
       return try body(context)
     }
 
-    /// Passes bytes through a cipher, at most 1 GiB at a time; its sizes are C's int.
+    /// Passes bytes through a cipher, at most 1 GiB at a time, because its sizes are C's int.
     private static func update(
       _ step: (
         OpaquePointer?, UnsafeMutablePointer<UInt8>?, UnsafeMutablePointer<CInt>?,

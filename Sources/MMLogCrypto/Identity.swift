@@ -1,6 +1,6 @@
 import MMLogSystem
 
-/// Who can decrypt: a secret key, as `age-keygen` makes it.
+/// Someone who can decrypt: a secret key, as `age-keygen` makes it.
 package struct Identity: Sendable {
   private let key: SecretKey
   package let recipient: Recipient
@@ -9,7 +9,7 @@ package struct Identity: Sendable {
 
   /// Reads an identity of age, which begins with `AGE-SECRET-KEY-1`.
   ///
-  /// - Throws: ``CryptoError/malformed(_:)``; the error has nothing of the text.
+  /// - Throws: ``CryptoError/malformed(_:)``; the error contains nothing of the text.
   package init(_ text: some StringProtocol) throws(CryptoError) {
     guard text == text.uppercased(),
       var bytes = Bech32.bytes(of: text.lowercased(), prefix: Self.prefix), bytes.count == 32
@@ -29,8 +29,8 @@ package struct Identity: Sendable {
     recipient = Recipient(publicKey: try Cryptography.publicKey(of: key))
   }
 
-  /// Reads a file's text: one identity a line; empty lines, and such that begin with `#`, are
-  /// passed over.
+  /// Reads a file's text: one identity a line; empty lines and lines that begin with `#` are passed
+  /// over.
   package static func all(in text: String) throws(CryptoError) -> [Identity] {
     var identities: [Identity] = []
     let lines = text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline)
@@ -46,7 +46,7 @@ package struct Identity: Sendable {
     return identities
   }
 
-  /// The secret that it has in common with a public key.
+  /// The secret that the identity and the owner of a public key have in common.
   func sharedSecret(with publicKey: [UInt8]) throws(CryptoError) -> SecretKey {
     try Cryptography.sharedSecret(of: key, with: publicKey)
   }

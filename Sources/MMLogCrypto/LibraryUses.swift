@@ -1,16 +1,17 @@
 import MMLogSystem
 import Synchronization
 
-/// How many threads are using libcrypto. Its exit handler frees what it works with, also what
-/// threads are using, and they would die of that: so it waits for them, and nobody begins anew.
+/// Counts the threads that use libcrypto. libcrypto's exit handler frees what libcrypto works with,
+/// even while threads use it, and they would crash. So the exit handler waits for them, and no
+/// thread begins a new use.
 enum LibraryUses {
-  /// Bits 0–30 are how many there are, bit 31 is set from the exit handler on, and bits 32–63 are
-  /// the process: a child of fork has none of its parent's threads. One word, so that it needs no
-  /// lock, which the child might find locked.
+  /// Bits 0–30 are the number of threads, bit 31 is set from the exit handler on, and bits 32–63
+  /// are the process: a child of fork has none of its parent's threads. One word, so that it needs
+  /// no lock, which the child might find locked.
   private static let state = Atomic<UInt64>(0)
   private static let ended: UInt64 = 1 << 31
   /// How long the exit handler waits at most, in milliseconds. A signal handler may exit the
-  /// process on a thread that it has interrupted in such a use.
+  /// process on a thread that it interrupted while the thread used libcrypto.
   private static let longestWait = 5000
 
   /// - Returns: False from the exit handler on.
@@ -34,7 +35,7 @@ enum LibraryUses {
 
   private static func change(_ next: (UInt64) -> UInt64?) -> Bool {
     var old = state.load(ordering: .relaxed)
-    // Asked once: it is a system call.
+    // Asked only once, because it is a system call.
     let process = process
     while true {
       guard let count = next(lowerHalf(of: old, in: process)) else { return false }

@@ -1,4 +1,4 @@
-/// Somebody for whom something is encrypted: a public key, as `age-keygen` makes it.
+/// Someone for whom a log or a value is encrypted: a public key, as `age-keygen` makes it.
 ///
 /// ```swift
 /// let operations = try Recipient("age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p")
@@ -12,7 +12,7 @@ public struct Recipient: Hashable, Sendable, CustomStringConvertible {
 
   /// Reads a recipient of [age](https://age-encryption.org/v1), which begins with `age1`.
   ///
-  /// - Throws: ``RecipientError`` for a text that is none, or that has a typing error.
+  /// - Throws: ``RecipientError`` for a text that is no recipient, or that has a typing error.
   public init(_ text: String) throws(RecipientError) {
     guard let bytes = Bech32.bytes(of: text, prefix: Self.prefix), bytes.count == 32 else {
       throw RecipientError(Self.problem(with: text))
@@ -46,11 +46,11 @@ public struct Recipient: Hashable, Sendable, CustomStringConvertible {
   /// - Parameter publicKey: 32 bytes.
   package init(publicKey: [UInt8]) { self.publicKey = publicKey }
 
-  /// The text that it was made of.
+  /// The recipient's text, which begins with `age1`.
   public var description: String { Bech32.text(of: publicKey, prefix: Self.prefix) }
 }
 
-/// Why a text is no recipient. It never has a secret key in it.
+/// Why a text is no recipient. The error never contains a secret key.
 public struct RecipientError: Error, Equatable, Sendable, CustomStringConvertible {
   /// What is wrong and what would be right.
   public let description: String

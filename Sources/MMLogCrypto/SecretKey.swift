@@ -6,12 +6,12 @@ package final class SecretKey: Sendable {
   /// How many bytes it has.
   package let count: Int
 
-  /// A key that nobody can guess.
+  /// Makes a key that nobody can guess.
   package static func random(_ count: Int = 32) throws(CryptoError) -> SecretKey {
     try SecretKey(count) { (bytes) throws(CryptoError) in try Cryptography.fillRandom(bytes) }
   }
 
-  /// A key that `fill` makes.
+  /// Makes a key with the bytes that `fill` stores.
   package init(
     _ count: Int = 32, _ fill: (UnsafeMutableRawBufferPointer) throws(CryptoError) -> Void
   ) throws(CryptoError) {
@@ -24,10 +24,10 @@ package final class SecretKey: Sendable {
     try fill(UnsafeMutableRawBufferPointer(rebasing: memory.bytes[..<count]))
   }
 
-  /// Whether it is in no core dump, not swapped out, and zero in a child of fork.
+  /// Whether the key is in no core dump, is not swapped out, and is zero in a child of fork.
   package var isProtected: Bool { memory.isProtected }
 
-  /// Gives the key for as long as `body` takes.
+  /// Gives the key's bytes to `body`, valid as long as `body` runs.
   package func withBytes<Result, Failure: Error>(
     _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
   ) throws(Failure) -> Result {

@@ -9,7 +9,7 @@ package struct SlottedKey: Sendable {
     slot = try KeySlot.encrypt(key, for: recipients)
   }
 
-  /// A key, and the slot that was made of it.
+  /// Takes a key, and the slot that was made of it.
   package init(_ key: SecretKey, slot: [UInt8]) { (self.key, self.slot) = (key, slot) }
 
   /// Takes the key out of its slot.
@@ -18,7 +18,7 @@ package struct SlottedKey: Sendable {
     self.slot = slot
   }
 
-  /// The key for other recipients.
+  /// Makes a slot with the key for other recipients.
   package func slot(for recipients: [Recipient]) throws(CryptoError) -> [UInt8] {
     try KeySlot.encrypt(key, for: recipients)
   }

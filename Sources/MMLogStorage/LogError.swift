@@ -149,8 +149,8 @@ package func explaining<Result: ~Copyable>(
   do { return try body() } catch { throw LogError(error, while: what()) }
 }
 
-/// Runs a body that blocks on a thread of its own, while a task waits for it: the body takes none
-/// of the threads that tasks run on.
+/// Runs a blocking body on a thread of its own, while a task waits for it: the body takes none of
+/// the threads that tasks run on.
 ///
 /// - Parameters:
 ///   - name: The thread's name.
