@@ -1,7 +1,7 @@
 import MMLogSystem
 
 /// BIP 173's text form of bytes, with a checksum, as age writes recipients and identities. As in
-/// age, it may have any length.
+/// age, a text may have any length.
 enum Bech32 {
   private static let alphabet = Array("qpzry9x8gf2tvdw0s3jn54khce6mua7l".utf8)
   private static let generators: [UInt32] = [

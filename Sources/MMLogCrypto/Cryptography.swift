@@ -250,8 +250,8 @@ extension Cryptography {
 
     /// Decrypts what ``encrypt(_:into:key:nonce:associated:)`` made.
     ///
-    /// - Throws: ``CryptoError/notAuthentic`` if one of the arguments is not the one of the
-    ///   encryption.
+    /// - Throws: ``CryptoError/notAuthentic`` if something in `bytes` or `associated` was changed,
+    ///   or if key or nonce are others.
     package static func decrypt(
       _ bytes: UnsafeRawBufferPointer, key: SecretKey, nonce: [UInt8],
       associated: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0)

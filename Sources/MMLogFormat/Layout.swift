@@ -50,7 +50,7 @@ package enum FileHeaderLayout {
   package static let specific = storeName + storeNameSize
   package static let archiveNumber = specific
   package static let archiveCreated = archiveNumber + 4 + 4
-  /// Of an archive whose frames are chained: the head of the session's archive before it.
+  /// The head of the session's archive before it, if the archive's frames are chained.
   package static let previousHead = archiveCreated + 8
   package static let isChained = previousHead + FrameHashLayout.size
   package static let checksum = size - 4
@@ -332,8 +332,8 @@ public enum BlockLayout {
   package static let moreBit: UInt64 = 1 << 31
   /// Where the key set's number stands; 0: none.
   @inlinable public static var keySetShift: UInt64 { 32 }
-  /// The maximum number of blocks in a row. It bounds hostile records: a key set may have any
-  /// number of values that take no word.
+  /// The maximum number of blocks in a row. The limit bounds hostile records: a key set may have
+  /// any number of values that take no word.
   package static let most = 4
 }
 

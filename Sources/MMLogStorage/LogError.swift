@@ -27,10 +27,10 @@ public struct LogError: Error, CustomStringConvertible, Sendable {
     public static let unsupported = Code(description: "unsupported")
     /// Something took longer than it was allowed to.
     public static let timedOut = Code(description: "timedOut")
-    /// Others than the process's user could replace what is in the directory.
+    /// Users other than the process's own could replace what is in the directory.
     public static let untrustedDirectory = Code(description: "untrustedDirectory")
-    /// The file belongs to another user, who may have planted it where everybody can make files; or
-    /// others may write it there.
+    /// The file belongs to another user, who may have planted it in a directory where everybody can
+    /// make files; or others may write the file there.
     public static let foreignOwner = Code(description: "foreignOwner")
     /// The archive is not there any more.
     public static let missingArchive = Code(description: "missingArchive")
@@ -140,7 +140,7 @@ package func absolutePath(_ path: String) throws(LogError) -> String {
   }
 }
 
-/// Runs `body`; where the system refuses something in it, the error says what failed.
+/// Runs `body`. If the system refuses something in it, the error says what failed.
 ///
 /// - Parameter what: A clause such as "Opening the directory failed".
 package func explaining<Result: ~Copyable>(

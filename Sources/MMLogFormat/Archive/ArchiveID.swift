@@ -20,7 +20,7 @@ package struct ArchiveID: Hashable, Sendable, CustomStringConvertible {
     out.store(number, offset + ArchiveIDLayout.number)
   }
 
-  /// As it stands on disk, of ``ArchiveIDLayout/size`` bytes.
+  /// The ID as it stands on disk, in ``ArchiveIDLayout/size`` bytes.
   package var encoded: [UInt8] {
     session.bytes + withUnsafeBytes(of: number.littleEndian) { Array($0) }
   }

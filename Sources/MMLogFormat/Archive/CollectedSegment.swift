@@ -17,8 +17,8 @@ package struct CollectedSegment {
     case clear
     /// Encrypted: the stream decrypts them.
     case encrypted(SegmentStream)
-    /// Encrypted, in a ring whose key this process does not have: they are taken as they stand in
-    /// the ring.
+    /// Encrypted, in a ring whose key this process does not have: records are taken as they stand
+    /// there.
     case sealed
   }
 

@@ -50,7 +50,7 @@ package struct FrameHash: Hashable, Sendable, CustomStringConvertible {
 }
 
 /// The chain of an archive: each frame has the hash of what comes before it, so that nobody can
-/// change, leave out or put in anything before a known hash.
+/// change, leave out or put in anything before a known hash unnoticed.
 ///
 /// The first frame has the hash of the file header, which has the head of the session's archive
 /// before. Key slots and indexes have a hash, but no frame has theirs: `mmlogctl rewrap` writes

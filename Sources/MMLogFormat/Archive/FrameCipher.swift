@@ -7,7 +7,7 @@ package import MMLogCrypto
 /// is authenticated with the payload: it says which session's archive the frame is of, and where
 /// the frame stands.
 package struct FrameCipher: Sendable {
-  /// Bytes of the salt that stands before what is encrypted.
+  /// The size of the salt that stands before the encrypted payload, in bytes.
   package static let saltSize = 24
   /// By how much a payload grows.
   package static let growth = saltSize + Cryptography.tagSize

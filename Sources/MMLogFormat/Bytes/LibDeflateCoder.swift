@@ -1,7 +1,8 @@
 #if LibDeflate
   import CLibDeflate
 
-  /// libdeflate's state for compressing. It makes zlib streams about twice as fast as zlib.
+  /// libdeflate's state for compressing. libdeflate makes zlib streams about twice as fast as zlib
+  /// does.
   final class ZlibCompressor: CompressingCoder {
     private let state: OpaquePointer
     /// For ``TextEffort/thorough``: made when that is first wanted, if there is memory.

@@ -31,8 +31,8 @@
       stream.pointee.next_out = output.baseAddress
       stream.pointee.avail_out = UInt32(output.count)
       // When settings change, zlib 1.2.11 writes the stream's beginning at once, even after a
-      // reset. It needs the output for that, but no input: it would compress the input with the old
-      // settings.
+      // reset. zlib needs the output for that, and must have no input, which it would compress with
+      // the old settings.
       stream.pointee.avail_in = 0
       guard deflateReset(stream) == Z_OK, deflateParams(stream, level, strategy) == Z_OK else {
         return nil

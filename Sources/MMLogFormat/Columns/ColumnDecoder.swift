@@ -60,7 +60,7 @@ package struct ColumnDecoder: ~Copyable {
   /// The payload in rows, as large as the frame's header says.
   ///
   /// - Parameters:
-  ///   - payload: The payload as stored; its checksum has been found right.
+  ///   - payload: The payload as stored. The caller has checked its checksum.
   ///   - size: How large it is in rows.
   ///   - count: How many records it has.
   /// - Throws: if `payload` is no such payload.

@@ -15,7 +15,7 @@ struct ColumnRange {
     width = bitWidth(UInt64(bitPattern: maximum &- minimum))
   }
 
-  /// Of numbers from 0 to one less than `count`.
+  /// The range of the numbers from 0 to one less than `count`.
   init(below count: Int) { (base, width) = (0, bitWidth(UInt64(count - 1))) }
 
   /// How many byte planes the numbers have.

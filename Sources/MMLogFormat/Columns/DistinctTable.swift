@@ -64,7 +64,7 @@ final class DistinctTable {
   /// Sorts the entries of strings by their hashes, so that the same strings make the same
   /// dictionary, whichever occurs first.
   ///
-  /// - Parameter indexes: What ``index(_:count:limit:_:)`` wrote; corrected.
+  /// - Parameter indexes: What ``index(_:count:limit:_:)`` wrote; changed to the new order.
   func sort(_ indexes: UnsafeMutablePointer<UInt64>, count total: Int) {
     let order = (0..<count).sorted { values[$0] < values[$1] }
     let sortedFirsts = order.map { firsts[$0] }

@@ -12,7 +12,7 @@ final class NumberEncoder {
   /// time for them.
   var usesPlanes = false
 
-  /// Appends a column of `count` numbers to `sections`; of none, nothing.
+  /// Appends a column of `count` numbers to `sections`; for no numbers, nothing.
   ///
   /// - Parameter areDoubles: Whether they are the bits of doubles, which may be decimals.
   func encode(
@@ -207,8 +207,8 @@ final class NumberEncoder {
     return true
   }
 
-  /// - Parameter multiples: What the numbers cost as multiples. It is evaluated only for the few
-  ///   columns whose first numbers suit a dictionary.
+  /// - Parameter multiples: What the numbers cost as multiples. Evaluated only for the few columns
+  ///   whose first numbers suit a dictionary.
   private func encodeDictionary(
     _ values: UnsafePointer<UInt64>, _ count: Int, _ depth: Int, below cost: Int,
     _ multiples: @autoclosure () -> Int, into sections: inout ColumnSections

@@ -140,7 +140,7 @@ final class PatternEncoder {
       uses.base[index] = UInt64(table.patterns[pattern].uses)
       let common = index == 0 ? 0 : table.shared(Int(order.base[index - 1]), pattern)
       shared.base[index] = UInt64(common)
-      // The table takes no more placeholders, and `split` no more values, than there may be.
+      // The table takes no more placeholders than there may be, and `split` no more values.
       _ = columns.add(table.bytes(of: pattern), shared: common)
     }
     _ = columns.arrange(uses.base, maximum: ColumnLayout.maximumValues)

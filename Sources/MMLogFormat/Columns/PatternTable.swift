@@ -19,7 +19,8 @@ struct PatternTable: ~Copyable {
 
   private let table = UnsafeMutablePointer<UInt16>.allocate(capacity: maximumSlots)
   private var slots = 0
-  /// Mostly a few: what is large stays with the allocator after each store.
+  /// Small at first: mostly there are few patterns, and the allocator keeps large memory after each
+  /// store.
   private(set) var patterns = UnsafeMutablePointer<Pattern>.allocate(capacity: 256)
   private var capacity = 256
   private(set) var count = 0

@@ -13,8 +13,8 @@ final class PlaneWriter {
   private static let sampleSize = 128
   /// How many of these follow one another.
   private static let sampleRun = 32
-  /// From this many bits of information in a byte on, zlib saves nothing. It is less than eight,
-  /// because a sample of random bytes has less.
+  /// From this many bits of information in a byte on, zlib saves nothing. The limit is less than
+  /// eight, because a sample of random bytes has less.
   private static let randomBits: Float = 6.6
   /// Bits that a run of the same byte takes, beside that byte.
   private static let runBits: Float = 4

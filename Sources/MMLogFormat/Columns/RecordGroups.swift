@@ -146,7 +146,7 @@ final class RecordGroups {
       let length = record[string]
       guard length <= UInt64((count &- others) &* wordSize) else { return false }
       let words = paddedSize(Int(truncatingIfNeeded: length)) / wordSize
-      // Filled up with zeros; see `FieldWalker.passString`.
+      // The string has to be padded with zeros; see `FieldWalker.passString`.
       let used = length % UInt64(wordSize)
       return others &+ words == count
         && (used == 0 || record[string &+ words] >> (8 &* used) == 0)

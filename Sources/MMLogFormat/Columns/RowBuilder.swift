@@ -273,7 +273,7 @@ struct RowSeries {
   ///
   /// - Parameters:
   ///   - stream: What the record is encrypted with; nil: it is not.
-  ///   - place: Where it stands, from the segment's start.
+  ///   - place: Where the record stands, from the segment's start.
   /// - Returns: Whether there was room for it.
   @inline(__always)
   mutating func add(

@@ -1,5 +1,5 @@
-/// Reads columns of strings from hostile bytes. It holds the bytes, and gives the strings' places
-/// in them.
+/// Reads columns of strings from hostile bytes. Holds the bytes, and gives the strings' places in
+/// them.
 struct StringDecoder: ~Copyable {
   /// The text of the payload, and behind it what was put together from patterns.
   private var bytes: TextBuffer

@@ -1,7 +1,7 @@
 /// How often each statement of some labels is recorded: the first times in an interval, and then
 /// once in so many times.
 public struct RateLimit: Hashable, Sendable, CustomStringConvertible {
-  /// How many records of a statement are made of those in an interval.
+  /// How many records of a statement are made in an interval, before ``every`` counts.
   public let first: UInt32
   /// How long an interval is, in nanoseconds; 0: there is no limit.
   package let nanoseconds: UInt64
@@ -11,7 +11,7 @@ public struct RateLimit: Hashable, Sendable, CustomStringConvertible {
   /// Makes a limit.
   ///
   /// - Parameters:
-  ///   - first: How many records of a statement are made of those in an interval.
+  ///   - first: How many records of a statement are made in an interval, before `every` counts.
   ///   - interval: How long an interval is: a millisecond to 30 days; a value beyond becomes the
   ///     bound.
   ///   - every: After the first records, one in so many is made. Default: 0, none.

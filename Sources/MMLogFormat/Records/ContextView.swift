@@ -28,6 +28,6 @@ package struct ContextView {
 }
 
 extension RecordFlags {
-  /// Of records that may have pairs of name and value.
+  /// The flags of records that may have pairs of name and value.
   package static var withPairs: RecordFlags { [.metadata, .context] }
 }

@@ -10,7 +10,7 @@ private enum AreaKind: UInt32, CaseIterable {
   case head
   case keySlots
 
-  /// Where a writer of this version puts the area, as far as this version knows what is in it.
+  /// Where a writer of this version puts the part of the area that this version knows.
   var usualPlace: Range<Int> {
     switch self {
     case .sessionState: place(RingLayout.sessionState, SessionStateLayout.size)

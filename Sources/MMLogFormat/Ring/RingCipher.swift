@@ -105,7 +105,7 @@ package final class RecordDecryptor {
 
   /// A record as it was logged, valid until the next one is asked for; nil if libcrypto refuses.
   ///
-  /// - Parameter offset: Where it stands, from the segment's start.
+  /// - Parameter offset: Where the record stands, from the segment's start.
   package func clear(
     _ record: RecordView, at offset: Int, _ content: CollectedSegment.Content
   ) -> RecordView? {

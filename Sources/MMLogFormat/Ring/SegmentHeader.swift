@@ -14,8 +14,8 @@ package struct SegmentHeader: Equatable, Sendable {
   package var firstNumber: UInt64
   /// The stream that the segment's records are encrypted with; 0: they are not encrypted.
   package var stream: UInt64
-  /// Flight records before this offset are in an archive, or evicted. It is not in the header
-  /// itself, but in the segment's ``SegmentUse``: the caller sets it from there.
+  /// Flight records before this offset are in an archive, or evicted. This offset is not in the
+  /// header itself, but in the segment's ``SegmentUse``: the caller sets it from there.
   package var captured = SegmentLayout.size
 
   /// Whether nothing is in the segment. A segment that is just being emptied, or of which only the

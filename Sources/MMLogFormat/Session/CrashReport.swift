@@ -195,9 +195,9 @@ extension CrashReport {
     return "\(signalName)\(why)\(place) in thread \(threadID)\(name)"
   }
 
-  /// The address of the crash and those of its callers, in a line: `/usr/bin/orders+0x1e10
-  /// /lib/libc.so.6+0x3c050`, as `addr2line(1)` takes it; an address alone if its module is not
-  /// known.
+  /// The address of the crash and those of its callers, in a line:
+  /// `/usr/bin/orders+0x1e10 /lib/libc.so.6+0x3c050`, as `addr2line(1)` takes it; an address alone
+  /// if its module is not known.
   ///
   /// - Parameter size: The maximum size of the text in bytes: the last addresses are left out.
   package func places(atMost size: Int) -> String {

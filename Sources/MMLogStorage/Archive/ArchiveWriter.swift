@@ -26,8 +26,8 @@ package final class ArchiveWriter {
   private var lock: LockedFile
   private var file: File { _read { yield lock.file } }
   private var unsynced: UnsyncedBytes
-  /// Compresses all but records, which come encoded. It is always zlib's: readers that have no
-  /// other coder can read the call sites, too.
+  /// Compresses all but records, which come encoded. The format is always zlib's, so that readers
+  /// that have no other coder can read the call sites, too.
   private let compressor: Compressor?
   /// What encrypts it; nil if it has no recipients.
   private let cipher: FrameCipher?
@@ -368,7 +368,7 @@ package final class ArchiveWriter {
   /// descriptor's number may be another file's by now.
   package var isStillOpen: Bool { file.isStillOpen }
 
-  /// Where an archive is that is being written.
+  /// What has become of the file of an archive that is being written.
   package enum Place {
     /// Where it was made.
     case unchanged
@@ -387,8 +387,8 @@ package final class ArchiveWriter {
     return named?.identity == file.identity ? .unchanged : .elsewhere
   }
 
-  /// Completes the archive: dictionary, index, trailer; then makes it safe from a power cut. If it
-  /// fails, it can be called again.
+  /// Completes the archive: dictionary, index, trailer; then makes it safe from a power cut. After
+  /// a failure, it can be called again.
   package func close(dictionary: UnsafeRawBufferPointer) throws(SystemError) {
     TestPoint.reach(.archiveBeforeTrailer)
     if !isComplete { try complete(dictionary: dictionary) }

@@ -67,7 +67,7 @@ extension ArchiveInfo {
     FrameHeader.size(bytes).flatMap { $0 <= bytes.count ? FrameHeader(bytes.slice(0, $0)) : nil }
   }
 
-  /// The header of an archive's file; nil if it cannot be read.
+  /// The file header of the archive at an offset; nil if it cannot be read.
   static func fileHeader(
     of file: borrowing File, at start: Int = 0
   ) throws(SystemError) -> ArchiveHeader? {

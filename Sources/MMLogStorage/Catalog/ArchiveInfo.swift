@@ -3,7 +3,7 @@ package import MMLogSystem
 
 /// What is known of an archive without reading its records.
 public struct ArchiveInfo: Equatable, Sendable {
-  /// Where it is.
+  /// The archive's path.
   public var path: String { "\(directory)/\(fileName)" }
   /// Its name in the store's directory. Names of one store sort as the archives were begun.
   public let fileName: String
@@ -90,7 +90,7 @@ public struct ArchiveInfo: Equatable, Sendable {
   /// ``Retention/age`` counts from that time.
   public var lastTime: Timestamp { contents?.times?.upperBound ?? created }
 
-  /// How long ago ``lastTime`` was, by the present time of the clock; zero if it is still to come.
+  /// How long ago ``lastTime`` was, by the present time of the clock; zero if it is in the future.
   public var age: Duration {
     max(.zero, .now - lastTime)
   }

@@ -3,8 +3,8 @@ package import MMLogSystem
 
 /// The archives in a directory: what there is, what is noted about each, and deleting them.
 ///
-/// It remembers what it found out about an archive as long as the file system says that the file
-/// did not change. So checking again costs one system call for each archive.
+/// The catalog remembers what it found out about an archive as long as the file system says that
+/// the file did not change. So checking again costs one system call for each archive.
 ///
 /// Proof of `@unchecked Sendable`: `entries`, `currentTotals`, `isForgotten` and `hasStraySidecars`
 /// are touched under `lock` only, and the rest is a lock or never changes.

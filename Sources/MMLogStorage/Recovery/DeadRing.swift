@@ -39,7 +39,7 @@ final class DeadRing {
           all.formUnion(sessions)
           if !isAlive { dead.formUnion(sessions) }
         } catch  where !error.isOutOfResources {
-          // The ring may stay so for ever, and limits have to hold for all other sessions.
+          // The ring may stay like this for ever, and limits have to hold for all other sessions.
           all.insert(ring.session)
           dead.insert(ring.session)
           strange(

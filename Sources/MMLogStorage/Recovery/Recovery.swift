@@ -8,8 +8,9 @@ extension ArchiveFile {
 
 /// Moves what a dead process left in its ring into the archives of its session, exactly once.
 ///
-/// It may be killed at any moment and run again, and several processes may run it at once: the
-/// ring's lock lets one of them do it, and the next one finds what that one wrote before it died.
+/// A recovery may be killed at any moment and run again, and several processes may run it at once:
+/// the ring's lock lets one of them do it, and the next one finds what that one wrote before it
+/// died.
 package struct Recovery: ~Copyable {
   private let settings: ArchiveSeries.Settings
   private let ring: DeadRing

@@ -8,8 +8,8 @@ package import MMLogSystem
 /// ring turns up elsewhere later, its records go into the session's next archive, with the
 /// session's end.
 package enum RinglessArchives {
-  /// Seals such archives. It may be killed at any moment, and several processes may run it at once:
-  /// an archive's lock lets one of them do it.
+  /// Seals such archives. The process may be killed at any moment, and several processes may do
+  /// this at once: an archive's lock lets one of them do it.
   ///
   /// - Parameters:
   ///   - store: The store's name; nil for all.

@@ -5,9 +5,9 @@ package import MMLogSystem
 /// A checked copy of what is in a ring file: of a dead ring, or of a live one while its process
 /// goes on.
 ///
-/// It is a copy and not a mapping: a file that someone else truncates would end the reader with
-/// SIGBUS. Free segments and the empty parts of others are not kept: the copy takes no more memory
-/// than the file has in it, whatever the file says.
+/// The image is a copy and not a mapping: a file that someone else truncates would end the reader
+/// with SIGBUS. Free segments and the empty parts of others are not kept: the copy takes no more
+/// memory than the file has in it, whatever the file says.
 package final class RingImage {
   /// A segment in use, copied.
   package struct Segment {
@@ -83,8 +83,8 @@ package final class RingImage {
   ///     records stay as they are.
   ///   - resume: Up to where a generation's records are known, and need not be copied again, as an
   ///     offset from the segment's start; nil for a new generation. Default: all are new.
-  /// - Throws: ``LogError`` if nothing of it can be read; corruption of a part of it is reported by
-  ///   ``corruption``.
+  /// - Throws: ``LogError`` if nothing of it can be read; ``corruption`` reports parts that are
+  ///   corrupted.
   package init(
     _ file: borrowing File, identities: LogIdentities = LogIdentities(), knownDictionary: Int = 0,
     resume: (UInt64) -> Int? = { _ in nil }

@@ -15,7 +15,7 @@
     /// call.
     package typealias Handler = @Sendable (SystemCall, String, Phase) -> Void
 
-    /// Makes calls known to `handler` from now on, by one thread at a time; nil: to nobody.
+    /// Makes each call run `handler` from now on, on one thread at a time; nil: no handler.
     ///
     /// The handler must not make calls through this module: they would wait for it to return.
     package static func observe(_ handler: Handler?) {

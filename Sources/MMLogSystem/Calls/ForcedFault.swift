@@ -4,8 +4,8 @@
   /// Makes system calls fail on request, so that full disks and I/O errors can be tested.
   ///
   /// Debug builds only. A fault is aimed at calls whose path starts with a prefix, so that tests
-  /// that run in parallel in one process do not meet each other's; the prefix "" means the calls
-  /// that are about no path (getrandom, membarrier, …), and only those.
+  /// that run in parallel in one process do not meet each other's faults; the prefix "" means the
+  /// calls that are about no path (getrandom, membarrier, …), and only those.
   package enum ForcedFault {
     /// What happens in place of a call.
     enum Effect: Sendable {
@@ -115,7 +115,7 @@
 
   /// One request of a test, with its counters.
   private struct Fault: Sendable {
-    /// Nil for any.
+    /// Nil for any call.
     let call: SystemCall?
     let effect: ForcedFault.Effect
     /// Nil for any path, or none.

@@ -6,7 +6,8 @@ import Glibc
 /// Names are looked up from the descriptor, so that a directory that is renamed meanwhile is still
 /// the one that was opened. Every method may be called from any thread.
 package struct Directory: ~Copyable, Sendable {
-  /// Where it was opened; errors are about names below it. A rename does not change it.
+  /// The path that the directory was opened at; errors are about names below it. A rename does not
+  /// change it.
   package let path: String
 
   /// The descriptor, valid as long as the directory is.
@@ -138,7 +139,7 @@ extension Directory {
     }
   }
 
-  /// Takes an exclusive lock on the directory, without waiting, for as long as it is open:
+  /// Acquires an exclusive lock on the directory, without waiting, for as long as it is open:
   /// flock(2).
   ///
   /// Advisory: it stops nobody who does not ask.

@@ -8,7 +8,7 @@ import Glibc
 // stop nobody who does not ask.
 
 extension File {
-  /// Takes an exclusive lock on the whole file, without waiting: fcntl(2) F_OFD_SETLK.
+  /// Acquires an exclusive lock on the whole file, without waiting: fcntl(2) F_OFD_SETLK.
   ///
   /// The file must be open for writing.
   /// - Returns: false if another open file holds a lock.

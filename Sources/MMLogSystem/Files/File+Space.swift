@@ -58,8 +58,8 @@ extension File {
 
   /// Waits until the file's contents and properties are on the disk: fsync(2).
   ///
-  /// - Throws: EIO and others: what was written since the last success may be lost, and another try
-  ///   says nothing about it.
+  /// - Throws: EIO and others: what was written since the last success may be lost, and a later
+  ///   success says nothing about it.
   package func sync() throws(SystemError) {
     _ = try retrying(.fsync, path) { fsync(descriptor) }
   }

@@ -99,7 +99,7 @@ extension File {
     }
   }
 
-  /// Writes after what was written last with one call: write(2).
+  /// Writes with one call, after what was written last: write(2).
   ///
   /// - Returns: how many bytes were written: maybe fewer than asked for.
   package func writeOnce(_ bytes: UnsafeRawBufferPointer) throws(SystemError) -> Int {

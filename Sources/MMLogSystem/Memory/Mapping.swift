@@ -3,9 +3,9 @@ import Glibc
 
 /// A part of a file in memory, shared with everyone who has it mapped: mmap(2) MAP_SHARED.
 ///
-/// It is unmapped at the end of its life; a pointer into it must not outlive it. To touch a page
-/// beyond the file's end, or a page that the disk has no room for, raises SIGBUS: make the file
-/// long enough, and call ``File/allocate(offset:count:)``.
+/// The mapping is unmapped at the end of its life; a pointer into it must not outlive it. To touch
+/// a page beyond the file's end, or a page that the disk has no room for, raises SIGBUS: make the
+/// file long enough, and call ``File/allocate(offset:count:)``.
 ///
 /// Proof of `@unchecked Sendable`: `base` and `count` never change, so that only the memory behind
 /// them is shared. Other processes change it, too, and whoever touches it orders the accesses with

@@ -24,7 +24,7 @@ package struct ProcessMark: Hashable, Sendable, LosslessStringConvertible {
 
   /// Whether the process certainly has ended. False, too, if that cannot be determined here.
   ///
-  /// It asks by kill(2) with the signal 0, since /proc may hide the processes of other users.
+  /// Asks by kill(2) with the signal 0, since /proc may hide the processes of other users.
   package var isGone: Bool {
     guard boot == Self.boot, namespace == Self.namespace else { return false }
     if kill(id, 0) != 0, errno == ESRCH { return true }

@@ -5,7 +5,7 @@ import Glibc
 enum Spawn {
   /// What a program gets as one of its standard streams.
   enum Stream {
-    /// That of this process.
+    /// The stream of this process.
     case inherited
     /// `/dev/null`.
     case nothing
@@ -64,7 +64,7 @@ enum Spawn {
   /// How a program has ended, as waitpid(2) says it; nil if it has not.
   ///
   /// - Parameter waits: Whether to wait until it has ended.
-  /// - Throws: ECHILD, if it has ended and nobody knows how: this process ignores SIGCHLD.
+  /// - Throws: ECHILD if it has ended and nobody knows how, because this process ignores SIGCHLD.
   static func status(of id: pid_t, waits: Bool) throws(SystemError) -> CInt? {
     var status: CInt = 0
     let found = try retrying(.waitpid, "") { waitpid(id, &status, waits ? 0 : WNOHANG) }

@@ -2,13 +2,14 @@ import CMMLogCore
 
 /// A lock: one word and futex(2).
 ///
-/// It is not the standard library's, for four reasons. A log call may wait only for a limited time.
-/// A child of fork has to free a lock that a thread of its parent had. Another thread may release
-/// it. And the thread sanitizer does not see the order that the standard library's lock makes. It
-/// is not generic, because debug builds look up the types of generic calls under a lock.
+/// It is not the standard library's lock, for four reasons. A log call may wait only for a limited
+/// time. A child of fork has to free a lock that a thread of its parent had. Another thread may
+/// release it. And the thread sanitizer does not see the order that the standard library's lock
+/// makes. This lock is not generic, because debug builds look up the types of generic calls under a
+/// lock.
 ///
-/// It is not recursive and not fair. If it is free, it costs one atomic operation to acquire and
-/// one to release. ``tryLock()`` and ``unlock()`` are async-signal-safe.
+/// The lock is not recursive and not fair. If it is free, it costs one atomic operation to acquire
+/// and one to release. ``tryLock()`` and ``unlock()`` are async-signal-safe.
 ///
 /// Proof of `@unchecked Sendable`: the pointer never changes, and the word behind it is touched by
 /// atomic operations only.
