@@ -66,7 +66,7 @@ package struct ConsumerFile: ~Copyable, Sendable {
     do {
       _ = try directory.ownStatus(of: name)
       guard let lock = try LockedFile.open(name, in: directory, isMade: true) else { return nil }
-      // Another process may just have made a larger file in its place.
+      // Somebody else may just have made a larger file in its place.
       let named = try directory.status(of: name)
       if try named?.identity != lock.file.status().identity { return nil }
       return lock

@@ -121,7 +121,7 @@ extension Recovery {
     try torn.file.truncate(to: end)
   }
 
-  /// Locks the file that an archive was read from; nil if another process goes on with it just now,
+  /// Locks the file that an archive was read from; nil if somebody else goes on with it just now,
   /// or another file has its name.
   static func lock(
     _ archive: ArchiveFile, in directory: borrowing Directory
@@ -131,10 +131,10 @@ extension Recovery {
     return lock
   }
 
-  /// Locks the file that an archive was read from. Waits for a process that has the lock for a
-  /// moment, only to see whether the archive is to be sealed.
+  /// Locks the file that an archive was read from. Waits for whoever has the lock for a moment,
+  /// only to see whether the archive is to be sealed.
   ///
-  /// - Throws: `SystemError.locked(_:)` if another process has the lock for a second.
+  /// - Throws: `SystemError.locked(_:)` if somebody else has the lock for a second.
   static func lockInTurn(
     _ archive: ArchiveFile, in directory: borrowing Directory
   ) throws(SystemError) -> LockedFile {

@@ -123,7 +123,7 @@ package struct Recovery: ~Copyable {
     }
   }
 
-  /// Locks a ring; nil if it is not there, or another process has locked it.
+  /// Locks a ring; nil if it is not there, or somebody else has locked it.
   private static func lockIfThere(
     _ name: String, _ directory: borrowing Directory
   ) throws(SystemError) -> LockedFile? {

@@ -61,8 +61,8 @@ package enum RinglessArchives {
     Set(try rings.names().lazy.compactMap { FileNames.Ring(fileName: $0)?.session })
   }
 
-  /// - Returns: The sealed archive; nil if it was sealed already, if another process works on it,
-  ///   or if it has to stay as it is.
+  /// - Returns: The sealed archive; nil if it was sealed already, if somebody else works on it, or
+  ///   if it has to stay as it is.
   private static func seal(
     _ name: FileNames.Archive, in directory: borrowing Directory, _ rings: borrowing Directory,
     _ settings: ArchiveSeries.Settings

@@ -8,8 +8,8 @@ package enum UnfinishedRings {
   /// Not at once: a process that is just making its ring has not locked it in the first moment.
   private static let age: Int64 = 60_000_000_000
 
-  /// Removes the rings in a directory that are unfinished, that no process has locked, and that are
-  /// old enough.
+  /// Removes the rings in a directory that are unfinished, that nobody has locked, and that are old
+  /// enough.
   ///
   /// - Parameter store: The store's name; nil for all.
   package static func sweep(of store: String?, in directory: borrowing Directory) {

@@ -51,7 +51,7 @@ extension SystemError {
     SystemError(call: call, errno: EEXIST, path: path)
   }
 
-  /// EAGAIN, for a file that another process has locked.
+  /// EAGAIN, for a file that somebody else has locked.
   package static func locked(_ path: String) -> SystemError {
     SystemError(call: .fcntlLock, errno: EAGAIN, path: path)
   }
