@@ -3,13 +3,13 @@ import MMLogSystem
 /// A key, encrypted for recipients: a complete file of [age](https://age-encryption.org/v1), with
 /// X25519 recipients, whose content is the key. `age --decrypt` opens it, too.
 package enum KeySlot {
-  /// Bytes of the largest one that is read, and recipients at most.
+  /// The maximum size of a slot that is read, in bytes, and its maximum number of recipients.
   package static let largest = 16 << 10
   package static let mostRecipients = 64
 
   static let fileKeySize = 16
   private static let zeroNonce = [UInt8](repeating: 0, count: Cryptography.nonceSize)
-  /// Of the only part of a content that is shorter than 64 KiB: number 0, the last.
+  /// The nonce of the only part of a content shorter than 64 KiB: number 0, the last part.
   private static let lastPartNonce = zeroNonce.dropLast() + [1]
 
   /// Encrypts a key.
@@ -31,14 +31,14 @@ package enum KeySlot {
     return header + Array(" \(Cryptography.base64( code))\n".utf8) + nonce + content
   }
 
-  /// The key in it.
+  /// Decrypts the key in a slot.
   ///
-  /// - Throws: ``CryptoError/wrongIdentity`` if it is for others, ``CryptoError/malformed(_:)`` or
-  ///   ``CryptoError/notAuthentic`` if it is corrupted.
+  /// - Throws: ``CryptoError/wrongIdentity`` if it is for other recipients,
+  ///   ``CryptoError/malformed(_:)`` or ``CryptoError/notAuthentic`` if it is corrupted.
   package static func decrypt(
     _ bytes: [UInt8], with identities: [Identity]
   ) throws(CryptoError) -> SecretKey {
-    // Without libcrypto, that is what is wrong, and not that no identity fits.
+    // Without libcrypto, the error has to say that, and not that no identity fits.
     try Cryptography.prepare()
     let file = try AgeFile(bytes)
     let fileKey = try unwrap(file.stanzas, with: identities)
@@ -58,7 +58,7 @@ package enum KeySlot {
     return try SecretKey(content.count) { $0.copyBytes(from: content) }
   }
 
-  /// Whether it begins as a file of age does. Only who opens it knows whether the rest is right.
+  /// Whether the bytes begin like a file of age. Only opening them shows whether the rest is right.
   package static func isBegun(_ bytes: UnsafeRawBufferPointer) -> Bool {
     bytes.count <= largest && bytes.starts(with: AgeFile.version.utf8)
   }
