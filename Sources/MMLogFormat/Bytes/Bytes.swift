@@ -1,5 +1,5 @@
-/// Numbers at offsets of bytes. The pairs follow STYLE: `load` is for offsets that have been
-/// checked against a fixed-size structure; everything of variable size goes through ``WordReader``.
+/// Numbers at offsets of bytes. `load` is for offsets that have been checked against a fixed-size
+/// structure; everything of variable size goes through ``WordReader``.
 extension UnsafeRawBufferPointer {
   package func load<T: FixedWidthInteger & BitwiseCopyable>(_ offset: Int, as type: T.Type) -> T {
     precondition(offset >= 0 && offset <= count - MemoryLayout<T>.size)

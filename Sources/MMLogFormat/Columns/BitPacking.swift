@@ -79,7 +79,7 @@ func pack(
   return all
 }
 
-/// Reads what ``pack(_:count:minimum:width:to:)`` wrote; `input` has 8 bytes more than that, of any
+/// Reads what ``pack(_:count:minimum:width:to:isMasked:)`` wrote; `input` has 8 bytes more than that, of any
 /// value.
 @inline(__always)
 func unpack(

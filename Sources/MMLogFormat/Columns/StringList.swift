@@ -10,7 +10,8 @@ final class StringList {
   /// Replaces all strings.
   ///
   /// - Parameter string: Start and length of each of the `count` new ones, which stay where they
-  ///   are until the column is written; nil for none after all.
+  ///   are until the column is written; nil if the column has no strings after all: then the
+  ///   caller does not use the list.
   @inline(__always)
   func fill(_ count: Int, _ string: (Int) -> (start: UnsafeRawPointer, length: Int)?) {
     starts.grow(for: count)

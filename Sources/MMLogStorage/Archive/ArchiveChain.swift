@@ -25,7 +25,8 @@ package struct ArchiveChain {
     path = archive.path
     var last = archive.start..<archive.start + FileHeaderLayout.size
     head = try archive.hash(of: last).get()
-    // Frames before it may be missing, too, which is reported as that.
+    // Without a file header, frames before the first one may be missing, too. Such a gap is
+    // reported elsewhere.
     var isKnown = !archive.isFileHeaderLost
     var isLinked = isKnown
     for frame in archive.frames {

@@ -121,8 +121,7 @@ package final class ArchiveWriter {
     }
   }
 
-  /// Begins an archive behind those that a file holds already, as the next of which others know
-  /// nothing.
+  /// Begins an archive behind those that a file holds already.
   ///
   /// - Parameters:
   ///   - before: The file as it is: closed, and no process writes it.

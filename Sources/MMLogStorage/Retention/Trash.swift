@@ -1,7 +1,7 @@
 import MMLogSystem
 
 /// The folder that deleted archives go to, in their directory. A name goes there at once, however
-/// large the file is. ``empty(in:)`` gives back the space, which takes longer.
+/// large the file is. ``empty(in:while:)`` gives back the space, which takes longer.
 enum Trash {
   static let folder = ".mmlog-trash"
 
