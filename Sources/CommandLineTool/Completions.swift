@@ -97,8 +97,9 @@ extension Command {
   /// Completes the value of an option, or says what options there are.
   private var bashCases: String {
     let choices = options.filter { !$0.choices.isEmpty }.map { option in
-      "    \(option.names.joined(separator: " | "))) "
-        + "COMPREPLY=($(compgen -W '\(option.choices.joined(separator: " "))' -- \"$current\")) && return ;;\n"
+      let choices = option.choices.joined(separator: " ")
+      return "    \(option.names.joined(separator: " | "))) "
+        + "COMPREPLY=($(compgen -W '\(choices)' -- \"$current\")) && return ;;\n"
     }
     let free = options.filter {
       $0.choices.isEmpty && $0.placeholder != nil && !$0.takesFile && $0.candidates == nil

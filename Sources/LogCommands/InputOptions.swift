@@ -78,8 +78,8 @@ extension Option {
     "recursive", short: "R", "Read directories below those given, too.")
   package static let identity = Option(
     "identity", value: "FILE", repeatable: true,
-    "Decrypt with the secret keys in FILE, as age-keygen makes it; also with those in the file that "
-      + "the variable MMLOG_IDENTITY names.")
+    "Decrypt with the secret keys in FILE, as age-keygen makes it; also with those in the file "
+      + "that the variable MMLOG_IDENTITY names.")
   package static let quiet = Option(
     "quiet", short: "q",
     "Say nothing of crashes, nor that nothing matched; losses and corruption are reported.")

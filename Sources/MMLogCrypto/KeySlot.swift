@@ -28,7 +28,7 @@ package enum KeySlot {
         bytes, key: Cryptography.deriveKey(from: fileKey, salt: nonce, info: "payload"),
         nonce: Array(lastPartNonce))
     }
-    return header + Array(" \(Cryptography.base64( code))\n".utf8) + nonce + content
+    return header + Array(" \(Cryptography.base64(code))\n".utf8) + nonce + content
   }
 
   /// Decrypts the key in a slot.
@@ -73,9 +73,8 @@ package enum KeySlot {
       try Cryptography.encrypt(
         bytes, key: wrappingKey(secret, share, recipient), nonce: zeroNonce)
     }
-    return Array(
-      "-> \(AgeFile.recipientType) \(Cryptography.base64( share))\n\(Cryptography.base64( wrapped))\n"
-        .utf8)
+    let head = "-> \(AgeFile.recipientType) \(Cryptography.base64(share))\n"
+    return Array((head + "\(Cryptography.base64(wrapped))\n").utf8)
   }
 
   private static func unwrap(

@@ -34,9 +34,9 @@ final class Service: Sendable {
     var price = 100.25
     for order in 1... {
       price += Double(order % 7 - 3) / 4
+      let symbol = symbols[order % 5]
       log.info(
-        "order \(order) on line \(thread): \(symbols[order % 5], name: "symbol") at \(price, name: "price")"
-      )
+        "order \(order) on line \(thread): \(symbol, name: "symbol") at \(price, name: "price")")
       counts.acknowledge(thread)
     }
   }

@@ -34,9 +34,9 @@ extension Option {
   static let fields = Option(
     "fields", oneOf: ["json"],
     "Take lines that are objects of JSON apart: 'message' or 'msg' is the message, the others are "
-      + "fields with their types, and the one that --level-from json has found is the level. Another "
-      + "rule of --level-from reads the line before it is taken apart. Any other line stays as it "
-      + "is, and so does one above 1 MiB.")
+      + "fields with their types, and the one that --level-from json has found is the level. "
+      + "Another rule of --level-from reads the line before it is taken apart. Any other line "
+      + "stays as it is, and so does one above 1 MiB.")
   static let label = Option("label", value: "LABEL", "The label of the records; else the name.")
   static let tee = Option("tee", short: "t", "Pass standard input on to standard output.")
   static let ringDirectory = Option(
@@ -70,7 +70,8 @@ let command = Command(
       + "room, too. A second SIGTERM ends it at once; the next start recovers what is in the ring "
       + "then.",
     "The oldest archives are deleted when all take more than 1 GiB (--total-size), or less than 5% "
-      + "of the file system is free (--free-space; the newest 64 MiB stay). Zero stands for no limit.",
+      + "of the file system is free (--free-space; the newest 64 MiB stay). Zero stands for no "
+      + "limit.",
   ],
   options: [
     .directory, .name, .level, .levelFrom, .join, .fields, .label, .tee, .ringDirectory,

@@ -11,9 +11,9 @@ extension Command {
       receiver can drop repeats, and at least once everywhere.
       """,
       """
-      It needs nothing but the directories that services log into, also after these have died. What \
-      a destination has acknowledged is noted there; nothing else is kept. The user that runs it \
-      must be able to write there.
+      It needs nothing but the directories that services log into, also after these have died. \
+      What a destination has acknowledged is noted there; nothing else is kept. The user that runs \
+      it must be able to write there.
       """,
       """
       A destination is a URL. With https in place of http, certificates are verified. Its settings \
@@ -84,12 +84,12 @@ extension Option {
     "Take destinations and directories from a file; a DIR chooses among these.")
   static let named = Option(
     "as", value: "NAME",
-    "The name under which what was sent is noted. Default: a name made from the URL's host; another "
-      + "destination there needs this option.")
+    "The name under which what was sent is noted. Default: a name made from the URL's host; "
+      + "another destination there needs this option.")
   static let once = Option(
     "once",
-    "End when all that is archived now is sent. While a destination takes nothing, it is waited for; "
-      + "timeout(1) limits that.")
+    "End when all that is archived now is sent. While a destination takes nothing, it is waited "
+      + "for; timeout(1) limits that.")
   static let orphans = Option(
     "orphans",
     "Recover what dead processes have left, send it, and end. A directory in which another "
@@ -110,8 +110,8 @@ extension Option {
     "metrics", value: "FILE",
     """
     Write numbers for Prometheus there each 15 seconds, for its node exporter's textfile \
-    collector: a whole new file each time. A device or a pipe is written to as it is, and a symbolic link is \
-    refused.
+    collector: a whole new file each time. A device or a pipe is written to as it is, and a \
+    symbolic link is refused.
     """
   )
 

@@ -41,8 +41,8 @@ extension LogStore.Event {
           : ". Archives that stay: \(Self.text(of: kept)). 'mmlogctl prune --explain "
             + "--dry-run DIRECTORY' names them. Change what keeps them, or raise the limit.")
     case .lowSpace(let available):
-      "Only \(available >> 20) MiB are left on the file system of the archives. Free some, or lower "
-        + "the limits of what is kept."
+      "Only \(available >> 20) MiB are left on the file system of the archives. Free some, or "
+        + "lower the limits of what is kept."
     case .willRotate(let archive, let reason):
       "The archive \(archive) is about to be closed (\(reason))."
     case .rotated(let archive): "The archive \(archive) was closed."

@@ -8,8 +8,8 @@ extension Directory {
     let root: UInt32 = 0
     if status.owner != CurrentProcess.effectiveUserID && status.owner != root {
       return
-        "belongs to user \(status.owner), who could replace the logs in it. Choose another, or make "
-        + "it the process's own (chown \(CurrentProcess.effectiveUserID))"
+        "belongs to user \(status.owner), who could replace the logs in it. Choose another, or "
+        + "make it the process's own (chown \(CurrentProcess.effectiveUserID))"
     }
     let (writableByOthers, sticky): (UInt32, UInt32) = (0o002, 0o1000)
     if status.permissions & writableByOthers != 0 && status.permissions & sticky == 0 {

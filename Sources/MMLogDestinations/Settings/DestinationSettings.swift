@@ -44,7 +44,8 @@ package struct DestinationSettings: Sendable {
       "key-file", "FILE", web + ["s3"], "Its private key, in PEM, if that is in another file."),
     setting("passphrase-file", "FILE", web + ["s3"], "The file of the private key's passphrase."),
     setting(
-      "proxy", "URL", web + ["s3"], "The proxy, in place of what http_proxy says; 'none' for none."),
+      "proxy", "URL", web + ["s3"],
+      "The proxy, in place of what http_proxy says; 'none' for none."),
     setting("proxy-user", "NAME", web + ["s3"], "The proxy's user."),
     setting("proxy-password-file", "FILE", web + ["s3"], "The file of the proxy's password."),
     setting(

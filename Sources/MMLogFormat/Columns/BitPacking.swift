@@ -79,8 +79,8 @@ func pack(
   return all
 }
 
-/// Reads what ``pack(_:count:minimum:width:to:isMasked:)`` wrote; `input` has 8 bytes more than that, of any
-/// value.
+/// Reads what ``pack(_:count:minimum:width:to:isMasked:)`` wrote; `input` has 8 bytes more than
+/// that, of any value.
 @inline(__always)
 func unpack(
   _ input: UnsafeRawPointer, count: Int, minimum: UInt64, width: Int,

@@ -186,7 +186,8 @@ package final class ReceivedArchives: @unchecked Sendable {
       if usage.unfinished.values.count(where: { $0.client == client }) >= limits.unfinished {
         throw Refusal(
           .tooManyRequests,
-          "The client has \(limits.unfinished) unfinished uploads, which is the limit. Finish some.",
+          "The client has \(limits.unfinished) unfinished uploads, which is the limit. "
+            + "Finish some.",
           retryAfter: 60)
       }
       usage.unfinished[upload] = Usage.Unfinished(client: client, claimed: 0, written: 0)

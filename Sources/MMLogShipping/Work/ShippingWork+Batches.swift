@@ -196,8 +196,8 @@ extension ShippingWork {
     record.redactDeepValues()
     let error = LogError(
       .unsupported,
-      "A value is nested too deep after it was changed on the way: '<private>' is sent in the place "
-        + "of each such value. Have the transform nest values no deeper than 16", path: path)
+      "A value is nested too deep after it was changed on the way: '<private>' is sent in the "
+        + "place of each such value. Have the transform nest values no deeper than 16", path: path)
     control.note(error, isNew: !hasSaidDepth)
     hasSaidDepth = true
     return record

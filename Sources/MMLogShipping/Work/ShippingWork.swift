@@ -120,8 +120,8 @@ final class ShippingWork: @unchecked Sendable {
   var isAtWork: LogError {
     LogError(
       .archiveInUse,
-      "Another shipper is at work for the consumer \(consumer) of \(path): wait until it has ended, "
-        + "or choose another name", path: path)
+      "Another shipper is at work for the consumer \(consumer) of \(path): wait until it has "
+        + "ended, or choose another name", path: path)
   }
 
   private func report(_ error: LogError) {
@@ -252,8 +252,8 @@ final class ShippingWork: @unchecked Sendable {
     guard try isInPlace(directory) == true else {
       throw LogError(
         .system,
-        "\(path) is not the directory any more that it was, or the consumer's state was replaced: it "
-          + "is read again", path: path)
+        "\(path) is not the directory any more that it was, or the consumer's state was replaced: "
+          + "it is read again", path: path)
     }
     try file?.write(state.text, isSafe: isSafe, in: directory)
   }

@@ -211,8 +211,8 @@ extension AnchorReport {
   fileprivate var isGood: Bool { verdict == .intact || verdict == .deleted }
 
   fileprivate var summary: String {
-    let what =
-      "session \(head.session), archive \(head.archive), \(count(Int(clamping: head.frames), "frame"))"
+    let frames = count(Int(clamping: head.frames), "frame")
+    let what = "session \(head.session), archive \(head.archive), \(frames)"
     return switch verdict {
     case .intact: "intact: \(what), and what comes before"
     case .deleted: "deleted, as limits do: \(what)"

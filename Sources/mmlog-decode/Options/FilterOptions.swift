@@ -151,8 +151,9 @@ extension Option {
     named arguments and metadata; @level, @label, @message, @time, @thread, @process, @session, \
     @file, @line and @function are the record's own, @span and @trace what it belongs to, \
     @span_name the name of the span that it begins or ends, @duration how long the one took that \
-    it ends: '@duration > 1s', '@process == 4711', "@time >= '15:00'". Operators: == != < <= > >= ~ (finds a regular expression) !~ \
-    && || ! ( ), and in, as in 'user in (42, 43)'. A name alone: the field is there, and neither \
-    false nor nil. Numbers may have units, as in 'elapsed_ms > 1.5s' and 'size >= 64KiB'.
+    it ends: '@duration > 1s', '@process == 4711', "@time >= '15:00'". Operators: == != < <= > >= \
+    ~ (finds a regular expression) !~ && || ! ( ), and in, as in 'user in (42, 43)'. A name alone: \
+    the field is there, and neither false nor nil. Numbers may have units, as in \
+    'elapsed_ms > 1.5s' and 'size >= 64KiB'.
     """)
 }

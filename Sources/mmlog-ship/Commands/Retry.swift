@@ -33,8 +33,8 @@ extension Command {
     "reconcile",
     description: [
       """
-      Proves that nothing is missing: of each session, what was logged is archived or was counted as \
-      lost, and what is archived was acknowledged, refused, or waits. Anything else is an error.
+      Proves that nothing is missing: of each session, what was logged is archived or was counted \
+      as lost, and what is archived was acknowledged, refused, or waits. Anything else is an error.
       """,
       "Reads all archives. Run it while no process logs and nothing is sent.",
     ],
@@ -48,8 +48,8 @@ extension Command {
       for session in balance.sessions {
         let numbered = session.threads.reduce(0) { $0 &+ $1.numbered }
         let line =
-          "\(route.directory) to \(route.target.name), session \(session.id): \(numbered) numbered, "
-          + "\(session.archived) archived; \(session.acknowledged) acknowledged, "
+          "\(route.directory) to \(route.target.name), session \(session.id): \(numbered) "
+          + "numbered, \(session.archived) archived; \(session.acknowledged) acknowledged, "
           + "\(session.refused) refused, \(session.dropped) left out by edits, "
           + "\(session.waiting) waiting, \(session.missed) deleted before\n"
         try output.append(line.escapedControls)

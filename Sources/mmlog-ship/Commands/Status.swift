@@ -14,8 +14,8 @@ extension Command {
       A destination is listed by the name that its configuration gives it. Records that wait are \
       those in archives behind its cursor, also those that its filter does not pass; records that \
       are still in rings are not counted. A line follows for each corrupted place among them, \
-      which is still to be sent as a gap. Whole archives are listed without their destination: a mark on \
-      each archive says that it was sent.
+      which is still to be sent as a gap. Whole archives are listed without their destination: a \
+      mark on each archive says that it was sent.
       """,
     ],
     options: [.identity, .jsonSummary], operands: shippedOperands

@@ -25,8 +25,8 @@ extension Command {
       are others.
       """,
       """
-      All records of these processes' sessions are read; with --since, only those from then on, and \
-      spans that have begun before are not known.
+      All records of these processes' sessions are read; with --since, only those from then on, \
+      and spans that have begun before are not known.
       """,
     ],
     options: [
@@ -268,8 +268,8 @@ extension Option {
   fileprivate static let olderThan = Option(
     "older-than", value: "DURATION",
     """
-    Only spans that have been open, and threads that have been silent, for DURATION or longer, such \
-    as 5s or 10m.
+    Only spans that have been open, and threads that have been silent, for DURATION or longer, \
+    such as 5s or 10m.
     """)
   fileprivate static let spansOnly = Option(
     "spans-only", "Only spans: a thread that waits for work is silent, too.")

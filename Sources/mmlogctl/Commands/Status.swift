@@ -14,8 +14,8 @@ extension Command {
       Of each: its name and number, how full its ring is, what waits there and how long, what was \
       lost, levels, archives; then a line for each dead process whose ring waits for its recovery. \
       All of it is read from files: a process that hangs or is stopped is shown, too. The status \
-      is 1 if one has lost records, and 3 if no process runs there: for a stopped service, that is no \
-      error. Where rings and archives are in different directories, name both.
+      is 1 if one has lost records, and 3 if no process runs there: for a stopped service, that is \
+      no error. Where rings and archives are in different directories, name both.
       """,
     ],
     options: [.jsonSummary] + zoneOptions + [.silent], operands: storeOperands
@@ -144,7 +144,8 @@ extension RingStatus.Waiting {
     guard let oldestAge else { return "nothing" }
     let levels = Level.allCases.reversed().filter { self[$0] > 0 }.map { "\($0) \(self[$0])" }
     return
-      "\(LogCommands.count(count, "record")), \(sizeText(bytes)), the oldest for \(ageText(oldestAge)): "
+      "\(LogCommands.count(count, "record")), \(sizeText(bytes)), "
+      + "the oldest for \(ageText(oldestAge)): "
       + levels.joined(separator: ", ")
   }
 }
