@@ -1,6 +1,6 @@
 package import MMLogFormat
 
-/// Makes checksums right again, so that what is behind them is reached.
+/// Makes checksums right again, so that the code behind the checksum checks is reached.
 package enum ChecksumFix {
   package static func entries(_ bytes: [UInt8], seed: UInt32) -> [UInt8] {
     var bytes = bytes
@@ -88,7 +88,7 @@ package enum ChecksumFix {
       ))
   }
 
-  /// Of a file, or of a ring's area table.
+  /// Corrects the checksum of a file's header, or of a ring's area table.
   private static func fixFileHeader(_ bytes: Bytes) -> Bool {
     guard bytes.count >= FileHeaderLayout.size else { return false }
     bytes.store(crc32c(slice(bytes, 0..<FileHeaderLayout.checksum)), FileHeaderLayout.checksum)
@@ -133,7 +133,7 @@ package enum ChecksumFix {
     fix(segment, SegmentLayout.size..<segment.count, seed: seed, recordChecksum)
   }
 
-  /// Corrects what is framed like a record, one after the other.
+  /// Corrects everything that is framed like a record, one after the other.
   private static func fix(
     _ bytes: Bytes, _ range: Range<Int>, seed: UInt32,
     _ checksum: (UnsafeRawBufferPointer, UInt32) -> UInt32

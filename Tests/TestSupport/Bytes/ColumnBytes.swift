@@ -37,7 +37,7 @@ extension ColumnBytes {
   package static func constant(_ value: UInt64) -> ColumnBytes { bytes(0) + signed(value) }
   package static func constant(_ values: [UInt64]) -> ColumnBytes { constant(values[0]) }
 
-  /// - Parameter width: 0 for the least that is enough, block by block.
+  /// - Parameter width: The least number of bits; a block that needs more gets more.
   package static func packed(_ values: [UInt64], width: Int = 0) -> ColumnBytes {
     blocks(1, values) { block, last in
       let base = block.min { Int64(bitPattern: $0) < Int64(bitPattern: $1) } ?? 0
@@ -50,7 +50,7 @@ extension ColumnBytes {
 
   package static func packed(_ values: [UInt64]) -> ColumnBytes { packed(values, width: 0) }
 
-  /// Packed with so many bits, and an exception for each number that has more.
+  /// Packed with `width` bits, and an exception for each number that has more.
   package static func patched(_ values: [UInt64], width: Int) -> ColumnBytes {
     blocks(6, values) { block, last in
       let base = block.min { Int64(bitPattern: $0) < Int64(bitPattern: $1) } ?? 0
@@ -96,7 +96,7 @@ extension ColumnBytes {
       + indexes(values.map { UInt64(found.firstIndex(of: $0) ?? 0) })
   }
 
-  /// - Parameter exceptions: What is there in place of the whole numbers' doubles.
+  /// - Parameter exceptions: Doubles that replace those of the whole numbers, by position.
   package static func decimals(
     _ exponent: UInt8, _ wholes: [Int64], _ exceptions: [(position: UInt64, bits: UInt64)] = [],
     numbers: Numbers = packed
@@ -127,8 +127,8 @@ extension ColumnBytes {
 
 extension ColumnBytes {
   /// - Parameters:
-  ///   - width: Bytes of each number less the least.
-  ///   - random: Bit *i* for a plane that stands among the numbers.
+  ///   - width: How many bytes each number has after the least one is subtracted.
+  ///   - random: Bit *i* is set if plane *i* stands among the numbers.
   package static func planes(_ values: [UInt64], width: Int, random: UInt8) -> ColumnBytes {
     let base = values.min { Int64(bitPattern: $0) < Int64(bitPattern: $1) } ?? 0
     return (0..<width).reduce(
@@ -159,7 +159,7 @@ extension ColumnBytes {
       + packed(strings.map { UInt64(found.firstIndex(of: $0) ?? 0) })
   }
 
-  /// A string: a pattern, or a string without placeholders, and the values of the former.
+  /// A string: a pattern and its values, or, if it is loose, the string itself.
   package struct Patterned {
     package let pattern: [UInt8]
     package let values: [UInt64]
@@ -174,8 +174,8 @@ extension ColumnBytes {
 
   /// Patterns stand in the order in which they first occur.
   ///
-  /// - Parameter sharesAll: Whether each has as many placeholders in common with the one before as
-  ///   it can; if not, none has any.
+  /// - Parameter sharesAll: Whether each pattern shares as many placeholders with the one before as
+  ///   it can; if not, it shares none.
   package static func patterns(
     _ strings: [Patterned], sharesAll: Bool = true, column: Numbers = packed
   ) -> ColumnBytes {

@@ -17,7 +17,7 @@ package struct ColumnFrame {
       return Field(kind: 1, words: words, column: column)
     }
 
-    /// All words of records from 3 on.
+    /// All words of each record from word 3 on.
     package static func rest(_ words: [[UInt64]], _ write: ([[UInt8]]) -> ColumnBytes) -> Field {
       let bytes = words.map { $0.withUnsafeBytes { Array($0) } }
       return Field(kind: 2, words: words, column: write(bytes))
@@ -51,8 +51,8 @@ package struct ColumnFrame {
   package private(set) var summary = RecordSummary()
 
   /// - Parameters:
-  ///   - ticks: Of the first record; each has 1001 more than the one before, and those of a group
-  ///     alternate with those of the others.
+  ///   - ticks: The ticks of the first record. Each record has 1001 more than the one before.
+  ///     Records of the groups alternate.
   package init(
     _ groups: [Group], threads: [ThreadIdentity], ticks first: UInt64 = 1_000_001
   ) {
@@ -90,7 +90,7 @@ package struct ColumnFrame {
     rows = words.withUnsafeBytes { Array($0) }
   }
 
-  /// The group of each record: one of each in turn, while it has any.
+  /// The group of each record: the groups take turns while they have records left.
   private static func order(_ groups: [Group]) -> [Int] {
     let maximum = groups.map(\.identities.count).max() ?? 0
     return (0..<maximum).flatMap { index in

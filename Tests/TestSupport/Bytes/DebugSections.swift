@@ -5,7 +5,8 @@ package func debugSections() -> [String: [UInt8]] {
   func sized(_ bytes: [UInt8]) -> [UInt8] {
     (0..<4).map { UInt8(truncatingIfNeeded: bytes.count >> (8 * $0)) } + bytes
   }
-  // Of each: its number, its tag, whether it has children, and pairs of a name and a form.
+  // For each abbreviation: its number, its tag, whether it has children, and pairs of a name and a
+  // form.
   let abbreviations: [UInt8] = [
     1, 0x11, 1, 0x10, 0x17, 0, 0, 2, 0x1D, 0, 0x31, 0x13, 0x58, 0x0B, 0x59, 0x0B, 0x57, 0x0B, 0, 0,
     3, 0x2E, 0, 0x6E, 0x08, 0, 0, 0,
@@ -19,7 +20,7 @@ package func debugSections() -> [String: [UInt8]] {
   let info =
     head + root + [3] + log + [3] + other + call(first, column: 3) + call(first, column: 9)
     + call(first, column: 9) + call(second, column: 5) + [0]
-  // Of the program: an address, file 0, line 7, a row, and the end behind it.
+  // The line program: an address, file 0, line 7, a row, and the end behind it.
   let program: [UInt8] = [
     0, 9, 2, 0, 0x10, 0, 0, 0, 0, 0, 0, 4, 0, 3, 6, 5, 3, 1, 2, 16, 0, 1, 1,
   ]

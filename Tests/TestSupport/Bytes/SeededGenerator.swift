@@ -5,7 +5,7 @@ package struct SeededGenerator: RandomNumberGenerator {
 
   package init(seed: UInt64) { (self.seed, state) = (seed, seed) }
 
-  /// One with a seed of its own, printed.
+  /// Returns a generator with a new random seed, and prints the seed.
   package static func fresh(_ test: String = #function) -> SeededGenerator {
     let seed = UInt64.random(in: 0 ... .max)
     print("\(test): seed \(seed)")
@@ -20,17 +20,17 @@ package struct SeededGenerator: RandomNumberGenerator {
     return z ^ (z >> 31)
   }
 
-  /// One of several.
+  /// Returns one of the choices.
   package mutating func pick<T>(_ choices: T...) -> T {
     choices[Int.random(in: choices.indices, using: &self)]
   }
 
-  /// True in one of so many cases.
+  /// Returns true in one of `count` cases.
   package mutating func oneIn(_ count: Int) -> Bool {
     Int.random(in: 0..<count, using: &self) == 0
   }
 
-  /// A number between two, small ones as likely as large ones.
+  /// Returns a number of a range. Small numbers are as likely as large ones.
   package mutating func scaled(_ range: ClosedRange<Int>) -> Int {
     let bits = Int.random(
       in: 0...(Int.bitWidth - range.upperBound.leadingZeroBitCount), using: &self)
@@ -38,7 +38,7 @@ package struct SeededGenerator: RandomNumberGenerator {
       .randomElement(using: &self) ?? range.lowerBound
   }
 
-  /// So many bytes.
+  /// Returns `count` bytes.
   package mutating func bytes(_ count: Int) -> [UInt8] {
     (0..<count).map { _ in UInt8(truncatingIfNeeded: next()) }
   }

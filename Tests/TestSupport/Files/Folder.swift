@@ -6,7 +6,7 @@ package enum Folder {
   /// Makes a folder, and those above it.
   package static func make(_ path: String) throws { try Directory.create(path) }
 
-  /// A new folder for many small files that stays: in memory if possible.
+  /// Makes a new folder for many small files, in memory if possible. Nothing removes the folder.
   package static func temporary() throws -> String {
     let variable = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
     let root = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : variable
@@ -41,7 +41,7 @@ package enum Folder {
   /// Copies files of a folder into another, which is made if it is missing. A file that its writer
   /// renames or removes while the copy is made is left out.
   ///
-  /// - Parameter isWanted: Which of them, by their names.
+  /// - Parameter isWanted: Which files to copy, by their names.
   package static func copy(
     _ path: String, to target: String, where isWanted: (String) -> Bool = { _ in true }
   ) throws {

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A unique folder that goes away with everything in it. What it does with files does not go
-/// through the code under test.
+/// A unique folder that is removed with everything in it. Its methods do not use the code under
+/// test.
 package final class TemporaryDirectory: Sendable {
   package let path: String
 
@@ -15,7 +15,7 @@ package final class TemporaryDirectory: Sendable {
     try? FileManager.default.removeItem(atPath: path)
   }
 
-  /// The path of a name in it.
+  /// The path of a file in the folder.
   package func callAsFunction(_ name: String) -> String { "\(path)/\(name)" }
 
   /// The names in it, or in a folder of it, sorted.
@@ -23,12 +23,13 @@ package final class TemporaryDirectory: Sendable {
     try FileManager.default.contentsOfDirectory(atPath: "\(path)/\(folder)").sorted()
   }
 
-  /// Names that end so.
+  /// The names that end with `suffix`.
   package func names(ending suffix: String) throws -> [String] {
     try names().filter { $0.hasSuffix(suffix) }
   }
 
-  /// Puts a file there; one of that name is written to in place, for those who have it open.
+  /// Puts a file into the folder. A file of that name is overwritten in place, for those who have
+  /// it open.
   @discardableResult
   package func put(_ name: String, _ contents: [UInt8]) -> String {
     do { try Data(contents).write(to: URL(fileURLWithPath: self(name))) } catch {
@@ -37,7 +38,7 @@ package final class TemporaryDirectory: Sendable {
     return self(name)
   }
 
-  /// Puts a file with a text there.
+  /// Puts a file with a text into the folder.
   @discardableResult
   package func put(_ name: String, _ text: String = "") -> String { put(name, Array(text.utf8)) }
 

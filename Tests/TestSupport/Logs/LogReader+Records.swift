@@ -11,10 +11,10 @@ extension LogReader {
 }
 
 extension LogReader.Record {
-  /// The value of a field; nil: the record has none of that name.
+  /// The value of a field; nil if the record has no field of that name.
   package func field(_ name: String) -> Value? { fields.first { $0.name == name }?.value }
 
-  /// The same as text.
+  /// The value of a field as text.
   package func text(_ name: String) -> String? { field(name).map(Self.text) }
 
   package static func text(_ value: Value) -> String {
@@ -28,12 +28,12 @@ extension LogReader.Record {
 }
 
 extension LogFollower {
-  /// The messages of the records that have come since it was last asked.
+  /// The messages of the records that have come since the last call.
   package func newMessages() -> [String] {
     newItems().compactMap { if case .record(let record) = $0 { record.message } else { nil } }
   }
 
-  /// What has come since it was last asked: until a scan finds nothing.
+  /// The items that have come since the last call, until a scan finds no more.
   package func newItems() -> [LogReader.Item] {
     var items: [LogReader.Item] = []
     var count = -1

@@ -1,7 +1,7 @@
 import MMLogFormat
 
 extension TestLog {
-  /// A sealed archive with so many frames of records.
+  /// A sealed archive with `frames` frames of records.
   package static func sealed(
     session: UInt64 = 1, store: String = "orders", host: String = "tokyo", frames: Int = 4
   ) -> [UInt8] {
@@ -17,8 +17,8 @@ extension TestLog {
     return log.archives[0]
   }
 
-  /// A sealed archive as it looks to whoever has no key: frames of call sites and records say that
-  /// they are encrypted, and more of them is not seen.
+  /// A sealed archive as a reader without a key sees it: frames of call sites and records say that
+  /// they are encrypted, and show nothing else.
   ///
   /// - Parameter slot: Its key slot; nil: there is none.
   package static func encrypted(slot: String? = TestLog.keySlot) -> [UInt8] {

@@ -1,7 +1,7 @@
 package import MMLogFormat
 
 extension CrashReport {
-  /// The bytes of one, with their checksum: zeros, but for what is changed.
+  /// The bytes of a crash report with their checksum: zeros, except for what `change` writes.
   package static func bytes(_ change: (UnsafeMutableRawBufferPointer) -> Void) -> [UInt8] {
     var bytes = [UInt8](repeating: 0, count: CrashLayout.size)
     bytes.withUnsafeMutableBytes { bytes in
@@ -13,7 +13,8 @@ extension CrashReport {
     return bytes
   }
 
-  /// The bytes of one of SIGSEGV at address 16, on x86-64, with a module from 0x1000 to 0x2000.
+  /// The bytes of a crash report of SIGSEGV at address 16, on x86-64, with a module from 0x1000 to
+  /// 0x2000.
   package static func bytes(
     frames: [UInt64], registers: UInt8, module path: String,
     _ change: (UnsafeMutableRawBufferPointer) -> Void = { _ in }

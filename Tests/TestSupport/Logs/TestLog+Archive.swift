@@ -4,9 +4,10 @@ extension TestLog {
   /// Moves what is in the ring to the last archive, as the drainer does.
   ///
   /// - Parameters:
-  ///   - isPublished: false if the process died before it said so in the ring.
+  ///   - isPublished: false if the process died before it noted in the ring that the records are
+  ///     archived.
   ///   - isInColumns: false for a frame in rows.
-  ///   - areFlight: Whether it is flight records that are moved, or all others.
+  ///   - areFlight: Whether to move flight records, or all others.
   package func archive(
     isPublished: Bool = true, isInColumns: Bool = false, areFlight: Bool = false
   ) {
@@ -77,7 +78,7 @@ extension TestLog {
     put([SegmentUse.word(offset, seed: seed)], at: geometry.use(ofSegment: index))
   }
 
-  /// Which archive is being written.
+  /// The archive that is being written.
   private var archiveID: ArchiveID {
     ArchiveID(session: identity.session, number: firstArchive + UInt32(archives.count - 1))
   }
@@ -90,8 +91,8 @@ extension TestLog {
     (frameCount, recordCount, builtFrames) = (0, 0, [])
   }
 
-  /// An archive that is not closed, with these texts in a frame of records each, behind the one
-  /// that has their entries.
+  /// An archive that is not closed. Each text is in a frame of records of its own, behind the frame
+  /// that has its entries.
   package static func archived(_ texts: [String]) -> TestLog {
     let log = TestLog(session: 7)
     log.writesRing = false
@@ -102,7 +103,7 @@ extension TestLog {
     return log
   }
 
-  /// Leaves out ordinals of frames.
+  /// Skips ordinals of frames.
   package func loseFrames(_ count: UInt64) { frameCount += count }
 
   /// All entries, as a dictionary frame has them.
@@ -152,7 +153,7 @@ extension TestLog {
     return start..<archive.count
   }
 
-  /// Adds a frame with a record of so many bytes of text, and other rows behind it.
+  /// Adds a frame with a record of `size` bytes of text, and other rows behind it.
   @discardableResult
   package func addLong(
     _ size: Int, site: UInt32, ticks: UInt64 = 2, behind rows: [UInt64] = []
@@ -174,7 +175,7 @@ extension TestLog {
     return addFrame(.records, payload, summary)
   }
 
-  /// Ends the session, or only its last archive, as closing does.
+  /// Ends the session as closing does; if `how` is nil, only its last archive.
   package func close(_ how: SessionEnd.How? = .closed) {
     if let how { addFrame(.sessionEnd, SessionEnd(how, time: Self.epoch + 999).encoded) }
     let dictionary = addFrame(.dictionary, dictionaryPayload).lowerBound

@@ -2,7 +2,7 @@ import MMLogFormat
 import MMLogSystem
 
 extension TestLog {
-  /// Puts the files into the folder and gives their paths.
+  /// Puts the files into the folder and returns their paths.
   @discardableResult
   package func save() -> [String] {
     var paths: [String] = []
@@ -24,10 +24,10 @@ extension TestLog {
     return log
   }
 
-  /// The ring of a process that was killed during this boot, with so many records "b" of which one
-  /// is corrupted. Saved.
+  /// Saves the ring of a process that was killed during this boot. Its records are "b"; one of them
+  /// is corrupted.
   ///
-  /// - Parameter corrupted: Which, from 1.
+  /// - Parameter corrupted: The number of the corrupted record, from 1.
   package static func killed(records: Int, corrupted: Int) -> TestLog {
     let log = TestLog(bootID: Host.bootID())
     for number in 1...records {
@@ -41,7 +41,7 @@ extension TestLog {
     return log
   }
 
-  /// Flips two bits of the ring: one may be corrected.
+  /// Flips two bits of the ring, because a reader may correct one.
   package func corruptRing(at offset: Int) { ring[offset] ^= 5 }
 
   /// Flips two bits of an archive.

@@ -13,7 +13,7 @@ extension TestLog {
     put(name, at: slot + StateSlotLayout.name)
   }
 
-  /// Writes a copy of a text into the place of it.
+  /// Writes a copy of a text into its place.
   package func putCopy(_ place: Int, _ text: String, ordinal: UInt32) {
     let copy = (areas.stateSlots?.lowerBound ?? 0) + place * StateSlotLayout.size
     let lead = UInt32(text.utf8.count) | ordinal << 8
@@ -24,7 +24,7 @@ extension TestLog {
     put(words, at: copy + StateSlotLayout.copyText)
   }
 
-  /// One slot of each type, a text that was stored twice.
+  /// Writes one slot of each type, among them a text that was stored twice.
   package func putState() {
     putSlot(0, "queue.depth", 1, UInt64(bitPattern: -17))
     putSlot(1, "bytes", 2, .max)

@@ -25,7 +25,7 @@ package final class TestLog {
   var segmentCount = 0
   package internal(set) var frameCount: UInt64 = 0
   var builtFrames: [IndexEntry] = []
-  /// Whether the frames that are added from now on are substitutes, as of a repair.
+  /// Whether the frames that are added from now on are substitutes, as a repair writes them.
   package var areSubstitutes = false
   var recordCount: UInt64 = 0
   /// The clock of the frames that are added from now on.
@@ -40,7 +40,7 @@ package final class TestLog {
   /// How many entries each thread has logged.
   private var numbers: [UInt32: UInt64] = [:]
 
-  /// Records below it are flight records.
+  /// Records below this level are flight records.
   let archiveLevel: Level
 
   package static let usualGeometry = RingGeometry(
@@ -66,7 +66,7 @@ package final class TestLog {
     put(pair.encoded, at: areas.clocks.lowerBound)
   }
 
-  /// Writes what could be anywhere in the ring.
+  /// Writes any bytes anywhere in the ring.
   package func put(_ bytes: some Sequence<UInt8>, at offset: Int) {
     for (index, byte) in bytes.enumerated() { ring[offset + index] = byte }
   }
@@ -75,7 +75,7 @@ package final class TestLog {
     store(state, at: areas.sessionState.lowerBound + SessionStateLayout.state)
   }
 
-  /// Writes an entry of the table of the ring's areas, and makes the table's check right.
+  /// Writes an entry of the table of the ring's areas, and makes the table's checksum right.
   package func putArea(_ index: Int, kind: UInt32, offset: UInt64, size: UInt64) {
     let entry = FileHeaderLayout.size + index * AreaTableLayout.entrySize
     store(kind, at: entry + AreaTableLayout.kind)
@@ -100,7 +100,7 @@ package final class TestLog {
     site(parts: parts, file: file)
   }
 
-  /// The same with the parts in an array.
+  /// Adds a call site whose parts are in an array.
   package func site(parts: [CallSite.Part], file: String = "App/Main.swift") -> UInt32 {
     let id = UInt32(entries.count + 1)
     add(
@@ -117,7 +117,7 @@ package final class TestLog {
     return id
   }
 
-  /// Adds what is true of all records to the ring's dictionary.
+  /// Adds session fields to the ring's dictionary.
   package func sessionFields(_ pairs: [(String, Value)]) {
     let words = ValueWords.metadata(pairs)
     add(.sessionFields(words.withUnsafeBufferPointer { SessionFields(block: $0) }))
@@ -143,7 +143,7 @@ package final class TestLog {
     dictionaryEnd += words.count * 8
   }
 
-  /// Adds an entry to the ring's dictionary of a kind that nobody knows.
+  /// Adds an entry of an unknown kind to the ring's dictionary.
   package func putUnknownEntry() {
     var words: [UInt64] = [3 | 77 << 24, 1, 2]
     let checksum = words.withUnsafeBytes { entryChecksum($0, seed: seed(0)) }
@@ -174,7 +174,7 @@ package final class TestLog {
     append(thread) { record.encoded(seed: self.seed($0)) }
   }
 
-  /// Logs a record in fragments; only those of a range.
+  /// Logs a record in fragments, but only the fragments of a range.
   package func writeFragments(
     _ record: TestRecord, thread: UInt32 = 1, partWords: Int, range: Range<Int> = 0..<(.max)
   ) {
@@ -184,7 +184,7 @@ package final class TestLog {
     }
   }
 
-  /// Logs whatever a generation's seed makes, in a new segment if it does not fit.
+  /// Logs what `make` returns for a generation's seed, in a new segment if it does not fit.
   @discardableResult
   private func append(_ thread: UInt32, _ make: (UInt64) -> [UInt64]) -> Range<Int> {
     if let segment = open[thread], segment.end + make(0).count * 8 > geometry.segmentSize {
@@ -201,7 +201,7 @@ package final class TestLog {
     return offset..<offset + words.count * 8
   }
 
-  /// Takes it that a thread lost so many records, after what it has logged.
+  /// Makes a thread lose `count` records, after what it has logged.
   package func lose(_ count: UInt64, thread: UInt32 = 1) {
     seal(thread)
     numbers[thread, default: 0] += count

@@ -29,10 +29,10 @@ package final class ChildProcess {
   package let id: pid_t
   private let errors: String?
   private var ending: Ending?
-  /// The end of a connection whose other end it and its children have.
+  /// One end of a connection. The process and its children have the other end.
   private let family: CInt?
 
-  /// Starts it.
+  /// Starts the program.
   ///
   /// - Parameters:
   ///   - path: Where the program is; a name is looked up in PATH.
@@ -134,7 +134,7 @@ package final class ChildProcess {
     return ending ?? .hung
   }
 
-  /// Waits until something is so, as which the process has to be alive, or to have ended.
+  /// Waits until a condition holds. Throws if the process ends before, or after five minutes.
   package func wait(until isSo: () throws -> Bool) throws {
     let start = Clock.monotonic()
     while try !isSo() {
@@ -156,12 +156,12 @@ package final class ChildProcess {
 
   /// Kills it and all its children.
   package func killFamily() {
-    // The group's number is nobody else's as long as one of them lives.
+    // No other group gets the number as long as a process of this group lives.
     if hasFamilyLeft { _ = Glibc.kill(-id, SIGKILL) }
   }
 
-  /// Waits until all its children have ended too; false, and they are killed, if they take too
-  /// long.
+  /// Waits until all its children have ended, too. If they take too long, kills them and returns
+  /// false.
   package func waitForFamily(seconds: UInt64) -> Bool {
     let start = Clock.monotonic()
     while hasFamilyLeft {
@@ -174,7 +174,7 @@ package final class ChildProcess {
     return true
   }
 
-  /// Whether somebody still has the other end of the connection.
+  /// Whether any process still has the other end of the connection.
   private var hasFamilyLeft: Bool {
     guard let family else { return false }
     var request = pollfd(fd: family, events: 0, revents: 0)
@@ -187,8 +187,8 @@ package final class ChildProcess {
     guard socketpair(AF_UNIX, type, 0, &ends) == 0 else {
       throw Failure("socketpair: errno \(errno)")
     }
-    // Another number than the one that the child gets it by: dup2 to itself would leave it to be
-    // closed.
+    // The number has to differ from the child's: dup2 to the same number would leave the descriptor
+    // to be closed.
     let its = fcntl(ends[1], F_DUPFD_CLOEXEC, 4)
     close(ends[1])
     guard its >= 0 else {
@@ -200,7 +200,7 @@ package final class ChildProcess {
 
   // MARK: - Starting
 
-  /// No signal blocked or ignored, whatever the threads of this process do.
+  /// Attributes with no signal blocked or ignored, whatever the threads of this process do.
   private static func attributes(isLeader: Bool) -> posix_spawnattr_t {
     var (attributes, none, all) = (posix_spawnattr_t(), sigset_t(), sigset_t())
     posix_spawnattr_init(&attributes)
@@ -223,7 +223,8 @@ package final class ChildProcess {
     return path.split(separator: "/").dropLast().map { "/\($0)" }.joined()
   }()
 
-  /// A killed child's backtrace is of no interest, and takes seconds.
+  /// This process's environment, without backtraces: a killed child's would take seconds for
+  /// nothing.
   private static let environment: [String] = {
     var strings = ["SWIFT_BACKTRACE=enable=no"]
     var next = environ as UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?

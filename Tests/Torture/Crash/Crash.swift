@@ -43,11 +43,11 @@ enum Crash {
     }
   }
 
-  /// As many as a process of its own does.
+  /// How many rounds each child process does.
   private static let batchSize = 20
 
-  /// Rounds from which on each test point has had four turns: in one turn, the process may not come
-  /// to its point before it is killed, or ends.
+  /// The number of rounds after which each test point has had four turns. In one turn, the process
+  /// may be killed or end before it comes to its point.
   private static var roundsForAllPoints: Int { 8 * TestPoint.allCases.count }
 
   private static func runAll(
@@ -68,7 +68,7 @@ enum Crash {
     }
     let seconds = Double(Clock.monotonic() - start) / 1e9
     try output.append(counts.summary(seconds: seconds))
-    // It stays if something is kept in it.
+    // The folder stays if something is kept in it.
     rmdir(folder)
     if !counts.missed.isEmpty {
       let names = counts.missed.map { "\($0)" }.joined(separator: ", ")
@@ -93,7 +93,7 @@ enum Crash {
     for seed in (0..<rounds).map({ seed &+ UInt64($0) }) {
       let path = "\(folder)/round-\(seed)"
       try Folder.make(path)
-      // Printed before, should it be the end of this process.
+      // Written before the round, in case the round ends this process.
       try Folder.write(Array("\(seed)\n".utf8), to: "\(folder)/under-way")
       var round = try CrashRound(seed: seed, in: path)
       let outcome = try round.run()

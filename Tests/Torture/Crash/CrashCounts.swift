@@ -12,12 +12,12 @@ struct CrashCounts {
 
   init() {}
 
-  /// What could have happened, and never did.
+  /// The events that could have happened and never did.
   var idle: [CrashRound.Event] {
     CrashRound.Event.allCases.filter { $0.isReachable && events[$0, default: 0] == 0 }
   }
 
-  /// Test points at which somebody could have died, and nobody did.
+  /// Test points at which a process could have died, and none did.
   var missed: [TestPoint] {
     TestPoint.allCases.filter { $0.isReachable && deaths[$0, default: 0] == 0 }
   }
@@ -48,7 +48,8 @@ struct CrashCounts {
       .map(String.init).joined(separator: " ")
   }
 
-  /// What a process printed last; nothing if it did not come to its end.
+  /// Reads the last line that a process printed. All counts are 0 if the process did not come to
+  /// its end.
   init(report: String) {
     let (events, points) = (CrashRound.Event.allCases, TestPoint.allCases)
     let line = report.split(separator: "\n").last ?? ""

@@ -7,19 +7,19 @@ struct Combination: Hashable {
   enum Duration: String, CaseIterable {
     /// The n-th call fails.
     case once
-    /// It, and all that follow, until the store has been at work for a while.
+    /// The n-th call and all that follow fail, until the store has been at work for a while.
     case awhile
-    /// It, and all that follow, until the store is closed.
+    /// The n-th call and all that follow fail, until the store is closed.
     case toTheEnd = "to-the-end"
   }
 
   let call: SystemCall
-  /// Nil: it moves one byte only.
+  /// Nil: the call does not fail, but moves one byte only.
   let code: CInt?
   let number: Int
   let duration: Duration
 
-  /// Has it happen from now on.
+  /// Makes it happen from now on.
   func arm() {
     #if DEBUG
       let times = duration == .once ? 1 : Int.max
@@ -31,9 +31,9 @@ struct Combination: Hashable {
     #endif
   }
 
-  /// Whether a store has to get over it without a word.
+  /// Whether a store may get over the failure without reporting it.
   var isNoLoss: Bool {
-    // One that checks whether a directory is there, before it is made.
+    // The call may be the one that checks whether a directory is there before it is made.
     if call == .open && duration == .once { return true }
     return code.map(call.isNoLoss) ?? true
   }
@@ -61,7 +61,7 @@ extension Combination: CustomStringConvertible {
   }
 }
 
-/// How often a scenario makes each call, until three moments in it.
+/// How often a scenario makes each call, counted up to three moments in it.
 struct CallCounts {
   enum Moment: Int, CaseIterable {
     case opened, worked, closed
@@ -73,7 +73,7 @@ struct CallCounts {
     counts[call]?[moment.rawValue] ?? 0
   }
 
-  /// Counts calls from now on, without having any fail.
+  /// Counts calls from now on, and makes none fail.
   static func begin() {
     #if DEBUG
       for call in SystemCall.allCases {
@@ -82,7 +82,7 @@ struct CallCounts {
     #endif
   }
 
-  /// Notes how many there were. In the order of the moments.
+  /// Notes how many calls there were. Called at each moment, in their order.
   mutating func note() {
     #if DEBUG
       for call in SystemCall.allCases {
@@ -108,7 +108,7 @@ struct CallCounts {
     }
   }
 
-  /// Every call so often as in the one of both that has more.
+  /// Raises the count of each call to that of the other, if that is larger.
   mutating func raise(to other: CallCounts) {
     counts.merge(other.counts) { zip($0, $1).map { max($0, $1) } }
   }
@@ -125,8 +125,8 @@ struct CallCounts {
           all += numbers.map { Combination(call: call, code: code, number: $0, duration: duration) }
         }
         if closed > 0 { add(1...closed, .once) }
-        // What never ends to be interrupted is no fault of the world's, nor is a file that is
-        // listed, and for long said not to be there.
+        // No real machine interrupts a call for ever, or lists a file and says for long that it is
+        // not there.
         if code == EINTR || call == .fstatat && code == ENOENT { continue }
         if worked > 0 { add(1...worked, .awhile) }
         if closed > opened { add(opened + 1...closed, .toTheEnd) }

@@ -2,10 +2,11 @@ import Glibc
 import MMLogSystem
 
 extension SystemCall {
-  /// The errors that the call's manual page lists and that can happen for what mmlog asks of it,
-  /// with those that file systems, security modules and old kernels are known to add.
+  /// The errors that the call can give as mmlog calls it: those of its manual page, and those that
+  /// file systems, security modules and old kernels are known to add.
   ///
-  /// Not those that only a wrong argument gives (EBADF, EFAULT of an address, ENAMETOOLONG).
+  /// Errors that only a wrong argument gives are left out (EBADF, EFAULT of an address,
+  /// ENAMETOOLONG).
   var errnos: [CInt] {
     switch self {
     case .open: [EACCES, EINTR, EIO, ELOOP, EMFILE, ENFILE, ENOENT, ENOMEM, ENOTDIR, EPERM, ESTALE]
@@ -55,12 +56,12 @@ extension SystemCall {
     case .getaddrinfo: [EHOSTUNREACH]
     case .memfdCreate: [EMFILE, ENFILE, ENOMEM, ENOSYS]
     case .getcwd: [EACCES, ENOENT, ENOMEM]
-    // It is asked to wait.
+    // mmlog asks the call to wait.
     case .getrandom: [EINTR, ENOSYS, EPERM]
     case .membarrier: [EINVAL, ENOSYS, EPERM]
     // Neither of its arguments can be wrong.
     case .sigaction: []
-    // No call.
+    // Not a system call.
     case .libcrypto: []
     case .pthreadCreate: [EAGAIN, ENOMEM, EPERM]
     case .pthreadKeyCreate: [EAGAIN, ENOMEM]
@@ -72,7 +73,7 @@ extension SystemCall {
     }
   }
 
-  /// Whether it moves bytes, and may move fewer than asked for.
+  /// Whether the call moves bytes, and may move fewer than asked for.
   var maybeShort: Bool {
     switch self {
     case .read, .pread, .write, .pwrite, .getrandom: true
@@ -80,32 +81,33 @@ extension SystemCall {
     }
   }
 
-  /// Whether a store has to get over the failure without a word, since nothing is worse for it.
+  /// Whether a store may get over the failure without reporting it, since nothing is lost by it.
   func isNoLoss(_ code: CInt) -> Bool {
     switch self {
-    // Made again.
+    // The call is made again.
     case _ where code == EINTR: true
-    // There is another way, or the call was a kindness.
+    // There is another way, or the call was only a hint.
     case .fallocate: code == EOPNOTSUPP || code == ENOSYS
     case .madvise, .lseek: code == EINVAL
     case .getrandom: code == ENOSYS || code == EPERM
     case .membarrier, .clockNanosleep, .pthreadKeyCreate: true
-    // Somebody else has it, or had it just now.
+    // Another process has the lock, or had it just now.
     case .fcntlLock: code == EAGAIN || code == EACCES
-    // Or the directory above is missing, and is made.
+    // The directory is there, or the one above is missing and gets made.
     case .mkdir: code == EEXIST || code == ENOENT
     // The trash: without it, what is deleted is removed at once.
     case .mkdirat: true
-    // It is gone, which is what was wanted; or went since its name was listed.
+    // The file is gone, as was wanted, or since its name was listed.
     case .unlinkat, .fstatat: code == ENOENT
-    // Or is a symbolic link, which is nothing of ours.
+    // The file is gone, or is a symbolic link, which no store makes.
     case .openat: code == ENOENT || code == ELOOP
-    // Closing the file does it, too.
+    // Closing the file unlocks it, too.
     case .fcntlUnlock: true
-    // There is no such attribute, or there are none at all and a file beside it is used.
+    // There is no such attribute, or the file system has none and a file beside the archive is
+    // used.
     case .fgetxattr: code == ENODATA || code == EOPNOTSUPP
     case .fsetxattr, .fremovexattr: [ENODATA, EOPNOTSUPP, ENOSPC, EDQUOT].contains(code)
-    // Nor is there any such thing to be done to a directory.
+    // The file system cannot sync a directory.
     case .fsync: code == EINVAL
     default: false
     }

@@ -4,7 +4,7 @@ import MMLog
 import MMLogSystem
 import Synchronization
 
-/// What a store's events reported, for those who wait for one.
+/// What a store's events reported, for threads that wait for an event.
 final class EventCounts: Sendable {
   private struct State {
     var failures: [String] = []
@@ -16,7 +16,7 @@ final class EventCounts: Sendable {
   private let state = Mutex(State())
   private let isWarm = Atomic<Bool>(false)
 
-  /// Has the runtime make the threads that it runs tasks on.
+  /// Makes the runtime start the threads that it runs tasks on.
   func warmUp() {
     Task.detached { [self] in isWarm.store(true, ordering: .releasing) }
     wait { isWarm.load(ordering: .acquiring) }
@@ -40,13 +40,13 @@ final class EventCounts: Sendable {
     }
   }
 
-  /// The failures.
+  /// The reported failures.
   var reported: [String] { state.withLock { $0.failures } }
 
-  /// Waits until the drainer has got over what it reported: by itself, for nobody asks for
-  /// anything.
+  /// Waits until the drainer has resumed after each failure that it reported. It has to resume by
+  /// itself: nobody asks for anything.
   ///
-  /// A failure at the start is not the drainer's, and has no end.
+  /// A failure at the start is not the drainer's, and no resumption follows it.
   func waitForResumption(_ problems: inout [String]) {
     let hasResumed = wait {
       state.withLock { state in
@@ -57,8 +57,7 @@ final class EventCounts: Sendable {
     if !hasResumed { problems.append("it does not resume by itself") }
   }
 
-  /// Waits until more failures are reported than there were when this was called last; false if
-  /// none is.
+  /// Waits until more failures are reported than at the last call. Returns false if none is.
   func waitForFailure() -> Bool {
     let isReported = wait { state.withLock { $0.failures.count > $0.expectedFailures } }
     state.withLock { $0.expectedFailures = $0.failures.count }

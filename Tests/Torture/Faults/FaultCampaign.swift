@@ -43,7 +43,7 @@ struct FaultCampaign {
   private var beginnings: [Faults.Side: [(name: String, bytes: [UInt8])]] = [:]
   private var failures: [String] = []
   private var slowest: [(milliseconds: Int, job: String)] = []
-  /// Those of each call that came about, and those that did not.
+  /// How many faults of each call came about, and how many did not.
   private var struck: [Target: (yes: Int, no: Int)] = [:]
 
   init(_ arguments: Arguments, seed: UInt64, folder: String, _ output: StandardOutput) throws {
@@ -82,7 +82,7 @@ struct FaultCampaign {
     return failures.isEmpty && idle.isEmpty
   }
 
-  /// Scenarios, and calls in them, of which too few came about for chance.
+  /// Scenarios, and calls in them, for which so few faults came about that it cannot be chance.
   private var idle: [String] {
     var sides: [Faults.Side: (yes: Int, no: Int)] = [:]
     for (target, count) in struck {
@@ -98,7 +98,7 @@ struct FaultCampaign {
     return (ofSides + ofCalls).sorted()
   }
 
-  /// So many do not all miss by chance.
+  /// So many faults do not all miss by chance.
   private static let countForChance = 10
 
   // MARK: - Before
@@ -118,7 +118,7 @@ struct FaultCampaign {
     if ending != .success {
       throw Failure("a run without fault \(ending):\n\(try text(run.report))")
     }
-    // With the dead session's archives as its recovery left them, so that its ring says the same
+    // Beside the dead session's archives, as its recovery left them, its ring has the same records
     // again.
     let rings = beginnings[.write, default: []].filter { $0.name.hasSuffix(".ring") }
     beginnings[.read] = try files(of: run.folder) + rings
@@ -127,13 +127,13 @@ struct FaultCampaign {
   }
 
   private func files(of folder: String) throws -> [(name: String, bytes: [UInt8])] {
-    // Not the lock, nor the trash.
+    // The lock and the trash are left out.
     try Folder.names(folder).filter { !$0.hasPrefix(".") }.map {
       ($0, try Folder.read("\(folder)/\($0)"))
     }
   }
 
-  /// What there is to do: from the calls that runs without fault make.
+  /// The jobs, listed from the calls that runs without a fault make.
   private func list() throws -> [Job] {
     let words = only?.split(separator: " ").map(String.init) ?? []
     if let side = words.first.flatMap(Faults.Side.init), words.count == 2,
@@ -190,7 +190,7 @@ struct FaultCampaign {
 
   private func begin(_ job: Job, _ name: String) throws -> Run {
     let place = "\(folder)/\(name)"
-    // One that failed in an earlier campaign may have been kept there.
+    // Files of a run that failed in an earlier campaign may have been kept there.
     for path in [place, Scenario.ledger(of: place)] { Folder.remove(path) }
     try Folder.make(place)
     for file in beginnings[job.side, default: []] {
@@ -198,7 +198,7 @@ struct FaultCampaign {
     }
     let process = try start(
       ["faults", "fault", "--only", job.text, "--folder", place], output: "\(place).report")
-    // Where a lock is never free, several wait for ten seconds, one after the other.
+    // Where a lock is never free, several calls wait for ten seconds, one after the other.
     let timeout: UInt64 = 120_000_000_000
     return Run(
       job: job, folder: place, process: process, deadline: Clock.monotonic() + timeout)

@@ -3,7 +3,7 @@ import CommandLineTool
 import Glibc
 import MMLogSystem
 
-/// System calls that fail by force, and file systems, files, limits and clocks that fail really.
+/// System calls that are made to fail, and real failures of file systems, files, limits and clocks.
 enum Faults {
   static let kind = Kind(
     "faults", "Has system calls fail, disks fill up and files go away; nothing is lost in silence.",
@@ -51,7 +51,7 @@ enum Faults {
     if isReal != false {
       isGood = try RealFaults.run(arguments, folder: folder, output) && isGood
     }
-    // It stays if something is kept in it.
+    // The folder stays if something is kept in it.
     rmdir(folder)
     return isGood ? .success : .failure
   }

@@ -19,7 +19,7 @@ enum ReadScenario {
     outcome.problems =
       reading.problems + OpenThings(in: folder).beyond(before).map { "still open: \($0)" }
     let missing = zip(whole.counts, reading.counts).map { $0 - $1 }
-    // A file that goes before it is opened is elsewhere, or was deleted: nothing to report.
+    // A file that is gone before it is opened was moved or deleted: there is nothing to report.
     let isGone =
       combination?.code == ENOENT && [.fstatat, .openat].contains(combination?.call)
     let isReported = isGone || !reading.complaints.isEmpty

@@ -6,19 +6,20 @@ import MMLogStorage
 
 /// What a reader finds in a folder, compared with what was logged there.
 struct Reading {
-  /// What is wrong, whatever happened: records that nobody logged, or twice, or out of order.
+  /// What is wrong, whatever happened: records that nobody logged, that are there twice, or that
+  /// are out of order.
   private(set) var problems: [String] = []
   /// What the reader reports of things that it could not read.
   private(set) var complaints: [String] = []
   /// How many records of each lane there are.
   private(set) var counts: [Int]
-  /// Which they are.
+  /// The numbers of each lane's records.
   private(set) var found: [Set<Int>]
   /// How many sessions say what signal they died of.
   private(set) var crashCount = 0
   /// How many records the sessions themselves say were lost.
   private(set) var losses = 0
-  /// How many records there are of which a part is missing, as they say.
+  /// How many records say that a part of them is missing.
   private(set) var cutCount = 0
   private let lanes: [Lane]
   private let plain: ClosedRange<Int>?
@@ -40,7 +41,7 @@ struct Reading {
       switch item {
       case .record(let record): take(record)
       case .corruption(let corruption): complaints.append("\(corruption)")
-      // One that found no room for its last fragments: it is counted as lost, or was kept in a
+      // A record that found no room for its last fragments is counted as lost, or was kept in a
       // segment that threads share.
       case .unfinished, .gap: break
       case .losses(_, let ledger): losses += ledger.lostCount
@@ -77,7 +78,7 @@ struct Reading {
   }
 
   private mutating func note(_ problem: String) {
-    // Some will do.
+    // A few are enough.
     if problems.count < 5 { problems.append(problem) }
   }
 }

@@ -19,11 +19,12 @@ extension RealFault {
     },
   ]
 
-  /// The wall clock is set while a store works: so far from what is right, one after the other.
+  /// Sets the wall clock while a store works: to the right time plus each of the shifts, one after
+  /// the other.
   private static func step(_ place: String, by shifts: [Int64]) throws -> [String] {
     #if DEBUG
       var problems: [String] = []
-      // Before the store's start, the first.
+      // The first shift is in force before the store starts.
       Clock.setRealtime(back: -shifts[0])
       let begin = Clock.realtime()
       let service = try Service(in: "\(place)/store")
@@ -46,8 +47,8 @@ extension RealFault {
     #endif
   }
 
-  /// Every record has a time that some clock showed, and a thread's records their order: reading
-  /// has checked that.
+  /// Checks that every record has a time that the clock showed. Reading has checked the order of
+  /// each thread's records.
   private static func checkTimes(_ folder: String, _ first: Int64, _ last: Int64) -> [String] {
     let slack: Int64 = 5_000_000_000
     var wrong = 0

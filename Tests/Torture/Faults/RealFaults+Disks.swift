@@ -76,7 +76,7 @@ extension RealFault {
   private static func fill(_ path: String) {
     let chunk = [UInt8](repeating: 0x55, count: 4096)
     guard let file = try? File.open(path, [.write, .create]) else { return }
-    // Also what archives leave of their last blocks when they are closed.
+    // Also fills what archives leave of their last blocks when they are closed.
     var offset = 0
     for size in [4096, 512, 1] {
       while case let part = chunk.prefix(size),

@@ -28,8 +28,7 @@ extension RealFault {
         rename("\(place)/foreign", archive)
       }
     },
-    // Whoever deletes the ring of a process that lives, deletes what a crash would need; closing
-    // does not.
+    // A crash would need the ring of a process that lives; closing does not.
     RealFault("ring-deleted") { place in
       try meddle(place, suffix: FileNames.ringSuffix) { unlink($0) }
     },
@@ -56,7 +55,7 @@ extension RealFault {
       if let name = try Folder.names(service.folder).last(where: { $0.hasSuffix(suffix) }) {
         body("\(service.folder)/\(name)")
       }
-      // Beyond what an archive holds: so the next is begun.
+      // More than an archive holds, so that the next is begun.
       service.logOn(400)
     }
     try service.store.flush(.archive)
@@ -65,7 +64,7 @@ extension RealFault {
     return problems + othersWork(in: service.folder)
   }
 
-  /// The directory goes away with everything in it. What was in it is gone, and nothing else is
+  /// Deletes the directory with everything in it. Its records are gone, and nothing else may be
   /// harmed.
   private static func deleteDirectory(_ place: String, isMadeAgain: Bool) throws -> [String] {
     var problems: [String] = []
@@ -74,15 +73,15 @@ extension RealFault {
     try service.store.flush(.archive)
     Folder.remove(service.folder)
     if isMadeAgain { try Folder.make(service.folder) }
-    // Until an archive is full: the open one is still there for whoever has it open.
+    // Logs until an archive is full: a deleted archive can still be written by whoever has it open.
     service.logOn(600)
     service.waitForFailure(&problems)
-    // It succeeds where the store has made its directory and a ring anew by now.
+    // Closing succeeds if the store has made its directory and a ring anew by now.
     _ = service.end()
     return problems + othersWork(in: service.folder)
   }
 
-  /// Whether the next store there opens, logs and closes.
+  /// Checks that the next store there opens, logs and closes.
   private static func othersWork(in folder: String) -> [String] {
     do {
       let next = try Service(in: folder)

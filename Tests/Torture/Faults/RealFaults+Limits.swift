@@ -10,7 +10,7 @@ extension RealFault {
       try withLimit(place, .fileSize, 6000)
     },
     RealFault("limit-of-open-files") { place in
-      // Those that are open stay open.
+      // Files that are open stay open.
       try withLimit(place, .openFiles, 3)
     },
     RealFault("limit-of-memory") { place in

@@ -6,9 +6,9 @@ import MMLogSystem
 /// Faults of file systems, files, limits and clocks as they are, each in a process of its own.
 struct RealFault: Sendable {
   let name: String
-  /// Whether only root can have it.
+  /// Whether only root can cause it.
   let needsRoot: Bool
-  /// Does it, and returns what is wrong afterwards.
+  /// Causes the fault, and returns what is wrong afterwards.
   let body: @Sendable (_ place: String) throws -> [String]
 
   init(
@@ -63,7 +63,7 @@ enum RealFaults {
     return failures == 0
   }
 
-  /// Runs one here.
+  /// Runs one fault in this process.
   static func runOne(
     _ name: String, _ place: String, _ output: StandardOutput
   ) throws -> Program.Status {

@@ -9,15 +9,15 @@ import MMLogStorage
 import MMLogSystem
 import Synchronization
 
-/// One life of a store, from the recovery of one that died to its closing, during which a system
-/// call fails.
+/// One life of a store during which a system call fails: from the recovery of a dead session to
+/// closing.
 final class Scenario: Sendable {
   /// Lane 0 is the dead session's; 1 and 2 are threads'; 3 is the main thread's. Flight records: 4
   /// the main thread's, 5 the dead session's.
   static let lanes = (0...5).map {
     Lane($0, sizes: (1...3).contains($0) ? 100...12_000 : 20...200, seed: 7)
   }
-  /// Those whose records are logged at a level that is not archived, and without contexts.
+  /// The lanes whose records are logged at a level that is not archived, and without contexts.
   static let flightLanes = 4...5
   /// How many records the dead session has, and how many flight records.
   static let deadCount = 60
@@ -35,7 +35,7 @@ final class Scenario: Sendable {
     configuration.rotation.size = 64 << 10
     configuration.retention = .unlimited
     configuration.retention.count = 3
-    // Where nobody asks for a pass, there is none: so that each run makes the same calls.
+    // The drainer makes a pass only if asked, so that each run makes the same calls.
     configuration.drainInterval = .seconds(3600)
     configuration.fullRing = .wait(upTo: .milliseconds(2))
     configuration.level = .trace
@@ -49,14 +49,14 @@ final class Scenario: Sendable {
   private let folder: String
   private let combination: Combination?
   private let configuration: LogStore.Configuration
-  /// What was deleted is not lost.
+  /// Keeps deleted archives: what was deleted is not lost.
   private let ledger: ArchiveLedger
   private let events = EventCounts()
   private let orders = Atomic<Int>(0)
   private let done = Atomic<Int>(0)
   private let logger = Mutex<Logger?>(nil)
   private let logged = Mutex([0, 0, 0, 0])
-  /// The flight records that have to be there, and those that must not: their level was off.
+  /// The flight records that have to be there, and those that must not be: their level was off.
   private let captured = Mutex<ClosedRange<Int>?>(nil)
   private let off = Mutex<ClosedRange<Int>?>(nil)
 
@@ -75,7 +75,7 @@ final class Scenario: Sendable {
     #endif
   }
 
-  /// Where the ledger is of the scenario in a folder.
+  /// The path of the ledger of the scenario in a folder.
   static func ledger(of folder: String) -> String { "\(folder).ledger" }
 
   struct Outcome {
@@ -86,17 +86,17 @@ final class Scenario: Sendable {
     var isHarmful = false
     /// Whether it came about before the store was open.
     var isStruckWhileOpening = false
-    /// What it was about.
+    /// The paths that the fault was about.
     var struckPaths: Set<String> = []
     /// Whether the dead session was recovered.
     var isRecovered = false
-    /// What was reported of it: thrown, or as an event.
+    /// What was reported of the fault: thrown, or as an event.
     var reported: [String] = []
   }
 
-  /// Makes the dead session, and dies as it, of a signal that it records. Does not return.
+  /// Logs as the dead session, and dies of a signal that the session records. Does not return.
   ///
-  /// It does not know its boot, so that its recovery has to check more closely.
+  /// The session does not know its boot, so that its recovery has to check more closely.
   static func dieLogging(in folder: String, isSealed: Bool) throws {
     #if DEBUG
       ForcedFault.force(.open, errno: EACCES, under: "/proc/")
@@ -114,7 +114,7 @@ final class Scenario: Sendable {
 
   func run() throws -> Outcome {
     var outcome = Outcome()
-    // They start before anything fails, for they are not what is tested.
+    // The threads start before anything fails: their start is not tested.
     let threads = try (1...2).map { lane in
       try Thread(name: "lane \(lane)") { [self] in work(lane) }
     }
@@ -158,7 +158,7 @@ final class Scenario: Sendable {
     }
   }
 
-  /// An error has to say what failed, and nothing may be left but what was there.
+  /// Checks that the error says what failed, and that no files are left but those that were there.
   private func checkOpening(_ error: LogError, _ files: [String], _ outcome: inout Outcome) {
     let call = combination?.call.rawValue ?? ""
     if !error.message.contains(call) || (!error.path.isEmpty && !error.message.contains(error.path))
@@ -167,7 +167,7 @@ final class Scenario: Sendable {
     }
     let session = Set(files.compactMap { FileNames.Ring(fileName: $0)?.session })
     for name in (try? Folder.names(folder)) ?? [] where !files.contains(name) {
-      // More archives of the dead one there may be.
+      // The dead session may have more archives.
       if let archive = FileNames.Archive(fileName: name), session.contains(archive.session) {
         continue
       }
@@ -179,7 +179,7 @@ final class Scenario: Sendable {
     outcome.reported += store.recoveryFailures.map(\.message)
     events.listen(to: store)
     logger.withLock { $0 = store.logger(label: "alive") }
-    // More at once than the ring holds.
+    // The threads log more at once than the ring holds.
     order(1)
     flush(store, .archive, &outcome)
     flush(store, .disk, &outcome)
@@ -248,7 +248,8 @@ final class Scenario: Sendable {
     outcome.reported += complaints
   }
 
-  /// What others ask for through the ring: other levels, and that flight records be captured.
+  /// Asks through the ring, as another process does, for other levels and for a capture of flight
+  /// records.
   private func askFromOutside(_ store: LogStore, _ outcome: inout Outcome) {
     guard let log = logger.withLock({ $0 }) else { return }
     Self.logFlight(1...5, of: 4, to: log)
@@ -257,7 +258,7 @@ final class Scenario: Sendable {
       for ring in try LiveRing.all(in: folder, problem: { complaints.append($0.message) }) {
         let rule = LevelOverride(LevelRule(.debug, for: "alive"), expiry: 0)
         let levels = try ring.askForLevels { $0 + [rule] }
-        // Wakes the drainer, too.
+        // The flush wakes the drainer, too.
         try store.flush(.archive, within: .seconds(10))
         try ring.waitForLevels(levels, within: 10_000_000_000)
         off.withLock { $0 = 6...8 }
@@ -279,10 +280,10 @@ final class Scenario: Sendable {
     do {
       try body()
     } catch let error as LogError {
-      // A limit may have deleted it.
+      // A limit may have deleted the archive.
       if error.code == .missingArchive { return }
       outcome.reported.append(error.message)
-      // Somebody else may have the lock for long.
+      // Another may have the lock for long.
       if error.code == .timedOut && combination?.call != .fcntlLock {
         outcome.problems.append("handing on hangs: \(error)")
       }
@@ -309,7 +310,7 @@ final class Scenario: Sendable {
 
   // MARK: - What there is afterwards
 
-  /// Reads what the closed store left, has the next one recover it, and reads it again.
+  /// Reads what the closed store left, lets the next store recover it, and reads it again.
   private func checkFiles(_ store: LogStore, _ outcome: inout Outcome) {
     let isLeft = ((try? Folder.names(folder)) ?? []).contains { $0.hasSuffix(".ring") }
     check("after closing", store.losses, isClosed: !isLeft, &outcome)
@@ -323,12 +324,12 @@ final class Scenario: Sendable {
     check("after recovery", store.losses, isClosed: true, &outcome)
     let names = (try? Folder.names(folder)) ?? []
     for name in names where FileNames.Archive(fileName: name) == nil {
-      // The lock, the trash, and what is noted about an archive that is there.
+      // The lock may be left, and what is noted about an archive that is there.
       if name == ".mmlog-lock" || name.hasSuffix(".state") && names.contains("\(name.dropLast(6))")
       {
         continue
       }
-      // One that could not be renamed is written anew when settings are noted next.
+      // A settings file that could not be renamed is written anew when settings are noted next.
       let settings = FileNames.settings(of: "store")
       if name == settings || name == settings + FileNames.unfinishedSuffix { continue }
       if name == ".mmlog-trash", (try? Folder.names("\(folder)/\(name)")) == [] { continue }
@@ -387,10 +388,10 @@ final class Scenario: Sendable {
 
   private func checkReporting(_ outcome: inout Outcome) {
     guard let combination, !combination.isNoLoss, outcome.reported.isEmpty else { return }
-    // A store at work checks whether its ring is still there, and sweeps before it begins an
-    // archive; it leaves it at that if it cannot. Whoever has the answer to a request does not need
-    // to know whether the process runs. And whoever maintains archives, or inspects rings, checks
-    // again the next time.
+    // Some reads may fail unreported. A store at work checks whether its ring is still there, and
+    // sweeps before it begins an archive: it goes on if it cannot. Who has the answer to a request
+    // does not need to know whether the process runs. Who maintains archives or inspects rings
+    // checks again the next time.
     let isOnce = combination.duration == .once
     let onlyReads =
       [.readdir, .open, .fstat, .fstatat, .unlinkat, .fcntlGetLock].contains(combination.call)
@@ -405,11 +406,11 @@ final class Scenario: Sendable {
 
   private func noteStruck(_ outcome: inout Outcome) {
     #if DEBUG
-      // What is not about the store's own files only describes the machine: its zone, its boot.
+      // Calls about files that are not the store's only describe the machine: its zone, its boot.
       let paths = ForcedFault.struckPaths
       outcome.isStruck = !paths.isEmpty
       outcome.struckPaths = paths
-      // Memory about no file is for large records and more threads, whose losses are counted.
+      // Memory that maps no file is for large records and more threads, whose losses are counted.
       let mustReport = combination?.call != .mmap && combination?.call != .mremap
       outcome.isHarmful = paths.contains {
         // Without the trash, what is deleted is removed at once; other names are given to
@@ -417,9 +418,9 @@ final class Scenario: Sendable {
         let isTrash =
           $0.hasPrefix("\(folder)/.mmlog-trash")
           || combination?.call == .renameat && !$0.hasSuffix(FileNames.unfinishedSuffix)
-        // Memory of a ring that is not made ready costs log calls faults, and a dictionary that
-        // does not grow leaves call sites in their records. The space that a ring takes when it is
-        // made is no such thing.
+        // If memory of a ring is not made ready, log calls cause page faults; if a dictionary does
+        // not grow, call sites stay in their records. The space that a ring takes when it is made
+        // is another matter.
         let isOfReadiness =
           $0.hasSuffix(FileNames.ringSuffix)
           && (combination?.call == .pwrite || combination?.call == .madvise
@@ -440,7 +441,7 @@ final class Scenario: Sendable {
 
   // MARK: - Logging
 
-  /// Has the threads do their next piece of work, and waits until it is done.
+  /// Makes the threads do their next piece of work, and waits until it is done.
   private func order(_ number: Int) {
     orders.store(number, ordering: .releasing)
     guard number != .max else { return }

@@ -6,13 +6,14 @@ import MMLogFormat
 import MMLogSystem
 import Synchronization
 
-/// Two threads that log at a steady rate, while the world around their store changes.
+/// Two threads that log at a steady rate while disks, files, limits or clocks of their store
+/// change.
 final class Service: Sendable {
   let store: LogStore
   let folder: String
   private let events = EventCounts()
   private let isOver = Atomic<Bool>(false)
-  /// Taken by a thread while it logs a record.
+  /// A thread holds its mutex while it logs a record.
   private let turns = [ForkSafeMutex(), ForkSafeMutex()]
   private let logged = LockedValue([0, 0])
   private let threads = LockedValue<[Thread]>([])
@@ -57,7 +58,7 @@ final class Service: Sendable {
   /// How many records were logged.
   var count: Int { logged.withLock { $0.reduce(0, +) } }
 
-  /// Waits until so many more records are logged, but not for those of a ring that is full.
+  /// Waits until `count` more records are logged, but not for ever: the ring may be full.
   func logOn(_ count: Int) {
     let target = self.count + count
     for _ in 0..<2000 where self.count < target { usleep(1000) }
@@ -91,10 +92,10 @@ final class Service: Sendable {
     }
   }
 
-  /// What is wrong with what is there.
+  /// Reads the log, and returns what is wrong with it.
   ///
   /// - Parameters:
-  ///   - other: Where it is, if not where it was logged.
+  ///   - other: Where the log is now, if not where it was written.
   ///   - mayLack: Whether records may be missing that nobody counted, because their file is gone.
   func problems(in other: String? = nil, mayLack: Bool = false, mayComplain: Bool = false)
     -> [String]

@@ -3,7 +3,7 @@ import TestSupport
 import MMLogReader
 import MMLogSystem
 
-/// Reads a specimen with some bits wrong, and says what is not as it may be.
+/// Reads a specimen with some bits wrong, and says which results are not allowed.
 struct FlipCheck {
   private let specimen: Specimen
   private let folder: String
@@ -11,7 +11,7 @@ struct FlipCheck {
   private var bytes: [[UInt8]]
   private var count = Counts()
 
-  /// What came of all.
+  /// The results of all cases.
   struct Counts {
     var cases = 0
     var withLoss = 0
@@ -29,9 +29,9 @@ struct FlipCheck {
     for file in specimen.files { try Folder.write(file.bytes, to: "\(folder)/\(file.name)") }
   }
 
-  /// Flips bits, counted through all files, reads, and flips them back.
+  /// Flips bits, reads, and flips the bits back. Bits are numbered through all files.
   ///
-  /// Should reading end the process, the files are left as they are then.
+  /// If reading ends the process, the bits stay flipped.
   /// - Returns: What is wrong, or nil.
   mutating func problem(with bits: [Int]) throws -> String? {
     try flip(bits)
@@ -59,7 +59,7 @@ struct FlipCheck {
     preconditionFailure("no such bit")
   }
 
-  /// What may be missing with these bits wrong.
+  /// The records that may be missing when these bits are wrong.
   private func allowedLosses(_ bits: [Int]) -> Set<Int> {
     var hits: [[Int]: [Part]] = [:]
     for bit in bits {

@@ -3,7 +3,7 @@ import CommandLineTool
 import Glibc
 import MMLogSystem
 
-/// Wrong bits in files: nothing wrong is read, and no more is missing than what they were in.
+/// Flips bits in files: nothing wrong may be read, and only what the bits were in may be missing.
 enum Flips {
   static let kind = Kind(
     "flips", "Flips bits of files: nothing wrong is read, and only what the bit was in is missing.",
@@ -52,7 +52,7 @@ enum Flips {
     return isGood ? .success : .failure
   }
 
-  /// What ``FlipJobs`` starts: does every so manieth case of a plan.
+  /// Does one job's share of the cases of a plan. ``FlipJobs`` starts it.
   private static func read(_ arguments: Arguments, _ output: StandardOutput) throws
     -> Program.Status
   {
@@ -109,7 +109,7 @@ enum FlipPlan: Equatable {
     }
   }
 
-  /// As one word of a command line, with which of how many jobs it is for.
+  /// The plan as one word of a command line, with the job's number and the number of jobs.
   func part(_ number: Int, of count: Int) -> String {
     switch self {
     case .each(let step, let bits): "each,\(step),\(bits),\(number),\(count)"
@@ -156,7 +156,7 @@ struct FlipJobs {
     var totals = [0, 0, 0, 0]
     var isGood = true
     for (job, child) in children.enumerated() {
-      // Hours, for what takes minutes.
+      // Hours, although it takes minutes.
       let ending = child.wait(seconds: 8 * 3600)
       let lines = String(decoding: try Folder.read(report(job)), as: UTF8.self)
         .split(separator: "\n")

@@ -6,7 +6,7 @@ struct Part {
   let range: Range<Int>
   /// What one wrong bit may cost.
   var one: [Int] = []
-  /// What several may.
+  /// What several wrong bits may cost.
   var several: [Int] = []
   /// Parts of the same group count as one: they hold the same, or need each other.
   var group = 0
@@ -74,7 +74,7 @@ struct Part {
       scansBehindZeros: false)
     var parts: [Part] = []
     while case .record(let record, let offset) = scanner.next() {
-      // None, if an archive has it.
+      // None if an archive has the record.
       let lost = numbers[record.ticks].map { [$0] } ?? []
       let range = start + offset..<start + scanner.offset
       parts.append(Part(range: range, one: lost, several: lost, group: range.lowerBound))

@@ -8,7 +8,7 @@ import MMLogSystem
 
 /// A log whose bits are flipped: its files in memory, and what reading them whole gives.
 struct Specimen {
-  /// What is flipped.
+  /// What kind of files it has.
   enum Kind: String, CaseIterable {
     /// An archive of 64 KiB and a little.
     case archive
@@ -19,7 +19,7 @@ struct Specimen {
     /// An archive that is encrypted, and whose frames are chained.
     case sealed
 
-    /// Those that this build can write.
+    /// The kinds that this build can write.
     static var available: [Kind] {
       allCases.filter { $0 != .sealed || !CampaignIdentity.recipients.isEmpty }
     }
@@ -34,7 +34,7 @@ struct Specimen {
   }
 
   let files: [File]
-  /// What reading gives, in order.
+  /// The records that reading gives, in order.
   let records: [LoggedRecord]
 
   /// How many bits there are to flip.
@@ -58,8 +58,8 @@ struct Specimen {
 
   /// Logs, and leaves a folder with the files of one kind of specimen.
   ///
-  /// - Throws: what making them needs and does not get; ``Failure`` if reading them does not give
-  ///   what was logged.
+  /// - Throws: errors of making the files; ``Failure`` if reading them does not give what was
+  ///   logged.
   static func make(_ kind: Kind, in folder: String) throws {
     let (store, rings) = ("\(folder).store", "\(folder).rings")
     defer {
@@ -79,8 +79,8 @@ struct Specimen {
     }
     let log = try LogStore(directory: store, name: "flips", configuration: configuration)
     if kind == .ring {
-      // Nothing can be archived then: where there was nothing, the store would make its directory
-      // anew.
+      // With a file in place of the directory, nothing can be archived: the store would make a
+      // missing directory anew.
       Folder.remove(store)
       try Folder.write([], to: store)
     }
@@ -89,14 +89,14 @@ struct Specimen {
     let (count, batch) = kind == .ring ? (300, Int.max) : kind.isArchive ? (450, 20) : (4000, 50)
     for sequence in 1...count {
       lane.logInContext(sequence, to: loggers[sequence % 3])
-      // The last are left in the ring of a pair.
+      // The last records of a pair stay in its ring.
       if sequence % batch == 0 && (kind.isArchive || sequence < count - 200) {
         try log.flush(.archive)
       }
     }
     try Folder.make(folder)
     if kind.isArchive { try log.close() }
-    // The ring first: the drainer may be at work.
+    // Copies the ring first: the drainer may be at work.
     for name in try Folder.names(rings) { try copy(name, from: rings, to: folder) }
     if kind == .ring {
       try? log.close()

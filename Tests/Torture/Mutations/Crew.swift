@@ -5,14 +5,14 @@ import Synchronization
 
 /// Threads that log when they are instructed to, and rest without ending.
 final class Crew: Sendable {
-  /// What they log, a lane each.
+  /// What the threads log, a lane each.
   let lanes: [Lane]
   private let loggers: [Logger]
   private let goal = Atomic<Int>(0)
   private let isOver = Atomic<Bool>(false)
   private let done: [Counter]
 
-  /// - Parameter first: The number of their first lane.
+  /// - Parameter lanes: What the threads log, a lane each.
   init(_ store: LogStore, lanes: [Lane]) {
     self.lanes = lanes
     loggers = (1...3).map { store.logger(label: "label \($0)") }
@@ -28,7 +28,7 @@ final class Crew: Sendable {
     }
   }
 
-  /// Has each log so many more records, and returns when they have.
+  /// Makes each thread log `count` more records, and returns when all have.
   func log(_ count: Int) {
     let goal = goal.add(count, ordering: .acquiringAndReleasing).newValue
     while counts.contains(where: { $0 < goal }) { Sleep.nanoseconds(20_000) }

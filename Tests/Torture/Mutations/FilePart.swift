@@ -1,6 +1,6 @@
 import MMLogFormat
 
-/// A piece of a log's file with an end of its own: where corruption is aimed at.
+/// A part of a log's file that has an end of its own. Corruption is aimed at such parts.
 struct FilePart: Sendable {
   enum Kind: Equatable, Sendable {
     case fileHeader
@@ -13,7 +13,7 @@ struct FilePart: Sendable {
 
   let kind: Kind
   let range: Range<Int>
-  /// Which of the file's archives it is of, counted from 0; 0 in a ring.
+  /// The number of the archive in the file that it is a part of, from 0; 0 in a ring.
   var archive = 0
 
   var isFrame: Bool {
@@ -47,7 +47,8 @@ struct FilePart: Sendable {
     return parts
   }
 
-  /// What begins here, and how large it is. The file is whole but for a torn frame at its end.
+  /// The kind and the size of the part that begins here. The file is whole but for a torn frame at
+  /// its end.
   private static func part(_ rest: UnsafeRawBufferPointer) -> (Kind, Int)? {
     if begins(rest, FileHeaderLayout.archiveMagic) { return (.fileHeader, FileHeaderLayout.size) }
     if begins(rest, TrailerLayout.magicValue) { return (.trailer, TrailerLayout.size) }

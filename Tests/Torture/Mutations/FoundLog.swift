@@ -8,8 +8,7 @@ struct FoundLog {
   private(set) var endings: [SessionID: SessionEnding] = [:]
   /// The paths of files of which nothing is read.
   private(set) var unreadable: Set<String> = []
-  /// Whether it came to its end before there were more items than any directory of this size can
-  /// give.
+  /// Whether reading ended before there were more items than any directory of this size can give.
   private(set) var isBounded = true
 
   /// - Parameters:
@@ -46,7 +45,7 @@ struct FoundLog {
   }
 }
 
-/// What somebody who reads gets beside the records.
+/// What reading reports beside the records.
 struct Reports {
   /// One thing that is reported, about a file or about a session.
   private struct Report {
@@ -75,7 +74,7 @@ struct Reports {
     reports.append(Report(text: text, session: session, isSevere: isSevere))
   }
 
-  /// What is not among others.
+  /// The reports that are not among others.
   func subtracting(_ others: Reports) -> Reports {
     var left = Reports()
     // The same may be said of several sessions.

@@ -4,7 +4,7 @@ import TestSupport
 struct MutatedFiles {
   /// A file that is still there.
   struct File {
-    /// Which of the scene's files its bytes began as.
+    /// The index of the scene's file that its bytes began as.
     let origin: Int
     var name: String
     var bytes: [UInt8]
@@ -26,7 +26,7 @@ struct MutatedFiles {
     original(index).parts.filter { $0.range.upperBound <= files[index].bytes.count && isWanted($0) }
   }
 
-  /// One of the files that are read, of which something is so; nil if there is none.
+  /// Picks a wanted file among those that are read; nil if there is none.
   func pick(_ random: inout SeededGenerator, _ isWanted: (Int) -> Bool) -> Int? {
     files.indices.filter { index in
       let file = files[index]
@@ -36,7 +36,7 @@ struct MutatedFiles {
 
   func isRing(_ index: Int) -> Bool { original(index).isRing }
 
-  /// Puts bytes into a file, as far as it goes.
+  /// Puts bytes into a file, up to the file's end.
   ///
   /// - Returns: Whether that changed anything.
   mutating func put(_ bytes: some Collection<UInt8>, at offset: Int, of index: Int) -> Bool {

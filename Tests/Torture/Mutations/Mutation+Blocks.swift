@@ -23,8 +23,8 @@ extension Mutation {
     return "\(self): \(count) bytes at \(place) of \(files.files[target].name) from \(source)"
   }
 
-  /// Where blocks may come from: of what is alike to a file, what is alike to it as this mutation
-  /// wants it.
+  /// The files that blocks may come from. This mutation says how they have to be related to the
+  /// target.
   private func donors(for target: Int, in files: MutatedFiles) -> [LogFile] {
     let (scene, original) = (files.scene, files.original(target))
     let sessions = Set(original.sections.map(\.session))
@@ -44,7 +44,7 @@ extension Mutation {
     }
   }
 
-  /// A block in which there is something, most of the time.
+  /// The offset of a block that mostly has something in it.
   private func block(
     of files: MutatedFiles, _ target: Int, _ size: Int, _ random: inout SeededGenerator
   ) -> Int? {
@@ -75,7 +75,7 @@ extension Mutation {
 }
 
 extension [UInt8] {
-  /// A part of them, with zeros for what is behind their end.
+  /// A part of the bytes, with zeros behind their end.
   fileprivate func padded(_ range: Range<Int>) -> [UInt8] {
     let part = self[range.clamped(to: 0..<count)]
     return part + [UInt8](repeating: 0, count: range.count - part.count)

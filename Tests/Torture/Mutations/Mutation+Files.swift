@@ -46,7 +46,7 @@ extension Mutation {
     }
   }
 
-  /// Where an archive stands among those of its last session; nil of a ring.
+  /// Where an archive stands among those of its last session; nil for a ring.
   private func rank(_ index: Int, in files: MutatedFiles) -> (isOldest: Bool, isNewest: Bool)? {
     guard let mine = files.original(index).sections.last, mine.number > 0 else { return nil }
     let numbers = files.files.indices.flatMap { files.original($0).sections }
@@ -64,7 +64,7 @@ extension Mutation {
     return part?.randomElement(using: &random)
   }
 
-  /// Another name that a file of ours may have, of the same kind.
+  /// Another name that a log's file of the same kind may have.
   private func newName(for name: String, _ random: inout SeededGenerator) -> String? {
     let suffix = name.hasSuffix(".ring") ? ".ring" : ".mmlog"
     let stem = name.dropLast(suffix.utf8.count)

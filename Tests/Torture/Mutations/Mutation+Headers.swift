@@ -2,7 +2,7 @@ import MMLogFormat
 import TestSupport
 
 extension Mutation {
-  /// Corrupts what says what a file, or a part of it, is.
+  /// Corrupts bytes that say what a file, or a part of it, is.
   func applyToHeaders(
     of files: inout MutatedFiles, _ random: inout SeededGenerator
   ) -> String? {
@@ -38,7 +38,7 @@ extension Mutation {
     case .laterFileHeaderLost: return fileHeaders.dropFirst().randomElement(using: &random)?.range
     case .trailerLost: return trailers.randomElement(using: &random)?.range
     case .trailerAndFileHeaderLost:
-      // The sectors that the two are in.
+      // The sectors that the trailer and the file header are in.
       guard let trailer = trailers.randomElement(using: &random)?.range else { return nil }
       let end = min(trailer.upperBound + FileHeaderLayout.size, files.files[target].bytes.count)
       return trailer.lowerBound / 512 * 512..<end

@@ -1,22 +1,22 @@
 import TestSupport
 
-/// What may happen to the files of a directory behind the back of who wrote them.
+/// What may happen to the files of a directory without their writer's doing.
 enum Mutation: String, CaseIterable {
   // A disk gives blocks that belong elsewhere, are old, or have nothing in them.
   case staleBlock, blockOfOtherSession, blockOfOtherArchive, blockOfDeletedArchive, zeroedBlocks
   case bitsFlipped
-  // The same by frames.
+  // Frames belong elsewhere, are missing, or come twice.
   case frameOfOtherSession, frameOfOtherArchive, frameOfDeletedArchive
   case frameRemoved, frameCopied, frameMoved, framesSwapped, frameRepeated
-  // What says what a file is goes bad.
+  // Headers, trailers and tables go bad.
   case fileHeaderLost, laterFileHeaderLost, trailerLost, trailerAndFileHeaderLost, headerBytesBad
   case clockPairBad, segmentHeaderBad, ringAreasBad
-  // Files end early, go, or get another's name.
+  // Files end early, are gone, or get another's name.
   case cutAnywhere, cutAtFrame
   case oldestArchiveRemoved, middleArchiveRemoved, newestArchiveRemoved, ringRemoved
   case renamed, swapped
 
-  /// Does it somewhere.
+  /// Does the mutation somewhere.
   ///
   /// - Returns: What was done; nil if there is no place for it.
   func apply(to files: inout MutatedFiles, _ random: inout SeededGenerator) -> String? {

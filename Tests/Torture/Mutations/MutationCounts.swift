@@ -11,7 +11,7 @@ struct MutationCounts {
 
   init() {}
 
-  /// Mutations that never were, or never made a difference.
+  /// Mutations that never happened, or never made a difference.
   var idle: [Mutation] {
     zip(Mutation.allCases, outcomes).filter { $1.dropFirst().allSatisfy { $0 == 0 } }.map(\.0)
   }
@@ -48,7 +48,8 @@ struct MutationCounts {
   /// For the process that started this one: all numbers on one line.
   var text: String { numbers.map(String.init).joined(separator: " ") }
 
-  /// What a process printed last; nothing if it did not come to its end.
+  /// Reads the last line that a process printed. All counts are 0 if the process did not come to
+  /// its end.
   init(report: String) {
     let line = report.split(separator: "\n").last ?? ""
     let numbers = line.split(separator: " ").compactMap { Int($0) }

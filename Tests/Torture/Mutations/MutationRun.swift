@@ -3,7 +3,7 @@ import CommandLineTool
 import CrashRecords
 import MMLogSystem
 
-/// One scene, and so many mutated copies of it, each read and judged.
+/// One scene, and mutated copies of it, each of which is read and judged.
 struct MutationRun {
   private let scene: Scene
   private let seed: UInt64
@@ -21,8 +21,9 @@ struct MutationRun {
   /// Makes, reads and judges copies.
   ///
   /// - Parameters:
-  ///   - numbers: Which.
-  ///   - every: One of so many is also verified, repaired, recovered and decoded by a process.
+  ///   - numbers: The numbers of the copies.
+  ///   - every: One of so many copies is also verified, repaired, recovered and decoded by a
+  ///     process.
   ///   - maximum: After how many findings to end.
   mutating func run(_ numbers: Range<Int>, sampling every: Int, maximum: Int) throws {
     for number in numbers {
@@ -45,7 +46,7 @@ struct MutationRun {
       story.append(text)
     }
     try copy.put(files)
-    // Printed before, should reading be the end of this process.
+    // Written before reading, in case reading ends this process.
     try Folder.write(Array("copy \(number): \(story)\n".utf8), to: "\(folder)/under-way")
     let found = FoundLog([copy.path], maximum: 4 * scene.records.count + 10_000)
     let verdict = Verdict(found, of: files, in: copy.path)
@@ -71,7 +72,7 @@ struct MutationRun {
 struct CopyFolder {
   let path: String
   private let scene: Scene
-  /// Names that have not what the whole directory has there.
+  /// The names whose contents differ from the whole directory's.
   private var touched: Set<String> = []
 
   init(of scene: Scene, in path: String) throws {
@@ -79,7 +80,7 @@ struct CopyFolder {
     try Folder.copy(scene.folder, to: path)
   }
 
-  /// Puts files there in place of what is.
+  /// Replaces the files there.
   mutating func put(_ files: MutatedFiles) throws {
     var left = touched.union(scene.files.map(\.name))
     for file in files.files {

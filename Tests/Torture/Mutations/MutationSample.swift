@@ -4,8 +4,8 @@ import MMLog
 import MMLogAnalysis
 import MMLogReader
 
-/// What verifying, repairing, recovering and decoding make of a mutated directory, beside what
-/// reading it gave.
+/// What verifying, repairing, recovering and decoding make of a mutated directory, compared with
+/// what reading it gave.
 struct MutationSample {
   private let files: MutatedFiles
   private let found: FoundLog
@@ -15,7 +15,7 @@ struct MutationSample {
   /// - Parameters:
   ///   - found: What reading gave, which has been judged.
   ///   - path: Where the directory is; it stays as it is.
-  ///   - folder: Where others may be made; nothing is left there.
+  ///   - folder: Where other directories may be made; nothing is left there.
   init(_ files: MutatedFiles, _ found: FoundLog, _ path: String, in folder: String) {
     (self.files, self.found, self.path, self.folder) = (files, found, path, folder)
   }
@@ -60,7 +60,8 @@ struct MutationSample {
     return differences(FoundLog([target]).records, "recovery")
   }
 
-  /// A store that is opened there goes on behind what can be read, and costs nothing of it.
+  /// Checks that a store that is opened there goes on behind what can be read, and loses none of
+  /// it.
   private func problemsOfGoingOn() throws -> [String] {
     let target = "\(folder)/gone-on"
     try Folder.copy(path, to: target)
@@ -82,8 +83,8 @@ struct MutationSample {
   /// A lane that no scene has.
   private static let ownLane = 1_000_000
 
-  /// What has become of the records that reading gave. There may be more: what a ring still has of
-  /// an archive that cannot be read.
+  /// What has become of the records that reading gave. More records are allowed: a ring may still
+  /// have those of an archive that cannot be read.
   private func differences(
     _ records: [(record: LoggedRecord, time: Timestamp)], _ what: String
   ) -> [String] {
@@ -118,12 +119,12 @@ struct MutationSample {
     if try Folder.read(output) != rendered() {
       problems.append("the decoder prints something else than reading gives")
     }
-    // It passes over what retention may have deleted.
+    // The decoder passes over what retention may have deleted.
     if found.reports.isSevere && said.isEmpty { problems.append("the decoder reports nothing") }
     return problems
   }
 
-  /// How it may end.
+  /// How the decoder may end.
   private var expected: [Ending] {
     // Without a file that can be read; nil cannot be distinguished from nothing in them.
     if LogFiles([.path(path)]).fileCount == 0 { return [.exited(3)] }

@@ -46,13 +46,13 @@ enum Mutations {
     }
   }
 
-  /// How many copies a process of its own makes, of one directory.
+  /// How many copies of one directory each child process makes.
   private static let batchSize = 100
   /// One of so many copies is also verified, repaired, recovered and decoded.
   private static let sampling = 10
-  /// Copies from which on each mutation has had its turn often enough.
+  /// The number of copies after which each mutation has happened often enough.
   private static let copiesForAll = 5000
-  /// What a process may need, in bytes of memory and in seconds of a processor: many times what it
+  /// The limits of a process, in bytes of memory and in seconds of a processor: many times what it
   /// needs.
   private static let (maximumMemory, maximumWork) = (4 << 30, 600)
 
@@ -77,7 +77,7 @@ enum Mutations {
       counts.add(MutationCounts(report: batch.report))
     }
     try output.append(counts.summary(seconds: Double(Clock.monotonic() - start) / 1e9))
-    // It stays if something is kept in it.
+    // The folder stays if something is kept in it.
     rmdir(folder)
     let idle = counts.copies >= copiesForAll ? counts.idle : []
     if !idle.isEmpty {

@@ -6,7 +6,7 @@ import MMLogReader
 /// A whole directory, and all that is known of it: what was logged, by whom, and where each record
 /// lies.
 struct Scene {
-  /// A record by what nothing else shares: its lane and its number there.
+  /// What identifies a record: its lane and its number there.
   struct Key: Hashable {
     let lane: Int
     let sequence: Int
@@ -30,17 +30,17 @@ struct Scene {
   /// What is reported of the whole directory: archives that limits have deleted.
   let reports: Reports
   let folder: String
-  /// Whose each lane is.
+  /// The session of each lane.
   let sessions: [Int: SessionID]
-  /// Lanes of which a limit may have deleted archives.
+  /// The lanes whose archives a limit may have deleted.
   let limitedLanes: Set<Int>
   private(set) var records: [Record] = []
   private(set) var numbers: [Key: Int] = [:]
   private let lanes: [Int: Lane]
 
-  /// Makes one.
+  /// Makes a scene.
   ///
-  /// - Parameter path: A folder that the files are put into, in a folder of their own.
+  /// - Parameter path: A folder. The files are put into a folder of their own in it.
   /// - Throws: ``Failure`` if reading the whole directory does not give what was logged, or reports
   ///   anything.
   init(seed: UInt64, in path: String) throws {
@@ -74,7 +74,7 @@ struct Scene {
       && lanes[key.lane]?.logged(record.message, as: key.sequence) == true
   }
 
-  /// Whether it is reported of the whole directory that an archive of a session is not there.
+  /// Whether the whole directory lacks an archive of a session.
   func hasDeletedArchive(_ session: SessionID) -> Bool {
     let numbers = files.flatMap(\.sections).filter { $0.session == session && $0.number > 0 }
       .map(\.number)
@@ -83,7 +83,8 @@ struct Scene {
 
   // MARK: - Making
 
-  /// Everything that was logged is there, but flight records, and what limits may have deleted.
+  /// Checks that everything that was logged is there, except flight records and what limits may
+  /// have deleted.
   private func check(_ whole: FoundLog, _ builder: SceneBuilder) throws {
     if whole.reports.isSevere, let report = whole.reports.texts.first {
       throw Failure("reading the whole directory reports: \(report)")

@@ -12,8 +12,8 @@ import MMLogSystem
 struct SceneBuilder {
   /// The files as they are in the end.
   private(set) var files: [String: [UInt8]] = [:]
-  /// What files were once, whether they are there still or not: each version that differs from the
-  /// one before.
+  /// The versions of files over time, whether the files are still there or not: each that differs
+  /// from the one before.
   private(set) var relics: [(name: String, bytes: [UInt8])] = []
   /// How many records of each lane were logged until its process ended.
   private(set) var logged: [Int: Int] = [:]
@@ -22,20 +22,21 @@ struct SceneBuilder {
   private(set) var flightLanes: Set<Int> = []
   /// The session of each lane.
   private(set) var sessions: [Int: SessionID] = [:]
-  /// The lanes of which limits may have deleted archives.
+  /// The lanes whose archives limits may have deleted.
   private(set) var limitedLanes: Set<Int> = []
   private let folder: String
   private var random: SeededGenerator
   private var newest: [String: [UInt8]] = [:]
 
-  /// - Parameter folder: Where stores are meanwhile.
+  /// - Parameter folder: Where the stores work.
   init(seed: UInt64, in folder: String) throws {
     self.folder = folder
     random = SeededGenerator(seed: seed)
     for _ in 0..<random.pick(2, 2, 3) { try addChain() }
   }
 
-  /// Sessions one after the other in a directory of their own, whose files then join the others'.
+  /// Runs sessions one after the other in a directory of their own, and adds its files to the
+  /// others.
   private mutating func addChain() throws {
     let place = "\(folder)/chain"
     defer { Folder.remove(place) }
@@ -46,7 +47,7 @@ struct SceneBuilder {
     for name in try Folder.names(place)
     where name.hasSuffix(FileNames.ringSuffix) || name.hasSuffix(FileNames.archiveSuffix) {
       var bytes = try Folder.read("\(place)/\(name)")
-      // Half of the dead were so before the machine was started.
+      // Half of the dead processes died before the machine was started.
       if name.hasSuffix(".ring"), random.oneIn(2) { bytes.withUnsafeMutableBytes(Image.reboot) }
       files[name] = bytes
     }
@@ -120,7 +121,7 @@ struct SceneBuilder {
       // Nil if nothing was to be archived.
       if let taken = moment.image {
         image = taken
-        // Before the ring says that it is there.
+        // The ring does not say yet that the frame is there.
         if step == .archiveFrameWritten, random.oneIn(2) { image.tearLastFrame(&random) }
       }
     }
@@ -149,7 +150,7 @@ extension Image {
     files[name] = Array(bytes.prefix(Int.random(in: last.range, using: &random)))
   }
 
-  /// Has rings say that their processes died of a fault.
+  /// Makes rings say that their processes died of a fault.
   fileprivate mutating func addCrash() {
     let report = CrashReport.bytes(frames: [0x1010, 0x1020], registers: 17, module: "/bin/none")
     for name in files.keys where name.hasSuffix(".ring") {

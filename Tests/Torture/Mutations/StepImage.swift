@@ -1,13 +1,13 @@
 import MMLogStorage
 import Synchronization
 
-/// What a directory holds when a store comes to a step for the first time: what a process would
-/// leave that dies there.
+/// What a directory holds when a store comes to a step for the first time: what a process that dies
+/// there would leave.
 final class StepImage: Sendable {
   private let taken = Mutex<Image?>(nil)
   private let folder: String
   private let step: TestPoint
-  /// Which one is waited for. No two are at the same time.
+  /// The image that is waited for. There is never more than one.
   private static let current = Mutex<StepImage?>(nil)
 
   /// Waits for a step from now on, until the image is asked for.

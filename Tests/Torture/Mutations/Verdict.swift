@@ -30,7 +30,7 @@ struct Verdict {
   private(set) var problems: [String] = []
   private let files: MutatedFiles
   private let found: FoundLog
-  /// What is reported, and is not of the whole directory.
+  /// What is reported of the copy, and not of the whole directory.
   private let reports: Reports
   private let folder: String
   private var given: Set<Int> = []
@@ -38,8 +38,8 @@ struct Verdict {
   private var scene: Scene { files.scene }
 
   /// - Parameters:
-  ///   - found: What reading them gave.
-  ///   - folder: Where they were.
+  ///   - found: What reading the files gave.
+  ///   - folder: Where the files were.
   init(_ found: FoundLog, of files: MutatedFiles, in folder: String) {
     (self.found, self.files, self.folder) = (found, files, folder)
     reports = found.reports.subtracting(files.scene.reports)
@@ -75,7 +75,7 @@ struct Verdict {
       }
       newest[key.lane] = key.sequence
       guard let number = scene.numbers[key] else {
-        // It was evicted, or deleted, before the end.
+        // The record was evicted, or deleted, before the end.
         if !others.insert(key).inserted { note(.wrong, "\(name), an old one, comes twice") }
         continue
       }
@@ -88,7 +88,7 @@ struct Verdict {
     _ record: LoggedRecord, _ time: Timestamp, _ expected: Scene.Record, _ name: String
   ) {
     var given = record
-    // A label's name may be lost as a record may.
+    // A label may be lost as a record may.
     if given.label.isEmpty, isReported(expected) { given.label = expected.record.label }
     if given != expected.record {
       note(.wrong, "\(name) is \(record.attributes), and was \(expected.record.attributes)")
@@ -97,9 +97,9 @@ struct Verdict {
     }
   }
 
-  /// Whether a ring of the session may have another clock, from which a record that stands
-  /// elsewhere, too, now has its time: something is said about it, or a pair is as it was once, or
-  /// was being written.
+  /// Whether a ring of the session may have another clock, which now gives the time of a record
+  /// that also stands elsewhere: something is said about the ring, or one of its clock pairs is an
+  /// older one, or was being written.
   private func hasOtherClock(_ session: SessionID) -> Bool {
     files.files.contains { file in
       let original = scene.files[file.origin]
@@ -152,11 +152,12 @@ struct Verdict {
       + "\(record.places), segments \(record.headers), gone there: \(gone)"
   }
 
-  /// Whether something is said about the files that had it, or about its session.
+  /// Whether something is said about the files that had the record, or about its session.
   private func isReported(_ record: Scene.Record) -> Bool {
     let session = record.record.session
     if reports.sessions.contains(session) || isUnreadable(session) { return true }
-    // Of what stands in a file of another session, the report of that file says whose it is.
+    // If the record stands in a file of another session, the report of that file names the record's
+    // session.
     if reports.texts.contains(where: { $0.contains(session.description) }) { return true }
     if let ending = found.endings[session], ending != scene.endings[session] {
       switch ending {
@@ -166,7 +167,7 @@ struct Verdict {
       }
     }
     return files.files.contains { file in
-      // Of a record whose fragments are in several files, no file alone gives it.
+      // If a record's fragments are in several files, no file alone gives the record.
       let mayHaveIt =
         record.files.isEmpty
         ? scene.files[file.origin].has(session)
@@ -175,7 +176,8 @@ struct Verdict {
     }
   }
 
-  /// Whether something is said about a file that has something of a session, whosever it was.
+  /// Whether something is said about a file that has something of a session, whichever session's
+  /// file it was.
   private func isInReportedFile(_ session: SessionID) -> Bool {
     files.files.contains { isReported($0) && !$0.bytes.ranges(of: Array(session.bytes)).isEmpty }
   }
@@ -184,7 +186,7 @@ struct Verdict {
     reports.paths.contains("\(folder)/\(file.name)")
   }
 
-  /// Whether a session is not known any more, and something is said about each file that is left of
+  /// Whether a session is no longer known, and something is said about each file that is left of
   /// it.
   private func isUnreadable(_ session: SessionID) -> Bool {
     let kept = files.files.filter { scene.files[$0.origin].has(session) }
@@ -199,8 +201,8 @@ struct Verdict {
       scene.files[index].has(session) && !isUnfinished(scene.files[index].name)
         && !kept.contains { $0.origin == index }
     }
-    // A ring may have one still, of which later archives say that it is archived. Of one with
-    // fragments in several files, no file alone gives it.
+    // A ring may still have a record that later archives say is archived. If a record's fragments
+    // are in several files, no file alone gives the record.
     var left = missing
     if let oldest = numbers(session, kept.map(\.origin)).min(),
       oldest > numbers(session, removed).max() ?? 0
@@ -212,12 +214,12 @@ struct Verdict {
       }
       if left.isEmpty { return .asRetained }
     }
-    // What a limit has deleted may be in a ring still, which is all that shows it.
+    // What a limit has deleted may still be in a ring, and nowhere else.
     left.removeAll { isOfDeletedArchive(scene.records[$0]) }
     if left.isEmpty { return .asRetained }
     let isOlder = left.allSatisfy { isOlderState(scene.records[$0]) }
-    // Of a closed one somebody knows. Of one whose end is not known, it is always reported that its
-    // last records may be missing.
+    // If a session was closed, missing records can be known. If its end is not known, it is always
+    // reported that its last records may be missing.
     let isClosed = found.endings[session]?.how == .closed
     return isOlder && !isClosed ? .asBefore : .silent
   }
@@ -233,8 +235,8 @@ struct Verdict {
       && record.files.allSatisfy { isGone(record, from: $0) }
   }
 
-  /// Whether nobody reads a file: by its name it is not finished, or it is reported and nothing of
-  /// it is used.
+  /// Whether nobody reads a file: its name says that it is not finished, or it is reported and
+  /// nothing of it is used.
   private func isUnread(_ file: MutatedFiles.File) -> Bool {
     isUnfinished(file.name) || found.unreadable.contains("\(folder)/\(file.name)")
   }
@@ -246,8 +248,8 @@ struct Verdict {
       .map(\.number)
   }
 
-  /// Whether a file shows that something of a session was in it: a file header of it is there, or
-  /// something is said about the file.
+  /// Whether a file shows that something of a session was in it: a file header of the session is
+  /// there, or something is said about the file.
   private func shows(_ file: MutatedFiles.File, _ session: SessionID) -> Bool {
     let original = scene.files[file.origin]
     return original.has(session) && isReported(file)
@@ -257,8 +259,9 @@ struct Verdict {
       }
   }
 
-  /// Whether a record's bytes are gone as if they had not been written yet: of a ring, behind all
-  /// that is left of its thread there; of an archive, behind all that is left of its session.
+  /// Whether a record's bytes are gone as if they had not been written yet. In a ring, they stood
+  /// behind all that is left of the record's thread; in an archive, behind all that is left of its
+  /// session.
   private func isOlderState(_ record: Scene.Record) -> Bool {
     let isInArchive =
       !record.files.isEmpty && !record.files.contains { scene.files[$0].isRing }
@@ -267,7 +270,8 @@ struct Verdict {
       found.session == mine.session && found.ticks > mine.ticks
         && (isInArchive || found.thread == mine.thread && found.isFlight == mine.isFlight)
     }
-    // Flight records have no numbers: nobody misses one of a segment that is as it was before.
+    // Flight records have no numbers: if a segment is as it was before, nobody knows that its
+    // record is missing.
     let isUnproved = mine.isFlight && record.files.allSatisfy { scene.files[$0].isRing }
     return (isUnproved || !hasLater) && record.files.allSatisfy { isGone(record, from: $0) }
   }
@@ -284,7 +288,7 @@ struct Verdict {
       original.bytes[header.lowerBound + SegmentLayout.state] == UInt8(SegmentLayout.stateSealed)
         && !isChanged(header)
     }
-    // Of a record with several fragments, one that is gone is enough.
+    // If a record has several fragments, one that is gone is enough.
     return zip(record.places, record.headers).contains { place, header in
       (isChanged(place) || isChanged(header)) && !isSealed(header)
     }
@@ -296,7 +300,7 @@ extension [Int] {
 }
 
 extension LoggedRecord {
-  /// What there is of it beside its message, for people.
+  /// All of the record except its message, for people.
   fileprivate var attributes: String {
     "\(level) '\(label)' thread \(thread) '\(threadName)' \(file):\(line) \(fieldNames) at \(ticks)"
       + (isFlight ? " flight" : "")

@@ -9,7 +9,7 @@ struct Campaign {
   private let output: StandardOutput
   private var batches: Batches
   private static let imagesOfRun = 100
-  /// Images from which on some have to be corrupted.
+  /// The number of images of which some have to be corrupted.
   private static let imagesForCorruption = 500
 
   init(_ arguments: Arguments, seed: UInt64, folder: String, _ output: StandardOutput) throws {

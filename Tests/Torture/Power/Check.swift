@@ -3,7 +3,7 @@ import MMLog
 import MMLogAnalysis
 import MMLogReader
 
-/// Reads a folder as a machine would that comes up after a cut: as it is, and after recovery.
+/// Reads a folder as a machine would after a power cut: as it is, and after recovery.
 struct Check {
   private(set) var problems: [String] = []
   private(set) var hasSilentHole = false
@@ -39,9 +39,9 @@ struct Check {
     return findings
   }
 
-  /// Where nothing else is wrong, no hash may be, but those of file headers: images have another
-  /// boot id there. A cut may take the ring's dictionary: what the archive that the ring became
-  /// then lacks, readers find in the session's others.
+  /// Where nothing else is wrong, no hash may be wrong, except those of file headers: images have
+  /// another boot id there. A cut may take the ring's dictionary. The archive that the ring became
+  /// then lacks entries, which readers find in the session's other archives.
   private mutating func checkChains() {
     for report in CampaignIdentity.files([folder]).verify() where !report.isRing {
       if let problem = report.unchecked { problems.append("chain: \(problem)") }
@@ -61,7 +61,7 @@ struct Check {
 
   /// Opens the store, which recovers what is left of others, and closes it.
   ///
-  /// - Parameter whenRecovered: Called in between.
+  /// - Parameter whenRecovered: Called between recovery and closing.
   static func recover(
     _ folder: String, _ plan: Plan, whenRecovered: () -> Void = {}
   ) throws {

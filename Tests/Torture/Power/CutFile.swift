@@ -20,7 +20,7 @@ enum CutStyle: CaseIterable {
   }
 }
 
-/// A file of which the last changes may be missing, each page for itself.
+/// A file whose last changes may be missing, in each page independently.
 struct CutFile {
   private let file: RecordedFile
   private let time: Int
@@ -54,7 +54,7 @@ struct CutFile {
     case 1: return style == .nothing ? last : first
     case 2: return Image.choose(file.sizes, floor, time, &random) ?? last
     default:
-      // It grows as pages are written.
+      // The file grows as pages are written.
       guard first < last else { return last }
       return min(last, Int.random(in: first...last, using: &random) & ~511 + 512)
     }
@@ -76,7 +76,7 @@ struct CutFile {
     }
   }
 
-  /// Disks write sectors of 512 bytes whole, and pages not always.
+  /// A page that is partly new: disks write sectors of 512 bytes whole, but not always pages.
   private func torn(
     _ old: RecordedFile.Page, _ new: RecordedFile.Page, _ random: inout SeededGenerator
   ) -> RecordedFile.Page {

@@ -2,19 +2,19 @@ import TestSupport
 import CrashRecords
 import MMLogFormat
 
-/// What is to be found after a cut. It is kept beside an image that failed, so that it can be
-/// checked again.
+/// What is to be found after a cut. It is kept beside an image that failed, so that the image can
+/// be checked again.
 struct Expectation {
-  /// What the plan follows from.
+  /// The seed that the plan follows from.
   var seed: UInt64
   /// How many records of each lane were begun at most.
   var begun: [Int]
-  /// How many of each have to be there, whatever their level.
+  /// How many records of each lane have to be there, whatever their level.
   var required: [Int]
-  /// How many of each have to be there if they have at least that level.
+  /// How many records of each lane have to be there if they have at least `level`.
   var requiredOfLevel: [Int]
   var level: UInt8
-  /// The numbers of those that have to be there because they were recovered.
+  /// The numbers of the records that have to be there because they were recovered.
   var recovered: [[Int]] = []
   /// How many records the process itself gave up at most; all of them may have been required.
   var losses: Int

@@ -86,7 +86,7 @@ struct Findings {
   }
 
   private mutating func note(_ problem: String) {
-    // Some will do.
+    // A few are enough.
     if problems.count < 5 { problems.append(problem) }
   }
 }

@@ -2,7 +2,7 @@ import Glibc
 
 /// Everything that happened to the files of a folder, by a clock that counts what was observed.
 struct History {
-  /// Something that came to be at a time, and was so until the next.
+  /// A value that something got at a time, and had until the next version.
   struct Version<Value> {
     let time: Int
     let value: Value
@@ -23,18 +23,19 @@ struct History {
 }
 
 extension [History.Sync] {
-  /// Up to when everything was safe at a time; 0: only what was there at the beginning.
+  /// The time up to which everything was safe at a given time; 0: only what was there at the
+  /// beginning.
   func floor(at time: Int) -> Int {
     reduce(0) { $1.ended <= time ? Swift.max($0, $1.began) : $0 }
   }
 }
 
-/// What from a moment on has to survive.
+/// What has to survive from a moment on.
 struct Requirement {
   let time: Int
   /// How many records of each lane.
   let counts: [Int]
-  /// Only those of at least this level.
+  /// Only records of at least this level count.
   let level: UInt8
 }
 
@@ -43,8 +44,8 @@ final class RecordedFile {
   static let pageSize = 4096
   typealias Page = [UInt8]
 
-  /// Kept open, so that nobody gets its inode and what it holds can be read when it has no name any
-  /// more.
+  /// Kept open, so that no other file gets the inode, and the contents can be read when the file
+  /// has no name any more.
   let descriptor: CInt
   let inode: ino_t
   let isRing: Bool

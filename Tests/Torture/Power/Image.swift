@@ -6,7 +6,7 @@ import MMLogFormat
 struct Image {
   var files: [String: [UInt8]] = [:]
 
-  /// Makes one up: of everything that was not synced at that time any part may be missing.
+  /// Makes up an image: any part of what was not synced at that time may be missing.
   init(of history: History, at time: Int, _ random: inout SeededGenerator) {
     let names = Self.choose(
       history.names, history.nameSyncs.floor(at: time), time, &random)
@@ -20,21 +20,21 @@ struct Image {
 
   /// What is in a folder.
   ///
-  /// - Parameter isRebooted: Whether the machine is to seem to have been started since it was
-  ///   written.
+  /// - Parameter isRebooted: Whether the files are to say that they were written before the machine
+  ///   was started.
   init(reading folder: String, isRebooted: Bool = true) throws {
-    // Rings first: what is archived meanwhile is then in both, not in neither.
+    // Reads rings first: what is archived meanwhile is then in both files, not in neither.
     let names = try Folder.names(folder)
     for name in names.filter({ $0.contains(".ring") }) + names where files[name] == nil {
-      // One that has got another name meanwhile is left out.
+      // A file that has got another name meanwhile is left out.
       files[name] = try? Folder.read("\(folder)/\(name)")
     }
     if !isRebooted { return }
     for name in files.keys { files[name]?.withUnsafeMutableBytes(Self.reboot) }
   }
 
-  /// What is in a folder whose store may be at work, at one moment: it is read until it is the same
-  /// twice.
+  /// What is in a folder at one moment, even if its store is at work: reads until two readings are
+  /// the same.
   init(still folder: String) throws {
     self = try Image(reading: folder, isRebooted: false)
     while true {
@@ -65,12 +65,12 @@ struct Image {
     }
   }
 
-  /// Has a file say that it was written before the machine was started.
+  /// Makes a file say that it was written before the machine was started.
   static func reboot(_ bytes: UnsafeMutableRawBufferPointer) {
     guard bytes.count >= FileHeaderLayout.size else { return }
     let fileHeader = UnsafeRawBufferPointer(rebasing: bytes[..<FileHeaderLayout.checksum])
     let checksum = UnsafeRawBufferPointer(bytes).load(FileHeaderLayout.checksum, as: UInt32.self)
-    // One that is corrupted stays so.
+    // A corrupted file header stays so.
     guard crc32c(fileHeader) == checksum else { return }
     for index in 0..<16 { bytes[FileHeaderLayout.bootID + index] = UInt8(0xA0 + index) }
     bytes.store(crc32c(fileHeader), FileHeaderLayout.checksum)

@@ -7,7 +7,7 @@ import MMLog
 /// far it is.
 enum LoggingChild {
   static func run(_ arguments: Arguments, _ seed: UInt64) throws -> Program.Status {
-    // Not for ever, if nobody kills it.
+    // Ends the process if nobody kills it.
     alarm(60)
     let path = try Power.required(.page, arguments)
     let (counts, flushed) = (try CountPage(path), try CountPage("\(path).flushed"))
@@ -19,7 +19,7 @@ enum LoggingChild {
     while true {
       usleep(UInt32.random(in: 0...20_000, using: &random))
       let counts = workload.counts
-      // Once the file system is cut off, nothing is flushed any more, and the next is tried.
+      // Once the file system is cut off, every flush fails, and the next is tried.
       guard (try? flush(workload)) != nil else { continue }
       for lane in threads.indices {
         for _ in flushed[lane]..<counts[lane] { flushed.acknowledge(lane) }
@@ -28,7 +28,7 @@ enum LoggingChild {
     }
   }
 
-  /// Of those that sync everything at once, an archive is as good as the disk.
+  /// If the store syncs everything at once, an archive is as good as the disk.
   private static func flush(_ workload: Workload) throws {
     let syncsAll = workload.plan.configuration.syncLevel == .trace
     try workload.store.flush(syncsAll ? .archive : .disk)

@@ -22,7 +22,7 @@ struct Plan {
     threads = random.pick(1, 2, 2, 3, 4)
     let longest = random.pick(40, 40, 200, 600, 3000, 12_000)
     sizes = 0...longest
-    // So that not all of it is much longer than the ring.
+    // So that all records together are not much larger than the ring.
     records = max(60, min(400, 600_000 / (longest + 100) / threads))
     labels = random.pick(1, 1, 3)
     isClosed = random.oneIn(4)

@@ -44,7 +44,7 @@ enum Power {
     try output.flush()
     var cuts = try RealCuts(arguments, seed: seed, folder: folder, output)
     let isReallyGood = try cuts.run()
-    // It stays if something is kept in it.
+    // The folder stays if something is kept in it.
     rmdir(folder)
     return isGood && isReallyGood ? .success : .failure
   }

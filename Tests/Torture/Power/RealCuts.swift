@@ -28,7 +28,7 @@ struct RealCuts {
     let start = Clock.monotonic()
     var (flushed, others, seed) = (0, 0, self.seed)
     for _ in 0..<rounds where failures < 5 {
-      // Where a full ring may lose records, any of those that were flushed may be missing.
+      // Skips plans whose full ring may lose records: any flushed record may be missing.
       while Plan(seed: seed).mayLose { seed &+= 1 }
       let cut = try cut(seed)
       seed &+= 1
@@ -55,7 +55,7 @@ struct RealCuts {
     let (expected, logged) = try log(seed, disk, place)
     try disk.remount()
     let image = try Image(reading: "\(disk.folder)/store")
-    // In a process of its own, which may end.
+    // Checks in a process of its own, since reading may end it.
     try image.write(to: "\(place)/image")
     try Folder.write(Array(expected.text.utf8), to: "\(place)/expected")
     let check = try ChildProcess(
@@ -74,7 +74,7 @@ struct RealCuts {
     return (flushed, 0)
   }
 
-  /// Has a process log until the file system is cut off, and gives what is to be found.
+  /// Makes a process log until the file system is cut off, and returns what is to be found.
   private func log(
     _ seed: UInt64, _ disk: Disk, _ place: String
   ) throws -> (expected: Expectation, logged: Int) {
@@ -94,7 +94,7 @@ struct RealCuts {
       usleep(1000)
     }
     usleep(UInt32.random(in: 0...300_000, using: &random))
-    // Before the cut: what is flushed meanwhile may count or not.
+    // Counts before the cut: what is flushed meanwhile may survive or not.
     let safe = flushed.counts
     try disk.cutOff()
     usleep(UInt32.random(in: 0...20_000, using: &random))

@@ -1,7 +1,7 @@
 import Glibc
 import MMLogSystem
 
-/// Records what becomes of the files of a folder, and which of it is synced. Debug builds only: in
+/// Records what becomes of the files of a folder, and what of it is synced. Debug builds only: in
 /// others nobody is notified of system calls.
 ///
 /// Proof of `@unchecked Sendable`: all that changes is touched under `lock`.
@@ -9,14 +9,14 @@ final class Recorder: @unchecked Sendable {
   let folder: String
   private let lock = ForkSafeMutex()
   var history = History()
-  /// The files by the paths that they were opened by, which is what calls are said to be about.
+  /// The files by the paths that they were opened by. Observed calls name these paths.
   var opened: [String: Int] = [:]
   var nameSyncBegan: Int?
 
   /// Begins to record.
   ///
-  /// - Parameter isSafe: Whether what is there already is on the disk; else only older archives
-  ///   than the newest are, since they were closed.
+  /// - Parameter isSafe: Whether all files that are there already are on the disk. If not, only
+  ///   archives older than the newest are, since they were closed.
   init(_ folder: String, isSafe: Bool = true) {
     self.folder = folder
     history.now = isSafe ? 0 : 1
@@ -31,7 +31,7 @@ final class Recorder: @unchecked Sendable {
 
   private func keepClosed() {
     let names = history.names.last?.value ?? [:]
-    // By the number that names end in: two sessions may have begun in one second.
+    // Ordered by the number that names end in: two sessions may have begun in one second.
     let newest = names.keys.filter { $0.hasSuffix(".mmlog") }
       .max { $0.suffix(12) < $1.suffix(12) }
     let closed = names.filter { $0.key.hasSuffix(".mmlog") && $0.key != newest }
@@ -51,7 +51,7 @@ final class Recorder: @unchecked Sendable {
     }
   }
 
-  /// Inspects the rings, which change without calls, and gives the time.
+  /// Inspects the rings, which change without calls, and returns the time.
   @discardableResult
   func scan() -> Int {
     lock.withLock {
@@ -60,7 +60,8 @@ final class Recorder: @unchecked Sendable {
     }
   }
 
-  /// Has all that is in the rings be on the disk from now on, as if the kernel had written it back.
+  /// Takes all that is in the rings as on the disk from now on, as if the kernel had written it
+  /// back.
   func writeBack() {
     lock.withLock {
       step()
@@ -78,13 +79,13 @@ final class Recorder: @unchecked Sendable {
     }
   }
 
-  /// The time goes on. The caller has the lock, as below.
+  /// Advances the time. The caller has the lock, as in the functions below.
   func step() {
     history.now += 1
     for file in history.files where file.isRing { file.scan(history.now) }
   }
 
-  /// Notes the names that there are, and gets to know new files.
+  /// Notes the names that there are, and opens new files.
   func scanNames() {
     guard let stream = opendir(folder) else { return }
     defer { closedir(stream) }

@@ -5,8 +5,7 @@ import MMLog
 import MMLogFormat
 import MMLogSystem
 
-/// One run of a store that is recorded, and images of what power cuts at any of its moments may
-/// leave.
+/// A recorded run of a store, and images of what power cuts at any of its moments may leave.
 struct SimulatedCuts {
   /// What came of the images.
   struct Outcome {
@@ -28,7 +27,7 @@ struct SimulatedCuts {
     self.folder = folder
   }
 
-  /// Runs the store and checks so many images.
+  /// Runs the store and checks `images` images.
   static func run(seed: UInt64, images: Int, in folder: String) throws -> Outcome {
     var cuts = SimulatedCuts(seed: seed, in: folder)
     let (history, expected, dead) = try cuts.record()
@@ -85,7 +84,7 @@ struct SimulatedCuts {
   private func flush(
     _ workload: Workload, _ recorder: Recorder, _ durability: LogStore.Durability
   ) throws {
-    // Before: what is logged meanwhile may or may not be flushed.
+    // Counts before the flush: what is logged meanwhile may or may not be flushed.
     let counts = workload.counts
     try workload.store.flush(durability)
     if durability == .disk {
@@ -108,8 +107,8 @@ struct SimulatedCuts {
 
   /// Cuts the power again while the image is being recovered, or after that.
   ///
-  /// - Parameter isSafe: Whether the image is all on the disk; else the process alone has died so
-  ///   far.
+  /// - Parameter isSafe: Whether all of the image is on the disk. If not, only the process has died
+  ///   so far.
   private mutating func cutRecovery(
     _ image: Image, _ expected: Expectation, isSafe: Bool = true
   ) throws {
@@ -138,7 +137,7 @@ struct SimulatedCuts {
   private mutating func check(_ image: Image, _ expected: Expectation) throws {
     let store = "\(folder)/image"
     try image.write(to: store)
-    // Written before, so that it is there if reading ends the process.
+    // Written before reading, so that it is there if reading ends the process.
     try Folder.write(Array(expected.text.utf8), to: "\(folder)/expected")
     let check = Check(store, expected)
     outcome.images += 1

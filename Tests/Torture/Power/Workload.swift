@@ -22,7 +22,7 @@ final class Workload: Sendable {
   /// The label of the session before.
   static let labelBefore = "before"
 
-  /// Closes a session, whose archive the next one goes on with.
+  /// Closes a session whose archive the next session goes on with.
   private static func leaveArchive(_ plan: Plan, in directory: String) throws {
     let store = try LogStore(
       directory: directory, name: "torture", configuration: plan.configuration)
@@ -33,7 +33,8 @@ final class Workload: Sendable {
   /// How many records of each lane are acknowledged.
   var counts: [Int] { page.counts }
 
-  /// Starts a thread for each lane, which logs so many records, with rests between them.
+  /// Starts a thread for each lane, which logs so many records, with rests between them if
+  /// `resting`.
   func start(records: Int, resting: Bool = true) throws -> [Thread] {
     try (0..<plan.threads).map { lane in
       try Thread(name: "lane \(lane)") { [self] in log(plan.lane(lane), records, resting) }

@@ -42,7 +42,7 @@ enum Shipping {
     }
   }
 
-  /// As many as a process of its own does.
+  /// How many rounds each child process does.
   private static let batchSize = 5
 
   private static func runAll(
@@ -64,7 +64,7 @@ enum Shipping {
     }
     let seconds = Double(Clock.monotonic() - start) / 1e9
     try output.append(counts.summary(rounds: rounds, seconds: seconds))
-    // It stays if something is kept in it.
+    // The folder stays if something is kept in it.
     rmdir(folder)
     let idle = counts.idle(in: rounds)
     if !idle.isEmpty { try output.append("never happened: \(idle.joined(separator: ", "))\n") }
@@ -98,7 +98,8 @@ enum Shipping {
 
 /// What happened in rounds.
 struct ShippingCounts {
-  /// With the rounds from which on it has to have happened: in so many, it is no chance any more.
+  /// Each with the number of rounds in which it has to happen: it cannot be missing by chance in so
+  /// many.
   private static let kinds = [
     ("records logged", 25), ("at the receiver", 25), ("refused", 25), ("in gaps", 100),
     ("batches repeated", 25), ("shippers killed", 25), ("shippers that failed", 25),
@@ -109,7 +110,7 @@ struct ShippingCounts {
 
   init() {}
 
-  /// What never happened, and has to have happened in so many rounds.
+  /// What never happened, and has to happen in so many rounds.
   func idle(in rounds: Int) -> [String] {
     zip(Self.kinds, numbers).filter { $0.1 <= rounds && $1 == 0 }.map { $0.0.0 }
   }

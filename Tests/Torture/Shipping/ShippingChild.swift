@@ -25,7 +25,7 @@ enum LoggedNumbers {
     let log = store.logger(label: "numbers")
     log.level = .trace
     for number in first..<first + count {
-      // Some in several pieces.
+      // Some records are in several pieces.
       let isLarge = random.oneIn(200)
       let size = isLarge ? 20_000 : Int.random(in: 0...100, using: &random)
       let rest = String(repeating: "x", count: size)
@@ -94,7 +94,8 @@ enum ShippingChild {
   }
 }
 
-/// Keeps batches in a file, a line each, which is there or not, also when its process is killed.
+/// Keeps batches in a file, a line each. A line is there whole or not at all, even if the process
+/// is killed.
 final class FileReceiver: LogDestination {
   private let path: String
   private let random: LockedValue<SeededGenerator>
@@ -103,7 +104,7 @@ final class FileReceiver: LogDestination {
     (self.path, self.random) = (path, LockedValue(random))
   }
 
-  /// Every so many records one is refused.
+  /// One of so many records is refused.
   static let refusedEvery = 97
 
   func send(_ batch: LogBatch) async throws -> LogBatch.Answer {
@@ -113,7 +114,8 @@ final class FileReceiver: LogDestination {
     case 1: throw DeliveryError.blocked("wrong password")
     default: break
     }
-    // It says the same at each try: what was halved after it had been taken would be there twice.
+    // The answer is the same at each try: a batch that is halved after it was taken would be there
+    // twice.
     if batch.count > 50, batch.id.hasPrefix("0") { throw DeliveryError.tooLarge("more than 50") }
     var numbers: [Int] = []
     batch.forEach { record in

@@ -22,9 +22,9 @@ struct ShippingRound {
     try Folder.make("\(folder)/log")
   }
 
-  /// - Returns: What is not as it has to be.
+  /// - Returns: What is wrong.
   mutating func run() throws -> [String] {
-    // What is deleted before a consumer begins is none of its gaps.
+    // Archives that are deleted before a consumer begins are not among its gaps.
     guard try child(["ship", "--receiver", receiver]) == .success else {
       return ["the first shipper did not end"]
     }
@@ -33,7 +33,7 @@ struct ShippingRound {
       if random.oneIn(3) { try deleteSome() }
       for _ in 0..<Int.random(in: 1...3, using: &random) { try shipSome() }
     }
-    // Once with peace, and once more: nothing may be left.
+    // Ships once undisturbed, and once more: nothing may be left.
     for _ in 0..<2 {
       let ending = try child(["ship", "--receiver", receiver])
       guard ending == .success else { return ["the last shipper \(ending)"] }
@@ -90,7 +90,7 @@ struct ShippingRound {
       switch shipper.wait(seconds: 120) {
       case .killed(SIGKILL): counts.numbers[5] += 1
       case .exited(0): counts.numbers[7] += 1
-      // It found a full disk, or another at work.
+      // The shipper found a full disk, or another shipper at work.
       case .exited(1): counts.numbers[6] += 1
       case let ending: throw Failure("a shipper \(ending): \(shipper.complaints)")
       }
@@ -126,7 +126,8 @@ struct ShippingRound {
     let lines = try received(&problems)
     var seen: Set<Int> = []
     var lastOfSession: [String: Int] = [:]
-    // What was on its way, and had an archive deleted, is shipped anew as far as it is still there.
+    // If an archive is deleted while its records are on their way, those that are still there are
+    // shipped anew.
     var repeatedUpTo: [String: Int] = [:]
     var (missed, mayBeSent) = (0, false)
     for line in lines {
@@ -151,7 +152,7 @@ struct ShippingRound {
     let refused = try refusedNumbers(&problems)
     problems += refused.intersection(seen).map { "\($0) is refused and there" }
     let missing = Set(1..<next).subtracting(seen).subtracting(refused)
-    // Of a large record, each piece counts in a gap.
+    // Each piece of a large record counts in a gap.
     if missing.count > missed || deletedCount == 0 && missing.count < missed {
       problems.append(
         "\(next - 1) were logged; \(seen.count) are there, \(refused.count) refused, and gaps have "

@@ -27,7 +27,7 @@ struct Soak {
   /// How many archives the store keeps.
   private static let keptArchives = 8
   private static let threads = 2
-  /// About; compressed.
+  /// About how many bytes a record takes, compressed.
   private static let bytesOfRecord = 24
 
   static let kind = Kind(
@@ -40,7 +40,7 @@ struct Soak {
     options: [.seconds, .rate],
     examples: [Example("Ten minutes", "mmlog-torture soak --seconds 600")],
     quick: ["--seconds", "60", "--rate", "50000"],
-    // A debug build, as brief runs take, reads them as fast as that on a busy machine.
+    // Brief runs use a debug build, which reads records about as fast on a busy machine.
     brief: ["--seconds", "20", "--rate", "30000"]
   ) { arguments, seed, output in try run(arguments, seed, output) }
 
@@ -61,7 +61,7 @@ struct Soak {
   private init(in folder: String, records: Int, seed: UInt64) throws {
     self.folder = folder
     var configuration = LogStore.Configuration()
-    // As many as are kept are there after a tenth of the time: from then on, what is on the disk
+    // After a tenth of the time, there are as many archives as are kept: from then on, disk use
     // stays.
     let share = records * Self.bytesOfRecord / (10 * Self.keptArchives)
     archiveSize = min(max(share, 64 << 10), 4 << 20)
@@ -108,7 +108,7 @@ struct Soak {
     for (lane, count) in counts.all.enumerated() where read[lane] != count || count == 0 {
       lost.append("lane \(lane): \(count) records were logged, and \(read[lane]) are there")
     }
-    // A machine that is too slow may not come to as many as are kept.
+    // A machine that is too slow may not write as many archives as are kept.
     let archives = counts.total * Self.bytesOfRecord / archiveSize
     if archives > 2 * Self.keptArchives && checked.deletedCount == 0 {
       lost.append("of some \(archives) archives none was deleted")
@@ -123,8 +123,8 @@ struct Soak {
     return lost + Trend.problems(samples)
   }
 
-  /// Reads archives that were closed since the last time, which go on where those before them
-  /// ended; then they may be deleted.
+  /// Reads archives that were closed since the last time, and checks that they go on where those
+  /// before them ended. Then they may be deleted.
   private func check(_ read: inout [Int], _ lost: inout [String]) throws {
     let new = try store.archives().filter { $0.isSealed && !checked.contains($0) }
     for archive in new where lost.count < 10 {
@@ -155,7 +155,7 @@ struct Soak {
   }
 }
 
-/// Lets the store delete what was read.
+/// Lets the store delete only archives that were read.
 private final class Checked: LogStore.Observer {
   private let names = Mutex<Set<String>>([])
   private let deleted = Atomic(0)
@@ -247,8 +247,8 @@ private enum Trend {
     func problem(
       _ what: String, _ slack: Int, _ value: (Soak.Sample) -> Int
     ) -> String? {
-      // Rotation makes it go up and down, and where the machine stands still for seconds, far up.
-      // What grows, does not come down again to what it was.
+      // Rotation makes the value go up and down, and far up if the machine stands still for
+      // seconds. A value that grows does not come down again to what it was.
       let (before, after) = (first.map(value).max() ?? 0, last.map(value).min() ?? 0)
       return after > before + slack
         ? "\(what) grew from \(before) in the first third to \(after) in the last" : nil
@@ -263,7 +263,7 @@ private enum Trend {
 }
 
 extension Folder {
-  /// What a file holds that has no size, as those of /proc.
+  /// The contents of a file that has no size, as those of /proc.
   fileprivate static func stream(_ path: String) throws -> [UInt8] {
     let file = try File.open(path, .read)
     return try [UInt8](unsafeUninitializedCapacity: 1 << 16) { buffer, filled in

@@ -2,12 +2,12 @@ import TestSupport
 import CommandLineTool
 import MMLogSystem
 
-/// Runs, each following from a seed of its own, some in each process and some processes at a time:
-/// what is found may end or hang a process, and the others go on.
+/// Runs, each from a seed of its own: some in each process, and some processes at a time. A finding
+/// may end or hang a process; the others go on.
 struct Batches {
   /// One process's share.
   struct Batch {
-    /// The seed of its first run; the next has the next.
+    /// The seed of its first run; each later run has the next seed.
     let seed: UInt64
     /// Where it makes files. It is removed if nothing was found.
     let folder: String
@@ -21,7 +21,7 @@ struct Batches {
   let output: StandardOutput
   /// How long a process may take, in seconds.
   let timeout: UInt64
-  /// How many have failed. After ten, no more are begun.
+  /// How many batches have failed. After ten, no more are begun.
   private(set) var failures = 0
 
   init(_ arguments: Arguments, folder: String, _ output: StandardOutput, timeout: UInt64) throws {
@@ -29,14 +29,14 @@ struct Batches {
     (self.folder, self.output, self.timeout) = (folder, output, timeout)
   }
 
-  /// Runs them all.
+  /// Runs all batches.
   ///
   /// - Parameters:
-  ///   - seeds: The first seed of each.
-  ///   - goesOn: Whether more may be begun; default: always.
-  ///   - arguments: The command line for one of them, for this very program. Status 0: nothing was
+  ///   - seeds: The first seed of each batch.
+  ///   - goesOn: Whether more batches may be begun; default: always.
+  ///   - arguments: The command line for one batch, for this very program. Status 0: nothing was
   ///     found.
-  ///   - done: Is given each that has ended, however it did.
+  ///   - done: Called with each batch that has ended, however it ended.
   mutating func run(
     _ seeds: [UInt64], while goesOn: () -> Bool = { true }, _ arguments: (Batch) -> [String],
     done: (Batch) -> Void

@@ -21,7 +21,7 @@ final class Disk {
 
   deinit { unmount() }
 
-  /// The kernel gives the loop device back when it is unmounted.
+  /// The kernel frees the loop device when the file system is unmounted.
   func mount(options: String = "defaults") throws {
     try ChildProcess.run("mount", ["-o", "loop,\(options)", file, folder], output: output)
     isMounted = true
@@ -41,7 +41,7 @@ final class Disk {
   }
 
   /// Changes how it is mounted, such as `remount,ro`. A thread that has a file open for a moment
-  /// keeps the kernel from that: it is tried again.
+  /// prevents the change, so it is tried again.
   func change(_ options: String) throws {
     let arguments = ["-o", options, folder]
     for _ in 0..<50 {
@@ -67,8 +67,8 @@ final class Disk {
     try Array("torture".utf8).withUnsafeBytes { try file.writeFully($0) }
   }
 
-  /// Nothing that is not on the disk gets there any more: ioctl(2) FS_IOC_SHUTDOWN without flushing
-  /// the log.
+  /// Keeps everything that is not on the disk from getting there: ioctl(2) FS_IOC_SHUTDOWN without
+  /// flushing the log.
   func cutOff() throws {
     let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard descriptor >= 0 else { throw Failure("\(folder): errno \(errno)") }

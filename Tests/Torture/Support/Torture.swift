@@ -42,7 +42,7 @@ enum Torture {
       exitStatuses: exitStatuses)
   }
 
-  /// Each in a process of its own, so that the end of one is not the end of all.
+  /// Runs each kind in a process of its own, so that the end of one is not the end of all.
   private static func runAll(
     _ kinds: [Kind], _ arguments: Arguments, _ output: StandardOutput
   ) throws -> Program.Status {
