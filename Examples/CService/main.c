@@ -43,8 +43,7 @@ static void *work(void *argument) {
   return NULL;
 }
 
-// Notes the signal, and goes on to the handler that was set before: that of mmlog, which records a
-// backtrace.
+// Notes the signal, and calls the handler that was set before: mmlog's, which records a backtrace.
 static void crashed(int number, siginfo_t *info, void *context) {
   mmlog_signal_write(service_log, MMLOG_CRITICAL, "service is dying: signal %d at %p", number, info->si_addr);
   sigaction(number, &previous, NULL);
@@ -97,7 +96,7 @@ int main(int count, char **arguments) {
   handle_crashes();
   mmlog_notice(service_log, "service starts, pid %d", (int)getpid());
   serve(count > 2 ? atoi(arguments[2]) : ORDERS);
-  // Unknown to the compiler, which else would warn.
+  // Volatile, because the compiler would warn if it knew the value.
   int *volatile nowhere = (int *)16;
   if (strcmp(end, "crash") == 0) *nowhere = 0;
   if (strcmp(end, "kill") == 0) raise(SIGKILL);

@@ -13,7 +13,7 @@ import MMLogURLSession
 //     mmlog-failed-requests DIRECTORY URL
 //
 // It sends 20 orders to URL, as JSON with secrets in it, and then one more for which it waits. It
-// says 'ready' at standard output before that one. Kill it then, and see what is left:
+// prints 'ready' before that one. Kill it then, and see what is left:
 //
 //     mmlog-decode http --outcome open DIRECTORY            # what was in flight
 //     mmlog-decode http --outcome failed --messages DIRECTORY
@@ -47,13 +47,12 @@ func send(order number: Int) async {
   do {
     _ = try await URLSession.shared.upload(for: request, from: Data(body.utf8), log: http)
   } catch {
-    // The log has it.
+    // The log has the error.
   }
 }
 
 for number in 1...20 { await send(order: number) }
-// Sooner than the drainer would do it by itself: what belongs to exchanges that ended well is
-// erased.
+// Erases what belongs to exchanges that ended well, sooner than the drainer would by itself.
 try store.flush(.archive)
 print("ready")
 fflush(nil)

@@ -2,8 +2,7 @@ import Glibc
 import MMLog
 import MMLogReader
 
-// A service that archives no debug record, and is killed: what led to its end is found all the
-// same.
+// A service that archives no debug record, and is killed. The ring still has what led to its end.
 //
 //     mmlog-flight DIRECTORY      DIRECTORY is empty, or not there
 
@@ -24,7 +23,7 @@ func serve(_ directory: String) throws -> Never {
   exit(1)
 }
 
-/// Says how many records there are, and how many of them are flight records.
+/// Prints how many records there are, and how many of them are flight records.
 func report(_ what: String, _ paths: [String]) -> [LogReader.Record] {
   let records = LogReader(paths: paths).compactMap { item in
     if case .record(let record) = item { record } else { nil }
@@ -58,6 +57,6 @@ let records = report("With what is in its ring", [directory])
 for record in records.suffix(4) {
   print("  \(record.level) \(record.message)\(record.isFlight ? "  <flight>" : "")")
 }
-// The next start moves it to an archive.
+// The next start moves the ring's records to an archive.
 try LogStore(directory: directory, name: "orders").close()
 _ = report("Recovered by the next start", [directory])

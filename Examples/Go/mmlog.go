@@ -55,7 +55,7 @@ func Open(directory, name string) (*Store, error) {
 	cDirectory, cName := text(directory), text(name)
 	defer C.free(unsafe.Pointer(cDirectory))
 	defer C.free(unsafe.Pointer(cName))
-	// In C's memory, as C must not get a pointer to Go's that has other pointers in it.
+	// In C's memory, since C must not get a pointer to memory of Go's that has other pointers in it.
 	options := (*C.mmlog_options)(C.calloc(1, C.sizeof_mmlog_options))
 	defer C.free(unsafe.Pointer(options))
 	options.size = C.sizeof_mmlog_options
@@ -122,10 +122,11 @@ func (l Logger) Log(level Level, message string, pairs ...any) {
 	C.record(l.logger, C.mmlog_level(level), callSite(), fields, C.size_t(count), cMessage)
 }
 
-// sites has what is known of each statement, by its place; for ever, as C refers to it.
+// sites has the call site of each statement, by its place. It is kept for ever, since C refers to
+// it.
 var sites sync.Map
 
-// callSite is that of the caller of Log.
+// callSite returns the call site of the caller of Log.
 func callSite() *C.mmlog_site {
 	pc, file, line, _ := runtime.Caller(2)
 	if known, ok := sites.Load(pc); ok {
@@ -135,7 +136,7 @@ func callSite() *C.mmlog_site {
 	if found := runtime.FuncForPC(pc); found != nil {
 		function = found.Name()
 	}
-	// Of several goroutines at once, one wins; what the others have made stays unused.
+	// If several goroutines come here at once, one wins; the sites of the others stay unused.
 	site, _ := sites.LoadOrStore(pc, C.new_site(text(file), text(function), C.uint32_t(line)))
 	return site.(*C.mmlog_site)
 }

@@ -6,8 +6,8 @@ import MMLog
 //     mmlog-incident DIRECTORY VERSION LIFE
 //
 // LIFE says how it ends: 'deploy' serves until SIGTERM comes, 'crash' meets an order that it cannot
-// price, 'memory' remembers every order until somebody kills it, 'hang' waits for ever.
-// It says 'ready' at standard output when it has come so far.
+// price, 'memory' remembers every order until somebody kills it, 'hang' waits for ever. It prints
+// 'ready' when it has come to that point.
 
 enum Life: String { case deploy, crash, memory, hang }
 

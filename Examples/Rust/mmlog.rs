@@ -31,7 +31,7 @@ pub struct Site {
     plan: UnsafeCell<[u16; 16]>,
 }
 
-// The library changes it by atomic operations.
+// The library changes a site by atomic operations.
 unsafe impl Sync for Site {}
 
 impl Site {

@@ -3,7 +3,7 @@
 import PackageDescription
 
 // A package of its own, because it needs Vapor. Its folder cannot be called Vapor: SwiftPM would
-// take it for that package.
+// take the folder for that package.
 let package = Package(
   name: "mmlog-vapor-example",
   dependencies: [

@@ -2,7 +2,8 @@ package import MMLogCrypto
 package import MMLogReader
 import MMLogStorage
 
-/// For whom campaigns encrypt archives, and who reads them: always the same.
+/// The recipient that campaigns encrypt archives for, and the identity that reads them: always the
+/// same.
 package enum CampaignIdentity {
   /// Nil in a build without libcrypto.
   private static let identity = try? Identity(
@@ -11,7 +12,7 @@ package enum CampaignIdentity {
   /// None in a build without libcrypto.
   package static var recipients: [Recipient] { [identity?.recipient].compactMap(\.self) }
 
-  /// Files, with what is encrypted in them.
+  /// Files, opened so that encrypted contents are read, too.
   package static func files(_ paths: [String]) -> LogFiles {
     LogFiles(
       paths.map { .path($0) }, identities: LogIdentities([identity].compactMap(\.self)))

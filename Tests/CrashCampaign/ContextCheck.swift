@@ -3,8 +3,8 @@ import MMLogFormat
 package import MMLogReader
 
 extension LaneContext {
-  /// Whether a record has these fields, behind those of its statement, this trace, and the fields
-  /// of its session.
+  /// Whether a record has these fields behind those of its statement, this trace, and the session
+  /// fields of campaigns.
   package func isThat(of record: LogReader.Record) -> Bool {
     let found = record.fields.drop { !Self.isName($0.name) }
     return record.trace == trace && Self.areThere(of: record.session)
@@ -17,8 +17,8 @@ extension LaneContext {
     return session.fields.contains { $0.name == "campaign" && $0.value == value }
   }
 
-  /// Which context a record should have that was logged in a signal handler: that of the task which
-  /// it interrupted, or none.
+  /// The context that a record of a signal handler should have: that of the task which the handler
+  /// interrupted, or none.
   static func interrupted(
     by record: LogReader.Record, _ context: (_ lane: Int, _ sequence: Int) -> LaneContext
   ) -> LaneContext {
@@ -28,7 +28,7 @@ extension LaneContext {
     return context(Int(lane), Int(sequence)).ofTask
   }
 
-  /// What it was, for a message.
+  /// The context that a record has, for a message.
   package static func description(of record: LogReader.Record) -> String {
     let fields = record.fields.map { "\($0.name)=\($0.value)" }.joined(separator: " ")
     let session = record.session.fields.map(\.name)

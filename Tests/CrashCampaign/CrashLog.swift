@@ -10,22 +10,22 @@ import MMLogSystem
 package final class CrashLog {
   package let path: String
   package let settings: Settings
-  /// One for each process that logged, by its number: see ``LoggingProcess``.
+  /// The page of each process that logged, by its number: see ``LoggingProcess``.
   private var pages: [Int: CountPage] = [:]
   private var children = 0
   /// The signals that processes died of, by their numbers.
   private(set) var crashes: [Int: CInt] = [:]
-  /// How processes ended, by their numbers, but for those that closed their store or were killed.
+  /// How processes ended, by their numbers, except those that closed their store or were killed.
   private(set) var ends: [Int: SessionEnd.How] = [:]
-  /// Those that have survived a fatal signal.
+  /// The processes that have survived a fatal signal.
   private(set) var survivors: Set<Int> = []
   private let owned: TemporaryDirectory?
   /// What was known of archives at several times, if their frames are chained.
   private var heads: [ArchiveHead] = []
-  /// Nil if everything is kept.
+  /// Keeps deleted archives; nil if no archive is deleted.
   private let ledger: ArchiveLedger?
 
-  /// - Parameter path: An empty folder that stays; nil: one that goes away with this object.
+  /// - Parameter path: An empty folder that stays; nil: one that is removed with this object.
   package init(_ settings: Settings, in path: String? = nil) throws {
     owned = path == nil ? TemporaryDirectory() : nil
     self.path = path ?? owned?.path ?? ""
@@ -34,7 +34,7 @@ package final class CrashLog {
     if settings.hasRingsElsewhere { try Folder.make(self("rings")) }
   }
 
-  /// The path of a name in the folder.
+  /// The path of a file in the folder.
   package func callAsFunction(_ name: String) -> String {
     "\(path)/\(name)"
   }
@@ -46,18 +46,18 @@ package final class CrashLog {
     }
   }
 
-  /// What a process reports, and its children by fork.
+  /// The pages of a process and its children by fork.
   func pages(ofFamily process: Int) -> [CountPage] {
     (process...process + settings.forks).compactMap { pages[$0] }
   }
 
-  /// Takes in that a process died of a signal that it was to record.
+  /// Notes that a process died of a signal that it was to record.
   func noteCrash(of process: Int, _ signal: CInt) {
     crashes[process] = signal
     ends[process] = .crashed
   }
 
-  /// Takes in how a process ended.
+  /// Notes how a process ended.
   func noteEnd(of process: Int, _ how: SessionEnd.How) { ends[process] = how }
 
   /// Waits until a process has noted that it survived a signal.
@@ -80,7 +80,7 @@ package final class CrashLog {
     survivors.insert(number)
   }
 
-  /// Has all processes that log record from some level on only.
+  /// Makes all processes that log record only from a level on.
   ///
   /// - Parameter time: For how long, in nanoseconds; nil: for ever.
   /// - Returns: What is wrong with that.
@@ -95,11 +95,11 @@ package final class CrashLog {
           let request = try ring.askForLevels { _ in [rule] }
           try ring.waitForLevels(request, within: 60_000_000_000)
         } catch  where error.code == .closed {
-          // It has ended meanwhile, or another process only recovers it.
+          // The process has ended meanwhile, or another process only recovers the ring.
         }
       }
     } catch  where error.systemErrorNumber == ENOENT {
-      // Those that log have not come so far as to make their directory.
+      // The processes that log have not made their directory yet.
     } catch {
       problems.append("levels: \(error)")
     }
@@ -138,7 +138,7 @@ package final class CrashLog {
     return LoggingProcess(child, page)
   }
 
-  /// Starts a child that deletes what is too much.
+  /// Starts a child that deletes the archives that exceed the limits.
   package func startPruning(_ arguments: [String] = [], in store: String = "store") throws
     -> LoggingProcess
   {
@@ -157,7 +157,7 @@ package final class CrashLog {
         + arguments, errors: self("errors \(children)"), hasFamily: hasFamily)
   }
 
-  /// Has a child recover the store that nobody kills.
+  /// Lets a child recover the store. Nobody kills the child.
   ///
   /// - Returns: What is wrong with that.
   package func recover(in store: String = "store") throws -> [String] {
@@ -167,11 +167,13 @@ package final class CrashLog {
 
   /// Compares what is in the store with what was logged.
   ///
-  /// - Parameter isRecovered: False as long as it may be in a ring. If true, no ring may be left.
+  /// - Parameter isRecovered: False as long as records may be in a ring. If true, no ring may be
+  ///   left.
   package func findings(in store: String = "store", isRecovered: Bool = true) throws -> Findings {
     var paths = [self(store)]
     if settings.hasRingsElsewhere { paths.append(self("rings")) }
-    // A folder without a log in it, if a process died early, is reported to be unreadable.
+    // Leaves out a folder without a log, since readers report it as unreadable: a process may have
+    // died early.
     let withLogs = paths.filter { path in
       (try? Folder.names(path))?.contains { $0.hasSuffix(".ring") || $0.hasSuffix(".mmlog") }
         ?? false
@@ -202,7 +204,7 @@ package final class CrashLog {
   }
 }
 
-/// A child of a campaign, and what it reports.
+/// A child of a campaign, and its page.
 package struct LoggingProcess {
   package let child: ChildProcess
   package let page: CountPage
@@ -212,16 +214,17 @@ package struct LoggingProcess {
     (self.child, self.page, self.hasForks) = (child, page, hasForks)
   }
 
-  /// Waits until it does what it is to be killed in.
+  /// Waits until the child does what it is to be killed in.
   package func waitUntilReady() throws { try child.wait { page.isReady } }
 
   package func wait(seconds: UInt64 = 120) -> Ending { child.wait(seconds: seconds) }
 
-  /// What is wrong with how it ended, and with what it said.
+  /// What is wrong with how the child ended, and with what it said.
   func problems(
     with ending: Ending, _ name: String, _ isExpected: (Ending) -> Bool
   ) -> [String] {
-    // A store's lines about trouble that nobody listens for are none of the child's own.
+    // Leaves out a store's own lines about failures whose events nobody takes: they are not the
+    // child's.
     let said = child.complaints.split(separator: "\n").filter { !$0.hasPrefix("mmlog: the store ") }
       .joined(separator: "\n")
     if isExpected(ending) && said.isEmpty { return [] }

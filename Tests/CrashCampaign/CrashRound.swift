@@ -10,24 +10,24 @@ import MMLogSystem
 /// One round of a crash campaign: processes log into one store and die, others recover it and die
 /// too, and in the end everything acknowledged has to be there, once.
 ///
-/// All of it follows from the seed, but for the pace of threads and processes. In every second
-/// round one process is to die at a test point, each in its turn.
+/// All of it follows from the seed, except the pace of threads and processes. In every second round
+/// one process is to die at a test point, each in its turn.
 package struct CrashRound {
   /// What came of a round.
   package struct Outcome {
-    /// What is wrong; none of it should be.
+    /// What is wrong.
     package fileprivate(set) var problems: [String] = []
     /// How many records were acknowledged.
     package fileprivate(set) var records = 0
     /// How many processes died of a signal that was recorded.
     package fileprivate(set) var crashes = 0
-    /// How often something else happened that is drawn.
+    /// How often each event happened.
     package fileprivate(set) var events: [Event: Int] = [:]
     /// How often a process died at each test point.
     package fileprivate(set) var deaths: [TestPoint: Int] = [:]
   }
 
-  /// What is counted, so that it is known that it happens.
+  /// Events that are counted, to know that they happen.
   package enum Event: String, CaseIterable, Sendable {
     case closed, exited, terminated, crashed, killed, survived
     case roundsOfWrappers, roundsOfSetLimits
@@ -35,7 +35,7 @@ package struct CrashRound {
     case recordsInTraces, recordsInSpans
     case roundsOfEncryption, roundsOfHashChains, roundsOfSpanCapture
 
-    /// Whether any round can come to it, as the tests are built.
+    /// Whether the event can happen in any round, as the tests are built.
     package var isReachable: Bool {
       switch self {
       case .crashed, .survived: !isSanitized
@@ -55,7 +55,7 @@ package struct CrashRound {
   /// The number of the next process that logs; its children by fork have those after it.
   private var nextNumber = 0
 
-  /// - Parameter path: An empty folder that stays; nil: one that goes away.
+  /// - Parameter path: An empty folder that stays; nil: one that is removed.
   package init(seed: UInt64, in path: String? = nil) throws {
     let points = UInt64(TestPoint.allCases.count)
     var settings = Settings(seed: seed)
@@ -75,7 +75,7 @@ package struct CrashRound {
     #endif
   }
 
-  /// Plays it.
+  /// Plays the round.
   package mutating func run() throws -> Outcome {
     try logAndDie()
     if random.oneIn(3) { try check("before recovery", isRecovered: false) }
@@ -103,8 +103,8 @@ package struct CrashRound {
   /// have died.
   private mutating func logAndDie() throws {
     var count = isSanitized ? random.pick(1, 2) : random.pick(1, 1, 1, 2, 3)
-    // Each that starts recovers what others left.
-    // Of several, those that start later would delete by the limits that they open the store with.
+    // Each process that starts recovers what others left. If there were several, later ones would
+    // delete archives by the limits that they open the store with.
     if aim?.isOfRecovery == true || settings.changesLimits { count = 1 }
     if aim?.isOfSuccessor == true { try logToTheEnd() }
     for index in 0..<count {
@@ -114,7 +114,7 @@ package struct CrashRound {
     while !living.isEmpty { try endOne() }
   }
 
-  /// Has others try, until one has died at the step that it is about: the first may have ended
+  /// Lets more processes try, until one has died at the test point: the first may have ended
   /// before.
   private mutating func insist(on aim: TestPoint) throws {
     for _ in 0..<4 where aim.isReachable && outcome.deaths[aim] == nil {
@@ -124,7 +124,7 @@ package struct CrashRound {
     }
   }
 
-  /// One that nobody kills leaves what another goes on with.
+  /// Runs a process that nobody kills. It leaves an archive that the next process goes on with.
   private mutating func logToTheEnd() throws {
     let process = try log.startLogging(process: nextNumber)
     note(process.problems(with: process.wait(), "process \(nextNumber)") { $0 == .success }, "")
@@ -134,12 +134,13 @@ package struct CrashRound {
   private mutating func startLogging(isAimed: Bool) throws {
     var death = Death.random(&random, isLogging: true)
     if settings.recordsCrashes && random.oneIn(2) { death = .ofSignal(&random) }
-    // That one they survive.
+    // The processes survive SIGABRT.
     if settings.survives, case .ofSignal(SIGABRT, let time) = death {
       death = .ofSignal(SIGSEGV, time)
     }
     if isAimed, let aim {
-      // Where others are to die of recovering it, it leaves something to recover.
+      // If others are to die while they recover the store, this process leaves something to
+      // recover.
       death = aim.isOfRecovery ? .after(&random, isLogging: true) : self.death(at: aim)
     }
     try start(death)
@@ -149,7 +150,7 @@ package struct CrashRound {
     let number = nextNumber
     nextNumber += 1 + settings.forks
     let process = try log.startLogging(process: number, death.arguments)
-    // One that is to die somewhere may die before.
+    // A process that is to die at a point may die before it is ready.
     switch death {
     case .after where aim?.isOfRecovery != true && random.oneIn(8): break
     case .after, .ofSignal, .terminated: try process.waitUntilReady()
@@ -162,9 +163,9 @@ package struct CrashRound {
     .at(point, random.scaled(1...point.maximumTimes))
   }
 
-  /// Ends one of those that log, and its children, which may go on for a while.
+  /// Ends one of the processes that log, and its children, which may go on for a while.
   ///
-  /// - Parameter timeout: How long one that is to die somewhere may take to come there, in
+  /// - Parameter timeout: How long a process may take to come to the point where it is to die, in
   ///   milliseconds.
   private mutating func endOne(timeout: UInt64 = 400) throws {
     guard let index = living.indices.randomElement(using: &random) else { return }
@@ -186,13 +187,13 @@ package struct CrashRound {
       process.child.signal(SIGTERM)
       if process.wait() == .killed(SIGTERM) { log.noteEnd(of: number, .terminated) }
     case .at, .inCall:
-      // It may never come there.
+      // The process may never come there.
       let deadline = Clock.monotonic() + 1_000_000 * (isSanitized ? 10_000 : timeout)
       while process.child.isRunning && Clock.monotonic() < deadline { usleep(500) }
     }
     let end = random.pick(0, 0, 1)
     if settings.records != nil && settings.policy == .wait && random.oneIn(2) {
-      // It comes to its end by itself, or dies where it is to die.
+      // The process comes to its end by itself, or dies where it is to die.
     } else if end == 0 {
       process.child.killFamily()
     } else {
@@ -209,8 +210,7 @@ package struct CrashRound {
     countDeaths(log.pages(ofFamily: number))
   }
 
-  /// Lets processes go on for so many microseconds. In some rounds their levels are changed
-  /// meanwhile.
+  /// Lets processes go on for `time` microseconds. In some rounds, changes their levels meanwhile.
   private mutating func pause(_ time: UInt32) {
     let time = isSanitized ? 20 * time : time
     guard settings.changesLevels else {
@@ -223,15 +223,16 @@ package struct CrashRound {
     }
   }
 
-  /// Has any thread of a process die of a signal, as of a fault of its own, while the others go on.
+  /// Makes any thread of a process die of a signal, as of a fault of its own, while the others go
+  /// on.
   private mutating func crash(_ process: LoggingProcess, _ signal: CInt, _ number: Int) {
     let (child, deadline) = (process.child, Clock.monotonic() + 120_000_000_000)
     while child.isRunning, Clock.monotonic() < deadline,
       let thread = child.threads.randomElement(using: &random)
     {
       child.signal(signal, thread: thread)
-      // Again if it was just about to end. Not before: a second signal would cut off what is done
-      // about the first.
+      // Signals again if the thread was just about to end. Not before: a second signal would cut
+      // off the handling of the first.
       while child.isRunning && child.threads.contains(thread) && Clock.monotonic() < deadline {
         usleep(300)
       }
@@ -243,14 +244,14 @@ package struct CrashRound {
 
   // MARK: - Recovering
 
-  /// Recovers with a process that is killed; or with two at once, of which one is.
+  /// Recovers with a process that is killed, or with two at once, one of which is killed.
   private mutating func recoverAndDie(_ attempt: Int) throws {
     var others = random.oneIn(4) ? [try log.startRecovering()] : []
     if settings.keep != nil && random.oneIn(2) {
       others.append(try log.startPruning(Death.random(&random, isLogging: false).arguments))
     }
     if attempt == 0, let aim, random.oneIn(2), !aim.isOfRecovery {
-      // Recovering comes to many of the same steps.
+      // Recovery comes to many of the same test points as logging.
       try recoverAndDie(at: death(at: aim))
     } else {
       try recoverAndDie(at: .random(&random, isLogging: false))

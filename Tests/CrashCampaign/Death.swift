@@ -2,17 +2,17 @@ import Glibc
 package import MMLogStorage
 import TestSupport
 
-/// How a process is to end, apart from coming to its end.
+/// How a process is to die before it comes to its end.
 package enum Death {
-  /// It is killed from outside, after so many microseconds.
+  /// The process is killed from outside, after so many microseconds.
   case after(UInt32)
-  /// One of its threads has a fatal signal, after so many microseconds.
+  /// One of the process's threads gets a fatal signal, after so many microseconds.
   case ofSignal(CInt, UInt32)
-  /// It is instructed to end, after so many microseconds, and does not handle that.
+  /// The process gets SIGTERM, after so many microseconds, and does not handle it.
   case terminated(UInt32)
-  /// It dies when it has come to a test point so many times.
+  /// The process dies when it has come to a test point so many times.
   case at(TestPoint, Int)
-  /// It dies in place of one of its system calls, with writes of so many bytes at most.
+  /// The process dies in place of one of its system calls. Its writes have so many bytes at most.
   case inCall(Int, maximumWritten: Int?)
 
   var arguments: [String] {
@@ -35,7 +35,7 @@ package enum Death {
     .after(UInt32(random.scaled(1...(isLogging ? 150_000 : 15_000))))
   }
 
-  /// Any other death that a process may die that logs, or only recovers.
+  /// Any other death of a process that logs, or that only recovers.
   static func random(_ random: inout SeededGenerator, isLogging: Bool) -> Death {
     let instant = after(&random, isLogging: isLogging)
     if isLogging, random.oneIn(6), case .after(let time) = instant { return .terminated(time) }
@@ -50,34 +50,36 @@ package enum Death {
 }
 
 extension TestPoint {
-  /// Whether a process that only opens and closes a store comes to it if another died before.
+  /// Whether a process that only opens and closes a store comes to the point if another died
+  /// before.
   package var isOfRecovery: Bool { rawValue >= TestPoint.recoveryLocked.rawValue }
 
-  /// Whether only a process comes to it that starts after another has ended in order.
+  /// Whether only a process that starts after another has ended in order comes to the point.
   package var isOfSuccessor: Bool { self == .archiveResumed }
 
-  /// Whether any process can come to it, as the tests are built.
+  /// Whether any process can come to the point, as the tests are built.
   package var isReachable: Bool {
     switch self {
     case .forkPrepared, .forkDetached, .forkReopened: canFork
-    // Nothing is shipped there, and its signal handlers find room.
+    // Campaigns ship nothing, and their signal handlers find room.
     case _ where isOfShipping: false
     case .signalLossCounting: false
     default: true
     }
   }
 
-  /// Whether only a shipper comes to it.
+  /// Whether only a shipper comes to the point.
   package var isOfShipping: Bool {
     (TestPoint.consumerFileMade.rawValue...TestPoint.recordPutAside.rawValue).contains(rawValue)
   }
 
-  /// Whether it is where archives are deleted and marked.
+  /// Whether the point is where archives are deleted and marked.
   package var isOfMaintenance: Bool {
     (TestPoint.retentionBegins.rawValue...TestPoint.stateNoted.rawValue).contains(rawValue)
   }
 
-  /// The highest count that is worth a try: how often a process comes to it in a tenth of a second.
+  /// The highest count that is worth a try: how often a process comes to the point in a tenth of a
+  /// second.
   package var maximumTimes: Int {
     switch self {
     case .ringCreated, .ringLocked, .ringMapped, .ringHeaderWritten, .ringNamed, .sessionStarted: 1

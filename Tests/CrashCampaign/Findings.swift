@@ -15,7 +15,7 @@ package struct Findings {
   private var lanes: [LaneFindings]
   /// How many records each process says that it lost.
   private var counted: [Int: Int] = [:]
-  /// How many are missing of each, as the numbers of its records say.
+  /// How many records of each process are missing, as the numbers of its records say.
   private var numberedMissing: [Int: Int] = [:]
   /// The ticks of each session's last record.
   private var ticks: [SessionID: UInt64] = [:]
@@ -23,17 +23,17 @@ package struct Findings {
   private var spans: [SessionID: Set<UInt64>] = [:]
   /// What processes died of, as they themselves say.
   private var reports: [Int: CrashReport] = [:]
-  /// How many records say of each process that it has survived a fatal signal.
+  /// How many records of each process say that it has survived a fatal signal.
   private var survivals: [Int: Int] = [:]
   private let settings: Settings
   private let pages: [Int: CountPage]
 
-  /// What there is of a lane.
+  /// What was found of a lane.
   private struct LaneFindings {
     var newest = 0
     var missing = 0
-    /// Of flight records, and those whose level may have been off: how many are not there, and how
-    /// many of them are younger than a flight record that is.
+    /// How many flight records, and records whose level may have been off, are not there; and how
+    /// many of them are younger than a flight record that is there.
     var forgotten = 0
     var gaps = 0
     var hasFlight = false
@@ -45,10 +45,10 @@ package struct Findings {
   }
 
   /// - Parameters:
-  ///   - pages: What the processes say that logged, by their numbers. All are dead.
-  ///   - crashes: The signals that they died of, if they were to record them.
-  ///   - ends: How they ended, if they were not killed.
-  ///   - survivors: Those that have survived a fatal signal before.
+  ///   - pages: The pages of the processes that logged, by their numbers. All are dead.
+  ///   - crashes: The signals that the processes died of, if they were to record them.
+  ///   - ends: How the processes ended, if they were not killed.
+  ///   - survivors: The processes that have survived a fatal signal before.
   init(
     in paths: [String], _ settings: Settings, _ pages: [Int: CountPage], crashes: [Int: CInt],
     ends: [Int: SessionEnd.How], survivors: Set<Int>, isRecovered: Bool
@@ -71,8 +71,8 @@ package struct Findings {
     if settings.hasStates { compareStates(files) }
   }
 
-  /// What was in the slots of each thread that logged is known, unless its process has closed its
-  /// store.
+  /// Checks that the last state of each thread that logged is known, unless its process has closed
+  /// its store.
   private mutating func compareStates(_ files: LogFiles) {
     let check = StateCheck(in: files, pages)
     for problem in check.problems { note(problem) }
@@ -112,13 +112,13 @@ package struct Findings {
     }
   }
 
-  /// Which process logged it; nil for one that only recovered.
+  /// The number of the session's process; nil for a process that only recovered.
   private func process(of session: LogReader.Session) -> Int? {
     pages.first { $0.value.processID == session.identity.processID }?.key
   }
 
-  /// Whether it is a store's own, about a fatal signal that its process has survived. Its label may
-  /// have found no room.
+  /// Whether a record is the store's own, about a fatal signal that its process has survived. The
+  /// record's label may have found no room.
   static func isSurvival(_ record: LogReader.Record) -> Bool {
     record.level == .critical && record.message.hasPrefix("survived ")
   }
@@ -148,7 +148,7 @@ package struct Findings {
     if page.processID != record.session.identity.processID {
       note("record \(sequence) of lane \(lane) is in another process's session")
     }
-    // Its number, too, may be anything.
+    // The number, too, may be anything.
     if !settings.lane(lane).logged(message, as: sequence) {
       return note(
         "record \(sequence) of lane \(lane) is not as it was logged: \(record.message.prefix(80))")
@@ -193,7 +193,7 @@ package struct Findings {
     count(context, span, isOfHandler)
   }
 
-  /// The span that a record is a part of, or that a span is a part of which begins with it.
+  /// The span that a record is a part of, or the parent of the span that begins with the record.
   private static func contextSpan(of record: LogReader.Record) -> UInt64? {
     switch record.span?.event {
     case nil: record.spanNumber
@@ -202,7 +202,8 @@ package struct Findings {
     }
   }
 
-  /// Whether that is the span that the thread began last. Its beginning may be missing.
+  /// Whether the span may be the one that the thread began last. The span's beginning may be
+  /// missing.
   private func mayHave(
     _ span: UInt64?, _ context: LaneContext, _ lane: Int, _ sequence: Int
   ) -> Bool {
@@ -234,7 +235,7 @@ package struct Findings {
     lanes[lane].span = nil
     switch (settings.spanEdge(lane, sequence), record.span?.event) {
     case (nil, nil): break
-    // Its parent is that of its context.
+    // The parent of the span is the context's span.
     case (.begins, .begin):
       let number = record.span?.number ?? 0
       lanes[lane].span = number
@@ -244,11 +245,11 @@ package struct Findings {
         note("record \(sequence) of lane \(lane) begins span \(number), as another does")
       }
     case (.ends, .end):
-      // Its beginning may be missing.
+      // The span's beginning may be missing.
       if isNext && record.span?.number != begun {
         note("record \(sequence) of lane \(lane) ends another span than was begun")
       }
-      // An end knows no name of a statement that found no room in the dictionary.
+      // The end has no name if the statement of the beginning found no room in the dictionary.
       if isNext, let name = record.span?.name, name != lanes[lane].spanName {
         note("record \(sequence) of lane \(lane) ends a span of another name than was begun")
       }
@@ -311,12 +312,13 @@ package struct Findings {
     }
   }
 
-  /// Exactly what is missing was counted as lost, if no thread was in the middle of a log call.
+  /// Checks that exactly what is missing was counted as lost, if no thread was in the middle of a
+  /// log call.
   private mutating func compareLosses(_ process: Int, _ page: CountPage) {
     let first = process * CountPage.laneCount
     let missing = lanes[first..<first + CountPage.laneCount].reduce(0) { $0 + $1.missing }
     let counted = counted[process] ?? 0
-    // Such as found no place in the ring are losses, too.
+    // Forgotten records that found no place in the ring are losses, too.
     let forgotten = lanes[first..<first + CountPage.laneCount].reduce(0) { $0 + $1.forgotten }
     let maximum = missing + forgotten + (page.isQuiet ? 0 : settings.maximumUncertain)
     if !(missing...maximum).contains(counted) {
@@ -326,8 +328,8 @@ package struct Findings {
     }
   }
 
-  /// Each record that numbers say is missing was counted as lost, before the next one was logged.
-  /// Of one that was overwritten each piece has a number, and the record counts once.
+  /// Checks that each record that is missing, as numbers say, was counted as lost before the next
+  /// one was logged. Each piece of an overwritten record has a number, but the record counts once.
   private mutating func compareNumbers(_ process: Int) {
     if settings.policy == .overwrite { return }
     let (missing, counted) = (numberedMissing[process] ?? 0, counted[process] ?? 0)
@@ -338,8 +340,8 @@ package struct Findings {
     }
   }
 
-  /// What a process died of is reported once, if it recorded that; as it closes its store, it may
-  /// not any more.
+  /// Checks that the signal that a process died of is reported once, if the process was to record
+  /// it. While a process closes its store, it may no longer record a signal.
   private mutating func compareCrash(_ process: Int, _ page: CountPage, _ signal: CInt?) {
     let report = reports[process]
     guard let signal else {
@@ -355,8 +357,8 @@ package struct Findings {
     }
   }
 
-  /// A process ended as it was made to; one that was just closing its store may have come to that
-  /// first, or may not have noted anything any more.
+  /// Checks that a process ended as it was made to. A process that was just closing its store may
+  /// have closed it first, or may no longer have noted anything.
   private mutating func compareEnding(
     _ process: Int, _ page: CountPage, _ expected: SessionEnd.How
   ) {
@@ -365,19 +367,19 @@ package struct Findings {
       if !page.isQuiet { note("process \(process) has closed its log while logging") }
     case .ended(let end):
       if page.isClosed { note("process \(process) has closed its log, and not: \(end.summary)") }
-      // One that leaves its store open may be killed while it exits.
+      // A process that leaves its store open may be killed while it exits.
       let mayExit = settings.leavesOpen && expected == .killed && end.how == .exited
       if end.how != expected, !mayExit, !page.isQuiet || end.how != .killed {
         note("process \(process) ended otherwise, \(expected), than it says: \(end.summary)")
       }
-    // A child by fork has none before its first record.
+    // A child by fork has no session before its first record.
     case nil where page.counts.allSatisfy { $0 == 0 } && !page.isClosed: break
     case let ending: note("process \(process) ended so: \(ending.map { "\($0)" } ?? "not at all")")
     }
   }
 
   mutating func note(_ problem: String) {
-    // Some will do.
+    // A few are enough.
     if problems.count < 10 { problems.append(problem) }
   }
 }

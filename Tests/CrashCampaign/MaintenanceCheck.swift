@@ -4,8 +4,8 @@ import MMLogFormat
 import MMLogStorage
 import MMLogSystem
 
-/// Whether a directory holds of its archives what limits and hands have left, and nothing else of
-/// what was there.
+/// Checks that a directory holds those archives that limits and `Hands` have left, and nothing else
+/// that was there.
 struct MaintenanceCheck {
   private let path: String
   private let ledger: ArchiveLedger
@@ -24,7 +24,7 @@ struct MaintenanceCheck {
   /// - Parameter isRecovered: Whether a process has opened and closed the store after all others
   ///   had died.
   func problems(isRecovered: Bool) -> [String] {
-    // A process may have died before it was made.
+    // A process may have died before it made the directory.
     guard (try? Folder.names(path)) != nil else { return [] }
     do {
       let archives = try Catalog(of: path, store: nil).scan()
@@ -40,7 +40,7 @@ struct MaintenanceCheck {
     }
   }
 
-  /// What was noted before somebody died is noted still.
+  /// Checks that what was noted before a process died is still noted.
   private func problemsOfNotes(_ archives: [ArchiveInfo]) -> [String] {
     var problems: [String] = []
     let there = Dictionary(uniqueKeysWithValues: archives.map { ($0.fileName, $0.state) })
@@ -53,7 +53,8 @@ struct MaintenanceCheck {
     return problems
   }
 
-  /// Who has handed an archive on by its name has to find no other by that name.
+  /// Checks that no two archives had the same name: who hands an archive on by its name must not
+  /// find another by it.
   private func problemsOfNames(_ archives: [ArchiveInfo]) -> [String] {
     let names = archives.map(\.fileName) + deleted.map(\.fileName)
     return Dictionary(grouping: names) { $0 }.filter { $0.value.count > 1 }.keys.sorted().map {
@@ -61,10 +62,10 @@ struct MaintenanceCheck {
     }
   }
 
-  /// Limits that were set count, also in a child by fork, and not those that the store was opened
-  /// with.
+  /// Checks that limits that were set count, also in a child by fork, and not those that the store
+  /// was opened with.
   private func problemsOfLimits(_ archives: [ArchiveInfo]) -> [String] {
-    // A frame and an index more.
+    // An archive may have a frame and an index more.
     let maximum = (settings.archive << 10) + RowBuilder.targetSize
     return deleted.map { "\($0.fileName) was deleted, and no limit that is set asks for it" }
       + archives.filter { $0.size > maximum }.map {
@@ -73,20 +74,20 @@ struct MaintenanceCheck {
   }
 
   private func problemsOfCount(_ archives: [ArchiveInfo]) -> [String] {
-    // What is around a crash is spared.
+    // Archives around a crash are spared.
     let spared = 2 + archives.count { $0.state.isPinned }
     let count = archives.count { $0.contents?.count != 0 }
     return count > keep + spared
       ? ["\(count) archives are there, and \(keep) are to be kept; \(spared) may be spared"] : []
   }
 
-  /// What nobody needs any more.
+  /// The files that nobody needs any more.
   private func leftOver(_ archives: [ArchiveInfo]) throws -> [String] {
     let names = Set(archives.map(\.fileName))
     let trash = "\(path)/.mmlog-trash"
     let deleted = (try? Folder.names(trash)) ?? []
     let sidecars = try Folder.names(path).filter { name in
-      // Whole, or unfinished.
+      // Finished or unfinished sidecars.
       let stem = name.hasSuffix(".new") ? name.dropLast(4) : name[...]
       return stem.hasSuffix(".state") && !names.contains(String(stem.dropLast(6)))
     }

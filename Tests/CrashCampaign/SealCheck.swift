@@ -10,14 +10,14 @@ import TestSupport
 /// chained ones still holds.
 struct SealCheck {
   private(set) var problems: [String] = []
-  /// What is known of chained archives now, and was known before.
+  /// The heads of chained archives that are known now, and those that were known before.
   private(set) var heads: [ArchiveHead]
 
   /// - Parameters:
-  ///   - files: What is in the store.
-  ///   - deleted: What limits have deleted: a recovery has not seen it.
-  ///   - path: The folder with all that a round leaves on a disk.
-  ///   - heads: What was known before.
+  ///   - files: The files in the store.
+  ///   - deleted: The files that limits have deleted: recovery has not seen them.
+  ///   - path: The folder with everything that a round leaves on a disk.
+  ///   - heads: The heads that were known before.
   init(
     of files: LogFiles, deleted: LogFiles, _ settings: Settings, in path: String,
     _ heads: [ArchiveHead], isRecovered: Bool
@@ -48,7 +48,7 @@ struct SealCheck {
     (1...20).map { Array(settings.lane(0).text(of: $0).prefix(24)) }.filter { $0.count == 24 }
   }
 
-  /// Searches for what stands in each log.
+  /// Searches files for texts that are in each log.
   private mutating func search(_ path: String, for texts: [[UInt8]]) {
     if let names = try? Directory.open(path).names() {
       for name in names { search("\(path)/\(name)", for: texts) }
@@ -79,7 +79,7 @@ struct SealCheck {
   ///   them.
   private mutating func checkChains(_ files: LogFiles, isRecovered: Bool, areDeleted: Bool) {
     do throws(LogError) {
-      // That of an archive that goes on is known at several times.
+      // An archive that goes on has several known heads, of different times.
       heads += try files.heads().filter { !heads.contains($0) }
     } catch {
       problems.append("heads: \(error)")

@@ -26,35 +26,36 @@ package struct Settings {
   package var drainThreads = 1
   package var policy = Policy.wait
   package var hasRingsElsewhere = false
-  /// How many archives are kept; nil: all. Debug builds only: else nobody knows what was deleted.
+  /// How many archives are kept; nil: all. Debug builds only: in others, nobody knows what was
+  /// deleted.
   package var keep: Int?
-  /// Whether archives are leased, marked, pinned and removed meanwhile.
+  /// Whether archives are leased, marked, pinned and removed while processes log.
   package var hasHands = false
   /// Whether a session's first archive goes into the file of the last one.
   package var resumes = false
-  /// Whether a process opens the store with other limits, and sets those that count before it logs
-  /// or forks.
+  /// Whether a process opens the store with other limits, and sets the right ones before it logs or
+  /// forks.
   package var changesLimits = false
   /// Whether what is noted about archives is in files beside them.
   package var hasSidecars = false
 
-  /// Whether debug records stay in the ring, and what captures them.
+  /// What captures debug records, which stay in the ring; nil: they do not stay there.
   package var flight: Flight?
   package var hasSpans = false
-  /// Whether spans decide about flight records: of those that fail, all have to be there, and none
-  /// of others.
+  /// Whether spans decide about flight records: all records of spans that fail have to be there,
+  /// and none of others.
   package private(set) var spansDecide = false
   /// Whether a part of the records has fields, a trace and a span of a bound logger or a task.
   package var hasContexts = false
-  /// Whether threads keep in state slots how far they are.
+  /// Whether threads store in state slots how far they are.
   package var hasStates = false
-  /// Whether what fatal signal ends a process is recorded; then some are ended by one.
+  /// Whether processes record the fatal signal that ends them. If so, some are ended by one.
   package var recordsCrashes = false
   /// Whether a process that has all its records exits without closing its store.
   package var leavesOpen = false
   /// Whether processes survive a fatal signal before they die.
   package var survives = false
-  /// Whether somebody else turns off levels below `warning` now and then.
+  /// Whether another process turns off levels below `warning` now and then.
   package var changesLevels = false
 
   /// Whether rings and archives are encrypted.
@@ -79,7 +80,7 @@ package struct Settings {
   package init(seed: UInt64) {
     var random = SeededGenerator(seed: seed)
     self.seed = seed
-    // With large segments, sixteen are more threads than can have one of their own.
+    // With large segments, the ring may have fewer than sixteen segments.
     threads = random.pick(1, 2, 4, 4, 4, 8, 16)
     segment = random.pick(4, 4, 8, 16, 20)
     sizes = 0...random.pick(50, 500, 1000, 3000, 20_000)
@@ -89,7 +90,7 @@ package struct Settings {
     hasSignals = random.oneIn(4)
     flushes = random.oneIn(3)
     forks = random.oneIn(4) && canFork ? random.pick(1, 3) : 0
-    // So many that there is no room for call sites any more.
+    // A hundred labels leave no room for call sites.
     labels = random.pick(1, 1, 1, 100)
     dictionary = labels > 1 ? 4 : 64
     ring = random.pick(256, 256, 512, 1024)
@@ -110,14 +111,14 @@ package struct Settings {
     changesLevels = random.oneIn(4)
     #if DEBUG
       changesLimits = forks > 0 && random.oneIn(2)
-      // Those that are set keep everything, so that what is deleted all the same is known.
+      // The limits that are set keep everything, so that a deleted archive is a finding.
       if changesLimits { (keep, hasHands) = (1_000_000, false) }
     #endif
     leavesOpen = records != nil && random.oneIn(3)
-    // Where the oldest records make room for new ones, the record of a survived signal may, too.
+    // With the policy `overwrite`, the record of a survived signal may be evicted, too.
     survives = recordsCrashes && records == nil && policy != .overwrite && random.oneIn(3)
     if survives {
-      // It lives for seconds: of small archives, there would be thousands, which are all read again
+      // The process lives for seconds. Small archives would be thousands, which are all read again
       // and again.
       archive = 256
     }
@@ -129,7 +130,8 @@ package struct Settings {
     if random.oneIn(5) { decideBySpans(records: random.pick(40, 200, 400)) }
   }
 
-  /// Has spans decide about flight records. They are so few that none is evicted for want of room.
+  /// Lets spans decide about flight records. The records are so few that none is evicted for want
+  /// of room.
   package mutating func decideBySpans(records: Int) {
     (spansDecide, hasSpans, flight) = (true, true, Flight.none)
     (threads, ring, segment, sizes) = (min(threads, 4), 1024, 4, 0...50)
@@ -139,7 +141,7 @@ package struct Settings {
     isEncrypted = false
   }
 
-  /// Changes what keeps a child from ever coming to a test point.
+  /// Changes the settings that keep a child from ever coming to a test point.
   package mutating func suit(_ point: TestPoint) {
     spansDecide = false
     switch point {
@@ -187,7 +189,8 @@ package struct Settings {
       + (isChained ? ["--hash-chain"] : [])
   }
 
-  /// What the key slots take of an encrypted ring, in KiB: beside them it has as many segments.
+  /// The size of an encrypted ring's key slots, in KiB. They are added, so that the ring has as
+  /// many segments.
   private var keySlots: Int { isEncrypted ? KeySlotsLayout.areaSize >> 10 : 0 }
 
   private var recipientArguments: [String] {
@@ -218,28 +221,29 @@ package struct Settings {
     return arguments
   }
 
-  /// What the lane with that number logs, whichever process it is of.
+  /// The lane with a number, whichever process it is of.
   func lane(_ number: Int) -> Lane {
     Lane(
       number, sizes: isHandler(number) ? 0...0 : sizes, seed: seed, spansDecide: spansDecide)
   }
 
-  /// Whether a record of that lane may be dropped, though counted: its call does not wait for long.
+  /// Whether a record of a lane may be dropped and counted, because its call does not wait for
+  /// long.
   func mayDrop(_ lane: Int) -> Bool { policy != .wait || lane % 2 == 1 }
 
   /// Whether a record of a lane may be evicted without being a loss: it is at the level `debug`, as
-  /// `Lane.log` says, and not one that another is logged in.
+  /// `Lane.log` says, and no other record is logged in it.
   func isFlight(_ lane: Int, _ sequence: Int) -> Bool {
     flight != nil && sequence % 4 == 2 && !isHandler(lane) && !isOuter(lane, sequence)
   }
 
-  /// Whether the level of a record may have been off. Those from `warning` on never are.
+  /// Whether the level of a record may have been off. Levels from `warning` on never are.
   func mayBeOff(_ lane: Int, _ sequence: Int) -> Bool {
     if !changesLevels || spanEdge(lane, sequence) != nil { return false }
     return isHandler(lane) || isOuter(lane, sequence) || sequence % 2 == 0
   }
 
-  /// What a record is to a span.
+  /// Whether a record begins or ends a span.
   func spanEdge(_ lane: Int, _ sequence: Int) -> Lane.SpanEdge? {
     hasSpans && lane % 2 == 0 ? self.lane(lane).spanEdge(at: sequence) : nil
   }
@@ -251,8 +255,8 @@ package struct Settings {
       of: sequence, isOuter: isOuter(lane, sequence), spanEdge(lane, sequence))
   }
 
-  /// The record of a lane that began the span which was the last one of the thread that logged
-  /// another; nil if there was none.
+  /// The number of the record that began the last span of the thread that logged a given record;
+  /// nil if there was no span.
   func lastSpan(_ lane: Int, before sequence: Int) -> Int? {
     guard hasSpans else { return nil }
     let (process, thread) = (lane / CountPage.laneCount, lane % CountPage.laneCount / 2)
@@ -267,15 +271,15 @@ package struct Settings {
     lane % CountPage.laneCount == CountPage.laneCount - 1
   }
 
-  /// Whether others are logged in it.
+  /// Whether other records are logged in a record.
   private func isOuter(_ lane: Int, _ sequence: Int) -> Bool {
     isNested && lane % 2 == 0 && Lane.isOuter(sequence)
   }
 
-  /// How many records may be counted as lost and there all the same, or not acknowledged, if a
-  /// process is killed in the middle of log calls: with a policy that drops the record at hand, one
-  /// for each call that is under way; a segment's where whole segments are evicted, which are
-  /// counted before they are emptied.
+  /// How many records may be counted as lost although they are there or were not acknowledged, if a
+  /// process is killed in the middle of log calls. With a policy that drops the record at hand, it
+  /// is one for each call that is under way. With whole segments evicted, it is the records of a
+  /// segment for each call: they are counted before the segment is emptied.
   var maximumUncertain: Int {
     let calls = threads + (hasSignals ? 2 : 0)
     // The shortest record has three leading words, two numbers and an empty text.

@@ -2,8 +2,8 @@ import CrashRecords
 import MMLogFormat
 import MMLogReader
 
-/// Compares what dead processes had in their state slots with what they had acknowledged: what was
-/// stored last, or what they were just about to acknowledge.
+/// Compares what dead processes had in their state slots with what they had acknowledged: it has to
+/// be what they acknowledged last, or were just about to acknowledge.
 struct StateCheck {
   private let pages: [Int: CountPage]
   private(set) var problems: [String] = []

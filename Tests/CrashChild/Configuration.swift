@@ -13,7 +13,7 @@ extension LogStore.Configuration {
     dictionarySize = try kibibytes(.dictionary)
     let rotationSize = try kibibytes(.archive)
     self.rotation.size = rotationSize > 0 ? rotationSize : nil
-    // Whatever space the machine has left.
+    // No limits, whatever space the machine has left.
     retention = .unlimited
     retention.count = try arguments.integer(of: .keep, in: 0...1_000_000)
       .flatMap { $0 > 0 ? $0 : nil }

@@ -4,7 +4,7 @@ import CrashRecords
 import MMLogStorage
 import MMLogSystem
 
-/// How this process is to end, apart from being killed by another. Debug builds only.
+/// How this process is to die, if not killed by another. Debug builds only.
 enum Death {
   /// Where a death is noted: a fork's child has another page than its parent.
   nonisolated(unsafe) static var page: CountPage?
@@ -41,15 +41,15 @@ enum Death {
 
     /// - Parameters:
     ///   - text: The point to die at, if there is one.
-    ///   - ledger: Where archives get another name before one is deleted.
+    ///   - ledger: The folder in which archives get another name before one is deleted.
     private static func arm(point text: String?, _ ledger: String?, _ directory: String) throws {
       let ledger = ledger.map { ArchiveLedger($0) }
       let (expected, count) = try text.map { try parse(point: $0) } ?? (nil, 0)
       let counter = UnsafeMutablePointer<UInt64>.allocate(capacity: 1)
       counter.initialize(to: 0)
       let counted = UInt(bitPattern: counter)
-      // Neither allocates nor locks, but where archives are deleted: it may be called in a signal
-      // handler.
+      // The handler neither allocates nor locks, except where archives are deleted: it may be
+      // called in a signal handler.
       TestPoint.handler = { reached in
         if reached == .retentionBeforeDelete, let ledger { link(directory, ledger) }
         guard reached.rawValue == expected,
@@ -61,11 +61,11 @@ enum Death {
       }
     }
 
-    /// How many archives can be deleted before one is that has no other name yet.
+    /// How many archives can be deleted before an archive without another name is deleted.
     private static let linkedAhead = LockedValue(0)
 
-    /// Gives archives another name before one is deleted: not before each if there are thousands,
-    /// since the oldest go first.
+    /// Gives archives another name before one is deleted: not before each deletion if there are
+    /// thousands, since the oldest are deleted first.
     private static func link(_ directory: String, _ ledger: ArchiveLedger) {
       linkedAhead.withLock { ahead in
         ahead -= 1

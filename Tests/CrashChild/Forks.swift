@@ -19,9 +19,9 @@ struct Forks: Sendable {
 
   func firstLane(of number: Int) -> Int { (process + 1 + number) * CountPage.laneCount }
 
-  /// Ends a child that does not come on for so long. Called again as it does: beside a heavy load,
-  /// all that a child does may take longer. Neither its parent's timer nor its signal mask are of
-  /// use to it.
+  /// Ends the child if it makes no progress for a minute. The child calls this again as it makes
+  /// progress: under heavy load, its whole work may take longer. The child does not keep its
+  /// parent's signal handler and mask.
   func limitLife() {
     signal(SIGALRM, SIG_DFL)
     var alone = sigset_t()

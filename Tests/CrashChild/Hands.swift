@@ -7,8 +7,8 @@ import TestSupport
 /// Does with archives what uploaders and operators do, in any order: closes, leases, marks, pins
 /// and removes them.
 ///
-/// Others do so at the same time, and delete what is too much: an archive that is gone is nothing
-/// to complain of.
+/// Other processes do so at the same time, and delete archives that exceed the limits: an archive
+/// that is gone is no finding.
 struct Hands {
   private let store: LogStore
   private let ledger: ArchiveLedger
@@ -40,7 +40,7 @@ struct Hands {
     }
   }
 
-  /// Sends an archive, if nobody else does.
+  /// Leases an archive, if nobody else does, and then releases it or marks it as uploaded.
   private mutating func upload() throws -> String? {
     guard let archive = try store.needingUpload().randomElement(using: &random),
       let lease = try store.acquireLease(on: archive, by: owner, for: .milliseconds(50))
@@ -50,7 +50,7 @@ struct Hands {
     let isMine = Clock.realtime() < lease.expiry.nanosecondsSince1970
     let mark = ProcessMark.current.map(\.description) ?? "-"
     ledger.note(.leased, name, "\(lease.expiry.nanosecondsSince1970) \(owner) \(mark)")
-    // Of one that was killed, nothing is in force.
+    // A lease of a killed process is not in force.
     let process = other?.split(separator: " ").last.flatMap { ProcessMark(String($0)) }
     if isMine, let other, process?.isGone != true, let expiry = Int64(other.prefix { $0 != " " }),
       expiry >= lease.expiry.nanosecondsSince1970 - 50_000_000
@@ -68,7 +68,7 @@ struct Hands {
     return nil
   }
 
-  /// Holds an archive until the next time.
+  /// Pins an archive until the next call.
   private mutating func pin() throws {
     if let pinned {
       ledger.forget(.pinned, pinned.fileName)
@@ -76,7 +76,8 @@ struct Hands {
       return try store.unpin(pinned)
     }
     guard let archive = try store.archives().randomElement(using: &random),
-      // Else two might pin it, and the first to unpin it end the other's pin.
+      // Without this note, two might pin the archive, and the first to unpin it would end the
+      // other's pin.
       ledger.note(.pinned, archive.fileName, isFirst: true)
     else { return }
     do throws(LogError) {

@@ -1,9 +1,9 @@
 import Glibc
 import MMLogSystem
 
-/// The connection to who has started this process, as descriptor 3.
+/// The connection to the process that has started this one, as descriptor 3.
 enum Lifeline {
-  /// Dies when its other end is gone: nobody else would end this process then.
+  /// Ends this process when the connection's other end is gone: nobody else would end it then.
   static func watch() throws {
     _ = try Thread(name: "lifeline") {
       var byte: UInt8 = 0

@@ -24,7 +24,7 @@ struct Rolling {
       lane.log(sequence, to: log)
       page.acknowledge(lane.number)
       let archive = try store.rotate(within: .seconds(60))
-      // Others may have deleted it by now.
+      // Other processes may have deleted the archive by now.
       if sequence % 7 == 0, let archive { try? store.markUploaded(archive) }
       if sequence % 50 == 0 { try store.applyRetention() }
     }

@@ -4,8 +4,8 @@ import Glibc
 import MMLog
 import MMLogC
 
-/// A handler of SIGALRM that logs, wherever in a log call the main thread is. Its lane is the last
-/// one.
+/// A handler of SIGALRM that logs, wherever in a log call the main thread is. It logs to the last
+/// lane.
 enum SignalLogging {
   nonisolated(unsafe) private static var logger: Logger?
   nonisolated(unsafe) private static var page: CountPage?
@@ -13,8 +13,8 @@ enum SignalLogging {
   nonisolated(unsafe) private static var sequence = 0
   nonisolated(unsafe) private static var parent: pid_t = 0
 
-  /// Sets the handler, and runs it once by hand, in both of its ways, so that everything that it
-  /// needs has been made.
+  /// Sets the handler. Before, logs once in Swift and once in C, so that everything that the
+  /// handler needs has been made.
   static func prepare(_ logger: Logger, _ page: CountPage, firstLane: Int) {
     (self.logger, self.page, parent) = (logger, page, getppid())
     lane = firstLane + CountPage.laneCount - 1
@@ -25,10 +25,10 @@ enum SignalLogging {
     sigaction(SIGALRM, &action, nil)
   }
 
-  /// Has the handler called every 0.3 ms.
+  /// Lets the handler be called every 0.3 ms.
   static func start() { setInterval(300) }
 
-  /// Has it called no more. On the thread that it is called on.
+  /// Stops calling the handler. Called on the thread that the handler runs on.
   static func stop() { setInterval(0) }
 
   private static func setInterval(_ microseconds: Int) {
@@ -39,7 +39,7 @@ enum SignalLogging {
   }
 
   private static func log() {
-    // The timer is also that of alarm(2).
+    // alarm(2) has the same timer, so the handler checks whether the parent is gone.
     if getppid() != parent { _exit(1) }
     guard let logger, let page else { return }
     sequence += 1

@@ -6,7 +6,7 @@ import MMLogSystem
 import TestSupport
 import Synchronization
 
-/// Threads that log and count what they have logged, and children that do so too.
+/// Threads that log and count what they have logged, and children by fork that do the same.
 ///
 /// Lanes come in pairs: an even one for what a thread logs, the odd one for what it logs inside
 /// these calls.
@@ -26,7 +26,7 @@ final class Workload: Sendable {
   private let hasSignals: Bool
   private let flushes: Bool
   private let leavesOpen: Bool
-  /// Where it is noted what is done with archives; nil: nothing is.
+  /// Where the process notes what it does with archives; nil: it does nothing with them.
   private let ledger: ArchiveLedger?
   /// How many records a lane has, and how many of them are logged by one thread.
   private let records: Int
@@ -74,7 +74,7 @@ final class Workload: Sendable {
   }
 
   /// Returns when all lanes have all their records and the store is closed; or ends the process
-  /// then, with the store open.
+  /// then, and leaves the store open.
   func run() throws {
     if hasSignals { SignalLogging.prepare(loggers[0], page, firstLane: firstLane) }
     page.isReady = true
@@ -86,7 +86,7 @@ final class Workload: Sendable {
       try Thread(name: "keeper") { [self] in keep(thread) }
     }
     if hasSignals {
-      // On the main thread, since no other gets signals.
+      // Logs on the main thread, since no other gets signals.
       SignalLogging.start()
       log(threads, 1...records, page, firstLane)
       SignalLogging.stop()
@@ -122,7 +122,7 @@ final class Workload: Sendable {
     }
   }
 
-  /// - Parameter acknowledged: Is called with the number of each record that is logged.
+  /// - Parameter acknowledged: Called with the number of each record that is logged.
   private func log(
     _ thread: Int, _ part: ClosedRange<Int>, _ page: CountPage, _ firstLane: Int,
     acknowledged: (Int) -> Void = { _ in }
@@ -159,7 +159,8 @@ final class Workload: Sendable {
     hasContexts ? lane.context(of: sequence, isOuter: isOuter, edge) : LaneContext()
   }
 
-  /// Logs a record in whose message another is logged, or in whose way through functions.
+  /// Logs a record. While its message is made or passed through functions, another record is
+  /// logged.
   private func logOuter(
     _ lane: Lane, _ inner: Lane, in page: CountPage, _ sequence: Int, _ log: Logger,
     _ innersLog: Logger
@@ -175,7 +176,7 @@ final class Workload: Sendable {
     }
   }
 
-  /// Logs a message that was made before, and before it what else the function does.
+  /// Calls `first`, and then logs a message that was made before.
   private func forward(_ message: LogLiteral, to log: Logger, first: () -> Void) {
     first()
     log.info(message)
@@ -185,7 +186,7 @@ final class Workload: Sendable {
     log.info(message())
   }
 
-  /// Logs a record of the inner lane, and gives the outer one's text.
+  /// Logs a record of the inner lane, and returns the text of the outer one.
   private func nested(
     _ inner: Lane, in page: CountPage, within outer: Lane, _ sequence: Int, _ log: Logger
   ) -> UnsafeRawBufferPointer {
@@ -238,16 +239,16 @@ final class Workload: Sendable {
     }
   }
 
-  /// Waits until all threads have come to everything that they do. While one of them makes a type
-  /// of Swift's for the first time, it has a lock of the runtime, and a child that is forked then
-  /// finds it taken for ever.
+  /// Waits until all threads have done each of their actions once. While a thread uses a type of
+  /// Swift's for the first time, it holds a lock of the runtime. In a child that is forked then,
+  /// the lock stays taken for ever.
   private func warmUp() {
     let isWarm = { (thread: Int) in self.page[2 * thread] >= min(self.records, 20) }
     while !(0..<threads).allSatisfy(isWarm) { usleep(500) }
     try? store.flush(.archive)
   }
 
-  /// Logs, and ends: by closing the store, without it, or by being killed.
+  /// Logs, and ends: with the store closed, with the store open, or by being killed.
   private func beChild(_ number: Int, _ fate: UInt64) -> Never {
     let page = forks.pages[number]
     Death.page = page
@@ -272,6 +273,6 @@ final class Workload: Sendable {
     }
   }
 
-  /// What is said is a finding, whatever becomes of the process.
+  /// A text that is printed is a finding, whatever becomes of the process.
   private func complain(_ text: String) { StandardError.write("\(text)\n") }
 }

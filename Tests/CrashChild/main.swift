@@ -90,7 +90,7 @@ let command = Command(
 
 /// Applies the limits once, as a process that has no store.
 func prune(_ arguments: Arguments) throws {
-  // It may not have been made yet.
+  // The directory may not have been made yet.
   guard (try? Directory.open(arguments.required(.directory))) != nil else { return }
   let pruning = Pruning(
     of: arguments.required(.directory), rings: arguments.value(of: .rings))
@@ -102,7 +102,7 @@ func prune(_ arguments: Arguments) throws {
 }
 
 Program.run(command) { arguments, _ in
-  // Not for ever, if the tests themselves are ended.
+  // Ends this process, in case the tests themselves are ended.
   alarm(120)
   let page = try CountPage(arguments.required(.page))
   page.processID = UInt32(bitPattern: CurrentProcess.id)
@@ -112,7 +112,7 @@ Program.run(command) { arguments, _ in
     let store = try LogStore(
       directory: arguments.required(.directory), name: "crash", configuration: try .init(arguments))
     if let problem = store.recoveryFailures.first { throw problem }
-    // Closing waits a second for it at most, which is not enough for a thousand archives.
+    // Closing waits a second for retention at most, which is not enough for a thousand archives.
     try store.applyRetention(within: .seconds(60))
     try store.close()
     page.isClosed = true
@@ -123,7 +123,7 @@ Program.run(command) { arguments, _ in
     try Rolling(arguments, page).run(rolls)
   } else {
     if arguments.isSet(.lifeline) { try Lifeline.watch() }
-    // The store's own handler goes on to it.
+    // The store's own handler calls this one afterwards.
     if arguments.isSet(.survive) { signal(SIGABRT) { @Sendable _ in } }
     try Workload(arguments, page).run()
   }

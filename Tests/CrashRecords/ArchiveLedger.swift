@@ -1,25 +1,25 @@
 import Glibc
 
-/// What processes did with archives before they died, in a folder that outlives them: so that who
-/// checks afterwards knows what limits deleted, and what was promised to somebody.
+/// What processes did with archives before they died, in a folder that outlives them. Later checks
+/// see what limits deleted, and what was acknowledged.
 ///
-/// Its calls are not the logger's: none of them is made to fail, or counted.
+/// It does not use the logger's system calls, so none of its calls is made to fail, or counted.
 package struct ArchiveLedger: Sendable {
-  /// What a process may have been notified of an archive.
+  /// What a process may have learned of an archive.
   package enum Fact: String, CaseIterable, Sendable {
-    /// It is uploaded, and nobody takes that back.
+    /// The archive is uploaded, and nobody takes that back.
     case uploaded
-    /// It is pinned.
+    /// The archive is pinned.
     case pinned
-    /// Somebody has the lease on it.
+    /// A process has the lease on the archive.
     case leased
   }
 
   /// An archive that was there once.
   package struct Link: Sendable {
-    /// Where it still can be read.
+    /// Where the archive can still be read.
     package let path: String
-    /// What it was called.
+    /// The name that the archive had.
     package let fileName: String
   }
 
@@ -34,8 +34,8 @@ package struct ArchiveLedger: Sendable {
 
   // MARK: - Archives
 
-  /// Gives each archive in `directory` another name here, by which it can be read when it was
-  /// deleted there.
+  /// Gives each archive in `directory` another name here, by which it can still be read when it has
+  /// been deleted there.
   ///
   /// - Returns: How many there are.
   @discardableResult
@@ -43,7 +43,7 @@ package struct ArchiveLedger: Sendable {
     let names = Self.names(directory).filter { $0.hasSuffix(".mmlog") }
     for name in names {
       guard let number = Self.inode("\(directory)/\(name)") else { continue }
-      // A number is nobody else's as long as a file of this one is there.
+      // No other file gets the inode number as long as this link is there.
       _ = Glibc.link("\(directory)/\(name)", "\(path)/links/\(number)-\(name)")
     }
     return names.count
@@ -65,8 +65,8 @@ package struct ArchiveLedger: Sendable {
 
   /// Notes a fact about an archive, with a text.
   ///
-  /// - Parameter isFirst: Whether it must not be noted yet.
-  /// - Returns: Whether it is.
+  /// - Parameter isFirst: Whether to fail if the fact is already noted.
+  /// - Returns: Whether this call noted the fact.
   @discardableResult
   package func note(
     _ fact: Fact, _ archive: String, _ text: String = "", isFirst: Bool = false

@@ -1,8 +1,8 @@
 import CMMLogCore
 import MMLogSystem
 
-/// What a process that will be killed reports, in a file that it shares with who kills it: above
-/// all how many records each of its lanes has logged whose call has returned.
+/// What a process that will be killed reports, in a file that it shares with its killer: above all,
+/// for each of its lanes, how many log calls have returned.
 ///
 /// Proof of `@unchecked Sendable`: its words are touched by atomic operations only.
 package final class CountPage: @unchecked Sendable {
@@ -10,7 +10,7 @@ package final class CountPage: @unchecked Sendable {
   package static let laneCount = 62
   private let mapping: Mapping
 
-  /// Makes a page, or opens the one that is there.
+  /// Makes a page, or opens the existing one.
   package init(_ path: String) throws {
     let file = try File.open(path, [.read, .write, .create])
     let size = 64 * Self.wordCount
@@ -30,7 +30,7 @@ package final class CountPage: @unchecked Sendable {
     set { mmlog_store_release_u64(word(1), UInt64(newValue)) }
   }
 
-  /// Whether none of its threads is, or ever comes, in the middle of a log call any more.
+  /// Whether no thread of the process is in a log call, and none will make another.
   package var isQuiet: Bool {
     get { mmlog_load_acquire_u64(word(2)) != 0 }
     set { mmlog_store_release_u64(word(2), newValue ? 1 : 0) }
@@ -42,7 +42,7 @@ package final class CountPage: @unchecked Sendable {
     set { mmlog_store_release_u64(word(3), newValue ? 1 : 0) }
   }
 
-  /// The test point that it died at, as a number; nil if it did not. Setting it is
+  /// The test point that the process died at, as a number; nil if it died elsewhere. Setting it is
   /// async-signal-safe.
   package var deathPoint: UInt8? {
     get {
@@ -57,7 +57,7 @@ package final class CountPage: @unchecked Sendable {
     Int(mmlog_load_acquire_u64(laneWord(lane)))
   }
 
-  /// All of them.
+  /// How many records of each lane are acknowledged.
   package var counts: [Int] { (0..<Self.laneCount).map { self[$0] } }
 
   /// Counts a record of a lane. Async-signal-safe.
@@ -71,7 +71,7 @@ package final class CountPage: @unchecked Sendable {
     return word(Self.firstLane + lane)
   }
 
-  /// One to a cache line.
+  /// The address of a word. Each word has a cache line of its own.
   private func word(_ index: Int) -> UnsafeMutablePointer<UInt64> {
     (mapping.base + 64 * index).assumingMemoryBound(to: UInt64.self)
   }

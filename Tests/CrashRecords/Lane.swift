@@ -1,6 +1,6 @@
-/// One after the other, the records of a thread, or of several of which one logs after the other:
-/// what they say follows from a seed, the lane's number and the record's, so that any of them can
-/// be checked byte for byte.
+/// The sequence of records of one thread, or of several threads that log one after the other. What
+/// a record says follows from a seed, the lane's number and the record's, so that each can be
+/// checked byte for byte.
 package struct Lane: Sendable {
   /// The longest text that there may be, in bytes.
   package static let longestText = 1 << 17
@@ -9,7 +9,7 @@ package struct Lane: Sendable {
   /// How long the texts are, in bytes.
   package let sizes: ClosedRange<Int>
   private let seed: UInt64
-  /// Whether spans decide about flight records: then each of these is in a span.
+  /// Whether spans decide about flight records. If so, each flight record is in a span.
   private let spansDecide: Bool
 
   package init(_ number: Int, sizes: ClosedRange<Int>, seed: UInt64, spansDecide: Bool = false) {
@@ -19,14 +19,15 @@ package struct Lane: Sendable {
     self.spansDecide = spansDecide
   }
 
-  /// Makes what all texts are parts of. Before a fork: its child may find it half made, and wait
-  /// for ever.
+  /// Makes the bytes that all texts are parts of. Call this before a fork: the child may find the
+  /// bytes half made, and wait for ever.
   package static func prepare() { _ = Pattern.bytes }
 
-  /// What follows lane and number in a record's message. Valid for as long as the process.
+  /// The text that follows lane and number in a record's message. Valid as long as the process
+  /// lives.
   package func text(of sequence: Int) -> UnsafeRawBufferPointer {
     let random = mix(seed &+ mix(UInt64(number) << 40 | UInt64(sequence)))
-    // Most are short, a few as long as they may be.
+    // Most texts are short, and a few as long as they may be.
     let span = UInt64(sizes.upperBound - sizes.lowerBound + 1) >> (random >> 60)
     let count = sizes.lowerBound + (span > 0 ? Int(random % span) : 0)
     return UnsafeRawBufferPointer(
@@ -43,13 +44,14 @@ package struct Lane: Sendable {
       }
   }
 
-  /// What a record is to a span, where threads use them. No burst of records ends between the two.
+  /// Whether a record begins or ends a span, where threads use spans. No burst of records ends
+  /// between the two.
   package enum SpanEdge {
     case begins, ends
   }
 
-  /// Whether a record begins a span, or ends the one that the record before has begun. None that
-  /// others are logged in does.
+  /// Whether a record begins a span, or ends the one that the record before has begun. A record
+  /// that others are logged in does neither.
   package func spanEdge(at sequence: Int) -> SpanEdge? {
     if spansDecide {
       return sequence % 4 == 1 ? .begins : sequence % 4 == 3 ? .ends : nil
@@ -62,17 +64,17 @@ package struct Lane: Sendable {
   /// behind it ends.
   package func isInSpan(_ sequence: Int) -> Bool { spansDecide && sequence % 4 == 2 }
 
-  /// Whether the span fails that a record is in, or ends.
+  /// Whether the span that a record is in, or ends, fails.
   package func fails(_ sequence: Int) -> Bool { spansDecide && sequence / 4 % 2 == 0 }
 
   private func beginsSpan(_ sequence: Int) -> Bool {
     sequence % 4 == 3 && !Self.isOuter(sequence) && !Self.isOuter(sequence + 1)
   }
 
-  /// Whether a record is one that others are logged in, where threads do so.
+  /// Whether others are logged in a record, where threads nest log calls.
   package static func isOuter(_ sequence: Int) -> Bool { sequence % 5 == 0 }
 
-  /// Lane and number of a record, as its message begins with them.
+  /// Lane and number of a record, from the beginning of its message.
   package static func position(of message: [UInt8]) -> (lane: Int, sequence: Int)? {
     var numbers = [0, 0]
     var index = 0
@@ -88,10 +90,10 @@ package struct Lane: Sendable {
   }
 }
 
-/// What all texts are parts of: bytes of every kind but those that are no UTF-8.
+/// The bytes that all texts are parts of: bytes from 0 to 127.
 private enum Pattern {
   nonisolated(unsafe) static let bytes: UnsafeRawBufferPointer = {
-    // Any place that a text begins at, and the longest text.
+    // Room for any place that a text begins at, and for the longest text.
     let bytes = UnsafeMutableRawBufferPointer.allocate(
       byteCount: (1 << 16) + Lane.longestText, alignment: 8)
     var state: UInt64 = 1
@@ -112,7 +114,7 @@ package func mix(_ value: UInt64) -> UInt64 {
 }
 
 extension UnsafeRawBufferPointer {
-  /// Compared eight at a time: fast also where nothing is optimized.
+  /// Compares eight bytes at a time, which is fast even in unoptimized builds.
   fileprivate func isEqual(to other: UnsafeRawBufferPointer) -> Bool {
     guard count == other.count else { return false }
     for offset in stride(from: 0, to: count & ~7, by: 8)

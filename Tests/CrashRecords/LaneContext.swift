@@ -1,6 +1,6 @@
 package import MMLog
 
-/// What a record has of its logger and its task, beside what its statement says.
+/// What a record has from its logger and its task, beside what its statement says.
 package struct LaneContext: Sendable {
   /// A number, or the beginning of the record's text.
   package enum FieldValue: Equatable, Sendable {
@@ -8,7 +8,7 @@ package struct LaneContext: Sendable {
     case text([UInt8])
   }
 
-  /// What all stores of campaigns say of their sessions.
+  /// The session fields of all stores of campaigns.
   package static let sessionFields: Logger.Metadata = ["campaign": ["lanes", 7]]
 
   package init() {}
@@ -18,30 +18,30 @@ package struct LaneContext: Sendable {
   /// The fields of a bound logger, and of a task; nil: there is none.
   package var logger: [Field]?
   package var task: [Field]?
-  /// Where there are two, the logger's counts.
+  /// If there are two traces, the logger's counts.
   fileprivate var loggersTrace: TraceContext?
   fileprivate var tasksTrace: TraceContext?
-  /// Whether it belongs to the span that its lane has begun last.
+  /// Whether the record belongs to the span that its lane has begun last.
   package var hasSpan: Bool { logger != nil }
 
   package var trace: TraceContext? { loggersTrace ?? tasksTrace }
 
-  /// In the order in which readers give them.
+  /// All fields, in the order in which readers give them.
   package var fields: [Field] { (logger ?? []) + (task ?? []) }
 
-  /// What is left of it for others that log in the task.
+  /// What is left of the context for others that log in the task.
   package var ofTask: LaneContext {
     var context = self
     (context.logger, context.loggersTrace) = (nil, nil)
     return context
   }
 
-  /// Whether a field's name is one of those that contexts have, and no statement.
+  /// Whether a field's name is one that only contexts have, and no statement.
   package static func isName(_ name: String) -> Bool {
     name == "sequence" || name.hasPrefix("task.") || Int(name.dropFirst()) != nil
   }
 
-  /// Calls `body` where a record of that context is to be logged, with its logger.
+  /// Calls `body` in this context, with its logger, to log a record.
   package func use(_ log: Logger, span: Logger.Span? = nil, _ body: (Logger) -> Void) {
     let log = logger.map { log.with(Self.metadata($0), span: span, trace: loggersTrace) } ?? log
     guard let task else { return body(log) }
@@ -62,11 +62,12 @@ package struct LaneContext: Sendable {
 }
 
 extension Lane {
-  /// The context of a record, where threads use them: three in seven have one.
+  /// The context of a record, where threads use contexts: three in seven records have one.
   ///
   /// - Parameters:
-  ///   - isOuter: Whether others are logged in it, which would have its task's fields, too.
-  ///   - edge: What it is to a span, whose end has nothing of the logger that has begun it.
+  ///   - isOuter: Whether others are logged in the record: they would have its task's fields, too.
+  ///   - edge: Whether the record begins or ends a span: the end has nothing of the logger that
+  ///     began the span.
   package func context(
     of sequence: Int, isOuter: Bool = false, _ edge: SpanEdge? = nil
   ) -> LaneContext {
@@ -76,7 +77,7 @@ extension Lane {
     let isBound = edge == .begins || isOuter || edge == nil && !isInC(sequence)
     if isOfLogger, isBound {
       context.logger = [
-        // Some more names every now and then.
+        // New names come now and then.
         ("k\(sequence / 100 % 50)", .number(number)), ("sequence", .number(sequence)),
       ]
       if isOfTask { context.loggersTrace = trace(sequence, 1) }

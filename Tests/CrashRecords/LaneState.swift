@@ -1,6 +1,7 @@
 package import MMLog
 
-/// What a lane keeps in state slots: the number of its last record, and a text that says it, too.
+/// What a lane keeps in state slots: the number of its last record, and a text that has the number,
+/// too.
 package struct LaneState: Sendable {
   private let number: LogStore.StateSlot<Int>
   private let text: LogStore.StateSlot<String>
@@ -10,7 +11,7 @@ package struct LaneState: Sendable {
     text = store.slot(Self.name(ofTextOf: lane), of: String.self)
   }
 
-  /// To be called behind the log call, and before that is acknowledged.
+  /// Call this after the log call, and before the record is acknowledged.
   package func store(_ sequence: Int) {
     number.store(sequence)
     text.store(Self.text(of: sequence))
@@ -19,7 +20,7 @@ package struct LaneState: Sendable {
   package static func name(ofNumberOf lane: Int) -> String { "number \(lane)" }
   package static func name(ofTextOf lane: Int) -> String { "text \(lane)" }
 
-  /// Of every length that a text has.
+  /// The text for a record's number. Texts of every length come up.
   package static func text(of sequence: Int) -> String {
     let letter = Character(Unicode.Scalar(UInt8(ascii: "a") + UInt8(sequence % 26)))
     return "\(sequence) " + String(repeating: letter, count: sequence % 40)

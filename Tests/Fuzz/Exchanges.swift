@@ -4,7 +4,7 @@ import MMLogHTTP
 import MMLogSystem
 import TestSupport
 
-/// What must not come out.
+/// The secret that must not come out.
 private let secret = "5ecre7"
 
 /// A log of exchanges whose records all stay in its ring.
@@ -48,13 +48,13 @@ private struct FuzzedExchanges {
   }
 }
 
-/// One thread uses it.
+/// Only one thread uses this.
 nonisolated(unsafe) private let exchanges: FuzzedExchanges = {
   do { return try FuzzedExchanges() } catch { fatalError("\(error)") }
 }()
 
 /// Puts a secret behind an encoded name into each place of an exchange that is redacted, with
-/// made-up bytes before and behind it, and in pieces. It must not come to the ring.
+/// made-up bytes before and behind it, and in pieces. The secret must not come to the ring.
 func logExchange(_ bytes: UnsafeRawBufferPointer) {
   guard bytes.count > 4 else { return }
   let noise = bytes.dropFirst(4).prefix { $0 != 0 }
@@ -65,7 +65,7 @@ func logExchange(_ bytes: UnsafeRawBufferPointer) {
   let encoding = Encoding(bits: UInt32(bytes[1]) << 8 | UInt32(bytes[2]), style: bytes[0])
   let pair = "\(encoding.percent)=\(secret)"
   redact("\(before)&\(pair)\(behind)", "\(before)\"\(encoding.json)\" :\"\(secret)\"\(behind)")
-  // Most of the time would be the ring's.
+  // Most of the time would go to the ring.
   if bytes[1] % 16 != 0 { return }
   let exchange = exchanges.http.begin(
     method: "GET", url: "\(before)&\(pair)\(behind)",
@@ -93,8 +93,8 @@ private func redact(_ pairs: String, _ json: String) {
   for text in texts { precondition(!hasSecret(text), "a secret comes out: \(text)") }
 }
 
-/// Whether the secret's bytes stand in a text, also before a mark that makes another character of
-/// the last one.
+/// Whether the secret's bytes stand in a text. They do also where a combining mark behind them
+/// changes the last character.
 private func hasSecret(_ text: String) -> Bool { text.utf8.contains(secret.utf8) }
 
 private func send(_ body: String, cut: UInt8, in exchange: HTTPLog.Exchange, _ type: String) {
@@ -106,7 +106,7 @@ private func send(_ body: String, cut: UInt8, in exchange: HTTPLog.Exchange, _ t
   part?.finish()
 }
 
-/// The name of a secret in one of the ways there are.
+/// The name of a secret, encoded in one of several ways.
 private struct Encoding {
   private let name: [UInt8]
   private let bits: UInt32

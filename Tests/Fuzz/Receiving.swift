@@ -6,7 +6,8 @@ import MMLogStorage
 import MMLogSystem
 import TestSupport
 
-/// Reads a request: `METHOD PATH`, and fields in lines behind it; and as a whole, as tokens.
+/// Reads a request: `METHOD PATH`, and fields in the lines behind it. Reads the whole text as
+/// tokens, too.
 func readRequest(_ bytes: UnsafeRawBufferPointer) {
   let text = String(decoding: bytes, as: UTF8.self)
   let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
@@ -44,8 +45,8 @@ private let received: ReceivedArchives = {
   } catch { fatalError("\(error)") }
 }()
 
-/// Sends an archive in two requests, cut at a place that two bytes choose. What is stored is right,
-/// and what is refused leaves nothing.
+/// Sends an archive in two requests, cut at a place that two bytes choose. What is stored has to be
+/// right, and what is refused has to leave nothing.
 func receive(_ cut: Int, _ bytes: [UInt8]) {
   let first = min(cut, bytes.count)
   _ = try? send(bytes, 0..<first)
@@ -78,7 +79,7 @@ private func send(_ bytes: [UInt8], _ part: Range<Int>) throws -> Receipt? {
   return try upload.finish()
 }
 
-/// Sends something that is no archive: whatever was there of the upload goes with it.
+/// Sends something that is no archive: the receiver then removes whatever was there of the upload.
 private func removeUploads() {
   let nothing = [UInt8](repeating: 0, count: 600)
   _ = try? send(nothing, 0..<600)

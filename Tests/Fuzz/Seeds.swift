@@ -4,7 +4,7 @@ import MMLogFormat
 import MMLogReader
 import TestSupport
 
-/// Makes a first corpus of each target's own: a small one, and one from logs.
+/// Makes two first corpora for each target: a small one, and one from logs.
 func writeSeeds(of logs: String, to corpus: String) throws {
   let files = FileManager.default
   let (small, large) = ("\(corpus)/small", "\(corpus)/large")
@@ -127,7 +127,7 @@ private func putDebugInformation(_ corpus: String) {
   put(bytes, "\(corpus)/debug/sections")
 }
 
-/// A slot of each type.
+/// Writes a slot of each type.
 private func putState(_ corpus: String) {
   let log = TestLog()
   log.putState()
@@ -135,7 +135,7 @@ private func putState(_ corpus: String) {
   put(Array(log.ring[place..<place + 14 * StateSlotLayout.size]), "\(corpus)/state/slots")
 }
 
-/// A report that has nothing, and one that has everything.
+/// Writes a report that has nothing, and one that has everything.
 private func putCrashes(_ corpus: String) {
   put(CrashReport.bytes { _ in }, "\(corpus)/crash/nothing")
   put(
@@ -152,7 +152,7 @@ private func putArchive(_ bytes: [UInt8], _ corpus: String, _ name: String) {
   put(bytes, "\(corpus)/archive/\(name)")
   // Cut at byte 768.
   put([0, 3] + bytes, "\(corpus)/upload/\(name)")
-  // The first byte chooses what is done.
+  // The first byte chooses what the target does.
   for choice in 0..<26 as Range<UInt8> {
     put([choice] + bytes, "\(corpus)/search/\(name)-\(choice)")
     if choice < 12 { put([choice] + bytes, "\(corpus)/output/\(name)-\(choice)") }
@@ -166,7 +166,7 @@ private func put(_ bytes: [UInt8], _ path: String) {
   }
 }
 
-/// File header, area table, dictionary and a segment's header.
+/// Writes file header, area table, dictionary and a segment's header.
 private func putCorrectable(_ ring: [UInt8], _ corpus: String, _ name: String) {
   guard let fileHeader = try? ring.withUnsafeBytes({ try RingHeader($0) }) else { return }
   let geometry = fileHeader.geometry
@@ -182,7 +182,7 @@ private func putCorrectable(_ ring: [UInt8], _ corpus: String, _ name: String) {
     "\(corpus)/correction/\(name)-segment")
 }
 
-/// Frames, and of them columns and dictionaries.
+/// Writes frames, and the columns and dictionaries in them.
 private func putPayloads(of archive: [UInt8], _ corpus: String, _ name: String) {
   archive.withUnsafeBytes { bytes in
     for offset in stride(

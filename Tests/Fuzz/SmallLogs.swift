@@ -41,7 +41,7 @@ enum SmallLogs {
     return log
   }
 
-  /// Two threads, a part of whose records is archived.
+  /// Records of two threads, some of which are archived.
   private static func texts() -> TestLog {
     let log = make()
     let label = log.label("orders.matching")
@@ -92,7 +92,7 @@ enum SmallLogs {
     return Array("z".utf8).withUnsafeBytes { ValueSealer.seal($0) } ?? []
   }
 
-  /// A record in pieces, and one of which the end is missing.
+  /// A record in fragments, and one whose last fragments are missing.
   private static func fragments() -> TestLog {
     let log = make()
     let text = String(repeating: "long ", count: 20)
@@ -132,7 +132,7 @@ enum SmallLogs {
     return log
   }
 
-  /// The words of a context that has some of what there is.
+  /// The words of a context that has some of the possible parts.
   private static func contexts(
     _ number: UInt64, _ fields: [UInt64], _ pair: [UInt64]
   ) -> [UInt64] {

@@ -34,11 +34,11 @@ enum Target: String, CaseIterable {
   /// A byte that chooses what is searched for, and the bytes of an archive, whose checksums are
   /// fixed.
   case search
-  /// A line of a person's own making.
+  /// The template of a line, as a person writes it.
   case template
   /// The report of a crash; its checksum is fixed.
   case crash
-  /// What a running process is asked to set its levels to; its checksum is fixed.
+  /// A request to a running process to set its levels; its checksum is fixed.
   case levels
   /// State slots, as they stand in a ring; their checksums are fixed.
   case state
@@ -61,8 +61,8 @@ enum Target: String, CaseIterable {
   /// zero, and what stands behind it in an HTTP exchange.
   case http
 
-  /// libFuzzer's callback has no place for it; it is set before that begins, and there is one
-  /// thread.
+  /// libFuzzer's callback has no parameter for it. It is set before fuzzing begins, and there is
+  /// one thread.
   nonisolated(unsafe) static var chosen = Target.columns
 
   func read(_ bytes: UnsafeRawBufferPointer) {
@@ -94,7 +94,7 @@ enum Target: String, CaseIterable {
   }
 }
 
-/// Larger ones take the same ways, and longer.
+/// Larger rows take the same paths through the code, and more time.
 private let largestRows = 8 << 20
 
 private func readColumns(_ bytes: UnsafeRawBufferPointer) {
@@ -115,7 +115,7 @@ private func readColumns(_ bytes: UnsafeRawBufferPointer) {
   encodeAgain(rows, decompressor)
 }
 
-/// What was read comes back from its text.
+/// Checks that a state that was read comes back from its text.
 private func readConsumer(_ text: String) {
   guard let state = ConsumerState(text) else { return }
   precondition(ConsumerState(state.text) == state, "a state is not what its text says")
@@ -139,7 +139,7 @@ private func findStatements(_ bytes: UnsafeRawBufferPointer) {
   _ = try? information.place(line: 7) { $0.hasSuffix("swift") }
 }
 
-/// Records that were read come back from an encoder, too.
+/// Checks that records that were read come back from an encoder, too.
 private func encodeAgain(_ rows: [UInt8], _ decompressor: Decompressor) {
   rows.withUnsafeBytes { bytes in
     guard var reader = try? RowReader(bytes) else { return }
@@ -217,7 +217,7 @@ private func readFrame(_ frame: [UInt8]) {
       case .rows: Array(payload)
       case .zlibRows: try? decompressor.decompress(payload, size: header.rawSize)
       case .sealedRows:
-        // Under any key: what the rows have is hostile.
+        // Under any key, the rows may have anything.
         ringCipher.flatMap { try? SealedRows.decrypt(payload, size: header.rawSize, with: $0) }
       case .columns, .zstdColumns:
         try? ColumnDecoder.rows(
@@ -231,7 +231,7 @@ private func readFrame(_ frame: [UInt8]) {
   }
 }
 
-/// What is corrected is right, and is not corrected again.
+/// Checks that what is corrected is right, and is not corrected again.
 private func correct(_ bytes: [UInt8]) {
   var bytes = bytes
   bytes.withUnsafeMutableBytes { bytes in
@@ -243,7 +243,7 @@ private func correct(_ bytes: [UInt8]) {
     }
     for entry in bytes.correctEntries(seed: 0) {
       var scanner = EntryScanner(UnsafeRawBufferPointer(rebasing: bytes[entry]), seed: 0)
-      // One of a kind that is not known is passed over, and is no corruption.
+      // An entry of an unknown kind is passed over, and is no corruption.
       precondition(
         scanner.next() != nil || scanner.corruption.allSatisfy { $0 == 0..<entry.count },
         "a corrected entry is none")
@@ -251,8 +251,8 @@ private func correct(_ bytes: [UInt8]) {
   }
 }
 
-/// A request that is read is written as it was. As a text, it is a list of rules as of the
-/// environment.
+/// Checks that a request that is read is written as it was. Reads the bytes as a list of rules,
+/// too, as the environment has it.
 private func readLevels(_ bytes: [UInt8]) {
   _ = LevelRule.list(String(decoding: bytes, as: UTF8.self))
   var slot = [UInt8](repeating: 0, count: ControlLayout.levelSlotSize)
@@ -262,11 +262,11 @@ private func readLevels(_ bytes: [UInt8]) {
   }
   guard let request = slot.withUnsafeBytes({ LevelRequest($0) }) else { return }
   let again = request.encoded.flatMap { bytes in bytes.withUnsafeBytes { LevelRequest($0) } }
-  // What is not UTF-8 may become longer, and have no room.
+  // Text that is not UTF-8 may become longer, and then has no room.
   precondition(again == nil || again == request, "another request")
 }
 
-/// What is read goes into a dictionary's entry, and comes back from it.
+/// Checks that the state that is read goes into a dictionary's entry, and comes back from it.
 private func readState(_ bytes: [UInt8]) {
   let state = bytes.withUnsafeBytes { StateSlots($0) }
   precondition(state.values.count + state.corruption.count <= bytes.count / 64, "too many")
@@ -281,11 +281,11 @@ private func readState(_ bytes: [UInt8]) {
   }
 }
 
-/// Shorter ones end in zeros.
+/// Reads a crash report. Shorter inputs end in zeros.
 private func reportCrash(_ bytes: [UInt8]) {
   let report = CrashReport.bytes { $0.copyBytes(from: bytes.prefix(CrashLayout.size)) }
   guard let crash = report.withUnsafeBytes({ CrashReport($0) }) else { return }
-  // What stands beside the state is not of the report.
+  // What stands beside the state is not part of the report.
   let content = CrashLayout.checksum...
   precondition(crash.encoded[content] == report[content], "a report that is not what was read")
   precondition(crash.details.count <= 140 && !crash.summary.isEmpty, "too many lines")
@@ -293,8 +293,8 @@ private func reportCrash(_ bytes: [UInt8]) {
 
 /// Reads a condition, and tries it on records.
 private func tryCondition(_ bytes: UnsafeRawBufferPointer) {
-  // Repetition and references back make the C library's expressions take what time and memory they
-  // like.
+  // With repetitions and back references, the C library's regular expressions may take any time and
+  // memory.
   let repetitions = bytes.count { "*+?".utf8.contains($0) }
   guard bytes.count < 256, repetitions < 9, !bytes.contains(UInt8(ascii: "{")),
     !bytes.contains(0x5C)
@@ -305,7 +305,7 @@ private func tryCondition(_ bytes: UnsafeRawBufferPointer) {
   for _ in LogReader(fewRecords, filter: filter) {}
 }
 
-/// What is recorded is all of the format, in pieces that readers know.
+/// Checks that the recorded parts are all of the format, and that readers know each.
 private func takeApart(_ bytes: UnsafeRawBufferPointer) {
   let text = bytes.prefix { $0 != 0 } + [0]
   text.withUnsafeBytes { text in
@@ -329,14 +329,14 @@ private func takeApart(_ bytes: UnsafeRawBufferPointer) {
 let identity = try? Identity(
   "AGE-SECRET-KEY-1W4DAPJLRPPW3CCZ7LJJN3ZAQP03ADMURL2X8WX0YF0PLGFUYMYFS36UJTP")
 
-/// Who opens what is encrypted in the seeds: single values, and rings and archives under
-/// `Tests/Golden/sealed`.
+/// The identities that open what is encrypted in the seeds: single values, and rings and archives
+/// under `Tests/Golden/sealed`.
 private let identities = {
   let golden = (try? LogIdentities(files: ["Tests/Golden/sealed/identity"]))?.all ?? []
   return LogIdentities(golden + [identity].compactMap(\.self))
 }()
 
-/// What is read is written as it was.
+/// Checks that what is read is written as it was.
 private func readKeys(_ bytes: [UInt8]) {
   if let identity {
     // A single value, which begins with the size of its slot.
@@ -358,14 +358,14 @@ private func readKeys(_ bytes: [UInt8]) {
   if let head = ArchiveHead(text) { precondition(ArchiveHead("\(head)") == head, "another head") }
 }
 
-/// Opened once: they are the same for every input. One thread uses them.
+/// Opened once, since they are the same for every input. Only one thread uses them.
 nonisolated(unsafe) private let fewRecords = {
   let log = SmallLogs.values()
   log.writesRing = false
   return LogFiles(log.save().map(LogReader.Input.path))
 }()
 
-/// A file that is written anew for each input.
+/// The file that is written anew for each input.
 private let file = {
   var path = Array("/dev/shm/mmlog-fuzz.XXXXXX".utf8CString)
   let descriptor = mkstemp(&path)
@@ -388,7 +388,7 @@ private func readFile(_ bytes: [UInt8]) {
   _ = files.verify()
 }
 
-/// Reads a ring, and what `mmlogctl status` says of one, whatever its control page says.
+/// Reads a ring, and what `mmlogctl status` shows of it, whatever its control page says.
 private func readRing(_ bytes: [UInt8]) {
   readFile(bytes)
   guard let status = try? RingStatus(File.openFollowingLinks("/proc/self/fd/\(file)")) else {
@@ -399,8 +399,8 @@ private func readRing(_ bytes: [UInt8]) {
   _ = (control.labels(status.image.dictionary), control.overrides, control.lastPass)
 }
 
-/// Puts records out in one of the ways there are: all of them for each input would take as many
-/// times as long.
+/// Puts records out in one of the possible ways: all ways for each input would take many times as
+/// long.
 private func putOut(_ choice: UInt8, _ bytes: [UInt8]) {
   let files = files(of: bytes)
   let way = Int(choice) % (formatters.count + 3)
@@ -445,7 +445,7 @@ private func format(_ files: LogFiles, _ way: Int) {
   }
 }
 
-/// One thread uses them.
+/// Only one thread uses them.
 nonisolated(unsafe) private var formatters: [any LogFormatter] = {
   let formatters: [any LogFormatter] = [
     TextFormatter(colors: true), JSONFormatter(), LogfmtFormatter(), TableFormatter(.csv),
@@ -458,9 +458,8 @@ nonisolated(unsafe) private var formatters: [any LogFormatter] = {
   return formatters + (template.map { [TemplateFormatter($0)] } ?? [])
 }()
 
-/// What is found without inspecting everything is what is found by inspecting every record: in each
-/// session, since the times of one may go back, and what is passed over says nothing of when it
-/// was.
+/// Checks that a filtered read finds the same records as inspecting every record. Compares session
+/// by session: times of a session may go back, and what is passed over does not show its times.
 private func find(_ choice: UInt8, _ bytes: [UInt8]) {
   let filter = filters[Int(choice) % filters.count]
   let files = files(of: bytes)
@@ -477,8 +476,7 @@ private func records(_ reader: LogReader) -> some Sequence<LogReader.Record> {
   reader.lazy.compactMap { if case .record(let record) = $0 { record } else { nil } }
 }
 
-/// What is asked of contents: frames' headers, of which the rest is asked first, may say what they
-/// like.
+/// Filters by contents only. Other filters ask frames' headers first, which may say anything.
 private let filters: [LogReader.Filter] = {
   var filters = ["a", "b", "n 100", "42", "deadbeef"].map { text in
     filter { $0.text = [TextPattern(literal: text)] }
