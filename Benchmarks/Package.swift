@@ -9,7 +9,7 @@ let package = Package(
   name: "mmlog-benchmarks",
   // For SwiftLog, which is a package of its own.
   products: [.library(name: "CHarness", targets: ["CHarness"])],
-  // What is encrypted costs those that are not nothing, and is measured beside them.
+  // The trait Encryption costs stores without recipients nothing. Both kinds are measured.
   dependencies: [.package(name: "mmlog", path: "..", traits: ["Encryption"])],
   targets: [
     .target(name: "CHarness"),

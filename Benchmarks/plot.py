@@ -78,7 +78,7 @@ def draw_quantiles(results, curves, title, path):
     figure, axes = plt.subplots(figsize=(9.5, 5))
     for name, (label, color, style) in curves.items():
         points = [(at, part) for at, part in results["latencies"][name] if 0 < part < 1]
-        # Where p99.9 is as far from p99 as that from p90.
+        # On this scale, p99.9 is as far from p99 as p99 is from p90.
         across = [0] + [-math.log10(1 - part) for _, part in points]
         up = [points[0][0]] + [at for at, _ in points]
         axes.step(across, up, style, where="pre", label=label, color=color, linewidth=1.8)

@@ -10,7 +10,7 @@
 
 using namespace NanoLog::LogLevels;
 
-// What the other variant's preprocessor makes: it has found no statement.
+// The preprocessor of the other variant makes these: here they say that it has found no statement.
 namespace GeneratedFunctions {
 size_t numLogIds = 0;
 LogMetadata logId2Metadata[1];
@@ -26,7 +26,8 @@ static int open_log(const char *directory) {
   return 1;
 }
 
-// It counts the bytes of each text, also of one with "%.*s", which would only be one argument more.
+// NanoLog counts the bytes of each text, even with "%.*s": passing the length would only add an
+// argument.
 
 static void order(uint64_t id, const char *user, size_t, double elapsed, uint64_t quantity) {
   NANO_LOG(NOTICE, "order %lu accepted for %s in %.2f ms, quantity %lu", id, user, elapsed, quantity);
@@ -46,10 +47,10 @@ static void disabled(uint64_t id) { NANO_LOG(DEBUG, "never %lu", id); }
 
 static void drain() { NanoLog::sync(); }
 
-// It keeps its file open until the next one is set.
+// NanoLog keeps its file open until the next one is set.
 static void close_log() { NanoLog::sync(); }
 
-// By its own decoder, whose lines are counted.
+// Counts the lines of NanoLog's own decoder.
 static int64_t records(const char *directory) {
   NanoLogInternal::Log::Decoder decoder;
   if (!decoder.open(log_file(directory).c_str())) return 0;

@@ -24,7 +24,7 @@ static int open_log(const char *directory) {
   file.open(log_file(directory), std::ofstream::out | std::ofstream::binary | std::ofstream::trunc);
   if (!file) return 0;
   binlog::default_session().setMinSeverity(binlog::Severity::info);
-  // Call sites that an earlier file has.
+  // Writes the call sites again that an earlier file has.
   binlog::default_session().reconsumeMetadata(file);
   ending = false;
   consumer = std::thread([] {
@@ -36,7 +36,7 @@ static int open_log(const char *directory) {
 
 #define INFO BINLOG_INFO
 #define DEBUG BINLOG_DEBUG
-// Formats are the reader's.
+// The reader chooses the formats.
 #define ELAPSED "{}"
 #include "statements.hpp"
 

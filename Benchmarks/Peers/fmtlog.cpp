@@ -21,7 +21,7 @@ static int open_log(const char *directory) {
 #include "statements.hpp"
 
 static void drain() {
-  // Its thread and a caller must not poll at once.
+  // fmtlog's thread and a caller must not poll at once.
   fmtlog::stopPollingThread();
   fmtlog::poll(true);
   poll();

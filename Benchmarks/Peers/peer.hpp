@@ -18,7 +18,7 @@
 
 static inline std::string log_file(const char *directory) { return std::string(directory) + "/log"; }
 
-// Known by their ends: the last line, cut by a kill, does not count.
+// Counts the ends of lines: a last line that a kill has cut does not count.
 static inline int64_t lines(const char *directory) {
   FILE *file = std::fopen(log_file(directory).c_str(), "r");
   if (file == nullptr) return 0;

@@ -13,7 +13,7 @@ static quill::Logger *logger;
 static int open_log(const char *directory) {
   quill::BackendOptions options;
   options.sleep_duration = std::chrono::microseconds(100);
-  // It tells of each queue that grows.
+  // quill would report each queue that grows.
   options.error_notifier = [](std::string const &) {};
   quill::Backend::start(options);
   auto file = quill::Frontend::create_or_get_sink<quill::FileSink>(log_file(directory));

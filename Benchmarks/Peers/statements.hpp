@@ -1,5 +1,5 @@
-// The statements of loggers whose formats have {}, by macros: INFO, DEBUG, and ELAPSED, which is how a number with two
-// digits is written.
+// The statements of loggers whose formats have {}, by macros: INFO, DEBUG, and ELAPSED, the format of a number with
+// two digits.
 
 #ifndef STATEMENTS_HPP
 #define STATEMENTS_HPP

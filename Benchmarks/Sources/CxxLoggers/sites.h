@@ -1,4 +1,4 @@
-// Twenty log statements, each a call site of its own, of which `site` chooses one.
+// Twenty log statements, each a call site of its own. `site` chooses one of them.
 
 #define TWENTY_SITES(SITE)                                                                                     \
   switch (site) {                                                                                              \

@@ -24,15 +24,15 @@ public struct HTTPCalls: Sendable {
     exchange.end(status: order.id & 0xFF, size: order.quantity)
   }
 
-  /// The same below its level.
+  /// An exchange below its level.
   @inline(never)
   public func unrecorded(_ order: Order) {
     let exchange = off.begin(method: "GET", url: "https://shop.example/orders?token=5f2b9c")
     exchange.end(status: order.id & 0xFF, size: order.quantity)
   }
 
-  /// Makes this many of them, with nothing else between: one takes less time than calling a
-  /// function.
+  /// Makes this many exchanges below their level, with nothing else between: one takes less time
+  /// than calling a function.
   @inline(never)
   public func unrecorded(times count: Int) {
     for id in 0..<count {

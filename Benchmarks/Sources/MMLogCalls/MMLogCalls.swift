@@ -131,12 +131,12 @@ public struct SlotCalls: Sendable {
   public func slottext(_ order: Order) { text.store(order.user) }
 }
 
-/// The same for loggers that add something to each record.
+/// Log calls with loggers that add something to each record.
 public struct BoundCalls: Sendable {
   private let (bound, traced): (Logger, Logger)
 
-  /// Logs with what `log` is bound to: the pairs of ``MMLogCalls/pairs(_:)``, but for the number;
-  /// and a span and a trace.
+  /// Binds `log` to the pairs of ``MMLogCalls/pairs(_:)``, except the number, and to a span and a
+  /// trace.
   public init(_ log: Logger) {
     bound = log.with([
       "venue": "trader-017", "id": 7, "price": 0.5, "live": true, "side": "buy",

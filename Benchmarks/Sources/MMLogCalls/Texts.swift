@@ -17,7 +17,7 @@ public struct Texts: @unchecked Sendable {
   /// A power of two, less one.
   private let mask: Int
 
-  /// So many texts that one comes again only when everything that an archive remembers has passed.
+  /// So many texts that an archive has forgotten a text by the time it comes again.
   public static let many = 1 << 16
   /// So few texts that they stay in the processor's cache, like a text that was just made.
   public static let few = 1 << 9
@@ -28,14 +28,14 @@ public struct Texts: @unchecked Sendable {
     mask = texts.count - 1
   }
 
-  /// One of them.
+  /// The text with a number.
   @inline(__always)
   public subscript(index: Int) -> Text {
     let place = index & mask
     return Text(swift: texts[place], c: cTexts[place], length: texts[place].utf8.count)
   }
 
-  /// 100 bytes each: words at random out of a thousand.
+  /// Texts of 100 bytes each: words at random out of a thousand.
   ///
   /// - Parameter length: Another number of bytes.
   public static func words(_ count: Int, length: Int = 100) -> Texts {
@@ -54,7 +54,7 @@ public struct Texts: @unchecked Sendable {
     return String((0..<2 + random.next(below: 8)).map { _ in letters[random.next(below: 16)] })
   }
 
-  /// Given lines, one after the other, and again from the first.
+  /// The given lines, one after the other, and again from the first.
   public static func lines(_ lines: [String]) -> Texts {
     Texts((0..<many).map { lines[$0 % lines.count] })
   }

@@ -6,7 +6,7 @@ struct Settings {
   /// A folder on tmpfs; empty: none.
   var memoryDirectory = ""
   var json: String?
-  /// A file whose lines are logged; nil: made ones.
+  /// A file whose lines are logged; nil: made-up lines.
   var lines: String?
   var parts: [String] = []
 

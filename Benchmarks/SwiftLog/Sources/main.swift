@@ -56,7 +56,7 @@ let workloads = [
     }),
 ]
 
-/// What so many calls took, for each.
+/// What one call cost, as the mean of many.
 struct Cost {
   let nanoseconds: Double
   let allocations: Double

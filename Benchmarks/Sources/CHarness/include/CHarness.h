@@ -1,4 +1,4 @@
-// What the harness needs of the machine, and Swift cannot express: serialized reads of the
+// What the harness needs of the machine and Swift cannot express: serialized reads of the
 // processor's counter, pinning, shared counters, and a count of allocations.
 
 #ifndef CHARNESS_H

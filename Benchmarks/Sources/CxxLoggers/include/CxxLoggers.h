@@ -16,8 +16,8 @@ extern "C" {
 
 typedef struct spdlog_logger spdlog_logger;
 
-// `queue`: places in the queue of the background thread, which is full with so many messages and
-// then blocks callers; 0: synchronous. Null if the file cannot be made.
+// `queue`: the number of messages in the background thread's queue; a full queue blocks callers; 0:
+// synchronous. Null if the file cannot be made.
 spdlog_logger *spdlog_open(const char *path, uint64_t queue);
 void spdlog_order(spdlog_logger *, uint64_t id, const char *user, size_t length, double elapsed, uint64_t quantity);
 void spdlog_text(spdlog_logger *, const char *text, size_t length);

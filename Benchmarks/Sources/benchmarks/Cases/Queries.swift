@@ -100,7 +100,7 @@ struct Queries {
     return (Double(String(decoding: peak, as: UTF8.self)) ?? .nan) / 1024
   }
 
-  /// Logs in turn with 200 stores, as so many processes would at the same time.
+  /// Logs in turn with 200 stores, as 200 processes would at the same time.
   static func logToManyStores(_ folder: String, _ records: Int) throws {
     var stores: [MMLogContender] = []
     for _ in 0..<200 { stores.append(try MMLogContender(directory: folder, for: .service)) }

@@ -2,7 +2,7 @@ import CHarness
 import Foundation
 import MMLogCalls
 
-/// How many records a second a logger keeps up, until all are written and synced.
+/// How many records a second a logger sustains, until all are written and synced.
 struct Sustained {
   /// What a child is instructed to do.
   struct Job: Codable {
@@ -11,7 +11,7 @@ struct Sustained {
     var threads = 1
     /// How many call sites, if they are chosen at random.
     var sites = 0
-    /// A file whose lines are logged; nil: made ones.
+    /// A file whose lines are logged; nil: made-up lines.
     var lines: String?
   }
 
@@ -112,7 +112,7 @@ struct Sustained {
   static func run<C: Contender>(_ type: C.Type, _ directory: String, _ job: Job) throws -> Result {
     let contender = try C(directory: directory, for: .service)
     let log = try calls(of: job, to: contender)
-    // This includes what is to be logged, which is not the logger's memory.
+    // This includes the texts to be logged, which are not the logger's memory.
     let startMemory = Machine.peakMemory
     let clock = processorTime()
     let seconds = try Clock.seconds {

@@ -7,11 +7,11 @@ struct AnyContender: Sendable {
   let workloads: [Workload]
   let calls: Int
   let isFast: Bool
-  /// Opens it in a folder.
+  /// Opens the contender in a folder.
   let open: @Sendable (_ directory: String) throws -> Opened
-  /// Logs a number of records as fast as it can, until they are written and synced.
+  /// Logs a number of records as fast as possible, until they are written and synced.
   let sustain: @Sendable (_ directory: String, Sustained.Job) throws -> Sustained.Result
-  /// Logs as fast as it can and counts acknowledged records, until it is killed.
+  /// Logs as fast as possible and counts acknowledged records, until the process is killed.
   let flood: @Sendable (_ directory: String, SharedCount) throws -> Never
   /// Counts the records of a dead process.
   let records: @Sendable (_ directory: String) throws -> Int

@@ -16,7 +16,7 @@ enum Workload: String, CaseIterable {
   case strings
   /// One of 20 call sites after the other, with an integer and a text.
   case sites
-  /// The same with call sites at random, out of many.
+  /// As ``sites``, with call sites at random, out of many.
   case manySites
   /// A message below the level.
   case disabled
@@ -27,7 +27,7 @@ enum Workload: String, CaseIterable {
   /// A constant message of a logger that has a span and a trace with each record.
   case traced
 
-  /// Its name in tables.
+  /// The workload's name in tables.
   var title: String {
     switch self {
     case .order: "order"
@@ -56,15 +56,15 @@ enum Purpose {
 /// A logger, or what stands in for one, with one function for each workload. These functions are
 /// measured; none is inlined, so that each costs a call.
 ///
-/// A protocol only for the compiler to specialize by: nothing measured goes through a witness
-/// table.
+/// The protocol is only there for the compiler to specialize by: nothing measured goes through a
+/// witness table.
 protocol Contender: Sendable {
   static var name: String { get }
   static var workloads: [Workload] { get }
   /// How many calls are made back to back: fewer for loggers whose calls take microseconds, or that
   /// have room for fewer.
   static var calls: Int { get }
-  /// Whether it keeps up more than about a million records a second.
+  /// Whether it sustains more than about a million records a second.
   static var isFast: Bool { get }
 
   /// - Parameter directory: A folder of its own.
@@ -116,7 +116,7 @@ extension Contender {
   func drain() throws {}
   func finish() throws {}
 
-  /// Loggers that write lines.
+  /// Counts the lines of loggers that write lines.
   static func records(in directory: String) throws -> Int {
     Files.list(directory).map(Files.lines).reduce(0, +)
   }

@@ -21,7 +21,7 @@ struct MMLogContender: Contender {
 
   /// - Parameters:
   ///   - ring: Where the ring is to be, if not beside the archives.
-  ///   - recipients: For whom it is encrypted.
+  ///   - recipients: Whom ring and archives are encrypted for.
   init(
     directory: String, ring: String?, recipients: [Recipient] = [], for purpose: Purpose
   ) throws {

@@ -14,10 +14,10 @@ enum Binlog: PeerName { static let name = "binlog" }
 
 /// The contender for such a logger.
 ///
-/// Proof of `@unchecked Sendable`: each of them is for many threads, and one for each process.
+/// Proof of `@unchecked Sendable`: each peer is made for many threads, and each process has one.
 struct Peer<Name: PeerName>: Contender, @unchecked Sendable {
   static var name: String { Name.name }
-  /// Their queues have a megabyte.
+  /// The peers' queues have a megabyte.
   static var calls: Int { 8000 }
   static var isFast: Bool { true }
   private let peer: UnsafePointer<peer_calls>
@@ -31,7 +31,7 @@ struct Peer<Name: PeerName>: Contender, @unchecked Sendable {
     }
   }
 
-  /// Where its library is, if it was built.
+  /// The path of the peer's library, if it was built.
   static var library: String? {
     guard let folder = getenv("BENCHMARK_PEERS") else { return nil }
     let path = "\(String(cString: folder))/\(name).so"

@@ -12,7 +12,7 @@ struct QueueFile: QueueContender {
   }
 }
 
-/// The same behind a buffer in memory, which is written when it is full: CocoaLumberjack's
+/// The same queue behind a buffer in memory, which is written when it is full: CocoaLumberjack's
 /// DDBufferedProxy.
 struct QueueBuffer: QueueContender {
   static let name = "queue + buffer"
@@ -39,7 +39,7 @@ extension QueueContender {
   func finish() { log.close() }
 }
 
-/// The caller builds the message and takes the time; all else is done on the queue.
+/// The caller builds the message and takes the time. The queue does everything else.
 ///
 /// Proof of `@unchecked Sendable`: what changes is touched on the queue only.
 final class QueueLogger: @unchecked Sendable {

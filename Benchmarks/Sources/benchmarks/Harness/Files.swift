@@ -11,8 +11,8 @@ enum Files {
 
   static func remove(_ path: String) { try? FileManager.default.removeItem(atPath: path) }
 
-  /// Paths of the files in a folder whose names end so, in the order of names; symbolic links left
-  /// out.
+  /// Paths of the files in a folder whose names end with `suffix`, in the order of names, without
+  /// symbolic links.
   static func list(_ folder: String, suffix: String = "") -> [String] {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
     return names.sorted().filter { $0.hasSuffix(suffix) }.map { "\(folder)/\($0)" }.filter {

@@ -22,7 +22,7 @@ struct Histogram {
     largest = max(largest, other.largest)
   }
 
-  /// The value at or below which this part of all values is, in nanoseconds.
+  /// The value in nanoseconds at or below which a given part of all values lies.
   func quantile(_ part: Double) -> Double {
     let rank = max(1, Int((Double(total) * part).rounded(.up)))
     var seen = 0

@@ -16,7 +16,7 @@ extension Call {
 
 /// The loops that everything is measured by.
 enum Measure {
-  /// How long paced calls are apart, in nanoseconds.
+  /// The pause between paced calls, in nanoseconds.
   static let pause = 1_000.0...2_000.0
 
   /// Nanoseconds per call, without any pause.

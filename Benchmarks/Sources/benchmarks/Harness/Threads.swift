@@ -13,7 +13,7 @@ enum Threads {
   /// How many calls each thread makes before it is measured.
   static let warmUp = 20
 
-  /// - Parameter calls: One for each thread.
+  /// - Parameter calls: One call for each thread.
   static func measure<C: Call>(_ calls: [C], each count: Int) -> Cost {
     let start = Gate(calls.count)
     let runs = calls.enumerated().map { (number, call) in
@@ -68,7 +68,7 @@ enum Threads {
     return thread
   }
 
-  /// Lets threads go when all have come.
+  /// Holds threads back until all have come.
   ///
   /// Proof of `@unchecked Sendable`: its word is touched by atomic operations only.
   private final class Gate: @unchecked Sendable {

@@ -5,7 +5,7 @@ struct Results: Encodable {
   let machine = Machine()
   let quick: Bool
   private(set) var tables: [Table] = []
-  /// By name: nanoseconds, and the part of all calls that took at most so long.
+  /// By name: nanoseconds, and the part of all calls that took at most that time.
   var latencies: [String: [[Double]]] = [:]
 
   private enum CodingKeys: CodingKey { case machine, quick, tables, latencies }

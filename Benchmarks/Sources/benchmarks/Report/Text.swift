@@ -1,6 +1,6 @@
 import Foundation
 
-/// A number with so many digits behind the point, and its thousands apart.
+/// A number with `digits` digits behind the point, and its thousands set apart.
 func decimal(_ value: Double, _ digits: Int) -> String {
   guard value.isFinite else { return "–" }
   let text = String(format: "%.\(digits)f", value)
