@@ -7,7 +7,7 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// Not inlined, so that it has a frame, and its name.
+/// Not inlined, so that it has a frame with its name.
 @inline(never)
 private func logFromTheInnermost(_ log: Logger) -> Int {
   log.error("innermost", metadata: ["stack": .backtrace(), "key": 1])
@@ -36,7 +36,7 @@ private func logFromTheOuter(_ log: Logger) -> Int { logFromTheInnermost(log) + 
     let inner = try #require(stack.lines.lastIndex { $0.contains("logFromTheInnermost") })
     #expect(inner < outer && outer < stack.lines.count - 1, "\(text)")
     #expect(!text.contains("MMLogCrash"), "\(text)")
-    // As addr2line(1) takes it.
+    // Each frame is as addr2line(1) takes it.
     #expect(record.fields[0].value.frames.allSatisfy { $0.contains("+0x") })
   }
 
@@ -72,7 +72,7 @@ private func logFromTheOuter(_ log: Logger) -> Int { logFromTheInnermost(log) + 
     await #expect(processExitsWith: .success) { [path = folder.path as String] in
       let store = try LogStore(directory: path, name: "fork")
       let log = store.logger(label: "l")
-      // Types of Swift's that are made for the first time are another matter.
+      // Makes Swift's types beforehand: making them for the first time is not tested.
       _ = Logger.MetadataValue.backtrace()
       let isOver = LockedValue(false)
       let thread = try MMLogSystem.Thread(name: "busy") {
@@ -98,7 +98,7 @@ private func logFromTheOuter(_ log: Logger) -> Int { logFromTheInnermost(log) + 
 }
 
 extension Value {
-  /// Of a stack.
+  /// The frames of a stack.
   fileprivate var frames: [String] {
     guard case .dictionary(let pairs) = self, case .array(let frames)? = pairs.first?.value else {
       return []

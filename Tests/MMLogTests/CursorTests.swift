@@ -14,7 +14,7 @@ import TestSupport
     var (recordCount, started, ended, gaps) = (0, 0, 0, 0)
     var cursor = LogReader.Cursor()
 
-    /// Reads at most so many items.
+    /// Reads at most `limit` items.
     mutating func read(_ path: String, atMost limit: Int = .max) throws {
       let reader = LogReader(paths: [path], after: cursor)
       for _ in 0..<limit {
@@ -30,7 +30,7 @@ import TestSupport
         default: Issue.record("\(item)")
         }
       }
-      // Programs keep it as text.
+      // Programs keep the cursor as text.
       cursor = try #require(LogReader.Cursor(reader.cursor.description))
     }
   }
@@ -45,7 +45,7 @@ import TestSupport
     for round in 0..<40 {
       for thread in 0..<3 {
         let texts = (0..<Int.random(in: 1...20, using: &random)).map {
-          // Some in several fragments.
+          // Some records are in several fragments.
           let isLarge = Int.random(in: 0..<12, using: &random) == 0
           let start = "\(thread).\(round).\($0)          ".prefix(12)
           return start + String(repeating: "x", count: isLarge ? 20_000 : 10)
@@ -136,7 +136,7 @@ import TestSupport
         try test.store.flush(.archive)
       }
       let follower = ArchiveFollower(test.folder.path, after: cursor)
-      // It stops in the middle, and another goes on.
+      // The follower stops in the middle, and another one goes on.
       for _ in 0..<(round == 9 ? .max : 15) {
         guard let item = try follower.next() else { break }
         switch item {

@@ -55,7 +55,7 @@ import Testing
     let test = try TestStore()
     let place = Logger.SourceLocation(file: "Server.swift", function: "serve()", line: 1)
     for name in [first, second] {
-      // No literal: those have addresses for hashes.
+      // Not a literal: literals are hashed by their addresses.
       let name = String(decoding: Array(name.utf8), as: UTF8.self)
       _ = test.log.begin(name: name, in: nil, level: .info, metadata: [:], at: place)
     }

@@ -23,7 +23,7 @@ struct FollowTests {
     let workers = try (0..<threads).map { number in
       try Thread(name: "worker\(number)") {
         for index in 0..<each {
-          // Some are larger than a segment.
+          // Some records are larger than a segment.
           let text = String(repeating: "x", count: index % 500 == 7 ? 6000 : index % 40)
           log.info("\(number) \(index) \(text)")
         }
@@ -32,7 +32,7 @@ struct FollowTests {
     var found = [[Int]](repeating: [], count: threads)
     var others: [String] = []
     func take() {
-      // Others want to run, too.
+      // Other threads want to run, too.
       Sleep.nanoseconds(1_000_000)
       while let item = follower.next() {
         switch item {

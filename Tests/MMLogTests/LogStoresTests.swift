@@ -101,7 +101,7 @@ import Testing
     #expect(try stores.archives().map(\.path) == [0, 3, 4].map { rolled[$0].path })
     #expect(stores.sizes.total == size)
     #expect(try stores.limitTotalSize(to: size) == [], "it holds")
-    // What is pinned stays, though it is too much.
+    // A pinned archive stays, although the limit is exceeded.
     #expect(try stores.limitTotalSize(to: 1).count == 2)
     #expect(try stores.archives().map(\.path) == [rolled[0].path])
     let error = logError { try stores.limitTotalSize(to: 0) }
@@ -114,7 +114,7 @@ import Testing
     func resumedMeanwhile() async {
       await #expect(processExitsWith: .success) {
         let path = LockedValue<String?>(nil)
-        // Behind the listing, and before the deletion.
+        // After the listing, and before the deletion.
         TestPoint.handler = { point in
           guard point == .directoryLocked else { return }
           let resumed = path.withLock { path in
@@ -163,7 +163,7 @@ import Testing
       RetentionPlan.Archive(allocated: 1, lastTime: Timestamp(seconds: $0))
     }
     for index in archives.indices { archives[index].store = index % 2 == 0 ? "a" : "b" }
-    // Of one store, the archive after it is not the next one of all.
+    // The next archive of the same store is not the next one of all.
     archives[1].crashTime = Timestamp(seconds: 1)
     var retention = Retention.unlimited
     retention.totalSize = 1

@@ -1,5 +1,5 @@
-// A source file as it is written for os.Logger, with another import: that it compiles is half of
-// what it is for.
+// A source file as it is written for os.Logger, with another import. It also tests that such a file
+// compiles.
 import MMLog
 
 struct LimitOrder: CustomStringConvertible {

@@ -69,7 +69,7 @@ struct RateLimitTests {
       let test = try TestStore()
       for line in 0..<4096 { _ = test.log.once(line: UInt32(line)) }
       let second = (0..<4096).count { test.log.once(line: UInt32($0)) != nil }
-      // Those whose keys come together by chance: where names lie is another each time.
+      // Some statements' keys collide by chance: the addresses of names differ each time.
       require(second < 41, "\(second) of 4096 have no place")
     }
   }
@@ -124,7 +124,7 @@ struct RateLimitTests {
     let test = try TestStore()
     var last: UInt64?
     var reached: UInt64 = 0
-    // As long as it takes: the statement's second record, whenever that is.
+    // Logs until the statement's second record, whenever that comes.
     while last == nil {
       if let limited = test.log.rateLimited(every: .milliseconds(5)), reached > 0 {
         last = limited.suppressed
@@ -166,7 +166,7 @@ struct RateLimitTests {
   func suppressedCount() throws {
     let test = try TestStore()
     var (reached, recorded, suppressed) = (0, 0, 0)
-    // As long as it takes: on a busy machine, more than an interval may be between two calls.
+    // Logs as long as needed: on a busy machine, more than an interval may be between two calls.
     while suppressed == 0 {
       reached += 1
       func text() -> String {

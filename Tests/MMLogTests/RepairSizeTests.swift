@@ -4,7 +4,8 @@ import MMLogReader
 import Testing
 import TestSupport
 
-/// Whatever an archive holds, and however its frames lie in time: a repaired one is about as large.
+/// A repaired archive is about as large as the original, whatever it holds, and however its frames
+/// lie in time.
 @Suite struct RepairSizeTests {
   private func size(_ folder: TemporaryDirectory) throws -> Int {
     try folder.names(ending: ".mmlog").reduce(0) { try $0 + folder.bytes($1).count }

@@ -4,9 +4,8 @@ import MMLogSystem
 import Testing
 import TestSupport
 
-/// What is not inspected when a text is searched for has nothing of it: frames and records are
-/// passed over by what call sites and values say, and every record that has the text is found all
-/// the same.
+/// A search for a text passes over frames and records that cannot have it, as call sites and values
+/// say. Every record that has the text must be found all the same.
 @Suite struct SearchTests {
   /// Records of many shapes in frames of an archive, and the last of them in the ring.
   private func log() throws -> TestStore {
@@ -49,7 +48,7 @@ import TestSupport
       "list",
       "order", "ms", "é", "of beef", "deadbeef", "1844674407370955", "xtrue", "e", "fai",
     ]
-    // Parts of what is there, at a step that no length of a message divides.
+    // Parts of messages that are there, at a step that no length of a message divides.
     for index in stride(from: 0, to: all.count, by: 97) {
       let message = Array(all[index].message)
       let start = index * 31 % message.count
@@ -62,7 +61,7 @@ import TestSupport
       let found = LogReader(paths: [made.folder.path], filter: filter).compactMap { item in
         if case .record(let record) = item { record.ticks } else { nil }
       }
-      // Of each record by itself: its message and pairs are made, and inspected.
+      // Matches each record by itself: its message and pairs are made, and inspected.
       let expected = all.filter { filter.matchesContent(of: $0) }.map(\.ticks)
       #expect(found == expected, "'\(pattern)': \(found.count) instead of \(expected.count)")
     }
@@ -112,7 +111,7 @@ import TestSupport
     for frame in 0..<40 {
       let word = frame % 4 == 0 ? words[frame / 4 % words.count] : ""
       for line in 0..<60 {
-        // One of a frame's lines has it, or none.
+        // One of a frame's lines has the word, or none.
         let word = line == 30 ? word : ""
         let number = digits([4, 8, 12, 20, 32][frame % 5], word)
         switch line == 30 ? frame / 4 % 5 : line % 5 {

@@ -106,14 +106,15 @@ struct SpanTests {
 
   @Test("spans of many threads have numbers of their own, and may end on another thread")
   func threads() throws {
-    // Large: a call inside another one waits for room for a millisecond only.
+    // A large ring: a call inside another one waits for room only for a millisecond.
     let test = try TestStore()
     let log = test.log
     let handed = LockedValue<[Logger.Span]>([])
     try onThreads(6) { thread in
       for number in 0..<500 {
         let span = log.begin("\(thread) \(number)")
-        // Begun inside another one's message: by another of the thread's writers.
+        // A span that is begun inside another one's message is written by another of the thread's
+        // writers.
         func nested() -> Int {
           handed.withLock { $0.append(log.begin("nested \(thread) \(number)")) }
           return number

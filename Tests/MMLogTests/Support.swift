@@ -35,10 +35,10 @@ struct Contents {
 
   var messages: [String] { records.map(\.message) }
 
-  /// All that is there could be read; what was lost is another matter.
+  /// Whether everything that is there could be read. There may be losses.
   var isWhole: Bool { corruption.isEmpty && unfinished.isEmpty && unreadable.isEmpty }
 
-  /// Nothing but records.
+  /// Whether there are only records: no corruption, and no losses.
   var isClean: Bool { isWhole && losses.isEmpty }
 
   /// The messages of each thread in their order.
@@ -72,8 +72,8 @@ struct TestStore {
   }
 
   #if DEBUG
-    /// Logs a record that is lost for want of a ring: its thread, which has not logged before, gets
-    /// no memory for it. Nor does anybody else meanwhile: for exit tests.
+    /// Logs a record that is lost: its thread, which has not logged before, gets no memory for it.
+    /// No other thread gets memory meanwhile, either, so this is for exit tests.
     func loseWithoutMemory() {
       ForcedFault.force(.mmap, errno: ENOMEM, times: .max, under: "")
       log.info("lost")
@@ -82,7 +82,7 @@ struct TestStore {
   #endif
 }
 
-/// What children that an exit test forks hold on to, to live as long as the test's process does.
+/// A connection that lets children of an exit test live as long as the test's process does.
 struct Lifeline {
   private let (reading, writing): (CInt, CInt)
   private let (begun, begins): (CInt, CInt)
@@ -97,7 +97,8 @@ struct Lifeline {
     (begun, begins) = ends()
   }
 
-  /// In a child: waits until the process that made it has ended, and ends. Async-signal-safe.
+  /// Called in a child: waits until the process that made it has ended, and ends the child.
+  /// Async-signal-safe.
   func holdOn() -> Never {
     var byte: UInt8 = 0
     _ = write(begins, &byte, 1)
@@ -122,7 +123,7 @@ extension LogStore.Configuration {
   }
 }
 
-/// Runs `body` on so many threads at once, and waits for all.
+/// Runs `body` on `count` threads at once, and waits for all.
 func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) throws {
   let threads = try (0..<count).map { index in try Thread(name: "worker \(index)") { body(index) } }
   for thread in threads { thread.join() }
@@ -131,15 +132,16 @@ func onThreads(_ count: Int, _ body: @escaping @Sendable (Int) -> Void) throws {
 /// The error that `body` throws, or nil.
 func logError(_ body: () throws -> Void) -> LogError? { thrown(LogError.self, by: body) }
 
-/// Lets the calling thread have every signal: who runs the tests may have blocked some.
+/// Unblocks all signals of the calling thread: the parent of the test process may have blocked
+/// some.
 func unblockSignals() {
   var none = sigset_t()
   sigemptyset(&none)
   pthread_sigmask(SIG_SETMASK, &none, nil)
 }
 
-/// What blocks, for asynchronous tests too: beside so many others, what they await may come minutes
-/// later, and a fork's child has nobody who would resume it.
+/// Blocking calls, for asynchronous tests too. Beside so many other tests, a task may be resumed
+/// only minutes later, and in a fork's child, no thread would resume it.
 extension LogStore {
   func blockingFlush(_ durability: Durability) throws(LogError) { try flush(durability) }
   func blockingClose() throws(LogError) { try close() }
@@ -152,7 +154,7 @@ extension LogStore {
   }
 }
 
-/// What a signal handler logs with: it cannot capture anything.
+/// The logger of a signal handler, which cannot capture anything.
 enum SignalLogger {
   nonisolated(unsafe) static var log: Logger?
   static let count = Atomic<Int>(0)

@@ -38,7 +38,7 @@ struct WrapperTests {
 
   @Test("calls within calls, on many threads, in small segments: every record, in order")
   func threads() throws {
-    // Room for all: a call inside another waits for none.
+    // Room for all records: a call inside another waits for no room.
     let test = try TestStore { ($0.segmentSize, $0.ringSize) = (4 << 10, 64 << 20) }
     let audit = AuditLog(test.log)
     let count = 2000

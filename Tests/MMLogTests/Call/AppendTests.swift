@@ -11,7 +11,7 @@ import Testing
 
 /// Log calls that say whether their record was kept.
 @Suite struct AppendTests {
-  /// What `#expect` is given is evaluated beforehand, and a message is not to be.
+  /// `#expect` evaluates its argument beforehand, which a message must not be.
   private func isKept(_ append: () -> Bool) -> Bool { append() }
 
   @Test("an append says whether the record was kept: not below the level, nor after the closing")
@@ -72,7 +72,7 @@ import Testing
       ForcedFault.force(.pwrite, errno: ENOSPC, times: .max, under: path)
       defer { ForcedFault.clear(under: path) }
       let filler = [UInt8](repeating: 102, count: 1000)
-      // Every tenth takes several segments.
+      // Every tenth record takes several segments.
       let kept = (0..<500).filter { number in
         let bytes = number % 10 == 0 ? Array(repeating: filler, count: 10).flatMap(\.self) : filler
         return test.log.append(level: .info, "\(number) \(bytes)")
@@ -93,7 +93,7 @@ import Testing
     payloads.append((0..<100_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
     for payload in payloads {
       #expect(isKept { test.log.append(level: .info, "\(payload, name: "payload")") })
-      // Not all fit into the ring at once.
+      // Not all records fit into the ring at once.
       try test.store.flush(.archive)
     }
     let contents = try test.closeAndRead()
@@ -122,7 +122,7 @@ import Testing
     #expect(contents.records.allSatisfy { !$0.isCut })
   }
 
-  /// With segments of 4 KiB, each batch takes several.
+  /// Each batch takes several segments of 4 KiB.
   @Test("a batch is there whole or not at all when its process is killed", arguments: 0..<4)
   func aBatchIsThereWholeOrNotAtAll(round: Int) async throws {
     let folder = TemporaryDirectory()

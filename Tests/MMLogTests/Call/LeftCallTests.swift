@@ -19,7 +19,7 @@ import Testing
             pthread_exit(nil)
           }
         }
-        // More than a block has writers.
+        // More threads than a block has writers.
         for _ in 0..<6 {
           try Thread(name: "ending") {
             ending.value = Int(CurrentProcess.threadID())

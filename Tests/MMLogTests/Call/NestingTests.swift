@@ -22,7 +22,7 @@ struct NestingTests {
     let kept = min(last, 4)
     let expected = (1...kept).reversed().map { "in \($0) \($0 < last ? $0 + 1 : 0) end" }
     #expect(contents.messages == expected + expected + expected)
-    // One that is too deep is not evaluated, and so neither are those in it.
+    // A call that is too deep is not evaluated, and so neither are those in it.
     #expect(losses.total(.tooDeep) == (last > 4 ? 3 : 0))
     #expect(contents.corruption.isEmpty && contents.unfinished.isEmpty)
   }
@@ -71,15 +71,15 @@ struct NestingTests {
     arguments: ["same", "other", "first"])
   func signals(mode: String) async throws {
     await #expect(processExitsWith: .success) { [mode = mode as String] in
-      // Small segments, so that signals meet their changes; room for all, since a handler waits for
-      // none.
+      // Small segments, so that signals come while a thread changes its segment; room for all
+      // records, since a handler waits for no room.
       func make() throws -> TestStore {
         try TestStore { ($0.segmentSize, $0.ringSize) = (4 << 10, 32 << 20) }
       }
       let (test, second) = (try make(), try make())
       SignalLogger.install()
-      // What debug builds look up at run time (the types of generic calls) they look up under a
-      // lock, when a line runs for the first time: not in the middle of a signal.
+      // Debug builds look up the types of generic calls under a lock, when a line runs for the
+      // first time. That must not happen in a signal handler.
       let rehearsal = try make()
       SignalLogger.log = rehearsal.log
       Self.logLine(0, to: rehearsal.log)
@@ -98,7 +98,7 @@ struct NestingTests {
         if mode == "first" { log.info("-1 ") }
         target.store(UInt(pthread_self()), ordering: .releasing)
         var index = 0
-        // Until there were signals enough, but no more than the ring has room for.
+        // Logs until there were enough signals, but no more than the ring has room for.
         while index < 40_000
           || (SignalLogger.count.load(ordering: .relaxed) < 200 && index < 200_000)
         {
@@ -108,7 +108,7 @@ struct NestingTests {
         }
         logged.value = index
         isDone.store(true, ordering: .releasing)
-        // Until no signal is on its way any more.
+        // Waits until no signal is on its way any more.
         while target.load(ordering: .acquiring) != 0 { sched_yield() }
       }
       while target.load(ordering: .acquiring) == 0 { sched_yield() }
@@ -117,7 +117,7 @@ struct NestingTests {
       while !isDone.load(ordering: .acquiring) {
         pthread_kill(thread, SIGUSR1)
         sent += 1
-        // Signals of one kind that are still pending become one.
+        // Pending signals of the same kind become one.
         while SignalLogger.count.load(ordering: .acquiring) < sent
           && !isDone.load(ordering: .acquiring)
         {

@@ -16,7 +16,7 @@ import Testing
   func firstAtTheSameTime() async {
     await #expect(processExitsWith: .success) {
       let test = try TestStore()
-      // So that telling all of them takes longer than a thread needs to log.
+      // So many loggers that updating all of them takes longer than a log call.
       for number in 0..<20_000 { _ = test.store.logger(label: "label \(number)") }
       let last = test.store.logger(label: "last")
       let readyCount = Atomic<Int>(0)
@@ -26,7 +26,7 @@ import Testing
           last.info("ready")
           readyCount.add(1, ordering: .releasing)
           while !isBegun.load(ordering: .acquiring) {}
-          // Not all at the very same moment.
+          // The threads do not log at the very same moment.
           for _ in 0..<number * 500 { _ = isBegun.load(ordering: .acquiring) }
           withLogFields(["thread": .int(Int64(number))]) { last.info("begun") }
         }
@@ -85,7 +85,7 @@ import Testing
     }
   }
 
-  /// Where a tracer of others keeps its context.
+  /// Where another library's tracer keeps its context.
   private enum Kept {
     @TaskLocal static var context: LogContext?
   }
@@ -98,7 +98,7 @@ import Testing
       let test = try TestStore()
       let span = test.log.begin("span")
       let kept = withLogFields(["elsewhere": 1]) { LogContext.within(span.number, trace) }
-      // Of which some fit into the memory that a writer begins with, and some do not.
+      // Some of the texts fit into the memory that a writer begins with, and some do not.
       let texts = (480..<520).map { String(repeating: "t", count: 8 * $0) }
       for text in texts {
         withLogFields(["text": .string(text)]) {
@@ -158,7 +158,7 @@ import Testing
           ForcedFault.force(.mmap, errno: ENOMEM, times: .max, under: "")
           logAll("refused \(round)")
           ForcedFault.clear(under: "")
-          // One context alone needs no memory. Once there is some for two, it stays.
+          // One context alone needs no memory. Memory for two contexts stays once it is there.
           if round == 0 { small.info("small is whole") } else { logAll("whole \(round)") }
         }
         let losses = test.store.losses
@@ -204,7 +204,7 @@ import Testing
     }
   }
 
-  /// What a thread logs that signals interrupt.
+  /// Logs a line on a thread that signals interrupt.
   private static func logLine(_ index: Int, to log: Logger, _ plain: Logger) {
     switch index % 3 {
     case 0: log.info("\(index)")
@@ -226,8 +226,8 @@ import Testing
       }
       SignalLogger.install()
       unblockSignals()
-      // What debug builds look up at run time they look up under a lock, when a line runs for the
-      // first time: not in the middle of a signal.
+      // Debug builds look up types under a lock, when a line runs for the first time. That must not
+      // happen in a signal handler.
       let rehearsal = try make()
       SignalLogger.log = handlersLog(rehearsal)
       for index in 0..<3 { Self.logLine(index, to: rehearsal.log.with(["a": 1]), rehearsal.log) }
@@ -253,7 +253,7 @@ import Testing
         }
       }
       var index = 0
-      // Until there were signals enough, but no more than the ring has room for.
+      // Logs until there were enough signals, but no more than the ring has room for.
       while index < 5000 || (SignalLogger.count.load(ordering: .relaxed) < 200 && index < 100_000) {
         Self.logLine(index, to: log, test.log)
         index += 1
@@ -269,7 +269,7 @@ import Testing
     }
   }
 
-  /// Signals have the fields of a task that was under way.
+  /// Checks that records of signal handlers have the fields of a task that was under way.
   private static func check(_ records: [LogReader.Record], isBound: Bool) {
     var next = 0
     for record in records {
@@ -280,7 +280,7 @@ import Testing
         require(record.trace == (index % 3 == 1 ? trace : nil))
         next += 1
       } else {
-        // It may come before the task's record, in its call, or behind it.
+        // The signal may come before the task's record, in its call, or after it.
         let fields = (next - 1...next).map { (own.isEmpty ? "" : own + " ") + "task=\($0)" }
         require(([own] + fields).contains(record.fieldText), "\(next): \(record.fieldText)")
         require(record.trace == nil || record.fieldText.contains("task="))
@@ -290,7 +290,7 @@ import Testing
 }
 
 extension LogReader.Record {
-  /// Its fields, as `name=value`.
+  /// The record's fields, as `name=value`.
   fileprivate var fieldText: String {
     fields.map { field in
       switch field.value {

@@ -274,7 +274,7 @@ import Testing
   func severalSessions() throws {
     let tests = [try TestStore(), try TestStore()]
     let logs = tests.map { test in
-      // Numbers that are not the same.
+      // The stores' key sets get different numbers.
       for number in 0..<(test.folder.path == tests[0].folder.path ? 3 : 1) {
         test.log.with(["k\(number)": 0]).info("before")
       }

@@ -3,7 +3,7 @@ import MMLogReader
 import TestSupport
 import Testing
 
-/// Metadata that is private, and values of one's own types.
+/// Metadata that is private, and values of a program's own types.
 @Suite("Values of metadata") struct LogValueTests {
   private struct Order: LogValue {
     let id: Int

@@ -5,13 +5,13 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A service that handles many requests at once, until it has logged so many records that it dies.
+/// A service that handles many requests at once, and dies when it has logged a number of records.
 private struct Service: Sendable {
   let log: Logger
   let stock: Stock
   let life: Life
 
-  /// Each request takes from it, and others come in between.
+  /// Each request takes from the stock, and other requests come in between.
   actor Stock {
     private let (log, life): (Logger, Life)
     private var left = 1000
@@ -39,7 +39,7 @@ private struct Service: Sendable {
     }
   }
 
-  /// What each request's records say begins with its number.
+  /// Handles a request. The messages of its records begin with its number.
   func handle(_ request: Int) async {
     let span = life.after { log.begin("\(request) accepted") }
     let fields: Logger.Metadata = ["request": .int(Int64(request)), "text": "request \(request)"]
@@ -103,7 +103,8 @@ private struct Service: Sendable {
     #expect(try check(Contents(folder.path), atLeast: count) == before)
   }
 
-  /// Compares each record with its request; gives how many there are of each message's second word.
+  /// Compares each record with its request. Returns how many records there are by the second word
+  /// of their messages.
   private func check(_ contents: Contents, atLeast count: Int) throws -> [String: Int] {
     #expect(contents.isClean && contents.records.count >= count)
     var spans: [Int: UInt64] = [:]

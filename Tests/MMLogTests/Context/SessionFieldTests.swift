@@ -23,7 +23,7 @@ import Testing
     let test = try TestStore { $0.fields = Self.fields }
     let expected = ["service.version", "shard", "service.version", "tags"]
     test.log.info("one")
-    // As after a death: the ring is read as it is.
+    // As after the death of the process: the ring is read as it is.
     #expect(names(try #require(Contents(test.folder.path).records.first).session) == expected)
     _ = try test.store.rotate()
     test.log.info("two")

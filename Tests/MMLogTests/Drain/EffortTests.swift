@@ -12,7 +12,7 @@ struct EffortTests {
   /// Keeps the drainer from its first frame until a test lets it go on.
   private final class Gate: Sendable {
     private let changes = EventCount()
-    /// The store is opened first.
+    /// Open at first, so that the store can be opened.
     private let isOpen = Atomic<Bool>(true)
 
     func close() { isOpen.store(false, ordering: .releasing) }
@@ -31,7 +31,8 @@ struct EffortTests {
     }
   }
 
-  /// What a store says that gets random text until its ring is full, and only then may archive.
+  /// The statistics of a store that gets random text until its ring is full, and may archive only
+  /// then.
   private func fill(
     _ change: (inout LogStore.Configuration) -> Void
   ) throws -> (statistics: LogStore.Statistics, frames: [String], isWhole: Bool) {
@@ -85,7 +86,7 @@ struct EffortTests {
   func whatCameSlowly() throws {
     let test = try TestStore { $0.drainInterval = .seconds(3600) }
     test.log.info("first")
-    // It is the time between the records that counts.
+    // The time between the records counts.
     Sleep.nanoseconds(600_000_000)
     test.log.info("last")
     try test.store.flush(.archive)

@@ -9,7 +9,7 @@ import MMLogSystem
 import Testing
 import TestSupport
 
-/// Records below the archives' level: they stay in the ring, and are captured when something
+/// Records below the archives' level. They stay in the ring, and are captured when something
 /// happens.
 @Suite("Flight recorder")
 struct FlightTests {
@@ -33,7 +33,7 @@ struct FlightTests {
     try folder.names(ending: ".mmlog").reduce(0) { try $0 + folder.bytes($1).count }
   }
 
-  /// Logs numbers, each at `debug` and then at `info`; gives what is expected of them.
+  /// Logs numbers, each at `debug` and then at `info`. Returns the messages that are expected.
   private func log(_ numbers: Range<Int>, to log: Logger) -> (all: [String], archived: [String]) {
     for number in numbers {
       log.debug("debug \(number)")
@@ -52,7 +52,7 @@ struct FlightTests {
       with.log.info("info \(number)")
       without.log.info("info \(number)")
     }
-    // One record more than the other has call sites.
+    // One record more, since the other store has more call sites.
     without.log.debug("debug \(0) \(0)")
     for test in [with, without] { try test.store.flush(.archive) }
     let contents = try [with, without].map { try $0.closeAndRead() }
@@ -119,7 +119,7 @@ struct FlightTests {
     #expect(try test.closeAndRead().messages == ["bad"])
   }
 
-  /// What a process would leave that is killed now.
+  /// A copy of what the process would leave if it were killed now.
   private func copy(of test: TestStore) throws -> TemporaryDirectory {
     let copy = TemporaryDirectory()
     for name in try test.folder.names() where name.hasSuffix(".ring") || name.hasSuffix(".mmlog") {
@@ -163,11 +163,11 @@ struct FlightTests {
     let contents = Contents(test.folder.path)
     #expect(contents.isClean && test.store.losses.isEmpty)
     let kept = contents.records.filter(\.isFlight).compactMap { Int($0.message.dropFirst(6)) }
-    // Half of the ring at the least: 256 KiB, of which a record takes 40 bytes.
+    // At least half of the ring, 256 KiB; a record takes 40 bytes.
     #expect(kept.count > 2000)
     #expect(kept.last == count - 1 && zip(kept, kept.dropFirst()).allSatisfy(<))
-    // Whoever overwrites does not wait for the drainer to be done with the oldest segment, but
-    // takes the next one.
+    // With the policy `overwriteOldest`, a thread does not wait for the drainer to be done with the
+    // oldest segment, but takes the next one.
     if policy != .overwriteOldest { #expect(kept.first == count - kept.count) }
     let counts = test.store.flightCounts
     #expect(counts.captured == 0 && counts.forgotten + kept.count == count)
@@ -249,7 +249,7 @@ struct FlightTests {
       require(try ring.capturedCount() == 1)
       test.log.debug("two")
       signal(SIGUSR1) { _ in LogStore.captureAll() }
-      // To the process: the thread that runs this may have all signals blocked.
+      // Sends the signal to the process: the thread that runs this may have all signals blocked.
       kill(getpid(), SIGUSR1)
       var reported: [String] = []
       while reported.count < 2, let event = await events.next() {
@@ -285,10 +285,10 @@ struct FlightTests {
         let log = test.log.with(["of the logger": 1])
         test.log.debug("before")
         ForcedFault.force(.mmap, errno: ENOMEM, times: .max, under: "")
-        // Two contexts are put together in memory, and there is none.
+        // Two contexts are put together in memory, and there is no memory.
         withLogFields(["of the task": 2]) { log.debug("lost \(-1) \(-2) \(-3)") }
         ForcedFault.clear(under: "")
-        // A shorter one.
+        // This record is shorter than the lost one.
         test.log.debug("after")
         let losses = test.store.losses
         require(losses[.tooLarge, .debug] == 1 && losses.total == 1, "\(losses)")
@@ -320,11 +320,11 @@ struct FlightTests {
         TestPoint.handler = { point in
           guard point == .segmentRetained, isDraining.value == 0, logged.value >= 50 else { return }
           isDraining.value = 1
-          // Until the thread that logs has taken every place that there is, this one too, and has
-          // to wait for more.
+          // Waits until the thread that logs has taken every place that there is, this one too, and
+          // has to wait for more.
           for _ in 0..<1000 where logged.value < 56 { usleep(100) }
         }
-        // Nearly all of the ring, and then what else has room in it while the drainer stands still,
+        // Fills nearly all of the ring, and then the rest of it while the drainer stands still,
         // with one segment retained.
         log(0..<50)
         let flush = try Thread(name: "flush") { try? test.store.flush(.archive) }
@@ -366,7 +366,7 @@ struct FlightTests {
         logged.value += 1
       }
 
-      /// Has the drainer stand still at a step, until the calling thread finds no place any more.
+      /// Makes the drainer stand still at a step, until the calling thread finds no place any more.
       func stopDrainer(at step: TestPoint) {
         let thread = pthread_self()
         TestPoint.handler = { [logged, isStanding] point in
@@ -382,7 +382,7 @@ struct FlightTests {
         }
       }
 
-      /// Logs on once the drainer stands still, until the process is killed.
+      /// Waits until the drainer stands still, and logs until the process is killed.
       func run() throws {
         let flush = try Thread(name: "flush") { [store] in try? store.flush(.archive) }
         while isStanding.value == 0 { sched_yield() }
@@ -390,7 +390,7 @@ struct FlightTests {
         flush.join()
       }
 
-      /// The numbers that are there afterwards.
+      /// The numbers of the flight records that are there afterwards.
       static func numbers(_ path: String) -> [Int] {
         Contents(path).records.filter { $0.level == .debug }
           .map { Int($0.message.prefix { $0 != " " }) ?? -1 }
@@ -405,7 +405,7 @@ struct FlightTests {
         let overrun = try Overrun(path, ringSize: 8 << 20)
         // Between two frames.
         overrun.stopDrainer(at: .drainerFreed)
-        // More than a frame has, and then flight records alone.
+        // More records than a frame has, and then only flight records.
         for _ in 0..<350 {
           overrun.debug()
           overrun.log.info("\(overrun.text, privacy: .public)")
@@ -415,7 +415,7 @@ struct FlightTests {
       }
       let numbers = Overrun.numbers(folder.path)
       let (first, last) = (try #require(numbers.first), try #require(numbers.last))
-      // Some were evicted, and no younger ones than these.
+      // Some records were evicted: only the oldest.
       #expect(first > 0 && last > 1000 && numbers == Array(first...last))
     }
 
@@ -425,7 +425,7 @@ struct FlightTests {
       await #expect(processExitsWith: .signal(SIGKILL)) { [path = folder.path as String] in
         let overrun = try Overrun(path, ringSize: 256 << 10)
         overrun.stopDrainer(at: .segmentEvicting)
-        // Nearly all of the ring, of which the drainer then evicts a part.
+        // Fills nearly all of the ring. The drainer then evicts a part of it.
         for _ in 0..<230 { overrun.debug() }
         try overrun.run()
       }

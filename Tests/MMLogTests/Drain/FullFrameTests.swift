@@ -5,10 +5,10 @@ import MMLogSystem
 import Testing
 import TestSupport
 
-/// Records wait in the ring until a frame of them is worth writing, unless somebody needs them
+/// Records wait in the ring until there are enough of them for a frame, unless they are needed
 /// sooner.
 @Suite struct FullFrameTests {
-  /// A store whose records wait for an hour if nobody asks for them.
+  /// A store whose records wait in the ring for an hour unless a flush asks for them.
   private func patientStore(
     _ change: (inout LogStore.Configuration) -> Void = { _ in }
   ) throws -> TestStore {
@@ -28,7 +28,7 @@ import TestSupport
 
   @Test("what a fast thread logs is moved in frames that are full, but for the last")
   func fullFrames() throws {
-    // Never half full, however slow the disk is.
+    // The ring is never half full, however slow the disk is.
     let test = try patientStore { ($0.ringSize, $0.segmentSize) = (64 << 20, 128 << 10) }
     let text = String(repeating: "x", count: 70)
     for number in 0..<60_000 { test.log.info("\(number) \(text, privacy: .public)") }

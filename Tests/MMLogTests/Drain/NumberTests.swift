@@ -7,7 +7,7 @@ import MMLogSystem
 import Testing
 import TestSupport
 
-/// What the numbers of the entries in a folder's archives say is missing.
+/// The entries that are missing from a folder's archives, as the entries' numbers say.
 private struct Numbers {
   var gaps: [EntryNumbers.Gap] = []
   /// How many entries the archives have, and how many of them have numbers.
@@ -70,7 +70,8 @@ struct NumberTests {
     try logMuch(test.log)
     try test.store.close()
     let numbers = try Numbers(test.folder)
-    // A call inside another waits a millisecond only, and what was lost last of all leaves no gap.
+    // A call inside another waits only a millisecond, so some may be lost. Entries that are lost
+    // last of all leave no gap.
     #expect(numbers.missing <= test.store.losses.total(.ringFull))
     #expect(numbers.numbered == numbers.entries && numbers.entries > 3000)
   }

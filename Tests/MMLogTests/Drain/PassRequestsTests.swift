@@ -6,7 +6,7 @@ import Testing
   private let requests = PassRequests()
   private let failure = LogError(.outOfSpace, "of this pass")
 
-  /// Asks for a pass, while the thread makes those that `passes` makes.
+  /// Asks for a pass. Meanwhile, `passes` makes passes.
   private func wait(for passes: () -> Void) throws(LogError) {
     try requests.wait(atMost: 60_000_000_000, for: passes, else: "no pass")
   }

@@ -23,15 +23,14 @@ struct SpanCaptureTests {
     }
   }
 
-  /// Whether a text stands in any file of a folder, however it is encoded there, but for what is
-  /// compressed: archives are read.
+  /// Whether a text stands in a ring of a folder.
   private func isInRing(_ text: String, _ folder: TemporaryDirectory) throws -> Bool {
     try folder.names(ending: ".ring").contains {
       Data(try folder.bytes($0)).range(of: Data(text.utf8)) != nil
     }
   }
 
-  /// What a process would leave that is killed now.
+  /// A copy of what the process would leave if it were killed now.
   private func copy(of test: TestStore) throws -> TemporaryDirectory {
     let copy = TemporaryDirectory()
     for name in try test.folder.names() where name.hasSuffix(".ring") || name.hasSuffix(".mmlog") {
@@ -48,7 +47,7 @@ struct SpanCaptureTests {
     return contents
   }
 
-  /// Blocks, whoever calls it.
+  /// Blocks, even in an asynchronous test.
   private func flush(_ test: TestStore) throws { try test.store.flush(.archive) }
 
   private func flight(_ contents: Contents) -> [String] {
@@ -106,7 +105,7 @@ struct SpanCaptureTests {
     test.log.with(span: asking).debug("of the asking one")
     asking.end(captures: true)
     test.log.with(span: slow).debug("of the slow one")
-    // Longer than the limit, however long it is.
+    // Longer than the limit.
     Sleep.nanoseconds(50_000_000)
     slow.end()
     let contents = try test.closeAndRead()
@@ -207,7 +206,7 @@ struct SpanCaptureTests {
     try test.store.capture(reason: "a test")
     let dead = try copy(of: test)
     let sessions = try LogRecovery.recover(dead.path) { Issue.record("\($0)") }
-    // By the drainer.
+    // The drainer counts the loss.
     #expect(sessions.map { $0.losses.total(.corrupted) } == [1])
     let expected = (0..<10).filter { $0 != 5 }.map { "record number \($0)" }
     #expect(flight(Contents(dead.path)) == expected)
@@ -280,7 +279,7 @@ struct SpanCaptureTests {
       var scanner = image.scanner(of: segment, scansBehindZeros: false)
       while case .record(let record, let offset) = scanner.next() {
         guard image.isFlight(record) else { continue }
-        // The first one of the span: all else stands behind what is lost.
+        // The first record of the span: all others stand behind what is lost.
         let place = image.fileHeader.geometry.offset(ofSegment: segment.index) + offset
         ring.replaceSubrange(
           place..<place + record.bytes.count, with: repeatElement(0, count: record.bytes.count))
@@ -336,7 +335,7 @@ struct SpanCaptureTests {
       let isWhole = contents.isWhole
       let found = flight(contents)
       #expect(isWhole && Set(found).count == found.count && !found.isEmpty)
-      // An end that was overwritten before anybody has seen it ended nothing.
+      // An end that was overwritten before the drainer saw it ended nothing.
       if policy != .overwriteOldest { #expect(found.allSatisfy { $0.hasSuffix("0") }) }
     }
   }

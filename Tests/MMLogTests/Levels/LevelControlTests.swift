@@ -8,7 +8,7 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// Levels that somebody sets who is not the program.
+/// Levels that are set from outside the program.
 @Suite("Levels from outside")
 struct LevelControlTests {
   private static let timeout: Int64 = 300_000_000_000
@@ -49,7 +49,7 @@ struct LevelControlTests {
     #expect(pool.level == .debug && web.level == .trace && later.level == .debug)
     #expect(test.log.level == .trace && test.store.levels["db.pool"] == .debug)
     pool.debug("seen")
-    // What the program sets meanwhile counts afterwards.
+    // Levels that the program sets meanwhile count afterwards.
     pool.level = .critical
     test.store.setLevel(.notice, for: "db.l*")
     #expect(pool.level == .debug && later.level == .debug)

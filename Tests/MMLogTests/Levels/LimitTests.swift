@@ -13,7 +13,7 @@ struct LimitTests {
   /// Longer than any test takes.
   private static let long = Duration.seconds(86400 * 30)
 
-  /// Reaches each of some statements so often. Each has its number for a line.
+  /// Reaches each of some statements `times` times. Each statement has its number as its line.
   private func logAll(_ log: Logger, times: Int = 7) {
     let place = Logger.SourceLocation(file: "Run/Time.swift", function: "f", line: 2005)
     for index in 0..<times {
@@ -80,7 +80,7 @@ struct LimitTests {
   func intervals() throws {
     let test = try TestStore()
     test.store.setRateLimit(.init(first: 1, per: .milliseconds(1)), for: "*")
-    // As many records as there are intervals in which it was reached.
+    // There are as many records as intervals in which the statement was reached.
     var (intervals, last) = (0, UInt64.max)
     while intervals < 3 {
       let before = Clock.monotonic() / 1_000_000

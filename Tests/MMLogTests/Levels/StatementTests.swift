@@ -7,7 +7,7 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// Single statements that somebody outside turns on.
+/// Single statements that are turned on from outside the program.
 @Suite("Statements from outside")
 struct StatementTests {
   private static let timeout: Int64 = 300_000_000_000
@@ -16,7 +16,7 @@ struct StatementTests {
     try #require(try LiveRing.all(in: folder.path) { Issue.record("\($0)") }.first)
   }
 
-  /// Has these statements on, and no others.
+  /// Turns these statements on, and all others off.
   private func turnOn(
     _ ring: LiveRing, _ statements: [String], of pattern: String = "*", limit: UInt32 = 0,
     for seconds: Double? = nil
@@ -32,7 +32,7 @@ struct StatementTests {
     try ring.waitForLevels(ordinal, within: Self.timeout)
   }
 
-  /// A statement of each kind, at the level `debug`. Each has its number for a line.
+  /// A statement of each kind, at the level `debug`. Each has its number as its line.
   private func logAll(_ log: Logger, _ round: Int, evaluated: () -> Void = {}) {
     func text(_ name: String) -> String {
       evaluated()
@@ -65,10 +65,10 @@ struct StatementTests {
       (2, ["MMLogTests/StatementTests.swift:1002"], ["bound"]),
       (3, ["StatementTests.swift:1003", "StatementTests.swift:1008"], ["task", "trace"]),
       (4, ["StatementTests.swift:1004"], ["append"]),
-      // What has a beginning has an end.
+      // A span whose beginning is recorded has an end.
       (5, ["StatementTests.swift:1005"], ["begin", "end"]),
       (6, ["Time.swift:1007"], ["facade"]),
-      // None of them is one.
+      // None of these names a statement.
       (7, ["tementTests.swift:1001", "StatementTests.swift:1000", "Tests:1001"], []),
       (8, ["A/StatementTests.swift:1001", "StatementTests.swift:1006"], []),
       (9, ["StatementTests.swift:1009"], []), (10, [], []),
@@ -95,7 +95,7 @@ struct StatementTests {
     let later = test.store.logger(label: "orders.later")
     #expect(orders.isEnabled(.trace) && later.isEnabled(.trace) && !web.isEnabled(.trace))
     for log in [orders, web, later] { log.debug("on", line: 2001) }
-    // The program may set levels meanwhile; they count at once for all other statements.
+    // The program may set levels meanwhile. They count at once for all other statements.
     orders.level = .debug
     orders.debug("set", line: 2002)
     orders.trace("not set", line: 2003)
@@ -141,7 +141,7 @@ struct StatementTests {
     try turnOn(ring, ["StatementTests.swift:6001"])
     limited("on")
     limited("suppressed")
-    // Told once a second.
+    // The count is published once a second.
     let deadline = Clock.monotonic() + UInt64(Self.timeout)
     var count: UInt64 = 0
     while count == 0, Clock.monotonic() < deadline {
@@ -159,9 +159,9 @@ struct StatementTests {
     let ring = try ring(test.folder)
     for _ in 0..<2 {
       try turnOn(ring, ["StatementTests.swift:4001"], limit: 5)
-      // All threads together.
+      // The limit is for all threads together.
       try onThreads(3) { _ in for _ in 0..<10 { test.log.debug("on", line: 4001) } }
-      // First the levels count, and then the ring says so.
+      // The levels count first, and the ring says so afterwards.
       while try test.log.isEnabled(.debug) || !ring.overridesWithCounts().isEmpty { usleep(1000) }
     }
     try turnOn(ring, ["StatementTests.swift:4002"], limit: 5)
@@ -193,7 +193,7 @@ struct StatementTests {
     let lines = Array(6001...6012)
     try turnOn(ring, lines.map { "StatementTests.swift:\($0)" })
     for line in 6000...6013 { test.log.debug("line \(line)", line: UInt32(line)) }
-    // In another order, and other ones among them.
+    // The same statements in another order, with others among them.
     try turnOn(ring, (6006...6015).reversed().map { "StatementTests.swift:\($0)" })
     for line in 6000...6016 { test.log.debug("line \(line)", line: UInt32(line)) }
     #expect(

@@ -8,12 +8,12 @@ import Testing
 
 /// The calls before and after a store works on its files.
 @Suite struct MaintenanceHookTests {
-  /// What was called, and what the archives were then.
+  /// The calls, and what archives there were at each.
   private struct Calls: Sendable {
     struct Call {
       var phase: LogStore.MaintenancePhase
       var thread: pthread_t
-      /// How many threads are at work then, this one included.
+      /// How many threads were at work, this one included.
       var working: Int
       var archives: [String: Int]
     }
@@ -21,7 +21,7 @@ import Testing
 
     func note(_ phase: LogStore.MaintenancePhase, in folder: String) {
       all.withLock { all in
-        // Under the lock: what another thread does meanwhile comes after its call.
+        // Under the lock: whatever another thread does meanwhile comes after its own call.
         let before = (all.last?.working ?? 0) - (all.last?.phase == .didEnd ? 1 : 0)
         all.append(
           Call(
@@ -39,7 +39,7 @@ import Testing
       return Dictionary(uniqueKeysWithValues: archives)
     }
 
-    /// All calls are in pairs, thread by thread.
+    /// Checks that all calls are in pairs, thread by thread.
     func checkPairs() {
       for calls in Dictionary(grouping: all.withLock { $0 }, by: \.thread).values {
         for (index, call) in calls.enumerated() {
@@ -49,7 +49,7 @@ import Testing
       }
     }
 
-    /// While nobody was at work, no archive was made, changed or deleted.
+    /// Checks that no archive was made, changed or deleted while no thread was at work.
     func checkThatNothingElseWrites() {
       var last: [String: Int] = [:]
       for call in all.withLock({ $0 }) where call.working == 1 {

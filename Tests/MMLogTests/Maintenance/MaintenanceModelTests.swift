@@ -6,8 +6,8 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// Does anything to a log directory, in any order, and compares what is there with a simple model
-/// of what must be.
+/// Does random things to a log directory, and compares what is there with a simple model of what
+/// must be there.
 @Suite struct MaintenanceModelTests {
   @Test("what is there is what must be", arguments: [1, 2, 3] as [UInt64])
   func whatIsThereIsWhatMustBe(seed: UInt64) async throws {
@@ -35,12 +35,12 @@ private struct Model {
     /// Nanoseconds since 1970.
     var begun: Timestamp
     var lastTime: Timestamp
-    /// On the disk, in bytes.
+    /// The size on the disk, in bytes.
     var size: Int
     var died = false
     var isUploaded = false
     var isPinned = false
-    /// Of the store that goes on.
+    /// Whether it is an archive of the open store.
     var isOwn = false
   }
 
@@ -66,12 +66,12 @@ private struct Model {
   /// The archives that must be there, but for the one being written.
   var expected: [String] { archives.map(\.name).sorted() }
 
-  /// Those that are there.
+  /// The archives that are there.
   func there() throws -> [String] {
     try store.archives().filter(\.isSealed).map(\.fileName).sorted()
   }
 
-  /// Does something; returns what.
+  /// Does something, and returns what it did.
   mutating func step() async throws -> String {
     let store = store
     switch Int.random(in: 0..<14, using: &random) {
@@ -107,7 +107,7 @@ private struct Model {
     return "rolling"
   }
 
-  /// What other processes leave, also such as have died, and such as had another clock.
+  /// Adds an archive of another process, which may have died or had another clock.
   private mutating func addArchiveOfAnother() throws -> String {
     madeUp += 1
     let days = Int64.random(in: -1...20, using: &random)
@@ -179,7 +179,7 @@ private struct Model {
   // MARK: - What the limits must do
 
   private mutating func applyLimits() throws {
-    // What is deleted at once has the size that it had the last time.
+    // An archive that is deleted at once has the size that it had the last time.
     for index in archives.indices {
       archives[index].size = blocks(archives[index].name) ?? archives[index].size
     }
@@ -190,8 +190,8 @@ private struct Model {
       let (a, b) = (isSetBack && $0.isOwn, isSetBack && $1.isOwn)
       return a == b ? ($0.begun, $0.name) < ($1.begun, $1.name) : !a
     }
-    // One that is being written counts. There is none: nothing is moved into an archive but by
-    // rolling.
+    // An archive that is being written would count. There is none: only rolling moves anything into
+    // an archive.
     let crashes = archives.indices.filter { archives[$0].died }.suffix(retention.crashes)
     let spared = Set(
       crashes.flatMap { [$0, $0 + 1] }.filter { $0 < archives.count }.map { archives[$0].name })
@@ -214,7 +214,7 @@ private struct Model {
   }
 
   private func isOver() -> Bool {
-    // Those of others have no records.
+    // Archives of other processes have no records.
     if archives.count(where: \.isOwn) > retention.count ?? .max { return true }
     return archives.reduce(0) { $0 + $1.size } > retention.totalSize ?? .max
   }

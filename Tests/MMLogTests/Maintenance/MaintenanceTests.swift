@@ -87,7 +87,7 @@ import TestSupport
     for archive in archives {
       // A frame's rows are a MiB at the most, of which random numbers take a quarter.
       #expect(archive.size < (32 << 10) + (512 << 10), "\(archive.fileName)")
-      // The clock of a file system goes on by milliseconds.
+      // The clock of a file system has steps of milliseconds.
       let newest = max(archive.created, archive.lastTime)
       #expect(newest <= archive.modified.advanced(by: .milliseconds(20)))
       #expect(archive.age >= .zero && archive.age < .seconds(86400))
@@ -95,14 +95,14 @@ import TestSupport
   }
 
   @Test("reopening goes on in a new archive") func reopeningGoesOnInANewArchive() async throws {
-    // In a process of its own, because it is for all stores of a process.
+    // In a process of its own, because the signal is for all stores of a process.
     await #expect(processExitsWith: .success) {
       let test = try TestStore()
       let events = test.store.events
       test.log.info("before")
       try test.store.blockingFlush(.archive)
       signal(SIGHUP) { _ in LogStore.reopenAll() }
-      // To the process: threads of the concurrency runtime let no signal through.
+      // Sends the signal to the process: threads of the concurrency runtime block all signals.
       kill(getpid(), SIGHUP)
       for await event in events { if case .rotated = event { break } }
       test.log.info("after")
@@ -123,7 +123,7 @@ import TestSupport
       let prefix = call == .open ? test.folder.path : test.folder("test-")
       ForcedFault.force(call, errno: error, times: .max, under: prefix)
       let archive = try test.store.blockingRotate()
-      // The drainer has ended its pass, and a scan behind that has ended, too.
+      // Waits until the drainer has ended its pass, and a later scan has ended, too.
       try test.store.blockingFlush(.archive)
       _ = logError { try test.store.blockingApplyRetention() }
       ForcedFault.clear(under: prefix)
@@ -170,8 +170,8 @@ import TestSupport
     }
     let events = test.store.events
     let archive = try await roll(test)
-    // Nothing happens until it is too old, and then only the maintenance thread's own scan can find
-    // that.
+    // Nothing happens until the archive is too old. Then only the maintenance thread's own scan can
+    // find that.
     for await event in events {
       guard case .deleted(let deleted, let rule) = event else { continue }
       #expect(deleted.path == archive.path && rule == .age)
@@ -224,7 +224,7 @@ import TestSupport
     let test = try TestStore { ($0.retention.count, $0.retention.crashes) = (1, 1) }
     try await roll(test, "of the session that goes on")
     try test.store.blockingClose()
-    // A copy of a ring is one of a process that died.
+    // A copy of a ring is like the ring of a process that died.
     let dead = TemporaryDirectory()
     let store = try LogStore(directory: dead.path, name: "test")
     store.logger(label: "l").info("died")
@@ -241,7 +241,7 @@ import TestSupport
     }
     try next.blockingApplyRetention()
     try next.blockingClose()
-    // The crash, and what came after it; of the rest nothing.
+    // The crash and what came after it are kept, and nothing else.
     #expect(Contents(test.folder.path).messages == ["died", "0"])
   }
 
@@ -303,7 +303,7 @@ import TestSupport
       ForcedFault.force(.fstatat, errno: EIO, times: 1, under: first.path)
       #expect(try test.store.archives().count == 1)
       #expect(try test.store.archives().count == 2)
-      // So that it is inspected again.
+      // So that the archive is inspected again.
       try test.store.pin(first)
       ForcedFault.force(.openat, errno: EIO, times: 3, under: first.path)
       ForcedFault.force(.fstatat, errno: EIO, times: 1, under: first.path)
@@ -432,7 +432,7 @@ import TestSupport
     try test.store.blockingRotate()
     #expect(refusal(active)?.code == .changedArchive)
 
-    // A copy of a ring is one of a process that died.
+    // A copy of a ring is like the ring of a process that died.
     let dead = TemporaryDirectory()
     let store = try LogStore(directory: dead.path, name: "test")
     store.logger(label: "l").info("died")
@@ -511,8 +511,8 @@ import TestSupport
 
   // MARK: - Observers
 
-  /// Keeps archives whose number is in a set, remembers what it is notified of, and may do
-  /// something at each event.
+  /// Keeps archives whose number is in a set, remembers the events, and may do something at each
+  /// event.
   private final class Observer: LogStore.Observer {
     let kept: Set<UInt32>
     let body: @Sendable (LogStore.Event) -> Void
@@ -544,8 +544,8 @@ import TestSupport
     try test.store.blockingClose()
   }
 
-  /// Has another session go on with the archive that it is asked about first, and keeps whatever it
-  /// is asked about later.
+  /// Lets another session go on with the archive that it is asked about first, and keeps all others
+  /// that it is asked about.
   private final class ResumingObserver: LogStore.Observer {
     let sizes = LockedValue<[Int]>([])
 
@@ -688,14 +688,14 @@ import TestSupport
       return if case .takenAway(let path) = event { path } else { nil }
     }
     #expect(taken == path)
-    // One that is still somewhere is completed there.
+    // An archive that is still somewhere is completed there.
     #expect(closed == (how == "renamed" || how == "replaced" ? [path] : []))
     try test.store.blockingClose()
     let messages = Contents(test.folder.path).messages
     #expect(messages == (how == "renamed" ? ["first", "second"] : ["second"]))
     if how == "replaced" {
       #expect(try String(contentsOfFile: path, encoding: .utf8) == "something else")
-      // What was moved away was completed.
+      // The archive that was moved away was completed.
       rename(test.folder("elsewhere"), test.folder("elsewhere.mmlog"))
       #expect(Contents(test.folder("elsewhere.mmlog")).messages == ["first"])
     }
@@ -749,7 +749,7 @@ import TestSupport
 }
 
 extension UploadLease {
-  /// A lease that somebody else has made up.
+  /// A lease that another owner has made up.
   fileprivate static func of(_ owner: String) -> UploadLease {
     UploadLease(owner: owner, expiry: 0)
   }

@@ -60,8 +60,8 @@
     }
   }
 
-  /// Waits until the drainer is said to stand still, and does. On a busy machine it may have stood
-  /// still before, too.
+  /// Waits until an event says that the drainer stands still, and it does. On a busy machine it may
+  /// have stood still before, too.
   private func waitForStall(
     of store: LogStore, _ events: AsyncStream<LogStore.Event>, atLeast time: Duration
   ) async {
@@ -71,7 +71,8 @@
     }
   }
 
-  /// A small file system that can be frozen. It is thawed, whatever becomes of the test.
+  /// A small file system that can be frozen. The file system is thawed, whatever becomes of the
+  /// test.
   private final class FrozenDisk {
     private let folder = TemporaryDirectory()
     var path: String { folder("mount") }
@@ -91,8 +92,8 @@
     }
 
     func freeze() -> Bool {
-      // Should this process be killed while it is frozen: then the drainer's thread stays behind,
-      // and its first thread is a zombie.
+      // In case this process is killed while the file system is frozen: then the drainer's thread
+      // stays behind, and the process's first thread is a zombie.
       run(
         "(while grep -q '^State:.[^ZX]' /proc/\(getpid())/status; do sleep 0.1; done;"
           + " fsfreeze -u \(path); umount -l \(path)) > /dev/null 2>&1 &"

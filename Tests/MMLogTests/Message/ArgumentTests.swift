@@ -11,7 +11,7 @@ private struct Order: CustomStringConvertible {
 
 private enum Refusal: Error { case closed(Int) }
 
-/// Bears witness if anyone asks for its text.
+/// Notes whether its text was asked for.
 private final class Secret: CustomStringConvertible {
   nonisolated(unsafe) static var wasAsked = false
   var description: String {

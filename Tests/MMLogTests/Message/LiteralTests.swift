@@ -6,7 +6,7 @@ import MMLogSystem
 import Testing
 import TestSupport
 
-/// A literal that another thread logs, without the compiler's leave.
+/// A literal that another thread logs, although the compiler would not allow it.
 private final class Parcel: @unchecked Sendable {
   let literal: LogLiteral
   init(_ literal: LogLiteral) { self.literal = literal }
@@ -21,7 +21,7 @@ private struct Describer: CustomStringConvertible {
 }
 
 extension LogInterpolation {
-  /// An interpolation of a program, which adds any number of arguments for one of its own.
+  /// A program's own interpolation, which adds any number of arguments for one.
   fileprivate mutating func appendInterpolation(list numbers: [Int]) {
     for number in numbers {
       appendInterpolation(number)
@@ -59,7 +59,7 @@ struct LiteralTests {
     return message()
   }
 
-  /// Reads everything back, and expects nothing else than these messages.
+  /// Reads everything back, and expects exactly these messages.
   private func expect(
     _ messages: [String], _ test: TestStore, _ location: Testing.SourceLocation = #_sourceLocation
   ) throws {
@@ -245,10 +245,10 @@ struct LiteralTests {
     #expect(contents.isWhole)
   }
 
-  /// On many threads, of which some have no segment and build all their records in the same memory,
-  /// has `body` log a literal that has outlived its call: a loss on each.
+  /// Lets `body` log a literal that has outlived its call on many threads: a loss on each. Some of
+  /// the threads have no segment and build all their records in the same memory.
   ///
-  /// - Parameter records: How many each thread's other calls are.
+  /// - Parameter records: How many other calls each thread makes.
   private func outliveOnThreads(
     _ records: Int, _ body: @escaping @Sendable (Logger, LogLiteral, Int) -> Void
   ) throws {
@@ -264,7 +264,7 @@ struct LiteralTests {
         kept = literal
         return literal
       }
-      // Each thread that can have one has a segment then.
+      // After this, each thread that can have a segment has one.
       log.info("first")
       barrier.wait()
       log.info(keep("kept \(thread)"))

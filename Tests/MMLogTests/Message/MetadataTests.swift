@@ -132,7 +132,7 @@ struct MetadataTests {
     var expected: [[String]] = []
     for length in 0..<50 {
       let ascii = String(repeating: "abcdefghij", count: 5).prefix(length)
-      // In memory of its own, whatever its length; and with characters of several bytes.
+      // A text in memory of its own, whatever its length, and one with characters of several bytes.
       var own = String()
       own.reserveCapacity(100)
       own += ascii
@@ -162,7 +162,7 @@ struct MetadataTests {
     }
   }
 
-  /// Empties a text when its own text is made.
+  /// Empties its text when it is described.
   private final class Emptying: CustomStringConvertible, @unchecked Sendable {
     // Sendable: of one thread only.
     var text: String

@@ -1,4 +1,4 @@
-/// An integer of 256 bits, as far as logging one takes it: it can be described, and cut.
+/// An integer of 256 bits with only what logging needs: it can be described, and cut.
 struct WideInteger: FixedWidthInteger, UnsignedInteger {
   typealias Words = [UInt]
 

@@ -79,7 +79,7 @@ struct CallSiteTests {
     return test.store.statistics.archived.bytes - before
   }
 
-  /// How many they have if each has a header, ticks, an identity and a value.
+  /// How many bytes the records have if each has a header, ticks, an identity and a value.
   private let least = UInt64(64 * 4 * 8)
 
   @Test("a dictionary that fills up grows") func growth() throws {

@@ -11,8 +11,8 @@ import Testing
 
 @Suite("A counter that begins anew")
 struct CounterTests {
-  /// Whether the clock in nanoseconds is behind the processor's counter, so that a change to it is
-  /// like a beginning.
+  /// Whether the clock in nanoseconds is behind the processor's counter. Then a change to the clock
+  /// is as if the counter began anew.
   private static var canBeginAnew: Bool {
     mmlog_ticks_from_cpu && mmlog_ticks() > Clock.monotonic() + 3_600_000_000_000
   }
@@ -34,7 +34,7 @@ struct CounterTests {
       mmlog_ticks_from_cpu = false
       log.info("since")
       try Thread(name: "other") { log.info("since, in a segment of its own") }.join()
-      // As long as it takes: until the drainer has noticed.
+      // Waits until the drainer has noticed.
       func isUnnoticed() throws -> Bool {
         try RingStatus.all(in: path) { _ in }.contains { $0.image.clock.ticks >= ticks }
       }
@@ -56,7 +56,7 @@ struct CounterTests {
     .enabled(if: canBeginAnew))
   func goesOn() async {
     await #expect(processExitsWith: .success) {
-      // Nanoseconds at first; then more than an hour passes at once.
+      // Ticks are nanoseconds at first; then more than an hour passes at once.
       mmlog_ticks_from_cpu = false
       let test = try TestStore { $0.drainInterval = .seconds(3600) }
       let (log, path, start) = (test.log, test.folder.path, Timestamp.now)
@@ -65,7 +65,7 @@ struct CounterTests {
       let ticks = mmlog_ticks()
       log.info("since")
       var rate: UInt64 = 0
-      // As long as it takes: until the drainer has noticed.
+      // Waits until the drainer has noticed.
       while rate == 0 {
         usleep(10_000)
         let statuses = try RingStatus.all(in: path) { _ in }

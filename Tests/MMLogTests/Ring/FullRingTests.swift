@@ -12,7 +12,7 @@
   /// What a full ring does while the archive cannot be written.
   @Suite("A full ring")
   struct FullRingTests {
-    /// A kibibyte, so that a ring of 256 KiB is full after some two hundred.
+    /// About a kibibyte, so that a ring of 256 KiB is full after some two hundred records.
     private let filler = String(repeating: "f", count: 1000)
 
     private func block(_ test: TestStore) {
@@ -106,7 +106,7 @@
         block(test)
         test.log.info("waits in the ring")
         #expect(logError { try test.store.flush(.archive) }?.code == .outOfSpace)
-        // Counted from here on, as a flush waits, too.
+        // Counts waits from here on, since a flush waits, too.
         let atFirst = try waits()
         while test.store.losses.total(.ringFull) == lost { test.log.info("\(filler)") }
         let inVain = try waits()
@@ -116,7 +116,7 @@
         lost += 501
         #expect(test.store.losses.total(.ringFull) == lost)
         unblock(test)
-        // A pass that fails makes room, too, where it can write, and not sync.
+        // A pass that can write but not sync fails, and makes room all the same.
         if !canSync {
           ForcedFault.force(.fdatasync, errno: EIO, times: .max, under: test.folder.path)
         }
@@ -126,7 +126,7 @@
       #expect(try test.closeAndRead().losses == [losses])
     }
 
-    /// How often the calling thread has waited for something until now.
+    /// How often the calling thread has waited so far.
     private func waits() throws -> Int {
       let text = try String(contentsOfFile: "/proc/thread-self/status", encoding: .utf8)
       let line = try #require(
@@ -149,7 +149,7 @@
       func isFilling(_ event: LogStore.Event) -> Bool {
         if case .ringFilling = event { true } else { false }
       }
-      // As many as may have a segment of their own: 45 of 59.
+      // As many threads as may have a segment of their own: 45 of 59 segments.
       let (count, log) = (45, test.log)
       let (holding, ending) = (Barrier(count + 1), Barrier(count + 1))
       let threads = try (0..<count).map { number in
@@ -190,7 +190,7 @@
         }
         ForcedFault.force(.pwrite, errno: ENOSPC, times: .max, under: test.folder.path)
         while test.store.losses.isEmpty { test.log.info("\(String(repeating: "f", count: 1000))") }
-        // Records are built in private memory now, and this one finds no more of that.
+        // Records are built in private memory now, and there is no more of it for this one.
         for call in [SystemCall.mmap, .mremap] {
           ForcedFault.force(call, errno: ENOMEM, times: .max, under: "")
         }
@@ -245,7 +245,7 @@
       #expect(kept == kept.sorted() && Set(kept).count == kept.count)
       #expect(losses.total(.overwritten) == UInt64(total - kept.count))
       #expect(losses.total(.ringFull) == 0)
-      // Half of the ring, at the least, holds the newest.
+      // At least half of the ring holds the newest records.
       #expect(kept.suffix(60_000 / size) == Array((total - 60_000 / size)..<total)[...])
       #expect(contents.losses == [losses])
     }
@@ -334,15 +334,15 @@
           while true { log.info("\(String(repeating: "y", count: 1000))") }
         }
         while stopped.value == 0 { usleep(1000) }
-        // More than the ring holds, so that the rest of the large record goes.
+        // More than the ring holds, so that the rest of the large record is overwritten.
         for _ in 0..<1000 { log.info("\(String(repeating: "z", count: 1000))") }
         kill(getpid(), SIGKILL)
         thread.join()
       }
       let contents = Contents(folder.path)
       #expect(!contents.records.contains { $0.level == .critical })
-      // Twice, since the thread that stopped did not come to see that another had counted it too;
-      // not never.
+      // The record may be counted twice, since the thread that stopped did not see that another had
+      // counted it, but at least once.
       let counted = try #require(contents.losses.first)[.overwritten, .critical]
       #expect((1...2).contains(counted))
     }
@@ -376,8 +376,8 @@
         $0.makeTiny()
         $0.fullRing = .dropNewest
       }
-      // Forty failures are half a minute of trying at longer and longer intervals, or a moment
-      // without them.
+      // Forty failures take half a minute if the drainer tries at longer and longer intervals, and
+      // a moment if it does not.
       ForcedFault.force(.pwrite, errno: ENOSPC, times: 40, under: test.folder.path)
       for index in 0..<20_000 { test.log.info("\(index) \(filler)") }
       #expect(logError { try test.store.flush(.archive) }?.code == .outOfSpace)

@@ -7,7 +7,7 @@ import MMLogSystem
 import Testing
 import TestSupport
 
-/// The ring's file belongs to the store, but others have hands too.
+/// The ring's file belongs to the store, but others may change or delete it.
 @Suite("Rings that others corrupt or take away")
 struct LostRingTests {
   private let test: TestStore
@@ -26,7 +26,7 @@ struct LostRingTests {
     for number in numbers { test.log.info("record \(number)") }
   }
 
-  /// What is reported until the store goes on in another ring.
+  /// The errors that are reported until the store goes on in another ring.
   private func eventsUntilResumed(_ events: AsyncStream<LogStore.Event>) async -> [LogError] {
     var errors: [LogError] = []
     for await event in events {
@@ -49,7 +49,7 @@ struct LostRingTests {
     log(1...1000)
     try test.store.blockingFlush(.archive)
     truncate(try ring(), size)
-    // Many times what one page holds: of those in the missing ones, nobody sees a signal.
+    // Many times what one page holds. Threads that log into the missing pages see no signal.
     log(1001...3000)
     let errors = await eventsUntilResumed(events)
     log(3001...4000)
@@ -89,7 +89,7 @@ struct LostRingTests {
     let events = test.store.events
     let path = try ring()
     log(1...10)
-    // At once, and whole: a recovery renames an empty file with a ring's name.
+    // Replaces the file whole, at once: a recovery renames an empty file with a ring's name.
     try Data("mine".utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
     _ = await eventsUntilResumed(events)
     log(11...20)
@@ -165,7 +165,7 @@ struct LostRingTests {
           switch point {
           case .closeBegun: isClosing.value = 1
           case .sessionStarted:
-            // Time for the new drainer to begin with the old session's end, which it must not.
+            // Gives the new drainer time to begin with the old session's end, which it must not do.
             for _ in 0..<300 where isClosing.value == 0 { usleep(1000) }
             usleep(50_000)
             call.value = 2

@@ -7,11 +7,11 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// A stray store of the process, or memory that fails, may hit a segment's header.
+/// A stray write of the process, or a memory fault, may hit a segment's header.
 @Suite("Segments whose header is overwritten")
 struct OverwrittenSegmentTests {
-  /// A store with so many records, which wait to be archived. Default: as many as seal its first
-  /// segment, and others.
+  /// A store with `count` records, which wait to be archived. Default: so many that the first
+  /// segment and others are sealed.
   private func store(
     logging count: Int = Self.count,
     _ change: (inout LogStore.Configuration) -> Void = { _ in }
@@ -35,7 +35,7 @@ struct OverwrittenSegmentTests {
 
   /// Changes the segment that was used first.
   ///
-  /// - Parameter state: What it is at that time.
+  /// - Parameter state: The state that the segment has to have.
   private func changeSegment(
     _ test: TestStore, state: UInt32 = SegmentLayout.stateSealed,
     _ change: (UnsafeMutableRawBufferPointer) -> Void
@@ -52,7 +52,7 @@ struct OverwrittenSegmentTests {
     defer { memory.deallocate() }
     _ = try file.readFully(into: memory, at: 0)
     let start = try RingHeader(UnsafeRawBufferPointer(memory)).geometry.offset(ofSegment: 0)
-    // A segment of the smallest ring has as much.
+    // A segment of the smallest ring has this size.
     _ = try file.readFully(into: memory, at: start)
     let bytes = UnsafeRawBufferPointer(memory)
     try #require(bytes.load(SegmentLayout.generation, as: UInt64.self) == 1)
@@ -90,7 +90,7 @@ struct OverwrittenSegmentTests {
     let contents = try test.closeAndRead()
     #expect(contents.isWhole)
     #expect(contents.losses.map { $0.total(.corrupted) } == [1])
-    // All that the other segments have.
+    // All records of the other segments are there.
     #expect((100..<Self.count).contains(contents.records.count))
     #expect(contents.messages[...] == Self.messages.suffix(contents.records.count))
   }
@@ -134,7 +134,7 @@ struct OverwrittenSegmentTests {
     #expect(contents.isClean)
   }
 
-  /// Zeros in the place of the eleventh record.
+  /// Overwrites the eleventh record with zeros.
   private static func zeroRecord(_ segment: UnsafeMutableRawBufferPointer) {
     func behind(_ offset: Int) -> Int {
       offset + (framedLength(UnsafeRawBufferPointer(segment), offset) ?? 0)
@@ -230,7 +230,7 @@ struct OverwrittenSegmentTests {
       test.log.info("\(number) \(Self.text, privacy: .public)")
     }
     try changeSegment(test, state: state) { segment in
-      // Of one that is sealed, the last record: nothing is archived behind it.
+      // In a sealed segment, the last record: nothing is archived behind it.
       let end = UnsafeRawBufferPointer(segment).load(SegmentLayout.end, as: UInt32.self)
       segment[isOpen ? 1024 : Int(end) - 8] ^= 1
     }
@@ -297,7 +297,7 @@ struct OverwrittenSegmentTests {
       let test = try store(logging: 20) { $0.fullRing = .overwriteOldest }
       try test.store.flush(.archive)
       try changeSegment(test, state: SegmentLayout.stateOpen) { $0[SegmentLayout.archived] ^= 16 }
-      // Finds it.
+      // This pass finds the corruption.
       try test.store.flush(.archive)
       ForcedFault.force(.pwrite, errno: ENOSPC, times: .max, under: test.folder.path)
       for number in 0..<10_000 { test.log.info("\(number)") }

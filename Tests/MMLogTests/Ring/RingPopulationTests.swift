@@ -9,7 +9,7 @@ import Testing
   /// How much of the file at a path this process has mapped, and has page table entries for, in
   /// KiB: proc(5), smaps.
   private func mapped(_ path: String) throws -> (size: Int, populated: Int) {
-    // By its number: it may have been mapped before it had a name.
+    // Finds the file by its inode number: it may have been mapped before it had a name.
     var status = stat()
     #expect(stat(path, &status) == 0)
     let handle = try #require(FileHandle(forReadingAtPath: "/proc/self/smaps"))

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Segments and large records")
 struct SegmentTests {
-  /// So many bytes that differ from place to place.
+  /// Returns `count` bytes that differ from place to place.
   private func pattern(_ count: Int) -> [UInt8] {
     // Words, since debug builds are slow.
     let words = (0..<UInt64(count / 8 + 1)).map { $0 &* 0x9E37_79B9_7F4A_7C15 }
@@ -92,7 +92,7 @@ struct SegmentTests {
     test.log.error("\(value, name: "a")\(value, name: "b")\(value, name: "c") end")
     test.log.info("next")
     let contents = try test.closeAndRead()
-    // Not all messages: these would be very long.
+    // Not all messages are compared: they would be very long.
     #expect(contents.records.last?.message == "next")
     let record = try #require(contents.records.first)
     #expect(contents.records.count == 2)
@@ -145,8 +145,8 @@ struct SegmentTests {
     let text = String(repeating: "f", count: 3000)
     let huge = pattern(400_000)
     for index in 0..<200 {
-      // Begun in the segment, then moved to private memory, then dropped: it is larger than the
-      // ring.
+      // The record is begun in the segment, then moved to private memory, then dropped: it is
+      // larger than the ring.
       test.log.info("big \(text) \(huge, name: "huge")")
       test.log.info("\(index)")
     }
@@ -177,7 +177,7 @@ struct SegmentTests {
     try onThreads(1) { _ in log.info("neighbor") }
     for _ in 0..<fillers { log.info("filler") }
     let literal = try #require(kept)
-    // It has outlived its call.
+    // The literal has outlived its call.
     log.error(literal, metadata: ["number": 7, "text": "more than fits into a word"])
     log.info("after")
     let losses = test.store.losses
@@ -300,7 +300,7 @@ struct SegmentTests {
         test.log.info("before")
         ForcedFault.force(.mmap, errno: ENOMEM, times: .max, under: "")
         ForcedFault.force(.mremap, errno: ENOMEM, times: .max, under: "")
-        // The text is cut to what is built in, and the names come last.
+        // The text is cut to the size of the built-in memory, and the names come last.
         test.log.error(
           "\(text)",
           metadata: [
@@ -309,7 +309,7 @@ struct SegmentTests {
             "the third name of metadata, which is long": 3,
           ])
         ForcedFault.clear(under: "")
-        // Behind that memory is what calls inside others write with.
+        // Calls inside others write with the memory behind it.
         func inner() -> Int {
           test.log.info("inner")
           return 1
@@ -325,7 +325,7 @@ struct SegmentTests {
   }
 }
 
-/// Lets so many threads go on when all have come.
+/// Holds threads back until all have come.
 final class Barrier: @unchecked Sendable {
   // Sendable: the C object behind the pointer is made for it.
   private let barrier = UnsafeMutablePointer<pthread_barrier_t>.allocate(capacity: 1)

@@ -23,7 +23,7 @@ struct StateSlotTests {
     LogFiles([.path(path)]).overview().map(\.stateInWords.texts).filter { !$0.isEmpty }
   }
 
-  /// What a store says of slots that it does not have.
+  /// The failures that a store reports for slots that it does not have.
   private static func failures(of store: LogStore, _ count: Int) async -> [String] {
     var messages: [String] = []
     for await event in store.events {
@@ -104,7 +104,7 @@ struct StateSlotTests {
     )
     first.store(1)
     second.store(2)
-    // What cannot be has nothing, is said once, and harms nobody.
+    // A slot that is not possible stores nothing, is reported once, and does no harm.
     for _ in 0..<2 {
       test.store.slot("n", of: Double.self).store(0.5)
       test.store.slot("n", of: String.self).store("text")
@@ -129,7 +129,7 @@ struct StateSlotTests {
     let slot = test.store.slot("", of: String.self)
     slot.store("a text")
     slot.store("a text of more than fifteen bytes")
-    // Whoever stores there counts.
+    // A store there would have raised the ordinal.
     #expect(mmlog_state_of_nobody().pointee.ordinal == 0)
     try test.store.close()
   }

@@ -67,7 +67,7 @@ struct StatisticsTests {
     try test.store.close()
     #expect(before.archived.count == 0 && before.frames == 0 && before.writtenBytes == 0)
     #expect(after.archived.count(.debug) == 10 && after.archived.bytes(.debug) == 320)
-    // One of them, and one of the record that says why.
+    // One frame with them, and one with the record that says why.
     #expect(after.frames == 2 && after.rawBytes > 320 && after.writtenBytes > 0)
   }
 
@@ -104,7 +104,7 @@ struct StatisticsTests {
     func failures() throws {
       let test = try TestStore { $0.drainInterval = .seconds(3600) }
       test.log.info("one")
-      // Not settings, which the store may be noting meanwhile.
+      // Only archives, not settings, which the store may be noting meanwhile.
       let archives = test.folder("test-")
       ForcedFault.force(.fdatasync, errno: EIO, under: archives)
       defer { ForcedFault.clear(under: archives) }

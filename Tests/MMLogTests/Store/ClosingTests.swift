@@ -95,7 +95,7 @@ struct ClosingTests {
       #expect(try test.closeAndRead().messages == ["one", "two"])
     }
 
-    /// As a process has that another thread is starting, until its program is loaded.
+    /// A process that another thread is starting has the ring open until its program is loaded.
     @Test("what a close leaves can be recovered while another process has the ring open")
     func closeBesideAnotherProcess() async {
       await #expect(processExitsWith: .success) {
@@ -156,7 +156,7 @@ struct ClosingTests {
     var kept = 0
     for messages in contents.messagesByThread.values {
       let thread = try #require(Int(messages[0].prefix(1)))
-      // Complete up to the close, and nothing missing in between.
+      // The records are complete up to the close, with nothing missing in between.
       #expect(messages == (0..<messages.count).map { "\(thread) \($0) some text" })
       #expect(messages.count >= before[thread] && messages.count <= during[thread] + 1)
       kept += messages.count

@@ -91,7 +91,7 @@ private let entered = Atomic<Int>(0)
     }
   }
 
-  /// Ways to die with words.
+  /// Ways to die with a message.
   enum Failure: String, Codable, CaseIterable {
     case fatalError, index, assertion, exception, silence
 
@@ -199,7 +199,7 @@ private let entered = Atomic<Int>(0)
   func crashOfTheSameSignalInHandler() async throws {
     let folder = TemporaryDirectory()
     await #expect(processExitsWith: .signal(SIGSEGV)) { [path = folder.path as String] in
-      // signal(2) would have it blocked in mmlog's handler, too.
+      // signal(2) would block the signal in mmlog's handler, too.
       var action = sigaction()
       action.__sigaction_handler.sa_handler = { _ in
         if entered.add(1, ordering: .relaxed).newValue > 1 { _exit(9) }
@@ -250,7 +250,7 @@ private let entered = Atomic<Int>(0)
     await #expect(processExitsWith: .signal(SIGSEGV)) { [path = folder.path as String] in
       signal(SIGABRT) { _ in
         while entered.load(ordering: .acquiring) == 0 { usleep(1000) }
-        // For the other one to be waiting. If it is not yet, that is no harm.
+        // Gives the other thread time to wait. If it does not wait yet, that does no harm.
         usleep(50_000)
       }
       let store = try CrashRecorderTests.open(path)
@@ -266,7 +266,7 @@ private let entered = Atomic<Int>(0)
     #expect(Contents(folder.path).crashes.map(\.threadName) == ["worker"])
   }
 
-  /// Who closes the store while a fatal signal is being handled.
+  /// What closes the store while a fatal signal is being handled.
   enum Closer: String, Codable, CaseIterable {
     case handler, exitHandler, otherThread
 
@@ -450,7 +450,7 @@ private let entered = Atomic<Int>(0)
       survival.prepare()
       let store = try CrashRecorderTests.open(path)
       let log = store.logger(label: "l")
-      // Twice: the place is free again after the first, and the handler there.
+      // Twice: after the first time, the place is free again, and the handler is still there.
       for round in 1...2 {
         _ = try MMLogSystem.Thread(name: "worker") {
           log.info("before")
@@ -475,7 +475,7 @@ private let entered = Atomic<Int>(0)
   #if DEBUG
     /// Opens a store whose ring is full, and whose disk is too.
     private static func openFull(_ path: String) throws -> LogStore {
-      // The store's handler goes on to it.
+      // The store's handler calls this one afterwards.
       signal(SIGABRT) { _ in }
       let store = try open(path) {
         $0.makeTiny()
@@ -488,7 +488,8 @@ private let entered = Atomic<Int>(0)
       return store
     }
 
-    /// Survives a signal, and waits until that is no cause of death any more; some seconds at most.
+    /// Survives a signal, and waits some seconds at most until the signal is no longer recorded as
+    /// a crash.
     private static func survive(_ path: String) throws {
       try MMLogSystem.Thread(name: "worker") { raise(SIGABRT) }.join()
       for _ in 0..<100 where !Contents(path).crashes.isEmpty { usleep(100_000) }
@@ -544,7 +545,7 @@ private let entered = Atomic<Int>(0)
       log.info("before")
       _ = try MMLogSystem.Thread(name: "worker") { raise(SIGABRT) }
       while Contents(path).crashes.isEmpty { usleep(10_000) }
-      // As a backtracer does. Three scans of the drainer.
+      // Waits as a backtracer does, for three scans of the drainer.
       sleep(4)
       kill(getpid(), SIGKILL)
     }
@@ -624,8 +625,8 @@ private let entered = Atomic<Int>(0)
   }
 }
 
-// Not inlined, so that they are in the backtrace; each goes on behind what ends it, so that it is
-// no tail call.
+// Not inlined, so that they are in the backtrace. Each has code behind the call that ends the
+// process, so that the call is no tail call.
 
 @inline(never) private func dieOfNoMemory() {
   UnsafeMutablePointer<UInt64>(bitPattern: 16)?.pointee = 1
@@ -633,7 +634,8 @@ private let entered = Atomic<Int>(0)
 }
 
 #if arch(x86_64)
-  /// Crashes three functions behind one that is made here: a frame, and a call of what it is given.
+  /// Crashes three calls deep, behind a function that is made here: it sets up a frame, and calls
+  /// its argument.
   @inline(never) private func dieBehindMadeCode() {
     typealias Made = @convention(c) (@convention(c) () -> Void) -> Void
     let frame: [UInt8] = [0x55, 0x48, 0x89, 0xE5]
@@ -671,8 +673,8 @@ private func closeStore() {
 }
 
 @inline(never) private func dieOfStackOverflow(_ depth: Int) -> Int {
-  // More than that comes from malloc(3), which has no frame pointers: where the stack ended in it,
-  // the crash had no further frames.
+  // More than that would come from malloc(3), which has no frame pointers: if the stack ended
+  // there, the crash would have no further frames.
   withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 1024) { bytes in
     bytes[depth & 1023] = 1
     return dieOfStackOverflow(depth + 1) + Int(bytes[0])

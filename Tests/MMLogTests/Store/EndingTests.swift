@@ -31,7 +31,7 @@ private final class Talker: Sendable {
   init(_ name: String) { self.name = name }
   deinit { log.info("\(name) goes") }
 
-  /// What pthread_setspecific(3) keeps, and a key's destructor releases.
+  /// An object that pthread_setspecific(3) keeps, and a key's destructor releases.
   static func retained(_ name: String) -> UnsafeMutableRawPointer {
     Unmanaged.passRetained(Talker(name)).toOpaque()
   }

@@ -12,7 +12,7 @@ import TestSupport
 struct EnvironmentTests {
   let folder = TemporaryDirectory()
 
-  /// What opening a store throws; nothing may be left of it.
+  /// The error that opening a store throws; the store may leave no files.
   private func openingError(
     _ path: String, _ change: (inout LogStore.Configuration) -> Void = { _ in }
   ) throws -> LogError? {
@@ -140,7 +140,7 @@ struct EnvironmentTests {
   @Test("an opening that fails leaves no thread for its observer")
   func failedOpeningWithObserver() async {
     await #expect(processExitsWith: .success) {
-      // Should it stay, the process dies.
+      // Ends the process if the observer is never released.
       alarm(60)
       // An event before the opening fails.
       setenv("MMLOG_LEVEL", "web=loud", 1)
@@ -157,7 +157,7 @@ struct EnvironmentTests {
         }
         require(error?.code == .invalidConfiguration)
       }
-      // The thread has it.
+      // The events' thread still has the observer.
       while observer != nil { usleep(1000) }
     }
   }
@@ -243,7 +243,8 @@ struct EnvironmentTests {
   func nestedTooDeep() {
     var losses = LossLedger()
     losses[.tooDeep, .info] = 1
-    // On standard error, too, where nobody knows which of the two the program is in.
+    // On standard error, too, since nobody there knows which of the two languages the program is
+    // in.
     let text = LogStore.Event.dropped(losses: losses).text
     #expect(text.contains("use recordInSignalHandler, in C mmlog_signal_write."), "\(text)")
   }
@@ -379,7 +380,7 @@ struct EnvironmentTests {
     #expect(error?.message.contains(folder("small")) == true)
     #expect(error?.message.contains("Free some space, or make the ring smaller") == true)
 
-    // One that fits, on a disk that is then full of archives: nothing is lost that the ring can
+    // A ring that fits on a disk that is then full of archives: nothing is lost that the ring can
     // hold.
     var configuration = LogStore.Configuration()
     configuration.makeTiny()
@@ -424,7 +425,7 @@ struct EnvironmentTests {
     func everyCall() async {
       await #expect(processExitsWith: .success) {
         let outer = TemporaryDirectory()
-        // The process's own hooks are made once: not what is tested here.
+        // The process's own hooks are made once. They are not tested here.
         try LogStore(directory: outer("first"), name: "n").close()
         // A ring to be recovered.
         var configuration = LogStore.Configuration()
@@ -556,7 +557,7 @@ struct EnvironmentTests {
       await #expect(processExitsWith: .success) {
         let test = try TestStore { $0.drainInterval = .seconds(3600) }
         let events = test.store.events
-        // Once a second the drainer takes over what was lost; not in this moment.
+        // The drainer takes over losses once a second; after this flush, not in this moment.
         try test.store.blockingFlush(.archive)
         test.loseWithoutMemory()
         test.log.info("left")
@@ -629,7 +630,7 @@ struct EnvironmentTests {
       limit(8192)
       for index in 0..<200 { log.info("\(index) \(String(repeating: "x", count: 100))") }
       require(logError { try store.flush(.archive) }?.systemErrorNumber == EFBIG)
-      // On this thread, not the drainer's.
+      // The error occurs on this thread, not the drainer's.
       require(logError { try store.close() }?.systemErrorNumber == EFBIG)
       limit(rlim_t.max)
       try LogStore(directory: folder("d"), name: "n").close()
@@ -666,7 +667,7 @@ struct EnvironmentTests {
   }
 }
 
-/// The value, or the end of an exit test's process.
+/// Returns the value, or ends an exit test's process if there is none.
 private func require<T>(value: T?, line: UInt = #line) throws -> T {
   require(value != nil, line: line)
   guard let value else { _exit(1) }

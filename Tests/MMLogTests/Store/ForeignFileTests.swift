@@ -68,7 +68,7 @@ import TestSupport
     #expect(access(folder(name), F_OK) == 0)
   }
 
-  /// All that a closed store has reported of failures.
+  /// All failures that a closed store has reported.
   private func failures(_ events: AsyncStream<LogStore.Event>) async -> [LogError] {
     var failures: [LogError] = []
     for await event in events { if case .failed(let error) = event { failures.append(error) } }
@@ -112,7 +112,7 @@ import TestSupport
     }
     let holder = try File.open(locked, [.read, .write])
     #expect(try holder.tryLock())
-    // From here on, the store's own maintenance may remove what nobody has locked.
+    // From here on, the store's own maintenance may remove files that no process has locked.
     var times = [timespec(tv_sec: 1_000_000_000, tv_nsec: 0)]
     times.append(times[0])
     for path in [old, locked] { #expect(utimensat(AT_FDCWD, path, times, 0) == 0) }

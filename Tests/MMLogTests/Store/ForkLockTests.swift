@@ -70,7 +70,8 @@
             require(waitFor(child) == 0)
           }
           forking.withLock { $0 = thread }
-          // It waits for the store's lock then, with all locks that it takes before that one.
+          // The thread then waits for the store's lock, and holds all locks that it takes before
+          // that one.
           while !isAsleep(id.withLock { $0 }) { usleep(1000) }
         }
         var configuration = LogStore.Configuration()
@@ -106,7 +107,7 @@
       }
     }
 
-    /// The parent is a store's that is closed, or a child that has not logged yet.
+    /// The parent has a closed store, or is a child that has not logged yet.
     @Test(
       "a child forked while its parent inspects archives can inspect them",
       arguments: [true, false])
@@ -154,8 +155,8 @@
           let store = try LogStore(directory: path, name: "fork", configuration: configuration)
           store.logger(label: "l").info("\(message)")
           try store.flush(.archive)
-          // Without them, as a process that is being started: it has all files until its program is
-          // loaded.
+          // A fork without handlers is like a process that is being started: it has all files open
+          // until its program is loaded.
           let child = hasHandlers ? forkProcess() : forkWithoutHandlers()
           if child == 0 { lifeline.holdOn() }
           try store.close()

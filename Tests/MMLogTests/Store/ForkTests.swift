@@ -8,12 +8,12 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// What a signal handler logs with, which cannot capture anything.
+/// The logger of a signal handler, which cannot capture anything.
 private let loggerOfHandler = LockedValue<Logger?>(nil)
 
 @Suite("fork", .disabled(if: hasThreadSanitizer, "it supports no threads in a fork's child"))
 struct ForkTests {
-  /// Whether this process has such a thread now.
+  /// Whether this process has a thread of that name now.
   private static func hasThread(named name: String) -> Bool {
     let tasks = "/proc/self/task"
     let threads = (try? FileManager.default.contentsOfDirectory(atPath: tasks)) ?? []
@@ -84,7 +84,7 @@ struct ForkTests {
   func signalWhileForking() async {
     let folder = TemporaryDirectory()
     await #expect(processExitsWith: .success) { [path = folder.path as String] in
-      // Of those that are installed first, the child's runs first: before a store's.
+      // The child's handler that is installed first runs first: before a store's.
       try ForkHandlers.install(child: { raise(SIGUSR1) })
       var configuration = LogStore.Configuration()
       configuration.servesSignalHandlers = true
@@ -92,7 +92,7 @@ struct ForkTests {
       let log = store.logger(label: "l")
       loggerOfHandler.withLock { $0 = log }
       signal(SIGUSR1) { _ in loggerOfHandler.withLock { $0?.info("in the handler") } }
-      // A thread of libdispatch blocks it.
+      // A thread of libdispatch blocks the signal.
       var signals = sigset_t()
       sigemptyset(&signals)
       sigaddset(&signals, SIGUSR1)
@@ -117,7 +117,7 @@ struct ForkTests {
     let folder = TemporaryDirectory()
     await #expect(processExitsWith: .success) { [path = folder.path as String] in
       let store = try LogStore(directory: path, name: "fork")
-      // Else it may come so late that it finds the child's ring.
+      // Otherwise, the store's recovery may come so late that it finds the child's ring.
       require(store.recoveredSessions.isEmpty)
       let log = store.logger(label: "l")
       log.info("parent")
@@ -143,8 +143,8 @@ struct ForkTests {
       configuration.maintenanceInterval = .milliseconds(5)
       let store = try LogStore(directory: path, name: "fork", configuration: configuration)
       let (log, events) = (store.logger(label: "l"), store.events)
-      // Where nothing is optimized, types are looked up under a lock when they are used first. A child
-      // that is made meanwhile would wait for a thread that it does not have.
+      // In debug builds, types are looked up under a lock when they are used first. A child that is
+      // forked meanwhile would wait for a thread that it does not have.
       log.info("before \(0)")
       try await store.flush(.archive)
       for number in 0..<4 {
@@ -180,7 +180,7 @@ struct ForkTests {
           log.info("child")
           try store.flush(.archive)
           require(!Contents(path).records.isEmpty)
-          // A second later, a thread that has not logged before has it tried again.
+          // A second later, a thread that has not logged before makes the store try again.
           while !Self.hasThread(named: "mmlog-maintain") {
             try MMLogSystem.Thread(name: "new") { log.info("try") }.join()
           }
@@ -207,12 +207,12 @@ struct ForkTests {
       try store.flush(.archive)
       let child = forkProcess()
       if child == 0 {
-        // What the test waits for must not stay open; ours may not have been open to begin with.
-        // Tests beside this one may have opened hundreds.
+        // Closes all descriptors but the store's, since the test waits for the end of some. Tests
+        // beside this one may have opened hundreds.
         for descriptor in 0..<4096 as Range<CInt> where !isBelow(path, descriptor) {
           close(descriptor)
         }
-        // Until the test has removed its folder.
+        // Lives until the test has removed its folder.
         if kind == "execs" {
           let script = "while [ -e \(path) ]; do sleep 0.02; done"
           var arguments: [UnsafeMutablePointer<CChar>?] =
@@ -273,7 +273,7 @@ struct ForkTests {
       for number in 0..<20 {
         let child = forkProcess()
         if child == 0 {
-          // Should it hang, it dies, and the parent sees it.
+          // Ends the child if it hangs, and the parent sees that.
           alarm(60)
           for index in 0..<50 { log.info("child \(number) \(index)") }
           try store.close()
@@ -317,7 +317,7 @@ struct ForkTests {
       for number in 0..<100 {
         let child = forkProcess()
         if child == 0 {
-          // Should it hang, it dies, and the parent sees it.
+          // Ends the child if it hangs, and the parent sees that.
           unblockSignals()
           alarm(60)
           seal()
@@ -347,7 +347,7 @@ struct ForkTests {
           barrier.wait()
           for index in 0..<50 { log.info("\(thread) \(index)") }
         }
-        // Nobody waits longer than a second for the thread that opens the ring: on a busy machine
+        // A log call waits at most a second for the thread that opens the ring. On a busy machine,
         // that can be too short.
         let wasLong = start.duration(to: .now) >= .seconds(1)
         try store.close()
@@ -516,8 +516,7 @@ struct ForkTests {
 
 private var isChild: Bool { getpid() != originalProcess }
 
-/// Forks as a process does that starts another program: without the functions that are called
-/// around fork(2).
+/// Forks as if to start another program: without the functions that are called around fork(2).
 func forkWithoutHandlers() -> pid_t {
   typealias Fork = @convention(c) () -> pid_t
   let child = unsafeBitCast(dlsym(nil, "_Fork"), to: Fork?.self)?() ?? -1

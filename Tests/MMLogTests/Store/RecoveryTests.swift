@@ -112,7 +112,7 @@ struct RecoveryTests {
     #expect(try folder.names(ending: ".ring").isEmpty)
   }
 
-  /// A ring with ten records, of a store that goes on elsewhere.
+  /// A ring with ten records. Its store goes on elsewhere.
   private func ring() throws -> (name: String, bytes: [UInt8], test: TestStore) {
     let test = try TestStore {
       $0.makeTiny()
@@ -178,7 +178,7 @@ struct RecoveryTests {
     try test.store.close()
   }
 
-  /// Holds the maintenance thread of a store up before it does anything, until it is let go.
+  /// Holds up the maintenance thread of a store before it does anything, until the gate is opened.
   private final class Gate: Sendable {
     private let isOpen = Atomic<Bool>(false)
     private let opening = EventCount()

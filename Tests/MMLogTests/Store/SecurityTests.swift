@@ -5,7 +5,7 @@ import MMLogReader
 import Testing
 import TestSupport
 
-/// What others on the machine can do to a store's files, and see of them.
+/// What other users of the machine can do to a store's files, and see of them.
 @Suite struct SecurityTests {
   private let folder = TemporaryDirectory()
 
@@ -61,11 +61,11 @@ import TestSupport
     configuration.ringDirectory = folder("rings")
     let store = try LogStore(directory: folder("log"), name: "n", configuration: configuration)
     let events = store.events
-    // What opening has begun, such as the recovery, is over then.
+    // After this, what opening has begun is over, such as the recovery.
     try store.blockingApplyRetention()
     mkdir(folder("other"), 0o700)
     chmod(folder("other"), 0o777)
-    // At once: at no time is there no directory.
+    // Exchanges them at once: at no time is there no directory.
     try #require(exchange(folder("log"), folder("other")))
 
     store.logger(label: "l").info("kept")
@@ -136,7 +136,7 @@ import TestSupport
         require(stat(folder(directory), &status) == 0)
         require(status.st_mode & 0o7777 == 0o750 && status.st_gid == group)
       }
-      // A copy of a ring is one of a process that died: its recovery makes an archive.
+      // A copy of a ring is like the ring of a process that died: its recovery makes an archive.
       let ring = names.first { $0.hasSuffix(".ring") } ?? ""
       let bytes = try folder.bytes("logs/orders/\(ring)")
       try store.blockingClose()
@@ -175,7 +175,7 @@ import TestSupport
     #expect(try folder.names().isEmpty)
   }
 
-  /// Short ones, and ones so long that they are built elsewhere and copied.
+  /// Short values, and values so long that they are built elsewhere and copied.
   @Test("private values are nowhere on the disk", arguments: [40, 3000, 100_000])
   func privateValues(length: Int) throws {
     let secret = String(repeating: "kX7-secret-Zq9.", count: length / 15 + 1)
@@ -221,7 +221,7 @@ import TestSupport
 
 /// Exchanges two directories at once; false if the file system cannot.
 private func exchange(_ first: String, _ second: String) -> Bool {
-  // glibc shows it to nobody who does not ask for GNU's extensions.
+  // glibc declares renameat2 only for programs that ask for GNU's extensions.
   typealias Rename =
     @convention(c) (CInt, UnsafePointer<CChar>, CInt, UnsafePointer<CChar>, CUnsignedInt) -> CInt
   let rename = unsafeBitCast(dlsym(nil, "renameat2"), to: Rename?.self)

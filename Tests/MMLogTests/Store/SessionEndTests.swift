@@ -8,13 +8,13 @@ import Testing
 /// How a session ended, as its ring, its archives and their reader say.
 @Suite(.serialized, .disabled(if: hasThreadSanitizer, "no signal is handled under it"))
 struct SessionEndTests {
-  /// Ways in which a process ends that does not close its store.
+  /// Ways in which a process ends without closing its store.
   enum Way: String, Codable, CaseIterable {
     case exit, crashAtExit, recordedCrashAtExit, endAtOnce
     case term, termWithFlag, int, hup, ownHandler, ignored
     case kill, abort, recordedAbort
 
-    /// What is to be said of it.
+    /// The ending that has to be reported.
     var how: SessionEnd.How {
       switch self {
       case .exit, .ownHandler, .ignored: .exited
@@ -24,7 +24,7 @@ struct SessionEndTests {
       }
     }
 
-    /// The signal that is to be named.
+    /// The signal that has to be named.
     var signal: CInt {
       switch self {
       case .term, .termWithFlag: SIGTERM
@@ -47,14 +47,14 @@ struct SessionEndTests {
       }
     }
 
-    /// Before the store is opened.
+    /// Called before the store is opened.
     func prepare() {
       unblockSignals()
-      // Whatever those do who run the tests.
+      // Whatever the parent of the test process has set.
       for number in [SIGTERM, SIGINT, SIGHUP] { Glibc.signal(number, SIG_DFL) }
       if self == .ignored { Glibc.signal(SIGTERM, SIG_IGN) }
       if self == .termWithFlag {
-        // That says nothing where there is no function.
+        // The flag means nothing if there is no function.
         var action = sigaction()
         action.sa_flags = SA_SIGINFO
         require(sigaction(SIGTERM, &action, nil) == 0)
@@ -175,7 +175,7 @@ struct SessionEndTests {
       let store = try SessionEndTests.open(path)
       let log = store.logger(label: "l")
       log.info("parent")
-      // One that logs, and one that does not.
+      // A child that logs, and one that does not.
       for (logs, number) in [(true, SIGTERM), (false, SIGHUP)] {
         let child = forkProcess()
         if child == 0 {

@@ -7,7 +7,7 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// What sessions leave in the process, and what threads that come late find of them.
+/// What sessions leave in the process, and what late threads find of them.
 @Suite("The life of sessions")
 struct SessionLifeTests {
   /// The process's address space, in KiB.
@@ -112,7 +112,7 @@ struct SessionLifeTests {
         try first.blockingClose()
         let store = try Self.store(folder)
         let log = store.logger(label: "l")
-        // As a handler would, at the worst moment.
+        // Logs as a signal handler would, at the worst moment.
         let (thread, isNested) = (CurrentProcess.threadID(), SharedCount())
         TestPoint.handler = { point in
           guard point == .blockTaken, CurrentProcess.threadID() == thread, isNested.value == 0
@@ -121,7 +121,7 @@ struct SessionLifeTests {
           log.info("nested")
         }
         log.info("outer")
-        // Where the session's list of blocks has a cycle, these never end.
+        // If the session's list of blocks has a cycle, these calls never end.
         try Thread(name: "other") { log.info("other") }.join()
         try store.blockingClose()
         let messages = Contents(folder.path).messages.filter { $0 != "before" }

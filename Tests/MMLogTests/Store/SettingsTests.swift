@@ -15,7 +15,7 @@ import Testing
       try test.store.applyRetention()
       return try StoreSettings(of: "test", in: Directory.open(test.folder.path))
     }
-    // For a store without archives there is nothing to know.
+    // Nothing is noted for a store without archives.
     #expect(try noted() == nil)
     test.log.info("one")
     try test.store.flush(.archive)
@@ -114,7 +114,7 @@ import Testing
         while tries.value < 10 { usleep(1000) }
         require(test.store.pendingBytes > 0)
         require(test.store.statistics.pendingBytes > 0)
-        // Were they to wait, the other would have given up by now.
+        // If these calls waited for the lock, the other thread would have given up by now.
         try other.unlock()
         waiting.join()
         require(failure.withLock { $0 } == nil)

@@ -10,7 +10,7 @@ import TestSupport
 
 @Suite("Records on a console")
 struct ConsoleTests {
-  /// What is shown of what `body` logs, on a file.
+  /// What the console shows of what `body` logs, if it is a file.
   private func shown(
     from level: Logger.Level = .warning, as format: LineFormat = .text(),
     _ change: (inout LogStore.Configuration) -> Void = { _ in },
@@ -125,12 +125,12 @@ struct ConsoleTests {
     let total = 5000
     for number in 0..<total {
       test.log.info("number \(number)")
-      // Nobody reads: the pipe is full, and then what may wait.
+      // Nobody reads, so the pipe gets full, and then the tap's queue.
       if number % 50 == 0 { try test.store.flush(.archive) }
     }
     try test.store.flush(.archive)
     let reader = try PipeReader(ends[0])
-    // From here on there is room again, at some time.
+    // From here on, there will be room again.
     test.log.info("last")
     try test.store.flush(.archive)
     try test.store.close()
@@ -162,7 +162,7 @@ struct ConsoleTests {
   }
 }
 
-/// Both ends of a new terminal: who is in front of it, and what is printed on.
+/// Both ends of a new terminal: the user's, and the one that is printed on.
 private func openTerminal() -> (CInt, CInt) {
   let master = open("/dev/ptmx", O_RDWR | O_NOCTTY)
   var (isLocked, number): (CInt, CInt) = (0, 0)
@@ -176,7 +176,7 @@ private func openTerminal() -> (CInt, CInt) {
 
 /// Reads a pipe to its end on a thread of its own.
 private final class PipeReader: @unchecked Sendable {
-  // Written by the thread, and read after its end.
+  // The thread writes these, and they are read after its end.
   private var bytes: [UInt8] = []
   private var thread: MMLogSystem.Thread?
 

@@ -139,7 +139,8 @@ struct JournalTests {
     }
     try await test.store.close()
     let messages = try second.stop().map { text("MESSAGE", try fields(of: $0.bytes)) }
-    // A machine that is busy for longer than a record is tried may miss the first.
+    // On a busy machine, the first record may be missed: the tap tries a record only for a limited
+    // time.
     let earlier = missed == 0 ? "second" : LogTap.notice(ofMissing: 1)
     #expect(missed <= 1 && messages == [earlier, "third"])
     #expect(test.store.statistics.missedByTaps == missed)
@@ -179,7 +180,7 @@ private final class RealJournal {
   }
 
   private let process = Process()
-  /// Its /run, as this process sees it.
+  /// The journal's /run, as this process sees it.
   private var run: String { "/proc/\(process.processIdentifier)/root/run" }
   var socket: String { "\(run)/systemd/journal/socket" }
 
@@ -192,7 +193,7 @@ private final class RealJournal {
     ]
     process.standardError = FileHandle.nullDevice
     try process.run()
-    // Until the mount, it is the machine's.
+    // Until it is mounted, /run is the machine's.
     while access("\(run)/log/journal/\(try machine())/system.journal", F_OK) != 0 {
       try #require(process.isRunning)
       usleep(10_000)
@@ -204,7 +205,7 @@ private final class RealJournal {
       .trimmingCharacters(in: .whitespacesAndNewlines)
   }
 
-  /// Waits for so many entries of an identifier, in their order.
+  /// Waits for `count` entries of an identifier, and returns them in their order.
   func entries(_ count: Int, of identifier: String) throws -> [[String: Any]] {
     while true {
       try #require(process.isRunning)

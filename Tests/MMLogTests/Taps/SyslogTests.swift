@@ -80,7 +80,7 @@ struct SyslogTests {
 
   @Test("that nobody listens is reported of datagrams, too, as far as the kernel says it")
   func nobodyListens() async throws {
-    // Below those that the system chooses: it becomes nobody's meanwhile.
+    // The port is below those that the system chooses, so that no other process gets it meanwhile.
     let test = try TestStore {
       $0.taps = [LogTap(Syslog(to: .udp(host: "127.0.0.1", port: 1)))]
     }
@@ -111,7 +111,8 @@ struct SyslogTests {
     test.log.info("after")
     try await test.store.close()
     let text = String(decoding: receiver.stop().flatMap(\.bytes), as: UTF8.self)
-    // A machine that is busy for longer than a record is tried may miss the first.
+    // On a busy machine, the first record may be missed: the tap tries a record only for a limited
+    // time.
     let earlier = missed == 0 ? "before\n" : LogTap.notice(ofMissing: 1)
     #expect(missed <= 1 && text.contains(earlier) && text.contains("after\n"))
   }

@@ -20,7 +20,7 @@ private struct Keeper: LogTap.Output {
 
   func write(_ records: ArraySlice<LogReader.Record>) throws -> Int {
     try before()
-    // One at a time, as little as there may be.
+    // Takes one record at a time, the least that a tap's output may take.
     kept.records.withLock { $0.append(records[records.startIndex]) }
     return 1
   }

@@ -4,8 +4,8 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A receiver at a Unix domain socket, or a port of this machine: what it got, on a thread of its
-/// own, until it is stopped.
+/// A receiver at a Unix domain socket, or a port of this machine. It receives on a thread of its
+/// own until it is stopped.
 final class TestReceiver: @unchecked Sendable {
   /// A datagram, and the file that came with it.
   struct Message {
@@ -15,7 +15,7 @@ final class TestReceiver: @unchecked Sendable {
 
   private let descriptor: CInt
   private let received = LockedValue<[Message]>([])
-  // Set before anyone else sees it.
+  // Set before any other thread sees this object.
   private var thread: MMLogSystem.Thread?
   private let isStopping = Atomic<Bool>(false)
 
@@ -48,8 +48,8 @@ final class TestReceiver: @unchecked Sendable {
     try start(isStream)
   }
 
-  /// Not for what another test starts meanwhile: a socket that is bound takes datagrams as long as
-  /// anybody has it.
+  /// Closed on exec, so that programs that other tests start do not have it: a bound socket takes
+  /// datagrams as long as any process has it.
   private static func socket(_ domain: CInt, _ isStream: Bool) -> CInt {
     let type = isStream ? SOCK_STREAM : SOCK_DGRAM
     return Glibc.socket(domain, CInt(type.rawValue | SOCK_CLOEXEC.rawValue), 0)
@@ -81,8 +81,8 @@ final class TestReceiver: @unchecked Sendable {
     }
   }
 
-  /// Waits until there is something to take; false when it is to end. What came before the end is
-  /// taken, too.
+  /// Waits until there is something to take. Returns false when the receiver is to end and
+  /// everything that came before is taken.
   private func wait(for descriptor: CInt) -> Bool {
     while true {
       let isLast = isStopping.load(ordering: .acquiring)
@@ -121,8 +121,8 @@ final class TestReceiver: @unchecked Sendable {
     }
   }
 
-  /// What is in a file in memory, which nobody can change any more; nil, and an issue, if it can be
-  /// changed, or cannot be read.
+  /// The contents of a file in memory that nobody can change any more. If it can be changed, or
+  /// cannot be read, records an issue and returns nil.
   private func contents(_ descriptor: CInt) -> [UInt8]? {
     defer { close(descriptor) }
     // F_GET_SEALS, which is a macro: seal, shrink, grow, write.
@@ -140,7 +140,7 @@ final class TestReceiver: @unchecked Sendable {
     return bytes
   }
 
-  /// Ends it.
+  /// Ends the receiver.
   ///
   /// - Returns: What it got.
   func stop() -> [Message] {
@@ -151,7 +151,7 @@ final class TestReceiver: @unchecked Sendable {
     return received.withLock { $0 }
   }
 
-  /// Closes a socket for whoever has it: children of `fork()` in other tests may.
+  /// Shuts a socket down for every process that has it: children of `fork()` in other tests may.
   private func end(_ descriptor: CInt) {
     shutdown(descriptor, CInt(SHUT_RDWR))
     close(descriptor)

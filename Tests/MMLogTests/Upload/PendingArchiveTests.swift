@@ -17,7 +17,7 @@ import TestSupport
     _ = try #require(try await store.rotate())
   }
 
-  /// Leaves what a process leaves that logs `text` and is killed.
+  /// Runs a process that logs `text` and is killed.
   private func crash(_ path: String, _ text: String) async {
     await #expect(processExitsWith: .signal(SIGKILL)) {
       [path = path as String, text = text as String] in
@@ -131,7 +131,7 @@ import TestSupport
     let archives = try test.store.needingUpload()
     #expect(archives.map { $0.contents?.count } == [1, 0])
     #expect(archives.map { $0.contents?.ending } == [nil, .closed])
-    // A receiver of the first one alone does not know how the session ended.
+    // A receiver that has only the first archive does not know how the session ended.
     #expect(Contents(archives[0].path).endings == [.unknown])
     #expect(Contents(test.folder.path).endings.map(\.isCrash) == [false])
     let catalog = Catalog(of: test.folder.path, store: "test")
@@ -172,8 +172,8 @@ import TestSupport
     let catalog = Catalog(of: test.folder.path, store: "test")
     let (events, calls) = (EventHub(of: "test", startup: [], observer: nil), EventCount())
     let queue = UploadQueue(catalog, events, wake: { calls.advance() })
-    /// Serves the next one who asks; nil: with an archive, else says how long it is until there is
-    /// one.
+    /// Serves the next caller that asks for an archive. Returns nil if it got one, else how long it
+    /// is until there is one.
     func serve(after seen: UInt32) async throws -> Int64? {
       while calls.current == seen { await Task.yield() }
       return queue.serve(try catalog.scan())
@@ -185,7 +185,7 @@ import TestSupport
     let seen = calls.current
     async let second = queue.next(leasedFor: .seconds(60))
     let delay = try await serve(after: seen)
-    // On a machine with much else to do, the second may have passed already.
+    // On a busy machine, the second may have passed already.
     #expect((delay ?? 0) <= 1_000_000_000)
     queue.end()
     _ = await second

@@ -7,7 +7,7 @@ import MMLogSystem
 import Testing
 import TestSupport
 
-/// What archives are handed on by, and what the store reports it.
+/// How archives are handed on, and what the store reports about it.
 @Suite struct UploadTests {
   /// Logs `text` and closes the archive.
   @discardableResult
@@ -16,7 +16,7 @@ import TestSupport
     return try #require(try await test.store.rotate())
   }
 
-  /// Closes the store and gives all that it reported, in short.
+  /// Closes the store, and returns all that it reported, in short.
   private func close(_ store: LogStore, _ events: AsyncStream<LogStore.Event>) async throws
     -> [String]
   {
@@ -109,7 +109,7 @@ import TestSupport
       try test.store.blockingApplyRetention()
     }
     let reported = try await close(test.store, events)
-    // The last for the archive that says that the store was closed.
+    // The last event is for the archive that says that the store was closed.
     #expect(
       reported.count { $0 == "low space" } == 2 && reported.count { $0 == "size" } == 3,
       "\(reported)")
@@ -117,7 +117,7 @@ import TestSupport
 
   @Test("what a listener misses is counted") func whatAListenerMissesIsCounted() async throws {
     let test = try TestStore { $0.retention = .unlimited }
-    // Nobody reads them, and 256 have room.
+    // Nobody reads the events, and there is room for 256.
     let events = test.store.events
     for _ in 0..<100 { try await roll(test) }
     try test.store.blockingApplyRetention()
@@ -175,7 +175,7 @@ import TestSupport
     let archives = [try await roll(test), try await roll(test)]
     try test.store.setAttribute("OPS-17", for: "ticket", on: archives[1])
     try test.store.markUploaded(archives[0], receipt: "first")
-    // Not another receipt, and none: what was noted stays.
+    // Neither another receipt nor a missing one changes what was noted.
     try test.store.markUploaded(archives[0])
     for await pending in test.store.pendingArchives {
       #expect(pending.info.state.attributes == ["ticket": "OPS-17"])
@@ -237,7 +237,7 @@ import TestSupport
     try other.update { $0.retention = configuration.retention }
     try other.blockingApplyRetention()
     #expect(try other.archives().prefix(1).map(\.number) == [2])
-    // What was noted of the others goes with them; also if somebody else removed one.
+    // What was noted of the other archives is removed with them, even if somebody else removed one.
     unlink(archives[1].path)
     try other.blockingApplyRetention()
     #expect(try folder.names(ending: ".state") == [])
