@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 @Suite struct CollectorTests {
-  /// Segments, each with records of these ticks, in order.
+  /// Segments, each with records of the given ticks, in order.
   private struct Segments {
     let memory: [AlignedBytes]
 
@@ -53,7 +53,7 @@ import Testing
     }
   }
 
-  /// Where a record of 4 words ends, of which so many are in the segment.
+  /// Where the last of `count` records of 4 words in a segment ends.
   private func end(_ count: Int) -> UInt32 { UInt32(128 + 32 * count) }
 
   /// Some records of a segment.
@@ -174,7 +174,8 @@ import Testing
     #expect(ranges == [range(1, 1..<2), range(1, 3..<4)])
   }
 
-  /// They stay in the ring; the range is one, so that what was archived is.
+  /// Records that are left stay in the ring. The range spans them, because a frame has one range
+  /// for a segment.
   @Test("what is left is in the range and has no number")
   func whatIsLeftIsInTheRangeAndHasNoNumber() throws {
     let segments = Segments([[1, 2, 3, 4]])
@@ -211,7 +212,7 @@ import Testing
   }
 }
 
-/// FORMAT.md, 5: what of a ring is already archived.
+/// FORMAT.md, 5: what part of a ring is already archived.
 @Suite struct CoverageTests {
   private func segment(_ generation: UInt64, archived: Int = 128) throws -> SegmentHeader {
     var words: [UInt64] =
@@ -278,7 +279,7 @@ import Testing
 
   @Test("what a corrupted frame held may be in another frame too")
   func whatACorruptedFrameHeldMayBeInAnotherFrameToo() throws {
-    // As after a power cut, and a recovery from it that was cut off before it removed the ring.
+    // As after a power cut, and after a recovery that was cut off before it removed the ring.
     let (corrupted, recovered) = (header([(1, 128..<160)]), header([(1, 128..<160)]))
     var coverage = Coverage()
     coverage.add(corrupted)
@@ -289,7 +290,7 @@ import Testing
     #expect(try !coverage.contains(segment(1), offset: 128, trustsWatermarks: false))
   }
 
-  /// As many as a hostile frame may have; to check through all of them for each record would take
+  /// As many ranges as a hostile frame may have. Checking all of them for each record would take
   /// minutes.
   @Test("ranges may overlap and be many") func rangesMayOverlapAndBeMany() throws {
     var coverage = Coverage()

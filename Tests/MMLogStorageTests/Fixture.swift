@@ -29,7 +29,8 @@ struct Fixture {
       compressionLevel: compressionLevel)
   }
 
-  /// Appends a frame with records of these ticks, as if taken from a segment of that generation.
+  /// Appends a frame with records of these ticks, as if they came from a segment of that
+  /// generation.
   func append(
     _ ticks: [UInt64], generation: UInt64 = 1, to writer: ArchiveWriter, compressionLevel: Int = 0,
     dictionary: UnsafeRawBufferPointer? = nil
@@ -109,7 +110,7 @@ func locked(_ folder: String, _ name: String) throws -> LockedFile {
 }
 
 extension ArchiveFile {
-  /// Where anything of it is corrupted, up to the end of its file.
+  /// The corrupted ranges of the archive, up to the end of its file.
   var corruptedRanges: [Range<Int>] {
     corruption.map(\.range) + (tail.corruption.map { [$0.range] } ?? [])
   }

@@ -3,13 +3,13 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// What the independent reader reports of corruption, against ours.
+/// Compares what the independent reader reports of corruption with what LogReader reports.
 @Suite struct IndependentReaderTests {
   private let log = TestLog(bootID: Host.bootID())
 
   /// Archives one record.
   ///
-  /// - Returns: Where in the archive its frames stand.
+  /// - Returns: The range of the record's frames in the archive.
   private func archive(_ ticks: UInt64) -> Range<Int> {
     let start = log.archives.last?.count ?? 0
     log.write("record \(ticks)", ticks: ticks)

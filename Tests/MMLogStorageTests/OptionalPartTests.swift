@@ -7,8 +7,8 @@ import Testing
 @Suite struct OptionalPartTests {
   private let log = TestLog()
 
-  /// Records with contexts in which there is something unknown, of which one names its thread as
-  /// well and one has metadata.
+  /// Records whose contexts have unknown parts. One of them also names its thread, and one has
+  /// metadata.
   private func write() {
     let text = { (text: String) in ValueWords.argument(.text(text)) }
     log.write(

@@ -7,9 +7,9 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// Heads that were noted of archives that are gone.
+/// Noted heads of archives that are gone.
 @Suite struct AnchorTests {
-  /// The head of an archive of another session of the store, begun so many nanoseconds after those
+  /// The head of an archive of another session of the store, begun `begun` nanoseconds after those
   /// that are there.
   private func head(begun: Int64) throws -> ArchiveHead {
     let hash = String(repeating: "0", count: 64)

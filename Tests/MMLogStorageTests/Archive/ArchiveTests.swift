@@ -120,7 +120,7 @@ import Testing
         corrupted[offset] ^= 0x10
         let archive = try fixture.read(corrupted)
         #expect(archive.frames.count == 3, "byte \(offset)")
-        // What the last one's header says of its own size may make it a torn one.
+        // The size in the last frame's header may make it a torn frame.
         if index < 3 { #expect(archive.corruptedRanges == [range], "byte \(offset)") }
         #expect(archive.corruptedRanges.isEmpty == (archive.tornBytes > 0), "byte \(offset)")
       }
@@ -173,12 +173,12 @@ import Testing
     let longer = try fixture.read(bytes + bytes.suffix(TrailerLayout.size))
     #expect(
       longer.isClosed && longer.corruptedRanges == [bytes.count..<bytes.count + TrailerLayout.size])
-    // What its trailer says of size and frames has to be there.
+    // The size and the frames that the trailer gives have to be there.
     let shorter = try fixture.read(bytes.prefix(512) + bytes.suffix(TrailerLayout.size))
     #expect(shorter.isClosed && shorter.corruptedRanges.count == 2)
   }
 
-  /// As a follower may find it whose file is copied anew.
+  /// As a follower may find an archive whose file is copied anew.
   @Test("an archive that is cut while it is read keeps the frames that it had")
   func anArchiveThatIsCutWhileItIsReadKeepsTheFramesThatItHad() throws {
     let (bytes, archive) = try open()
@@ -244,7 +244,7 @@ import Testing
     @Test("the kernel begins to write an archive to the disk once 4 MiB more of it are whole")
     func theKernelBeginsToWrite() throws {
       let writer = try fixture.writer()
-      // Never: that counts the calls.
+      // This never fails a call, but counts the calls.
       ForcedFault.force(.syncFileRange, errno: EIO, onCall: .max, under: writer.path)
       func calls() -> Int { ForcedFault.passed(.syncFileRange, under: writer.path) }
       let payload = [UInt8](repeating: 7, count: 1 << 20)

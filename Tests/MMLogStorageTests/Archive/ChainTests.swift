@@ -10,8 +10,8 @@ import TestSupport
 import Testing
 
 #if Encryption
-  /// Archives whose frames are chained by hashes, and what somebody has done to them who makes all
-  /// checksums right.
+  /// Archives whose frames are chained by hashes, changed by somebody who makes all checksums
+  /// right.
   @Suite struct ChainTests {
     private let folder = TemporaryDirectory()
     private var logs: String { folder("logs") }
@@ -29,10 +29,10 @@ import Testing
       return try LogStore(directory: logs, name: "test", configuration: configuration)
     }
 
-    /// A session of some archives with two frames of a record each; the last has the session's end,
-    /// too.
+    /// Writes a session of some archives, each with two frames of one record. The last archive has
+    /// the session's end, too.
     ///
-    /// - Returns: A head for each frame of records, as `mmlogctl head` prints it then.
+    /// - Returns: The head after each frame of records, as `mmlogctl head` prints it.
     @discardableResult
     private func write(
       archives count: Int, _ change: (inout LogStore.Configuration) -> Void = { _ in }
@@ -76,7 +76,7 @@ import Testing
 
     /// Changes a byte of a frame's payload, and makes all checksums right.
     ///
-    /// - Parameter rechains: Whether all hashes behind it are made right, too.
+    /// - Parameter rechains: Whether all later hashes are made right, too.
     private func forge(_ path: String, frame changed: Int, rechains: Bool) throws {
       let archive = try ArchiveFile.all(in: File.open(path, .read))[0]
       let bytes = try Folder.read(path)
@@ -373,7 +373,7 @@ import Testing
       let crashing = try store { $0.retention = .unlimited }
       crashing.logger(label: "l").info("last words")
       try crashing.flush(.archive)
-      // What a process that is killed here would leave.
+      // A copy of what the process would leave if it were killed here.
       let left = folder("left")
       try Folder.copy(logs, to: left) { !$0.hasPrefix(".") }
       try crashing.close()
@@ -387,7 +387,7 @@ import Testing
       store.logger(label: "l").info("later")
       try store.flush(.archive)
       try store.applyRetention()
-      // The one of the crash, the one behind it, and the newest.
+      // The archive of the crash, the one after it, and the newest.
       #expect(try LogFiles([.path(logs)]).heads().map(\.archive) == [1, 5, 1])
       let found = verdicts(heads)
       #expect(found.allSatisfy { $0 == "intact" || $0 == "deleted" }, "\(found)")
@@ -402,15 +402,16 @@ import Testing
         dying.logger(label: "l").info("record \(number)")
         try dying.rotate()
       }
-      // What a process that is killed here would leave.
+      // A copy of what the process would leave if it were killed here.
       let (left, older) = (folder("left"), try LogFiles([.path(logs)]).heads())
       try Folder.copy(logs, to: left) { !$0.hasPrefix(".") }
       try dying.close()
       Folder.remove(logs)
       try Folder.make(logs)
-      // Another process of the store, whose limits spare what is to be recovered.
+      // Another process of the store. Its limits spare what is to be recovered.
       let living = try store { $0.retention = .unlimited }
-      // After its own recovery, which is before its limits: it makes the next one in a minute.
+      // Waits for its own recovery, which comes before its limits: the next recovery comes in a
+      // minute.
       try living.applyRetention()
       try Folder.copy(left, to: logs)
       var heads: [ArchiveHead] = []
@@ -427,7 +428,7 @@ import Testing
       #expect(verdicts(heads) == ["deleted", "deleted", "deleted", "intact"])
       _ = try LogRecovery.recover(logs) { Issue.record("\($0)") }
       #expect(verdicts(heads) == ["deleted", "deleted", "deleted", "intact"])
-      // What is begun after the recovery is deleted after those that were recovered.
+      // Archives that are begun after the recovery are deleted after those that were recovered.
       try living.close()
       let written = try write(archives: 3) { $0.retention = .unlimited }
       let later = try #require(written.last)
@@ -444,7 +445,7 @@ import Testing
       quiet.logger(label: "l").info("the only record")
       try quiet.flush(.archive)
       let heads = try write(archives: 4) { $0.retention.count = 2 }
-      // The oldest of all, which no limit could delete so far.
+      // Closes the oldest archive of all, which no limit could delete so far.
       try quiet.close()
       let found = verdicts(heads)
       #expect(found.contains("deleted") && found.contains("intact"), "\(found)")
@@ -455,7 +456,8 @@ import Testing
     func whatLimitsDeleteOfSeveralSessionsIsDeleted() throws {
       let stores = try (0..<3).map { _ in try store { $0.retention = .unlimited } }
       var heads: [ArchiveHead] = []
-      // Archives of sessions that overlap: one of the first is as long as three of the last.
+      // Archives of sessions that overlap: one archive of the first session is as long as three of
+      // the last.
       for round in 0..<9 {
         for (index, store) in stores.enumerated() {
           store.logger(label: "l").info("record \(round)")
@@ -499,7 +501,7 @@ import Testing
         if rotates { try store.rotate() }
         log.info("record 1")
         let heads = try LogFiles([.path(logs)]).heads()
-        // What a process that is killed here would leave.
+        // A copy of what the process would leave if it were killed here.
         let left = folder("left\(rotates)")
         try Folder.copy(logs, to: left) { !$0.hasPrefix(".") }
         let sessions = try LogRecovery.recover(left) { Issue.record("\($0)") }
@@ -524,7 +526,7 @@ import Testing
       try store.rotate()
       let head = try #require(try archive(0).head())
       log.info("record 1")
-      // What a process that is killed here would leave, but for its archive.
+      // A copy of what the process would leave if it were killed here, without its archive.
       let left = folder("left")
       try Folder.copy(logs, to: left) { $0.hasSuffix(".ring") }
       let sessions = try LogRecovery.recover(left) { Issue.record("\($0)") }

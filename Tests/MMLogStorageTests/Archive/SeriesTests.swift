@@ -36,7 +36,7 @@ import Testing
     #expect(archives.count > 3 && archives.map(\.path) == closed)
     #expect(archives.map(\.fileHeader.number) == (1...UInt32(archives.count)).map { $0 })
     #expect(archives.allSatisfy { $0.isClosed && $0.corruptedRanges.isEmpty })
-    // Each has all that it needs.
+    // Each archive has all that it needs.
     #expect(archives.dropLast().allSatisfy { $0.frames.first?.header.type == .dictionary })
     #expect(try archives.flatMap { try $0.ticks() }.flatMap { $0 } == Array(1...200))
     for archive in archives.dropLast() {
@@ -63,7 +63,7 @@ import Testing
       ArchiveSeries.Settings(rotationSize: nil, compressionLevel: 0), number: 1, current: writer)
     try append([1], to: series)
     #expect(series.dueRotation() == nil)
-    // As many frames as half of the largest index has place for.
+    // As many frames as half of the largest index has room for.
     writer.skip(to: UInt64(FrameLayout.largestPayload / IndexEntryLayout.size / 2))
     try append([2], to: series)
     #expect(writer.isComplete)
@@ -112,8 +112,8 @@ import Testing
   }
 
   #if DEBUG
-    /// The call that is refused, by its number: reading about the archive, its sidecar, locking it,
-    /// reading all of it.
+    /// The number of the open call that is refused: for the archive's description, its sidecar, its
+    /// lock, or its contents.
     @Test("where the last archive may not be opened, a new one is begun", arguments: 1...4)
     func whereTheLastArchiveMayNotBeOpenedANewOneIsBegun(call: Int) throws {
       let first = try series()
@@ -142,7 +142,7 @@ import Testing
       #expect(try archives().map { try $0.ticks() } == [[[1], [2]]])
     }
 
-    /// The call that fails, by its number, and how much of a write came before.
+    /// The argument is how many bytes of the failing write came before the failure.
     @Test("a failed write leaves the archive as it was", arguments: [0, 1, 100, 200])
     func aFailedWriteLeavesTheArchiveAsItWas(written: Int) throws {
       let series = try series()
@@ -262,7 +262,7 @@ import Testing
       ForcedFault.force(.fdatasync, errno: EIO, under: fixture.folder.path)
       #expect(throws: SystemError.self) { try series.sync() }
       try append([3], to: series)
-      // The second try has to write, so that this reaches it; the third does it all.
+      // The fault reaches the second try only if that writes; the third try does everything.
       ForcedFault.force(.pwrite, errno: EIO, under: fixture.folder.path)
       #expect(throws: SystemError.self) { try series.sync() }
       try series.sync()
@@ -297,7 +297,7 @@ import Testing
       }
     }
 
-    /// What a disk does that could not write a page and forgot it.
+    /// Does what a disk does that could not write a page and forgot it.
     private func overwrite(_ path: String, at offset: Int) throws {
       let file = try File.open(path, [.read, .write])
       let byte = try file.bytes(at: offset, count: 1)[0]

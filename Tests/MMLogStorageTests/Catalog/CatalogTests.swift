@@ -15,8 +15,8 @@ import Testing
     Catalog(of: fixture.folder.path, store: store)
   }
 
-  /// Makes an archive of the session that begins `created` seconds after 1970, closed unless said
-  /// otherwise.
+  /// Makes an archive of a session. It begins `created` seconds after 1970, and is closed if
+  /// `closes`.
   @discardableResult
   private func archive(
     _ number: UInt32, created: Int64, session: UInt64 = 1, ticks: [UInt64] = [1, 2],
@@ -138,13 +138,13 @@ import Testing
     let lines = (100...999 as ClosedRange<UInt32>).map {
       "\(old).\($0) \($0) \(consumers) \(counts) 1 - - test\n"
     }
-    // As many as there is room for.
+    // As many notes as there is room for.
     let count = (2 << 20) / lines[0].utf8.count
     fixture.folder.put(".mmlog-deleted", lines.prefix(count).joined())
     var identity = fixture.identity
-    // In the file, it comes last.
+    // In the file, this session comes last.
     identity.session = SessionID(words: (.max, 9))
-    // Longer than what is left.
+    // The notes are longer than the room that is left.
     identity.storeName = String(repeating: "s", count: 100)
     let before = try DeletedArchives(in: fixture.directory()).notes
     #expect(before.count == count)
@@ -202,7 +202,8 @@ import Testing
       let names = try (1...3 as ClosedRange<UInt32>).map { try archive($0, created: Int64($0)) }
       let known = catalog()
       _ = try known.scan()
-      // One that is new to the catalog when it is opened, one that it knows when it is inspected.
+      // An archive that is new to the catalog vanishes when it is opened, one that it knows when it
+      // is inspected.
       for (catalog, call) in [(catalog(), SystemCall.openat), (known, .fstatat)] {
         ForcedFault.force(call, errno: ENOENT, under: fixture.folder(names[1]))
         var problems: [SystemError] = []
@@ -216,14 +217,15 @@ import Testing
   func theOrderHoldsWhenTheClockWasSetBack() throws {
     let now = Clock.realtime() / Self.second
     try archive(1, created: now - 50, session: 1)
-    // In the middle of a session: numbers say.
+    // The clock was set back in the middle of a session: its archives' numbers give their order.
     try archive(2, created: now - 500, session: 1)
     try archive(1, created: now - 10, session: 2)
     let own = SessionID(words: (3, 9))
     try archive(1, created: now - 400, session: 3)
     func order() throws -> [UInt64] { try catalog().scan(own: own).map(\.session.words.0) }
     #expect(try order() == [3, 1, 1, 2])
-    // A file from the future says that the clock was set back: what is being written is the newest.
+    // A file from the future shows that the clock was set back: the archive that is being written
+    // is the newest.
     try archive(1, created: now + 31_536_000, session: 4)
     #expect(try order() == [1, 1, 2, 4, 3])
   }
@@ -312,7 +314,7 @@ import Testing
       for path in paths { ForcedFault.force(.fsync, errno: EIO, onCall: .max, under: path) }
       defer { for path in paths { ForcedFault.clear(under: path) } }
       try catalog().change(name) { $0.pinned = "" }
-      // That of the directory, and that of the archive, which also has the directory's path.
+      // Syncs of the directory and of the archive, whose path begins with the directory's.
       #expect(paths.map { ForcedFault.passed(.fsync, under: $0) } == [2, 1])
     }
   #endif
@@ -330,7 +332,7 @@ import Testing
     try catalog.change(name) { $0.lease = UploadLease(owner: "host 7", expiry: expiry) }
     #expect(refusal()?.code == .archiveInUse)
     #expect(refusal()?.message.contains("by host 7, whose lease ends at \(expiry)") == true)
-    // It is not encrypted; but that is another matter.
+    // The lease is over. That the archive is not encrypted is another reason.
     try catalog.change(name) { $0.lease = UploadLease(owner: "host 7", expiry: 99) }
     #expect(refusal()?.code == .invalidConfiguration)
   }
@@ -365,7 +367,7 @@ import Testing
       }
       #expect(error?.code == .invalidAttribute)
     }
-    // One fits, and two do not.
+    // One value fits, and two do not.
     let value = String(long.dropLast())
     #expect(refusal(value, for: "a") == nil)
     let full = try #require(refusal(value, for: "b"))
@@ -448,7 +450,7 @@ import Testing
       FileNames.Ring(store: "test", session: SessionID(words: (session, 9))).fileName
     }
     for ring in rings { fixture.folder.put(ring, [UInt8](repeating: 0, count: 4096)) }
-    // The first one's process is alive.
+    // The first session's process is alive.
     let alive = try fixture.directory().openFile(rings[0], [.read, .write])
     #expect(try alive.tryLock())
     var retention = Retention.unlimited
@@ -462,7 +464,8 @@ import Testing
   }
 
   #if DEBUG
-    /// An archive of each of two sessions, of which the first has a ring, and a limit of one.
+    /// An archive of each of two sessions, the first of which has a ring; and a limit of one
+    /// archive.
     private func twoSessions() throws -> (
       ring: String, retention: Retention, list: [ArchiveInfo]
     ) {
@@ -510,7 +513,8 @@ import Testing
 
   @Test("an archive that is just being recovered is spared")
   func anArchiveThatIsJustBeingRecoveredIsSpared() throws {
-    // Its process is dead, and who recovers it has locked the ring, and not yet the archive.
+    // The session's process is dead. The process that recovers it has locked the ring, and not yet
+    // the archive.
     try archive(1, created: 1, session: 1, closes: false)
     try archive(1, created: 2, session: 2)
     let ring = FileNames.Ring(store: "test", session: SessionID(words: (1, 9))).fileName
@@ -531,7 +535,7 @@ import Testing
     let gone = "test-20260101T000000Z-\(fixture.identity.session)-000009.mmlog"
     let other = "other" + gone.dropFirst(4)
     for sidecar in [name, gone, other, "notes"] { fixture.folder.put(sidecar + ".state", [1]) }
-    // Of a process that died while it noted something.
+    // A sidecar of a process that died while it noted something.
     fixture.folder.put(name + ".state.new", [1])
     let catalog = catalog()
     _ = try catalog.scan()
@@ -566,7 +570,7 @@ import Testing
       for number in 1...50 as ClosedRange<UInt32> { try archive(number, created: Int64(number)) }
       let catalog = catalog()
       _ = try catalog.scan()
-      // Names come many at a time, though they are counted one by one.
+      // readdir is left out: the kernel gives many names at a time, but each counts as a call.
       let calls = SystemCall.allCases.filter { $0 != .readdir }
       for call in calls {
         ForcedFault.force(call, errno: 0, onCall: .max, under: fixture.folder.path)
@@ -574,7 +578,7 @@ import Testing
       defer { ForcedFault.clear(under: fixture.folder.path) }
       #expect(try catalog.scan().count == 50)
       let made = calls.reduce(0) { $0 + ForcedFault.passed($1, under: fixture.folder.path) }
-      // And some for the directory.
+      // Some more calls are for the directory.
       #expect((50...65).contains(made), "\(made)")
     }
   #endif
@@ -592,7 +596,7 @@ import Testing
     #expect(deleted == [name])
     let trash = fixture.folder(".mmlog-trash/\(name)")
     #expect(access(trash, F_OK) == 0 && !fixture.names.contains(name))
-    // What is not ours stays, there too.
+    // Files that are not mmlog's stay, there too.
     fixture.folder.put(".mmlog-trash/mine.txt", [1])
     try self.catalog().emptyTrash()
     #expect(access(trash, F_OK) != 0)
@@ -605,7 +609,7 @@ import Testing
       let names = try (1...3 as ClosedRange<UInt32>).map { try archive($0, created: Int64($0)) }
       let catalog = catalog()
       try catalog.change(names[0]) { $0.pinned = "" }
-      // Those and `.`, `..` and the end.
+      // The names, `.`, `..` and the end.
       let entries = fixture.names.count + 3
       ForcedFault.force(.readdir, errno: EIO, onCall: .max, under: fixture.folder.path)
       try catalog.delete(names, if: { _ in true }) { _, _ in }
@@ -675,8 +679,8 @@ import Testing
     #expect(try catalog().acquireLease(on: archive, by: "b", for: .seconds(60)) == nil)
     let mark = try #require(ProcessMark.current)
     #expect(ProcessMark(mark.description) == mark && !mark.isGone)
-    // Numbers of boot, namespace, process, start: the process is killed, or its number is
-    // another's.
+    // Numbers of boot, namespace, process, start: the process is killed, or another process has its
+    // number.
     let parts = mark.description.split(separator: ":").map(String.init)
     let child = try ChildProcess("/bin/sleep", ["1000"], output: fixture.folder("said"))
     child.kill()

@@ -10,8 +10,8 @@
   import TestSupport
   import Testing
 
-  /// Archives that are encrypted for somebody, written by a store and read by ``LogReader`` and by
-  /// the independent reader, for which `age` opens the keys.
+  /// Encrypted archives, written by a store and read by ``LogReader`` and by the independent
+  /// reader, for which `age` opens the keys.
   @Suite struct EncryptedArchiveTests {
     private let folder = TemporaryDirectory()
     private let identities: LogIdentities
@@ -83,7 +83,7 @@
       let result = try #require(try LogRepair.write(files, to: out))
       #expect(result.recordCount == 2 && result.corruption.count == 1)
       let repaired = LogFiles([.path(out)], identities: identities)
-      // What is in clear is no more than notes, and others could have written it.
+      // Only notes are in clear, and others could have written them.
       let found = repaired.verify().flatMap(\.corruption).map(\.what)
       #expect(found.count == (hasKey ? 0 : 1) && found.allSatisfy { $0.contains("is in clear") })
       let read = readHere([out], identities: identities)
@@ -123,7 +123,7 @@
       #expect(readHere([out], identities: identities).records.contains { $0.message == "MARKED 1" })
     }
 
-    /// What stands in the archives of a folder and needs no key, decompressed.
+    /// The payloads in the archives of a folder that need no key, decompressed.
     private func payloadsInClear(_ folder: String) throws -> [[UInt8]] {
       try Folder.names(folder).filter { $0.hasSuffix(".mmlog") }.flatMap { name in
         try ArchiveFile.all(in: File.open("\(folder)/\(name)", .read)).flatMap { archive in
@@ -132,7 +132,7 @@
       }
     }
 
-    /// What a frame is replaced by of which a writer without a key makes all checksums right.
+    /// What a writer without a key puts in place of a frame, with all checksums right.
     enum Forgery: CaseIterable { case records, substitute, entries, firstEntries }
 
     @Test("frames in clear among encrypted ones are not believed", arguments: Forgery.allCases)
@@ -147,7 +147,7 @@
       #expect(frames.count == (isOfRecords ? 1 : 2) && frame.header.isEncrypted)
       let payload = try archive.payload(of: frame)
       let forged = isOfRecords ? forgedRecords(payload) : forgedEntries(payload, of: archive)
-      // Neither index nor trailer: both may be right, too.
+      // Index and trailer are left out: a forger could make both right, too.
       let (bytes, index) = (try Folder.read(path), try #require(archive.frames.last))
       var copy = Array(bytes[..<frame.offset])
       var header = frame.header
@@ -164,7 +164,7 @@
       let messages = read.records.map(\.message)
       switch forgery {
       case .records: #expect(messages.isEmpty && read.hasTrouble)
-      // What a repair without a key writes looks the same.
+      // A repair without a key writes the same.
       case .substitute: #expect(messages == ["MARKED FAKE 0", "MARKED card 1"] && !read.hasTrouble)
       case .entries, .firstEntries: #expect(messages == written && read.hasTrouble)
       }
@@ -200,7 +200,7 @@
       let store = try store { $0.drainInterval = .seconds(3600) }
       store.logger(label: "l").info("record")
       try store.flush(.archive)
-      // What a process that is killed here would leave.
+      // A copy of what the process would leave if it were killed here.
       let left = folder("left")
       try Folder.copy(logs, to: left) { $0.hasSuffix(".mmlog") || hasRing && $0.hasSuffix(".ring") }
       if hasRing {
@@ -230,7 +230,7 @@
         in: Directory.open(logs), ArchiveHeader(identity: fixture.identity, number: 1, created: 0),
         compressionLevel: 0, recipients: [recipient])
       try writer.append(SessionEnd(.closed, time: 1))
-      // As a recovery seals it that has no key.
+      // Seals the archive as a recovery without a key does.
       try writer.close(dictionary: UnsafeRawBufferPointer(start: nil, count: 0))
       let new = try newIdentities(1)
       try Catalog(of: logs, store: nil).rewrap(
@@ -308,7 +308,7 @@
       let slots = try files.map { file in
         try file.frames.filter { $0.header.type == .keySlot }.map { try file.payload(of: $0) }
       }
-      // The last one has the session's end.
+      // The last archive has the session's end.
       #expect(slots.count == 4 && slots.allSatisfy { $0.count == 2 && $0[0] == $0[1] })
       #expect(Set(slots.compactMap(\.first)).count == 4)
       #expect(messages(identities).messages.count == 3)
@@ -347,7 +347,7 @@
         #expect(messages == written || isReported, "bit \(bit)")
         reported += isReported ? 1 : 0
       }
-      // Padding, and bits that are corrected.
+      // Bits of padding, and bits that are corrected, are not reported.
       #expect(reported > bytes.count * 6, "\(reported) of \(bytes.count * 8)")
     }
 
@@ -365,7 +365,7 @@
       try #require(
         frames.count == 2 && frames[0].header.payloadSize == frames[1].header.payloadSize)
       var bytes = try Folder.read(path)
-      // All that one who has no key can do: the checksums are made right.
+      // Makes the checksums right, which is all that can be done without a key.
       var header = frames[0].header
       header.payloadChecksum = frames[1].header.payloadChecksum
       var encoded: [UInt8] = []
@@ -386,7 +386,7 @@
       log.info("record 0")
       try store.flush(.archive)
       log.info("record 1")
-      // What a process that is killed here would leave.
+      // A copy of what the process would leave if it were killed here.
       let ring = try #require(try Folder.names(logs).first { $0.hasSuffix(".ring") })
       let left = folder("left")
       try Folder.make(left)

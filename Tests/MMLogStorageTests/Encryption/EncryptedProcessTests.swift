@@ -11,7 +11,8 @@
 
   @testable import MMLog
 
-  /// What a process with an encrypted ring has in memory, leaves when it dies, and can do without.
+  /// What a process with an encrypted ring has in memory, what it leaves when it dies, and what it
+  /// can do without.
   @Suite struct EncryptedProcessTests {
     private let folder = TemporaryDirectory()
     private let identities: LogIdentities
@@ -81,7 +82,7 @@
       return secrets
     }
 
-    /// - Returns: Which of them are in a file.
+    /// - Returns: The indexes of the secrets that are in a file.
     private func found(_ secrets: [[UInt8]], in name: String) throws -> [Int] {
       let bytes = try Data(contentsOf: URL(fileURLWithPath: folder(name)), options: .alwaysMapped)
       return bytes.withUnsafeBytes { bytes in
@@ -105,7 +106,7 @@
       let secrets = try secrets()
       #expect(secrets.count == 66)
       #expect(try found(secrets, in: "core") == [])
-      // What is in it is found there.
+      // Something that has to be in the dump is found there.
       #expect(try found([Array(recipient.utf8.prefix(32))], in: "core") == [0])
       #expect(sessions() == [Self.messages("record", 0..<200)])
     }
@@ -181,7 +182,7 @@
       }
       for isRecovered in [false, true] {
         if isRecovered { _ = try LogRecovery.recover(logs) { Issue.record("\($0)") } }
-        // All of an archive's is encrypted.
+        // All of a crash report in an archive is encrypted.
         let closed = report(LogIdentities())
         #expect((closed == nil) == isRecovered)
         if let closed {
@@ -191,7 +192,7 @@
         let open = try #require(report(identities))
         #expect(open.signal == SIGSEGV && !open.isEncrypted)
         #expect(open.frames.count > 2 && open.modules.contains { $0.path.contains("libc.so") })
-        // The paths of its libraries stand there.
+        // The paths of libraries are not in clear in any file.
         for name in try Folder.names(logs) {
           let bytes = try Folder.read("\(logs)/\(name)")
           #expect(bytes.firstRange(of: Array("/libc.so".utf8)) == nil, "\(name)")
@@ -208,7 +209,7 @@
       let log = store.logger(label: "l")
       #expect(log.recordInSignalHandler(.critical, "MARKED by a signal", number: 15))
       let streams = try #require(store.core.open?.session.ring.streams)
-      // Nobody makes any more.
+      // No thread makes streams any more.
       streams.passLock.lock()
       var (recorded, lost) = (1, 0)
       while lost < 100 {
@@ -226,7 +227,7 @@
       }
       #expect(tries < 100_000)
       for name in try Folder.names(logs) {
-        // It may have another name by now.
+        // The file may have another name by now.
         guard let bytes = try? Folder.read("\(logs)/\(name)") else { continue }
         #expect(bytes.firstRange(of: Array("MARKED".utf8)) == nil, "\(name)")
       }
@@ -274,7 +275,7 @@
         var start = range.lowerBound
         while start < range.upperBound {
           let count = pread(memory, buffer, min(size, range.upperBound - start), start)
-          // Of a file's map, there may be less than of the file.
+          // The file of a map may be shorter than the map.
           if count <= 0 { break }
           require(Glibc.write(target, buffer, count) == count)
           start += count

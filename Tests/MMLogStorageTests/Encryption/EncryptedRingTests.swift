@@ -10,7 +10,7 @@
   import TestSupport
   import Testing
 
-  /// Rings whose records are encrypted, written by a store, and what a recovery makes of them.
+  /// Rings with encrypted records, written by a store, and what a recovery makes of them.
   @Suite struct EncryptedRingTests {
     private let folder = TemporaryDirectory()
     private let identities: LogIdentities
@@ -47,7 +47,7 @@
       return "\(logs)/\(name)"
     }
 
-    /// What a process that is killed now would leave.
+    /// Copies what the process would leave if it were killed now.
     private func leave() throws {
       for name in try Folder.names(logs) where name.hasSuffix(".ring") || name.hasSuffix(".mmlog") {
         try Folder.write(Folder.read("\(logs)/\(name)"), to: "\(left)/\(name)")
@@ -154,7 +154,7 @@
       return messages
     }
 
-    /// Compares with what the independent reader reads, if that can be had.
+    /// Compares with what the independent reader reads, if that can decrypt here.
     private func compareWithPython(_ path: String) throws {
       guard let other = try readEncryptedInPython([path], identity: folder("identity")) else {
         return
@@ -173,7 +173,7 @@
       let written = try logAll(store)
       let read = readHere([logs], identities: identities)
       #expect(read.records.map(\.message) == written && !read.hasTrouble)
-      // A copy: the clock of one in use goes on between two readers.
+      // Compares a copy: the clock of a ring in use goes on between two readers.
       try leave()
       try compareWithPython(left)
       let ring = try Folder.read(ringPath())
@@ -257,7 +257,7 @@
       store.logger(label: "l").info("record 2")
       #expect(readHere([logs], identities: new).records.map(\.message) == ["record 1", "record 2"])
       #expect(readHere([logs], identities: identities).records.isEmpty)
-      // Between the two writes, both read it.
+      // Between the two writes, old and new recipients can read the ring.
       let path = try ringPath()
       let area = RingLayout.keySlots..<RingLayout.keySlots + KeySlotsLayout.areaSize
       let before = Array(try Folder.read(path)[area])
@@ -292,7 +292,7 @@
       try store.close()
     }
 
-    /// What becomes of a ring that a dead process left.
+    /// What is done with a ring that a dead process left.
     enum Rescue: CaseIterable { case recovery, repair, repairWithTheKey }
 
     @Test(
@@ -429,7 +429,7 @@
       let geometry = try RingImage(File.open(path, .read)).fileHeader.geometry
       var bytes = try Folder.read(path)
       for place in [0, KeySlotsLayout.placeSize] { bytes[RingLayout.keySlots + place + 20] ^= 1 }
-      // Only the archive still has what the labels and the statements are.
+      // Only the archive still has the labels and the statements.
       for offset in 0..<geometry.dictionarySize { bytes[geometry.dictionaryOffset + offset] = 0 }
       try Folder.write(bytes, to: path)
       let out = folder("out")
@@ -511,7 +511,7 @@
       #expect(store.flightCounts.captured == 2)
       let kept = [0, 1].flatMap { ["of the bad one \($0)", "of the open one \($0)"] }.sorted()
       #expect(flight(logs) == kept)
-      // Nothing knows yet that this one has ended, but whoever has the key.
+      // Only a reader with the key can see yet that this span has ended.
       let last = log.begin("last")
       log.with(span: last).debug("of the last one")
       last.end()
@@ -543,7 +543,7 @@
       arguments: [LogStore.FullRingPolicy.wait(upTo: .seconds(60)), .dropNewest])
     func threadsLoseNothing(policy: LogStore.FullRingPolicy) throws {
       let threads = 4
-      // With dropNewest, what fits the ring at once.
+      // With `dropNewest`, as many records as fit into the ring at once.
       let count = policy == .dropNewest ? 5_000 : 40_000
       let store = try store {
         $0.fullRing = policy
@@ -609,7 +609,7 @@
         #expect(
           Set(read.records.map(\.message)).isSubset(of: ["record 0", "record 1", "record 2"]))
       }
-      // Each bit of the key's slot, of which there are two.
+      // Flips bits of each of the two copies of the key's slot.
       try Folder.write(bytes, to: path)
       for offset in [RingLayout.keySlots, RingLayout.keySlots + KeySlotsLayout.placeSize] {
         for bit in stride(from: 0, to: 300 * 8, by: 13) {

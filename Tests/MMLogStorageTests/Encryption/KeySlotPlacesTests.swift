@@ -4,7 +4,7 @@ import Testing
 
 /// The area of an encrypted ring that has its key for its recipients.
 @Suite struct KeySlotPlacesTests {
-  /// As long as the slot for so many.
+  /// A key slot for `count` recipients, as long as a real one.
   private func key(_ count: Int) -> RingKeySlot {
     let recipients = (0..<count).map {
       Recipient(publicKey: [UInt8](repeating: UInt8($0), count: 32))
@@ -58,7 +58,7 @@ import Testing
       $0.storeBytes(of: slot.littleEndian, as: UInt32.self)
       $0.storeBytes(
         of: recipients.littleEndian, toByteOffset: KeySlotsLayout.recipientCount, as: UInt32.self)
-      // What the checksum would be of, as far as it is there.
+      // The bytes that the checksum would cover, as far as they are there.
       let end = min(
         KeySlotsLayout.placeSize, KeySlotsLayout.recipients + 32 * Int(recipients) + Int(slot))
       let sum = crc32c(UnsafeRawBufferPointer(rebasing: $0[KeySlotsLayout.recipientCount..<end]))

@@ -12,7 +12,7 @@
 
   /// Single values that are encrypted in a store that is not.
   ///
-  /// Who may read them is the process's: only this suite seals.
+  /// The recipients are set for the whole process: only this suite seals values.
   @Suite(.serialized) struct SealedValueTests {
     private let folder = TemporaryDirectory()
     private let recipient: Recipient
@@ -84,7 +84,7 @@
       logAll(store.logger(label: "l"))
       try expectNoValue(in: logs)
       #expect(readHere([logs]).records.map(\.message) == Self.sealed)
-      // As a process that is killed leaves it.
+      // A copy of what the process would leave if it were killed.
       let left = folder("left")
       try Folder.make(left)
       for name in try Folder.names(logs) {
@@ -194,7 +194,7 @@
       }
       for count in 0..<sealed.count { #expect(opened(Array(sealed.prefix(count))) == nil) }
       #expect(opened(sealed + [0]) == nil)
-      // Two of the same value have nothing in common but the key's slot.
+      // Two sealed copies of the same value have only the key's slot in common.
       let again = try #require("MARKED".utf8Bytes { ValueSealer.seal($0) })
       #expect(again != sealed && again.prefix(200) == sealed.prefix(200))
       let stranger = try #require(PipedProgram.output(of: ["age-keygen"]))
@@ -204,12 +204,12 @@
 
     @Test("a slot that is for others counts once, however often it comes again")
     func aSlotForOthersCountsOnce() async {
-      // Who may read is the process's.
+      // In a process of its own, because the recipients are the process's.
       await #expect(processExitsWith: .success) { [identity = folder("identity") as String] in
         let identities = try LogIdentities(files: [identity])
         let slots = try #require(identities.slots)
-        // No slots at all are refused at once. More than are kept open, and so often that a count
-        // of the times would have reached the limit.
+        // Bytes that are no slot are refused at once. There are more of them than slots are kept
+        // open, and they come so often that a count of the tries would have reached the limit.
         for _ in 0..<20 {
           for number in 0..<5000 as Range<UInt32> {
             let head = [4, 0, 0, 0] + withUnsafeBytes(of: number) { Array($0) }

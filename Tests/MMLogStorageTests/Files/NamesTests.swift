@@ -9,7 +9,7 @@ import Testing
   private static let stores = [
     "orders", "a", "with.dot", "with-dash", "a-b-c", "20251121T090000Z", "größe", "a b", "x.ring",
     "-", "-a",
-    // One character with a slash before them, and with a dot behind.
+    // These form one character with a slash before them, or with a dot behind them.
     "\u{301}x", "\u{200D}x", "x\u{600}",
     String(repeating: "n", count: 100),
   ]

@@ -78,7 +78,8 @@ struct OwnershipTests {
     #expect(try contents(elsewhere("ring")) == log.ring)
   }
 
-  /// It claims to have all that is in the ring, and the unfinished one is in the way.
+  /// The foreign archive claims to have all that is in the ring, and the unfinished one has a name
+  /// that recovery needs.
   @Test("an archive of another stands for nothing")
   func anArchiveOfAnotherStandsForNothing() throws {
     log.archive(isPublished: false)

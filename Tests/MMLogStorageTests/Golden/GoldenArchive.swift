@@ -12,7 +12,7 @@ struct GoldenArchive {
   private var chain: FrameChain?
   private let id: ArchiveID
 
-  /// - Parameter previousHead: What it is chained to, if its frames are chained.
+  /// - Parameter previousHead: The head that it is chained to, if its frames are chained.
   init(
     _ identity: SessionIdentity, number: UInt32 = 1, compresses: Bool = false,
     previousHead: FrameHash? = nil
@@ -26,7 +26,7 @@ struct GoldenArchive {
     if previousHead != nil { chain = bytes.withUnsafeBytes { try? FrameChain(fileHeader: $0) } }
   }
 
-  /// What the session's next archive is chained to.
+  /// The head that the session's next archive is chained to.
   var head: FrameHash { chain?.head ?? .none }
 
   /// - Returns: Where the frame begins.
@@ -60,7 +60,7 @@ struct GoldenArchive {
   ///
   /// - Parameters:
   ///   - dictionary: The entries so far, if the frame is to be in columns.
-  ///   - format: What compresses these, if anything is compressed.
+  ///   - format: What compresses the columns, if anything is compressed.
   mutating func add(
     _ segments: [(segment: GoldenSegment, range: Range<Int>)], clock: TickClock, lowest: UInt64,
     columns dictionary: [UInt8]? = nil, format: CompressionFormat = .zlib

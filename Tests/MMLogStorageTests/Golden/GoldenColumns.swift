@@ -46,7 +46,7 @@ enum GoldenColumns {
 
   // MARK: - Numbers
 
-  /// One more block than one, and a number more than that.
+  /// Two blocks of numbers and one number more.
   private static let count = 257
   private static let each = (0..<UInt64(count)).map { $0 }
   private static let many = each.map { $0 &* 0x9E37_79B9_7F4A_7C15 }
@@ -146,7 +146,7 @@ enum GoldenColumns {
 
   /// A field of strings as patterns, and the strings themselves.
   ///
-  /// - Parameter loose: Every so many strings, one has no pattern; 0 for none.
+  /// - Parameter loose: One of so many strings has no pattern; 0: each has a pattern.
   private static func field(
     _ patterns: [[UInt8]], loose: Int = 0, sharesAll: Bool = true,
     column: @escaping ColumnBytes.Numbers = ColumnBytes.packed
@@ -175,7 +175,7 @@ enum GoldenColumns {
     field(manyNumbers), field(manyNumbers.reversed(), sharesAll: false),
     field(manyNumbers.reversed()) { .differences($0) },
   ]
-  /// Fields of records that are more: some placeholders have columns of their own.
+  /// Fields of a larger number of records: some placeholders have columns of their own.
   private static let lineFields: [ColumnFrame.Field] = [
     field((0..<90).map { patterns[$0 % 20] }, loose: 10),
     field((0..<90).map { manyNumbers[$0 % 4 + 2] }) { .planes($0, width: 8, random: 0) },

@@ -4,7 +4,7 @@ import TestSupport
 
 /// The files of `Tests/Golden/v2`, made anew.
 ///
-/// - ring: what a process left that died; session A.
+/// - ring: what a process that died left; session A.
 /// - torn: an archive of session A that has some of the ring's records and one more, and a torn
 ///   tail.
 /// - closed: session B, the same records in two frames, fragments spread over both, losses, its
@@ -55,7 +55,7 @@ enum GoldenFiles {
     ring(identity(17), .notice) { $0.index == 1 ? SegmentLayout.size : $0.offset(2) }
   }
 
-  /// The same ring, encrypted.
+  /// The ring, encrypted.
   static func ring(_ cipher: RingCipher, for recipients: [Recipient]) -> [UInt8] {
     let place = KeySlotPlaces.encoded(RingKeySlot(cipher.key.slot, for: recipients))
     var ring = GoldenBytes(
@@ -120,7 +120,7 @@ enum GoldenFiles {
     return closed(identity(15), later: hour) + closed(identity(16), later: 2 * hour)
   }
 
-  /// - Parameter later: By so many nanoseconds than the others.
+  /// - Parameter later: How many nanoseconds later than the others the records are.
   private static func closed(_ identity: SessionIdentity, later: Int64 = 0) -> [UInt8] {
     let ringClock = TickClock(
       ticks: ringClock.ticks, wall: ringClock.wall + later, rate: ringClock.rate)
@@ -169,11 +169,11 @@ enum GoldenFiles {
 
   static var encoded: [UInt8] { encoded(identity(14), .zlib) }
 
-  /// The records of ``encoded``, the first frame of them compressed with zstd. Of builds that have
-  /// it.
+  /// The records of ``encoded``, the first frame of them compressed with zstd. Only in builds with
+  /// zstd.
   static var zstd: [UInt8] { encoded(identity(18), .zstd) }
 
-  /// Two archives of a session whose frames are chained. Of builds that have libcrypto.
+  /// Two archives of a session whose frames are chained. Only in builds with libcrypto.
   static var chained: [[UInt8]] {
     let identity = identity(19)
     let segments = GoldenRecords.segments(entrySeed: seed(identity))
@@ -247,7 +247,7 @@ extension GoldenSegment {
     for (index, item) in items.enumerated() {
       out.put(item.words(seed: seed).withUnsafeBytes { Array($0) }, at: offset(index))
     }
-    // What decrypts, encrypts.
+    // Decrypting and encrypting are the same operation.
     out.bytes.withUnsafeMutableBytes { try? cipher?.decrypt($0, stream: stream, seed: seed) }
     return out.bytes
   }

@@ -15,7 +15,7 @@ enum GoldenLater {
     return log.archives[0]
   }
 
-  /// As a repair leaves it: frames are left out, and substitutes say so.
+  /// An archive as a repair leaves it: frames are left out, and substitutes say so.
   static var repaired: [UInt8] {
     let log = TestLog(session: 20)
     log.write("one", ticks: 1)
@@ -97,12 +97,12 @@ enum GoldenLater {
 
   /// The words behind a text.
   private static let records: [(RecordFlags, [UInt64])] = [
-    // A context of which nothing is known.
+    // A context with only unknown parts.
     (.context, [2 | 5 << 40, 77, 78]),
     ([.context, .metadata], ValueWords.metadata([("venue", .text("XETR"))]) + [1 | 1 << 40, 99]),
-    // Its key set is number 9.
+    // Metadata whose key set is number 9.
     (.metadata, [1 | 9 << 32, 77]),
-    // A span that is known, and what is not.
+    // A known span, and unknown parts.
     ([.context, .span], [16, 0] + [2 | 1 << 32 | 1 << 40, 12, 99]),
     ([], []),
   ]

@@ -40,7 +40,7 @@ struct GoldenMessage {
     }
   }
 
-  /// So many values with a bar between them.
+  /// The given values with a bar between them.
   static func barred(_ parts: [Part]) -> GoldenMessage {
     GoldenMessage(Array(parts.map { [$0] }.joined(separator: ["|"])))
   }
@@ -131,7 +131,7 @@ extension GoldenMessage {
   static let text = GoldenMessage(Part(.text("text"), name: "text"))
 }
 
-/// Whether a value may be read by whoever reads the log. Raw values stand on disk.
+/// Whether a value may be read by everybody who reads the log. Raw values stand on disk.
 enum PrivacyCode: UInt8 {
   case `public`
   case `private`

@@ -111,7 +111,7 @@ enum GoldenRecords {
           item(7, 7, .info, flags: .unterminated),
           item(10, 7, .info, flags: .cut, words: text(Array("cut".utf8))),
           item(11, 0, .info, flags: .inlineCallSite, words: [42], after: inlineSite(entrySeed)),
-          // Its ticks are those of the one before, to a reader; and its label is unknown.
+          // A reader gives this record the ticks of the one before; and its label is unknown.
           item(2, 7, .info, label: 77, words: text([0x61, 0xFF, 0xE2, 0x82, 0x62])),
           item(
             12, 0, .debug, flags: [.inlineCallSite, .metadata, .unterminated], words: [1],
@@ -123,7 +123,7 @@ enum GoldenRecords {
         items: [
           item(13, 1, .info, flags: .thread, before: [third]),
           fragment(14, 0, level: .trace, thread: third),
-          // With the same ticks: those of fragments have to stay the same in an archive.
+          // Two with the same ticks: the ticks of fragments have to stay the same in an archive.
           item(14, 1, .info, flags: .thread, before: [4 | 1004 << 32]),
           fragment(14, 1, level: .trace, thread: third),
           item(16, 7, .error, flags: .thread, before: [1 | 1001 << 32]),

@@ -7,7 +7,7 @@ import Testing
 
 /// Files of format version 2 under `Tests/Golden/v2`, as release 1.0 wrote them.
 ///
-/// `MMLOG_WRITE_GOLDEN=1 swift test --filter GoldenTests` makes new ones. Those of a release stay
+/// `MMLOG_WRITE_GOLDEN=1 swift test --filter GoldenTests` makes new ones. Files of a release stay
 /// as they are: `Tests/Golden/released.sha256` has their hashes, and `check_versions.sh` compares
 /// them.
 @Suite struct GoldenTests {
@@ -43,7 +43,7 @@ import Testing
       { GoldenLater.repaired }
     ),
   ]
-  /// What an encoder that may become better made once, and nobody makes again.
+  /// The file that an encoder made once. It is not made again, because the encoder may improve.
   private static let madeOnce = 5
 
   struct Reading: Sendable, CustomTestStringConvertible {
@@ -83,7 +83,7 @@ import Testing
     }
   }
 
-  /// But those whose bytes depend on the coder that the build has.
+  /// Without the files whose bytes depend on the coder that the build has.
   @Test("the encoders still make the same bytes", arguments: [0, 1, 2, 4, 6, 7, 8])
   func theEncodersStillMakeTheSameBytes(index: Int) throws {
     let (name, make) = Self.files[index]

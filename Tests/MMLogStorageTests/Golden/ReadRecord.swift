@@ -24,10 +24,10 @@ struct ReadRecord: Codable, Equatable {
   var cut: Bool
   /// What begins or ends, if anything does.
   var span: String?
-  /// The span and the trace that it belongs to.
+  /// The span and the trace that the record belongs to.
   var of: UInt64?
   var trace: String?
-  /// Of all records of its session, if there are some.
+  /// The session fields, if there are any.
   var sessionFields: [[String]]?
 
   init(_ record: LogReader.Record) {

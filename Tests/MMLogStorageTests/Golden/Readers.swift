@@ -36,7 +36,8 @@ func readHere(_ paths: [String], identities: LogIdentities = LogIdentities()) ->
   return result
 }
 
-/// Reads with `Tests/IndependentReader`, which knows `docs/FORMAT.md` and no code of ours.
+/// Reads with `Tests/IndependentReader`, which is written from `docs/FORMAT.md` and uses none of
+/// mmlog's code.
 ///
 /// - Parameter identity: The path of a file with the secret key of what is encrypted.
 func readInPython(_ paths: [String], identity: String? = nil) throws -> ReadResult {
@@ -44,7 +45,8 @@ func readInPython(_ paths: [String], identity: String? = nil) throws -> ReadResu
   return ReadResult(records: try ReadRecord.parse(Array(output)), hasTrouble: hasTrouble)
 }
 
-/// The same for what is encrypted; nil, which is said, if Python cannot decrypt here.
+/// Reads encrypted files with the independent reader. If Python cannot decrypt here, prints that
+/// and returns nil.
 func readEncryptedInPython(_ paths: [String], identity: String) throws -> ReadResult? {
   guard PipedProgram.output(of: ["python3", "-c", "import cryptography"]) != nil else {
     print("SKIPPED: the independent reader has no module cryptography")
@@ -53,7 +55,7 @@ func readEncryptedInPython(_ paths: [String], identity: String) throws -> ReadRe
   return try readInPython(paths, identity: identity)
 }
 
-/// What was in the state slots of all sessions by the independent reader: JSON of name and value.
+/// The last states of all sessions, as the independent reader gives them: JSON of name and value.
 func stateInPython(_ paths: [String]) throws -> [String] {
   let notes = String(decoding: try runPython(paths).errors, as: UTF8.self)
   return notes.split(separator: "\n").compactMap { line in
@@ -72,7 +74,7 @@ private func runPython(
     process.environment = ProcessInfo.processInfo.environment.merging(["MMLOG_IDENTITY": identity])
     { $1 }
   }
-  // Files and not pipes: nobody has to read while it runs.
+  // Files, not pipes: nobody has to read while the process runs.
   folder.put("out", [])
   folder.put("err", [])
   process.standardOutput = FileHandle(forWritingAtPath: folder("out"))

@@ -35,7 +35,7 @@ import Testing
     try Folder.names(folder).filter { $0.hasSuffix(suffix) }.map { "\(folder)/\($0)" }
   }
 
-  /// What the ring has that is not encrypted, in the session of this one.
+  /// The records of the ring that is not encrypted, with the session of the encrypted one.
   private func expected() throws -> [ReadRecord] {
     let lines = try Data(contentsOf: URL(fileURLWithPath: "\(testsFolder)/Golden/v2/ring.jsonl"))
     return try ReadRecord.parse(Array(lines)).map { record in
@@ -51,7 +51,8 @@ import Testing
     let read = readHere(paths, identities: try LogIdentities(files: [identity]))
     #expect(read.records == (try expected()) && !read.records.isEmpty)
     guard let other = try readEncryptedInPython(paths, identity: identity) else { return }
-    // What is missing between them is no trouble to it.
+    // Only the records are compared: the independent reader does not report numbers that are
+    // missing between them.
     #expect(other.records == read.records)
   }
 

@@ -19,7 +19,7 @@ import Testing
     try Data(GoldenFiles.zstd).write(to: URL(fileURLWithPath: path))
   }
 
-  /// What zlib's archive has of the same records.
+  /// The same records, as zlib's archive has them.
   private func expected() throws -> [ReadRecord] {
     let lines = try Data(contentsOf: URL(fileURLWithPath: "\(testsFolder)/Golden/v2/encoded.jsonl"))
     return try ReadRecord.parse(Array(lines)).map(bare)

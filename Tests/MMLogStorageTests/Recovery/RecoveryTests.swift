@@ -157,8 +157,8 @@ import Testing
     #expect(messages() == (0..<40).map { "record \($0)" })
   }
 
-  /// The process lived on when the machine did: a zero word is where its records end, but for
-  /// blocks that were overwritten.
+  /// If the machine did not go down, a zero word is where the records end, except in blocks that
+  /// were overwritten.
   @Test("what readers find behind overwritten bytes is recovered")
   func whatReadersFindBehindOverwrittenBytesIsRecovered() throws {
     let log = TestLog(bootID: Host.bootID())
@@ -173,7 +173,7 @@ import Testing
     #expect(readHere([log.folder.path]).records == before.records)
   }
 
-  /// The archive stands behind another session's, whose name the ring does not have any more.
+  /// The archive stands behind another session's, and the ring no longer has the file's name.
   @Test("records are not archived twice if the ring names another file")
   func recordsAreNotArchivedTwiceIfTheRingNamesAnotherFile() throws {
     writeOverlap()
@@ -223,7 +223,7 @@ import Testing
   /// A session of 20 records whose machine went down. Ten are in its archive, which stands behind
   /// another session's. The ring's page that names the file is older than the archive.
   ///
-  /// - Parameter isPublished: Whether the page with the records is not.
+  /// - Parameter isPublished: Whether the page with the records is not older.
   private func downBehindAnother(isPublished: Bool) -> TestLog {
     let down = TestLog(bootID: [UInt8](repeating: 9, count: 16))
     for index in 0..<20 {
@@ -313,13 +313,14 @@ import Testing
       readHere([down.folder.path]).records.map(\.message) == (0..<40).map { "record \($0)" })
   }
 
-  /// Of this boot, with records at `debug` as flight records.
+  /// A log of this boot by default, with records at `debug` as flight records.
   private func flightLog(bootID: [UInt8] = Host.bootID()) -> TestLog {
     let geometry = RingGeometry(dictionarySize: 8192, segmentSize: 4096, segmentCount: 16)
     return TestLog(bootID: bootID, geometry: geometry, archiveLevel: .info)
   }
 
-  /// Thirty records at `debug` and at `info`, of which the first twenty are archived and captured.
+  /// Writes thirty records at `debug` and thirty at `info`. The first twenty of each are archived
+  /// or captured.
   private func writeCaptured(in log: TestLog) -> [String] {
     for index in 0..<30 {
       let thread = UInt32(index % 3 + 1)
@@ -350,7 +351,7 @@ import Testing
     #expect(readHere([log.folder.path]).records == before.records)
   }
 
-  /// What is not known to be in an archive is shown, and recovered.
+  /// A record that is not known to be in an archive is shown, and recovered.
   @Test(
     "the rings word for what was captured is not taken blindly",
     arguments: ["another boot", "a wrong word", "a wrong frame"])
@@ -369,7 +370,8 @@ import Testing
     let result = readHere([log.folder.path])
     let infos = all.enumerated().filter { $0.offset % 2 == 1 && $0.offset < 40 }.map(\.element)
     let isTrusted = reason == "a wrong word"
-    // Of others the ring says, and is believed, that they are in an archive.
+    // With a wrong word, readers still believe the ring that the records at `info` are in an
+    // archive.
     let expected = isTrusted ? all.filter { !infos.contains($0) } : all
     #expect(result.records.map(\.message) == expected)
     #expect(try readInPython([log.folder.path]).records == result.records)
@@ -383,7 +385,7 @@ import Testing
     // All three were handed on, and deleted.
     _ = try recover()
     #expect(names.map { FileNames.Archive(fileName: $0)?.number } == [4])
-    // So is that of a recovery that died before it came to its end.
+    // A recovery that died before it came to its end has used its number, too.
     try FileManager.default.removeItem(atPath: log.folder(names[0]))
     log.folder.put(ringName, ring)
     let notes = try File.open(log.folder(ringName), [.read, .write])
@@ -437,14 +439,14 @@ import Testing
       #expect(losses(in: log.folder).map { $0.total(.corrupted) } == [1])
     }
 
-    /// Whatever proves what is archived: the ring as it stands, or only frames, after the machine
-    /// went down; with flight records behind the others, and without.
+    /// This holds whether the ring as it stands proves what is archived, or only frames do, after
+    /// the machine went down; and with flight records behind the others, or without.
     @Test(
       "what one recovery has counted and what the next one finds are both counted",
       arguments: [true, false], [Level.trace, .info])
     func corruptedRecordsOfTwoRecoveries(isOfThisBoot: Bool, archiveLevel: Level) throws {
       let bootID = isOfThisBoot ? Host.bootID() : [UInt8](repeating: 7, count: 16)
-      // More than one frame has.
+      // More records than one frame has.
       let count = 2 * RowBuilder.targetSize / 4096
       let log = TestLog(
         bootID: bootID,
@@ -572,7 +574,7 @@ import Testing
     writeOverlap()
     let name = try #require(names.first { $0.hasSuffix(".mmlog") })
     var bytes = contents(name)
-    // Its file header, and the headers of all frames.
+    // Corrupts the file header, and the headers of all frames.
     for place in stride(from: 100, to: bytes.count, by: 96) { bytes[place] ^= 3 }
     log.folder.put(name, bytes)
     #expect(try recover().sessions.map(\.recordCount) == [40])
@@ -587,7 +589,7 @@ import Testing
     log.archive()
     log.writeFragments(record, partWords: 150, range: 1..<3)
     log.save()
-    // It counts where its first fragment is.
+    // The record counts where its first fragment is.
     #expect(try recover().sessions.map(\.recordCount) == [0])
     #expect(messages() == [text])
   }
@@ -618,7 +620,7 @@ import Testing
     #expect(made.map(\.owner) == [user] && made.map(\.group) == [user])
     #expect(made.map { $0.permissions & 0o777 } == [0o640])
     #expect(messages() == (0..<40).map { "record \($0)" })
-    // And so does what is made beside it.
+    // Files that are made beside the archive belong to the user, too.
     let catalog = Catalog(of: log.folder.path, store: nil)
     let archive = try #require(try catalog.scan().first)
     try catalog.change(archive.fileName) { $0.pinned = nil }
@@ -672,7 +674,7 @@ import Testing
       #expect(contents(newName) == ring && names == [newName])
       let next = try recover()
       #expect(next.problems.isEmpty && names == [newName])
-      // Never over one that is there.
+      // The ring never replaces a file that is there.
       log.folder.put(ringName, zeros)
       #expect(try recover().problems.map(\.systemErrorNumber) == [EEXIST])
       #expect(contents(newName) == ring && contents(ringName) == zeros)
@@ -706,13 +708,13 @@ import Testing
     for name in [dead, alive, young] + others {
       log.folder.put(name, [1, 2, 3])
       if name == young { continue }
-      // One that has just been made may not be locked yet.
+      // A ring that has just been made may not be locked yet.
       try FileManager.default.setAttributes(
         [.modificationDate: Date(timeIntervalSince1970: 1)], ofItemAtPath: log.folder(name))
     }
     let holder = try File.open(log.folder(alive), [.read, .write])
     #expect(try holder.tryLock())
-    // Later than what 64 bits hold before now, as a clock that was wrong gives them.
+    // A time from a wrong clock: in nanoseconds, 64 bits cannot hold it.
     let future = "test.\(SessionID(words: (7, 7))).ring.new"
     log.folder.put(future, [1, 2, 3])
     try FileManager.default.setAttributes(
@@ -760,7 +762,8 @@ import Testing
     #expect(readHere([down.folder.path]).records.map(\.message) == ["first", "last"])
   }
 
-  /// As after a disk has lost the end of a file: what the ring still has is not given up.
+  /// As after a disk has lost the end of a file: the records that the ring still has are not given
+  /// up.
   @Test("what the ring says is archived and is not is moved again")
   func whatTheRingSaysIsArchivedAndIsNotIsMovedAgain() throws {
     for index in 0..<30 {
@@ -791,7 +794,7 @@ import Testing
     #expect(messages() == (0..<40).map { "record \($0)" })
   }
 
-  /// A name that is another's, and no file header.
+  /// The archive has another archive's name, and no file header.
   @Test("an archive is known by its frames if its file header is lost")
   func anArchiveIsKnownByItsFramesIfItsFileHeaderIsLost() throws {
     writeOverlap()
@@ -862,8 +865,8 @@ import Testing
       #expect(!names.contains(ringName))
     }
 
-    /// Then payloads are read too, to see whether they reached the disk: not to be able to is no
-    /// sign that they did not.
+    /// After a power cut, recovery also reads payloads, to see whether they reached the disk. If it
+    /// cannot read one, that does not show that it did not.
     @Test("a failure after a power cut leaves everything for the next start")
     func aFailureAfterAPowerCutLeavesEverythingForTheNextStart() throws {
       let down = TestLog(bootID: [UInt8](repeating: 9, count: 16))
@@ -897,7 +900,7 @@ import Testing
         ForcedFault.clear(under: log.folder.path)
         #expect(outcome.problems.map(\.systemErrorNumber) == [ENOENT], "\(onCall)")
       }
-      // Nor is an archive gone that was listed before, and can be opened.
+      // An archive that was listed before and can be opened is not taken as gone, either.
       ForcedFault.force(.fstatat, errno: ENOENT, onCall: 6, under: log.folder.path)
       let outcome = try recover()
       ForcedFault.clear(under: log.folder.path)
@@ -905,8 +908,7 @@ import Testing
       #expect(messages() == (0..<40).map { "record \($0)" })
     }
 
-    /// What a process wrote that was killed, or a recovery that was, may still be on its way to the
-    /// disk.
+    /// What a killed process or a killed recovery wrote may still be on its way to the disk.
     @Test(
       "a ring is not removed before what stands in for it is on the disk",
       arguments: [SystemCall.fdatasync, .fsync])
@@ -939,7 +941,8 @@ import Testing
         CallObserver.observe { call, about, phase in
           guard call == .openat, about == path, phase == .begins else { return }
           opened.withLock { $0 += 1 }
-          // Its beginning was read, and all of it; now it is to be gone on with.
+          // The archive's beginning was read, and then all of it; now recovery opens it to go on
+          // with it.
           if opened.withLock({ $0 }) == 3 { rename(other, path) }
         }
         let problems = try test.recover().problems
@@ -959,7 +962,7 @@ import Testing
       ForcedFault.clear(under: young)
     }
 
-    /// It has the ring open, and shares its lock.
+    /// The child has the ring open, and shares its lock.
     @Test(
       "a child of fork keeps nobody from recovering later",
       arguments: [TestPoint.recoveryLocked, .recoveryCutOff])
@@ -970,8 +973,8 @@ import Testing
         TestPoint.handler = { [path = test.log.folder.path] in
           guard $0.rawValue == point, bystander < 0 else { return }
           bystander = fork()
-          // It stays, and does nothing: no child goes on with what another thread of its parent was
-          // at.
+          // The child stays, and does nothing: no child goes on with what another thread of its
+          // parent was doing.
           if bystander == 0 { while true { pause() } }
           let call = $0 == .recoveryLocked ? SystemCall.pread : .fsync
           ForcedFault.force(call, errno: EIO, times: .max, under: path)

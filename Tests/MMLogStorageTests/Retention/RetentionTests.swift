@@ -163,7 +163,7 @@ import Testing
         kept.count > retention.count ?? .max || size > retention.totalSize ?? .max
       #expect(deleted.count == plan.deletions.count, "seed \(seed)")
       #expect(deleted.allSatisfy { archives[$0].obstacle == nil }, "seed \(seed)")
-      // Over a limit only if nothing is left to delete.
+      // A limit is exceeded only if nothing is left to delete.
       #expect(isOver == !plan.unmet.isEmpty, "seed \(seed)")
       if isOver { #expect(kept.allSatisfy { archives[$0].obstacle != nil }, "seed \(seed)") }
       // Without the last deletion a limit would not hold.

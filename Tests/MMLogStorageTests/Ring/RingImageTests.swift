@@ -70,8 +70,8 @@ import Testing
     #expect(image.dictionary.callSites.count == 2)
   }
 
-  /// While one header is inspected, a thread goes on in a segment that was free when it was
-  /// inspected, and from there in one that is still to come.
+  /// While one header is inspected, a thread goes on in a segment that was free when its header was
+  /// inspected, and then in one whose header is still to be inspected.
   @Test("where a segment of a thread is there so are all before it")
   func whereASegmentOfAThreadIsThereSoAreAllBeforeIt() throws {
     let log = TestLog()
@@ -242,7 +242,7 @@ import Testing
     #expect(!image.segments.contains { $0.index == 1 } && image.dictionary.callSites.count == 1)
   }
 
-  /// The ring notes apart from a segment that it is in use.
+  /// The ring notes outside of a segment that the segment is in use.
   @Test(
     "a segment in use whose header is lost is reported",
     arguments: ["zeros", "no header", "the header of another use"])
@@ -270,7 +270,7 @@ import Testing
     let size = log.geometry.segmentSize
     let word = SegmentUse.word(size, seed: 7)
     log.put(withUnsafeBytes(of: word) { Array($0) }, at: log.geometry.use(ofSegment: 0))
-    // Generation and state.
+    // Zeros the generation and the state.
     log.put([UInt8](repeating: 0, count: 12), at: log.geometry.offset(ofSegment: 0))
     #expect(try image(log.ring).corruption.isEmpty && image(log.ring).segments.isEmpty)
     log.save()

@@ -24,7 +24,7 @@ import Testing
     return try LogStore(directory: folder.path, name: "test", configuration: configuration)
   }
 
-  /// A life of a store that logs one message.
+  /// Opens a store, logs one message, and closes the store.
   @discardableResult
   private func live(
     _ message: String, _ change: (inout LogStore.Configuration) -> Void = { _ in }
@@ -79,8 +79,8 @@ import Testing
     case "pinned": try store.pin(archive)
     case "leased": _ = try store.acquireLease(on: archive, by: "u", for: .seconds(600))
     case "age":
-      // As if it had been begun yesterday: an archive's name counts for its order, its file header
-      // for its age.
+      // Changes the archive as if it had been begun yesterday. An archive's name counts for its
+      // order, and its file header for its age.
       var changed = try bytes(archive.fileName)
       let fileHeader = try changed.withUnsafeBytes { try ArchiveHeader($0) }
       let old = ArchiveHeader(
@@ -124,7 +124,7 @@ import Testing
     #expect(messages() == ["b", "c"])
   }
 
-  /// The file header of the session in the middle, and bytes behind the last trailer.
+  /// Corrupts the file header of the session in the middle, or adds bytes behind the last trailer.
   @Test("nothing is put behind bytes that cannot be read", arguments: [true, false])
   func nothingIsPutBehindBytesThatCannotBeRead(isFileHeader: Bool) throws {
     try live("a")
@@ -180,7 +180,7 @@ import Testing
     log.info("b")
     try alive.flush(.archive)
     log.info("c")
-    // A copy of the directory is that of a process that died.
+    // A copy of the directory is like the directory of a process that died.
     let copy = TemporaryDirectory()
     for name in try FileManager.default.contentsOfDirectory(atPath: folder.path) {
       copy.put(name, try bytes(name))
@@ -213,7 +213,7 @@ import Testing
     }
     try alive.close()
     let directory = try Directory.open(copy.path)
-    // So that the recovery closes that one, and begins others.
+    // A small size, so that the recovery closes that archive, and begins others.
     _ = Recovery.recoverAll(
       of: "test", ringDirectory: directory, archiveDirectory: directory,
       ArchiveSeries.Settings(rotationSize: 4096, compressionLevel: 0)
@@ -285,7 +285,7 @@ import Testing
     let end = try bytes(archives[0]).count
     try live("b")
     let whole = readHere([folder.path])
-    // The first archive's trailer, and its last frame.
+    // Corrupts the first archive's trailer, and its last frame.
     for place in [end - 10, end - 70] {
       var corrupted = try bytes(archives[0])
       corrupted[place] ^= 0x55
@@ -303,7 +303,7 @@ import Testing
     var found: [String] = []
     func take() { found += follower.newMessages() }
     take()
-    // Ended before the follower checks again: its ring was never seen.
+    // This session ends before the follower checks again, so its ring was never seen.
     try live("b")
     take()
     try live("c")

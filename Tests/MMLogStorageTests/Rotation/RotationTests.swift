@@ -16,7 +16,7 @@ import Testing
     try #require(ZoneRules(named: calendar.zone))
   }
 
-  /// The next so many times after `moment`, as seconds after it.
+  /// The next `count` times after `moment`, as seconds after it.
   private func times(
     _ calendar: Rotation.Calendar, after moment: Int64, _ count: Int
   ) throws -> [Int64] {
@@ -99,7 +99,7 @@ import Testing
     let rotation = Rotation(size: 4096, age: .seconds(60))
     var first = RotationTimer(created: Timestamp(seconds: 1000), now: moment(1000, 0))
     #expect(first.reason(rotation, size: 4096, now: moment(1050, 50)) == .size)
-    // The next one's, which is begun then.
+    // The timer of the next archive, which is begun then.
     var second = RotationTimer(created: Timestamp(seconds: 1050), now: moment(1050, 50))
     #expect(second.reason(rotation, size: 0, now: moment(1109, 109)) == nil)
     #expect(second.reason(rotation, size: 0, now: moment(1110, 110)) == .age)
@@ -108,7 +108,8 @@ import Testing
   @Test("time in suspend counts and its boundaries are made up for once")
   func timeInSuspendCountsAndItsBoundariesAreMadeUpForOnce() {
     var timer = RotationTimer(created: Timestamp(seconds: Self.noon), now: moment(Self.noon, 0))
-    // Suspended for three days: both clocks go on in it, the processor's do not.
+    // The machine is suspended for three days: both clocks go on, but the processor's clocks do
+    // not.
     let after = moment(Self.noon + 3 * 86400, 3 * 86400)
     #expect(timer.reason(Rotation(size: nil, age: .seconds(86400)), size: 1, now: after) == .age)
     let daily = Rotation(size: nil, age: nil, calendar: .daily())
@@ -149,12 +150,12 @@ import Testing
     var timer = RotationTimer(created: Timestamp(seconds: Self.noon), now: moment(Self.noon, 0))
     #expect(timer.reason(rotation, size: 1, now: moment(Self.noon + 43199, 43199)) == nil)
     #expect(timer.reason(rotation, size: 1, now: moment(Self.noon + 43200, 43200)) == .calendar)
-    // Set back a year, it is the next midnight there.
+    // If the clock is set back a year, the archive is closed at the next midnight there.
     let past = Self.noon - 365 * 86400
     #expect(timer.reason(rotation, size: 1, now: moment(past, 1)) == nil)
     #expect(timer.reason(rotation, size: 1, now: moment(past + 43199, 43200)) == nil)
     #expect(timer.reason(rotation, size: 1, now: moment(past + 43200, 43201)) == .calendar)
-    // Set forth a year, it is past midnight.
+    // If the clock is set forward a year, it is past midnight.
     let future = Self.noon + 365 * 86400
     #expect(timer.reason(rotation, size: 1, now: moment(future, 1)) == .calendar)
   }
