@@ -99,8 +99,8 @@ package struct CrashRound {
 
   // MARK: - Logging
 
-  /// One process, or several at once or one after the other: each that starts recovers those that
-  /// have died.
+  /// Runs one process, or several at once or one after the other. Each process that starts recovers
+  /// those that have died.
   private mutating func logAndDie() throws {
     var count = isSanitized ? random.pick(1, 2) : random.pick(1, 1, 1, 2, 3)
     // Each process that starts recovers what others left. If there were several, later ones would

@@ -1,7 +1,7 @@
 import Glibc
 
 /// What processes did with archives before they died, in a folder that outlives them. Later checks
-/// see what limits deleted, and what was acknowledged.
+/// see what limits deleted, and which facts the store had confirmed.
 ///
 /// It does not use the logger's system calls, so none of its calls is made to fail, or counted.
 package struct ArchiveLedger: Sendable {

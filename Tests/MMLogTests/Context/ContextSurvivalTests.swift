@@ -48,7 +48,7 @@ import Testing
     await #expect(processExitsWith: .success) { [path = folder.path as String] in
       let store = try LogStore(directory: path, name: "fork")
       let plain = store.logger(label: "l")
-      // So that key sets have other numbers in the child.
+      // Logs first, so that key sets have other numbers in the child.
       for line in 0..<10 { plain.with(["k\(line)": 1]).info("parent before", line: UInt32(line)) }
       let span = plain.begin("parent's span")
       let log = plain.with(["bound": 1, "request": "r7"], span: span, trace: Self.trace)

@@ -63,7 +63,7 @@ private struct Model {
     log = store.logger(label: "model")
   }
 
-  /// The archives that must be there, but for the one being written.
+  /// The archives that must be there, except the one being written.
   var expected: [String] { archives.map(\.name).sorted() }
 
   /// The archives that are there.

@@ -84,7 +84,7 @@ package final class ChildProcess {
   /// This program's own file.
   package static let ownPath = "/proc/self/exe"
 
-  /// Where a program is that was built with this one.
+  /// The path of a program that was built with this one.
   package static func path(of program: String) -> String { "\(folder)/\(program)" }
 
   /// Runs a program to its end.

@@ -20,7 +20,7 @@ struct SimulatedCuts {
   private var random: SeededGenerator
   private var outcome = Outcome()
 
-  /// - Parameter folder: Where files are made meanwhile; images that fail stay there.
+  /// - Parameter folder: Where files are made; images that fail stay there.
   init(seed: UInt64, in folder: String) {
     plan = Plan(seed: seed)
     random = plan.generator

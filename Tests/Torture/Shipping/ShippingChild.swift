@@ -127,7 +127,7 @@ final class FileReceiver: LogDestination {
     if !refused.isEmpty, !namesRefused { throw DeliveryError.refused("a multiple of 97") }
     let taken = numbers.filter { !$0.isMultiple(of: Self.refusedEvery) }
     try append(batch, taken)
-    // It has the batch, and nobody gets to know.
+    // The receiver has the batch, but reports a failure.
     if choice == 3 { throw DeliveryError.unavailable("timeout") }
     return LogBatch.Answer(refused: refused.map { .init(index: $0, reason: "a multiple of 97") })
   }

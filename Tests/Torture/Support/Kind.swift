@@ -63,7 +63,8 @@ extension Option {
 }
 
 extension Arguments {
-  /// Where files are made: the folder that was asked for, or a new one. Says so, with the seed.
+  /// Where files are made: the folder that was asked for, or a new one. Prints the folder and the
+  /// seed.
   ///
   /// - Parameter what: What is begun there, in a few words.
   func workFolder(for what: String, _ seed: UInt64, _ output: StandardOutput) throws -> String {
