@@ -62,9 +62,7 @@ private func labels(in logs: [NamedLog]) -> [String] {
   for (_, own) in Dictionary(grouping: logs, by: \.store) {
     let newest = own.sorted { $0.start > $1.start }.prefix(8)
     for session in LogFiles(newest.map { .path($0.path) }).sessions {
-      var summary = SessionSummary()
-      summary.read(session)
-      labels.formUnion(summary.dictionary.labels.values)
+      labels.formUnion(SessionSummary(session).dictionary.labels.values)
     }
   }
   return labels.sorted()

@@ -47,8 +47,7 @@ extension LogFiles {
 
 extension SessionOverview {
   fileprivate init(_ files: SessionFiles, _ identities: LogIdentities) {
-    var summary = SessionSummary()
-    summary.read(files)
+    let summary = SessionSummary(files)
     session = LogReader.Session(files.identity, opening: identities.slots)
     session.learn(summary.dictionary)
     losses = summary.losses

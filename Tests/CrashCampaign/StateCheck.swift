@@ -13,9 +13,7 @@ struct StateCheck {
   init(in files: LogFiles, _ pages: [Int: CountPage]) {
     self.pages = pages
     for session in files.sessions {
-      var summary = SessionSummary()
-      summary.read(session)
-      for (name, value) in summary.dictionary.lastState?.pairs ?? [] {
+      for (name, value) in SessionSummary(session).dictionary.lastState?.pairs ?? [] {
         check(name, value, session.identity.processID)
       }
     }

@@ -109,8 +109,7 @@ public struct LogRepair {
   private mutating func write(
     _ session: SessionFiles, in directory: consuming Directory, _ isStopped: () -> Bool
   ) throws -> Bool {
-    var summary = SessionSummary()
-    summary.read(session)
+    let summary = SessionSummary(session)
     let repaired = RepairedSession(session, summary.dictionary)
     var head = FrameHash.none
     for (index, archive) in session.archives.enumerated() {

@@ -253,9 +253,7 @@ extension SessionFiles {
   }
 
   fileprivate var end: SessionEnd? {
-    var summary = SessionSummary()
-    summary.read(self)
-    return summary.end
+    SessionSummary(self).end
   }
 }
 

@@ -80,8 +80,7 @@ extension LogFiles {
     progress: (String) -> Bool, _ body: (FileReport) throws(Failure) -> Void
   ) throws(Failure) {
     for session in sessions {
-      var summary = SessionSummary()
-      summary.read(session)
+      let summary = SessionSummary(session)
       let chain = ChainCheck(session)
       for (index, archive) in session.archives.enumerated() {
         guard progress(archive.path) else { return }

@@ -133,8 +133,7 @@ extension SessionFiles {
 
   /// When the session crashed; nil if it did not.
   var crashTime: Timestamp? {
-    var summary = SessionSummary()
-    summary.read(self)
+    let summary = SessionSummary(self)
     guard case .ended(let end) = ending(summary.end), end.how.isCrash else { return nil }
     if end.how == .crashed { return end.time }
     return max(end.time, records(summary).lastTime ?? end.time)

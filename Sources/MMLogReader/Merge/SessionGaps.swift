@@ -58,8 +58,7 @@ package struct SessionGaps {
   /// How many entries the writers of a session have numbered, and how many of these are in its
   /// archives, and in the ring of a process that is gone.
   package static func totals(of files: SessionFiles) -> [EntryNumbers.Total] {
-    var summary = SessionSummary()
-    summary.read(files)
+    let summary = SessionSummary(files)
     var gaps = SessionGaps(session: LogReader.Session(files.identity))
     for archive in files.archives {
       for frame in archive.frames where frame.header.type == .records {

@@ -230,7 +230,7 @@ final class SessionReader {
 
   private func open(_ files: SessionFiles) {
     self.files = nil
-    summary.read(files)
+    summary = SessionSummary(files)
     learn(summary.dictionary)
     if progress != nil { return openArchives(files) }
     var runs = SessionRuns(threads, filter, memory)

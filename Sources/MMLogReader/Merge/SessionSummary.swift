@@ -26,7 +26,7 @@ package struct SessionSummary {
   package init(_ dictionary: LogDictionary = LogDictionary()) { self.dictionary = dictionary }
 
   /// Reads everything in the files except records.
-  package mutating func read(_ files: SessionFiles) {
+  package init(_ files: SessionFiles) {
     for (index, archive) in files.archives.enumerated() { read(archive, index) }
     if let ring = files.ring { read(ring, files.archives) }
     let newest = max(
