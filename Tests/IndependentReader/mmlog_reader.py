@@ -35,6 +35,7 @@ except ImportError:
         zstd = None
 
 RING, ARCHIVE = b"MMLOGRNG", b"MMLOGARC"
+ARCHIVE_NAME = re.compile(r"-\d{8}T\d{6}Z-([0-9a-f]{32})-(\d{6,})\.mmlog$")
 SYNC, TRAILER = b"\xf5MMLFRM\n", b"MMLOGEND"
 RECORD, FRAGMENT, CALL_SITE, LABEL, KEY_SET, SESSION_FIELDS, LAST_STATE = 1, 2, 3, 4, 5, 6, 7
 ERASED = 9
@@ -502,7 +503,7 @@ class Session:
         self.ranges = {}                            # (generation, of flight records): [(from, to)]
         self.archive_level = 0                      # of the ring: below it, flight records
         self.span_limit = None                      # in nanoseconds, if spans decide about theirs
-        self.lowest, self.archive_corruption = 0, False
+        self.lowest, self.archive_corruption, self.resumed = 0, False, None
         self.losses, self.ring_losses = [0] * 64, None
         self.ring_state, self.end, self.numbers = None, None, set()
         self.fields = []                            # of all records: [name, value]
@@ -937,6 +938,7 @@ def read_ring(path, sessions, report):
         session.ring_state = u32(state, 0)
         session.newest = 0 if is_locked(file) else u32(state, 4)
         session.newest_frames = u32(state, 28)
+        session.resumed = state[8:24], u32(state, 24)
         if not session.end and session.ring_state == 1:
             session.end = session_end(state[32:64])
         if CRASH in areas:
@@ -1869,8 +1871,16 @@ class Sessions(dict):
             self[file_header.session] = Session(file_header.session, file_header.started, self.report)
         return self[file_header.session]
 
+    def distrust(self, path):
+        """Nothing can be read of a file: what its archives had may be in rings alone (§5)."""
+        name = ARCHIVE_NAME.search(path)
+        archive = (bytes.fromhex(name[1]), int(name[2])) if name else None
+        for session in self.values() if archive else ():
+            if archive in ((session.uuid, archive[1]), session.resumed):
+                session.archive_corruption = True
 
-def find_files(arguments, report):
+
+def find_files(arguments, report, sessions):
     """The files that the arguments name, as {magic: [path]}, archives by session and number."""
     found, seen = {RING: [], ARCHIVE: []}, set()
     for argument in arguments:
@@ -1885,11 +1895,13 @@ def find_files(arguments, report):
                     file_header = file.read(412)
             except OSError as error:
                 report.corruption("%s: %s" % (path, error.strerror))
+                sessions.distrust(path)
                 continue
             if file_header[:8] in found:
                 found[file_header[:8]].append((file_header[40:56], u32(file_header, 408), path))
             elif not inside or path.endswith((".ring", ".mmlog")):
                 report.corruption("%s: neither a ring nor an archive" % path)
+                sessions.distrust(path)
     return {magic: [path for _, _, path in sorted(files)] for magic, files in found.items()}
 
 
@@ -1904,14 +1916,16 @@ def main(arguments):
     quiet.note = lambda text: None
     sessions = Sessions(report)
     for magic, read in (RING, read_ring), (ARCHIVE, read_archives):      # rings first, §5
-        for path in find_files(arguments, report if magic == RING else quiet)[magic]:
+        for path in find_files(arguments, report if magic == RING else quiet, sessions)[magic]:
             try:
                 read(path, sessions, report)
                 readable = True
             except Malformed as error:
                 report.corruption("%s: %s" % (path, error))
+                sessions.distrust(path)
             except (OSError, MemoryError) as error:
                 report.corruption("%s: cannot be read: %s" % (path, error))
+                sessions.distrust(path)
     if not readable:
         report.note("nothing readable")
         return 3

@@ -138,10 +138,7 @@ package final class ArchiveQueue {
   ///
   /// - Parameter number: Archives with lower numbers do not count.
   package func error(of session: SessionID, from number: UInt32 = 0) -> LogError? {
-    unreadable.values.first { error in
-      guard let archive = error.archiveToCome else { return false }
-      return archive.session == session && archive.number >= number
-    }
+    unreadable.values.first { $0.isOfArchiveToCome(of: session, from: number) }
   }
 
   /// Whether there is a file that cannot be read now, and may be read later.

@@ -11,9 +11,8 @@ package struct SessionFiles {
   /// Why some files are not read: they are of the same ring or archive as another, but no copies of
   /// it.
   private(set) var rivals: [LogError] = []
-  /// Archives of the session, according to their names, that cannot be opened now, and may be
-  /// later.
-  private var unopened: [(number: UInt32, error: LogError)] = []
+  /// Why files cannot be read that have archives of the session, according to their names.
+  private(set) var unreadable: [LogError] = []
 
   /// Sorts files by session. Copies of a file are left out: of several files of a ring or an
   /// archive, the one that goes further counts.
@@ -30,9 +29,17 @@ package struct SessionFiles {
       let identity = archive.fileHeader.identity
       sessions[identity.session, default: SessionFiles(identity: identity)].add(archive)
     }
+    var errors: [ArchiveID: LogError] = [:]
     for error in files.unreadable {
-      guard let archive = error.archiveToCome else { continue }
-      sessions[archive.session]?.unopened.append((archive.number, error))
+      guard let archive = error.archive else { continue }
+      sessions[archive.session]?.unreadable.append(error)
+      errors[archive.id] = error
+    }
+    // A session that went on with the archive of another session has its own archive behind that
+    // one, in the same file.
+    for (id, session) in sessions {
+      guard let resumed = session.ring?.image.resumed, let error = errors[resumed] else { continue }
+      sessions[id]?.unreadable.append(error)
     }
     return sessions.values.sorted {
       ($0.identity.startTime, $0.identity.session.description)
@@ -44,7 +51,7 @@ package struct SessionFiles {
 
   /// Why an archive with this number or a greater one cannot be opened now; nil if all can.
   func problem(from number: UInt32) -> LogError? {
-    unopened.first { $0.number >= number }?.error
+    unreadable.first { $0.isOfArchiveToCome(of: identity.session, from: number) }
   }
 
   /// The size of all frames of records, in bytes.
@@ -193,11 +200,19 @@ extension SessionEnding {
 }
 
 extension LogError {
-  /// The archive that the error keeps from being read, according to the file's name. It may be read
-  /// later. Nil if the error is about something else, or about a corrupted file, of which nothing
-  /// more is to come.
-  var archiveToCome: FileNames.Archive? {
-    isLasting ? nil : FileNames.Archive(fileName: path.splitAtLastSlash.name)
+  /// The archive that the error keeps from being read, according to the file's name; nil if the
+  /// error is about something else.
+  fileprivate var archive: FileNames.Archive? {
+    FileNames.Archive(fileName: path.splitAtLastSlash.name)
+  }
+
+  /// Whether the error keeps an archive of a session, according to the file's name, from being read
+  /// now. The archive may be read later.
+  ///
+  /// - Parameter number: Archives with lower numbers do not count.
+  func isOfArchiveToCome(of session: SessionID, from number: UInt32) -> Bool {
+    guard !isLasting, let archive else { return false }
+    return archive.session == session && archive.number >= number
   }
 
   /// Whether nothing of a file can be read, no matter when that is tried.

@@ -28,6 +28,8 @@ package struct SessionSummary {
   /// Reads everything in the files except records.
   package init(_ files: SessionFiles) {
     for (index, archive) in files.archives.enumerated() { read(archive, index) }
+    // The records of these archives may be nowhere but in the ring.
+    if !files.unreadable.isEmpty { coverage.distrust() }
     if let ring = files.ring { read(ring, files.archives) }
     let newest = max(
       files.archives.last?.fileHeader.number ?? 0, files.ring?.image.newestArchive ?? 0)

@@ -32,7 +32,7 @@ package final class ArchiveHeaders {
 
 extension FileNames.Archive {
   /// Which archive a file of this name begins with.
-  var id: ArchiveID { ArchiveID(session: session, number: number) }
+  package var id: ArchiveID { ArchiveID(session: session, number: number) }
 }
 
 extension ArchiveInfo {

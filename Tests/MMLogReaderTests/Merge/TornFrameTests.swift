@@ -117,6 +117,24 @@ import Testing
     #expect(reading.gaps.allSatisfy { !$0.isLoss } && reading.messages == ["b", "c", "d"])
   }
 
+  /// No limit has deleted it, so what the ring says is archived may be nowhere else.
+  @Test(
+    "an archive of which nothing can be read is there, and the ring read instead",
+    arguments: [false, true])
+  func anArchiveOfWhichNothingCanBeRead(isBehindAnothers: Bool) throws {
+    log.close(nil)
+    log.archives = isBehindAnothers ? [] : [[]]
+    if isBehindAnothers {
+      let other = ArchiveID(session: SessionID(words: (9, 0)), number: 3)
+      log.put(other.encoded, at: RingLayout.resumed)
+      log.folder.put("test-20251121T080000Z-\(other.session)-000003.mmlog", [])
+    }
+    #expect(log.read().messages == ["a", "b", "c", "d"])
+    let repaired = TemporaryDirectory()
+    _ = try LogRepair.write(LogFiles([.path(log.folder.path)]), to: repaired.path)
+    #expect(Reading([repaired.path]).messages.suffix(4) == ["a", "b", "c", "d"])
+  }
+
   /// A recovery was cut off that had begun it.
   @Test("an archive without a whole frame does not hold back the records of its session")
   func anArchiveWithoutAWholeFrameDoesNotHoldBackItsSession() {
