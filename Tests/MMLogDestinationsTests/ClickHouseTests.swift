@@ -184,7 +184,9 @@ import Testing
     let receiver = try TestReceiver()
     let long = String(repeating: "0123456789", count: 30)
     let made = try TestBatch { log, _ in
-      log.info("\(7, name: "number") \(long, name: "text")", metadata: ["list": .array([.int(1)])])
+      log.info(
+        "\(7, name: "number") \(long, name: "text")",
+        metadata: ["list": .array([.int(1)]), "thread.id": "mine"])
     }
     _ = try await ClickHouseDestination(url: receiver.url).send(made.batch)
     var rest = Array(try #require(try receiver.requests.first).body)[...]
@@ -203,7 +205,9 @@ import Testing
       return String(decoding: rest.prefix(count), as: UTF8.self)
     }
     func map() -> [String: String] {
-      Dictionary(uniqueKeysWithValues: (0..<number()).map { _ in (text(), text()) })
+      let pairs = (0..<number()).map { _ in (text(), text()) }
+      #expect(Set(pairs.map(\.0)).count == pairs.count, "\(pairs)")
+      return Dictionary(pairs, uniquingKeysWith: { first, _ in first })
     }
     rest = rest.dropFirst(8)
     #expect(text() == "" && text() == "" && rest.popFirst() == 0)
@@ -214,6 +218,7 @@ import Testing
     #expect(
       attributes["number"] == "7" && attributes["text"] == long && attributes["list"] == "[1]")
     #expect(attributes["code.line.number"] != nil && attributes["thread.id"] != nil)
+    #expect(attributes["thread.id#2"] == "mine")
     #expect(text() == made.ids[0] && rest.isEmpty)
   }
 

@@ -34,7 +34,9 @@ import Testing
       log.notice("\(UInt64.max, name: "large") \(long, name: "text")", metadata: ["key": "värde"])
       log.debug(
         "nested",
-        metadata: ["list": .array([.int(1), .string("two")]), "none": .null])
+        metadata: [
+          "list": .array([.int(1), .string("two")]), "none": .null, "thread.id": "mine",
+        ])
       store.logger(label: "other").critical("another label")
       let outer = log.begin("outer \(7, name: "id")")
       let inner = log.begin("inner", in: outer)

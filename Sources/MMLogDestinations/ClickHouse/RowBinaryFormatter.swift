@@ -10,8 +10,8 @@ import MMLogSystem
 struct RowBinaryFormatter: LogFormatter {
   /// Whether attributes are the text of a JSON object in place of a map.
   let hasJSON: Bool
-  private var threads = ObjectBytes<LogReader.Thread>()
-  private var sessions = ObjectBytes<LogReader.Session>()
+  private var threads = ObjectTexts<LogReader.Thread>()
+  private var sessions = ObjectTexts<LogReader.Session>()
   private var ids = RecordIDText()
   private var parents = SpanParents()
 
@@ -73,7 +73,7 @@ struct RowBinaryFormatter: LogFormatter {
   /// `ServiceName`, `ResourceAttributes`.
   private mutating func append(_ session: LogReader.Session, to output: inout TextBuffer) {
     let hasJSON = hasJSON
-    sessions.append(session, to: &output) { session, output in
+    sessions.append(session, to: &output) { output in
       output.appendText { $0.append(text: session.identity.storeName) }
       if hasJSON {
         output.appendText { $0.append(text: Self.json(of: session)) }
@@ -90,7 +90,7 @@ struct RowBinaryFormatter: LogFormatter {
     object.add("process.pid", identity.processID)
     object.add("process.executable.name", identity.processName)
     object.add("host.name", identity.hostName)
-    session.forEachField { (name, value, reader) throws(FormatError) in
+    session.forEachAttribute { (name, value, reader) throws(FormatError) in
       var text = TextBuffer()
       try text.append(json: value, from: &reader)
       object.add(name, json: text.text())
@@ -106,7 +106,7 @@ struct RowBinaryFormatter: LogFormatter {
     output.append(pair: "process.executable.name", identity.processName)
     output.append(pair: "host.name", identity.hostName)
     var pairs = 4
-    session.forEachField { (name, value, reader) throws(FormatError) in
+    session.forEachAttribute { (name, value, reader) throws(FormatError) in
       output.appendText { $0.append(text: name) }
       try output.append(mapValue: value, from: &reader)
       pairs += 1
@@ -121,12 +121,12 @@ struct RowBinaryFormatter: LogFormatter {
     let content = record.content
     let start = output.beginText()
     var pairs = 0
-    content.forEachField(.raw) { (name, value, reader) throws(FormatError) in
+    record.forEachAttribute(.raw) { (name, value, reader) throws(FormatError) in
       output.appendText { name.append(.raw, to: &$0) }
       try output.append(mapValue: value, from: &reader)
       pairs += 1
     }
-    threads.append(record.thread, to: &output) { Self.append($0, to: &$1) }
+    threads.append(record.thread, to: &output) { Self.append(record.thread, to: &$0) }
     pairs += record.thread.name.isEmpty ? 1 : 2
     if content.hasPlace {
       output.append(lengthAnd: "code.file.path")
@@ -153,7 +153,7 @@ struct RowBinaryFormatter: LogFormatter {
       output.append(#","thread.name":"#)
       output.append(json: record.thread.name)
     }
-    content.forEachField(.json) { (name, value, reader) throws(FormatError) in
+    record.forEachAttribute(.json) { (name, value, reader) throws(FormatError) in
       output.append(",\"")
       name.append(.json, to: &output)
       output.append("\":")

@@ -27,8 +27,8 @@ extension TextBuffer {
   }
 
   /// Appends the fields of a record.
-  mutating func append(fieldsOf content: RecordContent, field: UInt32) {
-    content.forEachField(.raw) { (name, value, reader) throws(FormatError) in
+  mutating func append(fieldsOf record: LogReader.Record, field: UInt32) {
+    record.forEachAttribute(.raw) { (name, value, reader) throws(FormatError) in
       let start = begin(field: field)
       let key = begin(field: 1)
       name.append(.raw, to: &self)
@@ -46,7 +46,7 @@ extension TextBuffer {
     append(attribute: "process.pid", Int64(session.identity.processID), field: 1)
     append(attribute: "process.executable.name", session.identity.processName, field: 1)
     append(attribute: "host.name", session.identity.hostName, field: 1)
-    session.forEachField { (name, value, reader) throws(FormatError) in
+    session.forEachAttribute { (name, value, reader) throws(FormatError) in
       let start = begin(field: 1)
       append(field: 1, text: name)
       try appendValue(value, field: 2, from: &reader)

@@ -7,7 +7,7 @@ import MMLogSystem
 ///
 /// One request has records of one session.
 struct OTLPLogFormatter: LogFormatter {
-  private var threads = ObjectBytes<LogReader.Thread>()
+  private var threads = ObjectTexts<LogReader.Thread>()
   private var ids = RecordIDText()
   private var parents = SpanParents()
   /// Where the open messages of the session and of the label begin.
@@ -57,8 +57,8 @@ struct OTLPLogFormatter: LogFormatter {
     output.append(field: 2, varint: UInt64(record.level.severityNumber))
     output.append(field: 3, record.level.name)
     let isUTF8 = Self.appendBody(content, to: &output)
-    threads.append(record.thread, to: &output) { Self.append($0, to: &$1) }
-    output.append(fieldsOf: content, field: 6)
+    threads.append(record.thread, to: &output) { Self.append(record.thread, to: &$0) }
+    output.append(fieldsOf: record, field: 6)
     Self.appendPlace(content, to: &output)
     if content.hasContext { appendContext(record, to: &output) }
     if record.isArchived {
@@ -154,25 +154,5 @@ extension TextBuffer {
     cut(to: start)
     append(text: text)
     return false
-  }
-}
-
-/// Bytes that are the same for all records of an object, such as a thread: made once, and then
-/// copied.
-struct ObjectBytes<Object: AnyObject> {
-  private var last: Object?
-  private var bytes: [UInt8] = []
-
-  @inline(__always)
-  mutating func append(
-    _ object: Object, to output: inout TextBuffer, _ make: (Object, inout TextBuffer) -> Void
-  ) {
-    if last !== object {
-      var made = TextBuffer()
-      make(object, &made)
-      bytes = made.withUnsafeBytes { Array($0) }
-      last = object
-    }
-    output.append(bytes)
   }
 }

@@ -33,7 +33,7 @@ struct OTLPSpanFormatter: LogFormatter {
     output.append(field: 7, fixed64: UInt64(begin))
     output.append(
       field: 8, fixed64: UInt64(max(begin, begin.saturatingSum(duration.nanoseconds))))
-    output.append(fieldsOf: record.content, field: 9)
+    output.append(fieldsOf: record, field: 9)
     output.append(attribute: "thread.id", Int64(record.thread.id), field: 9)
     if failed {
       let status = output.begin(field: 15)

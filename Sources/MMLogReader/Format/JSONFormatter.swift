@@ -178,7 +178,8 @@ public struct JSONFormatter: LogFormatter {
 }
 
 extension LogReader.Session {
-  /// Calls `body` with each of the session's fields; see ``SessionFields/forEachUnique(_:)``.
+  /// Calls `body` with each of the session's fields; see
+  /// ``SessionFields/forEachUnique(besides:_:)``.
   package func forEachField(
     _ body: (String, ValueView, inout WordReader) throws(FormatError) -> Void
   ) {
@@ -191,11 +192,12 @@ extension LogReader.Session {
 
 extension SessionFields {
   /// Calls `body` with each field. `body` must take or pass over the elements of a container. No
-  /// name comes twice: a name that is there again gets `#2`, `#3` …
+  /// name comes twice, and none is one of the `known` names: such a name gets `#2`, `#3` …
   func forEachUnique(
+    besides known: UniqueNames = UniqueNames(),
     _ body: (String, ValueView, inout WordReader) throws(FormatError) -> Void
   ) {
-    var names = UniqueNames()
+    var names = known
     // The fields have been walked over before: nothing is thrown.
     try? forEach { (name, value, reader) throws(FormatError) in
       try body(names.unique(String(decoding: name, as: UTF8.self)), value, &reader)

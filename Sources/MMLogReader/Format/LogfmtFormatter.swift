@@ -28,11 +28,7 @@ public struct LogfmtFormatter: LogFormatter {
     "span_event", "span_name", "parent_span", "duration_ns", "span_failed",
   ]
   /// The record's own keys, as names that fields must not have.
-  private static let ownNames: UniqueNames = {
-    var names = UniqueNames()
-    for key in keys { _ = names.unique(key) }
-    return names
-  }()
+  private static let ownNames = UniqueNames(Array(keys))
 
   /// Makes a formatter that shows times in a zone.
   public init(zone: LogTimeZone = .local) { timestamp = TimeFormatter(zone) }

@@ -8,11 +8,12 @@ import MMLogSystem
 /// The session is the resource (`service.name`, `service.instance.id`, `process.pid`,
 /// `process.executable.name`, `host.name`, and its fields). The label is the scope's name. The
 /// named arguments and metadata are attributes, beside `code.file.path`, `code.line.number`,
-/// `code.function.name`, `thread.id`, `thread.name`. In a body or string, U+FFFD stands for bytes
-/// that are not UTF-8; `log.record.original` then has the body's bytes in base64. Numbers that 64
-/// bits do not hold are strings. A record that belongs to a span or a trace has `traceId`, `spanId`
-/// and `flags`: those of the trace that it was logged in, or else of a trace of its own for each
-/// span that is not a part of another. A record that begins or ends a span has the attributes
+/// `code.function.name`, `thread.id`, `thread.name`. A field whose name another attribute of the
+/// record or the resource has gets `#2`, `#3` … In a body or string, U+FFFD stands for bytes that
+/// are not UTF-8; `log.record.original` then has the body's bytes in base64. Numbers that 64 bits
+/// do not hold are strings. A record that belongs to a span or a trace has `traceId`, `spanId` and
+/// `flags`: those of the trace that it was logged in, or else of a trace of its own for each span
+/// that is not a part of another. A record that begins or ends a span has the attributes
 /// `span.event` (`begin`, `end`), `span.name`, `span.parent_id`, `span.start_time_unix_nano` and
 /// `span.duration_nano`. A record that ends a span that failed has `otel.status_code` (`ERROR`).
 public struct OTLPFormatter: LogFormatter {
@@ -82,7 +83,7 @@ public struct OTLPFormatter: LogFormatter {
     let isUTF8 = record.content.appendMessage(.json, to: &output)
     output.append(#""},"attributes":["#)
     threads.append(record.thread, to: &output) { Self.append(record.thread, to: &$0) }
-    appendFields(record.content, to: &output)
+    appendFields(record, to: &output)
     appendPlace(record.content, to: &output)
     if let span = record.span { Self.append(span, to: &output) }
     if record.owner.frame != nil {
@@ -144,8 +145,8 @@ public struct OTLPFormatter: LogFormatter {
     }
   }
 
-  private func appendFields(_ content: RecordContent, to output: inout TextBuffer) {
-    content.forEachField(.json) { (name, value, reader) throws(FormatError) in
+  private func appendFields(_ record: LogReader.Record, to output: inout TextBuffer) {
+    record.forEachAttribute(.json) { (name, value, reader) throws(FormatError) in
       output.append(#",{"key":""#)
       name.append(.json, to: &output)
       output.append(#"","value":"#)
@@ -184,7 +185,7 @@ public struct OTLPFormatter: LogFormatter {
     output.append(attribute: "process.executable.name", session.identity.processName)
     output.append(",")
     output.append(attribute: "host.name", session.identity.hostName)
-    session.forEachField { (name, value, reader) throws(FormatError) in
+    session.forEachAttribute { (name, value, reader) throws(FormatError) in
       output.append(#",{"key":"#)
       output.append(json: name)
       output.append(#","value":"#)

@@ -37,15 +37,18 @@ struct ObjectValues<Object: AnyObject, Value> {
 }
 
 /// The text of a formatter about a session or a thread.
-struct ObjectTexts<Object: AnyObject> {
+package struct ObjectTexts<Object: AnyObject> {
   private var texts = ObjectValues<Object, [UInt8]>()
   /// How many bytes the texts take. A session may have fields of megabytes.
   private var bytes = 0
   private static var maximumBytes: Int { 16 << 20 }
 
+  /// Knows no object yet.
+  package init() {}
+
   /// Appends the text of an object; `make` makes it if it is not known yet.
   @inline(__always)
-  mutating func append(
+  package mutating func append(
     _ object: Object, to output: inout TextBuffer, _ make: (inout TextBuffer) -> Void
   ) {
     var made = 0

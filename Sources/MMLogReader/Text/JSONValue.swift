@@ -128,8 +128,10 @@ package struct UniqueNames {
   /// The names, each with the number at which the search for the next free one begins.
   private var numbers: [String: Int] = [:]
 
-  /// Knows no name yet.
-  package init() {}
+  /// Knows some names.
+  package init(_ names: [String] = []) {
+    for name in names { _ = unique(name) }
+  }
 
   /// Returns the name, or the name with the first of `#2`, `#3` … that is free.
   package mutating func unique(_ name: String) -> String {

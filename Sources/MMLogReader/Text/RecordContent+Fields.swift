@@ -131,4 +131,11 @@ struct FieldNames {
     hashes[count] = hash
     count += 1
   }
+
+  mutating func add(_ name: FieldName) {
+    switch name {
+    case .bytes(let bytes), .ready(let bytes): add(bytes)
+    case .text(var text): text.withUTF8 { add(UnsafeRawBufferPointer($0)) }
+    }
+  }
 }

@@ -44,6 +44,20 @@ extension TestLog {
   }
 }
 
+/// A line of OTLP, as far as its keys go.
+private struct OTLPLine: Decodable {
+  struct Attributes: Decodable {
+    struct Attribute: Decodable { let key: String }
+    let attributes: [Attribute]
+  }
+  struct Scope: Decodable { let logRecords: [Attributes] }
+  struct Session: Decodable {
+    let resource: Attributes
+    let scopeLogs: [Scope]
+  }
+  let resourceLogs: [Session]
+}
+
 @Suite struct MessageTests {
   static let cases: [(Value, UInt64, UInt8, String)] = [
     (.int(-42), 0, 64, "-42"), (.int(.min), 0, 64, "-9223372036854775808"),
@@ -183,6 +197,34 @@ extension TestLog {
         + #""process_name":"orders","process_pid":42,"host_name":"tokyo","#
         + #""session_id":"01000000000000000000000000000000","unterminated":true}"# + "\n")
     #expect(log.json != nil)
+  }
+
+  /// A receiver may take any of two, or refuse both.
+  @Test("otlp has no key twice, and fields that are called like others get a number")
+  func otlpHasNoKeyTwice() throws {
+    let names = [
+      "thread.id", "thread.name", "log.record.uid", "code.line.number", "span.name", "thread.id#2",
+      "user",
+    ]
+    let log = log(
+      [.argument(type: .int, name: "code.file.path")],
+      ValueWords.argument(.int(7)) + ValueWords.metadata(names.map { ($0, .bool(true)) }),
+      flags: .metadata)
+    log.sessionFields([("host.name", .int(1)), ("zone", .int(2))])
+    let line = Data(log.format(OTLPFormatter()).utf8)
+    let found = try JSONDecoder().decode(OTLPLine.self, from: line).resourceLogs[0]
+    let keys = found.scopeLogs[0].logRecords[0].attributes.map(\.key)
+    #expect(
+      keys == [
+        "thread.id", "thread.name", "code.file.path#2", "thread.id#2", "thread.name#2",
+        "log.record.uid#2", "code.line.number#2", "span.name", "thread.id#2#2", "user",
+        "code.file.path", "code.line.number", "code.function.name",
+      ])
+    #expect(
+      found.resource.attributes.map(\.key) == [
+        "service.name", "service.instance.id", "process.pid", "process.executable.name",
+        "host.name", "host.name#2", "zone",
+      ])
   }
 
   @Test("json is valid whatever the bytes") func jsonIsValidWhateverTheBytes() throws {

@@ -1,0 +1,63 @@
+import MMLogFormat
+
+// OpenTelemetry has names for what records and sessions have of their own, and each may be there
+// once only. A field that is called like one of them gets the first of `#2`, `#3` … that is free.
+
+extension LogReader.Record {
+  private static let threadName = "thread.name"
+  private static let placeNames = ["code.file.path", "code.line.number", "code.function.name"]
+  private static let spanNames = [
+    "span.event", "span.name", "span.parent_id", "span.start_time_unix_nano", "span.duration_nano",
+    "otel.status_code",
+  ]
+  private static let usualNames = [
+    "thread.id", "log.record.uid", "log.record.original", "mmlog.time",
+  ]
+  private static let allNames: FieldNames = {
+    var names = FieldNames()
+    for var name in usualNames + placeNames + spanNames + [threadName] {
+      name.withUTF8 { names.add(UnsafeRawBufferPointer($0)) }
+    }
+    return names
+  }()
+
+  /// The attributes that it has beside its fields.
+  private var ownNames: UniqueNames {
+    var names = Self.usualNames
+    if !thread.name.isEmpty { names.append(Self.threadName) }
+    if content.hasPlace { names += Self.placeNames }
+    if span != nil { names += Self.spanNames }
+    return UniqueNames(names)
+  }
+
+  /// Gives the fields to `body` as attributes, as ``RecordContent/forEachField(_:_:)`` does.
+  package func forEachAttribute(
+    _ form: TextForm,
+    _ body: (FieldName, ValueView, inout WordReader) throws(FormatError) -> Void
+  ) {
+    guard content.hasFields else { return }
+    var known = Self.allNames
+    content.forEachField(.raw) { (name, value, reader) throws(FormatError) in
+      known.add(name)
+      try reader.skipElements(of: value)
+    }
+    guard known.isDoubtful else { return content.forEachField(form, body) }
+    var names = ownNames
+    content.forEachField(.raw) { (name, value, reader) throws(FormatError) in
+      try body(.text(names.unique(name.string)), value, &reader)
+    }
+  }
+}
+
+extension LogReader.Session {
+  private static let ownNames = UniqueNames([
+    "service.name", "service.instance.id", "process.pid", "process.executable.name", "host.name",
+  ])
+
+  /// Gives its fields to `body` as attributes of the resource, as ``forEachField(_:)`` does.
+  package func forEachAttribute(
+    _ body: (String, ValueView, inout WordReader) throws(FormatError) -> Void
+  ) {
+    fieldsInWords.forEachUnique(besides: Self.ownNames, body)
+  }
+}
