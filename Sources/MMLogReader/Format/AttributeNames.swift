@@ -1,7 +1,7 @@
 import MMLogFormat
 
-// OpenTelemetry has names for what records and sessions have of their own, and each may be there
-// once only. A field that is called like one of them gets the first of `#2`, `#3` … that is free.
+// OpenTelemetry names attributes of records and sessions, and an attribute may occur only once. A
+// field with the name of such an attribute gets the first of `#2`, `#3` … that is free.
 
 extension LogReader.Record {
   private static let threadName = "thread.name"
@@ -21,7 +21,7 @@ extension LogReader.Record {
     return names
   }()
 
-  /// The attributes that it has beside its fields.
+  /// The attributes that the record has beside its fields.
   private var ownNames: UniqueNames {
     var names = Self.usualNames
     if !thread.name.isEmpty { names.append(Self.threadName) }
@@ -30,7 +30,7 @@ extension LogReader.Record {
     return UniqueNames(names)
   }
 
-  /// Gives the fields to `body` as attributes, as ``RecordContent/forEachField(_:_:)`` does.
+  /// Calls `body` with each field as an attribute, like ``RecordContent/forEachField(_:_:)``.
   package func forEachAttribute(
     _ form: TextForm,
     _ body: (FieldName, ValueView, inout WordReader) throws(FormatError) -> Void
@@ -54,7 +54,8 @@ extension LogReader.Session {
     "service.name", "service.instance.id", "process.pid", "process.executable.name", "host.name",
   ])
 
-  /// Gives its fields to `body` as attributes of the resource, as ``forEachField(_:)`` does.
+  /// Calls `body` with each of the session's fields as an attribute of the resource, like
+  /// ``forEachField(_:)``.
   package func forEachAttribute(
     _ body: (String, ValueView, inout WordReader) throws(FormatError) -> Void
   ) {
