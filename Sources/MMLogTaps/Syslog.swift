@@ -16,15 +16,21 @@ import MMLogSystem
 /// data. In the message, characters that could move a terminal's cursor or end the line are
 /// escaped. In fields, control characters become spaces.
 ///
-/// If a datagram is too large, its message is cut, to 8 KiB and then to 1 KiB. If a stream breaks,
-/// it is connected anew, and a message that could not be sent whole is sent again. What the other
-/// end had not read is lost: syslog's protocol does not let a sender see that.
+/// If a datagram is too large, its message is cut, to 8 KiB and then to 1 KiB. In a stream, a
+/// message is cut to 60 KiB: for a larger one, receivers end the connection, or take its rest for
+/// further messages. Structured data that has no room is left out. If a stream breaks, it is
+/// connected anew, and a message that could not be sent whole is sent again. What the other end had
+/// not read is lost: syslog's protocol does not let a sender see that.
 public struct Syslog: LogTap.Output {
   /// Where messages go.
   public enum Address: Sendable {
-    /// A Unix domain socket for datagrams.
+    /// A Unix domain socket for datagrams. The receiver must read RFC 5424: rsyslog's `imuxsock`
+    /// does so with `useSpecialParser="off" parseHostname="on"`, and syslog-ng's `unix-dgram` with
+    /// `flags(syslog-protocol)`. Otherwise they take the header for a part of the message. So does
+    /// systemd's journal: use ``Journal`` for that.
     case local(path: String = "/dev/log")
-    /// A Unix domain socket for a stream, in which a line end ends each message.
+    /// A Unix domain socket for a stream, in which a line end ends each message. The receiver needs
+    /// the same settings.
     case localStream(path: String)
     /// Datagrams: RFC 5426.
     case udp(host: String, port: Int = 514)
@@ -106,9 +112,14 @@ public struct Syslog: LogTap.Output {
       priority: facility.rawValue * 8 + level.syslogSeverity, time: time, sender: sender, id: id)
   }
 
+  /// To how many bytes messages are cut. Of a datagram, the system says that it is too large. Of a
+  /// stream nobody says so, and what comes behind a message that the other end does not take is
+  /// lost: syslog-ng takes 64 KiB, and rsyslog 200,000 bytes.
+  private var limits: [Int] { framing == .datagram ? [.max, 8 << 10, 1 << 10] : [60 << 10] }
+
   private func send(_ message: SyslogMessage) throws(SystemError) {
     try connection.send { (socket) throws(SystemError) in
-      for limit in [Int.max, 8 << 10, 1 << 10] {
+      for limit in limits {
         do throws(SystemError) {
           return try message.bytes(framing, limit).span.bytes.withUnsafeBytes {
             (bytes) throws(SystemError) in try socket.send(bytes)
@@ -142,9 +153,10 @@ struct SyslogMessage {
     (self.priority, self.time, self.sender, self.id) = (priority, time, sender, id)
   }
 
-  /// - Parameter limit: How many bytes the message and the structured data may each have. A longer
-  ///   message is cut, and longer structured data is left out.
+  /// - Parameter limit: How many bytes the message and the structured data may have together.
+  ///   Structured data that is longer is left out, and the message is cut.
   func bytes(_ framing: Framing, _ limit: Int) -> [UInt8] {
+    let data = data.count > limit ? [] : data
     var bytes = Array("<\(priority)>1 ".utf8)
     bytes += timeText.utf8
     for (text, longest) in [
@@ -154,10 +166,11 @@ struct SyslogMessage {
       bytes += Self.printable(text, longest)
     }
     bytes.append(UInt8(ascii: " "))
-    bytes += data.isEmpty || data.count > limit ? [UInt8(ascii: "-")] : data
+    bytes += data.isEmpty ? [UInt8(ascii: "-")] : data
     if !body.isEmpty { bytes.append(UInt8(ascii: " ")) }
     // Cut where a character ends.
-    bytes += body.prefix(body.withUnsafeBytes { $0.countOfWholeCharacters(within: limit) })
+    let room = limit - data.count
+    bytes += body.prefix(body.withUnsafeBytes { $0.countOfWholeCharacters(within: room) })
     switch framing {
     case .datagram: return bytes
     case .lineEnd: return bytes + [UInt8(ascii: "\n")]

@@ -78,6 +78,29 @@ struct SyslogTests {
     #expect(match.message?.utf8.count == 8191)
   }
 
+  @Test("a message in a stream is cut to what receivers take, and those behind it follow")
+  func largeInStream() throws {
+    let receiver = try TestReceiver(isStream: true)
+    let long = String(repeating: "ä", count: 150_000)
+    let bytes = try sent(to: receiver, .tcp(host: "127.0.0.1", port: receiver.port)) { log in
+      log.info("x\(long, privacy: .public)")
+      log.info("data \(1, name: "one")", metadata: ["long": .string(long)])
+      log.info("behind")
+    }
+    var (rest, messages) = (bytes[...], [Substring]())
+    while !rest.isEmpty {
+      let digits = rest.prefix { $0 != UInt8(ascii: " ") }
+      let size = try #require(Int(String(decoding: digits, as: UTF8.self)))
+      #expect(size < 64 << 10)
+      rest = rest.dropFirst(digits.count + 1)
+      let text = try #require(String(validating: rest.prefix(size), as: UTF8.self))
+      messages.append(try #require(text.wholeMatch(of: grammar)?.message))
+      rest = rest.dropFirst(size)
+    }
+    #expect(messages.count == 3 && messages[0].utf8.count == 61_439)
+    #expect(messages[1].hasPrefix("data 1") && messages[2] == "behind")
+  }
+
   @Test("that nobody listens is reported of datagrams, too, as far as the kernel says it")
   func nobodyListens() async throws {
     // The port is below those that the system chooses, so that no other process gets it meanwhile.
