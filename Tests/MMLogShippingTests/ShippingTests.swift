@@ -2,6 +2,7 @@ import Foundation
 import MMLog
 import MMLogReader
 import MMLogShipping
+import MMLogStorage
 import MMLogSystem
 import TestSupport
 import Testing
@@ -264,6 +265,30 @@ import Testing
     #expect(place.map { $0 <= 2 } == true, "\(String(describing: place))")
     #expect(receiver.messages.filter { $0.hasPrefix("record") } == records(1...1000))
   }
+
+  #if DEBUG
+    @Test("whether sessions that wait have crashed is searched for once, however long they wait")
+    func searchedOnce() async throws {
+      let folder = TemporaryDirectory()
+      for number in 1...10 {
+        let store = try LogStore(directory: folder.path, name: "store\(number)")
+        store.logger(label: "test").info("record \(number)")
+        try await store.close()
+      }
+      let archives = try Catalog(of: folder.path, store: nil).scan()
+      let path = try #require(archives.max { $0.path < $1.path }?.path)
+      // Longer than what is scanned counts: each session is shipped by a pass of its own.
+      let receiver = Receiver { _, _ in
+        try await Task.sleep(for: .milliseconds(60))
+        return .accepted
+      }
+      ForcedFault.force(.openat, errno: EIO, onCall: .max, under: path)
+      defer { ForcedFault.clear(under: path) }
+      #expect(try await Shipper(of: folder.path, as: "test", to: receiver).shipAll())
+      #expect(receiver.deliveries.count == 10)
+      #expect(ForcedFault.passed(.openat, under: path) < 6)
+    }
+  #endif
 
   @Test("what is archived does not wait; while a batch is on its way, the next one gathers")
   func gathering() async throws {

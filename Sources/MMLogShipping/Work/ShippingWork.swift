@@ -19,6 +19,8 @@ final class ShippingWork: @unchecked Sendable {
   private(set) var queue: ArchiveQueue
   /// Crashed sessions: their records come first.
   private var crashed: Set<SessionID> = []
+  /// The sessions that have ended and wait, if it is known whether they crashed.
+  private var ended: Set<SessionID> = []
   /// For each session with waiting rows, by the monotonic clock: since when it has had waiting rows
   /// without a break, and when its last turn was since then.
   private var waiting: [SessionID: (since: UInt64, turn: UInt64)] = [:]
@@ -298,10 +300,10 @@ final class ShippingWork: @unchecked Sendable {
   }
 
   private func noteCrashed() {
-    let isAny = unread.contains {
-      !crashed.contains($0.key) && !queue.sessionsWithRing.contains($0.key)
-    }
-    if !isAny { return }
+    let waiting = Set(unread.keys).subtracting(queue.sessionsWithRing)
+    defer { ended = waiting }
+    // It costs a look at every archive.
+    if waiting.isSubset(of: ended) { return }
     let archives = (try? Catalog(of: path, store: nil).scan()) ?? []
     for archive in archives where archive.contents?.ending?.isCrash == true {
       crashed.insert(archive.session)
