@@ -51,6 +51,24 @@ import Testing
     }
   }
 
+  @Test("of a page that says that an archive is too large, its title is shown, and what to do")
+  func tooLarge() async throws {
+    let page = """
+      <html><head><title>413 Request Entity Too Large</title></head><body>nginx</body></html>
+      """
+    let server = try TestReceiver([
+      PlannedAnswer(status: 413, headers: ["Content-Type": "text/html"], body: Data(page.utf8))
+    ])
+    let sealed = try Sealed()
+    let error = await #expect(throws: DeliveryError.self) {
+      try await PutDestination(url: server.url).send(sealed.archive)
+    }
+    let message = error?.message ?? ""
+    #expect(error?.remedy == .makeSmaller && !message.contains("<"), "\(message)")
+    #expect(message.contains(" answers 413: 413 Request Entity Too Large; raise what"))
+    #expect(message.contains("client_max_body_size"))
+  }
+
   @Test("what has an archive's name and is another file, or a link to one, is not sent")
   func swapped() async throws {
     let sealed = try Sealed()

@@ -157,6 +157,11 @@ package final class PutDestination: ArchiveDestination {
     if response.status == 409, response.header("retry-after") == nil {
       throw DeliveryError.refused(error.message)
     }
+    if response.status == 413 {
+      throw DeliveryError.tooLarge(
+        "\(error.message); raise what it takes (nginx: client_max_body_size, mmlog-receive: "
+          + "--max-archive)")
+    }
     throw error
   }
 

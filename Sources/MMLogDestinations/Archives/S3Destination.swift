@@ -251,19 +251,6 @@ package final class S3Destination: ArchiveDestination {
 
 // These work on bytes: `>` or `;` may form one character with what follows.
 extension StringProtocol {
-  /// Returns the content of each element of a name. In answers of S3, no element has attributes, or
-  /// contains an element of the same name.
-  fileprivate func elements(_ name: String) -> [Substring] {
-    var (found, rest) = ([Substring](), Substring(self).utf8)
-    while let start = rest.firstRange(of: "<\(name)>".utf8),
-      let end = rest[start.upperBound...].firstRange(of: "</\(name)>".utf8)
-    {
-      found.append(Substring(rest[start.upperBound..<end.lowerBound]))
-      rest = rest[end.upperBound...]
-    }
-    return found
-  }
-
   fileprivate var unescapingXML: String {
     let entities = [
       ("&quot;", "\""), ("&#34;", "\""), ("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"),

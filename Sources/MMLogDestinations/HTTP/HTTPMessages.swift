@@ -81,3 +81,19 @@ package struct HTTPFailure: Error, Equatable, Sendable, CustomStringConvertible 
   /// What failed and how to fix it. No secret is in it.
   package let description: String
 }
+
+// By bytes: `>` or `;` may be one character with what is behind it.
+extension StringProtocol {
+  /// What stands between the tags of each element of a name, if they have no attributes: the
+  /// answers of S3 have none, nor an element in one of the same name.
+  func elements(_ name: String) -> [Substring] {
+    var (found, rest) = ([Substring](), Substring(self).utf8)
+    while let start = rest.firstRange(of: "<\(name)>".utf8),
+      let end = rest[start.upperBound...].firstRange(of: "</\(name)>".utf8)
+    {
+      found.append(Substring(rest[start.upperBound..<end.lowerBound]))
+      rest = rest[end.upperBound...]
+    }
+    return found
+  }
+}

@@ -90,12 +90,12 @@ extension HTTPResponse {
   ///
   /// - Parameters:
   ///   - url: Where it came from.
-  ///   - words: What the server says; nil for the body.
+  ///   - words: What the server says; nil for the body, or for the title of a page.
   ///   - answers: What the server answers; nil for the status.
   func error(
     from url: String, _ words: String? = nil, answers: String? = nil
   ) -> DeliveryError {
-    let said = (words ?? text).excerpt
+    let said = (words ?? title ?? text).excerpt
     let answer = "\(url.withoutQuery) answers \(answers ?? "\(status)")"
     let sentence = answer + (said.isEmpty ? "" : ": \(said)")
     switch status {
@@ -120,6 +120,12 @@ extension HTTPResponse {
     case 404, 405: return .wrongPath(sentence)
     default: return .blocked(sentence)
     }
+  }
+
+  /// The title of a page of HTML, as proxies answer: nobody wants to read the rest of the page.
+  private var title: String? {
+    guard header("content-type")?.lowercased().hasPrefix("text/html") == true else { return nil }
+    return text.elements("title").first.map(String.init)
   }
 
   /// What a proxy says that has accepted the connection, but not the client.
