@@ -349,6 +349,38 @@ import Testing
     #expect(program.complaints.contains("archives are left"), "\(program.complaints)")
   }
 
+  @Test("a signal has said what failed, also if it has failed a few times only")
+  func signalAmongFirstTries() throws {
+    for (url, words) in [
+      ("", "not all was sent; what is left is sent next time"), ("put+", "left, and"),
+    ] {
+      let server = try TestReceiver(
+        [PlannedAnswer](repeating: PlannedAnswer(status: 503), count: 100))
+      let program = try ChildProcess(
+        ChildProcess.path(of: "mmlog-ship"),
+        ["--once", "--as", "signal\(url.count)", "--to", url + server.url, folder("logs")],
+        output: folder("said"))
+      // The first one has failed when the second comes.
+      try program.wait { try server.requests.count == 2 }
+      program.signal(SIGTERM)
+      #expect(program.wait() == .exited(1))
+      #expect(program.complaints.contains("answers 503"), "\(program.complaints)")
+      #expect(program.complaints.contains(words), "\(program.complaints)")
+    }
+  }
+
+  @Test("a pause of a minute that the destination asks for is said at once")
+  func longPause() throws {
+    let answer = PlannedAnswer(status: 507, headers: ["Retry-After": "60"])
+    let server = try TestReceiver([answer])
+    let program = try ChildProcess(
+      ChildProcess.path(of: "mmlog-ship"), ["--once", "--to", "put+\(server.url)", folder("logs")],
+      output: folder("said"))
+    try program.wait { program.complaints.contains("answers 507") }
+    program.signal(SIGTERM)
+    #expect(program.wait() == .exited(1))
+  }
+
   @Test("metrics of several destinations have each name's help and samples together")
   func metrics() throws {
     let configuration = folder.put(

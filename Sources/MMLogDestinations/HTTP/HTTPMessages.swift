@@ -82,10 +82,10 @@ package struct HTTPFailure: Error, Equatable, Sendable, CustomStringConvertible 
   package let description: String
 }
 
-// By bytes: `>` or `;` may be one character with what is behind it.
+// This works on bytes: `>` or `;` may form one character with what follows.
 extension StringProtocol {
-  /// What stands between the tags of each element of a name, if they have no attributes: the
-  /// answers of S3 have none, nor an element in one of the same name.
+  /// Returns the content of each element of a name whose tag has no attributes. In answers of S3,
+  /// no element has attributes, or contains an element of the same name.
   func elements(_ name: String) -> [Substring] {
     var (found, rest) = ([Substring](), Substring(self).utf8)
     while let start = rest.firstRange(of: "<\(name)>".utf8),

@@ -58,7 +58,8 @@ extension ShippingWork {
       control.send(
         .refused(
           batch: id, count: answer.refusedUnnamed,
-          reason: answer.reason + RefusedRecords.unnamedSuffix))
+          reason: (answer.reason.isEmpty ? "no reason is given" : answer.reason)
+            + RefusedRecords.unnamedSuffix))
     }
     return answer.refused.count + answer.refusedUnnamed
   }

@@ -48,7 +48,9 @@ struct AnyRoute: Sendable {
       let summing = Task {
         while (try? await Task.sleep(for: .seconds(60))) != nil { refusals.saySum() }
       }
+      var unsaid: DeliveryError?
       for await event in events {
+        unsaid = event.errorOfFirstTries
         if case .refused(_, let count, let reason) = event, count > 0 {
           refusals.add(count, reason)
         } else if let sentence = event.sentence {
@@ -57,6 +59,7 @@ struct AnyRoute: Sendable {
       }
       summing.cancel()
       refusals.saySum()
+      if let unsaid { Command.complain("\(name): \(unsaid)") }
     }
   }
 
@@ -65,14 +68,16 @@ struct AnyRoute: Sendable {
     _ numbers: LockedValue<ArchiveNumbers>
   ) -> Task<Void, Never> {
     Task.detached {
-      var isBlocked = false
+      var (isBlocked, unsaid) = (false, DeliveryError?.none)
       for await event in events {
         numbers.withLock { $0.take(event) }
+        unsaid = event.errorOfFirstTries
         let wasBlocked = isBlocked
         isBlocked = event.isBlocked
         if isBlocked, wasBlocked { continue }
         if let sentence = event.sentence { Command.complain("\(name): \(sentence)") }
       }
+      if let unsaid { Command.complain("\(name): \(unsaid)") }
     }
   }
 
@@ -90,14 +95,21 @@ struct AnyRoute: Sendable {
   func sendAll(sharing isShared: Bool) async -> Bool {
     do throws(LogError) {
       switch kind {
-      case .records(let shipper): return try await shipper.shipAll()
+      case .records(let shipper):
+        let isAll = try await shipper.shipAll()
+        if !isAll, Task.isCancelled {
+          Command.complain("\(name): not all was sent; what is left is sent next time")
+        }
+        return isAll
       case .archives(let shipper, _):
         _ = try await shipper.shipAll()
         // A shipper that was killed within an upload also has a lease, for a while.
         let waiting = try shipper.waiting()
         let leases = waiting.compactMap(\.state.lease)
         if Task.isCancelled, waiting.count > (isShared ? leases.count : 0) {
-          Command.complain("\(name): \(waiting.count) archives are left, and are sent next time")
+          let verb = waiting.count == 1 ? "is" : "are"
+          Command.complain(
+            "\(name): \(count(waiting.count, "archive")) \(verb) left, and \(verb) sent next time")
           return false
         }
         guard !isShared, let lease = leases.first else { return true }
@@ -249,6 +261,12 @@ private final class Refusals: Sendable {
 }
 
 extension Shipper.Event {
+  /// The error of the first tries, which is not reported yet. It is reported if the program ends
+  /// before that.
+  fileprivate var errorOfFirstTries: DeliveryError? {
+    if case .retrying(_, _, let error, _) = self, sentence == nil { error } else { nil }
+  }
+
   /// A sentence if the event is worth a line; nil if all goes as it should.
   fileprivate var sentence: String? {
     switch self {
@@ -270,7 +288,7 @@ extension Shipper.Event {
         + "some of its records may arrive twice, or not"
     case .gap(let gap): return "records are gone before they were sent: \(gap)"
     case .recovered(let sessions):
-      return "recovered \(sessions.count) sessions of processes that had died"
+      return "recovered \(count(sessions.count, "session")) of processes that had died"
     case .failed(let error) where error.code == .archiveInUse: return nil
     case .failed(let error): return "\(error)"
     case .waitingForAnother: return "another mmlog-ship sends this; waiting until it ends"
@@ -280,9 +298,9 @@ extension Shipper.Event {
 }
 
 extension DeliveryError {
-  /// Whether the receiver has asked for a pause of more than a minute, which is reported at once.
+  /// Whether the receiver has asked for a pause of a minute or more, which is reported at once.
   fileprivate func hasAskedFor(_ delay: Duration) -> Bool {
-    if case .tryAgain(.some) = remedy { delay > .seconds(60) } else { false }
+    if case .tryAgain(.some) = remedy { delay >= .seconds(60) } else { false }
   }
 }
 
@@ -290,6 +308,12 @@ extension ArchiveShipper.Event {
   /// Whether nothing is sent until somebody acts.
   var isBlocked: Bool {
     if case .retrying(_, _, let error, _) = self { error.remedy == .waitForAction } else { false }
+  }
+
+  /// The error of the first tries, which is not reported yet. It is reported if the program ends
+  /// before that.
+  fileprivate var errorOfFirstTries: DeliveryError? {
+    if case .retrying(_, _, let error, _) = self, sentence == nil { error } else { nil }
   }
 
   /// A sentence if the event is worth a line; nil if all goes as it should.
