@@ -16,6 +16,7 @@
 #include <sys/prctl.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <time.h>
@@ -368,11 +369,19 @@ int mmlog_open_unnamed(int directory, unsigned mode) {
   return mmlog_above_standard(openat(directory, ".", O_TMPFILE | O_RDWR | O_CLOEXEC, mode));
 }
 
-void mmlog_give_up_descriptors(const int *descriptors, ptrdiff_t count) {
+bool mmlog_is_still_open(mmlog_opened file) {
+  struct stat status;
+  if (fstat(file.descriptor, &status) != 0) return errno != EBADF;
+  return status.st_dev == file.device && status.st_ino == file.inode;
+}
+
+void mmlog_give_up_descriptors(const mmlog_opened *files, ptrdiff_t count) {
   // O_PATH: with this descriptor, nothing can be read, written or locked.
   int nothing = count > 0 ? open("/", O_PATH | O_CLOEXEC) : -1;
   for (ptrdiff_t index = 0; index < count; index++) {
-    if (nothing < 0 || dup3(nothing, descriptors[index], O_CLOEXEC) < 0) close(descriptors[index]);
+    if (!mmlog_is_still_open(files[index])) continue;
+    int descriptor = files[index].descriptor;
+    if (nothing < 0 || dup3(nothing, descriptor, O_CLOEXEC) < 0) close(descriptor);
   }
   if (nothing >= 0) close(nothing);
 }

@@ -60,9 +60,20 @@ int64_t mmlog_next_data(int descriptor, int64_t offset);
 int mmlog_lock(int descriptor);
 int mmlog_unlock(int descriptor);
 
-// Closes descriptors, and makes their numbers refer to nothing, so that whoever still uses one does
-// no harm: open(2) O_PATH, dup3(2). Async-signal-safe.
-void mmlog_give_up_descriptors(const int *descriptors, ptrdiff_t count);
+// A descriptor, and the file that it opens.
+typedef struct mmlog_opened {
+  int descriptor;
+  uint64_t device;
+  uint64_t inode;
+} mmlog_opened;
+
+// Whether the descriptor still opens the file: fstat(2). If that cannot be found out, the answer is
+// true. Async-signal-safe.
+bool mmlog_is_still_open(mmlog_opened file);
+
+// Closes the descriptors that still open their files, and makes their numbers refer to nothing, so
+// that whoever still uses one does no harm: open(2) O_PATH, dup3(2). Async-signal-safe.
+void mmlog_give_up_descriptors(const mmlog_opened *files, ptrdiff_t count);
 
 // flock(2), without waiting: an exclusive lock on a directory, which F_OFD_SETLK does not lock.
 int mmlog_lock_directory(int descriptor);

@@ -211,9 +211,10 @@ final class Ring: @unchecked Sendable {
   /// - Returns: False if that failed.
   func takeSpace(offset: Int, count: Int) -> Bool {
     do throws(SystemError) {
+      guard isFileOpen else { return false }
       try file?.file.allocate(offset: offset, count: count)
       try mapping?.populateForWriting(offset: offset, count: count)
-      return file != nil
+      return true
     } catch {
       return false
     }
@@ -442,10 +443,8 @@ final class Ring: @unchecked Sendable {
       return problem(.corruptedFile, "was cut short, or its disk fails: a part of it is lost")
     }
     // A status that cannot be read is no reason to give up a ring that works.
-    guard let status = try? file?.file.status() else { return nil }
-    if status.size < geometry.fileSize {
-      return problem(
-        .corruptedFile, "was cut to \(status.size) bytes: what was behind them is lost")
+    if isFileOpen, let size = try? file?.file.status().size, size < geometry.fileSize {
+      return problem(.corruptedFile, "was cut to \(size) bytes: what was behind them is lost")
     }
     return isInPlace ? nil : problem(.system, "was removed, renamed or replaced")
   }
@@ -458,11 +457,15 @@ final class Ring: @unchecked Sendable {
       path: path)
   }
 
+  /// Whether the descriptor still opens the file. If not, the program has closed it, and its number
+  /// may now be another file's. The map keeps the ring's own file open and locked.
+  private var isFileOpen: Bool { file?.file.isStillOpen ?? false }
+
   /// Whether the file still has its name, so that a recovery would find it after a crash.
   var isInPlace: Bool {
+    guard let identity = file?.file.identity else { return false }
     do throws(SystemError) {
-      guard let own = try file?.file.status() else { return false }
-      return try directory().status(of: fileName)?.identity == own.identity
+      return try directory().status(of: fileName)?.identity == identity
     } catch {
       return !error.isNotFound
     }
@@ -481,7 +484,8 @@ final class Ring: @unchecked Sendable {
   ///
   /// - Returns: How many bytes could be read.
   func readFile(into bytes: UnsafeMutableRawBufferPointer, at offset: Int) -> Int {
-    (try? file?.file.readFully(into: bytes, at: offset)) ?? 0
+    guard isFileOpen else { return 0 }
+    return (try? file?.file.readFully(into: bytes, at: offset)) ?? 0
   }
 
   // MARK: - The end

@@ -13,7 +13,7 @@ package struct File: ~Copyable, Sendable {
   package private(set) var descriptor: CInt
 
   /// Which file it is, for one that is open for long; nil: nobody noted that.
-  private var identity: FileStatus.Identity?
+  package private(set) var identity: FileStatus.Identity?
 
   /// Takes over an open descriptor, which is closed with the file.
   package init(adopting descriptor: CInt, path: String) {
@@ -31,6 +31,9 @@ package struct File: ~Copyable, Sendable {
 
   /// Whether the descriptor opens the file that it opened when ``noteIdentity()`` was called.
   package var isStillOpen: Bool { identity?.isOpen(as: descriptor) ?? true }
+
+  /// The descriptor and the file that it opened; nil if the identity was not noted.
+  var opened: mmlog_opened? { identity?.opened(as: descriptor) }
 
   /// Closes the file, and throws if that failed: close(2).
   ///

@@ -1,3 +1,4 @@
+import CMMLogCore
 import Glibc
 
 /// What the file system says about a file: fstat(2), fstatat(2).
@@ -53,11 +54,13 @@ extension FileStatus {
     let device: UInt64
     let inode: UInt64
 
-    /// Whether a descriptor opens this file. If that cannot be found out, the answer is true.
-    func isOpen(as descriptor: CInt) -> Bool {
-      var status = stat()
-      return fstat(descriptor, &status) == 0 ? FileStatus(status).identity == self : errno != EBADF
+    /// The file as a descriptor opens it.
+    func opened(as descriptor: CInt) -> mmlog_opened {
+      mmlog_opened(descriptor: descriptor, device: device, inode: inode)
     }
+
+    /// Whether a descriptor opens this file. If that cannot be found out, the answer is true.
+    func isOpen(as descriptor: CInt) -> Bool { mmlog_is_still_open(opened(as: descriptor)) }
   }
 
   /// Which file it is.

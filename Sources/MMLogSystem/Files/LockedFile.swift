@@ -18,15 +18,14 @@ package struct LockedFile: ~Copyable, Sendable {
   ///   meanwhile.
   /// - Returns: Nil if another open file holds a lock.
   package init?(_ open: () throws(SystemError) -> File) throws(SystemError) {
-    var file = try SharedDescriptors.open(open)
+    let file = try SharedDescriptors.open(open)
     do throws(SystemError) {
-      try file.noteIdentity()
       guard try file.tryLock() else {
-        SharedDescriptors.remove(file.descriptor)
+        SharedDescriptors.remove(file)
         return nil
       }
     } catch {
-      SharedDescriptors.remove(file.descriptor)
+      SharedDescriptors.remove(file)
       throw error
     }
     self.file = file
@@ -84,7 +83,6 @@ package struct LockedFile: ~Copyable, Sendable {
 
   deinit {
     // In a child of fork, the descriptor is not known any more, and the lock is the parent's.
-    if SharedDescriptors.contains(file.descriptor), file.isStillOpen { try? file.unlock() }
-    SharedDescriptors.remove(file.descriptor)
+    if SharedDescriptors.remove(file), file.isStillOpen { try? file.unlock() }
   }
 }

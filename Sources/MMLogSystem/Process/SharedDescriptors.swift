@@ -3,12 +3,13 @@ import CMMLogCore
 /// The descriptors that a child of fork must not keep: with them, it would hold its parent's locks.
 ///
 /// In the child, they are replaced by descriptors of the same numbers that open nothing. So code
-/// that still refers to one of them does no harm.
+/// that still refers to one of them does no harm. A number that opens another file by then, because
+/// the program has closed descriptors that are not its own, is left alone.
 package enum SharedDescriptors {
   private static let lock = ForkSafeMutex()
   // Under `lock`. A list by hand, because the child may allocate nothing, and may not ask Swift's
   // runtime for types.
-  nonisolated(unsafe) private static var list: UnsafeMutablePointer<CInt>?
+  nonisolated(unsafe) private static var list: UnsafeMutablePointer<mmlog_opened>?
   nonisolated(unsafe) private static var count = 0
   nonisolated(unsafe) private static var capacity = 0
   /// How often the process has forked.
@@ -28,7 +29,7 @@ package enum SharedDescriptors {
     }
   }
 
-  /// Opens a file whose descriptor no child of fork has or will keep.
+  /// Opens a file whose descriptor no child of fork has or will keep, and notes its identity.
   ///
   /// - Parameter body: Opens the file. Called without the lock, so that no fork waits for a disk,
   ///   and called again if a fork came between.
@@ -36,16 +37,18 @@ package enum SharedDescriptors {
     try prepare()
     while true {
       let before = lock.withLock { forks }
-      let file = try body()
-      if add(file.descriptor, unlessForkedSince: before) { return file }
+      var file = try body()
+      try file.noteIdentity()
+      if add(file, unlessForkedSince: before) { return file }
     }
   }
 
-  private static func add(_ descriptor: CInt, unlessForkedSince before: UInt64) -> Bool {
-    lock.withLock {
+  private static func add(_ file: borrowing File, unlessForkedSince before: UInt64) -> Bool {
+    guard let opened = file.opened else { return false }
+    return lock.withLock {
       if forks != before { return false }
       if count == capacity { grow() }
-      list?[count] = descriptor
+      list?[count] = opened
       count += 1
       return true
     }
@@ -53,7 +56,7 @@ package enum SharedDescriptors {
 
   private static func grow() {
     capacity = max(2 * capacity, 16)
-    let larger = UnsafeMutablePointer<CInt>.allocate(capacity: capacity)
+    let larger = UnsafeMutablePointer<mmlog_opened>.allocate(capacity: capacity)
     if let list {
       larger.moveInitialize(from: list, count: count)
       list.deallocate()
@@ -61,22 +64,26 @@ package enum SharedDescriptors {
     list = larger
   }
 
-  /// Whether a descriptor is in the list; false in a child that has given it up.
-  static func contains(_ descriptor: CInt) -> Bool {
-    lock.withLock { index(of: descriptor) != nil }
-  }
-
-  /// Takes a descriptor out of the list; the caller closes it next.
-  static func remove(_ descriptor: CInt) {
-    lock.withLock {
-      guard let index = index(of: descriptor), let list else { return }
+  /// Takes a file's descriptor out of the list; the caller closes it next.
+  ///
+  /// - Returns: Whether the descriptor was in the list. False in a child that has given it up.
+  @discardableResult
+  static func remove(_ file: borrowing File) -> Bool {
+    guard let opened = file.opened else { return false }
+    return lock.withLock {
+      guard let index = index(of: opened), let list else { return false }
       count -= 1
       list[index] = list[count]
+      return true
     }
   }
 
-  private static func index(of descriptor: CInt) -> Int? {
-    (0..<count).first { list?[$0] == descriptor }
+  private static func index(of opened: mmlog_opened) -> Int? {
+    (0..<count).first { index in
+      guard let other = list?[index] else { return false }
+      return (other.descriptor, other.device, other.inode)
+        == (opened.descriptor, opened.device, opened.inode)
+    }
   }
 
   private static func beforeFork() {

@@ -51,4 +51,68 @@ struct ClosedDescriptorTests {
       if isReused { require(numbers.allSatisfy { fcntl($0, F_GETFD) != -1 }) }
     }
   }
+
+  @Test(
+    "the ring is gone on with, and grows into no other file that has its number by now",
+    arguments: [false, true])
+  func ring(isReused: Bool) async {
+    await #expect(processExitsWith: .success) { [isReused = isReused as Bool] in
+      let test = try TestStore {
+        $0.ringSize = 1 << 20
+        $0.dictionarySize = 8192
+      }
+      let (events, other) = (test.store.events, TemporaryDirectory())
+      other.put("own", "my own file")
+      let own = open(other("own"), O_RDWR)
+      for number in Self.descriptors(in: test.folder.path) {
+        if isReused { require(dup2(own, number) == number) } else { close(number) }
+      }
+      var texts: [String] = []
+      func log(_ count: Int) throws {
+        for _ in 0..<count {
+          let text = "text \(texts.count)"
+          let place = Logger.SourceLocation(
+            file: "\(text).swift", function: "", line: UInt32(texts.count))
+          test.log.log(level: .info, text: text, at: place)
+          texts.append(text)
+        }
+        try test.store.blockingFlush(.archive)
+      }
+      // More than the dictionary has space for, and for longer than the ring goes unchecked.
+      for _ in 0..<10 { try log(30) }
+      let begun = Clock.monotonic()
+      while Clock.monotonic() - begun < 2_000_000_000 { try log(1) }
+      try test.store.blockingClose()
+
+      for await event in events {
+        if case .failed(let error) = event { require(false, "\(error)") }
+      }
+      let contents = Contents(test.folder.path)
+      require(contents.messages == texts, "\(contents)")
+      require(other.contents("own") == Array("my own file".utf8))
+      require(try test.folder.names(ending: ".ring").isEmpty)
+    }
+  }
+
+  @Test(
+    "a child of fork keeps another file that has a number of the store's by now",
+    .disabled(if: hasThreadSanitizer, "it supports no threads in a fork's child"))
+  func child() async {
+    await #expect(processExitsWith: .success) {
+      let (test, other) = (try TestStore(), TemporaryDirectory())
+      test.log.info("first")
+      try test.store.blockingFlush(.archive)
+      other.put("own", "")
+      let own = open(other("own"), O_RDWR)
+      let numbers = Self.descriptors(in: test.folder.path)
+      for number in numbers { require(dup2(own, number) == number) }
+      let child = forkProcess()
+      if child == 0 {
+        for number in numbers { if write(number, "x", 1) != 1 { _exit(1) } }
+        _exit(0)
+      }
+      require(waitFor(child) == 0)
+      require(other.contents("own")?.count == numbers.count)
+    }
+  }
 }
