@@ -1,6 +1,7 @@
 import MMLogSystem
 
-/// A connection that is made when something is sent, and made anew after an error.
+/// A connection that is made when something is sent, and made anew after an error, or if the program
+/// has closed its descriptor.
 final class Connection {
   private let address: Socket.Address
   private var socket: Socket?
@@ -10,7 +11,7 @@ final class Connection {
   /// Sends with `body`. If an existing connection has broken, sends once more on a new one: the
   /// listener may have been started anew.
   func send(_ body: (borrowing Socket) throws(SystemError) -> Void) throws(SystemError) {
-    if socket != nil {
+    if socket?.isStillOpen == true {
       do throws(SystemError) {
         return try attempt(body)
       } catch let error where error.isConnectionBroken && !isUnanswered {}
@@ -27,7 +28,7 @@ final class Connection {
   private func attempt(
     _ body: (borrowing Socket) throws(SystemError) -> Void
   ) throws(SystemError) {
-    if socket == nil { socket = try Socket.connect(to: address) }
+    if socket?.isStillOpen != true { socket = try Socket.connect(to: address) }
     guard let open = socket.take() else { return }
     do throws(SystemError) {
       try body(open)

@@ -28,19 +28,25 @@ public struct TextFile: LogTap.Output {
   private final class Open {
     let directory: Directory
     let file: File
-    let inode: UInt64
     var size: Int
     var timer: RotationTimer
 
-    init(_ directory: consuming Directory, name: String, _ mode: UInt32) throws(SystemError) {
-      let file = try directory.openFile(name, [.write, .append, .create], mode: mode)
-      let status = try file.status()
-      (inode, size) = (status.inode, status.size)
+    init(_ folder: String, name: String, _ mode: UInt32) throws(SystemError) {
+      var directory = try Directory.open(folder)
+      try directory.noteIdentity()
+      var file = try directory.openFile(name, [.write, .append, .create], mode: mode)
+      try file.noteIdentity()
+      size = try file.status().size
       let now = Moment.now
-      let begun = TextFile.begun(file, isNew: status.size == 0, now.wall)
-      timer = RotationTimer(created: begun, now: now)
+      timer = RotationTimer(created: TextFile.begun(file, isNew: size == 0, now.wall), now: now)
       self.directory = directory
       self.file = file
+    }
+
+    /// Whether the file has this name still, and the program has not closed its descriptors, whose
+    /// numbers may be those of other files by now.
+    func isInPlace(_ named: FileStatus?) -> Bool {
+      named?.identity == file.identity && file.isStillOpen && directory.isStillOpen
     }
   }
 
@@ -116,8 +122,8 @@ public struct TextFile: LogTap.Output {
   private mutating func prepare() throws {
     // This checks the path: the directory may have been moved away, too.
     if let open {
-      let status = try? File.status(ofPath: path)
-      if let status, status.inode == open.inode { open.size = status.size } else { self.open = nil }
+      let named = try? File.status(ofPath: path)
+      if let named, open.isInPlace(named) { open.size = named.size } else { self.open = nil }
     }
     try openFile()
     guard let open, open.size > 0,
@@ -126,7 +132,7 @@ public struct TextFile: LogTap.Output {
     // Of several processes one rotates the file; without locks, each may.
     guard (try? open.file.tryLock()) != false else { return }
     defer { try? open.file.unlock() }
-    guard let status = try? File.status(ofPath: path), status.inode == open.inode else { return }
+    guard open.isInPlace(try? File.status(ofPath: path)) else { return }
     do throws(SystemError) {
       // The name sorts behind the newest existing one, even if the clock was set back: the first
       // name is the oldest file's.
@@ -158,7 +164,7 @@ public struct TextFile: LogTap.Output {
   private mutating func openFile() throws {
     if open != nil { return }
     try Directory.create(folder)
-    open = try Open(Directory.open(folder), name: name, mode)
+    open = try Open(folder, name: name, mode)
     (isCut, isUnrotated) = (false, false)
   }
 

@@ -25,6 +25,9 @@ package struct Socket: ~Copyable, Sendable {
   /// The kind of what the socket sends.
   package let kind: Kind
 
+  /// See ``File/isStillOpen``.
+  package var isStillOpen: Bool { file.isStillOpen }
+
   /// How long a call waits at most, in seconds: socket(7) SO_SNDTIMEO.
   private static let timeout = 1
 
@@ -72,7 +75,8 @@ package struct Socket: ~Copyable, Sendable {
     let descriptor = try retrying(.socket, name) {
       mmlog_above_standard(socket(family, CInt(type.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0))
     }
-    let file = File(adopting: descriptor, path: name)
+    var file = File(adopting: descriptor, path: name)
+    try file.noteIdentity()
     var time = timeval(tv_sec: timeout, tv_usec: 0)
     setsockopt(
       descriptor, SOL_SOCKET, SO_SNDTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))

@@ -1,6 +1,7 @@
 import Glibc
 import MMLog
 import MMLogSystem
+import MMLogTaps
 import TestSupport
 import Testing
 
@@ -113,6 +114,31 @@ struct ClosedDescriptorTests {
       }
       require(waitFor(child) == 0)
       require(other.contents("own")?.count == numbers.count)
+    }
+  }
+
+  @Test("taps open theirs anew, and another file that has a number by now stays as it is")
+  func taps() async {
+    await #expect(processExitsWith: .success) {
+      let (folder, other) = (TemporaryDirectory(), TemporaryDirectory())
+      let receiver = try TestReceiver(path: folder("socket"))
+      let used = Set((0..<1024).filter { fcntl($0, F_GETFD) != -1 })
+      var file = TextFile(folder("log.txt"))
+      var syslog = Syslog(to: .local(path: folder("socket")))
+      try file.write(missing: 1)
+      try syslog.write(missing: 1)
+      let numbers = (3..<1024).filter { !used.contains($0) && fcntl($0, F_GETFD) != -1 }
+      require(numbers.count >= 2, "\(numbers)")
+      other.put("own", "my own file")
+      let own = open(other("own"), O_RDWR)
+      for number in numbers { require(dup2(own, number) == number) }
+      try file.write(missing: 2)
+      try syslog.write(missing: 2)
+
+      require(other.contents("own") == Array("my own file".utf8))
+      require(numbers.allSatisfy { fcntl($0, F_GETFD) != -1 })
+      let lines = try folder.bytes("log.txt").split(separator: UInt8(ascii: "\n"))
+      require(lines.count == 2 && receiver.stop().count == 2, "\(lines.count)")
     }
   }
 }
