@@ -51,7 +51,7 @@ extension LogStore {
   }
 
   /// Closes the archive being written, after moving all records into it. Meanwhile another thread
-  /// is blocked. Cancelling the task does not end that.
+  /// is blocked. Canceling the task does not end that.
   ///
   /// - Parameter limit: How long to wait at most. When the time is over, the archive is still
   ///   closed, but later. Default: 30 seconds.

@@ -51,7 +51,7 @@ extension LogStore {
   }
 
   /// Moves the flight records of the last ``Configuration/captureTime`` into an archive. Meanwhile
-  /// another thread is blocked. Cancelling the task does not end that.
+  /// another thread is blocked. Canceling the task does not end that.
   ///
   /// - Parameters:
   ///   - reason: Why. The log has this text.

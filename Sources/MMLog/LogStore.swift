@@ -199,7 +199,7 @@ public final class LogStore: Sendable {
   }
 
   /// Waits until everything logged before this call is as safe as asked for. Meanwhile another
-  /// thread is blocked. Cancelling the task does not end that.
+  /// thread is blocked. Canceling the task does not end that.
   ///
   /// - Parameters:
   ///   - durability: How safe records have to be. `ring` does nothing.
