@@ -43,7 +43,7 @@ package struct ObjectTexts<Object: AnyObject> {
   private var bytes = 0
   private static var maximumBytes: Int { 16 << 20 }
 
-  /// Knows no object yet.
+  /// Makes texts of no objects yet.
   package init() {}
 
   /// Appends the text of an object; `make` makes it if it is not known yet.

@@ -128,7 +128,7 @@ package struct UniqueNames {
   /// The names, each with the number at which the search for the next free one begins.
   private var numbers: [String: Int] = [:]
 
-  /// Knows some names.
+  /// Makes a set in which `names` are taken already.
   package init(_ names: [String] = []) {
     for name in names { _ = unique(name) }
   }

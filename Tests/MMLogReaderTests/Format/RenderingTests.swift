@@ -44,7 +44,7 @@ extension TestLog {
   }
 }
 
-/// A line of OTLP, as far as its keys go.
+/// The keys in a line of OTLP.
 private struct OTLPLine: Decodable {
   struct Attributes: Decodable {
     struct Attribute: Decodable { let key: String }
@@ -199,7 +199,7 @@ private struct OTLPLine: Decodable {
     #expect(log.json != nil)
   }
 
-  /// A receiver may take any of two, or refuse both.
+  /// A receiver may take either of two equal keys, or refuse both.
   @Test("otlp has no key twice, and fields that are called like others get a number")
   func otlpHasNoKeyTwice() throws {
     let names = [
