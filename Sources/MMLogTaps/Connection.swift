@@ -1,7 +1,7 @@
 import MMLogSystem
 
-/// A connection that is made when something is sent, and made anew after an error, or if the program
-/// has closed its descriptor.
+/// A connection that is made when something is sent. It is made anew after an error, or if the
+/// program has closed its descriptor.
 final class Connection {
   private let address: Socket.Address
   private var socket: Socket?
