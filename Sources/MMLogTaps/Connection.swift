@@ -11,7 +11,8 @@ final class Connection {
   /// Sends with `body`. If an existing connection has broken, sends once more on a new one: the
   /// listener may have been started anew.
   func send(_ body: (borrowing Socket) throws(SystemError) -> Void) throws(SystemError) {
-    if socket?.isStillOpen == true {
+    if socket?.isStillOpen == false { socket = nil }
+    if socket != nil {
       do throws(SystemError) {
         return try attempt(body)
       } catch let error where error.isConnectionBroken && !isUnanswered {}
@@ -28,7 +29,7 @@ final class Connection {
   private func attempt(
     _ body: (borrowing Socket) throws(SystemError) -> Void
   ) throws(SystemError) {
-    if socket?.isStillOpen != true { socket = try Socket.connect(to: address) }
+    if socket == nil { socket = try Socket.connect(to: address) }
     guard let open = socket.take() else { return }
     do throws(SystemError) {
       try body(open)
