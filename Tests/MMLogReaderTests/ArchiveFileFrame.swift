@@ -1,11 +1,11 @@
 import MMLogFormat
 
-/// Where a frame stands, found without the code under test's search.
+/// The place of a frame in an archive, found without the search of the code under test.
 struct ArchiveFileFrame: Equatable {
   let offset: Int
   let size: Int
 
-  /// The frames of an undamaged archive without a trailer.
+  /// The frames of an archive that has no corruption and no trailer.
   static func all(_ archive: [UInt8]) throws -> [ArchiveFileFrame] {
     var frames: [ArchiveFileFrame] = []
     var offset = FileHeaderLayout.size
@@ -21,7 +21,7 @@ struct ArchiveFileFrame: Equatable {
     return frames
   }
 
-  /// Makes the check of a header right again.
+  /// Corrects the checksum of a frame header.
   static func resign(_ archive: inout [UInt8], at offset: Int) {
     let checksum = offset + FrameLayout.checksum
     archive.withUnsafeMutableBytes { bytes in

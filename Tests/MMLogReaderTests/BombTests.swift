@@ -6,7 +6,7 @@ import MMLogReader
 import TestSupport
 import Testing
 
-/// Small files that claim to hold much: what reading them takes is bounded.
+/// Small files that claim to hold much. Reading them takes bounded memory.
 @Suite(.disabled(if: isSanitized, "Sanitizers take memory of their own for each byte."))
 struct BombTests {
   /// Twelve frames of 60 MiB each, all of the same time, in some 700 KiB.
@@ -30,12 +30,12 @@ struct BombTests {
       precondition(log.archives[0].count < 2 << 20, "that is no bomb")
       let (records, others) = countItems(log.save())
       precondition(records == 13 && others == 0, "\(records) records, \(others) times corruption")
-      // What may be open at a time, and what one more takes while it is opened.
+      // The limit covers the frames that may be open at a time, and one more that is being opened.
       precondition(peakMemory() < 640 << 20, "\(peakMemory() >> 20) MiB")
     }
   }
 
-  /// The same frame, as if it were written after it.
+  /// Changes the frame into the one that would be written after it, and returns it.
   private static func next(_ frame: inout [UInt8]) -> [UInt8] {
     frame.withUnsafeMutableBytes { bytes in
       let ordinal = UnsafeRawBufferPointer(bytes).load(FrameLayout.ordinal, as: UInt64.self)
@@ -45,7 +45,7 @@ struct BombTests {
     return frame
   }
 
-  /// Dictionary frames of 60 MiB each in one entry.
+  /// Dictionary frames of 60 MiB, each with one entry.
   @Test("call sites that inflate take bounded memory")
   func callSitesThatInflateTakeBoundedMemory() async {
     await #expect(processExitsWith: .success) {
@@ -64,7 +64,8 @@ struct BombTests {
     }
   }
 
-  /// Each of its arguments takes no byte of a record and 64 KiB of the message: 4 GiB together.
+  /// Each argument of the call site takes no byte of a record and 64 KiB of the message: 4 GiB in
+  /// all.
   @Test("a call site whose message is larger than memory is corruption, and so is its record")
   func aCallSiteWhoseMessageIsLargerThanMemoryIsCorruption() async {
     await #expect(processExitsWith: .success) {
@@ -114,7 +115,7 @@ struct BombTests {
     }
   }
 
-  /// Of each of twelve frames of 60 MiB, the only record has no call site.
+  /// In each of twelve frames of 60 MiB, the only record has an unknown call site.
   @Test("frames that inflate, and can partly be read, are repaired in bounded memory")
   func framesThatInflateAreRepairedInBoundedMemory() async {
     await #expect(processExitsWith: .success) {
@@ -129,7 +130,7 @@ struct BombTests {
     }
   }
 
-  /// Notes for all of its records would make the frame larger than one may be.
+  /// Notes for all unreadable records would make the frame larger than a frame may be.
   @Test("a repaired frame can be read, however many of its records cannot")
   func aRepairedFrameCanBeReadHoweverManyOfItsRecordsCannot() async {
     await #expect(processExitsWith: .success) {
@@ -152,7 +153,7 @@ struct BombTests {
   func whatCanBeReadIsRepairedWhereThereIsNoRoomForANote() async {
     await #expect(processExitsWith: .success) {
       let log = logOfSmallRecord()
-      // Behind its table and its head; 48 bytes are left.
+      // Leaves 48 bytes of the frame behind the thread table and the long record.
       let size = RowBuilder.largestSize - 8 - FrameLayout.threadSize - 32 - 48
       log.addLong(size & ~7, site: log.textSite, behind: [1])
       log.save()
@@ -166,7 +167,8 @@ struct BombTests {
     }
   }
 
-  /// A quarter of a gigabyte, of which two pages in each segment are there.
+  /// A ring of a quarter of a gigabyte. Each segment has only two pages with data; the rest is a
+  /// hole.
   @Test("a ring of holes takes what it holds") func aRingOfHolesTakesWhatItHolds() async {
     await #expect(processExitsWith: .success) {
       let geometry = RingGeometry(
@@ -184,7 +186,7 @@ struct BombTests {
       let descriptor = open(path, O_WRONLY)
       var segment = Array(small.ring[start...])
       for index in 0..<geometry.segmentCount {
-        // Each has a generation of its own, and something at its end, which is no record.
+        // Each segment has a generation of its own, and a byte at its end that is no record.
         segment[0] = UInt8(index + 1)
         segment = ChecksumFix.segment(segment, of: small.identity.session)
         let place = geometry.offset(ofSegment: index)
@@ -200,7 +202,7 @@ struct BombTests {
     }
   }
 
-  /// Such files cost nothing to make, and reading all of their zeros would take hours.
+  /// Such a file costs nothing to make, but reading all of its zeros would take hours.
   @Test("an archive that goes on with a hole of terabytes is read")
   func anArchiveThatGoesOnWithAHoleOfTerabytesIsRead() async {
     await #expect(processExitsWith: .success) {
@@ -208,7 +210,7 @@ struct BombTests {
       log.writesRing = false
       log.write("before", ticks: 1)
       log.archive()
-      // A beginning of a frame that is none.
+      // These bytes look like the beginning of a frame, but are none.
       log.archives[0] += [UInt8](repeating: 5, count: 1024)
       let paths = log.save()
       precondition(truncate(paths[0], 1 << 43) == 0, "errno \(errno)")
@@ -225,8 +227,8 @@ struct BombTests {
     }
   }
 
-  /// A million, as many as the largest ring has room for, and an archive of as many; each unused
-  /// but one.
+  /// A ring with a million call sites, as many as the largest ring has room for, and an archive
+  /// with as many. Records use only one of them.
   @Test("many call sites take bounded memory") func manyCallSitesTakeBoundedMemory() async {
     await #expect(processExitsWith: .success) {
       let geometry = RingGeometry(
@@ -258,7 +260,7 @@ struct BombTests {
         }
       }
       precondition(messages == ["one", "two"] && others == 0, "\(messages), \(others)")
-      // Of which the files themselves, as the test has them in memory, are some 250.
+      // The files themselves, which the test has in memory, take some 250 MiB of that.
       precondition(peakMemory() < 768 << 20, "\(peakMemory() >> 20) MiB")
     }
   }
@@ -279,14 +281,14 @@ struct BombTests {
 }
 
 extension LogReader.Record {
-  /// Its message, unless that is long.
+  /// The record's message, or `long` if the message is long.
   fileprivate var kind: String {
     let message = message
     return message.utf8.count > 100 ? "long" : message
   }
 }
 
-/// An archive of one record, which reads `small`, without a ring.
+/// An archive with one record, which reads `small`, without a ring.
 private func logOfSmallRecord() -> TestLog {
   let log = TestLog()
   log.writesRing = false
@@ -295,7 +297,7 @@ private func logOfSmallRecord() -> TestLog {
   return log
 }
 
-/// How many records reading these files gives, and how often corruption.
+/// Counts the records and the corruption that a reader gives for these files.
 private func countItems(_ paths: [String]) -> (records: Int, corruption: Int) {
   LogReader(paths: paths).reduce(into: (0, 0)) { counts, item in
     if case .record = item { counts.0 += 1 }

@@ -4,8 +4,8 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// Single wrong bits, wherever they cost more than one record unless something is done.
-/// `mmlog-torture flips` flips all.
+/// Single wrong bits in places where an uncorrected bit would cost more than one record.
+/// `mmlog-torture flips` flips all bits.
 @Suite struct FlippedBitTests {
   private static func log(_ count: UInt64 = 6) -> TestLog {
     let log = TestLog(bootID: Host.bootID())
@@ -16,7 +16,7 @@ import Testing
 
   private static let whole = (0..<6).map { "record \($0)" }
 
-  /// A byte of each field: a wrong bit is corrected by what the checksum says, wherever it stands.
+  /// One byte of each field. The checksum shows which bit is wrong, wherever that bit is.
   private static let ofEveryFile = [
     FileHeaderLayout.magic, FileHeaderLayout.version, FileHeaderLayout.fileHeaderSize,
     FileHeaderLayout.compatibleFeatures, FileHeaderLayout.incompatibleFeatures,
@@ -44,7 +44,7 @@ import Testing
     SegmentLayout.threadName, SegmentLayout.checksum, SegmentLayout.firstNumber,
     SegmentLayout.writer, SegmentLayout.stream,
   ]
-  /// Not under its checksum.
+  /// The header's checksum does not cover these fields.
   private static let ofSegmentsThatChange = [
     SegmentLayout.state, SegmentLayout.archived, SegmentLayout.end,
     SegmentLayout.archivedChecksum, SegmentLayout.endChecksum,
@@ -107,7 +107,7 @@ import Testing
 }
 
 extension TestLog {
-  /// Stores the complements of what a segment says of its records, as writers do.
+  /// Stores the complements of a segment's watermark and end, as writers do.
   fileprivate func storePlaces(ofSegment index: Int) {
     let start = geometry.offset(ofSegment: index)
     for (offset, complement) in [

@@ -7,8 +7,8 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// Lengths, counts and places that nothing can have, with all checks right: they cost what they are
-/// of, and nothing else.
+/// Impossible lengths, counts and places, under correct checksums. They cost the element that has
+/// them, and nothing else.
 @Suite struct HostileLengthTests {
   @Test("in an archive cost what they are of") func inAnArchiveCostWhatTheyAreOf() async {
     await #expect(processExitsWith: .success) {
@@ -40,7 +40,7 @@ import Testing
   }
 }
 
-/// Unless a sanitizer takes some of its own.
+/// Checks that reading took little memory, unless a sanitizer takes memory of its own.
 private func expectLittleMemory() {
   if isSanitized { return }
   precondition(peakMemory() < 192 << 20, "\(peakMemory() >> 20) MiB")
@@ -65,9 +65,9 @@ extension TestLog {
 private struct LengthField {
   let name: String
   let offset: Int
-  /// In bytes: 3 for the length of a record.
+  /// The size of the field in bytes: 3 for the length of a record.
   var size = 4
-  /// The messages that have to be read whatever it says.
+  /// The messages that have to be readable, whatever the field's value is.
   var kept: Set<String> = []
 
   var values: [UInt64] {
@@ -99,7 +99,7 @@ private enum HostileFile {
         + ValueWords.metadata([("m", .text("y"))]))
   }
 
-  /// Two frames of records, one of them in columns, and everything that closing writes.
+  /// Two frames of records, one of them in columns, and all that closing an archive writes.
   static func archive() -> (TestLog, [LengthField]) {
     let log = TestLog()
     for (texts, isInColumns) in [(["a", "b"], true), (["c", "d"], false)] {
@@ -110,14 +110,14 @@ private enum HostileFile {
     let bytes = log.archives[0]
     var fields = [
       LengthField(name: "file header size", offset: FileHeaderLayout.fileHeaderSize),
-      // Then its frames are another archive's.
+      // With another number, the frames belong to another archive.
       LengthField(name: "number", offset: FileHeaderLayout.archiveNumber),
     ]
     let names = [
       "call sites", "columns", "call sites again", "rows", "end", "all call sites", "index",
     ]
     var offset = FileHeaderLayout.size
-    // What comes before the frame.
+    // The messages of the frames before this one.
     var before: Set<String> = []
     for name in names {
       let own: Set<String> = name == "columns" ? ["a", "b"] : name == "rows" ? ["c", "d"] : []
@@ -150,7 +150,8 @@ private enum HostileFile {
     return (log, fields)
   }
 
-  /// A frame whose checksum is right is believed how long it is, so that it may hide what follows.
+  /// If a frame's checksum is correct, the reader trusts the frame's size. So the frame may hide
+  /// what follows.
   private static func frameFields(
     _ name: String, _ offset: Int, _ kept: Set<String>, before: Set<String>
   ) -> [LengthField] {
@@ -165,8 +166,8 @@ private enum HostileFile {
       }
   }
 
-  /// A segment of each of three threads: with records, with fragments, and with what each kind of
-  /// value has.
+  /// A segment of each of three threads. Together they have plain records, fragments, and values of
+  /// each kind.
   static func ring() -> (TestLog, [LengthField]) {
     let log = TestLog(
       geometry: RingGeometry(dictionarySize: 4096, segmentSize: 4096, segmentCount: 4))
@@ -214,16 +215,16 @@ private enum HostileFile {
       let first = start + SegmentLayout.size
       fields.append(
         LengthField(name: "segment \(index): first length", offset: first, size: 3, kept: kept))
-      // Of a text its length, of a fragment that of its body.
+      // The size of a text, or of a fragment's body.
       let body = first + RecordLayout.bodyWord * wordSize
       fields.append(LengthField(name: "segment \(index): size", offset: body, size: 8, kept: kept))
     }
-    // Counts, types and lengths of values, whichever they are.
+    // Counts, types and lengths of values. The test changes each word of the record.
     let others = whole
     for offset in stride(from: record.lowerBound + 16, to: record.upperBound, by: wordSize) {
       fields.append(LengthField(name: "value at \(offset)", offset: offset, size: 8, kept: others))
     }
-    // As are those of the last call site; the others' records have another.
+    // The words of the last call site. Only the nested record uses that call site.
     let (start, size) = (log.geometry.dictionaryOffset, log.dictionarySize)
     for offset in stride(from: start + size - 96, to: start + size, by: wordSize) {
       fields.append(

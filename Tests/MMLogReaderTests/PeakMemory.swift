@@ -1,6 +1,6 @@
 import Foundation
 
-/// The maximum memory that the process has had resident, in bytes.
+/// The maximum resident memory of the process so far, in bytes.
 func peakMemory() -> Int {
   let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
   let line = status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") } ?? ""

@@ -4,7 +4,7 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// What may happen to a file.
+/// Changes that may happen to a file.
 private func corruption(_ bytes: inout [UInt8], _ generator: inout SeededGenerator) {
   guard !bytes.isEmpty else { return }
   let place = Int.random(in: 0..<bytes.count, using: &generator)
@@ -22,7 +22,7 @@ private func corruption(_ bytes: inout [UInt8], _ generator: inout SeededGenerat
   }
 }
 
-/// A ring and an archive with records of every shape in both.
+/// A log with records of every shape, in the ring and in an archive.
 private func busyLog() -> TestLog {
   let log = TestLog(bootID: Host.bootID())
   let long = String(repeating: "long ", count: 300)
@@ -42,7 +42,7 @@ private func busyLog() -> TestLog {
 }
 
 @Suite struct RandomCorruptionTests {
-  /// The seed of every round is reported where it fails.
+  /// A failure reports the seed of its round.
   @Test("nothing wrong is ever given", arguments: 0..<4) func nothingWrongIsEverGiven(part: Int) {
     let log = busyLog()
     let whole = log.read()
@@ -64,7 +64,7 @@ private func busyLog() -> TestLog {
     let messages = reading.messages
     #expect(Set(messages).isSubset(of: known), "seed \(seed)")
     #expect(Set(messages).count == messages.count, "seed \(seed): a record came twice")
-    // What is zeroed at the end of a segment looks as if it had never been written.
+    // If the end of a segment is zeroed, its records look as if they had never been written.
     let lost = known.subtracting(messages).subtracting((36..<40).map { "record \($0)" })
     let isReported =
       !reading.corruption.isEmpty || !reading.unreadable.isEmpty || !reading.unfinished.isEmpty

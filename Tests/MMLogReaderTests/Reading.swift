@@ -2,7 +2,7 @@ import Glibc
 import MMLogReader
 import TestSupport
 
-/// What reading gave, in few words each.
+/// What reading gave, in short.
 struct Reading: Equatable {
   var records: [LogReader.Record] = []
   var corruption: [LogReader.Corruption] = []
@@ -11,8 +11,8 @@ struct Reading: Equatable {
   var gaps: [LogReader.Gap] = []
   var unfinished: [LogReader.UnfinishedRecord] = []
   var unreadable: [LogError] = []
-  /// The order of everything: messages, and `!` for corruption, `?` for an unfinished record, `_`
-  /// for a gap, `$` for losses, `<` and `>` for sessions.
+  /// The order of all items: messages, `!` for corruption, `?` for an unfinished record, `_` for a
+  /// gap, `$` for losses, `<` and `>` for the beginning and the end of a session.
   var trace: [String] = []
 
   var messages: [String] { records.map(\.message) }
@@ -54,14 +54,14 @@ struct Reading: Equatable {
 }
 
 extension TestLog {
-  /// Saves, and reads the folder.
+  /// Saves the log, and reads the folder.
   func read(_ filter: LogReader.Filter = LogReader.Filter()) -> Reading {
     save()
     return Reading([folder.path], filter)
   }
 }
 
-/// What this process has open there.
+/// The archives in the folder that this process has open.
 func openArchives(in folder: TemporaryDirectory) throws -> [String] {
   var paths: Set<String> = []
   for name in try Folder.names("/proc/self/fd") {

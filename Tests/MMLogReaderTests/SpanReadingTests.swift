@@ -7,7 +7,7 @@ import Testing
 @testable import MMLogReader
 
 extension TestLog {
-  /// Logs that a span begins or ends.
+  /// Logs the beginning or the end of a span.
   fileprivate func span(
     _ text: String, _ words: [UInt64], ticks: UInt64, site: UInt32? = nil, thread: UInt32 = 1
   ) {
@@ -27,8 +27,8 @@ extension TestLog {
 private let end: UInt64 = 1 << 63
 private let failed: UInt64 = 1 << 32
 
-/// A span of 1.5 ms that fails, in which another one begins that never ends, and an end of a span
-/// of another session.
+/// A span of 1.5 ms that fails, a part of it that never ends, and the end of a span that a parent
+/// process began.
 private func log() -> TestLog {
   let log = TestLog()
   let order = log.site(.literal("order "), .argument(type: .string, name: "id"))
@@ -51,7 +51,7 @@ private func log() -> TestLog {
       .end(start: TestLog.epoch + 1_600_000, duration: .nanoseconds(999), failed: false),
     ]
     #expect(spans.map { $0?.event } == events)
-    // Where a message has no text of its own, the function is the name.
+    // If a message has no static text, the function is the span's name.
     #expect(spans.map { $0?.name } == ["order {id}", "run()", nil, "order {id}", nil])
   }
 
@@ -272,7 +272,7 @@ private func log() -> TestLog {
     #expect(log.read().records.map(\.span) == before)
   }
 
-  /// A flag without its words, words that say anything.
+  /// The record has the flag of a span, but too few words, or words without a meaning.
   @Test("missing words are corruption", arguments: [[], [1], [1 | 1 << 63, 2]] as [[UInt64]])
   func missingWordsAreCorruption(words: [UInt64]) {
     let log = TestLog()
@@ -302,7 +302,7 @@ private func log() -> TestLog {
     for number in 1...5 as ClosedRange<UInt64> {
       log.span("", [number | end, 1, 0], ticks: 10 + number)
     }
-    // Its beginning was not read.
+    // This ends a span whose beginning was not read.
     log.span("", [6 | end, 1, 0], ticks: 20)
     var spans = OpenSpans()
     spans.maximum = 3

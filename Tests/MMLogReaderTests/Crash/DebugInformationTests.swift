@@ -4,7 +4,7 @@ import Testing
 
 @testable import MMLogReader
 
-/// What debug information says of a program's source.
+/// What debug information says about a program's source.
 @Suite struct DebugInformationTests {
   private func place(_ sections: [String: [UInt8]], line: UInt32, _ file: String) throws
     -> DebugInformation.Place?
@@ -29,9 +29,9 @@ import Testing
 
   @Test("a table of names that take no bytes is refused, and not read for minutes")
   func namesThatTakeNoBytes() {
-    // Version 5, addresses of 8 bytes; the first opcode that is special is 1.
+    // Version 5, addresses of 8 bytes; the first special opcode is 1.
     var rest: [UInt8] = [5, 0, 8, 0, 0, 0, 0, 0, 1, 1, 1, 0, 1, 1]
-    // 255 forms that are only present, of 2^20 directories; no files.
+    // 255 forms that take no bytes, for each of 2^20 directories; no files.
     rest += [255] + Array(repeating: [1, 0x19], count: 255).joined() + [0x80, 0x80, 0x40, 0, 0]
     let line = withUnsafeBytes(of: UInt32(rest.count).littleEndian) { Array($0) } + rest
     var sections = debugSections()
@@ -57,7 +57,7 @@ import Testing
         }
         broken[name] = bytes
       }
-      // Only that it comes back is demanded.
+      // The call only has to return.
       _ = try? place(broken, line: 7, "a.swift")
     }
   }

@@ -5,11 +5,11 @@ import Testing
 
 @testable import MMLogReader
 
-/// Names of functions, from a program's file.
+/// Names of functions, from the file of a program.
 @Suite struct ExecutableSymbolTests {
   private let program = "/bin/sh"
 
-  /// The note that holds it is found by its header.
+  /// Finds the note that holds the build ID by the note's header.
   private func buildID(_ bytes: [UInt8]) throws -> [UInt8] {
     let header = [4, 0, 0, 0, 20, 0, 0, 0, 3, 0, 0, 0] + Array("GNU\0".utf8) as [UInt8]
     let start = try #require(bytes.indices.first { bytes[$0...].starts(with: header) })
@@ -42,7 +42,7 @@ import Testing
     func file(of path: String, _ directory: String) -> String? {
       ExecutableSymbols.ofBuild(id, path: path, debugFilesIn: directory)?.path
     }
-    // What is there now is of another build.
+    // The program at this path now belongs to another build.
     #expect(file(of: "/etc/passwd", folder.path) == debugFile)
     #expect(file(of: program, folder.path) == debugFile)
     #expect(file(of: program, folder("nothing")) == program)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MMLogReader
 
-/// Values that are stacks, and those that only look like some.
+/// Values that are stacks, and values that only look like stacks.
 @Suite struct LoggedStackTests {
   private func text(_ text: String) -> Value { .string(Array(text.utf8)) }
 

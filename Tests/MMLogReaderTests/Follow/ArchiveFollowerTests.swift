@@ -7,7 +7,7 @@ import Testing
 
 @testable import MMLogReader
 
-/// What reading on behind a cursor gives where archives are corrupted or deleted.
+/// What a follower with a cursor gives if archives are corrupted or deleted.
 @Suite struct ArchiveFollowerTests {
   private let log = TestLog()
 
@@ -28,7 +28,7 @@ import Testing
     return trace
   }
 
-  /// Archives a record again whose frame cannot be read, as recovery does.
+  /// Archives a record again because its frame cannot be read, as recovery does.
   ///
   /// - Parameter addMore: Adds more to the archive with that frame.
   private func archiveAgain(_ addMore: () -> Void = {}) throws {
@@ -59,7 +59,7 @@ import Testing
     #expect(try trace(ArchiveFollower(log.folder.path, after: first.cursor)) == ["a", ">"])
   }
 
-  /// Leaves an archive unclosed, with bytes behind its last frame that are none.
+  /// Leaves an archive unclosed, with bytes behind its last frame that are no frame.
   private func corruptEnd() {
     log.archives[log.archives.count - 1] += [UInt8](repeating: 0xA5, count: 64)
   }
@@ -114,7 +114,7 @@ import Testing
     while try follower.next() != nil { cursors.append(follower.cursor) }
     #expect(try trace(ArchiveFollower(log.folder.path, after: LogReader.Cursor())) == all)
     for (index, cursor) in cursors.enumerated().dropFirst() {
-      // As who keeps it between two lives of a process.
+      // Writes the cursor as text and reads it, as a program does that keeps it between two runs.
       let kept = try #require(LogReader.Cursor("\(cursor)"))
       let rest = try trace(ArchiveFollower(log.folder.path, after: kept))
       #expect(rest == Array(all[(index + 1)...]), "behind \(index): \(cursor)")
@@ -150,7 +150,7 @@ import Testing
     let path = log.save()[0]
     let follower = ArchiveFollower(log.folder.path, after: LogReader.Cursor())
     #expect(try trace(follower) == ["<", "a"])
-    // As rsync does it: with another file that gets the name.
+    // Replaces the file as rsync does: another file gets its name.
     for (text, ticks) in [("b", 2), ("c", 3)] as [(String, UInt64)] {
       log.write(text, ticks: ticks)
       log.archive()
@@ -267,7 +267,7 @@ import Testing
       log.close(nil)
       for path in log.save().dropLast() { #expect(unlink(path) == 0) }
       let given = try trace(follower)
-      // Closed, and without a ring, it may be the last one.
+      // The archive is closed and has no ring, so it may be the last one of the session.
       #expect(given == (index == 0 ? ["<", text, ">"] : [text]), "\(given)")
     }
     #expect(follower.queue.sessions.values.map(\.archives.count) == [1])

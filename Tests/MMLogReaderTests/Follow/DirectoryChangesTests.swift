@@ -5,7 +5,7 @@ import Testing
 
 @testable import MMLogReader
 
-/// When a directory's names are listed again.
+/// When the names in a directory are listed again.
 @Suite struct DirectoryChangesTests {
   private static let second: Int64 = 1_000_000_000
 

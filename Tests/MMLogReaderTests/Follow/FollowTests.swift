@@ -6,7 +6,7 @@ import Testing
 
 @testable import MMLogReader
 
-/// What a follower gives when inspected again and again while a log is written byte by byte.
+/// What a follower gives if it scans again and again while a log is written byte by byte.
 @Suite struct FollowTests {
   private func trace(_ follower: LogFollower) -> [String] {
     follower.newItems().map { item in
@@ -61,7 +61,7 @@ import Testing
     log.write("c", ticks: 3)
     log.archive()
     let next = log.archives[0]
-    // A frame that is not whole yet is waited for.
+    // A frame that is not whole yet is not given.
     for count in stride(from: whole.count + 8, to: next.count, by: 56) {
       log.archives[0] = Array(next[..<count])
       log.save()
@@ -112,7 +112,7 @@ import Testing
       let log = TestLog(bootID: Host.bootID())
       var (written, given): ([String], [String]) = ([], [])
       let paths = log.save()
-      // As a process does that lives.
+      // Locks the ring, as a living process does.
       let ring = try File.open(paths[0], [.read, .write])
       #expect(try ring.tryLock())
       let follower = LogFollower(paths: [log.folder.path])
@@ -129,7 +129,7 @@ import Testing
             thread: 1, partWords: 20)
           written.append(name)
         default:
-          // Equal ones too.
+          // Some records are equal.
           log.write(
             "\(step & ~1)", ticks: UInt64(step & ~1),
             thread: UInt32.random(in: 1...2, using: &generator))
@@ -157,11 +157,11 @@ import Testing
     let words = ValueWords.argument(.text("zeros"))
     let place = log.write(TestRecord(ticks: 2, site: log.textSite, words: words))
     log.put([UInt8](repeating: 0, count: place.count), at: place.lowerBound)
-    // As a process does that lives.
+    // Locks the ring, as a living process does.
     let ring = try File.open(log.save()[0], [.read, .write])
     #expect(try ring.tryLock())
     let follower = LogFollower(paths: [log.folder.path])
-    // Until the segment is sealed, the next record may be just about to be written there.
+    // Until the segment is sealed, the next record could still be written there.
     if wasRead { #expect(trace(follower) == ["<", "a"]) }
     log.write("c", ticks: 3)
     log.seal(1)
@@ -180,25 +180,25 @@ import Testing
     for text in ["a", "b"] { log.write(text, ticks: 1) }
     let generation = log.geometry.offset(ofSegment: 0) + SegmentLayout.generation
     log.ring[generation + bit / 8] ^= 1 << UInt8(bit % 8)
-    // As a process does that lives.
+    // Locks the ring, as a living process does.
     let ring = try File.open(log.save()[0], [.read, .write])
     #expect(try ring.tryLock())
     let follower = LogFollower(paths: [log.folder.path])
     var messages: [String] = []
-    // Not until nothing comes: that may never be.
+    // Does not read until nothing comes: with this fault, that might never happen.
     for _ in 0..<20 {
       if case .record(let record)? = follower.next() { messages.append(record.message) }
     }
     #expect(messages == ["a", "b"])
   }
 
-  /// A ring whose counter is ahead of ours, as of a machine that was restored: what one scan has
-  /// seen, the next one gives.
+  /// The ring's counter is ahead of this machine's counter, as after a machine was restored. The
+  /// next scan gives what one scan has seen.
   @Test("nothing is held back for longer than one scan")
   func nothingIsHeldBackForLongerThanOneScan() throws {
     let log = TestLog(bootID: Host.bootID())
     let path = log.save()[0]
-    // As a process does that lives.
+    // Locks the ring, as a living process does.
     var ring: File? = try File.open(path, [.read, .write])
     #expect(try ring?.tryLock() == true)
     log.write("now", ticks: 1)
@@ -212,7 +212,7 @@ import Testing
     log.save()
     #expect(trace(follower) == ["much later"])
     ring = nil
-    // One scan finds that its process is gone, and the next one has all that it logged.
+    // One scan finds that the process is gone. The next scan ends the session.
     #expect(trace(follower) == [] && trace(follower) == [">"])
   }
 
@@ -220,7 +220,7 @@ import Testing
   func ticksThatGoBack() throws {
     let log = TestLog(bootID: Host.bootID())
     let path = log.save()[0]
-    // As a process does that lives.
+    // Locks the ring, as a living process does.
     let ring = try File.open(path, [.read, .write])
     #expect(try ring.tryLock())
     log.write("before", ticks: 100)
@@ -243,7 +243,8 @@ import Testing
     other.archive()
     let name = "other-20251121T090000Z-\(other.identity.session)-000001.mmlog"
     let (noLog, noRing) = (log.folder.put(name, "no log"), log.folder.put("x.ring", "no ring"))
-    // They may be being made: only what has not changed for a while is no log.
+    // The files may still be under construction: only a file that has not changed for a while is no
+    // log.
     var later = utimbuf(actime: time(nil) + 3600, modtime: time(nil) + 3600)
     #expect(utime(noLog, &later) == 0 && utime(noRing, &later) == 0)
     #expect(trace(follower) == [] && follower.unreadable.isEmpty)
@@ -316,7 +317,7 @@ import Testing
     let paths = log.save()
     #expect(trace(follower) == ["b"])
     #expect(try openArchives(in: log.folder) == paths)
-    // What is appended before it is deleted is given.
+    // Records that are appended before the archive is deleted are given.
     log.write("c", ticks: 3)
     log.archive()
     log.save()
@@ -353,7 +354,7 @@ import Testing
     log.folder.put(
       "other-20251121T090000Z-\(other.identity.session)-000002.mmlog", other.archives[1])
     #expect(trace(follower) == ["<", "_", "b"])
-    // Who begins to follow now misses nothing.
+    // A follower that begins now misses nothing.
     #expect(trace(LogFollower(paths: [log.folder.path])).sorted() == ["<", "<", "a", "b"])
   }
 
@@ -362,7 +363,7 @@ import Testing
     let log = TestLog(bootID: Host.bootID())
     log.write("a", ticks: 1)
     log.archive()
-    // As a process does that lives.
+    // Locks the ring, as a living process does.
     var ring: File? = try File.open(log.save()[0], [.read, .write])
     #expect(try ring?.tryLock() == true)
     let follower = LogFollower(paths: [log.folder.path])
@@ -442,16 +443,16 @@ import Testing
     let path = log.save()[0]
     let follower = LogFollower(paths: [isGivenByName ? path : log.folder.path])
     #expect(trace(follower) == ["<", "a"])
-    // As rsync does it: with another file that gets the name.
+    // Replaces the file as rsync does: another file gets its name.
     for (text, ticks) in [("b", 2), ("c", 3)] as [(String, UInt64)] {
       log.write(text, ticks: ticks)
       log.archive()
       log.folder.put("new", log.archives[0])
       #expect(rename(log.folder("new"), path) == 0)
-      // One scan finds that the file is gone, and the next one finds the other.
+      // One scan finds that the file is gone. The next scan finds the other file.
       #expect(trace(follower) + trace(follower) == [text])
     }
-    // One that goes less far has nothing new.
+    // A shorter file has nothing new.
     log.folder.put("new", Array(log.archives[0].prefix(FileHeaderLayout.size)))
     #expect(rename(log.folder("new"), path) == 0)
     #expect(trace(follower) + trace(follower) == [])
@@ -491,7 +492,7 @@ import Testing
       for _ in 0..<2 {
         if case .record(let record)? = follower.next() {
           messages.append(record.message)
-          // It has come since.
+          // This record comes after the scan.
           log.write("later than \(text)", ticks: 3)
           log.archive()
           log.save()
@@ -551,7 +552,7 @@ import Testing
   func memory() throws {
     let log = TestLog(bootID: Host.bootID(), archiveLevel: .info)
     var paths = log.save()
-    // As a process does that lives.
+    // Locks the ring, as a living process does.
     var ring: File? = try File.open(paths[0], [.read, .write])
     #expect(try ring?.tryLock() == true)
     let follower = LogFollower(paths: [log.folder.path])
@@ -573,11 +574,11 @@ import Testing
     log.save()
     ring = nil
     #expect(trace(follower) == [] && trace(follower) == [">"])
-    // Its ring may have what is to be recovered.
+    // The ring may have records that a recovery will archive.
     #expect(trace(follower) == [] && follower.sessions.count == 1)
     #expect(unlink(paths[0]) == 0)
     #expect(trace(follower) == [] && trace(follower) == [] && follower.sessions.isEmpty)
-    // A copy of an archive that was read.
+    // This file is a copy of an archive that was read.
     log.folder.put("copy.mmlog", log.archives[0])
     #expect(trace(follower) == [] && follower.sessions.isEmpty)
     let later = TestLog()

@@ -3,10 +3,11 @@ import MMLogReader
 import TestSupport
 import Testing
 
-/// The width of an aligned argument counts the characters that were logged, and not those that a
-/// form escapes them with (FORMAT.md, 6).
+/// The width of an aligned argument counts the logged characters, not the characters with which an
+/// output escapes them (FORMAT.md, 6).
 @Suite struct AlignmentTests {
-  /// What a formatter makes of `[` VALUE `]`, where the value has at least eight characters.
+  /// The text that a formatter writes for `[` VALUE `]`, if the value is aligned to eight
+  /// characters.
   private func shown(_ value: Value, side: UInt64, _ formatter: some LogFormatter) -> String {
     let log = TestLog()
     let type = ValueType(rawValue: value.type) ?? .string

@@ -5,13 +5,13 @@ import MMLogReport
 import TestSupport
 import Testing
 
-/// Files may say any time.
+/// Files may contain any time.
 @Suite struct ExtremeTimeTests {
   private static let times: [Timestamp] = [
     .distantPast, .distantPast + 1, -1, 0, 1, .distantFuture + -1, .distantFuture,
   ]
 
-  /// A record at each time, of a session that started at the first.
+  /// A log with a record at each time. Its session started at the first time.
   private func log(_ times: [Timestamp]) -> TestLog {
     let log = TestLog()
     log.writesRing = false

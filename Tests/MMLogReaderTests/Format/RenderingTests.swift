@@ -4,7 +4,7 @@ import MMLogReader
 import TestSupport
 import Testing
 
-/// The words of a format, as FORMAT.md, 6, has them.
+/// The words of a format, as FORMAT.md, 6, describes them.
 private func format(
   _ style: UInt64, precision: UInt64 = 255, sign: Bool = false, prefix: Bool = false,
   upper: Bool = false, digits: UInt64 = 0
@@ -28,7 +28,7 @@ private func log(
 }
 
 extension TestLog {
-  /// All records as a formatter writes them.
+  /// All records, as a formatter writes them.
   func format(_ formatter: some LogFormatter) -> String {
     var formatter = formatter
     var buffer = TextBuffer()
@@ -199,7 +199,7 @@ private struct OTLPLine: Decodable {
     #expect(log.json != nil)
   }
 
-  /// A receiver may take either of two equal keys, or refuse both.
+  /// A receiver may use either of two equal keys, or refuse both.
   @Test("otlp has no key twice, and fields that are called like others get a number")
   func otlpHasNoKeyTwice() throws {
     let names = [

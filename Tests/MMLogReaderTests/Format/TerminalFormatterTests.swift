@@ -53,7 +53,8 @@ import Testing
         "                   elfforsure",
         "09:00:01.000 INFO  日本語日本語日本語日本語日本語",
       ])
-    // Where that would leave little room, it begins further left, and with none nothing is wrapped.
+    // If little room is left, the wrapped lines begin further left. If there is no room, lines are
+    // not wrapped.
     #expect(lines(columns: 45).last == "    日本語日本語日本語日本語日本語")
     #expect(lines(columns: 20).count == 3)
   }

@@ -3,7 +3,7 @@ import MMLogReader
 import TestSupport
 import Testing
 
-/// What has the name of a log in a directory.
+/// Entries of a directory that have names of logs.
 @Suite struct DirectoryInputTests {
   @Test("a symbolic link to a file is followed, and one to a directory is not")
   func links() {

@@ -6,15 +6,15 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// Files with the archives of several sessions, corrupted where one begins.
+/// Files with archives of several sessions, with corruption where an archive begins.
 @Suite struct SharedFileTests {
   private let folder = TemporaryDirectory()
   private let logs = (1...3).map { TestLog(session: UInt64($0)) }
   private var file: [UInt8]
-  /// Where each archive begins, and where the last ends.
+  /// Where each archive begins, and where the last one ends.
   private let starts: [Int]
 
-  /// The sessions' records are `1a`, `1b`, `1c`, `2a` and so on.
+  /// The records of the sessions are `1a`, `1b`, `1c`, `2a` and so on.
   init() {
     var starts = [0]
     for (index, log) in logs.enumerated() {
@@ -110,7 +110,8 @@ import Testing
 
   @Test("a block of another archive in the middle costs what it covers")
   mutating func aBlockOfAnotherArchiveInTheMiddleCostsWhatItCovers() {
-    // The second session's beginning, file header included, over frames of the third.
+    // Copies the second archive's beginning, with the file header, over frames of the third
+    // archive.
     let block = file[starts[1]..<starts[1] + 512 + 400]
     let place = starts[2] + 512 + 64
     file.replaceSubrange(place..<place + block.count, with: block)

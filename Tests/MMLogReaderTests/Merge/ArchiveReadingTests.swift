@@ -9,7 +9,7 @@ import Testing
 
   init() { log.writesRing = false }
 
-  /// Three frames, each with one record.
+  /// Writes three frames, each with one record.
   private func writeThree() {
     for (index, text) in ["a", "b", "c"].enumerated() {
       log.write(text, ticks: UInt64(index + 1) * 100, level: index == 1 ? .error : .info)
@@ -162,7 +162,7 @@ import Testing
     #expect(unreadable.first?.message.contains("before the first release") == true)
   }
 
-  /// The archive of another session, written alike, whose frames have the same sizes and places.
+  /// An archive of another session, whose frames have the same sizes and places.
   private func twin(session: UInt64) -> [UInt8] {
     let other = TestLog(session: session)
     for (index, text) in ["x", "y", "z"].enumerated() {
@@ -213,8 +213,8 @@ import Testing
       ])
   }
 
-  /// Where blocks are misdirected, the length that a frame of another session claims says nothing
-  /// of this file.
+  /// If blocks are in the wrong place, the size that another session's frame claims is not true in
+  /// this file.
   @Test("what stands behind the beginning of another sessions frame is read")
   func whatStandsBehindTheBeginningOfAnotherSessionsFrameIsRead() throws {
     writeThree()
@@ -268,14 +268,14 @@ import Testing
     log.archives.removeLast()
     let paths = log.save()
     #expect(Reading([paths[0], paths[2]]).gaps.map(\.cause) == [.archivesNotHere(2...2)])
-    // That is how retention is meant.
+    // The first archives may be gone: retention deletes the oldest.
     #expect(Reading([paths[1], paths[2]]).gaps.isEmpty)
   }
 
   @Test("filters pass over frames without reading them")
   func filtersPassOverFramesWithoutReadingThem() throws {
     writeThree()
-    // Corruption in a frame that is not wanted is not met.
+    // The reader does not read this frame, so it does not find the corruption in it.
     log.corruptArchive(at: try frames()[1].offset + FrameLayout.size + FrameLayout.rangeSize + 6)
     var filter = LogReader.Filter()
     filter.minimumLevel = .error
@@ -310,7 +310,7 @@ import Testing
 @Suite struct OverlapTests {
   let log = TestLog(bootID: Host.bootID())
 
-  /// `a` in the archive only, `b` in both, `c` in the ring only.
+  /// `a` is in the archive only, `b` in both, and `c` in the ring only.
   private func writeOverlap(isPublished: Bool) {
     log.write("a", ticks: 1)
     log.archive()
@@ -372,7 +372,7 @@ import Testing
     #expect(Reading(paths + [log.folder.path] + paths).messages == ["a", "b", "c"])
   }
 
-  /// The first block of an archive was overwritten with that of another.
+  /// The first block of an archive was overwritten with that of another archive.
   @Test("a file that says it is another archive is reported")
   func aFileThatSaysItIsAnotherArchiveIsReported() throws {
     let log = TestLog()
@@ -390,7 +390,7 @@ import Testing
     #expect(reader.unreadable.first?.message.contains("archive 2 of session") == true)
   }
 
-  /// Its frames say whose they are.
+  /// The frames name their archive.
   @Test("an archive under a block of a ring is read")
   func anArchiveUnderABlockOfARingIsRead() throws {
     let log = TestLog()
@@ -407,7 +407,7 @@ import Testing
     #expect(reading.messages.contains("record 2"))
   }
 
-  /// Recovery finds no archives in it, and readers must not either.
+  /// Recovery finds no archive in this file, and readers must not find one either.
   @Test("a ring under a block of an archive is not taken for one")
   func aRingUnderABlockOfAnArchiveIsNotTakenForOne() throws {
     let log = TestLog()

@@ -5,7 +5,7 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// What a cursor says of archives that are not what they were.
+/// What a reader with a cursor gives if archives are no longer as they were.
 @Suite struct CursorReadingTests {
   private func read(
     _ log: TestLog, after cursor: LogReader.Cursor
@@ -19,7 +19,7 @@ import Testing
     return (messages, reader.cursor)
   }
 
-  /// The same with a follower.
+  /// Reads the same log with a follower.
   private func follow(
     _ log: TestLog, after cursor: LogReader.Cursor
   ) throws -> (messages: [String], cursor: LogReader.Cursor) {
@@ -47,7 +47,7 @@ import Testing
     }
     let first = read(TestLog.archived(["a", "b", "c"]), after: LogReader.Cursor())
     #expect(first.messages == ["a", "b", "c"])
-    // What may still come in its place is waited for.
+    // As long as records may still come in place of the undone ones, the reader waits.
     let isWaiting = texts.count < 3 && !isClosed
     for read in [read, follow] {
       let second = try read(now(), first.cursor)
@@ -64,7 +64,7 @@ import Testing
     let log = TestLog(session: 7)
     log.writesRing = hasRing
     var cursor = LogReader.Cursor()
-    /// Reads on, so many items.
+    /// Reads at most this many items behind the cursor.
     func read(_ count: Int = .max) -> [LogReader.Gap.Cause] {
       log.save()
       let reader = LogReader(paths: [log.folder.path], after: cursor)
@@ -85,11 +85,11 @@ import Testing
     log.lose(3)
     log.write("b", ticks: 200)
     log.write("c", ticks: 201)
-    // A ring has what comes behind.
+    // The ring has the records that follow.
     #expect(counts(read()) == [])
     log.beginArchive()
     log.archive()
-    // The gap, and the first record.
+    // The first two items are the gap and the record behind it.
     #expect(counts(read(2)) == [3])
     #expect(counts(read()) == [])
     log.lose(4)
@@ -177,7 +177,7 @@ import Testing
       }
     }
 
-    /// A session that goes on, with three complete archives.
+    /// The log of a session that goes on, with three complete archives.
     private func threeArchives() -> TestLog {
       let log = TestLog(session: 7)
       log.writesRing = false
@@ -197,7 +197,8 @@ import Testing
     let secret = archivePlaces(in: sealed).dropLast(2).filter {
       sealed[$0 + FrameLayout.flags] & FrameLayout.encryptedFlag != 0
     }
-    // The archive as it looks to whoever has its key: frames in clear, beside no key slot.
+    // The archive as a reader with its key sees it: its frames are in clear, and there is no key
+    // slot.
     var opened = sealed
     for place in secret { opened[place + FrameLayout.flags] &= ~FrameLayout.encryptedFlag }
     opened[FileHeaderLayout.size + FrameLayout.type] = 99

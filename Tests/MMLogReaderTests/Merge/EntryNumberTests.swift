@@ -32,7 +32,7 @@ import Testing
 
   @Test("what is missing of very many threads at one time is one gap with each of them")
   func whatIsMissingOfVeryManyThreadsIsOneGap() {
-    // Minutes, if each gap were to be sorted in.
+    // This would take minutes if each gap were inserted in order.
     let threads = 1...30_000 as ClosedRange<UInt32>
     let found = gaps(threads.reversed().map { part(5, 1, writer: $0, thread: $0) })
     let missing = MissingRecords.merged(found + found)
@@ -77,9 +77,9 @@ import Testing
       )
       header.ranges = [
         RingRange(generation: 1, from: 0, to: 8, segment: 0, numbers: part(first, 5)),
-        // Of flight records.
+        // A range of flight records.
         RingRange(generation: 2, from: 0, to: 8, segment: 1),
-        // Without entries.
+        // A range without entries.
         RingRange(generation: 3, from: 0, to: 8, segment: 2, numbers: part(100, 0)),
       ]
       numbers.add(header)

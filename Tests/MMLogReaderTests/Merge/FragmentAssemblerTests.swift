@@ -16,7 +16,7 @@ import Testing
     record.fragments(partWords: partWords, seed: 0, thread: thread)
   }
 
-  /// Gives fragments to an assembler, and its answers.
+  /// Gives fragments to an assembler, and returns its answers.
   private func assemble(_ fragments: [[UInt64]]) -> [[UInt8]?] {
     let memory = AlignedBytes(words: [UInt64](repeating: 0, count: 8) + fragments.flatMap { $0 })
     return withExtendedLifetime(memory) {
@@ -29,7 +29,7 @@ import Testing
     }
   }
 
-  /// Makes the check right again.
+  /// Changes a fragment, and corrects its checksum.
   private func resigned(_ fragment: [UInt64], _ change: (inout [UInt64]) -> Void) -> [UInt64] {
     var words = fragment
     change(&words)
@@ -57,7 +57,8 @@ import Testing
       #expect(assemble(missing).allSatisfy { $0 == nil }, "without \(index)")
       var repeated = parts
       repeated.insert(parts[index], at: index)
-      // The first one begins anew; before the last one, all is there.
+      // A repeated first part begins the record again. Before a repeated last part, the record is
+      // complete.
       let whole = index == 0 || index == parts.count - 1 ? [body] : []
       #expect(assemble(repeated).compactMap { $0 } == whole, "\(index) twice")
     }

@@ -8,8 +8,8 @@ import Testing
 @Suite struct FrameOrderTests {
   let log = TestLog()
 
-  /// Pairs of frames, of call sites and of one record, with the ordinals 0 and 1, 2 and 3, and so
-  /// on.
+  /// Writes pairs of frames: one of call sites, and one of one record. Their ordinals are 0 and 1,
+  /// 2 and 3, and so on.
   init() {
     log.writesRing = false
     for (index, text) in ["a", "b", "c", "d"].enumerated() {
@@ -36,7 +36,7 @@ import Testing
     Array(log.archives[0][try frames()[ordinal]])
   }
 
-  /// What reading and verifying found, which has to be the same.
+  /// What reading and verifying found. Both have to find the same.
   private func read() -> Reading {
     let reading = log.read()
     let verified = LogFiles([.path(log.folder.path)]).verify().flatMap(\.corruption)
@@ -109,7 +109,7 @@ import Testing
     #expect(reading.corruption.contains { $0.what.contains("frame 5 is missing") })
   }
 
-  /// A block in the wrong place: what its header says of its length is not true here.
+  /// A block is in the wrong place: the size that its header claims is not true here.
   @Test("what stands behind the beginning of a repeated frame is read")
   func whatStandsBehindTheBeginningOfARepeatedFrameIsRead() throws {
     let frames = try frames()

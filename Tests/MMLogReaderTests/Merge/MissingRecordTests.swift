@@ -5,7 +5,7 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// Numbers of records that are left out between others.
+/// Records that are missing between others, by their numbers.
 @Suite struct MissingRecordTests {
   let log = TestLog()
 
@@ -15,7 +15,7 @@ import Testing
     }
   }
 
-  /// Logs, archives, and begins the next archive, so many times.
+  /// Logs three records, archives them and begins the next archive, `count` times.
   private func writeArchives(_ count: Int) {
     for index in 0..<count {
       for record in 0..<3 { log.write("\(index) \(record)", ticks: UInt64(index * 100 + record)) }
@@ -59,7 +59,7 @@ import Testing
     #expect(found.first?.threads == [1, 2, 3])
   }
 
-  /// Its ring has what came later.
+  /// The ring has the record that came later.
   @Test("an archive cut behind its file header lacks what its ring does not have")
   func anArchiveCutBehindItsFileHeaderLacksWhatItsRingDoesNotHave() throws {
     for index in 0..<17 { log.write("\(index)", ticks: UInt64(index)) }
@@ -73,7 +73,7 @@ import Testing
     #expect(found.map(\.count) == [17])
   }
 
-  /// A copy whose archives were made before its ring.
+  /// In this copy, the archives are older than the ring.
   @Test(
     "a ring says of what was moved to an archive meanwhile that it is missing",
     arguments: [["c"], []])

@@ -27,7 +27,7 @@ import Testing
     return log
   }
 
-  /// Something in each area that a reader reads.
+  /// Puts something into each area that a reader reads.
   private static func fillAreas(of log: TestLog) {
     let areas = log.areas
     let pair = ClockPair(ticks: 0, wall: TestLog.epoch + 7, monotonic: 0, ordinal: 1)

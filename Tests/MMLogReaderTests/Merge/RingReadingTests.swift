@@ -7,7 +7,7 @@ import Testing
 @Suite struct RingReadingTests {
   let log = TestLog()
 
-  /// Its header says how far they went.
+  /// The segment's header says where the records end.
   @Test("missing records at the end of a sealed segment are corruption")
   func missingRecordsAtTheEndOfASealedSegmentAreCorruption() {
     log.write("a", ticks: 1)
@@ -150,7 +150,8 @@ import Testing
     #expect(reading.corruption.map(\.size) == [log.geometry.segmentSize])
   }
 
-  /// The first pair, and a slot of each parity; the other slots are used.
+  /// The places are those of the first pair, and of a slot of each parity; the other slots are
+  /// used.
   @Test("a clock reading with a wrong checksum is reported", arguments: RingAreas.usual.clockPairs)
   func aClockReadingWithAWrongChecksumIsReported(place: Int) {
     log.write("a", ticks: 1)
@@ -267,8 +268,8 @@ import Testing
     #expect(log.read().trace == ["<", "?", "after", ">"])
   }
 
-  /// The beginning of a flight record may be captured, and the rest evicted: that says nothing of
-  /// its thread.
+  /// If the beginning of a flight record was captured and the rest evicted, this does not show that
+  /// its thread died.
   @Test("a flight record without its rest is reported as one")
   func aFlightRecordWithoutItsRestIsReportedAsOne() throws {
     let log = TestLog(archiveLevel: .info)
@@ -285,7 +286,7 @@ import Testing
 
 #if DEBUG
   @Suite struct UnreadableFileTests {
-    /// What a file system refuses once, and gives the next time.
+    /// A fault of the file system that does not come again.
     @Test(
       "what cannot be read is reported and nothing comes twice",
       arguments: [SystemCall.pread, .openat, .fstat, .readdir])

@@ -3,7 +3,7 @@ import MMLogReader
 import TestSupport
 import Testing
 
-/// What a ring says of a session's end, byte by byte.
+/// What a ring says about the end of its session, byte by byte.
 @Suite struct SessionEndingTests {
   private let log = TestLog()
 
@@ -11,7 +11,7 @@ import Testing
     log.put(end.encoded, at: RingLayout.ending)
   }
 
-  /// The last sign of life.
+  /// Stores a last sign of life: a clock reading.
   private func live(until time: Int64, _ log: TestLog) {
     let pair = ClockPair(
       ticks: UInt64(time), wall: TestLog.epoch + time, monotonic: UInt64(time), ordinal: 1)
@@ -64,7 +64,7 @@ import Testing
   @Test("the last crash is the session that ended last")
   func theLastCrashIsTheSessionThatEndedLast() {
     let folder = TemporaryDirectory()
-    // In the order in which they began.
+    // The sessions are in the order of their ids.
     for (session, time) in [(1, 500), (2, 900), (3, 700), (4, 1000)] as [(UInt64, Int64)] {
       let log = TestLog(session: session)
       live(until: time, log)
@@ -75,7 +75,8 @@ import Testing
     #expect(crashed?.id == TestLog(session: 2).identity.session)
   }
 
-  /// Signs of life come once a second, and records between them.
+  /// Signs of life come once a second, and records between them. Such a record is a sign of life,
+  /// too.
   @Test("a record behind the last sign of life is one", arguments: [false, true])
   func aRecordBehindTheLastSignOfLifeIsOne(isArchived: Bool) throws {
     let folder = TemporaryDirectory()

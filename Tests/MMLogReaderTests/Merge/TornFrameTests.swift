@@ -5,12 +5,12 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// The end of an archive whose process died, and the ring that should have what it lacks.
+/// The end of an archive whose process died, and the ring, which should have the missing records.
 @Suite struct TornFrameTests {
   let log = TestLog(bootID: Host.bootID())
 
-  /// `a` in a whole frame, `b` and `c` in the last one, which is not published; `d` in the ring
-  /// only.
+  /// `a` is in a whole frame, `b` and `c` are in the last one, which is not published, and `d` is
+  /// in the ring only.
   init() {
     log.write("a", ticks: 1)
     log.archive()
@@ -22,7 +22,7 @@ import Testing
     log.write("d", ticks: 4)
   }
 
-  /// As if the segment had been used for something else.
+  /// Empties a segment, as if it had been used for something else.
   private func free(segment index: Int) {
     let start = log.geometry.offset(ofSegment: index)
     log.put([UInt8](repeating: 0, count: wordSize), at: log.geometry.use(ofSegment: index))
@@ -60,7 +60,7 @@ import Testing
     #expect(found[0].hasPrefix("the end: a frame of call sites was not written whole"), "\(found)")
   }
 
-  /// The ring does not have its records any more, and no later ones of its thread.
+  /// The ring has lost the records of that frame, and has no later ones of their thread.
   @Test(
     "frames that the ring knows of and are cut off are reported",
     arguments: [0, SessionStateLayout.mayBeSealed])
@@ -77,7 +77,7 @@ import Testing
     #expect(reading.corruption.map(\.what) == ["frame \(log.frameCount - 1) is missing"])
   }
 
-  /// An archive gets its trailer before the next one is begun.
+  /// An archive gets its trailer before the next archive is begun.
   @Test("an archive that is cut and has a successor is reported")
   func anArchiveThatIsCutAndHasASuccessorIsReported() throws {
     log.store(2, at: RingLayout.newestArchive)
@@ -96,7 +96,7 @@ import Testing
     #expect(reading.gaps.map(\.cause) == [.newestArchiveNotHere(2)] && reading.gaps[0].isLoss)
   }
 
-  /// It was being written, so what the ring says is archived may be nowhere else.
+  /// The archive was being written, so archived records of the ring may be nowhere else.
   @Test(
     "the only archive of a dead session is missed, and the ring read instead",
     arguments: [false, true])
@@ -107,7 +107,7 @@ import Testing
     #expect(reading.messages == ["a", "b", "c", "d"])
   }
 
-  /// A limit may have deleted it while the process lived.
+  /// A limit may have deleted the archive while the process lived.
   @Test("a sealed archive that is not here is reported and no loss")
   func aSealedArchiveThatIsNotHereIsReportedAndNoLoss() {
     log.close(nil)
@@ -117,7 +117,7 @@ import Testing
     #expect(reading.gaps.allSatisfy { !$0.isLoss } && reading.messages == ["b", "c", "d"])
   }
 
-  /// No limit has deleted it, so what the ring says is archived may be nowhere else.
+  /// No limit has deleted the archive, so archived records of the ring may be nowhere else.
   @Test(
     "an archive of which nothing can be read is there, and the ring read instead",
     arguments: [false, true])
@@ -135,7 +135,7 @@ import Testing
     #expect(Reading([repaired.path]).messages.suffix(4) == ["a", "b", "c", "d"])
   }
 
-  /// A recovery was cut off that had begun it.
+  /// A recovery had begun the second archive, and was interrupted.
   @Test("an archive without a whole frame does not hold back the records of its session")
   func anArchiveWithoutAWholeFrameDoesNotHoldBackItsSession() {
     let log = TestLog()

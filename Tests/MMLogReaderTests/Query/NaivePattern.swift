@@ -1,9 +1,9 @@
 import TestSupport
 
-/// A regular expression that is matched by trying everything, byte by byte.
+/// A regular expression that is matched by a search that tries everything, byte by byte.
 indirect enum NaivePattern {
   case text(String)
-  /// One byte: its source, and which.
+  /// One byte: its source, and the bytes that match.
   case byte(String, Set<UInt8>)
   case sequence([NaivePattern])
   case either(NaivePattern, NaivePattern)
@@ -49,7 +49,7 @@ indirect enum NaivePattern {
     }
   }
 
-  /// As it is typed.
+  /// The expression as a user types it.
   var source: String {
     switch self {
     case .text(let text): text == "]" || text == "{" ? "\\" + text : text
@@ -71,7 +71,7 @@ indirect enum NaivePattern {
 
   private static func lower(_ byte: UInt8) -> UInt8 { (65...90).contains(byte) ? byte + 32 : byte }
 
-  /// Where it can end if it begins at one of these.
+  /// Where a match can end if it begins at one of these places.
   private func ends(_ text: [UInt8], _ starts: Set<Int>, _ ignoresCase: Bool) -> Set<Int> {
     switch self {
     case .text(let own):

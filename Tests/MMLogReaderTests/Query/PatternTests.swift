@@ -3,9 +3,9 @@ import MMLogReader
 import TestSupport
 import Testing
 
-/// What is written in a regular expression as people write it elsewhere, and what that finds.
+/// Regular expressions as people write them for other programs, and what they find.
 @Suite struct PatternTests {
-  /// Pattern, texts in which it is found, texts in which it is not.
+  /// The pattern, texts in which it is found, and texts in which it is not found.
   static let cases: [(pattern: String, found: [String], notFound: [String])] = [
     (#"\d"#, ["a7"], ["abcd", ""]), (#"\d+ ms"#, ["took 12 ms"], ["dd ms", " ms"]),
     (#"^\D+$"#, ["abc", "d"], ["a1c", "1"]), (#"id=\d{3}$"#, ["id=123"], ["id=12", "id=ddd"]),
@@ -70,7 +70,8 @@ import Testing
     #expect(log.read(filter).messages == [text], "\(source)")
   }
 
-  /// What no expression of the system can say: where it stands, and what would be right.
+  /// Patterns that the system's expressions cannot express: the place in the pattern, and the
+  /// advice.
   @Test(
     "what cannot be said in the pattern is refused with place and remedy",
     arguments: [
@@ -101,7 +102,7 @@ import Testing
     }
   }
 
-  /// Expressions made at random, by a search that tries everything.
+  /// Random expressions, compared with a search that tries everything.
   @Test("what is passed over has nothing of it") func whatIsPassedOverHasNothingOfIt() throws {
     for seed in 0..<30 as Range<UInt64> {
       var generator = SeededGenerator(seed: seed)

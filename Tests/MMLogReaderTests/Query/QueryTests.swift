@@ -3,7 +3,7 @@ import MMLogReader
 import TestSupport
 import Testing
 
-/// A log whose records are distinguished by what filters ask for.
+/// A log whose records differ in the properties that filters select by.
 private func log() -> TestLog {
   let log = TestLog()
   let order = log.site(
@@ -31,7 +31,7 @@ private func log() -> TestLog {
 }
 
 @Suite struct QueryTests {
-  /// What passes: `o0` is order 0, `t2` tick 2.
+  /// The records that pass the filter: `o0` is order 0, `t2` is tick 2.
   private func names(_ change: (inout LogReader.Filter) throws -> Void) rethrows -> String {
     var filter = LogReader.Filter()
     try change(&filter)
@@ -123,7 +123,7 @@ private func log() -> TestLog {
     }
   }
 
-  /// The quick search that goes before an expression must not lose anything.
+  /// The quick search before the expression must not leave out a match.
   @Test("literals of expressions are required") func literalsOfExpressionsAreRequired() throws {
     let cases = [
       ("abc", "xabcx"), ("ab*c", "ac"), ("ab?c", "ac"), ("a{0}bc", "bc"), ("abc|x", "x"),
@@ -140,7 +140,8 @@ private func log() -> TestLog {
     #expect(!names(of: "abc", try TextPattern("a\\.c")))
   }
 
-  /// A frame whose text lacks a word is left as it is. Numbers, ids and UUIDs are not in its text.
+  /// A frame whose text lacks a word is not decompressed. Numbers, ids and UUIDs are not in that
+  /// text.
   @Test("words are found in frames whatever was taken out of their strings")
   func wordsAreFoundInFramesWhateverWasTakenOutOfTheirStrings() throws {
     let lines = [
@@ -156,7 +157,7 @@ private func log() -> TestLog {
       }
     }
     for line in lines {
-      // Enough of a kind for a pattern, and in a frame of its own.
+      // Lines of one kind, enough for a pattern, in a frame of their own.
       let log = TestLog()
       for ticks in 1...40 as ClosedRange<UInt64> { log.write("\(line) \(ticks)", ticks: ticks) }
       log.archive(isInColumns: true)
@@ -169,7 +170,7 @@ private func log() -> TestLog {
     }
   }
 
-  /// Frames without a word are left as they are, be it one of static text, of strings or of both.
+  /// Frames without a word are not decompressed, whether they have static text, strings or both.
   @Test("words are found whatever call site they are of") func wordsOfCallSitesAreFound() {
     let texts = ["facade", "ordered", "deadbeef", "beads", "x7cafe", "0xbead", "ade", "word"]
     let log = TestLog()
@@ -341,7 +342,7 @@ private func log() -> TestLog {
     #expect(log.read(filter).messages == [])
   }
 
-  /// Of a frame that lies about the order of its records, too.
+  /// This also holds for a frame with a wrong order of records.
   @Test("times do not depend on what is asked for") func timesDoNotDependOnWhatIsAskedFor() {
     let log = TestLog()
     log.writesRing = false

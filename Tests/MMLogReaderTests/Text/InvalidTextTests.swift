@@ -4,10 +4,10 @@ import MMLogReader
 import TestSupport
 import Testing
 
-/// Bytes that are not UTF-8: the same number of U+FFFD wherever they are shown or searched for, and
-/// that which Swift's `String(decoding:as:)` has.
+/// Bytes that are not UTF-8. Outputs and searches replace them by as many U+FFFD as Swift's
+/// `String(decoding:as:)`.
 @Suite struct InvalidTextTests {
-  /// Bytes that begin characters, go on with them, and break them off.
+  /// Bytes that begin characters, continue them, and break them off.
   private static let parts: [UInt8] = [
     0x61, 0x22, 0x5C, 0x0A, 0x1B, 0x80, 0xA0, 0xBF, 0xC0, 0xC2, 0xC3, 0xE0, 0xE2, 0x82, 0xAC, 0xED,
     0xEF, 0xBB, 0xF0, 0x9F, 0x98, 0x90, 0xF1, 0xF4, 0x8F, 0xF5, 0xFF,
@@ -19,7 +19,8 @@ import Testing
     }
   }
 
-  /// A log of one record: bytes without a name, a text with one, metadata by the same bytes.
+  /// A log of one record: bytes without a name, a text with a name, and metadata with the same
+  /// text.
   private func log(_ raw: [[UInt8]], _ text: [UInt8], key: [UInt8]) -> TestLog {
     let log = TestLog()
     let arguments = raw.map { _ in CallSite.Part.argument(type: .bytes) }
@@ -44,7 +45,7 @@ import Testing
       let (text, key) = (bytes(&generator, 12), [0x6B] + bytes(&generator, 4))
       let log = log(raw, text, key: key)
       let shown = String(decoding: text, as: UTF8.self)
-      // A text is repaired by itself, as FORMAT.md, 4, says; bytes stay what they are.
+      // A text is decoded separately, as FORMAT.md, 4, says; bytes are joined before.
       let message = String(decoding: raw.flatMap(\.self), as: UTF8.self) + "|" + shown
       let name = String(decoding: key, as: UTF8.self)
 
@@ -72,7 +73,7 @@ import Testing
     #expect(log.format(FieldsFormatter(["message"], .logfmt)) == "message=\(message)\n")
   }
 
-  /// Searches and conditions see the text that is shown.
+  /// Checks that searches and conditions find the text that is shown.
   private func expectFound(
     _ record: LogReader.Record, _ text: String, _ name: String, _ seed: UInt64
   )
@@ -102,14 +103,14 @@ import Testing
     return records.compactMap { ($0["body"] as? [String: Any])?["stringValue"] as? String }
   }
 
-  /// Byte by byte: what is equal to Swift may be so by Unicode's equivalences.
+  /// Compares bytes: Swift's `==` also accepts Unicode's equivalences.
   private func same(_ value: Any?, _ text: String) -> Bool {
     (value as? String).map { Array($0.utf8) == Array(text.utf8) } ?? false
   }
 }
 
 extension ValueWords {
-  /// Metadata of one pair, whatever the bytes of its key.
+  /// Metadata of one pair, with any bytes as the key.
   fileprivate static func metadata(key: [UInt8], _ value: Value) -> [UInt64] {
     [1] + argument(.string(key)) + [UInt64(value.type)] + argument(value)
   }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import MMLogReader
 
-/// Numbers are written without the C library where that is faster: they must not differ from it.
+/// Numbers are written without the C library where that is faster. The result must be the same.
 @Suite struct NumberTextTests {
   private func text(_ body: (inout TextBuffer) -> Void) -> String {
     var buffer = TextBuffer()
@@ -14,7 +14,7 @@ import Testing
     return buffer.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
   }
 
-  /// Numbers of every size, and such as people write.
+  /// Numbers of every size, and numbers as people write them.
   private func numbers() -> [Double] {
     var generator = SeededGenerator(seed: 11)
     var numbers: [Double] = [
@@ -60,7 +60,7 @@ import Testing
     #expect(text { $0.append(decimal: UInt64(7), minimum: 9) } == "000000007")
   }
 
-  /// The fast scan by words, and the exact one byte by byte, at every place of a word.
+  /// Compares the fast scan by words with the exact scan by bytes, at every place of a word.
   @Test("every byte is escaped wherever it stands") func everyByteIsEscapedWhereverItStands() {
     for byte in UInt8(0)...255 {
       for place in 0..<18 {

@@ -6,9 +6,9 @@ import Testing
 @Suite("Words of a shell") struct ShellWordTests {
   private static let words = [
     ("a b", "'a b'"), ("it's", #"'it'\''s'"#), ("$(x)`y`", "'$(x)`y`'"), ("", "''"),
-    // Also where a shell takes no escape for one: `\'` would end the word.
+    // Some shells take no escape in such a word: there, `\'` would end the word.
     ("a\n'\u{1B}\\\u{202E}", #"$'a\u000a\u0027\u001b\\\u202e'"#), ("é", "'é'"),
-    // One `Character` for Swift, and two for a shell.
+    // For Swift, this is one `Character`; for a shell, it is two.
     ("'\u{301};id;'", "''\\''\u{301};id;'\\'''"), ("\u{600}'", "'\u{600}'\\'''"),
   ]
 
@@ -19,7 +19,7 @@ import Testing
 
   @Test("a shell reads it as one word, and runs nothing", arguments: words)
   func oneWord(text: String, word: String) {
-    // The second does not know `$'`, in most distributions.
+    // In most distributions, `sh` does not know `$'`.
     for shell in ["bash", "sh"] {
       let line = "set -- \(text.quotedForShell); echo $#"
       #expect(PipedProgram.output(of: [shell, "-c", line]) == "1\n", "\(shell): \(line)")
