@@ -3,7 +3,8 @@ import MMLogFormat
 import TestSupport
 import Testing
 
-/// Outputs that take nothing, or no more: an error that says so, and nothing that looks whole.
+/// Outputs that accept nothing, or nothing more. The decoder reports an error, and leaves nothing
+/// that looks complete.
 @Suite struct BrokenOutputTests {
 
   /// A log of some hundred kilobytes of text.

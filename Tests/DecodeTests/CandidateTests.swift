@@ -3,7 +3,7 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// What shells are offered: labels, sessions and stores of the logs that a line names.
+/// What the shell completion offers: labels, sessions and stores of the logs that a line names.
 @Suite struct CandidateTests {
   private let folder = TemporaryDirectory()
 

@@ -9,7 +9,7 @@ import Testing
   private let folder = TemporaryDirectory()
   private let out = TemporaryDirectory()
 
-  /// The names in the tar file without its folder, as tar(1) lists them.
+  /// The names in the tar file, without its folder, as tar(1) lists them.
   private func names(_ file: String) throws -> [String] {
     let list = try shell("tar -tf \(file)", folder: TemporaryDirectory())
     #expect(list.status == 0 && list.errors == "", "\(list)")
@@ -29,7 +29,7 @@ import Testing
     let dead = try LoggingChild(in: folder.path)
     try dead.log("what killed it")
     dead.die()
-    // A name that takes an extended header.
+    // This name is so long that its tar entry needs an extended header.
     let name = String(repeating: "long-name-", count: 8)
     let store = try LogStore(directory: folder.path, name: name)
     store.logger(label: "l").info("one")
@@ -37,7 +37,7 @@ import Testing
     store.logger(label: "l").info("in the ring")
     let file = out("all.tar")
     let run = try control(["collect", "-o", file, folder.path])
-    // A copy of a ring does not show that its process runs.
+    // One line names the process that runs, because the copy of its ring does not show that.
     let lines = run.errors.split(separator: "\n")
     #expect(run.status == 0 && lines.count == 1, "\(run)")
     let living = try folder.names(ending: ".ring").filter { !$0.hasPrefix("piped.") }
@@ -64,12 +64,12 @@ import Testing
     }
     let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int
     #expect(mode == 0o600)
-    // What is in it is read as what it was taken from.
+    // The copies can be read like the files from which they were made.
     let unpacked = TemporaryDirectory()
     let unpack = try shell(
       "tar -xf \(file) -C \(unpacked.path) --strip-components 1", folder: TemporaryDirectory())
     #expect(unpack.status == 0, "\(unpack)")
-    // Most of a ring is empty, and takes no room.
+    // Most of a ring is empty, and takes no space in the tar file.
     let ring = try #require(rings.first { $0.hasPrefix("rings/piped.") })
     #expect(try unpacked.bytes(ring) == folder.bytes(String(ring.dropFirst(6))))
     #expect(try out.bytes("all.tar").count < 4 << 20)

@@ -3,13 +3,13 @@ import MMLog
 import TestSupport
 import Testing
 
-/// What running processes are asked for: `mmlogctl set-level`, `levels`, `capture`.
+/// Requests to running processes: `mmlogctl set-level`, `levels`, `capture`.
 @Suite struct ControlTests {
   private let folder = TemporaryDirectory()
 
   @Test("levels of running processes are set listed and taken back")
   func levelsOfRunningProcessesAreSetListedAndTakenBack() throws {
-    // Two stores, as of two processes: each has its ring.
+    // Two stores stand for two processes: each has its ring.
     let stores = try [("orders", Logger.Level.info), ("prices", .error)].map { name, level in
       var configuration = LogStore.Configuration()
       configuration.level = level
@@ -88,7 +88,7 @@ import Testing
         "rule db.*=2/720h holds until it is taken back",
       ])
     logAll()
-    // Its process says so each second.
+    // The process reports suppressed records once a second.
     var shown = ""
     while !shown.contains("limits    3 records suppressed") {
       let run = try control(["status", folder.path])
@@ -153,7 +153,7 @@ import Testing
   func whereNoProcessRunsNothingCanBeSet() throws {
     let run = try control(["set-level", "debug", folder.path])
     #expect(run.status == 3 && run.errors.contains("no process logs into"), "\(run)")
-    // A ring whose process is dead.
+    // The process of this ring is dead.
     let log = TestLog(session: 1)
     folder.put("orders.\(log.identity.session).ring", log.ring)
     let dead = try control(["levels", folder.path])

@@ -3,11 +3,11 @@ import MMLogFormat
 import TestSupport
 import Testing
 
-/// Directories of rings and archives of several sessions, corrupted at random: every record that
-/// the corruption has not touched is in every output, once, and each output is what its format asks
-/// for.
+/// Directories with rings and archives of several sessions, corrupted at random. Each output has
+/// each record that the corruption has not touched, once, and is valid in its format.
 ///
-/// `MMLOG_CORRUPTED_DIRECTORIES=100` makes so many; the seed of each is reported where it fails.
+/// `MMLOG_CORRUPTED_DIRECTORIES=100` makes 100 directories. A failure reports the seed of its
+/// directory.
 @Suite struct CorruptedDirectoryTests {
   private static let count =
     ProcessInfo.processInfo.environment["MMLOG_CORRUPTED_DIRECTORIES"].flatMap { Int($0) } ?? 12
@@ -39,14 +39,14 @@ import Testing
       #expect(Set(found).isSubset(of: directory.all), "seed \(seed), \(name): made up")
       #expect(Set(found).count == found.count, "seed \(seed), \(name): one came twice")
       #expect([0, 1, 3].contains(run.status), "seed \(seed), \(name): \(run.errors)")
-      // Nothing readable: nothing is printed.
+      // If nothing is readable, nothing is printed.
       if run.status != 3 {
         #expect(throws: Never.self, "seed \(seed), \(name)") { try check(run.output) }
       }
     }
   }
 
-  /// The records of an output: each message begins with its own number.
+  /// The numbers of the records in an output: each message begins with its number.
   private func numbers(in output: String) -> [Int] {
     output.components(separatedBy: "number<").dropFirst().map { rest in
       Int(rest.prefix { $0 != ">" }) ?? -1
@@ -61,12 +61,12 @@ import Testing
     for line in output.split(separator: "\n") { try isJSON(String(line)) }
   }
 
-  /// RFC 4180: rows end with CR LF; what has a comma or a line end stands in quotes.
+  /// RFC 4180: a row ends with CR LF, and a cell with a comma or a line end stands in quotes.
   private static func commaSeparated(_ output: String) -> [[String]] {
     var (rows, row, cell, isQuoted) = ([[String]](), [String](), "", false)
     for scalar in output.unicodeScalars {
       switch scalar {
-      // Two quotes are one, and leave it quoted: they only end and begin anew.
+      // Two quotes in a quoted cell end and begin the quoted part. This parser drops them.
       case "\"": isQuoted.toggle()
       case "," where !isQuoted: (row, cell) = (row + [cell], "")
       case "\n" where !isQuoted: (rows, row, cell) = (rows + [row + [cell]], [], "")
@@ -88,22 +88,22 @@ import Testing
   }
 }
 
-/// Files of three sessions, corrupted, and what of them must still be readable.
+/// Corrupted files of three sessions, and the records that must still be readable.
 private struct CorruptedDirectory {
   let folder = TemporaryDirectory()
   /// The numbers of all records that were logged.
   private(set) var all: Set<Int> = []
-  /// What was done, for whoever inspects a failure.
+  /// The changes that were made, to explain a failure.
   private(set) var story: [String] = []
   private var files: [CorruptedFile] = []
   private var records: [Record] = []
 
-  /// A record, and where everything is that has to be whole for it to be read.
+  /// A record, and all places that must be whole so that it can be read.
   private struct Record {
     let number: Int
     let file: Int
     let parts: [Range<Int>]
-    /// Of its session's call sites, in any of these places.
+    /// The places of its session's call sites. One whole place is enough.
     let dictionaries: [(file: Int, part: Range<Int>, fileHeader: Range<Int>)]
   }
 
@@ -116,7 +116,7 @@ private struct CorruptedDirectory {
     for file in files where !file.isDeleted { folder.put(file.name, file.bytes) }
   }
 
-  /// The numbers of records of which nothing was touched.
+  /// The numbers of the records of which no part was touched.
   var undamaged: Set<Int> {
     Set(
       records.filter { record in
@@ -127,7 +127,8 @@ private struct CorruptedDirectory {
       }.map(\.number))
   }
 
-  /// Two archives of two frames each, and a ring with what is in no archive yet.
+  /// Adds two archives with two frames each, and a ring with the records that are in no archive
+  /// yet.
   private mutating func add(_ session: UInt64, _ generator: inout SeededGenerator) {
     let log = TestLog(session: session)
     let first = files.count
@@ -144,7 +145,7 @@ private struct CorruptedDirectory {
       batches[batches.count - 1].append(number)
       inRing.append((number, place))
       guard index % 6 == 5, index < 24 else { continue }
-      // A process may have died before it said of the last frame that it had been written.
+      // A process may have died before it noted that the last frame was written.
       log.archive(isPublished: index < 23 || Bool.random(using: &generator))
       (batches, inRing) = (batches + [[]], [])
       if index == 11 {
@@ -194,7 +195,7 @@ private struct CorruptedDirectory {
   }
 }
 
-/// A file, and what was done to it.
+/// A file, and its corruption.
 private struct CorruptedFile {
   let name: String
   private(set) var bytes: [UInt8]
@@ -208,7 +209,7 @@ private struct CorruptedFile {
     !isDeleted && part.upperBound <= bytes.count && !touched.contains { $0.overlaps(part) }
   }
 
-  /// - Returns: What was done.
+  /// - Returns: What was changed.
   mutating func corruption(_ generator: inout SeededGenerator) -> String {
     guard !bytes.isEmpty else { return "\(name): nothing" }
     let place = Int.random(in: 0..<bytes.count, using: &generator)

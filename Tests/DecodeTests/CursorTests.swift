@@ -7,14 +7,14 @@ import Testing
 @testable import CommandLineTool
 @testable import mmlog_decode
 
-/// Printing that goes on where the last time ended.
+/// Printing that goes on where the last run ended.
 @Suite struct CursorTests {
   private let log = TestLog()
   private var folder: TemporaryDirectory { log.folder }
 
   init() { log.writesRing = false }
 
-  /// Archives so many records, each with its number.
+  /// Logs a record for each number, and archives them.
   private func archive(_ numbers: Range<Int>) {
     for number in numbers { log.write("record \(number)", ticks: UInt64(1 + number)) }
     log.archive()
@@ -57,7 +57,7 @@ import Testing
     #expect(run.status == 2 && run.errors.contains("use >> FILE, or another name"), "\(run.errors)")
     #expect(try kept.bytes("out") == Array("record 0\nrecord 1\n".utf8))
     #expect(try kept.bytes("cursor") == cursor && kept.names().sorted() == ["cursor", "out"])
-    // Whoever has taken it in has emptied it, or removed it.
+    // A program that has read the output empties or removes the file.
     kept.put("out")
     #expect(try print(option).status == 0)
     #expect(try kept.bytes("out") == Array("record 2\n".utf8))
@@ -130,7 +130,7 @@ import Testing
     #expect(try !kept.names().contains("cursor"))
   }
 
-  /// /proc/self/comm is a file that can be written and not be synchronized.
+  /// /proc/self/comm can be written, but not be synced.
   @Test("a cursor moves only once standard output is on the disk, where that is a file")
   func outputThatIsNotSafe() throws {
     let kept = TemporaryDirectory()

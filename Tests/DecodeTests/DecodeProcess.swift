@@ -1,14 +1,14 @@
 import Foundation
 import TestSupport
 
-/// What a run of a program gave.
+/// The output, the errors and the status of a program.
 struct Run: Equatable {
   var output: String
   var errors: String
   var status: Int32
 }
 
-/// Where the built `mmlog-decode` is.
+/// The path of the built `mmlog-decode`.
 let tool = ChildProcess.path(of: "mmlog-decode")
 
 /// Runs the built `mmlog-decode`, which stands beside the tests.
@@ -35,7 +35,7 @@ private func run(
     .appendingPathComponent("mmlog-decode.\(UUID().uuidString)")
   try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
   defer { try? FileManager.default.removeItem(at: folder) }
-  // Files and not pipes: nobody has to read while it runs.
+  // These are files, not pipes, so nobody has to read while the program runs.
   process.standardInput = try handle(folder, "in", input ?? [])
   process.standardOutput = try handle(folder, "out", [])
   process.standardError = try handle(folder, "err", [])
@@ -56,7 +56,7 @@ private func text(_ folder: URL, _ name: String) throws -> String {
   String(decoding: try Data(contentsOf: folder.appendingPathComponent(name)), as: UTF8.self)
 }
 
-/// Runs a line of shell; its status is that of the first program of a pipe that fails.
+/// Runs a line of shell. The status of a pipe is that of the last program in it that fails.
 func shell(_ line: String, folder: TemporaryDirectory) throws -> Run {
   let process = Process()
   process.executableURL = URL(fileURLWithPath: "/bin/bash")

@@ -68,7 +68,7 @@ import Testing
   func ofATimeThatClocksShowTwice() throws {
     let log = TestLog()
     log.writesRing = false
-    // 2:30 in Berlin for the first time on that night.
+    // In Berlin, clocks show 2:30 for the first time on that night.
     log.frameClock = TickClock(ticks: 0, wall: 1_761_438_600_000_000_000, rate: 1 << 32)
     for hour in 0..<3 { log.write("\(hour)", ticks: UInt64(hour) * 3_600_000_000_000) }
     log.archive()
@@ -162,7 +162,7 @@ import Testing
     #expect(
       try decode(["--utc", log.folder.path])
         == Run(output: lines[0], errors: lost + died, status: 1))
-    // It ended long before what was asked for.
+    // The session ended long before the time that `--since` asks for.
     #expect(try decode(["-q", "--since", "-1h", log.folder.path]).errors == lost)
   }
 
@@ -294,7 +294,7 @@ import Testing
 
   @Test("a broken pipe ends it quietly") func aBrokenPipeEndsItQuietly() throws {
     let log = TestLog()
-    // More than any pipe takes.
+    // The output is larger than the buffer of a pipe.
     let wide = log.site(.argument(type: .int, alignment: 2 | 60_000 << 8))
     for ticks in 0..<100 as Range<UInt64> {
       log.write(TestRecord(ticks: ticks, site: wide, words: [7]))
@@ -305,8 +305,8 @@ import Testing
     #expect(run.errors.isEmpty && run.output.utf8.count == 10)
   }
 
-  /// In a process of its own from its first instruction: one that closes a descriptor while it has
-  /// other threads may find that one of them has got its number.
+  /// A shell closes the descriptor before the program starts. If a process with several threads
+  /// closed it, another thread could get its number.
   @Test("closed standard output is an error") func closedStandardOutputIsAnError() throws {
     let run = try shell("'\(tool)' --version >&-", folder: TemporaryDirectory())
     #expect(run.status == 1)

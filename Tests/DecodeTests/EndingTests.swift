@@ -8,7 +8,7 @@ import Testing
 @Suite struct EndingTests {
   private static let time = TestLog.epoch + 1_000_000_000
 
-  /// A ring of a process that ended so.
+  /// A ring of a process that ended in this way.
   private func log(_ how: SessionEnd.How) -> TestLog {
     let another = [UInt8](repeating: 7, count: 16)
     let log = TestLog(bootID: how == .powerLost ? another : Host.bootID())
@@ -47,7 +47,7 @@ import Testing
       if isRecovered {
         #expect(try decode(["recover", log.folder.path]).status == 0)
       }
-      // An end that somebody wanted needs no attention.
+      // An intended end needs no attention.
       let read = try decode(["--utc", log.folder.path]).errors
       #expect(read.hasPrefix("mmlog-decode: 1 session ") == how.isCrash, "\(read)")
       #expect(read.split(separator: "\n").count == (how.isCrash ? 1 : 0))

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite struct FileJobTests {
-  /// Two archives, closed, with four records, and a ring that has nothing more.
+  /// Two closed archives with four records, and no ring.
   private func log() -> TestLog {
     let log = TestLog()
     log.writesRing = false
@@ -41,7 +41,7 @@ import Testing
     log.corruptArchive(1, at: log.archives[1].count / 2)
     log.save()
     let folder = TemporaryDirectory()
-    // Somebody has opened the pipe to read, and closed it again.
+    // Another process has opened the pipe to read, and closed it again.
     let run = try shell(
       "cd '\(folder.path)' && mkfifo pipe && exec 3<>pipe 4>pipe 3>&-\n"
         + "'\(tool)' verify '\(log.folder.path)' >&4; echo $?", folder: folder)
@@ -61,7 +61,7 @@ import Testing
     #expect(run.status == 1 && run.errors.contains("4 records in \(path) are not read"), "\(run)")
   }
 
-  /// What there is in records that cannot be read is not known.
+  /// Nothing is known about the content of records that cannot be decrypted.
   @Test(
     "of records that nobody decrypts, only that is said",
     arguments: ["", "spans", "--label svc", "--where x==1", "histogram", "top x"])
@@ -84,7 +84,7 @@ import Testing
       log.corruptArchive(1, at: offset)
       log.save()
       let run = try decode(["verify", log.folder.path])
-      // Padding is inspected by nobody.
+      // No check covers padding.
       let isSeen = run.status == 1 && run.output.contains(": CORRUPTED in ")
       let records = try decode(["--format", "message", log.folder.path])
       #expect(
@@ -241,7 +241,7 @@ import Testing
   @Test("a repair has everything readable and the corruption")
   func aRepairHasEverythingReadableAndTheCorruption() throws {
     let log = log()
-    // The payload of the first frame of records of the first archive.
+    // Corrupts the payload of the first archive's first frame of records.
     let frames = try ArchiveFrames.offsets(log.archives[0])
     log.corruptArchive(0, at: frames[1] + FrameLayout.size + FrameLayout.rangeSize + 3)
     log.save()
@@ -257,7 +257,7 @@ import Testing
     #expect(lines.count == 4 && lines[0].contains("ERROR    mmlog.repair: corrupted: "))
     #expect(lines.dropFirst().joined(separator: "\n") + "\n" == before.output)
     #expect(try decode(["verify", out]).status == 0)
-    // Nothing else is left there, and it is not written to twice.
+    // Nothing else is in the folder, and a second repair does not write to it.
     #expect(try FileManager.default.contentsOfDirectory(atPath: out).count == 2)
     let again = try decode(["repair", "--output", out, log.folder.path])
     #expect(again.status == 1 && again.errors.contains("has logs in it already"))
@@ -417,7 +417,7 @@ import Testing
     #expect(run.output.contains("   0  0x0000000000001234  /opt/orders + 0x234\n"))
     #expect(run.output.contains("rax 0x0000000000000000"))
     #expect(run.output.hasSuffix("INFO     last (App/Main.swift:7)\n"))
-    // Whoever prints the records gets one line about it.
+    // The command that prints records says one line about the crash.
     let records = try decode(["--format", "message", log.folder.path])
     #expect(records.output == "last\n")
     #expect(
@@ -476,7 +476,7 @@ import Testing
     #expect(run.status == 0 && run.output == "one\n", "\(run)")
   }
 
-  /// In a process of its own, as it is used.
+  /// Runs the program in a process of its own, as users do.
   @Test("a followed log is printed as it grows") func aFollowedLogIsPrintedAsItGrows() throws {
     let log = TestLog()
     log.writesRing = false
@@ -490,7 +490,7 @@ import Testing
     process.standardOutput = pipe
     process.standardError = FileHandle.nullDevice
     try process.run()
-    // Not terminated: whoever started the tests may have that signal blocked.
+    // SIGTERM may be blocked, if it was blocked where the tests were started.
     defer { kill(process.processIdentifier, SIGKILL) }
     func read(_ text: String) -> String {
       var found = Data()

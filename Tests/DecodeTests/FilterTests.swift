@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite struct FilterTests {
-  /// Six records a second apart, with an argument `n`, in two threads.
+  /// Six records, one second apart, with an argument `n`, in two threads.
   private let log: TestLog
 
   init() {
@@ -119,7 +119,7 @@ import Testing
     let site = log.site(.literal("early"))
     let late = log.site(.literal("late "), .argument(type: .int, name: "k"))
     log.addFrame(.dictionary, log.dictionaryPayload)
-    // As many as are inspected, in a frame without threads.
+    // A frame without threads, with as many records as the decoder inspects.
     let row = [RecordLayout.recordKind | 3, 1, UInt64(site)]
     let rows = repeatElement(row.withUnsafeBytes { Array($0) }, count: 300_000)
     var summary = RecordSummary()

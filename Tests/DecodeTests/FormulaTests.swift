@@ -3,7 +3,7 @@ import MMLogFormat
 import TestSupport
 import Testing
 
-/// Cells that a spreadsheet would take for formulas.
+/// Cells that a spreadsheet would interpret as formulas.
 @Suite struct FormulaTests {
   private static let formulas = [
     "=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "＝1", "＋1", "－1", "＠1",

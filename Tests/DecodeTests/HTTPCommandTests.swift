@@ -83,7 +83,7 @@ import Testing
       let span = log.begin(
         "\("GET", name: "http.request.method") \("/\(index)", name: "url.full")")
       let start = ContinuousClock.now
-      // The third is slower than all others together.
+      // The third exchange is slower than all others together.
       if index == 2 { while ContinuousClock.now - start < .milliseconds(200) {} }
       span.end("\(200, name: "http.response.status_code")")
     }
@@ -141,7 +141,7 @@ import Testing
     #expect((request["headers"] as? [[String: String]]) == [["name": "\u{301}x", "value": "1"]])
   }
 
-  /// How many exchanges have the routes that end so, as a table of them says.
+  /// The numbers of exchanges of the routes that end with `end`, as the table of routes has them.
   private func count(_ exchanges: HTTPExchanges, ofRoutes end: String) -> [Substring] {
     var output = TextBuffer()
     exchanges.appendRoutes(HTTPExchanges.Style(), to: &output)
@@ -228,7 +228,7 @@ import Testing
     )
   }
 
-  /// A log of one exchange, whose request has these header fields and this body's record.
+  /// A log of one exchange, whose request has these header fields and this body.
   private func log(
     _ method: String, _ url: String, _ headers: Logger.Metadata,
     _ body: (Logger) -> Void = { _ in }

@@ -3,8 +3,8 @@ import MMLogFormat
 import TestSupport
 import Testing
 
-/// Text that would move a terminal's cursor, clear its screen or fake a line, wherever a log can
-/// have it.
+/// Text that would move a terminal's cursor, clear its screen or fake a line, in each place where a
+/// log can have text.
 @Suite struct HostileTextTests {
   private static let hostile = "\u{1b}]0;t\u{7}\u{1b}[2J\r\nfake\u{9b}31m\u{202e}\u{85}\u{2028}x"
 

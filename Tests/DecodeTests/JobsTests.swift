@@ -3,9 +3,9 @@ import MMLog
 import TestSupport
 import Testing
 
-/// Text that several threads make.
+/// Text that several threads write.
 @Suite struct JobsTests {
-  /// Many records, of two sessions, of many lengths.
+  /// Many records of two sessions, with many lengths.
   private static let folder: TemporaryDirectory = {
     let folder = TemporaryDirectory()
     for session in 1...2 {
@@ -72,7 +72,7 @@ import Testing
     defer { close(reader) }
     let arguments = options + ["--format", "message", Self.largeRecords.path]
     let child = try ChildProcess(tool, arguments, output: fifo, errors: folder("errors"))
-    // Nobody reads what it prints. So it stands still at the beginning of that.
+    // Nobody reads the output, so the program stops at its first large write.
     try child.wait {
       var request = pollfd(fd: reader, events: Int16(POLLIN), revents: 0)
       return poll(&request, 1, 0) == 1 && request.revents & Int16(POLLIN) != 0

@@ -2,13 +2,13 @@ import MMLogFormat
 import TestSupport
 import Testing
 
-/// Records of a few bytes, whose messages have megabytes.
+/// Records of a few bytes whose messages have megabytes.
 @Suite(.disabled(if: isSanitized, "Sanitizers take memory of their own for each byte."))
 struct LargeMessageTests {
   private static let folder = folder(of: .closed)
   private static let killed = folder(of: .killed)
 
-  /// 64 records without a value. Each has 1024 arguments that are wide, and so a message of 2 MiB.
+  /// 64 records without a value. Each has 1024 wide arguments, and so a message of 2 MiB.
   private static func folder(of ending: SessionEnd.How) -> TemporaryDirectory {
     let log = TestLog()
     log.writesRing = false
@@ -59,7 +59,7 @@ struct LargeMessageTests {
     log.writesRing = false
     log.write("first", ticks: 1)
     log.archive()
-    // Of each the last record is another thread's, and the others are of one.
+    // The last record of each frame is of a thread of its own. The other records are of one thread.
     for ticks in 2..<18 as Range<UInt64> {
       let small = TestRecord(
         ticks: ticks, site: log.textSite, words: ValueWords.argument(.text("\(ticks)")))

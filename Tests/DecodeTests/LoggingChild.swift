@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import TestSupport
 
-/// A process that logs lines: `mmlog-pipe`, which is stopped, killed and asked for things.
+/// A process that logs lines: `mmlog-pipe`. Tests stop it, kill it and send it requests.
 final class LoggingChild {
   private let input = Pipe()
   private let process = Process()
@@ -18,14 +18,14 @@ final class LoggingChild {
 
   var id: pid_t { process.processIdentifier }
 
-  /// Has it log lines, and waits until the last of them is in its ring.
+  /// Makes the process log lines, and waits until the last line is in the ring.
   func log(_ lines: String...) throws {
     for line in lines { input.fileHandleForWriting.write(Data("\(line)\n".utf8)) }
     let last = lines.last ?? ""
     while try !decode(["-q", "-g", "^\(last)$", directory]).output.contains(last) { usleep(1000) }
   }
 
-  /// Stops it, and waits until it is.
+  /// Stops the process, and waits until it is stopped.
   func stop() throws {
     kill(id, SIGSTOP)
     while try !control(["status", directory]).output.contains("  stopped  ") { usleep(1000) }
@@ -38,7 +38,7 @@ final class LoggingChild {
     process.waitUntilExit()
   }
 
-  /// Lets it come to its end.
+  /// Lets the process end by itself.
   func end() {
     try? input.fileHandleForWriting.close()
     process.waitUntilExit()
@@ -50,7 +50,7 @@ final class LoggingChild {
 }
 
 extension String {
-  /// What differs from run to run, replaced.
+  /// Replaces the parts that differ from run to run.
   func replacing(_ patterns: [(pattern: String, by: String)]) -> String {
     patterns.reduce(self) { text, replacement in
       text.replacingOccurrences(

@@ -7,8 +7,8 @@ import Testing
   private static let files = 200
   private static let records: UInt64 = 980
 
-  /// Processes that logged at the same time, each with one frame as large as the writer makes them:
-  /// 200 MiB together.
+  /// Many processes that logged at the same time, each with one frame as large as writers make
+  /// them: 200 MiB in all.
   @Test(
     "memory for files of one time is bounded",
     .disabled(if: isSanitized, "Sanitizers take memory of their own for each byte."))
@@ -42,7 +42,7 @@ import Testing
     }
   }
 
-  /// The same frame, written by another session.
+  /// The same frame, as if another session had written it.
   private static func frame(_ frame: [UInt8], of session: SessionID) -> [UInt8] {
     guard var header = frame.withUnsafeBytes({ FrameHeader($0.slice(0, FrameLayout.size)) }) else {
       return []
@@ -55,14 +55,14 @@ import Testing
 
   private func largeFrame(of log: TestLog) -> [UInt8] {
     var summary = RecordSummary()
-    // One thread, of no name.
+    // One thread, without a name.
     var words: [UInt64] = [1, 1, 0, 0]
     for ticks in 1...Self.records {
       let text = "\(ticks) \(String(repeating: "x", count: 1040))"
       let record = TestRecord(
         ticks: ticks, site: log.textSite, words: ValueWords.argument(.text(text)))
       var row = record.encoded(seed: 0)
-      // The thread's ordinal in place of the checksum.
+      // The thread's ordinal replaces the checksum.
       row[0] = row[0] & 0xFFFF_FFFF | 1 << 32
       words += row
       summary.add(ticks: ticks, level: record.level)
@@ -75,7 +75,7 @@ import Testing
   }
 }
 
-/// That all sessions take turns at each time, and what it takes: prints the greatest memory in KiB.
+/// Checks that all sessions take turns at each time. Prints the maximum memory in KiB.
 private let checkOrder = """
   import resource, subprocess, sys
   tool, logs, files, records = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])

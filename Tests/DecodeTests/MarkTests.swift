@@ -21,7 +21,7 @@ import Testing
     #expect(try store.archives().first?.state.receipt == "v1")
     let inspected = try decode(["inspect", archive.path]).output
     #expect(inspected.contains("noted: uploaded at") && inspected.contains("receipt v1"))
-    // With no store open, too.
+    // The commands also work while no store is open.
     try store.close()
     #expect(try control(["unpin", "-q", archive.path]) == Run(output: "", errors: "", status: 0))
     #expect(try control(["uploaded", "--undo", archive.path]).status == 0)

@@ -3,10 +3,10 @@ import MMLogFormat
 import TestSupport
 import Testing
 
-/// Every format and every option of the output, as a whole.
+/// Every format and every option of the output, with whole texts.
 @Suite struct OutputTests {
-  /// Two sessions of a closed archive each: an order with a field and metadata, and a hostile
-  /// message.
+  /// Two sessions, each with a closed archive. One has an order with a field and metadata, and the
+  /// other has a hostile message.
   private func log() -> TestLog {
     let log = TestLog()
     log.writesRing = false
@@ -28,7 +28,7 @@ import Testing
     let log = log()
     let run = try decode(arguments + ["--utc", log.folder.path])
     #expect(run.status == 0 && run.errors.isEmpty, "\(run.errors)")
-    // By bytes: CR and LF together are one character.
+    // Splits bytes: in Swift, CR and LF together are one character.
     return run.output.utf8.split(separator: 10, omittingEmptySubsequences: false).dropLast()
       .map { String(decoding: $0, as: UTF8.self) }
   }
@@ -121,7 +121,7 @@ import Testing
       cd '\(log.folder.path)' && mkfifo pipe && python3 -c "\(Self.unblocked)" \
         "$(type -P timeout)" -k 10 1 '\(tool)' -o pipe '\(log.folder.path)'
       """, folder: log.folder)
-    // 124: the first signal ended it; 137: only SIGKILL did.
+    // 124: the first signal ended the program; 137: only SIGKILL did.
     #expect(run.status == 124, "\(run)")
   }
 
@@ -200,7 +200,7 @@ import Testing
       ])
   }
 
-  /// A table and a trace without a record are still a table and a trace.
+  /// A table or a trace without records is still complete.
   @Test("empty outputs are whole") func emptyOutputsAreWhole() throws {
     let log = log()
     let path = log.folder.path
@@ -246,7 +246,7 @@ import Testing
       try String(contentsOfFile: folder("out"), encoding: .utf8)
         == "order 7 100 %\ntwo \u{1b}[31m\n,\"x\"\n")
     #expect(try names(in: folder) == ["out"])
-    // What could not be read leaves what was there.
+    // If nothing can be read, an existing output stays as it is.
     let failed = try decode(["-o", folder("out"), folder("none")])
     #expect(failed.status == 3)
     #expect(try names(in: folder) == ["out"])
@@ -294,14 +294,14 @@ import Testing
     }
   }
 
-  /// For python3: runs a program that signals reach. The threads that tests run on block them, and a
-  /// child inherits that.
+  /// For python3: runs a program with no signal blocked. The threads of the tests block signals,
+  /// and a child inherits that.
   private static let unblocked =
     "import os, signal, sys; signal.pthread_sigmask(signal.SIG_SETMASK, []); "
     + "os.execv(sys.argv[1], sys.argv[1:])"
 
-  /// It waits for its input until it has been asked to end, so that nothing depends on how fast it
-  /// is.
+  /// The program waits for its input until it gets the signal, so the test does not depend on its
+  /// speed.
   @Test("an interruption leaves no file", arguments: [("TERM", "143\n"), ("KILL", "137\n")])
   func anInterruptionLeavesNoFile(signal: String, expected: String) throws {
     let log = log()
@@ -319,7 +319,8 @@ import Testing
     #expect(run.output == expected)
   }
 
-  /// Whenever it is killed: what has a name is whole, and nothing else is there.
+  /// The program may be killed at any time: a file with its final name is complete, and nothing
+  /// else is there.
   @Test("a process that is killed leaves whole files or none")
   func aProcessThatIsKilledLeavesWholeFilesOrNone() throws {
     let log = TestLog(
@@ -439,7 +440,7 @@ import Testing
       page.contains(#"\u003c/script>\u003cscript>alert(1)"#), "the label is in the page's data")
     #expect(!page.contains("http://") && !page.contains("https://"), "no network")
     #expect(page.contains(#""ending":"powerLost""#))
-    // A file of which nothing could be read is reported in the page too.
+    // The page also reports a file of which nothing can be read.
     let garbage = folder.put("garbage.mmlog", Array("no log".utf8))
     let other = try decode(["report", "--output", folder("page.html"), log.folder.path, garbage])
     #expect(other.status == 1)
@@ -474,7 +475,7 @@ import Testing
     }
   }
 
-  /// Python's parsers are stricter than ours, and others' work.
+  /// Python's parsers are stricter than those of this project, and independent of them.
   @Test("whatever the bytes other parsers read it")
   func whateverTheBytesOtherParsersReadIt() throws {
     let log = TestLog()

@@ -3,9 +3,9 @@ import MMLogFormat
 import TestSupport
 import Testing
 
-/// What is read is never what is written to, whatever its name on the command line.
+/// An input is never overwritten, whatever its name on the command line.
 @Suite struct OverwritingTests {
-  /// A session of one closed archive, beside a file that is none of ours.
+  /// A session with one closed archive, beside a file that is no log.
   private func log() -> (log: TestLog, archive: String) {
     let log = TestLog()
     log.writesRing = false
@@ -15,7 +15,7 @@ import Testing
     return (log, log.save()[0])
   }
 
-  /// Every file of a folder, and what is in it.
+  /// The files of a folder, with their content.
   private func contents(_ folder: TemporaryDirectory) throws -> [String: Data] {
     let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
     return try names.reduce(into: [:]) {
@@ -49,7 +49,7 @@ import Testing
       try expectRefused([command, "--output", output, input], folder)
     }
     try expectRefused([command, "-R", "--output", folder("x.mmlog"), folder("here/..")], folder)
-    // Beside what is read there is room for what is none of ours.
+    // In the same folder, files with other names may be written.
     #expect(try decode([command, "--output", folder("out"), folder.path]).status == 0)
     #expect(try decode([command, "--output", folder("other.mmlog"), archive]).status == 0)
   }
@@ -75,7 +75,7 @@ import Testing
     try expectRefused(["repair", "--output", copy.path, copy("copy")], copy)
     try expectRefused(["repair", "--output", copy.path, copy.path, archive], copy)
     #expect(try decode(["repair", "--output", copy("out"), copy("copy")]).status == 0)
-    // A slash and a combining mark behind it are one character, but two things of a path.
+    // A slash and the combining mark behind it are one character, but two parts of a path.
     let marked = TemporaryDirectory()
     marked.put("\u{301}copy", log.archives[0])
     try expectRefused(["repair", "--output", marked.path, marked("\u{301}copy")], marked)
@@ -99,7 +99,7 @@ import Testing
   }
 }
 
-/// Inputs that have no end, or would fill a disk.
+/// Inputs that have no end, or that would fill a disk.
 @Suite struct EndlessInputTests {
   @Test("a device is refused", arguments: ["/dev/zero", "/dev/null"])
   func aDeviceIsRefused(path: String) throws {
@@ -113,13 +113,13 @@ import Testing
     #expect(run.output == "3\n" && run.errors.contains("is a device"), "\(run.errors)")
   }
 
-  /// Nothing of it is kept but its first bytes.
+  /// Only the first bytes of the stream are kept.
   @Test("a stream that is no log is left at once") func aStreamThatIsNoLogIsLeftAtOnce() throws {
     let run = try shell("yes | '\(tool)' -; echo ${PIPESTATUS[1]}", folder: TemporaryDirectory())
     #expect(run.output == "3\n" && run.errors.contains("standard input"), "\(run.errors)")
   }
 
-  /// It would fill the file system that temporary files are on.
+  /// Such a stream would fill the file system of temporary files.
   @Test(
     "a stream without end ends at a stated limit",
     .enabled(if: mountsCanBeMade, "no file system can be mounted"))

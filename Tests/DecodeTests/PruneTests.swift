@@ -11,7 +11,7 @@ import Testing
 @Suite struct PruneTests {
   private let folder = TemporaryDirectory()
 
-  /// Puts the closed archives of so many sessions there.
+  /// Puts the closed archives of `count` sessions into the folder.
   private func archives(_ count: Int) -> [String] {
     (1...count).map { number in
       let log = TestLog(session: UInt64(number))
@@ -72,7 +72,7 @@ import Testing
     #expect(try decode(["recover", "-q", folder.path]) == silent)
     #expect(try control(["prune", "-q", "--explain", "--count", "1", folder.path]) == silent)
     #expect(try left().filter { $0.hasSuffix(".mmlog") } == Array(names.suffix(1)))
-    // What is wrong is printed all the same.
+    // Problems are printed even with `-q`.
     folder.put("broken.mmlog", [UInt8](repeating: 7, count: 4096))
     let broken = try decode(["verify", "-q", folder.path])
     #expect(broken.status == 1 && broken.errors.contains("broken.mmlog"), "\(broken)")
@@ -155,7 +155,7 @@ import Testing
 
   @Test("what a running service writes stays") func whatARunningServiceWritesStays() throws {
     let names = archives(2)
-    // As a process has it that writes it: locked, and not closed.
+    // The archive looks as if a process were writing it: locked, and not closed.
     let path = folder(names[0])
     let bytes = try Data(contentsOf: URL(fileURLWithPath: path)).dropLast(8)
     try bytes.write(to: URL(fileURLWithPath: path))
@@ -192,7 +192,7 @@ import Testing
 
   @Test("small archives and other stores stay") func smallArchivesAndOtherStoresStay() throws {
     let names = archives(3)
-    // Few and small ones stay, however little is free.
+    // A few small archives stay, however little space is free.
     for free in ["100%", "900T"] {
       let run = try control(["prune", "--free-space", free, folder.path])
       #expect(run.status == 1 && run.errors.contains("3 among the newest"), "\(run)")

@@ -6,7 +6,7 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// What running processes are asked to do at once: `mmlogctl flush`, `rotate`.
+/// Requests that running processes carry out at once: `mmlogctl flush`, `rotate`.
 @Suite struct RequestTests {
   private let folder = TemporaryDirectory()
 
@@ -65,7 +65,7 @@ import Testing
     child.goOn()
     let run = try control(["flush", "--timeout", "5m", folder.path])
     #expect(run.status == 0, "\(run)")
-    // The rotation that nobody waited for was not forgotten.
+    // The process has rotated, although nobody waited for that.
     let archives = try folder.names(ending: ".mmlog")
     #expect(try decode(["verify", folder(archives[0])]).output.contains("closed"))
     child.end()
@@ -81,7 +81,7 @@ import Testing
     #expect(try file.tryLock())
     let run = try control(["flush", folder.path])
     #expect(run.status == 1 && run.errors.contains("cannot be asked for anything"), "\(run)")
-    // What needs no answer works.
+    // A command that needs no answer works.
     let status = try control(["status", folder.path])
     #expect(status.status == 0 && status.output.hasPrefix("orders[42]  running"), "\(status)")
     try file.unlock()
@@ -98,7 +98,7 @@ import Testing
     #expect(run.status == 1 && run.output == "", "\(run)")
     #expect(run.errors.contains("has not answered: it is dying: SIGSEGV"), "\(run)")
     #expect(try control(["status", folder.path]).output.hasPrefix("orders[42]  dying  "))
-    // The request stands there, whoever may read it.
+    // The request is in the control page, even if the process never reads it.
     let page = try file.bytes(at: RingLayout.control + ControlLayout.request, count: 8)
     #expect(page == [1, 0, 0, 0, 0, 0, 0, 0])
     try file.unlock()

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 @Suite struct SpanOptionTests {
-  /// A process that died in the middle of a query, which is a part of an order that was done.
+  /// A process that died in the middle of a query. The query is a part of an order that had ended.
   private func log() -> TestLog {
     let log = TestLog()
     let end: UInt64 = 1 << 63
@@ -81,7 +81,7 @@ import Testing
     #expect(try lines("spans", "--longer", "2us", "--outcome", "ok") == [order])
     #expect(try lines("spans", "--longer", "2.1us", "--outcome", "ok").isEmpty)
     #expect(try lines("spans", "--longest", "-n", "1") == [query])
-    // One that is open counts with how long it was when its process died.
+    // An open span counts with its duration up to the death of its process.
     #expect(try lines("spans", "--longer", "2.5us") == [query])
     #expect(try lines("spans", "--shorter", "2.5us") == [order])
     let names = try lines("spans", "--names")
@@ -145,7 +145,7 @@ import Testing
     let folder = TemporaryDirectory()
     let store = try LogStore(directory: folder.path, name: "spans")
     let log = store.logger(label: "l")
-    // Parts end before the whole: the outermost takes longest, and ends last.
+    // Parts end before the whole: the outermost span takes longest, and ends last.
     let nested = (0..<7).map { log.begin("span \($0)") }
     for span in nested.reversed() { span.end() }
     try store.close()

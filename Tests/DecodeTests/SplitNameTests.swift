@@ -3,7 +3,7 @@ import MMLogFormat
 import TestSupport
 import Testing
 
-/// Names of files that are made of labels: harmless, and one for each label.
+/// File names that are made from labels: harmless, and one for each label.
 @Suite struct SplitNameTests {
   private func split(_ labels: [String]) throws -> [String: String] {
     let log = TestLog(
@@ -48,7 +48,7 @@ import Testing
     let files = try split([long + "1", long + "2", String(repeating: "x", count: 250)])
     #expect(files.count == 3 && Set(files.values) == ["0\n", "1\n", "2\n"])
     #expect(files.keys.allSatisfy { $0.utf8.count < 240 })
-    // Cut between two bytes, not in the number of one.
+    // Names are cut between two bytes, not within the number of one byte.
     #expect(
       files.keys.filter { $0.contains("%") }.allSatisfy {
         $0.contains("%A9.") || $0.contains("%A9~")

@@ -2,7 +2,7 @@ import MMLog
 import TestSupport
 import Testing
 
-/// State slots in what commands print.
+/// State slots in the output of commands.
 @Suite struct StateTests {
   private let folder = TemporaryDirectory()
 
@@ -42,7 +42,7 @@ import Testing
     store.slot("depth", of: Int.self).store(3)
     let running = try decode(["sessions", other.path])
     #expect(running.output.contains("running") && running.output.contains("state: depth=3"))
-    // What state the process is in has another name.
+    // JSON has another name for the state of the process.
     for command in ["status", "in-flight"] {
       let json = try control([command, "--json", other.path]).output
       #expect(json.contains(#""process_state":"running""#), "\(json)")

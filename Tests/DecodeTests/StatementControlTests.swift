@@ -6,7 +6,7 @@ import Testing
 @Suite struct StatementControlTests {
   private let folder = TemporaryDirectory()
 
-  /// What a run has printed, without the process that each line begins with.
+  /// The lines that a run has printed, without the process at their beginning.
   private func lines(_ run: Run) -> [String] {
     #expect(run.status == 0 && run.errors == "", "\(run)")
     return run.output.split(separator: "\n").map { String($0.drop { $0 != "]" }.dropFirst(3)) }
@@ -36,7 +36,7 @@ import Testing
       listed == [
         "info      book", "rule \(place) holds until it is taken back, 0 of 3 records so far",
       ])
-    // Other commands leave it as it is.
+    // Other commands do not change the switch.
     _ = try control(["set-level", "book=error", folder.path])
     _ = try control(["set-level", "default", folder.path])
     logBoth(2)
@@ -47,7 +47,7 @@ import Testing
     #expect(try decode(["--format", "message", folder.path]).output == "on 1\non 2\n")
   }
 
-  /// The debug information of the program of these tests has all of them.
+  /// The debug information of the test program has all statements.
   @Test("statements that have not run yet are counted")
   func statementsThatHaveNotRunYetAreCounted() throws {
     let store = try LogStore(directory: folder.path, name: "orders")

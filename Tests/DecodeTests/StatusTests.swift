@@ -10,7 +10,7 @@ import Testing
 @Suite struct StatusTests {
   private let folder = TemporaryDirectory()
 
-  /// Sizes, times and names of this run.
+  /// The patterns of sizes, times and names that differ from run to run.
   private static let changing = [
     (#"^[^\[\n]+\[\d+\]"#, "PROCESS"), ("session [0-9a-f]{32}", "session ID"),
     (#"since \S+"#, "since TIME"), (#"\d+(\.\d)? (ms|s)( |:|,)"#, "AGE$3"),
@@ -109,7 +109,7 @@ import Testing
         #expect([0, 1].contains(run.status), "\(command) of \(bytes): \(run)")
       }
     }
-    // Its process takes it for requests, and goes on.
+    // The process takes the bytes for requests, and goes on.
     child.goOn()
     try child.log("another line")
     child.end()
