@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 @Suite("Whole archives") struct ArchiveDestinationTests {
-  /// A sealed archive of some megabytes of what compresses badly.
+  /// A sealed archive of some megabytes, with text that compresses badly.
   private struct Sealed {
     let made: TestBatch
     let archive: SealedArchive
@@ -24,7 +24,7 @@ import Testing
       }
       made = try TestBatch { log, _ in
         log.info("small")
-        // Further away than what zlib remembers.
+        // Repeats the text only at distances beyond zlib's window.
         for index in 0..<megabytes {
           let turned = text[(index * 50_000)...] + text[..<(index * 50_000)]
           log.info("\(String(decoding: turned, as: UTF8.self))")
@@ -112,7 +112,7 @@ import Testing
     let digest = try #require(request.headers["repr-digest"])
     let checksum = String(digest.dropFirst("crc32c=:".count).dropLast())
     #expect(digest == "crc32c=:\(checksum):" && receipt == "crc32c=\(checksum) etag=\"1\"")
-    // It is there, the same.
+    // The same archive is there already.
     #expect(try await destination.send(sealed.archive) == "crc32c=\(checksum)")
     // Something else is there.
     let error = await #expect(throws: DeliveryError.self) {
@@ -175,7 +175,7 @@ import Testing
   func expiredCredentials(code: String) async throws {
     let sealed = try Sealed()
     let body = "<Error><Code>\(code)</Code><Message>not now</Message></Error>"
-    // The second one is to HEAD.
+    // The second status 400 answers a HEAD.
     let server = try TestReceiver([
       PlannedAnswer(status: 400, body: Data(body.utf8)), PlannedAnswer(status: 412),
       PlannedAnswer(status: 400),
@@ -241,7 +241,7 @@ import Testing
     #expect(first?.hasPrefix("crc32c=") == true && first?.contains("etag=") == true)
     #expect(try await destination.send(small.archive)?.hasPrefix("crc32c=") == true)
 
-    // The first part is there, as after a crash.
+    // Begins an upload first, as a process does that crashes.
     let large = try Sealed(megabytes: 16)
     #expect(large.bytes.count > 11 << 20)
     let (host, file) = (large.archive.identity.hostName, large.archive.info.fileName)
@@ -254,7 +254,7 @@ import Testing
     #expect(try await parts.send(large.archive)?.hasPrefix("crc32c=") == true)
     let stored = try await server.send("GET", url)
     #expect(stored.isSuccess && Data(stored.body) == large.bytes)
-    // Again: it is there.
+    // The archive is there already.
     #expect(try await parts.send(large.archive)?.hasPrefix("crc32c=") == true)
     let left = try await server.send("GET", "\(bucket)?uploads=")
     #expect(!left.text.contains("<UploadId>"), "\(left.text)")
@@ -291,7 +291,7 @@ import Testing
     let sealed = try Sealed()
     let destination = S3Destination(bucket: server.bucket, settings: server.settings)
     let folder = server.server.folder
-    // A bit is damaged on its way.
+    // A bit is damaged on the way.
     folder.put("damage")
     let damaged = await #expect(throws: DeliveryError.self) {
       _ = try await destination.send(sealed.archive)
@@ -299,7 +299,7 @@ import Testing
     #expect(damaged?.remedy == .tryAgain(after: nil), "\(damaged as Any)")
     #expect(damaged?.message.contains("BadDigest") == true)
     #expect(try await destination.send(sealed.archive)?.hasPrefix("crc32c=") == true)
-    // Something else is there under the name.
+    // Something else is there under the archive's name.
     let url = try #require(try server.requests.last { $0.method == "PUT" }?.target)
     let base = String(server.bucket.dropLast("/logs".count))
     let other = folder.put("other", "other")
@@ -311,7 +311,7 @@ import Testing
     #expect(taken?.remedy == .halve && taken?.message.contains("is there already") == true)
     let stored = try await server.send("GET", base + url)
     #expect(stored.text == "other")
-    // Who signs with another key, or as another user, waits for somebody to act.
+    // With a wrong key or an unknown user, shipping waits for somebody to act.
     let wrong = TemporaryDirectory()
     for keys in ["AKIDEXAMPLE:hunter3", "AKIDOTHER:hunter2"] {
       var settings = server.settings
@@ -347,7 +347,7 @@ import Testing
       to = bucket
       """)
     let arguments = ["--once", "--config", configuration]
-    // Two parts are taken, and the third is not answered.
+    // The server takes two parts, and does not answer the third.
     folder.put("hold", "2")
     let killed = try ChildProcess(
       ChildProcess.path(of: "mmlog-ship"), arguments, output: folder("killed"))
@@ -355,7 +355,7 @@ import Testing
     killed.kill()
     killed.wait()
     try FileManager.default.removeItem(atPath: folder("hold"))
-    // Whoever died has the archive's lease no more. What another has is waited for, and said.
+    // The lease of a dead process is void. A lease of another one is waited for, and reported.
     let catalog = Catalog(of: folder("logs"), store: nil)
     let left = try #require(try catalog.scan().first)
     #expect(left.state.lease != nil)
@@ -381,9 +381,9 @@ import Testing
     #expect(state.isUploaded && state.receipt?.contains("crc32c=") == true, "\(archive)")
   }
 
-  /// A valid archive, of many sessions.
+  /// A valid archive with many sessions.
   private static var largeArchive: [UInt8] {
-    // As a store goes on with the archive of its last session, again and again.
+    // A store that goes on with the archive of its last session makes such files.
     let one = (1...400).flatMap { TestLog.sealed(session: $0) }
     var bytes = one
     while bytes.count <= 64 << 20 { bytes += one }
@@ -408,7 +408,7 @@ struct S3Server {
   let server: TestServer
   let keys: Secret
   let settings: HTTPSettings
-  /// An empty bucket.
+  /// The URL of an empty bucket.
   let bucket: String
 
   init(_ options: [String] = []) async throws {
@@ -432,7 +432,7 @@ struct S3Server {
     try await Client(settings).send(method, url, headers: headers, body)
   }
 
-  /// Signs what tests themselves ask for.
+  /// A client that signs the tests' own requests.
   struct Client: Sendable {
     let client: HTTPClient
     let base: String
@@ -452,7 +452,7 @@ struct S3Server {
 
   var requests: [Request] { get throws { try server.notes("requests") } }
 
-  /// The parts of uploads that were taken.
+  /// The upload parts that were taken.
   var parts: [Request] {
     get throws {
       try requests.filter { $0.method == "PUT" && $0.target.contains("partNumber=") }

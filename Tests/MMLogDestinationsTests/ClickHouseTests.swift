@@ -7,9 +7,9 @@ import TestSupport
 import Testing
 
 @Suite("ClickHouse") struct ClickHouseTests {
-  /// Debian's server, which is old: it has neither maps nor tokens, but the same protocol.
+  /// Debian's server is old: it has neither maps nor tokens, but the same protocol.
   private final class Server {
-    /// Where the program is: in MMLOG_CLICKHOUSE, or where a package has it.
+    /// The path of the server: MMLOG_CLICKHOUSE, or where a package installs it.
     static let path =
       ProcessInfo.processInfo.environment["MMLOG_CLICKHOUSE"] ?? Program.path("clickhouse-server")
 
@@ -55,7 +55,8 @@ import Testing
       return answer.text
     }
 
-    /// The schema in types that the server has, which take the same bytes.
+    /// Makes a table with types that the server has. They accept the same bytes as the schema's
+    /// types.
     func makeTable(_ name: String) async throws {
       _ = try await query(
         """
@@ -110,7 +111,7 @@ import Testing
     let spans = try await server.query(
       "SELECT uniq(TraceId), uniq(SpanId), count() FROM logs WHERE TraceId != ''")
     #expect(spans == "1\t1\t2\n")
-    // A setting that an old server does not have blocks, and says so.
+    // The server lacks a setting. That blocks sending, and the error names the setting.
     let token = await #expect(throws: DeliveryError.self) {
       _ = try await ClickHouseDestination(url: server.url).send(made.batch)
     }
@@ -131,7 +132,7 @@ import Testing
       _ = try await server.query("OPTIMIZE TABLE \(table) FINAL")
       let found = try await server.query(
         "SELECT toYear(Timestamp), _partition_id FROM \(table) ORDER BY Timestamp")
-      // Partitions are days since 1970.
+      // A partition's id is its day since 1970.
       #expect(found == (days == nil ? "1960\t-3620\n" : "") + "2200\t84039\n")
     }
   }
@@ -151,7 +152,7 @@ import Testing
       for index in 0..<500 { log.info("line \(index, name: "number")") }
       log.begin("span").end("over")
     }
-    // Each time another process, as after a crash.
+    // Each destination is a new one, as after a crash.
     for _ in 0..<3 { _ = try await ClickHouseDestination(url: server.url).send(made.batch) }
     #expect(
       try await server.query("SELECT count(), uniq(RecordId) FROM logs")
@@ -162,13 +163,13 @@ import Testing
       ResourceAttributes['service.version'] FROM logs WHERE RecordId = '\(made.ids[7])'
       """)
     #expect(row == "\(made.records[7].time.nanosecondsSince1970)\tline 7\t7\t1.2\n")
-    // The same rows under another id are another batch: it is the token that counts.
+    // The same rows under another id are another batch: only the token counts.
     let other = LogBatch(
       id: String(made.batch.id.reversed()), session: made.batch.session,
       records: made.batch.records)
     _ = try await ClickHouseDestination(url: server.url).send(other)
     #expect(try await server.query("SELECT count() FROM logs") == "\(2 * made.ids.count + 1)\n")
-    // A table without a window keeps repeats.
+    // A table without a deduplication window keeps repeats.
     let statement = ClickHouseSchema.statement(table: "forgetful")
       .replacing("non_replicated_deduplication_window = 10000, ", with: "")
     _ = try await server.query(statement)

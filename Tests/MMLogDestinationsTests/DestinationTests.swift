@@ -185,7 +185,7 @@ import Testing
       (429, ["Retry-After": "nonsense"], .tryAgain(after: nil)),
       (503, ["Retry-After": "Sun, 06 Nov 1994 08:49:37 GMT"], .tryAgain(after: .zero)),
       (503, ["Retry-After": "99999999999"], .tryAgain(after: .seconds(86_400))),
-      // A server's clock may be wrong; both times are its own.
+      // The server's clock may be wrong, but both times are from that clock.
       (
         503,
         [

@@ -5,7 +5,7 @@
   import TestSupport
   import Testing
 
-  /// `mmlog-ship` where a service's records are encrypted for somebody.
+  /// `mmlog-ship` with records that are encrypted for a recipient.
   @Suite("mmlog-ship, encrypted records") struct EncryptedShippingTests {
     private let folder = TemporaryDirectory()
     private let server: TestReceiver
@@ -30,7 +30,7 @@
       try store.close()
     }
 
-    /// - Returns: The status, and all that was printed.
+    /// - Returns: The status, and all printed text.
     private func ship(_ arguments: String...) throws -> (status: Ending, said: String) {
       try ship(arguments)
     }
@@ -92,7 +92,7 @@
       for (name, identity) in values {
         let recipient = try recipient(of: identity)
         let directory = folder(name)
-        // Who may read is the process's.
+        // Recipients of sealed values belong to a process, so each store has a process of its own.
         await #expect(processExitsWith: .success) {
           [name = name as String, recipient = recipient as String, directory = directory as String]
           in
@@ -157,7 +157,7 @@
       let store = try LogStore(
         directory: folder("living"), name: "third", configuration: configuration)
       store.logger(label: "orders").info("in the ring")
-      // What a process leaves that is killed now.
+      // These are the files that the process would leave if it were killed now.
       try Folder.copy(folder("living"), to: left.path) { !$0.hasPrefix(".") }
       try store.close()
       let options = ["--orphans", "--as", "x", "--to", server.url, left.path]

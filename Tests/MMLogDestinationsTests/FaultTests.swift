@@ -9,11 +9,11 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// What happens between a shipper and its receiver: `faults.py` has each fault come once, to each
-/// kind of destination over HTTP. Every record has to be there after that, and once where the
-/// receiver can drop repeats.
+/// What can happen between a shipper and its receiver. `faults.py` makes each fault once, for each
+/// kind of destination over HTTP. After that, every record has to be at the receiver, and only once
+/// if the receiver can drop repeats.
 @Suite("Faults between a shipper and its receiver") struct FaultTests {
-  /// A shipper that tries again soon.
+  /// A shipper that soon tries again.
   private static var quick: Shipper.Configuration {
     var configuration = Shipper.Configuration()
     configuration.retry = .forever(first: .milliseconds(1), longest: .milliseconds(5))
@@ -26,12 +26,12 @@ import Testing
 
   private static var http: HTTPSettings {
     var settings = HTTPSettings()
-    // So long `never` takes.
+    // The fault `never` lasts this long.
     settings.timeout = .seconds(5)
     return settings
   }
 
-  /// Each fault of the proxy has come.
+  /// Checks that the proxy has made each fault.
   private func expectAll(_ proxy: TestServer, except missing: Set<String> = []) {
     let all: Set = [
       "301", "302", "307", "308", "400", "401", "403", "404", "405", "408", "409", "413", "418",
@@ -41,9 +41,9 @@ import Testing
     #expect(Set(proxy.lines("faults")) == all.subtracting(missing))
   }
 
-  /// Ships what a store has logged to a receiver behind faults.
+  /// Ships records of a store to a receiver behind faults.
   ///
-  /// - Returns: The ids of what was logged.
+  /// - Returns: The ids of the logged records.
   private func ship(
     _ kind: String, to receiver: String, _ destination: (String) -> any LogDestination
   ) async throws -> [String] {
@@ -78,7 +78,7 @@ import Testing
       }
     }
     #expect(Set(there) == Set(ids) && ids.count == 1500)
-    // Batches with their names: whoever drops the second of a name has each once.
+    // Batches have names: a receiver that drops the second batch of a name has each record once.
     var names: Set<String> = []
     let once = try receiver.requests.filter {
       names.insert($0.headers["idempotency-key"] ?? "").inserted
@@ -126,7 +126,7 @@ import Testing
 
   /// Ships archives to a receiver behind faults.
   ///
-  /// - Returns: Their names and bytes.
+  /// - Returns: The names and the bytes of the archives.
   private func ship(
     _ kind: String, to receiver: String, _ destination: (String) -> any ArchiveDestination
   ) async throws -> [String: [UInt8]] {
@@ -227,10 +227,10 @@ import Testing
   }
 }
 
-/// The ids of records in requests of OTLP.
+/// The ids of the records in OTLP requests.
 enum OTLPIDs {
-  /// An attribute is its name, the field and length of a value, and the field and length of its
-  /// text.
+  /// An attribute consists of its name, the field and length of a value, and the field and length
+  /// of the value's text.
   static func all(in body: Data) -> [String] {
     let name = Data("log.record.uid".utf8)
     var (ids, rest) = ([String](), body[...])

@@ -1,7 +1,7 @@
 import Foundation
 import TestSupport
 
-/// What docs/SHIPPING.md shows.
+/// The blocks that docs/SHIPPING.md shows.
 enum Guide {
   private static let lines: [Substring] = {
     let path = #filePath.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
@@ -9,12 +9,12 @@ enum Guide {
       separator: "\n", omittingEmptySubsequences: false)
   }()
 
-  /// The blocks of a language.
+  /// The blocks in one language.
   static func blocks(of language: String) -> [String] {
     sections.flatMap(\.blocks).filter { $0.language == language }.map(\.text)
   }
 
-  /// The configuration of each section below "Destinations".
+  /// The configurations in the sections below "Destinations".
   static var configurations: [(title: String, text: String)] {
     sections.filter { $0.parent == "Destinations" }.flatMap { section in
       section.blocks.filter { $0.language == "ini" }.map { (section.title, $0.text) }

@@ -7,15 +7,15 @@ import MMLogStorage
 import TestSupport
 import Testing
 
-/// The configurations that docs/SHIPPING.md shows.
+/// The configurations in docs/SHIPPING.md.
 @Suite("What the documentation shows of destinations") struct GuideTests {
-  /// A receiver of what a configuration sends, and what of the configuration is another one here.
+  /// A receiver for a configuration, and the parts of the configuration that the test replaces.
   private struct Setup {
-    /// Texts of the block, and what takes their places: hosts, ports, paths.
+    /// Texts of the block and their replacements: hosts, ports, paths.
     var changes: [(String, String)]
-    /// The ids of records that have arrived; of archives, the names of their files.
+    /// The ids of the records that have arrived; for archives, their file names.
     var arrived: () async throws -> [String]
-    /// What has to live as long.
+    /// Objects that have to live as long as the setup.
     var servers: [AnyObject] = []
   }
 
@@ -43,7 +43,7 @@ import Testing
       try #require(text.contains(old), "'\(title)' has no '\(old)' any more")
       text = text.replacing(old, with: new)
     }
-    // What it takes that no test looks at is not tested.
+    // A path or a host that the test does not replace would not be tested.
     #expect(!text.contains("/etc/") && !text.contains("example.com"), "\(text)")
     let store = try LogStore(directory: folder("logs"), name: "orders")
     for index in 0..<100 { store.logger(label: "orders").info("line \(index)") }
@@ -65,7 +65,7 @@ import Testing
     withExtendedLifetime(setup.servers) {}
   }
 
-  /// - Returns: Nil where the receiver cannot be had, which is said.
+  /// - Returns: Nil if the receiver is not available. Then the function prints that.
   private func setup(_ title: String) async throws -> Setup? {
     switch title {
     case "OTLP: OpenTelemetry": return try otlp()
@@ -104,7 +104,7 @@ import Testing
         output: server.folder("answer"))
       return Folder.text(server.folder("answer"))
     }
-    // As the section says.
+    // Makes the table as the section says.
     try ChildProcess.run(
       ChildProcess.path(of: "mmlog-ship"), ["schema", "clickhouse"], output: folder("schema"))
     _ = try run(Folder.text(folder("schema")))

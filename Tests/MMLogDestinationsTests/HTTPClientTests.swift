@@ -68,7 +68,7 @@ import Testing
     let server = try TestReceiver([PlannedAnswer(body: body, fault: fault)])
     var settings = HTTPSettings()
     settings.maximumResponse = 1 << 20
-    // The others end by themselves, however busy the machine is.
+    // The other faults end without this timeout, however busy the machine is.
     if ["slow", "never"].contains(fault) { settings.timeout = .milliseconds(1500) }
     let error = await #expect(throws: HTTPFailure.self) {
       try await HTTPClient(settings).send(HTTPRequest("GET", server.url))
@@ -119,7 +119,7 @@ import Testing
   func cancellation() async throws {
     let server = try TestReceiver([PlannedAnswer(fault: "never")])
     let url = server.url
-    // On a machine with much else to do, this task may not get to run for a minute.
+    // On a busy machine, this task may not run for a minute.
     var settings = HTTPSettings()
     settings.timeout = .seconds(3600)
     let client = HTTPClient(settings)
@@ -177,7 +177,7 @@ import Testing
   func refusedOption() async throws {
     let server = try TestReceiver()
     var settings = HTTPSettings()
-    // Longer than any text may be.
+    // The longest text that libcurl accepts is shorter.
     settings.proxy = "http://\(String(repeating: "a", count: 8_000_001))/"
     let error = await #expect(throws: HTTPFailure.self) {
       try await HTTPClient(settings).send(HTTPRequest("GET", server.url))
@@ -191,7 +191,7 @@ import Testing
     let encoded = Data("me:hunter2".utf8).base64EncodedString()
     let server = try TestReceiver([
       PlannedAnswer(
-        // The bytes of U+0301, which is one character with what is before it.
+        // These are the bytes of U+0301, which makes one character with the text before it.
         status: 401,
         headers: ["X-Refused": "Basic \(encoded)", "X-Other": "hunter2\u{CC}\u{81}"],
         body: Data("'Basic \(encoded)' is wrong, as hunter2 is".utf8))
@@ -256,7 +256,7 @@ import Testing
     }
     #expect(unknown?.kind == .configuration, "\(String(describing: unknown))")
     settings.trustedCertificates = authority("ca.pem")
-    // What the server says of it may be gone when its connection is reset, behind it.
+    // A reset of the connection may overtake the server's alert. Then the test tries again.
     var uncertified: HTTPFailure?
     for _ in 0..<50 where uncertified?.kind != .configuration {
       uncertified = await #expect(throws: HTTPFailure.self) {

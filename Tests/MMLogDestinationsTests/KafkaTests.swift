@@ -97,7 +97,7 @@ import Testing
     #expect(complaints.isRefusal)
     complaints.noteDelivery()
     #expect(!complaints.isRefusal && complaints.last == nil)
-    // Broker 1 is restarted, and then all are.
+    // First, broker 1 is restarted, and then all brokers are.
     complaints.note(RD_KAFKA_RESP_ERR__SSL, "broker 1: handshake failed")
     #expect(!complaints.isRefusal)
     complaints.note(RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN, "2/2 brokers are down")
@@ -130,8 +130,9 @@ import Testing
 
   @Test("a broker that fails in each way, and is away for a while, has every record after that")
   func faults() async {
-    // librdkafka ends the process if it cannot bind the broker's port anew. Another test's child
-    // has the socket that listened there until it runs its program: here nobody has children.
+    // librdkafka ends the process if it cannot bind the broker's port again. A child of another
+    // test keeps the listening socket until it runs its program. So this test has a process of its
+    // own, which has no children.
     await #expect(processExitsWith: .success) {
       let cluster = try KafkaCluster(topic: "logs", partitions: 4)
       let folder = TemporaryDirectory()
@@ -163,7 +164,7 @@ import Testing
       let ids = LogReader(paths: [folder.path], after: LogReader.Cursor()).compactMap {
         if case .record(let record) = $0 { record.id.map { "\($0)" } } else { nil }
       }
-      // Some may be there twice.
+      // Some records may be there twice.
       let found = try cluster.read("logs") { Set($0.map { $0.3["mmlog-id"] }).count >= ids.count }
       #expect(Set(found.compactMap { $0.3["mmlog-id"] }) == Set(ids) && ids.count == 1000)
       #expect(try Reconciliation(of: folder.path, consumer: "test").problems == [])
@@ -195,7 +196,7 @@ import Testing
   }
 }
 
-/// A cluster of one broker in this process.
+/// A cluster of one broker, in this process.
 final class KafkaCluster {
   private let handle: OpaquePointer?
   private let cluster: OpaquePointer?
@@ -212,15 +213,15 @@ final class KafkaCluster {
     rd_kafka_mock_topic_create(cluster, topic, partitions, 1)
   }
 
-  /// Has the next requests to store messages fail so.
+  /// Makes the next requests to store messages fail with these errors.
   func fail(_ errors: [rd_kafka_resp_err_t]) {
     rd_kafka_mock_push_request_errors_array(cluster, 0, errors.count, errors)
   }
 
-  /// Has the broker take no connections until ``setUp()``.
+  /// Makes the broker refuse connections until ``setUp()``.
   func setDown() { rd_kafka_mock_broker_set_down(cluster, 1) }
 
-  /// Has it take connections again.
+  /// Makes the broker accept connections again.
   func setUp() { rd_kafka_mock_broker_set_up(cluster, 1) }
 
   /// The broker's port.
@@ -234,12 +235,12 @@ final class KafkaCluster {
   /// Partition, key, value, headers.
   typealias Message = (Int, String, String, [String: String])
 
-  /// The first so many messages of all partitions of a topic.
+  /// Reads messages from all partitions of a topic until there are `count`.
   func read(_ topic: String, _ count: Int) throws -> [Message] {
     try read(topic) { $0.count >= count }
   }
 
-  /// What is in all partitions of a topic, until it is enough.
+  /// Reads messages from all partitions of a topic until they are enough.
   func read(_ topic: String, until isEnough: ([Message]) -> Bool) throws -> [Message] {
     var error = [CChar](repeating: 0, count: 512)
     let settings = rd_kafka_conf_new()

@@ -7,19 +7,19 @@ import MMLogStorage
 import TestSupport
 import Testing
 
-/// `mmlog-ship` itself, killed again and again while it sends to each receiver.
+/// `mmlog-ship` itself, which the tests kill again and again while it sends to each receiver.
 @Suite("mmlog-ship that is killed") struct KilledProgramTests {
   private let folder = TemporaryDirectory()
   private struct Line: Decodable { let log_record_uid: String }
 
-  /// Kills `mmlog-ship` within requests to a receiver, and then lets it end.
+  /// Kills `mmlog-ship` during requests to a receiver. Then runs it once to its end.
   ///
   /// - Parameters:
   ///   - url: The destination.
   ///   - settings: More lines of the configuration.
-  /// - Returns: How often it was killed.
+  /// - Returns: How often the program was killed.
   private func ship(to url: String, _ settings: String = "", seed: UInt64) throws -> Int {
-    // It has the number of requests.
+    // The proxy counts the requests.
     let proxy = try TestServer("proxy.py")
     let configuration = folder.put(
       "ship.conf",
@@ -35,7 +35,7 @@ import Testing
     let arguments = ["--once", "--config", configuration]
     var (random, kills) = (SeededGenerator(seed: seed), 0)
     for _ in 0..<12 {
-      // Where one is held, the program is there to be killed, however late this thread is.
+      // While the proxy holds a request, the program still runs, however late this thread kills it.
       let count = proxy.lines("requests").count + Int.random(in: 1...4, using: &random)
       let held = Bool.random(using: &random) ? "request" : "answer"
       proxy.folder.put("hold", "\(count) \(held)")
@@ -55,7 +55,7 @@ import Testing
     return kills
   }
 
-  /// Logs records, and gives their ids.
+  /// Logs records, and returns their ids.
   private func log() async throws -> [String] {
     let store = try LogStore(directory: folder("logs"), name: "orders")
     let log = store.logger(label: "orders")
@@ -95,7 +95,7 @@ import Testing
     let kills = try ship(to: "\(kind)+\(server.url)", "batch-records = 50", seed: 2)
     #expect(kills > 0)
     let there = try server.notes("stored", as: Line.self).map(\.log_record_uid)
-    // What the stand-in of Elasticsearch had no room for at first is behind the others.
+    // Documents that the Elasticsearch stub refused at first are behind the others.
     #expect(kind == "loki" ? there == ids : there.sorted() == ids.sorted())
     try expectBalance()
   }

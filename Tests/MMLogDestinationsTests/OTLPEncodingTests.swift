@@ -67,7 +67,7 @@ import Testing
     #expect(spans.allSatisfy { $0.nanoseconds >= 0 && $0.scope == "orders.matching" })
   }
 
-  /// A span as it is sent, of what traces are about.
+  /// The parts of a sent span that belong to its trace.
   private struct Sent: Equatable {
     var trace = ""
     var span = ""
@@ -93,7 +93,7 @@ import Testing
     }
   }
 
-  /// The spans of a batch by name.
+  /// The spans of a batch, by their names.
   private func spans(of batch: TestBatch) -> [String: Sent] {
     func messages(in outer: [ArraySlice<UInt8>], field: UInt64) -> [ArraySlice<UInt8>] {
       outer.flatMap { message in
@@ -152,7 +152,7 @@ import Testing
     #expect(names.map { sent[$0]?.kind } == [2, 3, 4, 5, 1, 1])
   }
 
-  /// Two records that begin spans, and two that end them.
+  /// A batch of two records that begin spans, and two that end them.
   private func twoSpans() throws -> TestBatch {
     try TestBatch { log, _ in
       let outer = log.begin("outer")
@@ -163,8 +163,8 @@ import Testing
 
   @Test("spans that are refused are found by halving, and logs are sent once")
   func refusedSpans() async throws {
-    // Logs; all spans, those of the first two records have none; both of the others, one, the
-    // other.
+    // The answers are to the logs, to both spans, to both spans again (the first two records have
+    // none), to one span, and to the other.
     let answers = [200, 400, 400, 413, 200].map { PlannedAnswer(status: $0) }
     let server = try TestReceiver(answers)
     let answer = try await OTLPDestination(url: server.url).send(twoSpans().batch)
@@ -172,7 +172,7 @@ import Testing
     #expect(answer.refused.first?.reason.hasPrefix("its span: ") == true)
     let requests = try server.requests
     #expect(requests.map(\.path) == ["/v1/logs"] + Array(repeating: "/v1/traces", count: 4))
-    // A receiver that drops repeats takes each.
+    // The names differ, so a receiver that drops repeats takes each request.
     #expect(Set(requests.dropFirst().map { $0.headers["idempotency-key"] }).count == 4)
   }
 
@@ -188,7 +188,7 @@ import Testing
 
   @Test("numbers of refused records that cannot be are no more than there are")
   func impossibleNumbers() async throws {
-    // partial_success { rejected_log_records: 2^63 - 1 }, and the same of spans.
+    // partial_success { rejected_log_records: 2^63 - 1 }, and the same for spans.
     let number = [UInt8](repeating: 0xFF, count: 8) + [0x7F]
     let partial = PlannedAnswer(body: Data([0x0A, 10, 0x08] + number))
     let server = try TestReceiver([partial, partial])

@@ -5,7 +5,7 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// `mmlog-ship send`, as somebody calls it who wants some of the records, or has an odd file.
+/// `mmlog-ship send` for users who want some of the records, or have unusual files.
 @Suite("mmlog-ship send") struct SendingProgramTests {
   private let folder = TemporaryDirectory()
   private let server: TestReceiver
@@ -56,7 +56,7 @@ import Testing
     }
     log.close()
     let places = archivePlaces(in: log.archives[0])
-    // The header of the second frame of records: each is behind its call sites.
+    // The header of the second frame of records. Each frame of records is behind its call sites.
     log.corruptArchive(at: places[4] + 8)
     let file = folder("logs/third.mmlog")
     try Data(log.archives[0]).write(to: URL(filePath: file))
@@ -115,7 +115,7 @@ import Testing
       #expect(result.complaints.contains("third.mmlog wait"), "\(option): \(result.complaints)")
       #expect(result.complaints.contains("--identity FILE"), "\(option): \(result.complaints)")
     }
-    // A check asks without a record.
+    // A check sends a request without records.
     #expect(try server.requests.filter { !$0.body.isEmpty }.count == 2)
     let balance = try send("reconcile", "--as", "x", "--to", server.url, path)
     #expect(balance.status == .exited(1) && balance.complaints.contains("third.mmlog wait"))
@@ -128,7 +128,7 @@ import Testing
     let left = TemporaryDirectory()
     let store = try LogStore(directory: folder("logs"), name: "third")
     store.logger(label: "orders").info("in the ring")
-    // What a process leaves that is killed now; and its version was a newer one.
+    // These are the files that the process would leave if it were killed now, with a newer version.
     try Folder.copy(folder("logs"), to: left.path) { !$0.hasPrefix(".") }
     try store.close()
     let ring = left(try #require(try left.names(ending: ".ring").first))
@@ -200,7 +200,7 @@ import Testing
       let store = try LogStore(
         directory: folder("logs"), name: "crashed", configuration: configuration)
       store.logger(label: "orders").info("in the ring")
-      // What a process leaves that is killed now.
+      // These are the files that the process would leave if it were killed now.
       for name in ["rings", "logs"] {
         try Folder.copy(folder(name), to: left(name)) { !$0.hasPrefix(".") }
       }
@@ -360,7 +360,7 @@ import Testing
         ChildProcess.path(of: "mmlog-ship"),
         ["--once", "--as", "signal\(url.count)", "--to", url + server.url, folder("logs")],
         output: folder("said"))
-      // The first one has failed when the second comes.
+      // The first request has failed when the second one arrives.
       try program.wait { try server.requests.count == 2 }
       program.signal(SIGTERM)
       #expect(program.wait() == .exited(1))
@@ -400,7 +400,7 @@ import Testing
     program.signal(SIGTERM)
     #expect(program.wait() == .success, "\(program.complaints)")
     let lines = Folder.text(folder("metrics")).split(separator: "\n")
-    // Of each name: HELP, TYPE, and a sample of each destination.
+    // Each name has HELP, TYPE and a sample for each destination.
     let names = stride(from: 0, to: lines.count, by: 4).map { first in
       lines[first..<min(first + 4, lines.count)].map { line in
         line.split(whereSeparator: { $0 == " " || $0 == "{" })
@@ -435,7 +435,7 @@ import Testing
   func metricsInPlace(kind: String) throws {
     let path = folder("metrics")
     let mode = kind == "device" ? S_IFCHR | 0o600 : S_IFIFO | 0o600
-    // Of its own, as /dev/null: 1, 3.
+    // The test makes a device of its own, with the numbers of /dev/null: 1, 3.
     try #require(mknod(path, mode, kind == "device" ? 0x103 : 0) == 0)
     let before = try File.status(ofPath: path).identity
     let program = try ChildProcess(
@@ -564,7 +564,7 @@ import Testing
       let result = try send("--once", "--as", "x", "--to", server.url, folder("logs"))
       #expect(result.complaints.contains("x.consumer was empty"), "\(result.complaints)")
     }
-    // Who begins has nothing to say.
+    // A new consumer reports nothing.
     let other = try send("--once", "--as", "y", "--to", server.url, folder("logs"))
     #expect(!other.complaints.contains("was empty"), "\(other.complaints)")
   }
@@ -634,9 +634,9 @@ import Testing
   }
 }
 
-/// Whether this process may make devices.
+/// Whether this process may make device files.
 private let devicesCanBeMade: Bool = {
   let folder = TemporaryDirectory()
-  // As /dev/null.
+  // Makes a device like /dev/null.
   return mknod(folder("device"), S_IFCHR | 0o600, 0x103) == 0
 }()

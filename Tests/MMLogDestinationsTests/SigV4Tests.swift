@@ -3,8 +3,8 @@ import MMLogDestinations
 import TestSupport
 import Testing
 
-/// Signature Version 4 by what Amazon has published. Requests go to a server of ours by a Unix
-/// socket, so that they can name any host, and have the published time.
+/// Signature Version 4, checked by Amazon's published examples. Requests go to a server of the test
+/// over a Unix socket. So they can name any host, and have the published time.
 @Suite("Signature Version 4") struct SigV4Tests {
   private struct Example {
     var method: String
@@ -15,7 +15,7 @@ import Testing
     var signature: String
   }
 
-  /// What a request's signature was, and which headers it covers.
+  /// The signature of a request, and the headers that it covers.
   private func send(
     _ example: Example, host: String, time: String, _ credentials: HTTPSettings.Credentials,
     to server: TestReceiver
@@ -77,19 +77,20 @@ import Testing
     }
   }
 
-  /// Where the test suite of Signature Version 4 is: folders of `NAME/NAME.req` and `NAME.authz`.
+  /// The path of the test suite of Signature Version 4: folders with `NAME/NAME.req` and
+  /// `NAME.authz`.
   private static let suite = ProcessInfo.processInfo.environment["MMLOG_SIGV4_VECTORS"]
 
-  /// Requests that none of our destinations makes, and libcurl signs in another way or changes.
+  /// Requests that no destination makes, and that libcurl changes or signs in another way.
   private static let others: Set = [
-    // A header twice, or on several lines.
+    // These have a header twice, or on several lines.
     "get-header-key-duplicate", "get-header-value-multiline", "get-header-value-order",
-    // Paths and queries that are not encoded, or not in their order: ours are.
+    // In these, paths and queries are not encoded or not in order. Those of the destinations are.
     "get-utf8", "get-vanilla-utf8-query", "get-space", "get-unreserved",
     "get-vanilla-query-order-key", "get-vanilla-query-order-key-case",
     "get-vanilla-query-order-value", "get-vanilla-query-order-encoded",
     "get-vanilla-query-unreserved", "normalize-path",
-    // A token that stands elsewhere in the suite.
+    // The token of this request is elsewhere in the suite.
     "get-vanilla-with-session-token",
   ]
 

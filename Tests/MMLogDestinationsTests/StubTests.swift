@@ -8,7 +8,7 @@ import MMLogStorage
 import TestSupport
 import Testing
 
-/// Neither server can be had here: a stand-in with their rules takes their places.
+/// Neither server can be installed here, so a stand-in with the same rules replaces them.
 @Suite("Elasticsearch and Loki, as a stub has their rules") struct StubTests {
   private struct Stored: Decodable {
     let body: String
@@ -69,7 +69,7 @@ import Testing
     for age in [Duration.zero, .seconds(2 * 3600)] {
       let time = Timestamp.now - age
       let session = try TestBatch().batch.session
-      // A record would be of now.
+      // The test uses a gap, because a record would have the current time.
       let gap = LogBatch.Gap("gone", session: session.id, times: time...time)
       _ = try await destination.send(
         LogBatch(id: "\(session.id)", session: session, records: [], gaps: [gap]))
@@ -96,7 +96,7 @@ import Testing
     }
     #expect(labels?.remedy == .waitForAction, "\(labels as Any)")
     let large = try TestBatch { log, _ in
-      // Six bytes each as JSON.
+      // Each of these characters takes six bytes in JSON.
       log.info("\(String(repeating: "\u{1}", count: 1 << 20))")
     }
     let error = await #expect(throws: DeliveryError.self) {

@@ -4,13 +4,13 @@ import MMLogReader
 import MMLogShipping
 import TestSupport
 
-/// A batch of what a store has recorded.
+/// A batch of records that a store has recorded.
 struct TestBatch {
   let folder = TemporaryDirectory()
   let batch: LogBatch
   let records: [LogReader.Record]
 
-  /// - Parameter log: Logs what is to be in it.
+  /// - Parameter log: Logs the records of the batch.
   init(
     id: String = "0123456789abcdef0123456789abcdef", gaps: [LogBatch.Gap] = [],
     _ log: (Logger, LogStore) throws -> Void = { log, _ in log.info("hello") }

@@ -2,7 +2,7 @@ import Foundation
 import MMLogDestinations
 import TestSupport
 
-/// What a test's server is to answer.
+/// An answer that a test's server is to give.
 struct PlannedAnswer: Encodable {
   var status = 200
   var headers: [String: String] = [:]
@@ -10,20 +10,20 @@ struct PlannedAnswer: Encodable {
   var fault = ""
 }
 
-/// What a test's server got.
+/// A request that a test's server has received.
 struct ReceivedRequest: Decodable {
   let method: String
   let path: String
   let headers: [String: String]
-  /// Not compressed any more.
+  /// The body after decompression.
   let body: Data
-  /// As it was sent.
+  /// The size of the body as it was sent.
   let size: Int
 
   var text: String { String(decoding: body, as: UTF8.self) }
 }
 
-/// A server of its own process, on loopback.
+/// A server on loopback, in a process of its own.
 final class TestReceiver {
   private let server: TestServer
 
@@ -39,6 +39,6 @@ final class TestReceiver {
   var url: String { server.url }
   var requests: [ReceivedRequest] { get throws { try server.notes("requests") } }
 
-  /// Writes a file beside the server's.
+  /// Writes a file into the server's folder.
   func file(_ name: String, _ text: String) throws -> String { folder.put(name, text) }
 }

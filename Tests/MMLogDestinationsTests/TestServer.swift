@@ -3,17 +3,17 @@ import MMLogDestinations
 import TestSupport
 import Testing
 
-/// A server in Python, of `Servers`, in a process and a folder of its own.
+/// A server in Python, from the folder `Servers`, with a process and a folder of its own.
 final class TestServer {
   let folder: TemporaryDirectory
   let process: ChildProcess
   let port: String
 
-  /// Starts it, and waits until it is ready.
+  /// Starts the server, and waits until it is ready.
   ///
   /// - Parameters:
-  ///   - script: The program; its first argument is the folder.
-  ///   - arguments: Its other arguments.
+  /// - script: The program; its first argument is the folder.
+  /// - arguments: The program's other arguments.
   init(
     _ script: String, _ arguments: [String] = [], in folder: TemporaryDirectory = .init()
   ) throws {
@@ -26,18 +26,18 @@ final class TestServer {
 
   var url: String { "http://127.0.0.1:\(port)" }
 
-  /// What it has noted in a file, line by line.
+  /// The lines of a file that the server has written.
   func lines(_ name: String) -> [String] {
     Folder.text(folder(name)).split(separator: "\n").map(String.init)
   }
 
-  /// What it has noted in a file, as lines of JSON.
+  /// The lines of JSON in a file that the server has written.
   func notes<Note: Decodable>(_ name: String, as type: Note.Type = Note.self) throws -> [Note] {
     try lines(name).map { try JSONDecoder().decode(Note.self, from: Data($0.utf8)) }
   }
 }
 
-/// Today's engine of ClickHouse, by chdb.
+/// The current ClickHouse engine, by the module chdb.
 struct ClickHouseEngine {
   static let isThere = Python.has("chdb")
   static let missing: Comment = "python3 has no module chdb: Tools/setup --receivers"
@@ -49,7 +49,7 @@ struct ClickHouseEngine {
 
   var url: String { server.url }
 
-  /// What it answers to a statement.
+  /// The engine's answer to a statement.
   func query(_ statement: String) async throws -> String {
     let answer = try await client.send(
       HTTPRequest("POST", url, body: .bytes(Array(statement.utf8))))
@@ -58,9 +58,10 @@ struct ClickHouseEngine {
   }
 }
 
-/// What of Python is there.
+/// The Python that tests use, and its modules.
 enum Python {
-  /// The one in MMLOG_PYTHON, the one with what `Tools/setup --receivers` installs, or any.
+  /// The Python that MMLOG_PYTHON names, or the one that `Tools/setup --receivers` installs, or
+  /// any.
   static let program: String = {
     if let path = ProcessInfo.processInfo.environment["MMLOG_PYTHON"] { return path }
     let root = #filePath.split(separator: "/").dropLast(3).map { "/\($0)" }.joined()
@@ -78,7 +79,7 @@ enum Python {
   }
 }
 
-/// A program of this machine's that tests use where it is there.
+/// A program of this machine that tests use if it is installed.
 enum Program {
   static func path(_ name: String) -> String? {
     let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
@@ -87,8 +88,8 @@ enum Program {
   }
 }
 
-/// A port of loopback for a program that cannot say which it took: nobody else gets it for as long
-/// as this is there, but whoever asks for it by number to listen there.
+/// A port on loopback for a program that cannot report which port it took. While this object lives,
+/// only a program that asks for this port by its number can listen there.
 final class HeldPort {
   let number: UInt16
   private let descriptor: CInt
@@ -121,7 +122,7 @@ private func loopback(_ port: UInt16) -> sockaddr_in {
   return address
 }
 
-/// Whether somebody listens there.
+/// Whether a program listens on the port.
 func isListening(_ port: UInt16) -> Bool {
   let descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
   defer { close(descriptor) }
@@ -133,7 +134,7 @@ func isListening(_ port: UInt16) -> Bool {
   }
 }
 
-/// An authority, and the certificates that it has signed: of a server on loopback, and of a client.
+/// An authority, and certificates that it has signed: for a server on loopback, and for a client.
 struct TestAuthority {
   let folder = TemporaryDirectory()
 
@@ -153,10 +154,10 @@ struct TestAuthority {
     try ChildProcess.run("sh", ["-ec", made], output: folder("output"))
   }
 
-  /// `ca.pem`, `server.pem`, `server.key`, `client.pem`, `client.key`.
+  /// The path of `ca.pem`, `server.pem`, `server.key`, `client.pem` or `client.key`.
   func callAsFunction(_ name: String) -> String { folder(name) }
 
-  /// What has a server in Python speak TLS.
+  /// The options that make a server in Python speak TLS.
   ///
   /// - Parameter verifiesClients: Whether a client needs a certificate of this authority.
   func options(verifiesClients: Bool = false) -> [String] {

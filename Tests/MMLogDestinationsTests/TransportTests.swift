@@ -8,7 +8,7 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// What stands between `mmlog-ship` and receivers: stunnel and nginx, as Debian has them.
+/// Programs between `mmlog-ship` and receivers: Debian's stunnel and nginx.
 @Suite("stunnel and nginx") struct TransportTests {
   private let authority: TestAuthority
 
@@ -62,7 +62,8 @@ import Testing
       ("a certificate that is not there", { $0.certificate = "/nowhere.pem" }),
     ] {
       var error: DeliveryError?
-      // A reset of the connection may overtake the alert that says why; then it is tried again.
+      // A reset of the connection may overtake the alert with the reason. Then the test tries
+      // again.
       for _ in 0..<20 {
         error = await #expect(throws: DeliveryError.self) {
           try await send(url) {
@@ -77,11 +78,11 @@ import Testing
     #expect(try receiver.requests.count == 1)
   }
 
-  /// nginx with servers of its configuration.
+  /// Starts nginx with a configuration that has these servers.
   private func nginx(_ servers: String, in folder: TemporaryDirectory) throws -> ChildProcess {
     let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
       .map { "\($0)_temp_path \(folder.path)/\($0);" }.joined(separator: " ")
-    // Else its workers could not write here.
+    // Without this, nginx's workers could not write into the folder.
     let user = getuid() == 0 ? "user root;" : ""
     let path = folder.put(
       "nginx.conf",
@@ -178,7 +179,7 @@ import Testing
     try FileManager.default.createDirectory(
       atPath: folder("sent"), withIntermediateDirectories: false)
     folder.put("sent/\(name)", bytes)
-    // The first half has come, and the connection is gone.
+    // The first half has arrived, as if the connection had broken then.
     let half = bytes.count / 2
     let range = "bytes 0-\(half - 1)/\(bytes.count)"
     let begun = try await HTTPClient(settings).send(

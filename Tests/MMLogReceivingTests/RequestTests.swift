@@ -5,7 +5,7 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// The header of a request, as clients and their enemies send it.
+/// The header fields of requests, from clients and from attackers.
 @Suite struct RequestTests {
   private func request(
     _ fields: [String: String], _ method: String = "PUT", _ path: String = "/archives/a"
@@ -73,7 +73,7 @@ import Testing
         ($0 as? Refusal)?.status == status
       }
     }
-    // It names no file, so it is a name like others.
+    // The name is not used as a path, so it is a name like others.
     #expect(try request([:], "PUT", "/archives/../../x").target == .archive("../../x"))
   }
 
@@ -85,7 +85,7 @@ import Testing
       let read = try request(["repr-digest": ArchiveChecksum.digest(checksum)])
       #expect(read.checksum == checksum)
     }
-    // Of the text "123456789", as RFC 9530 and S3 have it.
+    // The checksum of the text "123456789", as RFC 9530 and S3 write it.
     #expect(ArchiveChecksum.base64(0xE306_9283) == "4waSgw==")
   }
 

@@ -5,12 +5,12 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// A directory that archives are received into, and a client that sends them.
+/// A directory for received archives, and a client that sends archives to it.
 final class Sending: Sendable {
   let folder = TemporaryDirectory()
   let archives: ReceivedArchives
 
-  /// - Parameter path: The directory; nil: a new one.
+  /// - Parameter path: The directory; nil for a new one.
   init(at path: String? = nil, _ change: (inout ReceiverLimits) -> Void = { _ in }) throws {
     var limits = ReceiverLimits()
     limits.freeSpace = .bytes(0)
@@ -18,7 +18,7 @@ final class Sending: Sendable {
     archives = try ReceivedArchives(at: path ?? folder("received"), limits)
   }
 
-  /// Sends bytes, in pieces of so many.
+  /// Sends bytes in pieces of `piece` bytes.
   @discardableResult
   func send(
     _ bytes: ArraySlice<UInt8>, as name: String, client: String = "anyone", piece: Int = 1000,
@@ -35,7 +35,7 @@ final class Sending: Sendable {
     }
   }
 
-  /// Sends the beginning of an archive, and is gone.
+  /// Sends the beginning of an archive, and closes the connection.
   func sendBeginning(
     of bytes: [UInt8], count: Int, as name: String, client: String = "anyone", piece: Int = 1000
   ) throws {
@@ -63,7 +63,7 @@ final class Sending: Sendable {
     }
   }
 
-  /// The files that are stored, and those of uploads that are not finished.
+  /// The stored files, and the files of unfinished uploads.
   var files: [String] { Self.files(in: archives.path).sorted() }
 
   static func files(in path: String) -> [String] { files(in: path, "") }

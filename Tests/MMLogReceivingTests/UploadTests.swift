@@ -6,7 +6,7 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// Archives that come in whole, in parts, corrupted, twice, or not at all.
+/// Archives that arrive whole, in parts, corrupted, twice, or not at all.
 @Suite struct UploadTests {
   private let archive = TestLog.sealed()
   private let name = TestLog.sealedName()
@@ -58,13 +58,13 @@ import Testing
     func pieces() throws {
       let sending = try Sending()
       let path = sending.folder("received")
-      // It counts, and never comes.
+      // This fault never comes: it only counts the calls.
       ForcedFault.force(.pread, errno: EIO, onCall: .max, under: path)
       defer { ForcedFault.clear(under: path) }
       try sending.sendBeginning(of: archive, count: archive.count - 1, as: name, piece: 1)
       let count = ForcedFault.passed(.pread, under: path)
       let files = try ArchiveFile.all(in: File.open(sending.folder.put("archive", archive), .read))
-      // Twice for each byte of a header, and none for those of a payload.
+      // At most two reads for each byte of a header, and none for the bytes of a payload.
       let most = files.flatMap(\.frames).reduce(1000) { $0 + 2 * $1.header.headerSize + 20 }
       #expect((1...most).contains(count), "\(archive.count) bytes")
     }
@@ -101,7 +101,8 @@ import Testing
     let onlyNew = ["if-none-match": "*"]
     #expect(
       refusal { try sending.send(other[...], as: name, onlyNew) }?.status == .preconditionFailed)
-    // Of the same size, and without a checksum: its bytes have to be seen.
+    // This archive has the same size, and the request has no checksum. So the receiver has to
+    // compare bytes.
     var same = archive
     same[300] ^= 1
     same = ChecksumFix.archive(same)
@@ -171,7 +172,7 @@ import Testing
       #expect(try sending.archives.holding(of: "x", client: "anyone") == .unfinished(900))
       #expect(sending.files.count == 1)
     }
-    // A client that is gone leaves the longer one.
+    // If clients disconnect, the longer unfinished upload stays.
     try sending.sendBeginning(of: archive, count: 100, as: "x")
     #expect(try sending.archives.holding(of: "x", client: "anyone") == .unfinished(900))
     try sending.sendBeginning(of: archive, count: 1000, as: "x")
@@ -198,8 +199,8 @@ import Testing
     #expect(sending.files == ["orders/tokyo/\(name)"])
   }
 
-  /// Opens a directory that was open before: a child of `fork()` in another test may have its lock
-  /// for a moment longer.
+  /// Opens a directory that was open before. A child of `fork()` in another test may keep its lock
+  /// for a moment.
   private func opened(_ path: String, _ limits: ReceiverLimits) throws -> ReceivedArchives {
     for _ in 0..<1000 {
       if let archives = try? ReceivedArchives(at: path, limits) { return archives }
@@ -225,7 +226,7 @@ import Testing
         throw Failure("nothing begins")
       }
       archive[..<1000].withUnsafeBytes { _ = upload.append($0) }
-      // No end: the process is killed.
+      // The upload is not ended, as if the process had been killed.
     }
     do {
       let archives = try opened(path, limits)
@@ -251,7 +252,7 @@ import Testing
 
   // MARK: - Corruption
 
-  /// A change to an archive, by name, and what is said of it.
+  /// A change to an archive, with its name, and the reason that the refusal has to give.
   private struct Damage: CustomStringConvertible {
     let description: String
     let bytes: [UInt8]
@@ -265,14 +266,14 @@ import Testing
     }
   }
 
-  /// The archive with some bits of a byte changed, two so that they are not corrected.
+  /// The archive with some bits of one byte changed. Two wrong bits are not corrected.
   private func changed(_ offset: Int, bits: UInt8 = 5) -> [UInt8] {
     var bytes = archive
     bytes[offset] ^= bits
     return bytes
   }
 
-  /// Bytes that were changed on a disk or on their way.
+  /// Bytes that were changed on a disk or on the way.
   private var changedBytes: [Damage] {
     let places = archivePlaces(in: archive)
     let (frame, next, trailer) = (places[3], places[4], places[places.count - 2])
@@ -287,7 +288,7 @@ import Testing
     ]
   }
 
-  /// Bytes that are missing, or are too many.
+  /// Bytes that are missing, or that should not be there.
   private var movedBytes: [Damage] {
     let places = archivePlaces(in: archive)
     let (frame, next, last) = (places[3], places[4], places[5])
@@ -312,7 +313,7 @@ import Testing
     ]
   }
 
-  /// Bytes that have right checksums, and are not right.
+  /// Bytes that have correct checksums, but contradict each other.
   private var contradictions: [Damage] {
     let places = archivePlaces(in: archive)
     let (frame, trailer) = (places[4], places[places.count - 2])
@@ -397,7 +398,7 @@ import Testing
     let hosts = [
       "..", ".", "", "/", "../../../etc", "a/b", "%2F", "\u{1b}[2J", "x.mmlog", ".mmlog-trash",
       String(repeating: "h", count: 64), "-rf", "a b",
-      // A slash and the scalar beside it are one character.
+      // A slash and the scalar behind it are one character.
       "a/\u{301}b", "/\u{301}..", "a\u{600}/..", "a\u{600}/b",
     ]
     for (index, host) in hosts.enumerated() {
@@ -447,7 +448,7 @@ import Testing
     let ofClient = refusal { try send(3, "a") }
     #expect(ofClient?.status == .insufficientStorage)
     #expect(ofClient?.sentence.contains("the client") == true)
-    // What is not finished counts, too.
+    // An unfinished upload counts, too.
     try sending.sendBeginning(of: archive, count: 700, as: "u", client: "b")
     let ofAll = refusal { try send(3, "b") }
     #expect(ofAll?.status == .insufficientStorage)
@@ -477,7 +478,7 @@ import Testing
     archive[..<(size - 1)].withUnsafeBytes { _ = first.append($0) }
     first.suspend()
     second.suspend()
-    // One byte, in place of a part that stays meanwhile.
+    // An upload of one byte begins under this name, while the earlier part still takes space.
     let small = try #require(try begin("1", 1))
     #expect(throws: Refusal.self) { _ = try begin("2", size + 1) }
     try #require(try begin("2", size)).suspend()
@@ -583,13 +584,14 @@ import Testing
 
     @Test("that an archive is there is said only when it and its folders are on the disk")
     func existingIsSafe() throws {
-      // Whoever stored it died before its name was on the disk.
+      // The process that stored the archive died before the archive's name was on the disk.
       let sending = try Sending()
       try sending.send(archive[...], as: name)
       let path = sending.folder("received")
       let parts = ["", "/orders", "/orders/tokyo", "/orders/tokyo/\(name)"]
       let checksum = ArchiveChecksum.digest(archive.withUnsafeBytes { crc32c($0) })
-      // Known by its name and checksum, and by its bytes, where two folders are opened before.
+      // The receiver recognizes the archive by its name and checksum, and then by its bytes. For
+      // that, it syncs two folders first.
       for (name, fields, count) in [
         (name, ["repr-digest": checksum, "if-none-match": "*"], parts.count),
         ("another", [:], parts.count + 2),
@@ -632,7 +634,7 @@ import Testing
       ForcedFault.force(.fsync, errno: EIO, onCall: .max, under: path)
       defer { ForcedFault.clear(under: path) }
       try sending.send(archive[...], as: name)
-      // The directory, the folders of service and host, and the archive.
+      // These are the directory, the folders of the service and the host, and the archive.
       #expect(ForcedFault.passed(.fsync, under: path) == 4)
     }
 

@@ -26,7 +26,7 @@ import Testing
     let head = Response(try run("curl", ["-sI", target + name], in: folder).output)
     #expect(head.status == 200 && head.fields["upload-complete"] == "?1", "\(head)")
     #expect(head.fields["upload-offset"] == "\(archive.count)")
-    // Behind what is not known, curl sends in chunks.
+    // curl sends input of unknown size in chunks.
     let chunked = ["--silent", "--include", "-T", "-", target + "x"]
     let other = TestLog.sealed(session: 2)
     let piped = try ChildProcess(
@@ -102,7 +102,7 @@ import Testing
       let statuses = wires.map { $0.response().status }.sorted()
       #expect(statuses == (round == 0 ? [200, 201] : [200, 200]))
     }
-    // Of one upload, one request.
+    // An upload has one request at a time.
     let (first, second) = (try receiver.wire(), try receiver.wire())
     first.put("x", size: archive.count)
     try receiver.process.wait {
@@ -149,7 +149,7 @@ import Testing
     }
     let right = "Authorization: Bearer 0123456789abcdef"
     #expect(try receiver.send(archive, as: "x", right).status == 201)
-    // Whoever watches the receiver needs none.
+    // A program that monitors the receiver needs no token.
     let health = try receiver.wire()
     health.send("GET /health HTTP/1.1\r\nHost: x\r\n\r\n")
     #expect(health.response().status == 200)
@@ -225,7 +225,7 @@ import Testing
     #expect(Response(again.output).status == 200, "\(again)")
     local.process.kill()
     #expect(local.process.wait() == .killed(SIGKILL))
-    // What a killed one has left is no obstacle.
+    // The socket that the killed receiver has left does no harm.
     try local.restart()
     let once = try run("curl", arguments + throughSocket, in: folder)
     #expect(Response(once.output).status == 200, "\(once)")
@@ -267,7 +267,7 @@ import Testing
     for (text, statuses) in cases {
       let wire = try receiver.wire()
       wire.send(text)
-      // An answer may be lost where much is still to be read.
+      // The answer may be lost if much of the request is still unread.
       let status = wire.response().status
       let isLost = status == 0 && text.utf8.count > 90_000
       #expect(statuses ~= status || isLost, "\(text.prefix(99)): \(status)")
@@ -295,7 +295,7 @@ import Testing
       ends.withLock { $0 += 1 }
     }
     #expect(ends.withLock { $0 } == 3)
-    // Where the machine is busy, this client may be too slow as well.
+    // If the machine is busy, this client may be too slow, too.
     var status = 0
     for _ in 0..<100 where status == 0 { status = try receiver.send(archive, as: "x").status }
     #expect(status == 201)
@@ -326,7 +326,7 @@ import Testing
     #expect(before > 0 && peak() - before < 16 << 10, "\(before) to \(peak()) KiB")
   }
 
-  /// A frame that is larger than those of its type are, and right.
+  /// A valid frame that is larger than other frames of its type.
   private func frame(of archive: ArchiveID, payloadSize: Int) throws -> [UInt8] {
     let payload = [UInt8](repeating: 7, count: payloadSize)
     var header = FrameHeader(.losses)
@@ -349,13 +349,13 @@ import Testing
     }
     defer { umount2(disk, CInt(MNT_DETACH)) }
     let receiver = try ReceiverProcess(in: folder)
-    // More than the page that its beginning takes.
+    // The archive needs more than the page that its beginning takes.
     let archive = TestLog.sealed(frames: 30)
-    // Too large for it.
+    // This upload is too large for the file system.
     let large = try receiver.wire()
     large.put("large", size: 3 << 20)
     #expect(large.response().status == 507)
-    // Others fill it while an archive comes.
+    // The file system is filled while an archive arrives.
     let wire = try receiver.wire()
     wire.put("x", size: archive.count)
     wire.send(archive[..<600])
@@ -372,7 +372,7 @@ import Testing
     #expect(receiver.stop() == .success)
   }
 
-  /// Makes a file that takes all space that is left.
+  /// Makes a file that takes all free space.
   private func fill(_ path: String) throws {
     let file = try File.open(path, [.write, .create])
     let page = [UInt8](repeating: 1, count: 4096)
@@ -421,7 +421,7 @@ import Testing
 }
 
 extension ArchiveID {
-  /// Which archive begins so.
+  /// The id of the archive that begins with this file header.
   fileprivate init(_ fileHeader: [UInt8]) throws {
     self = try fileHeader.withUnsafeBytes { try ArchiveHeader($0) }.id
   }

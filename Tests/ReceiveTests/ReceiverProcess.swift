@@ -3,20 +3,20 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// A running `mmlog-receive`, and what it stores.
+/// A running `mmlog-receive`, and the files that it stores.
 final class ReceiverProcess {
   let folder: TemporaryDirectory
   private(set) var process: ChildProcess
   private let arguments: [String]
   private(set) var address = ""
 
-  /// Starts it and waits until it listens.
+  /// Starts the receiver, and waits until it listens.
   init(
     _ arguments: [String] = [], in folder: TemporaryDirectory = TemporaryDirectory(),
     listen: String = "127.0.0.1:0", keepFree: String = "0"
   ) throws {
     self.folder = folder
-    // Beside other tests, a test may have no turn for minutes: that is not what it is about.
+    // On a busy machine, a test may not run for minutes. The receiver must not time out then.
     let patience = arguments.contains("--timeout") ? [] : ["--timeout", "86400"]
     self.arguments =
       ["-d", folder("received"), "--listen", listen, "--keep-free", keepFree] + patience + arguments
@@ -24,7 +24,7 @@ final class ReceiverProcess {
     address = try Self.address(process)
   }
 
-  /// Starts it again, after its end.
+  /// Starts the receiver again, after its end.
   func restart() throws {
     process = try Self.start(arguments, folder)
     address = try Self.address(process)
@@ -47,13 +47,13 @@ final class ReceiverProcess {
 
   var log: String { process.complaints }
 
-  /// Ends it as a service manager does.
+  /// Ends the receiver as a service manager does.
   func stop() -> Ending {
     process.signal(SIGTERM)
     return process.wait(seconds: 60)
   }
 
-  /// The files that are there.
+  /// The stored files.
   var files: [String] {
     let names = FileManager.default.enumerator(atPath: folder("received"))?.allObjects ?? []
     return names.compactMap { $0 as? String }.filter { name in
@@ -65,15 +65,15 @@ final class ReceiverProcess {
   }
 }
 
-/// What a client was answered.
+/// The answer to a client.
 struct Response {
   var status = 0
   var fields: [String: String] = [:]
   var body = ""
 
-  /// Reads a response, whole or not.
+  /// Reads a response, which may be incomplete.
   init(_ text: String) {
-    // What says to go on is none.
+    // Skips the status 100, which is not the final response.
     var text = Substring(text)
     while text.hasPrefix("HTTP/1.1 100"), let end = text.range(of: "\r\n\r\n") {
       text = text[end.upperBound...]
@@ -89,14 +89,14 @@ struct Response {
     body = parts.dropFirst().joined(separator: "\r\n\r\n")
   }
 
-  /// A member of the body's object.
+  /// A member of the JSON object in the body.
   subscript(name: String) -> Any? {
     let object = try? JSONSerialization.jsonObject(with: Data(body.utf8))
     return (object as? [String: Any])?[name]
   }
 }
 
-/// A connection that a test has in its hands, byte by byte.
+/// A connection that a test controls byte by byte.
 final class Wire: Sendable {
   private let descriptor: CInt
 
@@ -140,7 +140,7 @@ final class Wire: Sendable {
     return send(lines.joined(separator: "\r\n") + "\r\n\r\n")
   }
 
-  /// Reads until the other side has answered, or closed the connection.
+  /// Reads until the receiver has answered, or has closed the connection.
   func response() -> Response {
     var bytes: [UInt8] = []
     var buffer = [UInt8](repeating: 0, count: 1 << 16)
@@ -155,7 +155,7 @@ final class Wire: Sendable {
     return Response(String(decoding: bytes, as: UTF8.self))
   }
 
-  /// Waits until the other side has closed the connection, or says something.
+  /// Waits until the receiver closes the connection or sends something.
   func waitForEnd() -> String {
     var buffer = [UInt8](repeating: 0, count: 1000)
     let count = recv(descriptor, &buffer, buffer.count, 0)
@@ -166,16 +166,16 @@ final class Wire: Sendable {
 extension ReceiverProcess {
   func wire() throws -> Wire { try Wire(port: port) }
 
-  /// What is there of an archive.
+  /// The receiver's answer about an archive.
   func head(_ name: String) throws -> Response {
     let wire = try wire()
-    // As GET, which has a body, too.
+    // GET is used because its answer also has a body.
     wire.send("GET /archives/\(name) HTTP/1.1\r\nHost: x\r\n\r\n")
     return wire.response()
   }
 
-  /// Sends a part of an archive, again for as long as the receiver has not noticed that an earlier
-  /// client is gone.
+  /// Sends a part of an archive. Repeats that as long as the receiver has not noticed that an
+  /// earlier client is gone.
   func send(
     _ bytes: [UInt8], from start: Int = 0, as name: String, _ fields: String...
   ) throws -> Response {
@@ -207,7 +207,7 @@ func run(
   return (Folder.text(folder("\(name).out")), child.complaints, ending)
 }
 
-/// A socket of a service manager.
+/// A service manager's socket.
 final class DatagramSocket {
   private let descriptor = socket(AF_UNIX, CInt(SOCK_DGRAM.rawValue), 0)
 

@@ -17,7 +17,7 @@ import Testing
       atPath: receiver.folder("sent"), withIntermediateDirectories: false)
   }
 
-  /// An archive as a directory's shipper finds it.
+  /// An archive as a shipper finds it in a directory.
   private func archive(_ bytes: [UInt8], attempt: Int = 1) throws -> SealedArchive {
     receiver.folder.put("sent/\(name)", bytes)
     let info = try #require(
@@ -64,7 +64,7 @@ import Testing
     wire?.put(name, size: bytes.count)
     wire?.send(bytes[..<half])
     try receiver.process.wait { try receiver.head(name).fields["upload-offset"] == "\(half)" }
-    // The other one is still there: that is for later.
+    // The other client is still connected, so the archive is tried again later.
     let archive = try archive(bytes)
     let busy = await #expect(throws: DeliveryError.self) {
       _ = try await destination().send(archive)
@@ -81,7 +81,7 @@ import Testing
       try #require(receiver.process.isRunning)
     }
     #expect(try stored() == bytes)
-    // All at once again: the receiver says so before the body comes.
+    // The whole archive is sent again: the receiver answers before the body arrives.
     #expect(try await destination(resumeSize: .max).send(archive) == receipt)
     #expect(try await destination().send(archive) == receipt)
     #expect(receiver.stop() == .success)
