@@ -4,7 +4,7 @@ import Testing
 @testable import CommandLineTool
 
 @Suite struct CompletionTests {
-  /// What bash offers for a line that ends with the last of `words`.
+  /// The words that bash offers for a line that ends with the last of `words`.
   private func bash(_ words: String...) throws -> [String] {
     let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

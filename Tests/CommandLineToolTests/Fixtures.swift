@@ -1,6 +1,6 @@
 @testable import CommandLineTool
 
-// A command with an option of each kind, and names that meet the special cases of help.
+// A command with an option of each kind, and with names that are special cases of help.
 
 extension Option {
   static let name = Option("name", short: "n", value: "N", required: true, "What it is called.")
@@ -27,7 +27,7 @@ let sample = Command(
   ],
   exitStatuses: [(.success, "all was printed"), (.usage, "the command line was wrong")])
 
-/// The arguments as parsed, or nil where the result is help or the version.
+/// The parsed arguments, or nil if the result is help or the version.
 func parsed(_ arguments: String..., by command: Command = sample) throws -> Arguments? {
   if case .run(let result) = try command.parse(arguments) { return result }
   return nil

@@ -4,7 +4,7 @@ import Testing
 
 @testable import CommandLineTool
 
-/// Prints a line, then does as the first operand says.
+/// Prints a line, and then does what the first operand says.
 private func play(_ arguments: Arguments, _ output: StandardOutput) throws -> Program.Status {
   try output.append("printed\n")
   switch arguments.operands.first {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import CommandLineTool
 
-/// A pipe whose ends are closed with it. It holds 64 KiB before a write to it waits.
+/// A pipe that closes its ends when it is destroyed. It holds 64 KiB before a write waits.
 private struct Pipe: ~Copyable {
   let reading: CInt
   let writing: CInt
@@ -19,7 +19,7 @@ private struct Pipe: ~Copyable {
     StandardOutput(to: try File.duplicate(writing, path: "pipe"))
   }
 
-  /// All that was written so far.
+  /// All bytes that were written so far.
   func contents() -> [UInt8] {
     _ = fcntl(reading, F_SETFL, O_NONBLOCK)
     var bytes = [UInt8](repeating: 0, count: 128 * 1024)

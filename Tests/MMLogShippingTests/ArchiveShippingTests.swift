@@ -7,7 +7,7 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// Whole archives on their way.
+/// Whole archives, and how they are shipped.
 @Suite struct ArchiveShippingTests {
   final class Shelf: ArchiveDestination {
     let names = LockedValue<[String]>([])
@@ -148,7 +148,7 @@ import Testing
     await shipper.stop()
     var failures = 0
     for await event in shipper.events { if case .failed = event { failures += 1 } }
-    // One that was thrown beside one that was not, and both again.
+    // The first run threw one failure and reported the other. The second run reported both.
     #expect(failures == 3)
   }
 

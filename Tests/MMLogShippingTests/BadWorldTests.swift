@@ -9,7 +9,7 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// What a shipper does when what it needs is not there.
+/// What a shipper does if something that it needs is missing.
 @Suite struct BadWorldTests {
   @Test("of two shippers for one consumer, one waits")
   func twoShippers() async throws {
@@ -87,7 +87,7 @@ import Testing
     try shipper.start()
     try test.log(1...10)
     try await wait { shipper.statistics.records == 10 }
-    // An open store would make another directory, and archive there what its ring has.
+    // An open store would make the directory again, and archive there what its ring has.
     try await test.store.close()
     let away = test.folder.path + ".away"
     try FileManager.default.moveItem(atPath: test.folder.path, toPath: away)
@@ -121,13 +121,13 @@ import Testing
     try shipper.start()
     try test.log(1...10)
     try await wait { shipper.statistics.records == 10 }
-    // An open store would make another directory, and archive there what its ring has.
+    // An open store would make the directory again, and archive there what its ring has.
     try await test.store.close()
     let away = test.folder.path + ".away"
     try FileManager.default.moveItem(atPath: test.folder.path, toPath: away)
     try FileManager.default.createDirectory(
       atPath: test.folder.path, withIntermediateDirectories: true)
-    // It works there, too.
+    // The shipper works in the empty directory, too.
     try await wait { try test.folder.names(ending: ".consumer").count == 1 }
     try await bringBack(away, test)
     try logMore(11...20, test)
@@ -143,7 +143,7 @@ import Testing
     try test.log(1...10)
     do {
       let file = try File.open(test.folder("test.refused"), [.write, .create])
-      // It takes no space.
+      // The file is a hole, and takes no space.
       try file.truncate(to: 300 << 20)
     }
     let error = await #expect(throws: LogError.self) {
@@ -177,13 +177,13 @@ import Testing
     let test = try ShippedStore()
     try test.log(1...3)
     let receiver = Receiver()
-    // Of an earlier version, which has not noted any.
+    // A shipper of an earlier version has noted no target.
     try await test.ship(to: receiver)
     try await test.ship(to: receiver) { $0.target = "a" }
     let other = try test.shipper(to: receiver) { $0.target = "b" }
     await #expect(throws: LogError.self) { try await other.shipAll() }
     #expect(throws: LogError.self) { try other.waiting() }
-    // Who has named it may send elsewhere.
+    // A shipper that names no target may send elsewhere.
     try test.log(4...4)
     try await test.ship(to: receiver)
     try await test.ship(to: receiver) { $0.target = "a" }
@@ -203,7 +203,7 @@ import Testing
     try RefusedRecords.replace(with: entries, of: "test", in: directory)
     let whole = try RefusedRecords.read(of: "test", in: directory)
     #expect(whole.entries == entries && whole.corrupted.isEmpty)
-    // Without a line end: what follows is a part of the line.
+    // Appends bytes without a line end. What follows belongs to the same line.
     let file = try directory.openFile("test.refused", [.read, .write])
     let long = [UInt8](repeating: 0x78, count: 21 << 20)
     try long.withUnsafeBytes { try file.writeFully($0, at: file.status().size) }
@@ -269,7 +269,7 @@ import Testing
     }
     let path = folder("test.consumer")
     var bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
-    // The slot of the last one, the fifth.
+    // The slot of the last state, which is the fifth.
     let slot = bytes.count / 3 * 2
     let size = texts[4].utf8.count + 24
     bytes[slot + Int.random(in: 0..<size, using: &random)] ^=
@@ -295,7 +295,7 @@ import Testing
     #expect(ConsumerState(text) == nil)
   }
 
-  /// What the independent reader prints.
+  /// The state as the independent reader prints it.
   private struct FoundState: Decodable {
     struct Batch: Decodable {
       let id, idOfRange, session, start, end: String
@@ -350,7 +350,7 @@ import Testing
         try file.write("state \(number), and more", isSafe: true, in: directory)
       }
       for number in 4...7 {
-        // In the middle of the state.
+        // The write fails in the middle of the state.
         if call == .pwrite { ForcedFault.forceShort(.pwrite, count: 40, under: path) }
         ForcedFault.force(call, errno: EIO, onCall: call == .pwrite ? 2 : 1, under: path)
         #expect(throws: LogError.self) {
@@ -374,7 +374,7 @@ import Testing
       #expect(throws: LogError.self) {
         try file.write("state 2", isSafe: true, in: directory)
       }
-      // The first of these writes moves the state.
+      // The first of these writes moves the old state.
       ForcedFault.forceShort(.pwrite, count: 40, onCall: 2, under: path)
       ForcedFault.force(.pwrite, errno: EIO, onCall: 3, under: path)
       #expect(throws: LogError.self) {
@@ -396,7 +396,7 @@ import Testing
       try write([("a", true), ("b", false)])
       ForcedFault.force(.fdatasync, errno: EIO, onCall: .max, under: path)
       defer { ForcedFault.clear(under: path) }
-      // Else the one behind it would take the place of "a".
+      // Without this sync, the next state would overwrite "a".
       try write([("c", false)])
       #expect(ForcedFault.passed(.fdatasync, under: path) == 1)
     }
@@ -404,7 +404,7 @@ import Testing
     @Test("what the disk does not give now is shipped when it does, and other sessions meanwhile")
     func failingReads() async throws {
       let test = try ShippedStore()
-      // Its archive is not complete, and so stays open: it is not the opening that fails.
+      // The archive is not complete, and so stays open: opening it does not fail.
       try test.log(1...10)
       let path = test.folder(try #require(try test.folder.names(ending: ".mmlog").first))
       try await test.logAnotherSession()
@@ -442,7 +442,7 @@ import Testing
       try running.start()
       #expect(await running.flush(within: .milliseconds(500)) == false)
       await running.stop()
-      // Two batches that nobody has answered are known at a time.
+      // Now two batches are known that nobody has answered.
       try await test.logAnotherSession()
       try await test.shipWithoutAnswer(to: receiver)
       ForcedFault.clear(under: path)
@@ -503,7 +503,7 @@ import Testing
     let test = try ShippedStore()
     try test.log(1...10)
     for number in 11...20 { test.log.info("record \(number)") }
-    // What a process leaves that is killed now.
+    // These are the files that the process would leave if it were killed now.
     let left = TemporaryDirectory()
     try Folder.copy(test.folder.path, to: left.path) { !$0.hasPrefix(".") }
     let receiver = Receiver()
@@ -517,7 +517,7 @@ import Testing
     #expect(try Reconciliation(of: left.path, consumer: "test").problems == [])
   }
 
-  /// Moves the ring of a process that has died to a folder.
+  /// Moves the ring of a dead process to a folder.
   private func moveDeadRing(of message: String, to folder: TemporaryDirectory) throws {
     let (test, copy) = (try ShippedStore(), TemporaryDirectory())
     test.log.info("\(message)")
@@ -533,7 +533,7 @@ import Testing
     let left = TemporaryDirectory()
     try Folder.copy(test.folder.path, to: left.path) { !$0.hasPrefix(".") }
     let ring = left(try #require(try left.names(ending: ".ring").first))
-    // As of a newer version.
+    // The ring is of a newer version.
     let file = try FileHandle(forUpdating: URL(filePath: ring))
     try file.seek(toOffset: UInt64(FileHeaderLayout.version))
     try file.write(contentsOf: [9])
@@ -542,7 +542,7 @@ import Testing
     let events = shipper.events
     try shipper.start()
     try await wait { receiver.messages.count == 10 }
-    // What has this is another recovery.
+    // Another recovery archives this record.
     try moveDeadRing(of: "another session", to: left)
     try await wait { receiver.messages.count == 11 }
     await shipper.stop()
@@ -590,7 +590,7 @@ import Testing
     let receiver = Receiver()
     try test.log(1...10)
     try await test.ship(to: receiver)
-    // The consumer began in the future.
+    // By the clock, the consumer began in the future.
     try changeState(in: test.folder) { $0.created = Timestamp.now - .seconds(-86_400 * 365) }
     try test.log(11...20)
     let shipper = try await test.ship(to: receiver)

@@ -8,9 +8,9 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// What is corrupted before it is shipped.
+/// Corruption of archives before they are shipped.
 @Suite struct CorruptionTests {
-  /// Corrupts a frame of records in the only archive that is there: its header, or what it holds.
+  /// Corrupts a frame of records in the only archive: its header or its payload.
   private func corrupt(
     frame index: Int, isInPayload: Bool = false, in folder: TemporaryDirectory
   ) throws {
@@ -129,7 +129,7 @@ import Testing
     #expect(said == 1)
   }
 
-  /// How an archive ends whose process has died, or has lost a part of it.
+  /// The ends of archives whose process has died, or that have lost a part.
   enum End: CaseIterable {
     case corrupted, torn, missing
   }

@@ -5,7 +5,7 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// What is changed in records on their way.
+/// Changes of records before they are shipped.
 @Suite struct EditTests {
   private func text(_ value: LogReader.Value?) -> String? {
     if case .string(let bytes)? = value { String(decoding: bytes, as: UTF8.self) } else { nil }
@@ -95,7 +95,7 @@ import Testing
     }
   }
 
-  /// Keeps the sessions of batches and of their records.
+  /// A destination that keeps the sessions of batches and of their records.
   private struct Sessions: LogDestination {
     let all: LockedValue<[LogReader.Session]>
 

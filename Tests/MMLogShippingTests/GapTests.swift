@@ -9,7 +9,7 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// What is deleted before it is shipped.
+/// Archives that are deleted before they are shipped.
 @Suite struct GapTests {
   private func delete(_ count: Int, from first: UInt32 = 1, in folder: TemporaryDirectory) throws {
     let catalog = Catalog(of: folder.path, store: nil)
@@ -20,7 +20,7 @@ import Testing
     }
   }
 
-  /// Removes the archives from a number on, as somebody does who knows nothing of consumers.
+  /// Removes the archives from a number on, as a user does who does not know about consumers.
   private func remove(from first: UInt32 = 1, in path: String) throws {
     for archive in try Catalog(of: path, store: nil).scan()
     where archive.isSealed && archive.number >= first {
@@ -28,7 +28,7 @@ import Testing
     }
   }
 
-  /// Logs records in archives of ten.
+  /// Logs records, ten in each archive.
   private func logArchives(_ numbers: ClosedRange<Int>, _ test: ShippedStore) async throws {
     for first in stride(from: numbers.lowerBound, through: numbers.upperBound, by: 10) {
       for number in first..<first + 10 {
@@ -49,7 +49,7 @@ import Testing
     try await logArchives(1...20, test)
     try await test.ship(to: receiver)
     try await logArchives(21...60, test)
-    // Two that are shipped and two that are not.
+    // Two of these archives are shipped, and two are not.
     try delete(4, in: test.folder)
     let shipper = try await test.ship(to: receiver)
     #expect(receiver.messages == records(1...20) + records(41...60))
@@ -63,7 +63,7 @@ import Testing
     #expect(receiver.gaps.count == 1)
   }
 
-  /// A session of which nothing is left, and a receiver that has nothing of it.
+  /// A session of which nothing is left, and a receiver that has none of its records.
   private func goneSession(
     _ numbers: ClosedRange<Int>
   ) async throws -> (test: ShippedStore, receiver: Receiver) {
@@ -84,7 +84,7 @@ import Testing
     #expect(receiver.gaps.count == 1)
   }
 
-  /// Changes the notes of deleted archives.
+  /// Changes the lines of the notes about deleted archives.
   private func changeNotes(in folder: TemporaryDirectory, _ change: (String) -> String) throws {
     let url = URL(filePath: folder(".mmlog-deleted"))
     let lines = try String(contentsOf: url, encoding: .utf8).split(separator: "\n")
@@ -95,7 +95,7 @@ import Testing
   @Test("notes with numbers that no archive can have are passed over")
   func impossibleNotes() async throws {
     let (test, receiver) = try await goneSession(1...30)
-    // Key, time, consumers, counts, rows, and the rest.
+    // A line has a key, a time, consumers, counts, rows, and further words.
     try changeNotes(in: test.folder) { line in
       var words = line.split(separator: " ").map(String.init)
       words[4] = "\(Int.max)"
@@ -303,7 +303,7 @@ import Testing
     let receiver = Receiver { delivery, _ in
       if delivery.messages.first == "record 1" {
         try remove(in: path)
-        // So that the directory is scanned before what follows.
+        // Waits until the directory is scanned again.
         try await Task.sleep(nanoseconds: 100_000_000)
       }
       return .accepted
@@ -312,7 +312,7 @@ import Testing
     let shipper = try test.shipper(to: receiver) { $0.maximumRecords = 6 }
     try shipper.start()
     try await wait { receiver.messages.count == 10 }
-    // When all of another session has arrived, the pass before has ended.
+    // When both records of another session have arrived, the pass before has ended.
     let other = try LogStore(directory: path, name: "other")
     for count in 11...12 {
       other.logger(label: "other").info("another session")
@@ -382,7 +382,7 @@ import Testing
     try await logArchives(1...30, test)
     try await test.store.close()
     let second = test.folder(try #require(try test.folder.names(ending: "-000002.mmlog").first))
-    // As of a newer version.
+    // The archive is of a newer version.
     try overwrite(second, at: FileHeaderLayout.version, with: 9)
     try await test.logAnotherSession()
     let shipper = try test.shipper(to: receiver)
@@ -457,7 +457,7 @@ import Testing
     #expect(receiver.gaps.map(\.mayBeSent) == [true] && receiver.gaps[0].count == 10)
   }
 
-  /// What nobody can undo.
+  /// Damage that cannot be undone.
   enum Damage: CaseIterable {
     case removed, emptied, overwritten
 
@@ -491,7 +491,7 @@ import Testing
     try await test.logAnotherSession()
     for count in [1, 0] {
       let shipper = try test.shipper(to: receiver)
-      // A file is there that cannot be read.
+      // Unless the archive was removed, a file that cannot be read is still there.
       #expect(try await shipper.shipAll() == (damage == .removed))
       #expect(shipper.statistics.gaps == count)
     }
@@ -634,7 +634,7 @@ import Testing
     try await logArchives(1...20, test)
     try await test.ship(to: receiver)
     try await logArchives(21...40, test)
-    // Two that are shipped and one that is not.
+    // Two of these archives are shipped, and one is not.
     try delete(3, in: test.folder)
     let shipper = try test.shipper(to: receiver)
     let events = shipper.events
@@ -694,14 +694,14 @@ import Testing
       for (call, error) in [
         (SystemCall.openat, EACCES), (.openat, EMFILE), (.fstatat, EIO), (.pread, EIO),
       ] {
-        // Of the calls of fstatat, the first only says whether the file is empty.
+        // The first call of fstatat only finds out whether the file is empty.
         ForcedFault.force(call, errno: error, onCall: call == .fstatat ? 2 : 1, under: state)
         #expect(try deleted() == 0, "\(call) \(error)")
         ForcedFault.clear(under: state)
       }
       try overwrite(state, with: 7)
       #expect(try deleted() == 0)
-      // What is deleted all the same is noted.
+      // If an archive is deleted anyway, that is noted.
       try delete(1, in: test.folder)
       let notes = try DeletedArchives(in: Directory.open(test.folder.path)).notes
       #expect(notes.values.map(\.consumers) == [["test"]])

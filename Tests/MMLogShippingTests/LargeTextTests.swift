@@ -5,18 +5,18 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// Records of a few bytes, whose text has many more.
+/// Records of a few bytes whose text is much larger.
 @Suite struct LargeTextTests {
-  /// What makes a record's text large.
+  /// The part that makes a record's text large.
   enum Part: CaseIterable, Sendable {
     case alignment, literal, file, argumentName, label, keySet, sessionFields, spanName
   }
 
-  /// Of each thing that is shown with every record, some 64 KiB.
+  /// The size of that part: some 64 KiB.
   private static let size = 64 << 10
   private static let text = String(repeating: "x", count: size)
 
-  /// How many bytes each batch has as lines of JSON.
+  /// A destination that counts the bytes of each batch as lines of JSON.
   private final class Sizes: LogDestination {
     private let all = LockedValue<[(records: Int, bytes: Int)]>([])
     var batches: [(records: Int, bytes: Int)] { all.withLock { $0 } }

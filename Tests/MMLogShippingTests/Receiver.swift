@@ -6,7 +6,7 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// A receiver in memory that does as it is told.
+/// A receiver in memory that follows a rule.
 final class Receiver: LogDestination {
   struct Delivery: Sendable {
     var id: String
@@ -20,7 +20,7 @@ final class Receiver: LogDestination {
     var mayBeRepeat: Bool
   }
 
-  /// Decides what becomes of a delivery, which is kept if it returns.
+  /// Decides about a delivery. If the rule returns, the receiver keeps the delivery.
   typealias Rule = @Sendable (Delivery, _ number: Int) async throws -> LogBatch.Answer
 
   private let all = LockedValue<[Delivery]>([])
@@ -29,9 +29,9 @@ final class Receiver: LogDestination {
 
   init(_ rule: @escaping Rule = { _, _ in .accepted }) { self.rule = LockedValue(rule) }
 
-  /// What was taken.
+  /// The deliveries that the receiver has kept.
   var deliveries: [Delivery] { all.withLock { $0 } }
-  /// How often something was sent.
+  /// The number of deliveries that were tried.
   var tryCount: Int { tries.withLock { $0 } }
   var messages: [String] { deliveries.flatMap(\.messages) }
   var gaps: [LogBatch.Gap] { deliveries.flatMap(\.gaps) }
@@ -60,7 +60,7 @@ final class Receiver: LogDestination {
   }
 }
 
-/// A store in a folder of its own, and shippers of it.
+/// A store in a folder of its own, and its shippers.
 struct ShippedStore {
   let folder = TemporaryDirectory()
   let store: LogStore
@@ -75,13 +75,13 @@ struct ShippedStore {
     log.level = .trace
   }
 
-  /// Logs records that name their numbers, and archives them.
+  /// Logs records whose messages have the numbers, and archives them.
   func log(_ numbers: ClosedRange<Int>) throws {
     for number in numbers { log.info("record \(number)") }
     try store.flush(.archive)
   }
 
-  /// Has a session of another store log one record, and end.
+  /// Makes a session of another store log one record, and end.
   func logAnotherSession() async throws {
     let other = try LogStore(directory: folder.path, name: "other")
     other.logger(label: "other").info("another session")
@@ -96,10 +96,10 @@ struct ShippedStore {
       of: folder.path, as: consumer, to: receiver, configuration: .quick(change))
   }
 
-  /// Ships until a receiver has something to which it does not answer, and stops: nobody gets to
-  /// know that it has arrived.
+  /// Ships until a receiver has a batch that it does not answer, and stops. So the shipper does not
+  /// know that the batch has arrived.
   ///
-  /// - Parameter sent: Is given what has arrived.
+  /// - Parameter sent: Gets each delivery that arrives.
   func shipWithoutAnswer(
     to receiver: Receiver, _ sent: @escaping @Sendable (Receiver.Delivery) -> Void = { _ in }
   ) async throws {
@@ -115,7 +115,7 @@ struct ShippedStore {
     await shipper.stop()
   }
 
-  /// Ships all there is by a shipper of its own.
+  /// Ships all records with a new shipper.
   @discardableResult
   func ship(
     as consumer: String = "test", to receiver: any LogDestination,
@@ -128,7 +128,7 @@ struct ShippedStore {
 }
 
 extension Shipper.Configuration {
-  /// With short pauses.
+  /// A configuration with short pauses.
   static func quick(_ change: (inout Shipper.Configuration) -> Void = { _ in })
     -> Shipper.Configuration
   {
@@ -143,10 +143,10 @@ extension Shipper.Configuration {
 
 func records(_ numbers: ClosedRange<Int>) -> [String] { numbers.map { "record \($0)" } }
 
-/// Waits until something is so.
+/// Waits until a condition holds.
 ///
-/// What ends a wait is the number of looks and no clock: where other tests keep all threads of the
-/// pool for minutes, the shipper has no more turns than this function.
+/// The wait is limited by a number of checks, not by a clock. If other tests occupy all threads of
+/// the pool for minutes, the shipper gets no more turns than this function.
 func wait(until isSo: () throws -> Bool) async throws {
   for _ in 0..<60_000 {
     if try isSo() { return }
@@ -163,7 +163,7 @@ func consumerFile(in directory: borrowing Directory) throws -> ConsumerFile {
   return file
 }
 
-/// What a consumer's file has.
+/// The state in a consumer's file.
 func state(in file: inout ConsumerFile) throws -> ConsumerState {
   guard let text = try file.read(), let state = ConsumerState(text) else {
     throw Failure("the consumer has no state")

@@ -9,9 +9,9 @@ import Testing
 
 @testable import MMLogShipping
 
-/// One record is taken away at each place where it may be, and the balance shows it.
+/// Each test removes one record from one place. The balance has to show that.
 @Suite struct ReconciliationTests {
-  /// A closed store with 300 records in three archives, of which some are refused.
+  /// A closed store with 300 records in three archives. One record was refused.
   private func shipped() async throws -> ShippedStore {
     let test = try ShippedStore()
     for first in [1, 101, 201] {
@@ -155,7 +155,7 @@ import Testing
     #expect(!balance.problems.isEmpty)
   }
 
-  /// An archive of some records each in frames, which is not complete.
+  /// An archive with frames of these records. Unless `isClosed`, it is not complete.
   private func undone(_ folder: TemporaryDirectory, _ frames: [ClosedRange<Int>], isClosed: Bool) {
     let log = TestLog(session: 7)
     for frame in frames {
@@ -377,7 +377,7 @@ import Testing
   func largestLine() throws {
     let folder = TemporaryDirectory()
     let directory = try Directory.openForItsUser(folder.path)
-    // 16 MiB of what takes six bytes each.
+    // The JSON of a text of 16 MiB, in which each byte takes six.
     let entry = RefusedRecords.Entry(
       time: .now, batch: "b", record: "r", reason: "no",
       content: String(repeating: "\\u0001", count: 16 << 20))

@@ -7,7 +7,7 @@ import MMLogSystem
 import TestSupport
 import Testing
 
-/// What arrives at a receiver, and what does when that fails.
+/// The records that arrive at a receiver, also if deliveries fail.
 @Suite struct ShippingTests {
   @Test("each record is shipped once, in order, whatever shippers come and go")
   func onceInOrder() async throws {
@@ -118,7 +118,7 @@ import Testing
     #expect(refused.corrupted.isEmpty && refused.entries.count == 4)
     #expect(refused.entries.allSatisfy { $0.reason == "poison" })
     #expect(refused.entries.first?.content.contains("\"body\":\"record 1\"") == true)
-    // Nothing is left.
+    // Nothing is left to ship.
     try await test.ship(to: receiver)
     #expect(receiver.messages.count == 196)
   }
@@ -133,7 +133,7 @@ import Testing
     }
     try await test.ship(to: receiver) { $0.maximumRecords = 500 }
     #expect(receiver.messages == records(1...1000))
-    // 63 pieces of the first batch, and those that were made after a while to try more.
+    // 63 pieces of the first batch, and larger batches that were tried after a while.
     #expect(receiver.tryCount - receiver.deliveries.count < 63 + 10)
     #expect(receiver.deliveries.count < 170)
   }
@@ -255,13 +255,13 @@ import Testing
         log.info("another session")
         try await other.flush(.archive)
       }
-      // So long that the directory is scanned before each batch.
+      // The pause is so long that the directory is scanned before each batch.
       try await Task.sleep(for: .milliseconds(60))
       return .accepted
     }
     try await test.ship(to: receiver) { $0.maximumRecords = 100 }
     let place = receiver.deliveries.firstIndex { $0.messages == ["another session"] }
-    // The other one's turn is at the second scan, or at the third.
+    // The other session has its turn at the second or third scan.
     #expect(place.map { $0 <= 2 } == true, "\(String(describing: place))")
     #expect(receiver.messages.filter { $0.hasPrefix("record") } == records(1...1000))
   }
@@ -277,7 +277,8 @@ import Testing
       }
       let archives = try Catalog(of: folder.path, store: nil).scan()
       let path = try #require(archives.max { $0.path < $1.path }?.path)
-      // Longer than what is scanned counts: each session is shipped by a pass of its own.
+      // The pause is longer than the time for which a scan counts: each session is shipped by a
+      // pass of its own.
       let receiver = Receiver { _, _ in
         try await Task.sleep(for: .milliseconds(60))
         return .accepted
@@ -367,7 +368,7 @@ import Testing
       $0.maximumRecords = 50
       $0.recordsPerSecond = 200
     }
-    // The first 200 at once; the rest takes half a second.
+    // The first 200 records go at once. The others take half a second.
     #expect(Clock.monotonic() - start >= 400_000_000)
     #expect(receiver.messages == records(1...300))
   }
