@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# The decoder with everything around it: a terminal, other people's programs, a browser; files of other versions; and the
-# parts in C on another processor.
+# Checks the decoder with the programs around it: a terminal, programs of others, a browser. Checks
+# files of other versions, and the parts in C on another processor.
 #
 #   check_all.sh [PROGRAMS]     where the programs were built; default .build/debug
 #
-# Installs tmux and lnav where apt-get can. What is not there is skipped, and that is said. Exit status 1: something is wrong.
+# Installs tmux and lnav where apt-get can. What is not installed is skipped, and the script says
+# so. Exit status 1: something is wrong.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 programs=$(realpath "${1:-.build/debug}")
@@ -28,7 +29,7 @@ failed=0
 check() {  # SCRIPT, its arguments
   timeout --kill-after 5 300 "Tests/Integration/check_$1.sh" "${@:2}" || failed=1
 }
-# At once: most of them wait, and none takes more than one processor.
+# These run beside the others: most of them wait, and none takes more than one processor.
 {
   check ship "$programs"
   check recipes "$programs"
@@ -40,7 +41,7 @@ check terminal "$programs"
 check tools "$programs/mmlog-decode" "$work/logs"
 check report "$programs/mmlog-decode" "$work/logs" "$work/pictures"
 check versions "$programs"
-# Default builds have no encryption. Of the tests' builds, the one with libraries has it.
+# Default builds have no encryption. Of the builds for tests, the one with libraries has it.
 encrypting=$programs
 if (($# == 0)) && [[ -x .build-libraries/debug/mmlog-pipe ]]; then encrypting=.build-libraries/debug; fi
 check rewrap "$encrypting"

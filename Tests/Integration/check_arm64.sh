@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Runs the tests of the parts in C for this machine and for arm64, under QEMU. Both have to print the same.
+# Runs the tests of the parts in C for this machine and, under QEMU, for arm64. The outputs have to
+# be equal.
 #
-# Needs what 'Tools/setup --arm64' installs; skipped where that cannot be had. Exit status 1: something is wrong.
+# Needs what 'Tools/setup --arm64' installs; skipped where that cannot be installed. Exit status 1:
+# something is wrong.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 Tools/setup --arm64 >/dev/null 2>&1 || {
@@ -12,7 +14,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 clang=$(dirname "$(readlink -f "$(command -v swift)")")/clang
 sources=(Tests/Portable/portable.c Sources/CMMLogCore/*.c Sources/CMMLogWriter/*.c)
-# What Swift's runtime has.
+# A function of Swift's runtime.
 echo 'char *swift_demangle(const char *n, unsigned long l, char *b, unsigned long *s, unsigned f) { return 0; }' >"$work/demangle.c"
 
 build() {  # WHERE, OPTION…
@@ -27,7 +29,7 @@ check() {  # NAME, SOURCE…
   shift
   build "$work/native" -fno-omit-frame-pointer "$@"
   "$work/native" >"$work/expected"
-  # With signatures in return addresses, too; a processor that knows none passes over them.
+  # Also tests signed return addresses. A processor without them ignores the instructions.
   for protection in none pac-ret+leaf; do
     build "$work/arm64" --target=aarch64-linux-gnu -fuse-ld=lld -static -mbranch-protection="$protection" "$@"
     for processor in max cortex-a53; do

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Checks that the library for C that Tools/release makes is all that a program needs beside the system's own.
+# Checks that a program needs nothing but the library for C of Tools/release and the system's own
+# libraries.
 #
 #   check_c.sh TREE     what Tools/release has made
 #
-# Builds a program in C and in C++ with each compiler that is there, with and without shared libraries, runs it, and
-# reads its log. Exit status 1: something is wrong.
+# Builds a program in C and in C++ with each installed compiler, with and without shared libraries,
+# runs the program, and reads its log. Exit status 1: something is wrong.
 set -euo pipefail
 tree=$(realpath "$1")
 project=$(cd "$(dirname "$0")/../.." && pwd)
@@ -19,7 +20,7 @@ read -ra libraries <<<"$(pkg-config --libs mmlog)"
 cp "$project/Examples/CService/main.c" "$work/service.c"
 cp "$project/Tests/Integration/service.cpp" "$work/"
 
-check() {  # COMMAND…: builds a program, which has to log 40 orders of each of three threads, and five records beside
+check() {  # COMMAND…: builds and runs a program, which has to log 125 records
   local program=$work/program found
   if ! "$@" "${flags[@]}" -o "$program" "${libraries[@]}" 2>"$work/errors"; then
     printf 'FAILED   %s\n' "$*"
@@ -54,7 +55,7 @@ for compiler in g++ clang++; do
     check $compiler -std=$standard -Wall -Wextra -Wold-style-cast -Werror "$work/service.cpp"
   done
 done
-# Without /proc, as in a chroot(2) or a rescue shell: what is linked statically, in C and in Swift.
+# Tests static programs, in C and in Swift, without /proc, as in a chroot(2) or a rescue shell.
 if unshare --mount mount -t tmpfs none /proc 2>/dev/null; then
   check gcc -std=c11 -D_GNU_SOURCE -static "$work/service.c"
   rm -rf "$work/log"

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Checks that what Tools/package has made can be installed, used and removed on a machine that has nothing: a bare Debian.
+# Checks that the results of Tools/package can be installed, used and removed on a machine that has
+# nothing: a bare Debian.
 #
 #   check_install.sh PACKAGES [ROOT]     PACKAGES is what Tools/package has made; ROOT a bare Debian, else one is made
 #
-# From the Debian packages, from the tarball and from the container image: a log's writer is killed in the middle, and
-# its last record is read; a program in C is built, killed and read. Then the packages are purged, and nothing is left.
-# Needs root, and mmdebstrap, lintian and umoci, which 'Tools/setup --release' installs. Exit status 1: something is wrong.
+# Tests the Debian packages, the tarball and the container image. Kills the writer of a log, and
+# reads its last record. Builds a program in C, kills it, and reads its log. Then purges the
+# packages, after which nothing may be left. Needs root, and mmdebstrap, lintian and umoci, which
+# 'Tools/setup --release' installs. Exit status 1: something is wrong.
 set -euo pipefail
 packages=$(realpath "$1")
 project=$(cd "$(dirname "$0")/../.." && pwd)
@@ -35,8 +37,8 @@ expect() {  # NAME, COMMAND…
 }
 inside() { chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root DEBIAN_FRONTEND=noninteractive "$@"; }
 
-# Writes lines for ever, kills their writer with them under way, and looks for each line that was acknowledged. The pipe
-# passes on what it has recorded.
+# Writes lines without end, kills the program that records them, and searches for each acknowledged
+# line. The pipe passes on the lines that it has recorded.
 piped='
 set -eu
 mkdir -p /tmp/log
@@ -57,7 +59,7 @@ head -n "$(wc -l </tmp/seen)" /tmp/found | cmp - /tmp/seen
 echo "$(wc -l </tmp/seen) lines were passed on, $(wc -l </tmp/found) are kept"
 rm -rf /tmp/log /tmp/seen /tmp/found /tmp/errors'
 
-# The first C program of README.md, which does not come to its end.
+# The first C program of README.md, changed so that it is killed before its end.
 c_sample() {
   sed -n '/^```c$/,/^```$/p' "$project/README.md" | sed '1d;$d' |
     sed 's|"/var/log/orders"|"/tmp/orders"|; s|return mmlog_close.*|raise(SIGKILL); return 0;|; 1i #include <signal.h>'
@@ -116,7 +118,7 @@ from_image() {
   local version
   version=$(sed -n 's/.*"\(.*\)"$/\1/p' "$project/Sources/CommandLineTool/Version.swift")
   expect "image: umoci unpacks it" umoci unpack --image "$work/layout:$version" "$work/bundle"
-  # A log by the tarball's programs beside, read by the image's alone.
+  # The image's program reads a log, and has none of the tarball's files.
   mkdir "$work/bundle/rootfs/logs" "$work/bundle/rootfs/proc"
   mount -t proc proc "$work/bundle/rootfs/proc"
   seq 100 | "$work/bundle/rootfs/usr/bin/mmlog-pipe" -d "$work/bundle/rootfs/logs" -n sample

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The examples in Rust and Go, built by what compilers are there, with the library that Tools/release makes: each is run to
-# its end, which must be a good one, and killed, and its log is read.
+# Builds the examples in Rust and Go with the installed compilers and the library of Tools/release.
+# Runs each example to its end, which must succeed, kills it in a second run, and reads its
+# logs.
 #
 #   check_languages.sh [TREE]     what Tools/release has made; default .build/release-tree
 #
@@ -17,7 +18,7 @@ trap 'rm -rf "$work"' EXIT
 export PKG_CONFIG_PATH=$tree/lib/pkgconfig
 failed=0
 
-check() {  # LANGUAGE, PROGRAM: 40 orders of each of three workers, and two records beside
+check() {  # LANGUAGE, PROGRAM: 40 orders of each of three workers, and two more records
   local found fields status expected
   for ending in end kill; do
     rm -rf "$work/log"

@@ -311,7 +311,7 @@ class StoreTests(Case):
         with mmlog.Store(self.directory, "interrupted") as store:
             mmlog.library = Interrupted()
             self.addCleanup(setattr, mmlog, "library", library)
-            # Ends the process where it hangs.
+            # Ends the process if it hangs.
             faulthandler.dump_traceback_later(60, exit=True)
             self.logger(store, "of the program").info("logged")
             faulthandler.cancel_dump_traceback_later()
@@ -419,7 +419,7 @@ class DeathTests(Case):
             "log = logging.getLogger('killed')\n"
             "log.setLevel(logging.DEBUG)\n"
             "log.addHandler(mmlog.Handler(directory=sys.argv[1], name='killed', ring_size=1 << 20,\n"
-            # On a machine with much else to do, the drainer may not get to run for seconds.
+            # On a busy machine, the drainer may not run for seconds.
             "                             full_ring_wait=60))\n"
             "threading.Thread(target=lambda: [log.debug('beside %d', i) for i in range(10**9)], daemon=True).start()\n"
             "for number in range(10**9):\n"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The Python package with the library that Tools/release makes: levels, fields, exceptions, threads, fork, SIGKILL, a full
-# ring; its wheel, made twice and installed; and what a call costs.
+# Checks the Python package with the library of Tools/release: levels, fields, exceptions, threads,
+# fork, SIGKILL, a full ring. Makes the wheel twice, installs it, and measures what a call costs.
 #
 #   check_python.sh [TREE]     what Tools/release has made; default .build/release-tree
 #
@@ -8,7 +8,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 tree=${1:-.build/release-tree}
-# Where there is no tree, find fails.
+# Without a tree, find fails.
 library=$(find "$tree/lib" -name 'libmmlog.so.*' 2>/dev/null | head -n 1) || true
 [[ -n $library && -x $tree/bin/mmlog-decode ]] || {
   echo "SKIPPED  Python: $tree has no libmmlog.so; 'Tools/release $tree' makes it"
@@ -24,7 +24,7 @@ wheel=$(python3 Python/backend.py "$work/one")
 python3 Python/backend.py "$work/two" >/dev/null
 cmp "$work/one/$wheel" "$work/two/$wheel"
 echo "ok       $wheel is the same twice"
-# As in an environment of its own: from the wheel alone.
+# Installs only the wheel, in a virtual environment.
 python3 -m venv "$work/venv" 2>"$work/errors" && python=$work/venv/bin/python || {
   echo "SKIPPED  installing the wheel: python3 has no venv"
   python=python3

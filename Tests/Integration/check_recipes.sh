@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# The files of docs/recipes: manifests by Kubernetes's schema, YAML by a linter, the table of records in DuckDB.
+# Checks the files of docs/recipes: manifests by the schema of Kubernetes, YAML by a linter, and the
+# table of records in DuckDB.
 #
 #   check_recipes.sh [PROGRAMS]     where the programs were built; default .build/debug
 #
-# 'Tools/setup --receivers' installs the judges. What is not there is skipped, and that is said. Exit status 1:
-# something is wrong.
+# 'Tools/setup --receivers' installs the checkers. What is not installed is skipped, and the script
+# says so. Exit status 1: something is wrong.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 programs=$(realpath "${1:-.build/debug}")
@@ -21,7 +22,7 @@ fi
 "$judges/yamllint" --strict -d '{extends: default, rules: {line-length: {max: 120}, document-start: disable}}' "$recipes"/*.yaml
 "$judges/kubernetes-validate" --strict --quiet "$recipes/kubernetes.yaml"
 
-# What comes twice is there once, and what comes later is added.
+# Records that come twice are in the table once, and later records are added.
 cd "$work"
 decode() { [ -s records.jsonl ] || "$programs/mmlog-decode" --json --cursor-file cursor -o records.jsonl logs; }
 import() {
@@ -42,11 +43,11 @@ PYTHON
 }
 for run in 1 2 3; do
   seq 1 500 | sed "s/^/WARN run $run line /" | "$programs/mmlog-pipe" -d logs -n service --level-from prefix
-  # The second time, the file gets no further.
+  # In the second run, the file is not imported.
   if ((run == 2)); then decode; else import $(((run + 1) / 2 * 500)); fi
 done
 import 1500
-# A record that is larger than what DuckDB takes unless it is told.
+# DuckDB accepts a record of this size only with an option.
 { printf 'WARN '; head -c 9000000 /dev/zero | tr '\0' '"'; echo; } |
   "$programs/mmlog-pipe" -d logs -n service --level-from prefix
 import 1501

@@ -1,4 +1,5 @@
-// The page of a log report without a browser: its script with a document that has no more than the script uses.
+// Tests the page of a log report without a browser: its script, with a document that has only what
+// the script uses.
 //
 //   node check_report.mjs ../../Sources/MMLogReport/Page/report.js
 import assert from "node:assert/strict";
@@ -8,7 +9,7 @@ import vm from "node:vm";
 
 const script = new vm.Script(readFileSync(process.argv[2], "utf8"), { filename: process.argv[2] });
 
-/** An element, of which its text can be read. */
+/** An element whose text can be read. */
 class Element {
   constructor(tag = "div") {
     Object.assign(this, { tagName: tag.toUpperCase(), children: [], style: { setProperty() {} }, dataset: {}, value: "", hidden: false });
@@ -31,7 +32,7 @@ class Element {
   remove() {}
 }
 
-/** A chunk of records, as ReportRecords.swift writes it; uncompressed, as it does where there is no compressor. */
+/** A chunk of records as ReportRecords.swift writes it, uncompressed, as without a compressor. */
 function chunkOf(records) {
   const varint = (value) => {
     const bytes = [];
@@ -64,7 +65,8 @@ const session = (more = {}) => ({
   ending: "closed", crash: "", thread: 0, stack: [], losses: [], ...more,
 });
 
-/** The page of records, read and drawn. What it sets timers for waits until `runTimers`. */
+/** The page of records, read and drawn. Functions that it gives to timers wait until `runTimers`.
+ * The page of records, read and drawn. Functions that it gives to timers wait until `runTimers`. */
 async function open(records, more = {}) {
   const levels = [0, 1, 2, 3, 4, 5, 6].map((level) => records.filter((record) => (record.level ?? 2) === level).length);
   const times = records.map((record) => record.time ?? 0).sort((a, b) => a - b);
@@ -224,7 +226,7 @@ test("a search finds records that have all of its words, or match its expression
   assert.deepEqual(search("MAIL"), [3]);
   assert.deepEqual(search("a.swift:3"), [0, 1, 2, 3]);
   assert.equal(page.element("search").complaint, "");
-  // What is no expression leaves what was found.
+  // An invalid expression does not change what was found.
   assert.deepEqual(search("/(/"), [0, 1, 2, 3]);
   assert.notEqual(page.element("search").complaint, "");
 });

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# A report's page: what its script does, in Node.js; and in a headless Chromium that it reads all its records, runs
-# nothing that was logged, and how it looks.
+# Checks the page of a report. In Node.js, checks what the page's script does. In a headless
+# Chromium, checks that the page reads all its records and runs nothing that was logged, and takes
+# pictures of the page.
 #
 #   check_report.sh DECODE LOGS DIRECTORY     screenshots go into the directory: light.png, dark.png, phone.png
 #
-# Skipped, and that is said, where there is no Node.js or no Chromium. Exit status 1: something is wrong.
+# Skipped without Node.js or Chromium, and the script says so. Exit status 1: something is wrong.
 set -euo pipefail
 decode=$(realpath "$1")
 logs=$(realpath "$2")

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Checks that a release has the same bytes wherever it is made: Tools/release in a clone elsewhere, and Tools/package.
+# Checks that Tools/release and Tools/package make the same bytes in another clone.
 #
 #   check_reproducible.sh TREE     what Tools/release has made of the commit that is checked out
 #
-# Takes as long as Tools/release. Exit status 1: files differ; each is a line, and both releases are kept.
+# Takes as long as Tools/release. Exit status 1: files differ. Each is a line, and both releases are
+# kept.
 set -euo pipefail
 tree=$(realpath "$1")
 project=$(cd "$(dirname "$0")/../.." && pwd)

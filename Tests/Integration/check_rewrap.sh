@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# An encrypted ring that its process left gets other recipients: they read it, and what a recovery or a repair makes of it,
-# and the old ones read neither.
+# Replaces the recipients of an encrypted ring that a process has left. The new recipients have to
+# read the ring, and what a recovery or a repair makes of it. The old recipients must read neither.
 #
 #   check_rewrap.sh [PROGRAMS]     where the programs were built, with the trait Encryption; default .build-libraries/debug
 #
-# Without age-keygen or encryption it is skipped, and that is said. Exit status 1: something is wrong.
+# Skipped without age-keygen or encryption, and the script says so. Exit status 1: something is
+# wrong.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 programs=$(realpath "${1:-.build-libraries/debug}")
@@ -28,7 +29,7 @@ fi
 
 reads() {  # WHAT, KEY, LOGS, EXPECTED
   local found
-  # Without the key of something, the status is 1.
+  # If a key is missing for something, the status is 1.
   found=$("$programs/mmlog-decode" --identity "$2.key" --format message "$3" 2>errors || (($? == 1)))
   if [[ $found == "$4" ]]; then echo "ok       $1: the $2 recipient reads '${4//$'\n'/, }'"; else
     printf 'FAILED   %s: the %s recipient reads %s in place of %s\n' "$1" "$2" "$found" "$4"
@@ -36,7 +37,7 @@ reads() {  # WHAT, KEY, LOGS, EXPECTED
   fi
 }
 
-# A process is killed whose ring has two records.
+# Kills a process whose ring has two records.
 exec 3> >(exec "$programs/mmlog-pipe" --tee -d logs -n test -r "$old" >passed)
 writer=$!
 printf 'one\ntwo\n' >&3

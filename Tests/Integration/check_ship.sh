@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# mmlog-ship with real receivers, with faults between them, with nginx in front, and beside services that are killed.
+# Checks mmlog-ship with real receivers, with faults between, with nginx in front, and beside
+# services that are killed.
 #
 #   check_ship.sh PROGRAMS
 #
-# What is not there is skipped, and that is said. Exit status 1: something is wrong.
+# What is not installed is skipped, and the script says so. Exit status 1: something is wrong.
 set -euo pipefail
 programs=$(realpath "$1")
 project=$(cd "$(dirname "$0")/../.." && pwd)
@@ -18,7 +19,7 @@ trap 'for child in ${children[@]+"${children[@]}"}; do kill -KILL "$child" 2>/de
 python=${MMLOG_PYTHON:-$project/.build/receivers/bin/python3}
 failed=0
 
-nothing=$(sha256sum </dev/null)  # what two commands have in common that both print nothing
+nothing=$(sha256sum </dev/null)  # two commands that print nothing have this checksum
 result() {
   if [[ $2 == "$3" && $3 != "$nothing" ]]; then
     echo "ok       $1"
@@ -28,7 +29,7 @@ result() {
   fi
 }
 
-until_there() {  # a file that another process makes; five minutes, since the machine may be busy
+until_there() {  # FILE: waits up to five minutes until another process makes the file
   local tries=0
   until [[ -e $1 ]]; do
     ((++tries < 30000)) || { echo "FAILED   $1 does not come"; exit 1; }
@@ -36,7 +37,7 @@ until_there() {  # a file that another process makes; five minutes, since the ma
   done
 }
 
-receive() {  # NAME KIND [FAULT…]: starts a receiver, and says where it is in $url
+receive() {  # NAME KIND [FAULT…]: starts a receiver, and stores its URL in $url
   mkdir "$work/$1"
   "$python" "$project/Tests/Integration/ship_receiver.py" "$work/$1" "${@:2}" &
   children+=($!)
@@ -81,7 +82,7 @@ result "what was sent so is noted apart" "$expected" "$(sort -u "$work/some/ids"
 what=$("$ship" --check --to "$url" "$work/logs")
 result "then nothing would be sent" 1 "$(grep -c '^  nothing would be sent$' <<<"$what")"
 
-# As its unit runs it: as root with few capabilities, beside a service of another user.
+# Runs mmlog-ship as its unit does: as root with few capabilities, beside a service of another user.
 if ((EUID == 0)) && command -v setpriv >/dev/null; then
   capabilities=$(sed -n 's/^CapabilityBoundingSet=//p' "$project/docs/systemd/mmlog-ship.service" | tr 'A-Z ' 'a-z,' | sed 's/cap_/+/g')
   log "$work/others" 1000
@@ -101,7 +102,8 @@ if command -v nginx >/dev/null && command -v openssl >/dev/null; then
     openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "/CN=$name" -keyout "$name.key" -out "$name.pem" \
       -addext 'subjectAltName=IP:127.0.0.1'
   done) 2>/dev/null
-  # nginx does not say which port it took. Nobody else gets this one but by its number, and nobody listens there.
+  # nginx does not report which port it took. Only a program that asks for this port by its number
+  # gets it, and nobody listens there.
   python3 - "$work/held" <<'EOF' &
 import os, signal, socket, sys
 held = socket.socket()
@@ -115,7 +117,7 @@ EOF
   children+=($!)
   until_there "$work/held"
   port=$(<"$work/held")
-  ((EUID)) || echo 'user root;' >"$work/nginx.conf"  # else its workers could not write here
+  ((EUID)) || echo 'user root;' >"$work/nginx.conf"  # otherwise its workers could not write here
   cat >>"$work/nginx.conf" <<EOF
 daemon off; master_process off; pid $work/nginx.pid; error_log $work/nginx.log; events {}
 http {
@@ -159,7 +161,7 @@ message=$("$ship" --config "$work/wrong.conf" 2>&1 || echo "status $?")
 result "an error of the configuration has its line and column" \
   "mmlog-ship: $work/wrong.conf:3:15: there is no setting 'tokn-file'" "$(head -n 1 <<<"$message")"
 
-# A service that is killed: what its ring holds is at the receiver soon after.
+# A service is killed. Soon after, the receiver has the records of its ring.
 receive orphans lines
 mkfifo "$work/fifo"
 "$programs/mmlog-pipe" -d "$work/killed" -n service <"$work/fifo" &
@@ -176,7 +178,7 @@ echo "         $((($(date +%s%N) - began) / 1000000)) ms from death to the recei
 result "the last records of a killed service are at the receiver" "$(ids "$work/killed" | sha256sum)" \
   "$(sort "$work/orphans/ids" | sha256sum)"
 
-# As a service: it is ready, sends what comes, and ends in time.
+# mmlog-ship runs as a service: it reports that it is ready, sends what comes, and ends in time.
 receive service lines
 python3 - "$work/notify" "$work/states" <<'EOF' &
 import os, socket, sys

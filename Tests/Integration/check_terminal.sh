@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Follows a log in a real terminal (tmux) while it is written and rotated and other processes begin to log, filters it, and
-# interrupts: what is shown, that the terminal stays sane, and that no half of a file is left.
+# Follows a log in a real terminal (tmux) while it is written and rotated and other processes begin
+# to log. Filters it, and interrupts the decoder. Checks what is shown, that the terminal still
+# works, and that no partial file is left.
 #
 #   check_terminal.sh PROGRAMS     the directory that mmlog-decode and mmlog-pipe were built in
 #
-# Skipped, and that is said, where there is no tmux. Exit status 1: something is wrong.
+# Skipped without tmux, and the script says so. Exit status 1: something is wrong.
 set -euo pipefail
 programs=$(realpath "$1")
 command -v tmux >/dev/null || {
@@ -12,7 +13,7 @@ command -v tmux >/dev/null || {
   exit 0
 }
 work=$(mktemp -d)
-# A server of its own: nobody else's sessions are touched.
+# This is a server of its own: sessions of others are not touched.
 export TMUX_TMPDIR=$work PATH=$programs:$PATH TZ=UTC LC_ALL=C.UTF-8
 unset TMUX
 terminal() { tmux -f /dev/null -L mmlog "$@"; }
@@ -27,7 +28,7 @@ trap tidy EXIT
 screen() { terminal capture-pane -p "$@"; }
 type_line() { terminal send-keys -l "$1" && terminal send-keys Enter; }
 
-# Waits until something is so, at most a minute: that is a machine with much else to do.
+# Waits until a condition holds, at most a minute, because the machine may be busy.
 check() {
   for _ in $(seq 600); do
     if eval "$2"; then
@@ -46,7 +47,7 @@ log=$work/log
 mkfifo "$work/first" "$work/second"
 mmlog-pipe -d "$log" -n first --rotation-size 1 <"$work/first" &
 exec 3>"$work/first"
-# Whoever is started does not keep the first writer's pipe open.
+# The started programs must not keep the first writer's pipe open.
 terminal new-session -d -x 150 -y 40 "env PS1='ready> ' bash --norc --noprofile" 3>&-
 sees 'ready>' "a shell"
 
@@ -56,7 +57,7 @@ sees 'first  mark 1 by the first' "follow shows a record"
 check "a day has a line of its own" 'screen | grep -qE "^── [A-Z][a-z]+day [0-9-]{10} ──"'
 check "a terminal gets colors" 'screen -e | grep "mark 1" | grep -q $'"'"'\e\[3[0-9]m'"'"
 
-# What does not pack, until the archive has been changed twice.
+# Writes lines that do not compress, until the archive has been changed twice.
 for _ in 1 2 3; do head -c 1200000 /dev/urandom | base64 -w 100 >&3; done
 echo 'mark 2 after rotation' >&3
 sees 'first  mark 2 after rotation' "follow goes on after rotation"

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
-# Checks that other people's programs read what mmlog-decode writes: lnav, DuckDB, pandas, jq, the shells, man, OpenTelemetry.
+# Checks that programs of others read what mmlog-decode writes: lnav, DuckDB, pandas, jq, the
+# shells, man, OpenTelemetry.
 #
 #   check_tools.sh DECODE LOGS     the program, and a directory of logs with records of several levels
 #
-# The Python modules that it takes are installed from PyPI into a folder of the build, unless MMLOG_PYTHON names a Python that has
-# them. What is not installed is skipped, and that is said. Exit status 1: something is wrong.
+# The Python modules are installed from PyPI into a folder of the build, unless MMLOG_PYTHON names a
+# Python that has them. What is not installed is skipped, and the script says so. Exit status 1:
+# something is wrong.
 set -euo pipefail
 decode=$(realpath "$1")
 logs=$(realpath "$2")
@@ -14,7 +16,7 @@ trap 'rm -rf "$work"' EXIT
 export HOME=$work
 failed=0
 
-run() {  # the status 1 of losses is none of ours here
+run() {  # status 1, which reports losses, is no failure here
   "$decode" --utc "$@" "$logs" 2>/dev/null || (($? == 1))
 }
 
@@ -34,7 +36,7 @@ has() {
 }
 
 run --format json >"$work/log.jsonl"
-# level,count; by Python, which is always here.
+# Lines of "level,count", made by Python, which is always installed.
 levels=$(python3 - "$work/log.jsonl" <<'EOF'
 import collections, json, sys
 count = collections.Counter(json.loads(line)["severity_text"] for line in open(sys.argv[1]))
@@ -102,7 +104,7 @@ fi
 
 for program in "$decode" "$(dirname "$decode")/mmlogctl"; do
   name=$(basename "$program")
-  # Into files: a program that fails ends the script here, and would not as an argument.
+  # The texts go to files: here, a program that fails ends the script, but not if it is an argument.
   "$program" --completions bash >"$work/$name.bash"
   "$program" --completions zsh >"$work/_$name"
   "$program" --man >"$work/$name.1"

@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
-# The example for Vapor, built with Vapor: it is asked and then ended by SIGTERM, asked and then killed, and its log is read.
+# Builds the example for Vapor. Sends it a request and ends it by SIGTERM, sends it a request and
+# kills it, and reads its log.
 #
 #   check_vapor.sh [PROGRAMS]     where mmlog-decode was built; default .build/debug
 #
-# Exit status 1: something is wrong. Skipped where the packages cannot be had: see Tools/with-packages.
+# Exit status 1: something is wrong. Skipped where the packages cannot be fetched: see
+# Tools/with-packages.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 decode=$(realpath "${1:-.build/debug}")/mmlog-decode
 build=$PWD/.build-vapor
-rm -f "$build/debug/orders"  # else one that was built before would be run where the packages can no longer be had
+rm -f "$build/debug/orders"  # else an older build would run if the packages cannot be fetched
 Tools/with-packages swift build --package-path Examples/VaporServer --scratch-path "$build"
 [[ -x $build/debug/orders ]] || exit 0
 work=$(mktemp -d)

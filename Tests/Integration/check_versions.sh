@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Files of other versions in a live directory: logs of an earlier one are gone on with, also by turns, and a file of a later
-# one is refused, which is said, and stays as it is.
+# Checks files of other versions in a live directory. Stores go on with logs of an earlier version,
+# also in turns. A file of a later version is refused with a message, and stays as it is.
 #
 #   check_versions.sh [PROGRAMS [OLDER]]
 #
 #   PROGRAMS  the directory that mmlog-decode, mmlogctl and mmlog-pipe were built in; default .build/debug
-#   OLDER     that of an earlier release's mmlog-decode and mmlog-pipe, such as bin of what Tools/release has made there;
-#             default PROGRAMS. Both take turns in one directory, and each kills the other's writer.
+#   OLDER     the directory with an earlier release's mmlog-decode and mmlog-pipe, such as bin of its
+#             Tools/release; default PROGRAMS. Both take turns in one directory, and each kills the
+#             other's writer.
 #
 # Exit status 1: something is wrong.
 set -euo pipefail
@@ -25,15 +26,15 @@ check() {  # WHAT, COMMAND…
     failed=1
   fi
 }
-# Of some there is corruption, which is said on standard error. Zero bytes are some that a shell cannot keep.
+# Some files have corruption, which is reported on standard error. A shell cannot keep zero bytes.
 messages() { { "$1/mmlog-decode" --format message "$2" 2>>errors || true; } | tr '\0' '\n' | LC_ALL=C sort; }
 same() { cmp <(printf '%s\n' "$1") <(printf '%s\n' "$2"); }
 
-# ---- What releases have written stays as it is, and so is what readers are tried with.
+# ---- Files of releases do not change, so readers are tested with the same files.
 
 check "golden files are those of their release" bash -c "cd '$golden' && sha256sum --check --quiet released.sha256"
 
-# ---- Earlier versions: the golden files, each directory as a live one of a store that goes on in it.
+# ---- Earlier versions: a store goes on in each directory of golden files.
 
 for folder in "$golden"/*/; do
   name=$(basename "$folder")
@@ -42,7 +43,7 @@ for folder in "$golden"/*/; do
   cp "$folder"/*.ring "$name" 2>/dev/null || true
   before=$(messages "$programs" "$name")
   lines="gone on with by $name, 1"$'\n'"gone on with by $name, 2"
-  # Twice: what the first one has recovered, the second one finds.
+  # Runs twice: the second store finds what the first one has recovered.
   for line in 1 2; do echo "gone on with by $name, $line" | "$programs/mmlog-pipe" -d "$name" -n golden; done
   rings=("$name"/*.ring)
   check "$name: no ring is left to be recovered" test ! -e "${rings[0]}"
@@ -51,14 +52,14 @@ for folder in "$golden"/*/; do
     same "$(LC_ALL=C sort <<<"$before"$'\n'"$lines" | sed '/^$/d')" "$(LC_ALL=C sort <<<"$after" | sed '/^$/d')"
 done
 
-# ---- By turns with an earlier release.
+# ---- In turns with an earlier release.
 
 expected=
-begin() {  # PROGRAMS, LINE: has a writer log a line, and stand
+begin() {  # PROGRAMS, LINE: makes a writer log a line, and leaves it running
   exec 3> >(exec "$1/mmlog-pipe" --tee -d turns -n turns >passed)
   writer=$!
   echo "$2" >&3
-  # What it has passed on, it has kept.
+  # mmlog-pipe passes on a line when it has kept the line.
   until [[ -s passed ]]; do sleep 0.05; done
   expected+="$2"$'\n'
 }
@@ -81,7 +82,7 @@ for round in 1 2; do
   expected=$(LC_ALL=C sort <<<"${expected%$'\n'}")$'\n'
 done
 
-# ---- A later version. Not 3, which differs from 2 by one bit, and such a one is corrected.
+# ---- A later version. Not version 3: it differs from 2 by one bit, which a reader would correct.
 
 mkdir later
 archive=golden-20251121T090000Z-00010203040506070b090a0b0c0d0e0f-000001.mmlog
@@ -90,13 +91,13 @@ for file in $archive $ring; do
   cp "$golden/v2/$file" later/
   printf '\x09' | dd of="later/$file" bs=1 seek=8 conv=notrunc status=none
 done
-# Readable by its version: what is refused beside it keeps nobody from reading this.
+# This file has a known version. The refused files beside it do not prevent that it is read.
 cp "$golden"/v2/*-00010203040506070c090a0b0c0d0e0f-*.mmlog later/
 touch -d '2025-11-21 10:00:00' later/*
 state() { stat -c '%n %s %Y %a' "later/$archive" "later/$ring" && sha256sum "later/$archive" "later/$ring"; }
 first=$(state)
 
-refused() {  # STATUS, FILES, COMMAND…: each of the files is named with the reason, and stays as it is
+refused() {  # STATUS, FILES, COMMAND…: it names each file with the reason, and changes none
   local status=0 file
   "${@:3}" >output 2>said || status=$?
   if ((status != $1)); then
@@ -125,7 +126,7 @@ done
 check "later: a writer beside it" refused 0 "$ring" "$programs/mmlog-pipe" -d later -n golden <<<"beside a later version"
 check "later: what was written beside it is read" \
   test -n "$(messages "$programs" later | grep -x 'beside a later version')"
-# The limits of others do not count it, and delete others only.
+# Limits do not count files of a later version, and delete only other files.
 check "later: mmlogctl prune" refused 0 "" "$programs/mmlogctl" prune --age 1d later
 check "later: which has deleted what it knows" test "$(find later -name '*-00010203040506070c*' | wc -l)" == 0
 exit $failed

@@ -50,7 +50,7 @@ async def main(path):
     port = free_port()
     async with OtelTapHttpProtobufReceiver(OtelTapHttpProtobufReceiverSettings(port)) as receiver:
         taken = asyncio.create_task(take(receiver.stream_logs(), sum(map(count, requests))))
-        # The stream has what comes after its beginning.
+        # The stream has only what comes after it begins.
         await asyncio.sleep(0)
         for request in requests:
             await asyncio.to_thread(post, port, request)

@@ -1,4 +1,4 @@
-// As many records as Examples/CService has, by the header in C++.
+// Logs as many records as Examples/CService, by the header in C++.
 
 #include <cstdlib>
 #include <cstring>
