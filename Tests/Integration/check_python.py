@@ -1,4 +1,4 @@
-"""The Python package, with a real library and the real mmlog-decode: called by check_python.sh."""
+"""Tests the Python package with a real library and mmlog-decode. check_python.sh calls this."""
 
 import faulthandler
 import json
@@ -20,7 +20,7 @@ DECODE = os.environ["MMLOG_DECODE"]
 
 
 def records(directory, with_created=False):
-    """What mmlog-decode says of a log. Any record may be late, and have the field log.created, on a busy machine."""
+    """What mmlog-decode prints of a log. On a busy machine, any record may have log.created."""
     run = subprocess.run([DECODE, "--json", directory], check=False, capture_output=True)
     found = [json.loads(line) for line in run.stdout.splitlines()]
     for record in found:
@@ -349,7 +349,7 @@ class StoreTests(Case):
 
 class LibraryTests(Case):
     def load(self, folder, **environment):
-        """Imports the package in a process of its own; from a folder, without what else is set."""
+        """Imports the package from a folder, in a process of its own."""
         environment = {**os.environ, "PYTHONPATH": folder, **environment}
         return subprocess.run([sys.executable, "-c", "import mmlog"], env=environment, capture_output=True, text=True)
 
@@ -443,7 +443,7 @@ class DeathTests(Case):
 
 
 def timing():
-    """Processor time of the caller for each call of logging, with other handlers beside it."""
+    """Measures the caller's processor time for each call of logging, with several handlers."""
     with tempfile.TemporaryDirectory() as folder:
         class Nothing(logging.Handler):
             def emit(self, record):

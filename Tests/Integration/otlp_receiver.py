@@ -1,8 +1,9 @@
-"""Posts lines of OTLP in JSON to a receiver of OTLP, as a client of OpenTelemetry does, and prints what it received.
+"""Posts lines of OTLP in JSON to an OTLP receiver, as an OpenTelemetry client does. Prints what the
+receiver got.
 
     otlp_receiver.py FILE      prints a line for each record: [LEVEL, BODY]
 
-The receiver is oteltap, on loopback. It takes requests in protocol buffers.
+The receiver is oteltap, on loopback. It accepts requests in protocol buffers.
 """
 
 import asyncio

@@ -1,12 +1,14 @@
-"""Receives what mmlog-ship sends, with faults if asked, and writes down the names of records that it has stored.
+"""Receives what mmlog-ship sends, with faults if requested, and notes the names of stored records.
 
     ship_receiver.py FOLDER otlp|lines [FAULT…]
 
-FOLDER/port gets the port, FOLDER/ids the name of each record that was stored, a line each. Faults are taken one after the other,
-one for each request, and then none: 400, 429, 500, 502, 503, 504 (answered without storing), late (half a second), never (until the
-client gives up), half (of the answer, after storing), close (instead of an answer, before storing), lost (the same after storing),
-twice (stored twice), lie (a partial success that refuses more records than there were), slow (an answer byte by byte), ok.
-OTLP is read by the definitions that OpenTelemetry publishes.
+FOLDER/port gets the port, and FOLDER/ids a line with the name of each stored record. Each request
+gets the next fault of the list; after the list, there are no faults. The faults: 400, 429, 500,
+502, 503, 504 (answered without storing), late (half a second), never (until the client gives up),
+half (of the answer, after storing), close (instead of an answer, before storing), lost (the same
+after storing), twice (stored twice), lie (a partial success that refuses more records than there
+were), slow (an answer byte by byte), ok. OTLP is read with the definitions that OpenTelemetry
+publishes.
 """
 
 import gzip

@@ -1,10 +1,11 @@
-"""A front of HTTP for ClickHouse's engine, which the module chdb runs in this process: today's types and settings, and the
-window of tokens in which a batch that comes again is dropped. The front is ours, the engine is the real one.
+"""An HTTP interface for ClickHouse's engine, which the module chdb runs in this process. So the types
+and settings are current ones, and the table's deduplication window drops a batch that comes again.
+The interface is written for the tests. The engine is the real one.
 
     clickhouse.py FOLDER [USER PASSWORD-FILE]
 
-Takes what the server's own HTTP interface takes of this: the parameter `query`, settings as other parameters, a body in gzip, and
-basic authentication. FOLDER/port gets the port.
+Accepts the part of the server's HTTP interface that the tests need: the parameter `query`, settings
+as other parameters, a body in gzip, and basic authentication. FOLDER/port gets the port.
 """
 
 import base64
@@ -22,7 +23,7 @@ import serving
 folder, *owner = sys.argv[1:]
 engine = session.Session(f"{folder}/data")
 lock = threading.Lock()
-# What the interface itself knows; all others are settings.
+# The interface's own parameters. All others are settings.
 OWN = {"query", "database", "wait_end_of_query"}
 INSERT = re.compile(r"^(INSERT INTO .*) FORMAT (\w+)$", re.DOTALL)
 
@@ -40,7 +41,7 @@ def with_settings(settings):
 
 
 def handle(parameters, body):
-    """Runs a request's statement. The data of an insert stands behind it in the server's interface, and in a file here."""
+    """Runs a request's statement. The engine reads the data of an insert from a file."""
     query = dict(parameters).get("query", "")
     settings = with_settings([pair for pair in parameters if pair[0] not in OWN])
     insert = INSERT.match(query)
@@ -61,7 +62,7 @@ class Handler(serving.Handler):
         try:
             parameters = urllib.parse.parse_qsl(urllib.parse.urlsplit(self.path).query, keep_blank_values=True)
             self.answer(200, handle(parameters, body))
-        except Exception as error:  # whatever the engine says
+        except Exception as error:  # any error of the engine
             text = re.sub(r"^.*?(?=Code: \d+)", "", str(error), flags=re.DOTALL)
             code = re.match(r"Code: (\d+)", text)
             headers = {"X-ClickHouse-Exception-Code": code[1]} if code else {}

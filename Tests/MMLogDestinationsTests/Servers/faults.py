@@ -1,16 +1,21 @@
-"""A proxy between a shipper and a receiver of HTTP that does to requests what happens to them in the world.
+"""A proxy between a shipper and an HTTP receiver. It makes faults that happen to real requests.
 
     faults.py FOLDER RECEIVER KIND SEED
 
-RECEIVER is a URL. Each fault comes once, in an order that is drawn with the seed; then none comes. FOLDER/port gets the port,
-FOLDER/faults a line for each fault when it comes.
+RECEIVER is a URL. Each fault comes once, in an order drawn by the seed. After that, there are no
+faults. FOLDER/port gets the port, and FOLDER/faults a line for each fault when it comes.
 
-A number is answered with as it is, without the receiver. `close`: instead of reading on, the connection is closed in the
-middle of the request's body. `cut`: the receiver gets half of the body. `lost`: the receiver has it, and there is no answer.
-`half`: of the answer. `never`: no answer, until the client gives up. `late`, `slow` (byte by byte), `twice` (the receiver gets it
-twice). `lie`: success is answered, with a body that contradicts it or that is nonsense, though the receiver has it (and of a kind in
-which an answer can say that nothing was taken, though it does not). `clock`: the answer is of a server whose clock is a year
-ahead, and asks for a moment of patience by that clock.
+For a number, the proxy answers with that status, and the receiver does not get the request. The
+other faults are:
+
+`close`: the proxy closes the connection in the middle of the request's body. `cut`: the receiver
+gets half of the body. `lost`: the receiver gets the request, and the client gets no answer. `half`:
+the client gets half of the answer. `never`: the client gets no answer before it gives up. `late`:
+the answer comes late. `slow`: the answer comes byte by byte. `twice`: the receiver gets the request
+twice. `lie`: the receiver gets the request, and the client gets an answer of success whose body
+contradicts the success or is nonsense. For kinds whose answers can say that nothing was accepted,
+the body says that. `clock`: the answer comes from a server whose clock is a year ahead, and asks
+the client to wait for a moment by that clock.
 """
 
 import http.client
@@ -28,7 +33,7 @@ folder, receiver, kind, seed = sys.argv[1:5]
 receiver = urllib.parse.urlsplit(receiver)
 STATUSES = [
     301, 302, 307, 308, 400, 401, 403, 404, 405, 408, 409, 413, 418, 422, 425, 429, 500, 501, 502, 503, 504, 507, 520, 529]
-# An archive is put aside when it is refused, not halved; 409 is a refusal by mmlog-receive's protocol.
+# A refused archive is put aside, and not halved. By mmlog-receive's protocol, 409 is a refusal.
 REFUSALS = [400, 413, 422] + ([409] if kind == "put" else [])
 OTHERS = ["close", "cut", "lost", "half", "never", "late", "slow", "twice", "lie", "clock"]
 archives = kind in ("s3", "put")
@@ -46,7 +51,8 @@ LIES = {
 }
 
 
-# The receiver may have the last request, and the client does not know: then nobody refuses it, since no server refuses what it has.
+# Whether the receiver may have the last request although the client does not know that. Then the
+# proxy does not refuse the request, because no server refuses what it has.
 is_uncertain = False
 
 
@@ -67,7 +73,7 @@ def draw():
 
 class Handler(serving.Handler):
     def forward(self, body, length=None):
-        """Sends the request to the receiver, and gives its answer; with a length, the body ends before that."""
+        """Sends the request, and returns the answer. With a length, the body is shorter than that."""
         connection = http.client.HTTPConnection(receiver.netloc)
         connection.putrequest(self.command, self.path, skip_host=True, skip_accept_encoding=True)
         for name, value in self.headers.items():
@@ -117,7 +123,7 @@ class Handler(serving.Handler):
         for name, value in response.getheaders():
             if name.lower() not in ("connection", "transfer-encoding", "content-length"):
                 self.send_header(name, value)
-        # Of an answer without a body, half of the length that it says is missing all the same.
+        # For `half`, an answer without a body announces bytes that do not come.
         missing = fault == "half" and not content and response.status != 204
         length = response.getheader("Content-Length") if self.command == "HEAD" else None
         self.send_header("Content-Length", length or str(len(content) + (10 if missing else 0)))

@@ -1,9 +1,10 @@
-"""TLS and SASL in front of a broker of Kafka that has neither, as librdkafka's mock cluster is.
+"""TLS and SASL in front of a Kafka broker that has neither, such as librdkafka's mock cluster.
 
     kafka.py FOLDER BROKER-PORT MECHANISM CREDENTIALS-FILE [--tls CERTIFICATE KEY CLIENTS]
 
-MECHANISM is PLAIN or SCRAM-SHA-512. The file has USER:PASSWORD. FOLDER/port gets the port, FOLDER/logins a line for each
-connection: the user's name, or "refused". Clients are told this port wherever the broker names its own.
+MECHANISM is PLAIN or SCRAM-SHA-512. The file has USER:PASSWORD. FOLDER/port gets the port, and
+FOLDER/logins a line for each connection: the user's name, or "refused". Where the broker names its
+own port, clients get this program's port.
 """
 
 import base64
@@ -21,7 +22,7 @@ import serving
 folder, broker, mechanism, credentials = sys.argv[1:5]
 lock = threading.Lock()
 HANDSHAKE, VERSIONS, AUTHENTICATE = 17, 18, 36  # API keys of the protocol
-UNSUPPORTED_MECHANISM, AUTHENTICATION_FAILED = 33, 58  # and its errors
+UNSUPPORTED_MECHANISM, AUTHENTICATION_FAILED = 33, 58  # errors of the protocol
 
 
 class Refused(Exception):
@@ -60,7 +61,7 @@ class Scram:
         return hmac.digest(key, text if isinstance(text, bytes) else text.encode(), "sha512")
 
     def step(self, text):
-        """The answer to a message, and whether it was the last."""
+        """Returns the answer to a message, and whether that message was the last one."""
         if self.first is None:
             self.first = text.partition(",,")[2]
             fields = dict(part.split("=", 1) for part in self.first.split(","))
@@ -90,7 +91,7 @@ class Plain:
 
 
 def authenticate(client, server):
-    """Answers what comes before a client is known, and asks the broker what versions it knows."""
+    """Answers a client until it is authenticated. The broker answers about versions."""
     with open(credentials) as file:
         user, password = file.read().strip().split(":", 1)
     exchange = (Plain if mechanism == "PLAIN" else Scram)(user, password)
@@ -98,12 +99,13 @@ def authenticate(client, server):
         request = frame(client)
         key, version, name = struct.unpack(">hhi", request[:8])
         body = request[8:]
-        body = body[2 + max(0, struct.unpack(">h", body[:2])[0]):]  # behind the client's name
+        body = body[2 + max(0, struct.unpack(">h", body[:2])[0]):]  # what stands behind the client's name
         reply = struct.pack(">i", name)
         if key == VERSIONS:
             server.sendall(framed(request))
             answer = frame(server)
-            # A list of (key, lowest, highest) behind the error, in the versions that the mock cluster knows.
+            # Behind the error is a list of (key, lowest, highest), in the versions that the mock
+            # cluster knows.
             error, count = struct.unpack(">hi", answer[4:10])
             if error == 0:
                 own = b"".join(struct.pack(">hhh", key, 0, 1) for key in (HANDSHAKE, AUTHENTICATE))
@@ -160,7 +162,7 @@ class Handler(socketserver.BaseRequestHandler):
         except Refused:
             return note("refused")
         except (EOFError, OSError):
-            return None  # the client has gone, or refuses the certificate
+            return None  # the client has left, or refuses the certificate
         threading.Thread(target=copy, args=(server, self.request, renamed), daemon=True).start()
         copy(self.request, server)
 

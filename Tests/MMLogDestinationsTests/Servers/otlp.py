@@ -1,8 +1,8 @@
-"""Checks requests of OTLP in protocol buffers by the definitions that OpenTelemetry publishes.
+"""Checks OTLP requests in protocol buffers with the definitions that OpenTelemetry publishes.
 
-    otlp.py LOGS TRACES JSON     the two requests, and lines of the same logs in JSON
+    otlp.py LOGS TRACES JSON     the two requests, and lines with the same logs in JSON
 
-Says what differs between the logs in both forms, and prints the spans as lines of JSON.
+Prints the differences between the logs in both forms, and the spans as lines of JSON.
 """
 
 import base64
@@ -15,7 +15,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 
 def with_base64(value):
-    """OTLP has hexadecimal digits where the JSON of protocol buffers has base64."""
+    """Replaces hexadecimal digits, which OTLP has, by base64, which the JSON of protocol buffers has."""
     if isinstance(value, list):
         return [with_base64(element) for element in value]
     if not isinstance(value, dict):

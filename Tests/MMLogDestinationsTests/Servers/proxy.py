@@ -1,10 +1,11 @@
-"""A proxy of HTTP: CONNECT for https, whole URLs for http. It writes down what it is asked for.
+"""An HTTP proxy: CONNECT for https, whole URLs for http. It notes each request.
 
     proxy.py FOLDER [CREDENTIALS-FILE]
 
-The file has USER:PASSWORD, which clients then have to give. FOLDER/port gets the port, FOLDER/requests a line of JSON for each
-request: method, target, headers. FOLDER/hold may have a number and "request" or "answer": from the request of that number on,
-that is held until its client is gone, or the file says something else.
+The file has USER:PASSWORD, which clients then have to give. FOLDER/port gets the port, and
+FOLDER/requests a line of JSON for each request: method, target, headers. FOLDER/hold may have a
+number and "request" or "answer". Then the proxy holds back each request from that number on, or the
+answer to it, until the client has left or the file has changed.
 """
 
 import base64
@@ -69,7 +70,7 @@ class Handler(serving.Handler):
         given = self.headers.get("Proxy-Authorization")
         if given == expected:
             return True
-        # As bad as a proxy can be: it repeats what it was given.
+        # A bad proxy: its answer repeats the credentials.
         words = base64.b64decode((given or "").removeprefix("Basic "))
         self.body()
         self.answer(407, b"not with " + words, {"Proxy-Authenticate": 'Basic realm="proxy"'})

@@ -1,11 +1,12 @@
-"""A server of HTTP that answers as it is told, and writes down what it gets.
+"""An HTTP server that gives planned answers, and notes each request.
 
     receiver.py FOLDER [--unix] [--tls CERTIFICATE KEY CLIENTS]
 
-FOLDER/plan has the answers as lines of JSON: {"status": 200, "headers": {}, "body": "base64", "fault": ""}. The last one is
-repeated. Faults: "close" (before an answer), "half" (of the body), "never", "late" (after 3 s), "stalled" (after half
-of the body), "slow" (byte by byte), "large".
-FOLDER/requests gets a line of JSON for each request. FOLDER/port gets the port when the server is ready.
+FOLDER/plan has the answers as lines of JSON: {"status": 200, "headers": {}, "body": "base64",
+"fault": ""}. The last answer is repeated. Faults: "close" (before an answer), "half" (of the body),
+"never", "late" (after 3 s), "stalled" (after half of the body), "slow" (byte by byte), "large".
+FOLDER/requests gets a line of JSON for each request. FOLDER/port gets the port when the server is
+ready.
 """
 
 import base64

@@ -1,11 +1,13 @@
-"""S3 by the module moto, behind what moto does not do: signatures (Signature Version 4) and CRC32C are verified, as Amazon's
-servers do, and the checksums of parts are listed.
+"""S3 by the module moto, with additions: signatures (Signature Version 4) and CRC32C are verified, as
+Amazon's servers do, and the list of an upload's parts has their checksums.
 
     s3.py FOLDER KEYS [--tls CERTIFICATE KEY -]
 
-KEYS is the file with ACCESS-KEY-ID:SECRET-KEY. FOLDER/port gets the port, FOLDER/requests a line of JSON for each request:
-method, target, size, headers, status. If FOLDER/hold is there, its number of parts of uploads are taken, and then none is: the
-request waits until the file is gone; FOLDER/held says that one does. If FOLDER/damage is there, the next body is damaged on its way, and the file goes.
+KEYS is the file with ACCESS-KEY-ID:SECRET-KEY. FOLDER/port gets the port, and FOLDER/requests a
+line of JSON for each request: method, target, size, headers, status. If FOLDER/hold has a number,
+the server takes that many parts of uploads. Further parts wait until the file is removed, and
+FOLDER/held shows that one waits. If FOLDER/damage exists, the server changes a bit of the next
+body, and removes the file.
 """
 
 import base64
@@ -31,7 +33,7 @@ folder, keys = sys.argv[1:3]
 moto = DomainDispatcherApplication(create_backend_app)
 lock = threading.Lock()
 parts = 0
-checksums = {}  # of parts of uploads, which moto forgets
+checksums = {}  # of upload parts; moto does not keep them
 
 
 def header(environ, name):
@@ -49,7 +51,7 @@ def signed(key, text):
 
 
 def signature_problem(environ, body):
-    """What is wrong with a request's signature: "Authenticating Requests: Using the Authorization Header" in the S3 reference."""
+    """The error of a signature, by "Using the Authorization Header" in the S3 reference."""
     with open(keys) as file:
         access, secret = file.read().strip().split(":")[:2]
     given = header(environ, "authorization")
@@ -61,7 +63,7 @@ def signature_problem(environ, body):
         return "InvalidAccessKeyId"
     names = fields["SignedHeaders"].split(";")
     when = header(environ, "x-amz-date")
-    # Host, and all that are Amazon's, have to be among them.
+    # Signed headers have to include Host, and all headers of Amazon's.
     sent = {key[5:].lower().replace("_", "-") for key in environ if key.startswith("HTTP_X_AMZ_")}
     if not when.startswith(date) or "host" not in names or not sent <= set(names):
         return "AuthorizationHeaderMalformed"
@@ -88,7 +90,7 @@ def checksum_problem(environ, body):
 
 
 def hold(environ):
-    """Holds parts back once as many as FOLDER/hold says have been taken."""
+    """Holds back a part if as many parts were taken as FOLDER/hold says."""
     global parts
     if environ["REQUEST_METHOD"] != "PUT" or "partNumber=" not in target(environ):
         return
@@ -105,7 +107,7 @@ def hold(environ):
 
 
 def with_checksums(environ, answer):
-    """Notes the checksum of a part, and adds those of an upload to the list of its parts."""
+    """Notes the checksum of a part, and adds checksums to the list of an upload's parts."""
     query = dict(urllib.parse.parse_qsl(target(environ).partition("?")[2]))
     upload, number = query.get("uploadId"), query.get("partNumber")
     if environ["REQUEST_METHOD"] == "PUT" and number:

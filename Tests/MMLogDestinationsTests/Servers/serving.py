@@ -1,4 +1,4 @@
-"""What the servers of these tests have in common: threads, TLS, and a file that says when and where they are ready."""
+"""Common code of the tests' servers: threads, TLS, and a file with the port of a ready server."""
 
 import gzip
 import http.server
@@ -8,7 +8,7 @@ import ssl
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
-    """Handles requests one after the other over a connection that is kept, and says nothing of them."""
+    """Handles requests one after the other over a connection that stays open, and logs nothing."""
 
     protocol_version = "HTTP/1.1"
 
@@ -23,12 +23,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return self.rfile.read(int(self.headers.get("Content-Length") or 0))
 
     def plain_body(self):
-        """The request's body, not compressed any more."""
+        """The request's body, decompressed."""
         body = self.body()
         return gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body
 
     def answer(self, status, content=b"", headers={}):
-        """Sends a whole answer."""
+        """Sends a complete answer."""
         content = content.encode() if isinstance(content, str) else content
         self.send_response(status)
         for name, value in headers.items():
@@ -48,8 +48,8 @@ class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
 
 
 def with_tls(server, arguments):
-    """Has a server speak TLS if the arguments have `--tls CERTIFICATE KEY CLIENTS`; CLIENTS is who signs its clients'
-    certificates, `-` for none."""
+    """Makes a server speak TLS if the arguments have `--tls CERTIFICATE KEY CLIENTS`. CLIENTS is the
+    authority that signs the certificates of clients; `-`: clients need none."""
     if "--tls" in arguments:
         certificate, key, clients = arguments[arguments.index("--tls") + 1:][:3]
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -57,20 +57,21 @@ def with_tls(server, arguments):
         if clients != "-":
             context.load_verify_locations(clients)
             context.verify_mode = ssl.CERT_REQUIRED
-        # The handshake belongs to the thread of the connection: a client that refuses it must not stop the others.
+        # The handshake is made by the connection's thread, so that a client that refuses it does not
+        # stop the others.
         server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
     return server
 
 
 def note(path, text):
-    """Makes a file that has all of its text as soon as it is there."""
+    """Makes a file that has all of its text from the beginning."""
     with open(f"{path}.new", "w") as file:
         file.write(text)
     os.rename(f"{path}.new", path)
 
 
 def serve(folder, server, arguments=()):
-    """Serves for ever. FOLDER/port gets the port when the server is ready."""
+    """Serves forever. FOLDER/port gets the port when the server is ready."""
     with_tls(server, list(arguments))
     note(f"{folder}/port", str(server.server_port))
     server.serve_forever()

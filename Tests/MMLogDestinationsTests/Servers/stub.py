@@ -1,14 +1,17 @@
-"""A stand-in with the rules of Elasticsearch's bulk API, or of Loki's push API. It is neither.
+"""A stand-in with the rules of Elasticsearch's bulk API or of Loki's push API.
 
     stub.py FOLDER elasticsearch|loki [--tls CERTIFICATE KEY -]
 
-FOLDER/port gets the port. FOLDER/stored gets a line of JSON for each document or entry that was new.
+FOLDER/port gets the port. FOLDER/stored gets a line of JSON for each new document or entry.
 
-Elasticsearch: a document whose id is there is answered 409; one that has the attribute "poison", 400; each fifth request, 429
-for its second document, which is not stored. A body that does not end with a line end: 400.
-Loki: an entry that is there (same stream, time, line) is dropped; one of more than 256 KiB is refused with the whole answer 400,
-while others are stored; so is one older than a week, or an hour older than the newest of its stream. A push of more than 4 MiB
-is answered 500, as what is behind Loki's HTTP server says of it. Labels that cannot be are 400, and nothing is stored.
+Elasticsearch: a document whose id is known gets 409. A document with the attribute "poison" gets
+400. In each fifth request, the second document gets 429, and is not stored. A body that does not
+end with a line end gets 400.
+
+Loki: a known entry (same stream, time, line) is dropped. An entry of more than 256 KiB is refused,
+and so is an entry that is older than a week, or an hour older than the newest one of its stream.
+Then the whole answer is 400, but other entries are stored. A push of more than 4 MiB gets 500, as
+from the server behind Loki's HTTP server. Invalid labels get 400, and nothing is stored.
 """
 
 import json
@@ -22,7 +25,7 @@ import serving
 folder, kind = sys.argv[1:3]
 lock = threading.Lock()
 known = set()
-newest = {}  # of each stream
+newest = {}  # the newest time of each stream
 requests = 0
 
 
