@@ -65,8 +65,7 @@ const session = (more = {}) => ({
   ending: "closed", crash: "", thread: 0, stack: [], losses: [], ...more,
 });
 
-/** The page of records, read and drawn. Functions that it gives to timers wait until `runTimers`.
- * The page of records, read and drawn. Functions that it gives to timers wait until `runTimers`. */
+/** The page of records, read and drawn. Its timers wait until `runTimers`. */
 async function open(records, more = {}) {
   const levels = [0, 1, 2, 3, 4, 5, 6].map((level) => records.filter((record) => (record.level ?? 2) === level).length);
   const times = records.map((record) => record.time ?? 0).sort((a, b) => a - b);

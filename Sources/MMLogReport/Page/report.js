@@ -1,15 +1,15 @@
 "use strict";
-// The page of a log report. What was logged comes to the document as text nodes only, never as markup.
+// The page of a log report. Logged texts enter the document only as text nodes, never as markup.
 
 const LEVELS = ["trace", "debug", "info", "notice", "warning", "error", "critical"];
 const SHORT = ["trace", "debug", "info", "note", "warn", "error", "crit"];
-const SEVERITY = [1, 5, 9, 10, 13, 17, 21]; // as OpenTelemetry numbers levels
-const ROW = 22; // height of a row in pixels, as report.css has it
+const SEVERITY = [1, 5, 9, 10, 13, 17, 21]; // the numbers that OpenTelemetry gives to levels
+const ROW = 22; // height of a row in pixels, the same as in report.css
 const $ = (id) => document.getElementById(id);
 const head = JSON.parse($("data").textContent);
 const group = (number) => Math.round(number).toLocaleString("en-US");
 
-/** An element with attributes and children; strings become text, which shows what it has. */
+/** Makes an element with attributes and children. Strings become text with visible escapes. */
 function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -33,7 +33,7 @@ function offsetAt(ms) {
   return seconds;
 }
 
-/** What would end a line, move the cursor or turn the direction of a text, as the decoder writes it for people. */
+/** Characters that end a line, move the cursor or turn text. The decoder escapes them, too. */
 const UNSAFE = /[\u0000-\u001f\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/g;
 const ESCAPES = { "\n": "\\n", "\t": "\\t", "\r": "\\r" };
 const visible = (text) => text.replace(UNSAFE, (sign) => ESCAPES[sign] || `\\u{${sign.charCodeAt(0).toString(16)}}`);
@@ -61,7 +61,7 @@ function shortTime(ms, span) {
   return span > 60e3 ? time.clock : `${time.clock}.${time.ms}`;
 }
 
-/** The zone of a time: where daylight saving time changes, others have another. */
+/** The zone at a time. At other times, daylight saving time may change the zone. */
 function zoneName(ms) {
   const seconds = offsetAt(ms);
   if (seconds === 0) return "UTC";
@@ -70,7 +70,7 @@ function zoneName(ms) {
 }
 
 function duration(ms) {
-  // Rounded before a unit is chosen: no minute has 60 seconds.
+  // The value is rounded before the unit is chosen, so no minute has 60 seconds.
   if (ms < 999.5) return `${ms.toFixed(ms < 10 ? 1 : 0)} ms`;
   if (ms < 59950) return `${(ms / 1000).toFixed(1)} s`;
   const [seconds, minutes] = [Math.round(ms / 1000), Math.round(ms / 60e3)];
@@ -81,7 +81,7 @@ function duration(ms) {
 
 // ---------------------------------------------------------------------------------- records
 
-/** The records, in the order of time: a column for each field. */
+/** The records in the order of time, with a column for each field. */
 const records = { count: 0 };
 
 async function bytesOf(element) {
@@ -106,7 +106,7 @@ function* varints(bytes, start, end) {
   }
 }
 
-/** A chunk's columns, as ReportRecords.swift writes them. */
+/** Reads the columns of a chunk, as ReportRecords.swift writes them. */
 function readChunk(bytes) {
   let at = 0;
   const number = () => {
@@ -126,7 +126,7 @@ function readChunk(bytes) {
     return column;
   });
   const texts = bytes.subarray(at);
-  // A message may begin with the sign that otherwise tells an encoding.
+  // A message may begin with U+FEFF, which usually announces an encoding.
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   const whole = decoder.decode(texts);
   const isASCII = whole.length === texts.length;
@@ -175,7 +175,7 @@ function fill(chunks, count, target) {
     level: new Uint8Array(count), site: new Uint32Array(count), label: new Uint32Array(count),
     thread: new Uint32Array(count), session: new Uint32Array(count),
     message: new Array(count), fields: new Array(count), isCut: new Uint8Array(count),
-    isRising: true, // false: a clock was set back
+    isRising: true, // false if a clock was set back
   });
   let next = 0;
   for (const { count, columns, messages, fields } of chunks) {
@@ -201,7 +201,7 @@ function fill(chunks, count, target) {
   for (let index = 1; index < count; index++) if (records.time[index] < records.time[index - 1]) records.isRising = false;
 }
 
-/** The first place in an array of rising numbers whose number is not less. */
+/** The first place in an array of rising numbers with a number that is not less. */
 function placeIn(numbers, count, number) {
   let [low, high] = [0, count];
   while (low < high) {
@@ -212,22 +212,22 @@ function placeIn(numbers, count, number) {
   return low;
 }
 
-/** The first record at a time or later, where times rise. */
+/** The first record at a time or later, if times rise. */
 const firstAt = (time) => placeIn(records.time, records.count, time);
 
 // ---------------------------------------------------------------------------------- what is shown
 
 const range = { first: 0, last: 1, from: 0, to: 1 };
-/** `terms`: what a record has to be, or must not: a kind, a number or a field's name and value. */
+/** `terms`: conditions that a record has to meet, or must not: a kind, and a number or a field. */
 const filter = { levels: 127, words: [], terms: [] };
 let view = new Uint32Array(0);
-let selected = -1; // a record's index
+let selected = -1; // the index of a record
 let filtering = 0;
 
 const isZoomed = () => range.from > range.first || range.to < range.last;
 const isInTime = (index) => records.time[index] >= range.from && records.time[index] < range.to;
 
-/** From where to where records may be in the time that is shown. */
+/** The range of places where records of the shown time may be. */
 const placesInTime = () => isZoomed() && records.isRising ? [firstAt(range.from), firstAt(range.to)] : [0, records.count];
 
 function setSpan() {
@@ -238,7 +238,7 @@ function setSpan() {
   if (head.buckets.length) {
     range.last = Math.max(range.last, head.buckets[head.buckets.length - 1][0] + head.width);
   }
-  // Sessions may have begun before the time that was asked for, and ended after it.
+  // A session may begin before the requested time, and end after that time.
   if (head.since !== null) range.first = Math.max(range.first, head.since);
   if (head.until !== null) range.last = Math.min(range.last, head.until);
   if (!isFinite(range.first) || !isFinite(range.last)) [range.first, range.last] = [0, 1];
@@ -271,12 +271,12 @@ const KINDS = ["label", "thread", "session", "site"];
 function isMet(term, index) {
   if (term.kind !== "field") return records[term.kind][index] === term.value;
   const text = records.fields[index];
-  // Most records need not be parsed.
+  // This check avoids parsing most records.
   if (!text.includes(term.quoted)) return false;
   return fieldsOf(text).some(([name, value]) => name === term.name && value === term.value);
 }
 
-/** Of what has to be, one of each kind is enough; of what must not, none may be. */
+/** Of the required terms, one of each kind is enough. Of the excluded terms, none may be met. */
 function meetsTerms(index) {
   const kinds = new Map();
   for (const term of filter.terms) {
@@ -300,7 +300,7 @@ function matches(index) {
     || word.test(placeOf(records.site[index])));
 }
 
-/** Finds the records to show, in slices, so that typing and scrolling go on meanwhile. */
+/** Finds the records to show, in slices, so that the page still reacts to typing and scrolling. */
 async function update({ keepsPlace = false } = {}) {
   const mine = ++filtering;
   const anchor = keepsPlace ? selected : -1;
@@ -367,7 +367,7 @@ function row(position) {
       make("span", { class: "where" }, "  " + placeOf(records.site[index]))));
 }
 
-/** Only the rows that can be seen are in the document. */
+/** Draws the rows that can be seen. The document has no others. */
 function drawRows() {
   const table = $("table");
   const first = Math.max(0, Math.floor(table.scrollTop / ROW) - 8);
@@ -381,7 +381,7 @@ function drawRows() {
   else table.removeAttribute("aria-activedescendant");
 }
 
-/** Where a record stands in the view, or where it would. */
+/** The place in the view where a record stands or would stand. */
 const positionOf = (index) => placeIn(view, view.length, index);
 
 function reveal(index) {
@@ -400,7 +400,7 @@ function choose(index, opens) {
   drawTimeline();
 }
 
-/** Where the chosen record stands for who goes on in a direction: if it is filtered out, between those that are shown. */
+/** The place from which to go on. A chosen record that is hidden is between shown records. */
 function placeToGoFrom(direction) {
   const position = positionOf(selected);
   return direction > 0 && view[position] !== selected ? position - 1 : position;
@@ -413,7 +413,7 @@ function move(steps) {
   choose(view[Math.max(0, Math.min(view.length - 1, position))], false);
 }
 
-/** The next or the last error or worse. */
+/** Goes to the next or the previous record whose level is at least error. */
 function jump(direction) {
   let position = selected < 0 ? (direction > 0 ? -1 : view.length) : placeToGoFrom(direction);
   do position += direction; while (position >= 0 && position < view.length && records.level[view[position]] < 5);
@@ -457,7 +457,7 @@ function threadName(number) {
   return `${name || "unnamed"} (${id}, number ${ordinal})`;
 }
 
-/** What the page has of the record, with the keys of mmlog-decode's JSON lines. */
+/** The record with the keys of mmlog-decode's JSON lines, as far as the page has its values. */
 function jsonOf(index) {
   const [file, func, , line] = head.sites[records.site[index]];
   const [id, ordinal, name] = head.threads[records.thread[index]] || [];
@@ -475,13 +475,13 @@ function jsonOf(index) {
     service_name: session.service, process_name: session.process, process_pid: session.pid,
     host_name: session.host, session_id: session.id, cut: records.isCut[index] ? true : undefined,
   };
-  // Numbers that are too long for a script stay what they are.
+  // BigInt keeps numbers that are too large for a script's numbers.
   const more = [`"time_unix_nano":${BigInt(time) * 1000000n + BigInt(nanoseconds)}`];
   if (isJSON(records.fields[index])) more.push(`"attributes":${records.fields[index]}`);
   return `${JSON.stringify(object).slice(0, -1)},${more.join(",")}}`;
 }
 
-/** False for fields that were cut. */
+/** False if the text of fields was cut. */
 function isJSON(text) {
   try {
     return JSON.parse(text) !== null;
@@ -496,7 +496,7 @@ async function copy(text, what) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    // Without the permission, as in some pages from a disk.
+    // Without permission for the clipboard, as in some pages from a disk.
     const area = make("textarea", { "aria-hidden": "true" });
     area.value = text;
     document.body.append(area);
@@ -507,17 +507,17 @@ async function copy(text, what) {
   say(`${what} was copied.`);
 }
 
-/** Says something for a moment. */
+/** Shows a text for a moment. */
 function say(text) {
   $("said").textContent = text;
   clearTimeout(say.timer);
   say.timer = setTimeout(() => { $("said").textContent = ""; }, 2500);
 }
 
-/** Texts and numbers of JSON. */
+/** Texts and numbers in JSON. */
 const TOKENS = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?/g;
 
-/** Reads JSON. Whole numbers that are too long for a script become texts, and so stay what they are. */
+/** Parses JSON. Whole numbers that are too large for a script become texts with all digits. */
 function parse(text) {
   if (!/\d{16}/.test(text)) return JSON.parse(text);
   return JSON.parse(text.replace(TOKENS, (token) => (/^-?\d{16,}$/.test(token) ? `"${token}"` : token)));
@@ -528,7 +528,7 @@ function fieldsOf(text) {
   try {
     return Object.entries(parse(text)).map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]);
   } catch {
-    return [["fields", text]]; // cut
+    return [["fields", text]]; // the text was cut
   }
 }
 
@@ -545,7 +545,7 @@ let lanes = [];
 let drag = null;
 let bars = null;
 
-/** Gives sessions that overlap in time lanes of their own. */
+/** Puts sessions that overlap in time into different lanes. */
 function layLanes() {
   const ends = [];
   lanes = head.sessions.map((session) => {
@@ -570,7 +570,7 @@ function countBars(width) {
   }
   for (const [start, ...levels] of head.buckets) {
     if (start + head.width <= range.from || start >= range.to) continue;
-    // A bucket that is wider than a bar is spread over its bars.
+    // A bucket that is wider than a bar is divided among its bars.
     const from = Math.max(0, Math.floor((start - range.from) / each));
     const to = Math.min(width - 1, Math.max(from, Math.ceil((start + head.width - range.from) / each) - 1));
     const parts = Math.max(1, head.width / each);
@@ -779,7 +779,7 @@ function drawLegend() {
   })(), `${name} `, make("b", {}, group(head.levels[level])))).filter(Boolean));
 }
 
-/** Only records of one label, session or call site. */
+/** Shows only the records of one label, session or call site. */
 function setFilter(kind, value) {
   filter.terms = filter.terms.filter((term) => term.kind !== kind);
   if (value >= 0) addTerm(kind, value, false);
@@ -835,7 +835,7 @@ function clearFilters() {
 
 // ---------------------------------------------------------------------------------- facets
 
-const MOST_VALUES = 8; // of a facet that are listed
+const MOST_VALUES = 8; // the number of values that the list of a facet has
 let counting = 0;
 
 function toggleFacets() {
@@ -854,7 +854,7 @@ async function fillFacets() {
     let facet = facets.get(key);
     if (!facet) facets.set(key, facet = { kind, name, counts: new Map(), others: 0 });
     const count = facet.counts.get(value);
-    // Ids are all different: of more values only those are counted that are known.
+    // Ids are all different: beyond 10,000 values, new values are not counted one by one.
     if (count === undefined && facet.counts.size >= 10000) facet.others++;
     else facet.counts.set(value, (count || 0) + 1);
   };
@@ -902,10 +902,10 @@ function facetValue(facet, value, count, total) {
 
 // ---------------------------------------------------------------------------------- spans
 
-const BAR = 20; // height of a span's bar with its gap, as report.css has it
+const BAR = 20; // height of a span's bar with the gap, the same as in report.css
 const OUTCOMES = ["ok", "failed", "open"];
 
-/** Spans as bars, a group of lanes for each thread, over the time that is shown. */
+/** Draws spans as bars over the shown time, in a group of lanes for each thread. */
 function drawSpans() {
   if ($("spans").hidden) return;
   const threads = new Map();
@@ -913,7 +913,7 @@ function drawSpans() {
     const end = length === null ? head.sessions[session].ended : start + length;
     return end >= range.from && start <= range.to;
   });
-  // Those that take longest are seen best.
+  // The longest spans are drawn, because they are seen best.
   const drawn = shown.sort((a, b) => (b[2] ?? Infinity) - (a[2] ?? Infinity)).slice(0, 1500).sort((a, b) => a[1] - b[1]);
   for (const span of drawn) {
     const key = `${span[0]} ${span[5]}`;
@@ -975,9 +975,9 @@ function showSpan([session, start, length, outcome, name, thread, label, id, par
 
 // ---------------------------------------------------------------------------------- crashes
 
-/** What sessions died of: the stack, what was in flight, and the last records of each thread. */
+/** Shows why sessions died: the stack, spans in flight, and the last records of each thread. */
 function fillCrashes() {
-  // As LogReport.swift chooses those that have stacks.
+  // LogReport.swift chooses the sessions with stacks in the same order.
   const died = head.sessions.map((session, index) => [session, index]).filter(([session]) => hasDied(session))
     .sort((a, b) => b[0].ended - a[0].ended || b[1] - a[1]);
   if (!died.length) return;
@@ -1005,7 +1005,7 @@ function crashOf(session, index, threads) {
     make("p", {}, make("button", { onclick: () => setFilter("session", index) }, "All records of the session")));
 }
 
-/** The last records of each thread, the newest first, for each of some sessions: all in one pass. */
+/** The last records of each thread of some sessions, the newest first, found in one pass. */
 function lastRecords(sessions) {
   const last = new Map(sessions.map((session) => [session, new Map()]));
   for (let index = records.count - 1; index >= 0; index--) {
@@ -1031,12 +1031,12 @@ function lastOf(session, threads) {
     }))));
 }
 
-/** Goes to a record, whatever is filtered. */
+/** Goes to a record, and removes filters that hide records. */
 async function show(index) {
   tab("records");
   if (filter.levels !== 127 || filter.words.length || filter.terms.length) clearFilters();
   if (isZoomed() && !isInTime(index)) zoom(range.first, range.last);
-  clearTimeout(zoom.timer); // it would go back to the top
+  clearTimeout(zoom.timer); // otherwise, the timer would scroll to the top
   await update();
   choose(index, true);
   $("table").focus();
@@ -1076,7 +1076,7 @@ const endings = {
   unknown: ["unknown: last records may be missing", "bad"],
 };
 
-// How a session ended, and of what its process died, if that was recorded.
+// How a session ended, and the crash if one was recorded.
 const ended = (session) => session.crash ? `${session.crash}; ${endings[session.ending][0]}` : endings[session.ending][0];
 
 const TABS = ["records", "crashes", "spans", "sites", "sessions", "corruption"];
@@ -1226,14 +1226,14 @@ function tabOfKey(key) {
   return name && (() => { tab(name); $(`tab-${name}`).focus(); });
 }
 
-/** Has the address name the record that is chosen. */
+/** Writes the chosen record into the address. */
 function noteAddress() {
   try {
     history.replaceState(null, "", `#record=${records.ordinal[selected]}`);
   } catch { /* some browsers refuse that for a page from a disk */ }
 }
 
-/** Goes to the record that the address names. */
+/** Goes to the record in the address. */
 function followAddress() {
   const wanted = new URLSearchParams(location.hash.slice(1)).get("record");
   if (wanted === null) return;
