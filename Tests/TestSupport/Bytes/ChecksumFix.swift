@@ -1,6 +1,6 @@
 package import MMLogFormat
 
-/// Makes checksums right again, so that the code behind the checksum checks is reached.
+/// Corrects checksums, so that tests reach the code behind the checksum checks.
 package enum ChecksumFix {
   package static func entries(_ bytes: [UInt8], seed: UInt32) -> [UInt8] {
     var bytes = bytes

@@ -37,7 +37,7 @@ extension ColumnBytes {
   package static func constant(_ value: UInt64) -> ColumnBytes { bytes(0) + signed(value) }
   package static func constant(_ values: [UInt64]) -> ColumnBytes { constant(values[0]) }
 
-  /// - Parameter width: The least number of bits; a block that needs more gets more.
+  /// - Parameter width: The minimum number of bits; a block that needs more gets more.
   package static func packed(_ values: [UInt64], width: Int = 0) -> ColumnBytes {
     blocks(1, values) { block, last in
       let base = block.min { Int64(bitPattern: $0) < Int64(bitPattern: $1) } ?? 0
@@ -127,7 +127,7 @@ extension ColumnBytes {
 
 extension ColumnBytes {
   /// - Parameters:
-  ///   - width: How many bytes each number has after the least one is subtracted.
+  ///   - width: How many bytes each number has after the minimum is subtracted.
   ///   - random: Bit *i* is set if plane *i* stands among the numbers.
   package static func planes(_ values: [UInt64], width: Int, random: UInt8) -> ColumnBytes {
     let base = values.min { Int64(bitPattern: $0) < Int64(bitPattern: $1) } ?? 0

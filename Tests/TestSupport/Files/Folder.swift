@@ -1,7 +1,7 @@
 import Glibc
 import MMLogSystem
 
-/// What tests and campaigns do with files and folders themselves.
+/// Operations on files and folders that tests and campaigns need.
 package enum Folder {
   /// Makes a folder, and those above it.
   package static func make(_ path: String) throws { try Directory.create(path) }

@@ -39,7 +39,7 @@ extension TestLog {
     return ChecksumFix.archive(bytes)
   }
 
-  /// What looks like a key slot. No identity opens it.
+  /// Bytes that look like a key slot. No identity opens it.
   package static let keySlot = "age-encryption.org/v1\n--- no recipients\n"
 
   /// The file name that a store would give to ``sealed(session:store:host:frames:)``.

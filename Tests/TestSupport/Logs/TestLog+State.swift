@@ -39,7 +39,7 @@ extension TestLog {
     putSlot(12, "after a free place", 1, 2)
   }
 
-  /// What ``putState()`` has written.
+  /// The values that ``putState()`` has written.
   package static let state: [(name: String, value: Value)] = [
     ("queue.depth", .int(-17)), ("bytes", .uint(.max)), ("phase", .text("ready ✓")),
     ("load", .double(0.75)), ("ratio", .float(1.5)), ("is.leader", .bool(true)),

@@ -40,7 +40,7 @@ package final class TestLog {
   /// How many entries each thread has logged.
   private var numbers: [UInt32: UInt64] = [:]
 
-  /// Records below this level are flight records.
+  /// The level below which records are flight records.
   let archiveLevel: Level
 
   package static let usualGeometry = RingGeometry(
@@ -123,7 +123,8 @@ package final class TestLog {
     add(.sessionFields(words.withUnsafeBufferPointer { SessionFields(block: $0) }))
   }
 
-  /// Adds what was in the state slots to the ring's dictionary, as a recovery does to an archive's.
+  /// Adds the values of the state slots to the ring's dictionary, as a recovery does to an
+  /// archive's.
   package func lastState(_ pairs: [(name: String, value: Value)]) {
     let words = ValueWords.metadata(pairs.map { ($0.name, $0.value) })
     add(.lastState(words.withUnsafeBufferPointer { SessionFields(block: $0) }))
@@ -152,7 +153,7 @@ package final class TestLog {
     dictionaryEnd += words.count * 8
   }
 
-  /// How much of the ring's dictionary is written, in bytes.
+  /// The size of the written part of the ring's dictionary, in bytes.
   package var dictionarySize: Int { dictionaryEnd - geometry.dictionaryOffset }
 
   /// A call site with one text argument.

@@ -7,7 +7,7 @@ package struct TestRecord {
   package var label: UInt32
   package var level: Level
   package var flags: RecordFlags
-  /// Thread word, arguments, metadata, entry: whatever follows the identity word.
+  /// The words behind the identity word: thread word, arguments, metadata, entry.
   package var words: [UInt64]
 
   package init(
@@ -66,7 +66,7 @@ package struct ValueWords {
   private var writer = WordWriter()
   package var words: [UInt64] { writer.words }
 
-  /// The words of an argument of that value, without its type.
+  /// The words of an argument with that value, without its type.
   package static func argument(_ value: Value) -> [UInt64] {
     var words = ValueWords()
     words.append(value)

@@ -5,10 +5,10 @@ import MMLogSystem
 package enum Ending: Equatable, CustomStringConvertible {
   case exited(CInt)
   case killed(CInt)
-  /// It was killed because it took too long.
+  /// The process was killed because it took too long.
   case hung
 
-  /// It exited with status 0.
+  /// The process exited with status 0.
   package static let success = Ending.exited(0)
 
   init(status: CInt) {
@@ -24,7 +24,7 @@ package enum Ending: Equatable, CustomStringConvertible {
   }
 }
 
-/// Another program, or this one again. It does not outlive this object.
+/// Another program, or this program again. The process does not outlive this object.
 package final class ChildProcess {
   package let id: pid_t
   private let errors: String?
@@ -87,7 +87,7 @@ package final class ChildProcess {
   /// The path of a program that was built with this one.
   package static func path(of program: String) -> String { "\(folder)/\(program)" }
 
-  /// Runs a program to its end.
+  /// Runs a program, and waits for its end.
   package static func run(_ path: String, _ arguments: [String], output: String) throws {
     let child = try ChildProcess(path, arguments, output: output)
     let ending = child.wait()
@@ -99,7 +99,7 @@ package final class ChildProcess {
 
   package func kill() { signal(SIGKILL) }
 
-  /// Sends a signal to one of its threads.
+  /// Sends a signal to one of the process's threads.
   package func signal(_ signal: CInt, thread: pid_t) {
     if ending == nil { _ = Self.tgkill(id, thread, signal) }
   }
@@ -108,7 +108,7 @@ package final class ChildProcess {
   private static let tgkill = unsafeBitCast(
     dlsym(nil, "tgkill"), to: (@convention(c) (pid_t, pid_t, CInt) -> CInt).self)
 
-  /// The ids of its threads.
+  /// The ids of the process's threads.
   package var threads: [pid_t] {
     ((try? Folder.names("/proc/\(id)/task")) ?? []).compactMap { pid_t($0) }
   }
@@ -119,7 +119,7 @@ package final class ChildProcess {
     return ending == nil
   }
 
-  /// Waits for its end, and kills it if it takes too long.
+  /// Waits for the end of the process, and kills it if that takes too long.
   @discardableResult
   package func wait(seconds: UInt64 = 600) -> Ending {
     let start = Clock.monotonic()
@@ -149,19 +149,19 @@ package final class ChildProcess {
     }
   }
 
-  /// What it has printed on standard error.
+  /// All that the process has printed on standard error.
   package var complaints: String { errors.map(Folder.text) ?? "" }
 
   // MARK: - Its children
 
-  /// Kills it and all its children.
+  /// Kills the process and all its children.
   package func killFamily() {
     // No other group gets the number as long as a process of this group lives.
     if hasFamilyLeft { _ = Glibc.kill(-id, SIGKILL) }
   }
 
-  /// Waits until all its children have ended, too. If they take too long, kills them and returns
-  /// false.
+  /// Waits until all children of the process have ended, too. If they take too long, kills them and
+  /// returns false.
   package func waitForFamily(seconds: UInt64) -> Bool {
     let start = Clock.monotonic()
     while hasFamilyLeft {
@@ -200,7 +200,8 @@ package final class ChildProcess {
 
   // MARK: - Starting
 
-  /// Attributes with no signal blocked or ignored, whatever the threads of this process do.
+  /// Attributes of a process in which no signal is blocked or ignored, whatever this process's
+  /// threads do.
   private static func attributes(isLeader: Bool) -> posix_spawnattr_t {
     var (attributes, none, all) = (posix_spawnattr_t(), sigset_t(), sigset_t())
     posix_spawnattr_init(&attributes)

@@ -1,9 +1,9 @@
 package import Glibc
 
-/// The process that an exit test began as.
+/// The id of the process with which an exit test began.
 package let originalProcess = getpid()
 
-/// Forks a process that an exit test began.
+/// Forks the process of an exit test.
 package func forkProcess() -> pid_t {
   _ = originalProcess
   let child = fork()
