@@ -27,13 +27,13 @@ enum Crash {
         + "and each of these things must have happened.",
       "run is what is started in processes of its own.",
     ],
-    options: [.crashRounds], steps: Operands("run", count: 0...1, "What to do instead."),
+    options: [.crashRounds, .atMost], steps: Operands("run", count: 0...1, "What to do instead."),
     examples: [
       Example("A full run", "mmlog-torture crash --rounds 10000"),
       Example("What a report names", "mmlog-torture crash --rounds 1 --seed 4711"),
     ],
     quick: ["--rounds", "500"],
-    brief: ["--rounds", "120"]
+    brief: ["--rounds", "120", "--seconds", "30"]
   ) { arguments, seed, output in
     let rounds = try arguments.integer(of: .crashRounds, in: 1...1_000_000) ?? 1
     switch arguments.operands.first {
@@ -79,7 +79,7 @@ enum Crash {
       try output.append("never happened: \(names)\n")
     }
     let isComplete =
-      rounds < roundsForAllPoints || counts.missed.isEmpty && counts.idle.isEmpty
+      counts.rounds < roundsForAllPoints || counts.missed.isEmpty && counts.idle.isEmpty
     return batches.failures == 0 && isComplete ? .success : .failure
   }
 

@@ -39,6 +39,8 @@ struct FaultCampaign {
   private let isSealed: Bool
   /// How many combinations to run; 0: all.
   private let sample: Int
+  /// The time after which no more combinations are begun.
+  private let end: UInt64
   /// What each scenario begins with.
   private var beginnings: [Faults.Side: [(name: String, bytes: [UInt8])]] = [:]
   private var failures: [String] = []
@@ -51,6 +53,7 @@ struct FaultCampaign {
     only = arguments.value(of: .only)
     sample = try arguments.integer(of: .sample, in: 0...Int.max) ?? 0
     (self.seed, self.folder, self.output) = (seed, folder, output)
+    end = try arguments.end()
     isSealed =
       !CampaignIdentity.recipients.isEmpty
       && (arguments.isSet(.sealed) || only == nil && seed.isMultiple(of: 2))
@@ -65,12 +68,12 @@ struct FaultCampaign {
     if isSealed { try output.append("rings and archives are encrypted, and frames chained\n") }
     try prepare()
     let all = try list()
-    try go(through: all)
+    let begun = try go(through: all)
     let seconds = (Clock.monotonic() - start) / 1_000_000_000
     let missed = struck.values.reduce(0) { $0 + $1.no }
     try output.append(
       """
-      \(all.count) combinations in \(seconds) s: \(failures.count) failed
+      \(begun) combinations in \(seconds) s: \(failures.count) failed
       \(missed) did not come about, for threads go another way each time
 
       """)
@@ -173,10 +176,12 @@ struct FaultCampaign {
 
   // MARK: - Runs
 
-  private mutating func go(through all: [Job]) throws {
+  /// Returns how many combinations were begun.
+  private mutating func go(through all: [Job]) throws -> Int {
     var (next, running) = (0, [Run]())
-    while next < all.count || !running.isEmpty {
-      while running.count < jobs && next < all.count {
+    var isOpen: Bool { next < all.count && Clock.monotonic() < end }
+    while isOpen || !running.isEmpty {
+      while running.count < jobs && isOpen {
         running.append(try begin(all[next], "run-\(next)"))
         next += 1
       }
@@ -186,6 +191,7 @@ struct FaultCampaign {
       for run in done { try finish(run) }
       if failures.count >= 200 { break }
     }
+    return next
   }
 
   private func begin(_ job: Job, _ name: String) throws -> Run {

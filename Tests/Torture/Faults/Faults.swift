@@ -15,7 +15,7 @@ enum Faults {
         + "limits of the process, a wall clock that is set. Only root can mount what some of them need.",
       "fault is what is started in a process of its own.",
     ],
-    options: [.only, .sample, .real, .sealed],
+    options: [.only, .sample, .real, .sealed, .atMost],
     steps: Operands("fault", count: 0...1, "What to do instead."),
     examples: [
       Example("All of it", "mmlog-torture faults"),
@@ -24,7 +24,7 @@ enum Faults {
       Example("One real fault", "mmlog-torture faults --only 'real full-tmpfs'"),
     ],
     quick: ["--sample", "500"],
-    brief: ["--sample", "200"]
+    brief: ["--sample", "200", "--seconds", "30"]
   ) { arguments, seed, output in
     switch arguments.operands.first {
     case nil: return try run(arguments, seed, output)

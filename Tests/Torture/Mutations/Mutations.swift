@@ -37,7 +37,8 @@ enum Mutations {
         "What a report names",
         "mmlog-torture mutations run --seed 4711 --copies 18 --from 17 --folder /tmp/check"),
     ],
-    quick: ["--copies", "1000"], brief: ["--copies", "200"]
+    quick: ["--copies", "1000"],
+    brief: ["--copies", "200", "--seconds", "30"]
   ) { arguments, seed, output in
     switch arguments.operands.first {
     case nil: return try runAll(arguments, seed, output)
@@ -60,14 +61,12 @@ enum Mutations {
     _ arguments: Arguments, _ seed: UInt64, _ output: StandardOutput
   ) throws -> Program.Status {
     let copies = try arguments.integer(of: .copies, in: 1...100_000_000) ?? 1
-    let seconds = try arguments.integer(of: .atMost, in: 1...1_000_000)
     let folder = try arguments.workFolder(for: "mutated directories", seed, output)
     let start = Clock.monotonic()
     var batches = try Batches(arguments, folder: folder, output, timeout: 3600)
     var counts = MutationCounts()
     let count = (copies + batchSize - 1) / batchSize
-    let isOver = { Clock.monotonic() - start > UInt64(seconds ?? .max >> 30) * 1_000_000_000 }
-    try batches.run((0..<count).map { seed &+ UInt64($0) }, while: { !isOver() }) { batch in
+    try batches.run((0..<count).map { seed &+ UInt64($0) }) { batch in
       let share = min(batchSize, copies - Int(batch.seed &- seed) * batchSize)
       return [
         "mutations", "run", "--seed", "\(batch.seed)", "--copies", "\(share)", "--folder",
@@ -119,6 +118,4 @@ extension Option {
     "from", value: "N", default: "0", "For run: which copy to begin with.")
   fileprivate static let findings = Option(
     "findings", value: "N", default: "10", "For run: after how many findings to end.")
-  fileprivate static let atMost = Option(
-    "seconds", value: "S", "Begin no more batches after so many seconds. Default: no limit.")
 }

@@ -49,11 +49,11 @@ struct Campaign {
     let seconds = (Clock.monotonic() - start) / 1_000_000_000
     try output.append(
       """
-      \(outcome.images) images of \(runs) runs in \(seconds) s: \(batches.failures) runs failed
+      \(outcome.images) images of \(batches.begun) runs in \(seconds) s: \(batches.failures) runs failed
       \(outcome.corrupted) images with corruption reported, \(outcome.silentHoles) with holes that nothing reports
 
       """)
-    let isCut = outcome.corrupted > 0 || images < Self.imagesForCorruption
+    let isCut = outcome.corrupted > 0 || outcome.images < Self.imagesForCorruption
     if !isCut { try output.append("no image lacks anything: nothing was cut\n") }
     return batches.failures == 0 && isCut
   }

@@ -15,7 +15,7 @@ enum Power {
       "check: inspects again an image that failed, in the folder where it was kept; on a copy of it. "
         + "run and log are what is started in processes of their own.",
     ],
-    options: [.images, .rounds, .page],
+    options: [.images, .rounds, .page, .atMost],
     steps: Operands("check|run|log", count: 0...1, "What to do instead."),
     examples: [
       Example("All of it", "mmlog-torture power --images 100000 --rounds 200"),
@@ -24,7 +24,7 @@ enum Power {
         "A kept image", "mmlog-torture power check --folder /tmp/mmlog-torture.x/run-4711/failed-3"),
     ],
     quick: ["--images", "5000", "--rounds", "20"],
-    brief: ["--images", "1000", "--rounds", "5"]
+    brief: ["--images", "1000", "--rounds", "5", "--seconds", "30"]
   ) { arguments, seed, output in
     switch arguments.operands.first {
     case nil: return try run(arguments, seed, output)

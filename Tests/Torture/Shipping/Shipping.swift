@@ -20,7 +20,7 @@ enum Shipping {
     ],
     options: [
       .shippingRounds, .receiver, .firstNumber, .numberCount, .shippingPoint, .shippingCall,
-      .writes, .leave,
+      .writes, .leave, .atMost,
     ],
     steps: Operands("run|log|ship|orders|speed", count: 0...1, "What to do instead."),
     examples: [
@@ -28,7 +28,7 @@ enum Shipping {
       Example("What a report names", "mmlog-torture shipping --rounds 1 --seed 4711"),
     ],
     quick: ["--rounds", "120"],
-    brief: ["--rounds", "25"]
+    brief: ["--rounds", "25", "--seconds", "30"]
   ) { arguments, seed, output in
     let rounds = try arguments.integer(of: .shippingRounds, in: 1...1_000_000) ?? 1
     switch arguments.operands.first {
@@ -63,10 +63,11 @@ enum Shipping {
       counts.add(ShippingCounts(report: batch.report))
     }
     let seconds = Double(Clock.monotonic() - start) / 1e9
-    try output.append(counts.summary(rounds: rounds, seconds: seconds))
+    let played = min(rounds, batches.begun * batchSize)
+    try output.append(counts.summary(rounds: played, seconds: seconds))
     // The folder stays if something is kept in it.
     rmdir(folder)
-    let idle = counts.idle(in: rounds)
+    let idle = counts.idle(in: played)
     if !idle.isEmpty { try output.append("never happened: \(idle.joined(separator: ", "))\n") }
     return batches.failures == 0 && idle.isEmpty ? .success : .failure
   }

@@ -21,29 +21,32 @@ struct Batches {
   let output: StandardOutput
   /// How long a process may take, in seconds.
   let timeout: UInt64
+  /// The time after which no more batches are begun, of the monotonic clock.
+  private let end: UInt64
+  /// How many batches were begun.
+  private(set) var begun = 0
   /// How many batches have failed. After ten, no more are begun.
   private(set) var failures = 0
 
   init(_ arguments: Arguments, folder: String, _ output: StandardOutput, timeout: UInt64) throws {
     jobs = try arguments.integer(of: .jobs, in: 1...256) ?? 1
     (self.folder, self.output, self.timeout) = (folder, output, timeout)
+    end = try arguments.end()
   }
 
-  /// Runs all batches.
+  /// Runs all batches, or those that can be begun in time.
   ///
   /// - Parameters:
   ///   - seeds: The first seed of each batch.
-  ///   - goesOn: Whether more batches may be begun; default: always.
   ///   - arguments: The command line for one batch, for this very program. Status 0: nothing was
   ///     found.
   ///   - done: Called with each batch that has ended, however it ended.
   mutating func run(
-    _ seeds: [UInt64], while goesOn: () -> Bool = { true }, _ arguments: (Batch) -> [String],
-    done: (Batch) -> Void
+    _ seeds: [UInt64], _ arguments: (Batch) -> [String], done: (Batch) -> Void
   ) throws {
     var waiting = seeds.reversed() as [UInt64]
     var running: [(batch: Batch, process: ChildProcess, deadline: UInt64)] = []
-    var isOpen: Bool { failures < 10 && goesOn() }
+    var isOpen: Bool { failures < 10 && Clock.monotonic() < end }
     while !running.isEmpty || (!waiting.isEmpty && isOpen) {
       while isOpen, running.count < jobs, let seed = waiting.popLast() {
         let batch = Batch(seed: seed, folder: "\(folder)/run-\(seed)")
@@ -51,6 +54,7 @@ struct Batches {
         let process = try ChildProcess(
           ChildProcess.ownPath, arguments(batch), output: "\(batch.folder)/report")
         running.append((batch, process, Clock.monotonic() + timeout * 1_000_000_000))
+        begun += 1
       }
       Sleep.nanoseconds(2_000_000)
       for index in running.indices.reversed()
@@ -69,5 +73,18 @@ struct Batches {
     failures += 1
     try output.append("--seed \(batch.seed), kept in \(batch.folder): \(ending)\n\(batch.report)\n")
     try output.flush()
+  }
+}
+
+extension Option {
+  static let atMost = Option(
+    "seconds", value: "S", "Begin nothing more after so many seconds. Default: no limit.")
+}
+
+extension Arguments {
+  /// The time after which nothing more is begun, of the monotonic clock.
+  func end() throws -> UInt64 {
+    let seconds = try integer(of: .atMost, in: 1...1_000_000)
+    return seconds.map { Clock.monotonic() + UInt64($0) * 1_000_000_000 } ?? .max
   }
 }

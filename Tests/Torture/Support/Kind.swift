@@ -26,7 +26,7 @@ struct Kind: Sendable {
   ///   - steps: What it starts in processes of its own, as in `mmlog-torture power log`: the
   ///     operand.
   ///   - quick: Its arguments in a quick run; a minute or two with two processors.
-  ///   - brief: Its arguments in a brief run; twenty seconds.
+  ///   - brief: Its arguments in a brief run: twenty seconds, and on a slow machine not much more.
   init(
     _ name: String, _ summary: String, description: [String], options: [Option],
     steps: Operands? = nil, examples: [Example], quick: [String], brief: [String],
