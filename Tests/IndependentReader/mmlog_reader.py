@@ -505,7 +505,8 @@ class Session:
         self.span_limit = None                      # in nanoseconds, if spans decide about theirs
         self.lowest, self.archive_corruption, self.resumed = 0, False, None
         self.losses, self.ring_losses = [0] * 64, None
-        self.ring_state, self.end, self.numbers = None, None, set()
+        self.ring_state, self.end = None, None
+        self.numbers, self.without_trailer = set(), set()       # of its archives
         self.fields = []                            # of all records: [name, value]
         self.state = []                             # what was in the state slots: (name, value)
         self.chains = {}                            # {archive: (head of the one before, its own)}
@@ -598,7 +599,7 @@ class Session:
             self.learn(entry)
         runs = self.frames[:]
         self.ended_well = set()
-        if self.is_newest_lost():
+        if self.is_newest_lost() or any(number < max(self.numbers) for number in self.without_trailer):
             self.archive_corruption = True
         clock = self.frame_clock or Clock(0, self.started, 0)
         for items, *_ in self.segments.values():
@@ -1385,6 +1386,8 @@ def read_archive(path, data, sessions, report):
         report.corruption("%s: %s" % (path, text))
 
     closed = has_trailer(data)
+    if not closed:
+        session.without_trailer.add(number)
     limit = len(data) - 80 if closed else len(data)
     found = list(frames_of(data, limit, archive_id(data), corruption, note))
     key, ring_key = key_of(found), key_of(found, 8)

@@ -6,7 +6,8 @@ struct ArchiveFileFrame: Equatable {
   let size: Int
 
   /// The frames of an archive that has no corruption and no trailer.
-  static func all(_ archive: [UInt8]) throws -> [ArchiveFileFrame] {
+  static func all(_ archive: some Sequence<UInt8>) throws -> [ArchiveFileFrame] {
+    let archive = Array(archive)
     var frames: [ArchiveFileFrame] = []
     var offset = FileHeaderLayout.size
     while offset < archive.count {

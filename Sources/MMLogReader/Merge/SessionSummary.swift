@@ -28,6 +28,7 @@ package struct SessionSummary {
   /// Reads everything in the files except records.
   package init(_ files: SessionFiles) {
     for (index, archive) in files.archives.enumerated() { read(archive, index) }
+    coverage.checkEnds(of: files.archives)
     // The records of these archives may be nowhere but in the ring.
     if !files.unreadable.isEmpty { coverage.distrust() }
     if let ring = files.ring { read(ring, files.archives) }

@@ -154,10 +154,14 @@ package final class ArchiveFile {
   private func take(_ elements: ArraySlice<ArchiveElement>) throws(SystemError) {
     var gaps: [Int: ArchiveGap] = [:]
     var (frames, stray) = ([Frame](), ArchiveElement?.none)
+    let last = elements.last { $0.archive == fileHeader.id }?.offset
     for element in elements {
       let isFileHeader = element.fileHeader != nil
+      // Written to a wrong place, even a trailer of its own ends nothing.
+      let isMisplaced =
+        element.isTrailer && element.archiveStart != start && element.offset != last
       guard element.archive == fileHeader.id, !isClosed, element.offset >= start,
-        !isFileHeader || element.offset == start
+        !isFileHeader || element.offset == start, !isMisplaced
       else {
         stray = stray ?? element
         continue

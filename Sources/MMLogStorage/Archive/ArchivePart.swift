@@ -121,7 +121,6 @@ private struct Division {
     for own in indices[elements[index].archive] ?? [] where own > index {
       if own >= limit { break }
       last = own
-      if elements[own].isTrailer { break }
     }
     return last
   }

@@ -16,7 +16,7 @@ final class ArchiveScanner {
   private(set) var end = 0
   private var window = FileWindow(size: 0)
   private var budget = CheckBudget(0)
-  /// The frame that has to come next.
+  /// The frame that has to come next of the archive that stands here.
   private var expected: (archive: ArchiveID, ordinal: UInt64)?
   private var isBehindTrailer = true
 
@@ -68,12 +68,13 @@ final class ArchiveScanner {
     elements.append(element)
     end = element.end
     isBehindTrailer = element.isTrailer
-    expected =
-      switch element.kind {
-      case .fileHeader(let fileHeader): (fileHeader.id, 0)
-      case .frame(let header): (header.archive, header.ordinal &+ 1)
-      case .trailer: nil
-      }
+    switch element.kind {
+    case .fileHeader(let fileHeader): expected = (fileHeader.id, 0)
+    // A frame of another archive got there by a fault. The one behind it may be there in part only.
+    case .frame(let header) where expected.map { $0.archive != header.archive } ?? false: break
+    case .frame(let header): expected = (header.archive, header.ordinal &+ 1)
+    case .trailer: expected = nil
+    }
   }
 
   // MARK: - Elements

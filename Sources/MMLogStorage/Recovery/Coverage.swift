@@ -54,6 +54,14 @@ package struct Coverage {
   /// Notes that an archive lacks something that the ring says it has.
   package mutating func distrust() { hasCorruption = true }
 
+  /// Takes in whether an archive before the newest one lacks its end. An archive is closed before
+  /// its session begins the next one, so it has lost what the ring says it has.
+  ///
+  /// - Parameter archives: All of the session, in order.
+  package mutating func checkEnds(of archives: [ArchiveFile]) {
+    if archives.dropLast().contains(where: { !$0.isClosed }) { distrust() }
+  }
+
   /// Whether the record at `offset` of a segment is in an archive.
   ///
   /// - Parameter trustsWatermarks: Whether the machine has been running ever since, so that the

@@ -192,6 +192,7 @@ package struct Recovery: ~Copyable {
     let archives = ArchiveFile.read(of: found)
     var coverage = Coverage()
     for archive in archives { coverage.add(archive) }
+    coverage.checkEnds(of: archives)
     if isAnyUnreadable { coverage.distrust() }
     let isCut = image.lostEnd(of: archives) != nil
     if isCut || image.isNewestLost(of: archives) { coverage.distrust() }

@@ -122,6 +122,37 @@ import Testing
     #expect(!reading.corruption.isEmpty)
   }
 
+  /// The frames of the archive of a session.
+  private func frames(_ session: Int) throws -> [ArchiveFileFrame] {
+    try ArchiveFileFrame.all(logs[session - 1].archives[0].dropLast(TrailerLayout.size))
+  }
+
+  @Test("a block of frames of another archive hides no frame behind it")
+  mutating func aBlockOfFramesOfAnotherArchiveHidesNoFrameBehindIt() throws {
+    let (copied, covered) = (try frames(2).suffix(3).map(\.offset), try frames(3).map(\.offset))
+    // Two whole frames, and the beginning of the index, which says that it is longer.
+    let block = file[starts[1] + copied[0]..<starts[1] + copied[2] + FrameLayout.size]
+    let place = starts[2] + covered[0]
+    file.replaceSubrange(place..<place + block.count, with: block)
+    let reading = read()
+    // Every second frame has a record.
+    let left = zip(Self.messages(3), [1, 3, 5]).filter { covered[$1] >= covered[0] + block.count }
+    #expect(!left.isEmpty && reading.messages == Array(all.prefix(6)) + left.map(\.0))
+    #expect(isRightlyAttributed(reading))
+  }
+
+  @Test("a trailer in a wrong place ends no archive")
+  mutating func aTrailerInAWrongPlaceEndsNoArchive() throws {
+    let place = starts[2] + (try frames(3)[2].offset)
+    let trailer = file.suffix(TrailerLayout.size)
+    // Its own place has never been written.
+    file.replaceSubrange(file.count - trailer.count..<file.count, with: repeatElement(0, count: 80))
+    file.insert(contentsOf: trailer, at: place)
+    let reading = read()
+    #expect(reading.messages == all && isRightlyAttributed(reading))
+    #expect(reading.corruption.contains { ($0.offset..<$0.offset + $0.size).contains(place) })
+  }
+
   @Test("a repair has each record in its session")
   mutating func aRepairHasEachRecordInItsSession() throws {
     file.replaceSubrange(

@@ -88,6 +88,17 @@ import Testing
     #expect(log.read().corruption.map(\.what) == [what])
   }
 
+  /// What the ring says is archived may be nowhere else.
+  @Test("the ring is read in place of the end of an archive that has a successor")
+  func theRingIsReadInPlaceOfTheEndOfAnArchiveThatHasASuccessor() {
+    let log = TestLog(bootID: Host.bootID())
+    log.writeArchiveWithoutEnd()
+    let reading = log.read()
+    #expect(reading.messages == ["a", "b", "c"])
+    #expect(reading.corruption.map(\.what).allSatisfy { $0.contains("the end") })
+    #expect(reading.corruption.count == 1, "\(reading.corruption)")
+  }
+
   @Test("the newest archive of a dead session is missed")
   func theNewestArchiveOfADeadSessionIsMissed() {
     log.store(2, at: RingLayout.newestArchive)

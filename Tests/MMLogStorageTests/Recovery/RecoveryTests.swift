@@ -582,6 +582,14 @@ import Testing
     #expect(messages() == (0..<40).map { "record \($0)" })
   }
 
+  @Test("the ring stands in for the end of an archive that has a successor")
+  func theRingStandsInForTheEndOfAnArchiveThatHasASuccessor() throws {
+    log.writeArchiveWithoutEnd()
+    log.save()
+    #expect(try recover().sessions.map(\.recordCount) == [1])
+    #expect(messages() == ["a", "b", "c"])
+  }
+
   @Test("fragments are moved one by one") func fragmentsAreMovedOneByOne() throws {
     let text = String(repeating: "0123456789", count: 300)
     let record = TestRecord(ticks: 5, site: log.textSite, words: ValueWords.argument(.text(text)))

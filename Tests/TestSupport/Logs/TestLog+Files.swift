@@ -41,6 +41,23 @@ extension TestLog {
     return log
   }
 
+  /// Writes `a`, `b` and `c`, which are all archived, as the ring says. The first archive has lost
+  /// its end, where `b` was. `c` is in the second one.
+  package func writeArchiveWithoutEnd() {
+    write("a", ticks: 1)
+    archive()
+    let end = archives[0].count
+    write("b", ticks: 2)
+    archive()
+    close(nil)
+    archives[0].removeSubrange(end...)
+    beginArchive()
+    write("c", ticks: 3)
+    archive()
+    store(2, at: RingLayout.newestArchive)
+    store(0, at: RingLayout.newestFrames)
+  }
+
   /// Flips two bits of the ring, because a reader may correct one.
   package func corruptRing(at offset: Int) { ring[offset] ^= 5 }
 
