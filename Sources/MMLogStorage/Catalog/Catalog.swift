@@ -249,7 +249,7 @@ package final class Catalog: @unchecked Sendable {
         }
         let before = info.state
         let answer = change(&info.state, info.isSealed && info.size == size)
-        if info.state != before { try note(info.state, fileName, directory) }
+        if info.state != before { try note(info.state, over: before, fileName, directory) }
         return answer
       } catch let error as SystemError {
         throw LogError(error, while: "Noting something about an archive failed")
@@ -260,14 +260,19 @@ package final class Catalog: @unchecked Sendable {
   }
 
   private func note(
-    _ state: ArchiveInfo.State, _ fileName: String, _ directory: borrowing Directory
+    _ state: ArchiveInfo.State, over before: ArchiveInfo.State, _ fileName: String,
+    _ directory: borrowing Directory
   ) throws(SystemError) {
     let file = try directory.openFile(fileName, [.read])
     try state.store(of: file, name: fileName, in: directory)
     TestPoint.reach(.stateNoted)
     // If a power cut undid the note, an archive would be sent twice, or deleted though it is
     // pinned.
-    try file.sync()
+    do throws(SystemError) { try file.sync() } catch {
+      // The next change would find nothing to change, and not sync.
+      try? before.store(of: file, name: fileName, in: directory)
+      throw error
+    }
     _ = try refresh(fileName, directory)
   }
 

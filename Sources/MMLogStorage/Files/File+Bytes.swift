@@ -1,3 +1,4 @@
+import Glibc
 package import MMLogSystem
 
 extension File {
@@ -15,5 +16,28 @@ extension File {
     try bytes.withUnsafeBufferPointer { (bytes) throws(SystemError) in
       try writeFully(UnsafeRawBufferPointer(bytes), at: offset)
     }
+  }
+
+  /// Writes what a range has to the same place again, and waits until it is on the disk:
+  /// fdatasync(2).
+  ///
+  /// After a sync that failed, for whomever, the kernel may have bytes in memory that are not on the
+  /// disk, and takes them for synced. A page that cannot be read is passed over: the kernel does not
+  /// have it in memory.
+  borrowing func writeAgain(_ range: Range<Int>) throws(SystemError) {
+    let page = Host.pageSize
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: page, alignment: 8)
+    defer { buffer.deallocate() }
+    var offset = range.lowerBound
+    while offset < range.upperBound {
+      let next = min(range.upperBound, (offset / page + 1) * page)
+      let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<(next - offset)])
+      do throws(SystemError) {
+        let count = try readFully(into: part, at: offset)
+        try writeFully(UnsafeRawBufferPointer(rebasing: part[..<count]), at: offset)
+      } catch  where error.call == .pread && error.errno == EIO {}
+      offset = next
+    }
+    try syncData()
   }
 }

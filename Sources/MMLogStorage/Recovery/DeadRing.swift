@@ -11,8 +11,30 @@ final class DeadRing {
   private let ring: LockedFile
 
   init(_ ring: consuming LockedFile) throws(LogError) {
-    image = try RingImage(ring.file)
+    image = try RingImage(ring.file, keepsRecords: false)
     self.ring = ring
+  }
+
+  /// How many bytes of segments are in memory at a time: all of a ring of the default size.
+  private static let groupSize = 8 << 20
+
+  /// Calls `body` with the segments in use by rising generation, group by group. The records of a
+  /// group are in memory until `body` returns. So the recovery of a large ring fits into the memory
+  /// that its service is allowed.
+  func forEachGroup(_ body: ([RingImage.Segment]) throws -> Void) throws {
+    var rest = image.segments[...]
+    while !rest.isEmpty {
+      var size = 0
+      let group = Array(
+        rest.prefix { segment in
+          defer { size += segment.bytes.count }
+          return size < Self.groupSize
+        })
+      try image.load(group, from: ring.file)
+      try body(group)
+      image.unload(group)
+      rest = rest.dropFirst(group.count)
+    }
   }
 
   /// The sessions that have a ring, and the dead ones among them: no process works for these, and

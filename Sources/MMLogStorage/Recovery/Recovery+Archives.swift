@@ -77,6 +77,27 @@ extension Recovery {
     return (archives, isAnyUnreadable)
   }
 
+  /// Makes the archives safe from a power cut that have what the ring still has, and the newest one:
+  /// the ring is removed after its recovery.
+  ///
+  /// A sync of them may have failed, of the dead process or of an earlier recovery. Therefore what
+  /// they have is written again, before anything is concluded from it. Whoever writes behind them
+  /// meanwhile, in a file that a living session goes on with, does not change it.
+  ///
+  /// - Throws: what the system refuses. The next recovery writes all of it again.
+  func writeAgain(_ directory: borrowing Directory) throws {
+    let archives = ArchiveFile.read(of: try archives(in: directory).archives)
+    let present = Set(image.segments.map(\.header.generation))
+    for archive in archives
+    where archive === archives.last || archive.frames.contains(where: { $0.isOf(present) }) {
+      let name = archive.path.splitAtLastSlash.name
+      let file = try directory.openFile(name, [.read, .write, .nonBlocking])
+      // Another file has the name now.
+      guard try archive.isIn(file) else { throw SystemError.locked(archive.path) }
+      try file.writeAgain(archive.start..<(archive.closedEnd ?? archive.end))
+    }
+  }
+
   /// Whether an archive of the session may be in a file that the ring does not name. It is the
   /// session's first archive then.
   ///
@@ -158,5 +179,12 @@ extension Recovery {
     } catch let error as LogError where error.systemErrorNumber == 0 && error.code != .system {
       return nil
     }
+  }
+}
+
+extension ArchiveFile.Frame {
+  /// Whether it has records of segments with one of these generations.
+  func isOf(_ generations: Set<UInt64>) -> Bool {
+    header.ranges.contains { generations.contains($0.generation) }
   }
 }

@@ -187,6 +187,7 @@ package struct Recovery: ~Copyable {
   private func run(_ directory: borrowing Directory) throws -> RecoveredSession {
     try removeUnfinished(directory)
     TestPoint.reach(.recoveryUnfinishedRemoved)
+    try writeAgain(directory)
     let (found, isAnyUnreadable) = try archives(in: directory)
     // Readers believe one archive of each number: what is only in another one has to be archived.
     let archives = ArchiveFile.read(of: found)
@@ -223,8 +224,6 @@ package struct Recovery: ~Copyable {
     let losses = ledger(places + lostPlaces, written)
     // Flight records come after the others, between which they stand: see FORMAT.md, 8.
     let flightCount = image.hasFlight ? try moveFlight(to: series, dictionary, coverage) : 0
-    // The ring is removed next. What the dead process wrote last may not be on the disk yet.
-    if let last = archives.last, last.isClosed { try last.sync() }
     let end = image.end.recovered(at: .now)
     let hasMoved = count + flightCount > 0
     let isWritten = !hasMoved && losses.total(.corrupted) <= written.total(.corrupted)
@@ -266,8 +265,7 @@ package struct Recovery: ~Copyable {
   private func dropCorrupted(_ archives: [ArchiveFile], _ coverage: inout Coverage) throws {
     let present = Set(image.segments.map(\.header.generation))
     for archive in archives {
-      for frame in archive.frames
-      where frame.header.ranges.contains(where: { present.contains($0.generation) }) {
+      for frame in archive.frames where frame.isOf(present) {
         do {
           _ = try archive.payload(of: frame)
         } catch FormatError.missingCoder, FormatError.encrypted {
@@ -333,24 +331,31 @@ package struct Recovery: ~Copyable {
     willAppend: (Int) throws -> Void
   ) throws -> (count: Int, lostPlaces: Int, corruption: [Corruption]) {
     let image = image
-    let runs = runs { segment, record, offset in
-      if image.isFlight(record) { return .left }
-      let isArchived = coverage.contains(
-        segment.header, offset: offset, trustsWatermarks: image.isOfThisBoot)
-      return isArchived ? .archived : .taken
+    var (count, places, corruption) = (0, 0, [Corruption]())
+    // Places before taken records, or between them; and how many of these the ring counts.
+    var (passed, counted) = (0, 0)
+    try ring.forEachGroup { segments in
+      let runs = runs(of: segments) { segment, record, offset in
+        if image.isFlight(record) { return .left }
+        let isArchived = coverage.contains(
+          segment.header, offset: offset, trustsWatermarks: image.isOfThisBoot)
+        return isArchived ? .archived : .taken
+      }
+      var collector = FrameCollector(runs)
+      var noted = runs.map(\.taken)
+      let moved = try move(&collector, to: series, dictionary, FrameHeader(.records)) { collector in
+        try willAppend(places + lostPlaces(in: collector.runs, coverage))
+      } moved: { collector in
+        let found = lostPlaces(in: collector.runs, areArchived: true, coverage)
+        try noteLost(passed + found, &counted, coverage)
+        try ring.note(collector.runs, &noted)
+      }
+      count += moved
+      places += lostPlaces(in: collector.runs, coverage)
+      passed += lostPlaces(in: collector.runs, areArchived: true, coverage)
+      corruption += collector.runs.flatMap { self.corruption(in: $0, coverage) }
     }
-    var collector = FrameCollector(runs)
-    var (noted, counted) = (runs.map(\.taken), 0)
-    let count = try move(&collector, to: series, dictionary, FrameHeader(.records)) { collector in
-      try willAppend(lostPlaces(in: collector.runs, coverage))
-    } moved: { collector in
-      try noteLost(lostPlaces(in: collector.runs, areArchived: true, coverage), &counted, coverage)
-      try ring.note(collector.runs, &noted)
-    }
-    return (
-      count, lostPlaces(in: collector.runs, coverage),
-      collector.runs.flatMap { corruption(in: $0, coverage) }
-    )
+    return (count, places, corruption)
   }
 
   /// Counts places in the ring's ledger, as the drainer does, before the ring says that the records
@@ -372,29 +377,39 @@ package struct Recovery: ~Copyable {
     to series: ArchiveSeries, _ dictionary: [UInt8], _ coverage: Coverage
   ) throws -> Int {
     let image = image
-    let runs = runs(areFlight: true) { segment, record, offset in
-      let isLeft =
-        image.isFlight(record) && !image.isDone(record, segment, offset: offset, coverage)
-      return isLeft ? .taken : .left
+    if image.fileHeader.spanCapture != nil {
+      var ended: Set<UInt64> = []
+      try ring.forEachGroup { ended.formUnion(image.endedSpans(in: $0)) }
+      image.endedWell = ended
     }
-    var collector = FrameCollector(runs)
-    var noted = runs.map(\.taken)
     var fields = FrameHeader(.records)
     fields.isFlight = true
-    return try move(&collector, to: series, dictionary, fields) { _ in
-    } moved: { collector in
-      try ring.note(collector.runs, areFlight: true, &noted)
+    var count = 0
+    try ring.forEachGroup { segments in
+      let runs = runs(of: segments, areFlight: true) { segment, record, offset in
+        let isLeft =
+          image.isFlight(record) && !image.isDone(record, segment, offset: offset, coverage)
+        return isLeft ? .taken : .left
+      }
+      var collector = FrameCollector(runs)
+      var noted = runs.map(\.taken)
+      count += try move(&collector, to: series, dictionary, fields) { _ in
+      } moved: { collector in
+        try ring.note(collector.runs, areFlight: true, &noted)
+      }
     }
+    return count
   }
 
   /// - Parameters:
+  ///   - segments: Segments whose records are in memory.
   ///   - areFlight: Whether flight records are moved, which have no numbers.
   ///   - disposition: What becomes of a record of a segment, at an offset.
   private func runs(
-    areFlight: Bool = false,
+    of segments: [RingImage.Segment], areFlight: Bool = false,
     _ disposition: @escaping (RingImage.Segment, RecordView, Int) -> CollectedSegment.Disposition
   ) -> [CollectedSegment] {
-    image.segments.map { segment in
+    segments.map { segment in
       CollectedSegment(
         index: segment.index, header: segment.header,
         scanner: image.scanner(of: segment, scansBehindZeros: true),

@@ -72,18 +72,37 @@ package enum RinglessArchives {
       !found.isActive
     else { return nil }
     guard let lock = try LockedFile.open(fileName, in: directory) else { return nil }
-    // Nobody else changes it from here on.
-    guard let archive = try Recovery.open(fileName, in: directory)?.last,
-      try archive.isIn(lock.file), !archive.isClosed, archive.isSound,
-      try !sessions(in: rings).contains(archive.fileHeader.identity.session)
-    else { return nil }
+    // Nobody else changes it from here on. A sync of it may have failed: what it has is written
+    // again, and then read.
+    guard let written = try unsealed(fileName, lock.file, in: directory, rings) else { return nil }
+    try lock.file.writeAgain(written.start..<written.end)
+    guard let archive = try unsealed(fileName, lock.file, in: directory, rings) else { return nil }
     let losses = archive.lacksFrame ? try lossesWithTornFrame(of: archive, in: directory) : nil
     let writer = try ArchiveWriter(
       resuming: archive, lock, compressionLevel: settings.compressionLevel)
     TestPoint.reach(.recoveryCutOff)
     if let losses { try writer.append(losses) }
-    try writer.close(dictionary: UnsafeRawBufferPointer(start: nil, count: 0))
+    let end = writer.end
+    do {
+      try writer.close(dictionary: UnsafeRawBufferPointer(start: nil, count: 0))
+    } catch {
+      // Nobody syncs an archive that is sealed.
+      try? directory.openFile(fileName, [.read, .write]).truncate(to: end)
+      throw error
+    }
     return try ArchiveInfo.read(name, fileName, in: directory)
+  }
+
+  /// The archive at the end of a locked file; nil if it is sealed, or has to stay as it is.
+  private static func unsealed(
+    _ fileName: String, _ file: borrowing File, in directory: borrowing Directory,
+    _ rings: borrowing Directory
+  ) throws -> ArchiveFile? {
+    guard let archive = try Recovery.open(fileName, in: directory)?.last, try archive.isIn(file),
+      !archive.isClosed, archive.isSound,
+      try !sessions(in: rings).contains(archive.fileHeader.identity.session)
+    else { return nil }
+    return archive
   }
 
   /// What the session's archives say of losses, and one corrupted record for the frame that was not

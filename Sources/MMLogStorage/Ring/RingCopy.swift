@@ -14,6 +14,8 @@ struct RingCopy {
   private let isOfThisBoot: Bool
   /// Whether flight records may be erased.
   private let hasErasures: Bool
+  /// Whether the records of segments stay in memory.
+  private let keepsRecords: Bool
   /// How much of the file is there.
   private let present: Int
   private(set) var state = StateSlots()
@@ -24,13 +26,13 @@ struct RingCopy {
 
   /// Reads what the file has of the ring. Bytes that a truncated file lacks are zero.
   init(
-    _ file: borrowing File, _ fileHeader: RingHeader, isOfThisBoot: Bool, knownDictionary: Int,
-    _ resume: (UInt64) -> Int?
+    _ file: borrowing File, _ fileHeader: RingHeader, isOfThisBoot: Bool, keepsRecords: Bool,
+    knownDictionary: Int, _ resume: (UInt64) -> Int?
   ) throws(SystemError) {
     path = file.path
     (geometry, areas) = (fileHeader.geometry, fileHeader.areas)
     session = fileHeader.identity.session
-    self.isOfThisBoot = isOfThisBoot
+    (self.isOfThisBoot, self.keepsRecords) = (isOfThisBoot, keepsRecords)
     hasErasures = fileHeader.spanCapture != nil
     let dictionary = geometry.dictionaryOffset..<geometry.dictionaryOffset + geometry.dictionarySize
     newEntries = dictionary.dropFirst(knownDictionary)
@@ -243,6 +245,7 @@ struct RingCopy {
     if let resume, resume >= end, try word(file, at: offset + resume, within: offset + size) == 0 {
       return
     }
+    defer { if !keepsRecords { memory.clear(offset..<offset + size) } }
     let target = UnsafeMutableRawBufferPointer(rebasing: memory.bytes[offset..<offset + size])
     let part = UnsafeRawBufferPointer(target)
     try memory.read(file, offset..<offset + size)

@@ -13,7 +13,8 @@ package final class RingImage {
   package struct Segment {
     package let index: Int
     package internal(set) var header: SegmentHeader
-    /// The segment, as far as anything has been written to it.
+    /// The segment, as far as anything has been written to it. Zeros if the image does not keep the
+    /// records, and has not read them again.
     let bytes: UnsafeRawBufferPointer
     let seed: UInt32
   }
@@ -65,8 +66,9 @@ package final class RingImage {
   package let lock: FormatError?
   /// The spans that ended well, whose flight records are evicted: see ``SpanCapture``.
   ///
-  /// Found when they are first asked for: the clock may be restored before.
-  private lazy var endedWell = findEndedSpans()
+  /// Found when they are first asked for: the clock may be restored before. If the image does not
+  /// keep the records, whoever asks sets this first.
+  lazy var endedWell = endedSpans(in: segments)
   /// Bytes of the ring that could not be read.
   package let corruption: [Corruption]
   /// What has been read of the file, each part in its place.
@@ -81,13 +83,16 @@ package final class RingImage {
   ///   - knownDictionary: How many bytes of the dictionary are known: their entries are left out.
   ///   - identities: Who decrypts the records of an encrypted ring. If none of them can, the
   ///     records stay as they are.
+  ///   - keepsRecords: Whether the image has the records of all segments in memory. Otherwise they
+  ///     are checked, and read again where they are needed: see ``load(_:from:)``. Then nothing is
+  ///     decrypted.
   ///   - resume: Up to where a generation's records are known, and need not be copied again, as an
   ///     offset from the segment's start; nil for a new generation. Default: all are new.
   /// - Throws: ``LogError`` if nothing of it can be read; ``corruption`` reports parts that are
   ///   corrupted.
   package init(
-    _ file: borrowing File, identities: LogIdentities = LogIdentities(), knownDictionary: Int = 0,
-    resume: (UInt64) -> Int? = { _ in nil }
+    _ file: borrowing File, identities: LogIdentities = LogIdentities(), keepsRecords: Bool = true,
+    knownDictionary: Int = 0, resume: (UInt64) -> Int? = { _ in nil }
   ) throws(LogError) {
     path = file.path
     let fileHeader = try Self.fileHeader(of: file)
@@ -97,7 +102,8 @@ package final class RingImage {
     var copy: RingCopy
     do {
       copy = try RingCopy(
-        file, fileHeader, isOfThisBoot: isOfThisBoot, knownDictionary: knownDictionary, resume)
+        file, fileHeader, isOfThisBoot: isOfThisBoot, keepsRecords: keepsRecords,
+        knownDictionary: knownDictionary, resume)
     } catch {
       throw LogError(error, while: "Reading the ring failed")
     }
@@ -150,7 +156,8 @@ package final class RingImage {
     }
   }
 
-  private func findEndedSpans() -> Set<UInt64> {
+  /// The spans that ended well, as records of these segments say.
+  func endedSpans(in segments: [Segment]) -> Set<UInt64> {
     guard let capture = fileHeader.spanCapture, hasFlight, lock == nil else { return [] }
     var endedWell: Set<UInt64> = []
     for segment in segments {
@@ -169,6 +176,26 @@ package final class RingImage {
   /// Whether a flight record belongs to a span that ended well.
   private func isOfEndedSpan(_ record: RecordView) -> Bool {
     !endedWell.isEmpty && dictionary.tie(of: record).map { endedWell.contains($0.span) } ?? false
+  }
+
+  /// Reads the records of segments again that the image does not keep in memory.
+  ///
+  /// - Parameter file: The file that the image was read from.
+  /// - Throws: `FormatError.truncated` if the file was cut meanwhile; what the system refuses.
+  func load(_ segments: [Segment], from file: borrowing File) throws {
+    for place in segments.map(place) {
+      guard try memory.read(file, place) == place.upperBound else { throw FormatError.truncated }
+    }
+  }
+
+  /// Removes the records of segments from memory.
+  func unload(_ segments: [Segment]) {
+    for place in segments.map(place) { memory.clear(place) }
+  }
+
+  private func place(of segment: Segment) -> Range<Int> {
+    let start = fileHeader.geometry.offset(ofSegment: segment.index)
+    return start..<start + segment.bytes.count
   }
 
   /// A scanner for a segment's records. What it gives is valid for as long as the image.

@@ -28,7 +28,7 @@ package final class SparseMemory {
   }
 
   /// Reads a range of a file to the same place here: pread(2), repeated. Nothing of the range was
-  /// read before.
+  /// read before, or it was cleared since.
   ///
   /// Bytes that the file does not have stay zero.
   ///
@@ -50,6 +50,16 @@ package final class SparseMemory {
       if count < part.count { return offset }
     }
     return offset
+  }
+
+  /// Makes the whole pages of a range zero again, so that they take no memory until the range is
+  /// read again.
+  package func clear(_ range: Range<Int>) {
+    let page = Host.pageSize
+    let start = (range.lowerBound + page - 1) & ~(page - 1)
+    let end = range.upperBound & ~(page - 1)
+    guard start < end, let base = bytes.baseAddress else { return }
+    PrivateMemory.clear(base + start, count: end - start)
   }
 
   /// Puts bytes where zeros are, page by page, and leaves out pages of zeros.

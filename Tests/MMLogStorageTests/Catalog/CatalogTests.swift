@@ -317,6 +317,21 @@ import Testing
       // Syncs of the directory and of the archive, whose path begins with the directory's.
       #expect(paths.map { ForcedFault.passed(.fsync, under: $0) } == [2, 1])
     }
+
+    @Test("a mark that could not be synced is not noted, so that the next try syncs it")
+    func aMarkThatCouldNotBeSyncedIsNotNoted() throws {
+      let name = try archive(1, created: 10)
+      let catalog = catalog()
+      for _ in 0..<2 {
+        ForcedFault.force(.fsync, errno: EIO, under: fixture.folder(name))
+        defer { ForcedFault.clear(under: fixture.folder(name)) }
+        let error = #expect(throws: LogError.self) { try catalog.change(name) { $0.pinned = "" } }
+        #expect(error?.systemErrorNumber == EIO)
+        #expect(try self.catalog().inspect(at: name)?.state.isPinned == false)
+      }
+      try catalog.change(name) { $0.pinned = "" }
+      #expect(try self.catalog().inspect(at: name)?.state.isPinned == true)
+    }
   #endif
 
   @Test("an archive that is leased does not get other recipients")

@@ -849,7 +849,61 @@ import Testing
     #expect(difference == nil)
   }
 
+  /// A ring with two records of 30 kB in each segment. Some of them are flight records.
+  private func largeRing(segments: Int) -> TestLog {
+    let log = TestLog(
+      bootID: Host.bootID(),
+      geometry: RingGeometry(dictionarySize: 8192, segmentSize: 1 << 16, segmentCount: segments),
+      archiveLevel: .info)
+    let text = String(repeating: "x", count: 30_000)
+    for index in 0..<2 * segments {
+      log.write(
+        "\(index) \(text)", ticks: UInt64(index), level: index % 100 == 99 ? .debug : .info)
+    }
+    return log
+  }
+
   #if DEBUG
+    @Test("a large ring that is recovered in several tries gives everything once")
+    func aLargeRingThatIsRecoveredInSeveralTriesGivesEverythingOnce() throws {
+      let log = largeRing(segments: 320)
+      // The first records of two segments.
+      for segment in [3, 200] {
+        log.corruptRing(at: log.geometry.offset(ofSegment: segment) + SegmentLayout.size + 1000)
+      }
+      log.save()
+      for call in [5, 60, 150] {
+        ForcedFault.force(.pwrite, errno: EIO, onCall: call, under: log.folder.path)
+        let outcome = try recover(in: log.folder)
+        ForcedFault.clear(under: log.folder.path)
+        #expect(outcome.problems.map(\.systemErrorNumber) == [EIO], "\(call)")
+      }
+      let session = try #require(try recover(in: log.folder).sessions.first)
+      #expect(session.losses.total(.corrupted) == 2 && session.flightRecordCount == 6)
+      #expect(losses(in: log.folder).map { $0.total(.corrupted) } == [2])
+      let found = readHere([log.folder.path]).records.map { $0.message.prefix { $0 != " " } }
+      #expect(found == (0..<640).filter { $0 != 6 && $0 != 400 }.map { "\($0)" })
+    }
+
+    @Test("a recovery has only a part of a large ring in memory", .enabled(if: !isSanitized))
+    func aRecoveryHasOnlyAPartOfALargeRingInMemory() async {
+      await #expect(processExitsWith: .success) {
+        let test = RecoveryTests()
+        let log = test.largeRing(segments: 512)
+        log.save()
+        let (before, peak) = (privateMemory(), LockedValue(0))
+        TestPoint.handler = { point in
+          guard point == .recoveryBeforeFrame else { return }
+          let now = privateMemory()
+          peak.withLock { $0 = max($0, now) }
+        }
+        let sessions = try test.recover(in: log.folder).sessions
+        require(sessions.map(\.recordCount) == [1024])
+        let taken = peak.withLock { $0 } - before
+        require(taken > 0 && taken < 20 << 20, "\(taken) bytes of a ring of \(log.ring.count)")
+      }
+    }
+
     @Test(
       "a failure leaves everything for the next start",
       arguments: [SystemCall.pwrite, .openat, .fdatasync, .fsync, .unlinkat, .pread])
@@ -936,28 +990,97 @@ import Testing
       }
     }
 
-    @Test("a file that takes an archive's name while it is recovered stays as it is")
-    func aFileThatTakesAnArchivesNameStaysAsItIs() async {
-      await #expect(processExitsWith: .success) {
+    @Test(
+      "a file that takes an archive's name while it is recovered stays as it is",
+      arguments: [3, 5])
+    func aFileThatTakesAnArchivesNameStaysAsItIs(opening: Int) async {
+      await #expect(processExitsWith: .success) { [opening] in
         let test = RecoveryTests()
         test.writeOverlap()
         let name = try #require(test.names.first { $0.hasSuffix(".mmlog") })
         let (path, other) = (test.log.folder(name), test.log.folder("other"))
         let bytes = test.contents(name) + [UInt8](repeating: 120, count: 5000)
         test.log.folder.put("other", bytes)
-        let opened = LockedValue(0)
-        CallObserver.observe { call, about, phase in
-          guard call == .openat, about == path, phase == .begins else { return }
-          opened.withLock { $0 += 1 }
-          // The archive's beginning was read, and then all of it; now recovery opens it to go on
-          // with it.
-          if opened.withLock({ $0 }) == 3 { rename(other, path) }
-        }
+        // The archive's beginning is read, and then all of it. Recovery opens it to write it again,
+        // reads it once more, and opens it to go on with it.
+        RecoveryTests.whenOpened(opening, path) { rename(other, path) }
         let problems = try test.recover().problems
         CallObserver.observe(nil)
         require(problems.count == 1 && test.contents(name) == bytes, "\(problems)")
         require(try test.recover().problems.isEmpty && test.contents(name) == bytes)
         require(test.messages() == (0..<40).map { "record \($0)" })
+      }
+    }
+
+    /// Runs `body` right before a file is opened the n-th time.
+    private static func whenOpened(
+      _ opening: Int, _ path: String, _ body: @escaping @Sendable () -> Void
+    ) {
+      let opened = LockedValue(0)
+      CallObserver.observe { call, about, phase in
+        guard call == .openat, about == path, phase == .begins else { return }
+        opened.withLock { $0 += 1 }
+        if opened.withLock({ $0 }) == opening { body() }
+      }
+    }
+
+    @Test("what a sync failed for is written again by the next recovery")
+    func whatASyncFailedForIsWrittenAgainByTheNextRecovery() throws {
+      writeOverlap()
+      let ring = contents(ringName)
+      let path = log.folder(try #require(names.first { $0.hasSuffix(".mmlog") }))
+      // First in an archive that is gone on with and sealed; then in one that has everything.
+      for failing in [2, 1] {
+        ForcedFault.force(.fdatasync, errno: EIO, onCall: failing, under: path)
+        #expect(try recover().problems.map(\.systemErrorNumber) == [EIO])
+        // The fault reaches the second recovery only if that writes.
+        ForcedFault.force(.pwrite, errno: EIO, under: path)
+        #expect(try recover().problems.map(\.systemErrorNumber) == [EIO])
+        #expect(names.contains(ringName))
+        ForcedFault.clear(under: path)
+        #expect(try recover().problems.isEmpty)
+        #expect(!names.contains(ringName))
+        log.folder.put(ringName, ring)
+      }
+      #expect(messages() == (0..<40).map { "record \($0)" })
+    }
+
+    @Test("each archive that stands in for a part of the ring is written again")
+    func anArchiveThatStandsInForAPartOfTheRingIsWrittenAgain() throws {
+      writeOverlap()
+      let ring = contents(ringName)
+      // Each archive of the recovery is closed when it has a frame.
+      let settings = ArchiveSeries.Settings(rotationSize: 1, compressionLevel: 1)
+      #expect(try recover(settings).problems.isEmpty)
+      log.folder.put(ringName, ring)
+      let archives = names.filter { $0.hasSuffix(".mmlog") }.map { log.folder($0) }
+      #expect(archives.count > 1)
+      for path in archives { ForcedFault.force(.pwrite, errno: EIO, onCall: .max, under: path) }
+      #expect(try recover(settings).problems.isEmpty)
+      #expect(archives.allSatisfy { ForcedFault.passed(.pwrite, under: $0) > 0 })
+      for path in archives { ForcedFault.clear(under: path) }
+      #expect(messages() == (0..<40).map { "record \($0)" })
+    }
+
+    /// After a failed sync, the kernel may drop a page from memory at any time.
+    @Test("a recovery goes by what it has written again, not by what it read before")
+    func aRecoveryGoesByWhatItHasWrittenAgain() async {
+      await #expect(processExitsWith: .success) {
+        let test = RecoveryTests()
+        test.writeOverlap()
+        let name = try #require(test.names.first { $0.hasSuffix(".mmlog") })
+        let (path, size) = (test.log.folder(name), test.contents(name).count)
+        let archive = try #require(try ArchiveFile.all(in: File.open(path, .read)).last)
+        let lost = try #require(archive.frames.last).offset
+        RecoveryTests.whenOpened(3, path) {
+          let file = open(path, O_WRONLY)
+          _ = pwrite(file, [UInt8](repeating: 0, count: size - lost), size - lost, off_t(lost))
+          close(file)
+        }
+        let problems = try test.recover().problems
+        CallObserver.observe(nil)
+        require(problems.isEmpty && !test.names.contains(test.ringName), "\(problems)")
+        require(test.messages() == (0..<40).map { "record \($0)" }, "\(test.messages())")
       }
     }
 
@@ -997,6 +1120,13 @@ import Testing
       }
     }
   #endif
+}
+
+/// How much memory the process has that is no file's, in bytes.
+private func privateMemory() -> Int {
+  let status = (try? String(contentsOfFile: "/proc/self/status", encoding: .utf8)) ?? ""
+  let line = status.split(separator: "\n").first { $0.hasPrefix("RssAnon:") } ?? ""
+  return (line.split(separator: " ").compactMap { Int($0) }.first ?? 0) * 1024
 }
 
 #if DEBUG

@@ -10,12 +10,14 @@ import Testing
 @Suite struct RinglessArchivesTests {
   private let log = TestLog()
 
-  private func seal(store: String? = "test") throws -> [String] {
+  private func seal(
+    store: String? = "test", problem: (LogError) -> Void = { Issue.record($0) }
+  ) throws -> [String] {
     let directory = try Directory.open(log.folder.path)
     var sealed: [String] = []
     RinglessArchives.seal(
       of: store, in: directory, rings: directory, .usual,
-      sealed: { sealed.append($0.fileName) }, problem: { Issue.record($0) })
+      sealed: { sealed.append($0.fileName) }, problem: problem)
     return sealed
   }
 
@@ -132,4 +134,26 @@ import Testing
     #expect(try seal() == [])
     #expect(try log.folder.bytes(name) == bytes)
   }
+
+  #if DEBUG
+    @Test(
+      "an archive is not sealed before it is on the disk, nor if its seal is not",
+      arguments: [1, 2])
+    func anArchiveIsNotSealedBeforeItIsOnTheDisk(failing: Int) throws {
+      let name = try write(savesRing: false)
+      let bytes = try log.folder.bytes(name)
+      ForcedFault.force(.fdatasync, errno: EIO, onCall: failing, under: log.folder.path)
+      var problems: [LogError] = []
+      #expect(try seal { problems.append($0) } == [])
+      #expect(problems.map(\.systemErrorNumber) == [EIO])
+      #expect(try log.folder.bytes(name) == bytes)
+      // The fault reaches the next start only if that writes what is there.
+      ForcedFault.force(.pwrite, errno: EIO, under: log.folder.path)
+      #expect(try seal { problems.append($0) } == [])
+      #expect(problems.count == 2)
+      ForcedFault.clear(under: log.folder.path)
+      #expect(try seal() == [name])
+      #expect(result().records.count == 10 && !result().hasTrouble)
+    }
+  #endif
 }

@@ -28,6 +28,24 @@ struct SparseMemoryTests {
     #expect(pages.indices.filter { pages[$0] & 1 != 0 } == [0, 7, 40])
   }
 
+  @Test("a range that was cleared takes no pages, and can be read again")
+  func clearing() throws {
+    let page = Host.pageSize
+    let contents = [UInt8](repeating: 9, count: 8 * page)
+    folder.put("file", contents)
+    let file = try File.open(folder("file"), .read)
+    let memory = try SparseMemory(8 * page)
+    try memory.read(file, 0..<8 * page)
+    // The first and the last page are not cleared: something else may be in them.
+    let range = 2 * page + 5..<6 * page + 5
+    memory.clear(range)
+    var pages = [UInt8](repeating: 0, count: 8)
+    try #require(mincore(memory.bytes.baseAddress, 8 * page, &pages) == 0)
+    #expect(pages.indices.filter { pages[$0] & 1 == 0 } == [3, 4, 5])
+    try memory.read(file, range)
+    #expect(memory.bytes.elementsEqual(contents))
+  }
+
   @Test("memory that the kernel refuses leaves errno as it was")
   func refused() {
     errno = 77

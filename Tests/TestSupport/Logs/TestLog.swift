@@ -87,7 +87,11 @@ package final class TestLog {
   }
 
   func put(_ words: [UInt64], at offset: Int) {
-    words.withUnsafeBytes { put($0, at: offset) }
+    words.withUnsafeBytes { words in
+      ring.withUnsafeMutableBytes {
+        UnsafeMutableRawBufferPointer(rebasing: $0[offset...]).copyMemory(from: words)
+      }
+    }
   }
 
   package func seed(_ generation: UInt64) -> UInt32 {
