@@ -47,6 +47,8 @@ final class Drainer: @unchecked Sendable {
   /// Whether the last pass has archived records.
   private var hasMoved = false
   private var syncs: SyncSchedule
+  /// When it is tried again to make archives safe that were left before they were.
+  private var leftRetry = Drainer.firstLeftRetry
   private var survey: RingSurvey
   /// ``ProcessRequests/reopenings`` when the open archive was begun.
   private var reopened = ProcessRequests.reopenings
@@ -112,7 +114,7 @@ final class Drainer: @unchecked Sendable {
         newlySealed.append(path)
       case .takenAway(let path): events.send(.takenAway(path: path))
       case .synced(let failed): counters.endSync(failed: failed)
-      case .refused(let error): events.send(.failed(error: error))
+      case .refused(let error), .unsafe(let error): events.send(.failed(error: error))
       }
     }
   }
@@ -329,7 +331,7 @@ final class Drainer: @unchecked Sendable {
   private var isWorkDue: Bool {
     series.dueRotation() != nil || isReopeningAsked || flight?.isAsked == true
       || session.ring.controlRequest.ordinal != answeredRequest || isUrgentRecordWaiting
-      || syncs.isDue(at: Clock.monotonic()) || session.ring.counterHasBegunAnew
+      || syncs.isDue(at: Clock.monotonic()) || isLeftDue || session.ring.counterHasBegunAnew
   }
 
   /// Moves everything, and serves all who asked for it.
@@ -340,9 +342,10 @@ final class Drainer: @unchecked Sendable {
     if captureRequested.exchange(false, ordering: .acquiringAndReleasing) { flight?.ask(.program) }
     isUrgentRecordWaiting = false
     takeRequest()
-    let failure = pass(.everything, counts, isSyncAsked: isSyncAsked)
-    answerRequest(failure)
+    var failure = pass(.everything, counts, isSyncAsked: isSyncAsked)
     if failure != nil, isSyncAsked { syncRequested.store(true, ordering: .releasing) }
+    if failure == nil { failure = syncLeft(isAsked: isSyncAsked) }
+    answerRequest(failure)
     flushes.serve(ticket, failure)
   }
 
@@ -466,10 +469,39 @@ final class Drainer: @unchecked Sendable {
 
   private func syncIfDue(isAsked: Bool) throws(SystemError) {
     let now = Clock.monotonic()
-    let isAsked = isAsked || request?.actions.contains(.sync) == true
-    guard isAsked || syncs.isDue(at: now) else { return }
-    try series.sync()
+    guard isAsked || isSyncRequested || syncs.isDue(at: now) else { return }
+    try series.syncCurrent()
     syncs.noteSynced(at: now)
+  }
+
+  /// Whether a request from outside the process asks for a sync.
+  private var isSyncRequested: Bool { request?.actions.contains(.sync) == true }
+
+  /// The first try is at once, and then after twice as long each time.
+  private static let firstLeftRetry = Backoff(longest: 60_000_000_000)
+
+  private var isLeftDue: Bool { series.hasLeft && leftRetry.isDue }
+
+  /// Tries to make archives safe from a power cut that were left before they were. If that fails,
+  /// no pass has failed: records go on into another archive.
+  ///
+  /// - Returns: The failure, for those who asked for a sync.
+  private func syncLeft(isAsked: Bool) -> LogError? {
+    let isAsked = isAsked || isSyncRequested
+    guard isLeftDue || isAsked && series.hasLeft else { return nil }
+    defer {
+      endWriting()
+      reportSealed()
+      if !series.hasLeft { leftRetry = Self.firstLeftRetry }
+    }
+    do throws(SystemError) {
+      try series.syncLeft()
+      return nil
+    } catch {
+      leftRetry.postpone()
+      return isAsked
+        ? LogError(error, while: "Making an earlier archive safe from a power cut failed") : nil
+    }
   }
 
   // MARK: - Checks

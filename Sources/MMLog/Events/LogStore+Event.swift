@@ -11,7 +11,7 @@ extension LogStore {
     case rotated(archive: String)
     /// An archive was closed, is safe from a power cut, and was found in the directory: it may be
     /// handed on. Also sent for an archive of a dead session, once a recovery has closed the
-    /// archive.
+    /// archive. If the disk cannot make an archive safe, ``failed(error:)`` names the archive first.
     case sealed(archive: ArchiveInfo)
     /// An archive is about to be deleted. An observer may have been asked; see
     /// ``LogStore/Observer/mayDelete(_:for:)``.
@@ -30,7 +30,7 @@ extension LogStore {
     /// start.
     case dropped(losses: LossLedger)
     /// Archives cannot be written, or a ring cannot be made or recovered; the store tries again by
-    /// itself.
+    /// itself. Also sent when the store gives up trying to make an archive safe from a power cut.
     case failed(error: LogError)
     /// Somebody outside has set levels (`mmlogctl set-level`) or taken them back, or their time is
     /// over. `rules` are the rules that hold now. A label that no rule matches has the level that

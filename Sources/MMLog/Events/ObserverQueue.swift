@@ -12,15 +12,19 @@ extension LogStore {
   /// not end it.
   public protocol Observer: AnyObject, Sendable {
     /// Called when something has happened.
+    ///
+    /// Until this method returns, the observer cannot be asked whether an archive may be deleted,
+    /// and the archive stays; see ``mayDelete(_:for:)``.
     func handle(_ event: LogStore.Event)
 
     /// Returns whether a limit may delete an archive. If not, the store asks again the next time.
     ///
-    /// An observer that needs longer than a second for the answer is taken to agree, so that an
-    /// observer that hangs cannot fill the disk. To be sure to keep an archive, use
-    /// ``LogStore/pin(_:because:)``. The store does not ask about deletions that the program asks
-    /// for. While the store is being closed, it asks nobody and no limit deletes anything: the next
-    /// start goes on with that.
+    /// The store waits a second for the observer to end its work on events, and then keeps the
+    /// archive for this time. An observer that needs longer than a second for the answer, or that
+    /// has not come to a question for five minutes, is taken to agree, so that an observer that
+    /// hangs cannot fill the disk. To be sure to keep an archive, use ``LogStore/pin(_:because:)``.
+    /// The store does not ask about deletions that the program asks for. While the store is being
+    /// closed, it asks nobody and no limit deletes anything: the next start goes on with that.
     func mayDelete(_ archive: ArchiveInfo, for rule: Retention.Rule) -> Bool
   }
 }
@@ -34,7 +38,20 @@ extension LogStore.Observer {
 final class ObserverQueue: Sendable {
   private enum Item {
     case event(LogStore.Event)
-    case question(ArchiveInfo, Retention.Rule, Promise<Bool>)
+    case question(Question)
+  }
+
+  private final class Question: Sendable {
+    let archive: ArchiveInfo
+    let rule: Retention.Rule
+    let answer = Promise<Bool>()
+    let added = Clock.monotonic()
+    /// When the observer was asked, as monotonic time; 0 until then.
+    let asked = Atomic<UInt64>(0)
+
+    init(_ archive: ArchiveInfo, _ rule: Retention.Rule) {
+      (self.archive, self.rule) = (archive, rule)
+    }
   }
 
   private struct State {
@@ -44,36 +61,57 @@ final class ObserverQueue: Sendable {
 
   /// How many events wait at most.
   private static let capacity = 1024
-  /// How long to wait for an answer, in nanoseconds.
-  private static let timeout: Int64 = 1_000_000_000
+  /// How long to wait for an answer, in nanoseconds, and before for the observer to be asked.
+  private static let timeout: UInt64 = 1_000_000_000
 
   private let observer: any LogStore.Observer
+  /// How long the observer may keep archives by not being there to be asked, in nanoseconds.
+  private let patience: UInt64
   private let state = LockedValue(State())
   private let missed = Atomic<Int>(0)
   private let isAsking = Atomic<Bool>(true)
   private let worker = Worker("mmlog-observer")
 
-  init(_ observer: any LogStore.Observer) { self.observer = observer }
+  init(_ observer: any LogStore.Observer, patience: UInt64 = 300_000_000_000) {
+    (self.observer, self.patience) = (observer, patience)
+  }
 
   var missedCount: Int { missed.load(ordering: .relaxed) }
 
   func send(_ event: LogStore.Event) { put(.event(event)) }
 
-  /// Returns the observer's answer; true if the answer does not come in time, and false if nobody
-  /// is to wait for it any more.
+  /// Returns the observer's answer; true if the answer does not come in time, and false if the
+  /// observer is busy with events, or nobody is to wait for the answer any more.
   func ask(_ archive: ArchiveInfo, _ rule: Retention.Rule) -> Bool {
+    // No further question waits behind one that has waited for too long already.
+    if let isYes = answerOfBusy { return isYes }
     guard isAsking.load(ordering: .acquiring) else { return false }
-    let answer = Promise<Bool>()
-    put(.question(archive, rule, answer))
-    let deadline = Deadline(after: Self.timeout)
+    let question = Question(archive, rule)
+    put(.question(question))
     while isAsking.load(ordering: .acquiring) {
-      if let isYes = answer.wait(atMost: 50_000_000) { return isYes }
-      if deadline.isOver {
+      if let isYes = question.answer.wait(atMost: 50_000_000) ?? answerOfBusy { return isYes }
+      let asked = question.asked.load(ordering: .acquiring)
+      if asked > 0, Clock.monotonic() &- asked >= Self.timeout {
         missed.add(1, ordering: .relaxed)
         return true
       }
     }
     return false
+  }
+
+  /// The answer in place of an observer that events keep from being asked; nil as long as it may
+  /// still be asked in time.
+  private var answerOfBusy: Bool? {
+    let oldest = state.withLock { state -> Question? in
+      for case .question(let question) in state.items { return question }
+      return nil
+    }
+    guard let oldest, case let waiting = Clock.monotonic() &- oldest.added,
+      waiting >= Self.timeout
+    else { return nil }
+    if waiting < patience { return false }
+    missed.add(1, ordering: .relaxed)
+    return true
   }
 
   func stopAsking() { isAsking.store(false, ordering: .releasing) }
@@ -89,14 +127,17 @@ final class ObserverQueue: Sendable {
   func waitForEnd() { worker.stop() }
 
   private func put(_ item: Item) {
+    var dropped: Item?
     let isOver = state.withLock { state in
-      if !state.isOver { state.items.append(item) }
+      if state.isOver { dropped = item } else { state.items.append(item) }
       if state.items.count > Self.capacity {
-        state.items.removeFirst()
+        dropped = state.items.removeFirst()
         missed.add(1, ordering: .relaxed)
       }
       return state.isOver
     }
+    // Nobody will answer it.
+    if case .question(let question) = dropped { question.answer.fulfill(false) }
     if isOver { return }
     // Starts the thread at the first event, and again in a fork's child. If no thread can be made
     // now, the next event tries again.
@@ -108,22 +149,18 @@ final class ObserverQueue: Sendable {
   }
 
   private func notify() {
-    while let items = takeItems() {
-      for item in items {
-        switch item {
-        case .event(let event): observer.handle(event)
-        case .question(let archive, let rule, let answer):
-          answer.fulfill(observer.mayDelete(archive, for: rule))
-        }
+    while let item = takeItem() {
+      switch item {
+      case .event(let event): observer.handle(event)
+      case .question(let question):
+        question.asked.store(Clock.monotonic(), ordering: .releasing)
+        question.answer.fulfill(observer.mayDelete(question.archive, for: question.rule))
       }
     }
   }
 
-  /// Takes the items that wait; nil if none does.
-  private func takeItems() -> [Item]? {
-    state.withLock { state in
-      defer { state.items = [] }
-      return state.items.isEmpty ? nil : state.items
-    }
+  /// Takes the item that has waited longest; nil if none waits.
+  private func takeItem() -> Item? {
+    state.withLock { $0.items.isEmpty ? nil : $0.items.removeFirst() }
   }
 }

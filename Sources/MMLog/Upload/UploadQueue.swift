@@ -148,7 +148,7 @@ final class UploadQueue: Sendable {
     var rest = inOrder(archives, retries)
     while let request = state.withLock({ $0.requests.first }) {
       guard let archive = take(from: &rest, for: request.lease) else {
-        return delay(archives, retries)
+        return delay(archives)
       }
       // The request may have been canceled meanwhile: then the archive goes back by itself.
       let isWaiting = state.withLock { state in
@@ -182,7 +182,7 @@ final class UploadQueue: Sendable {
   private func take(from archives: inout [ArchiveInfo], for duration: Duration) -> PendingArchive? {
     while !archives.isEmpty {
       let archive = archives.removeFirst()
-      let name = archive.fileName
+      let (name, owner) = (archive.fileName, newOwner())
       do throws(LogError) {
         let lease = try catalog.acquireLease(on: archive, by: owner, for: duration)
         guard let lease else { continue }
@@ -191,6 +191,10 @@ final class UploadQueue: Sendable {
       } catch {
         // An archive that a limit has deleted is no trouble.
         if error.code == .missingArchive { continue }
+        // The lease may be noted, though the note is not safe from a power cut.
+        if error.code != .timedOut {
+          try? catalog.release(UploadLease(owner: owner, expiry: .now), on: archive)
+        }
         let isNews = state.withLock { state in
           defer { state.postpone(name) }
           return state.retries[name] == nil
@@ -203,20 +207,29 @@ final class UploadQueue: Sendable {
 
   /// An owner for one lease. With one owner for all leases, a lease that has ended would count as
   /// its successor.
-  private var owner: String {
+  private func newOwner() -> String {
     let number = state.withLock { $0.makeKey() }
     return "\(Host.name()) \(CurrentProcess.id) \(Clock.realtime()) \(number)"
   }
 
-  /// How long it is, in nanoseconds, until an archive that is given out now may be had again.
-  private func delay(_ archives: [ArchiveInfo], _ retries: [String: Backoff]) -> Int64 {
-    let now = Timestamp.now
-    let leases = archives.compactMap { archive -> Int64? in
-      guard let lease = archive.state.lease, lease.isInForce(at: now) else { return nil }
-      return (lease.expiry - now).nanoseconds
+  /// How long it is, in nanoseconds, until one of the archives may be given out, as far as that is
+  /// known.
+  private func delay(_ archives: [ArchiveInfo]) -> Int64 {
+    let (now, retries) = (Timestamp.now, state.withLock { $0.retries })
+    let delays = archives.compactMap { archive -> Int64? in
+      if !archive.isSealed || archive.state.isUploaded { return nil }
+      if let lease = archive.state.lease, lease.isInForce(at: now) {
+        return (lease.expiry - now).nanoseconds
+      }
+      guard let delay = retries[archive.fileName]?.delay else { return nil }
+      // Without a delay, the archive has just become due, or has a lease by now: the next pass sees
+      // which.
+      return delay > 0 ? delay : Self.second
     }
-    return (leases + retries.values.map(\.delay)).filter { $0 > 0 }.min() ?? .max
+    return delays.min() ?? .max
   }
+
+  private static let second: Int64 = 1_000_000_000
 
   // MARK: - The end
 

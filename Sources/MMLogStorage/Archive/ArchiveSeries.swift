@@ -43,6 +43,8 @@ package final class ArchiveSeries {
     case takenAway(path: String)
     /// A sync made it safe from a power cut, or failed.
     case synced(failed: Bool)
+    /// It cannot be made safe from a power cut, and that is not tried any more.
+    case unsafe(LogError)
     /// Archives are not begun where they should be, but elsewhere.
     case refused(LogError)
   }
@@ -82,8 +84,10 @@ package final class ArchiveSeries {
   private var writtenLosses = LossLedger()
   /// Whether names were made in the directory that a power cut could still undo.
   private var hasUnsyncedNames: Bool
-  /// Archives that were taken away, and could not be made safe from a power cut.
-  private var unsynced: [ArchiveWriter] = []
+  /// Archives that were left before they were safe from a power cut.
+  private var unsynced: [LeftArchive] = []
+  /// How long it is tried to make such an archive safe, in nanoseconds. Meanwhile it is open.
+  package var patience: UInt64 = 60_000_000_000
   private var lastCheck: UInt64 = 0
   /// Receives each event.
   package var report: (Event) -> Void = { _ in }
@@ -183,6 +187,7 @@ package final class ArchiveSeries {
     try checkPlace(dictionary: dictionary)
     try append { (archive) throws(SystemError) in try archive.append(end) }
     try close(.end, dictionary: dictionary)
+    try syncLeft()
   }
 
   // MARK: - Rotation
@@ -191,9 +196,15 @@ package final class ArchiveSeries {
   /// many would be a larger payload than readers accept.
   private static let maximumFrames = FrameLayout.largestPayload / IndexEntryLayout.size / 2
 
+  /// The number of syncs that may fail in a row before an archive is closed. With the pauses of the
+  /// drainer, that takes some seconds.
+  private static let maximumFailedSyncs = 8
+
   /// Why the current archive is due to be closed, or nil if it is not.
   package func dueRotation() -> Rotation.Reason? {
     guard let current, !current.isEmpty else { return nil }
+    // Each sync that fails is a failed pass. Another archive may be on a sound part of the disk.
+    if current.failedSyncs >= Self.maximumFailedSyncs { return .interference }
     if current.frameCount >= Self.maximumFrames { return .size }
     return timer?.reason(settings.rotation, size: current.end, now: .now)
   }
@@ -219,7 +230,9 @@ package final class ArchiveSeries {
     return current.info
   }
 
-  /// Closes the current archive, if there is one.
+  /// Closes the current archive, if there is one. If the archive has its trailer, and only its sync
+  /// has failed, the archive is left: ``syncLeft()`` tries again, and new records go into another
+  /// archive.
   package func close(
     _ reason: Rotation.Reason = .end, dictionary: UnsafeRawBufferPointer
   ) throws(SystemError) {
@@ -228,7 +241,7 @@ package final class ArchiveSeries {
     if !closing.isComplete { report(.willClose(path: closing.path, reason)) }
     // It may be deleted as soon as it has its trailer, by a limit of another process.
     try note(number, closing.frameCount | SessionStateLayout.mayBeSealed)
-    try leavingCorrupted { (archive) throws(SystemError) in
+    try syncing(reason) { (archive) throws(SystemError) in
       try archive.close(dictionary: dictionary)
     }
     try note(number, SessionStateLayout.allFrames)
@@ -241,23 +254,66 @@ package final class ArchiveSeries {
 
   /// Makes everything that was written safe from a power cut.
   package func sync() throws(SystemError) {
+    try syncCurrent()
+    try syncLeft()
+  }
+
+  /// Makes the current archive, and the names of all, safe from a power cut.
+  package func syncCurrent() throws(SystemError) {
     try checkDescriptors()
-    while let left = unsynced.last {
-      willWrite()
-      // If the disk has lost a part of the archive, another try makes nothing safer.
-      defer { if left.isCorrupted { unsynced.removeLast() } }
-      try left.sync()
-      unsynced.removeLast()
-    }
-    try leavingCorrupted { (archive) throws(SystemError) in try archive.sync() }
+    try syncing { (archive) throws(SystemError) in try archive.sync() }
     try syncNames()
   }
 
-  /// Runs `body`, which ends with a sync, on the current archive. If the disk turns out to have
-  /// lost a part of the archive, leaves the archive as it is: readers read what is readable, and
-  /// new records go into another one.
-  private func leavingCorrupted(
-    _ body: (ArchiveWriter) throws(SystemError) -> Void
+  /// Whether archives were left before they were safe from a power cut.
+  package var hasLeft: Bool { !unsynced.isEmpty }
+
+  /// Tries to make the archives safe from a power cut that were left before they were. Gives up
+  /// those that the disk has lost a part of, because another try makes nothing safer, and those
+  /// that were left long ago.
+  ///
+  /// - Throws: the first failure, after a try for each archive.
+  package func syncLeft() throws(SystemError) {
+    var failure: SystemError?
+    for left in unsynced {
+      willWrite()
+      do throws(SystemError) {
+        try left.archive.sync()
+        report(.synced(failed: false))
+        drop(left)
+      } catch {
+        if error.call == .fdatasync { report(.synced(failed: true)) }
+        failure = failure ?? error
+        if !left.archive.isCorrupted && Clock.monotonic() &- left.since < patience { continue }
+        reportUnsafe(error)
+        drop(left)
+      }
+    }
+    if let failure { throw failure }
+  }
+
+  private func drop(_ left: LeftArchive) {
+    unsynced.removeAll { $0.archive === left.archive }
+    if let reason = left.reason { report(.closed(path: left.archive.path, reason)) }
+  }
+
+  private func reportUnsafe(_ error: SystemError) {
+    report(
+      .unsafe(
+        LogError(
+          error,
+          while: "Making an archive safe from a power cut failed, and is not tried any more; "
+            + "newer records go into other archives")))
+  }
+
+  /// Runs `body`, which ends with a sync, on the current archive. Leaves the archive as it is if
+  /// the disk turns out to have lost a part of it, and if only the sync of a complete archive has
+  /// failed. Readers read what is readable, and new records go into another archive: one that
+  /// cannot be synced must not stop all.
+  ///
+  /// - Parameter reason: Why `body` closes the archive; nil if it does not.
+  private func syncing(
+    _ reason: Rotation.Reason? = nil, _ body: (ArchiveWriter) throws(SystemError) -> Void
   ) throws(SystemError) {
     guard let archive = current else { return }
     willWrite()
@@ -266,7 +322,13 @@ package final class ArchiveSeries {
       report(.synced(failed: false))
     } catch {
       if error.call == .fdatasync { report(.synced(failed: true)) }
-      if archive.isCorrupted { leave(archive) }
+      if archive.isCorrupted {
+        reportUnsafe(error)
+        leave(archive)
+      } else if archive.isComplete {
+        unsynced.append(LeftArchive(archive, reason))
+        leave(archive)
+      }
       throw error
     }
   }
@@ -293,7 +355,7 @@ package final class ArchiveSeries {
   private func writer() throws(SystemError) -> ArchiveWriter {
     if let current {
       if !current.isComplete { return current }
-      // The archive is complete. Only what failed before is left to do: to make it safe.
+      // The archive is complete. Only what failed before is left to do: to note that.
       try close(dictionary: UnsafeRawBufferPointer(start: nil, count: 0))
     }
     let fileHeader = ArchiveHeader(
@@ -361,11 +423,11 @@ package final class ArchiveSeries {
       report(.willClose(path: archive.path, .interference))
       do throws(SystemError) { try archive.close(dictionary: dictionary) } catch {
         // It has records that are nowhere else: a sync has to make them safe, or to fail.
-        unsynced.append(archive)
+        unsynced.append(LeftArchive(archive, nil))
       }
     } else if !archive.isStillOpen {
       // Its name still leads to what was written.
-      unsynced.append(archive)
+      unsynced.append(LeftArchive(archive, nil))
     }
     leave(archive)
     report(.takenAway(path: archive.path))
@@ -419,5 +481,18 @@ package final class ArchiveSeries {
     directory = new
     hasUnsyncedNames = false
     return true
+  }
+}
+
+/// An archive that was left before it was safe from a power cut. A sync has to make it safe, or to
+/// fail.
+private struct LeftArchive {
+  let archive: ArchiveWriter
+  /// Why it was closed; nil if it was taken away.
+  let reason: Rotation.Reason?
+  let since = Clock.monotonic()
+
+  init(_ archive: ArchiveWriter, _ reason: Rotation.Reason?) {
+    (self.archive, self.reason) = (archive, reason)
   }
 }

@@ -19,13 +19,15 @@ package final class ArchiveWriter {
   private let before: ArchiveInfo?
   /// Whether it has its trailer, so that nothing can follow.
   package private(set) var isComplete = false
-  /// Whether the disk has lost bytes of the archive that were written. Nothing more should go into
-  /// it.
+  /// Whether the disk has lost bytes of the archive that were written, or cannot read them. Nothing
+  /// more should go into it.
   package private(set) var isCorrupted = false
   /// Locked as long as the archive is written: by that, others know that it is.
   private var lock: LockedFile
   private var file: File { _read { yield lock.file } }
   private var unsynced: UnsyncedBytes
+  /// How many syncs have failed since the last one that succeeded.
+  package var failedSyncs: Int { unsynced.failedSyncs }
   /// Compresses all but records, which come encoded. The format is always zlib's, so that readers
   /// that have no other coder can read the call sites, too.
   private let compressor: Compressor?
@@ -424,16 +426,16 @@ package final class ArchiveWriter {
   ///
   /// If that fails, the kernel still counts the pages as written, and another fdatasync(2) would
   /// succeed. Therefore the next call first reads back the bytes that are not known to be on the
-  /// disk, and writes them again. If they differ from what was written, that is an error, and the
-  /// archive ``isCorrupted``.
+  /// disk, and writes them again. If they differ from what was written, or the disk cannot read
+  /// them, that is an error, and the archive ``isCorrupted``.
   package func sync() throws(SystemError) {
     if !isStillOpen { return try syncByPath() }
     do throws(SystemError) {
-      if unsynced.mayBeLost { try writeAgain() }
+      if failedSyncs > 0 { try writeAgain() }
       try file.syncData()
       unsynced = UnsyncedBytes(from: end)
     } catch {
-      unsynced.mayBeLost = true
+      unsynced.failedSyncs += 1
       throw error
     }
   }
@@ -448,7 +450,13 @@ package final class ArchiveWriter {
   private func writeAgain() throws(SystemError) {
     var found = UnsyncedBytes(from: unsynced.start)
     while found.end < end {
-      let bytes = try file.bytes(at: found.end, count: min(end - found.end, 1 << 18))
+      let bytes: [UInt8]
+      do throws(SystemError) {
+        bytes = try file.bytes(at: found.end, count: min(end - found.end, 1 << 18))
+      } catch {
+        if error.errno == Self.inputOutputError { isCorrupted = true }
+        throw error
+      }
       if bytes.isEmpty { break }
       try file.write(all: bytes, at: found.end)
       found.add(bytes)
@@ -513,8 +521,8 @@ package final class ArchiveWriter {
     let start: Int
     private(set) var end: Int
     private(set) var checksum: UInt32 = 0
-    /// Whether a sync failed, so that the disk may have lost them.
-    var mayBeLost = false
+    /// How often their sync has failed. If it has, the disk may have lost them.
+    var failedSyncs = 0
 
     init(from start: Int) { (self.start, end) = (start, start) }
 

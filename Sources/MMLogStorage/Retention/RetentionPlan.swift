@@ -135,7 +135,10 @@ package struct RetentionPlan: Sendable {
     let unsent = kept.filter { $0.value == .unsent }.keys.inOrder()
     for index in unsent { kept[index] = nil }
     candidates += unsent
-    defer { for index in unsent where candidates.contains(index) { kept[index] = .unsent } }
+    defer {
+      let left = Set(candidates)
+      for index in unsent where left.contains(index) { kept[index] = .unsent }
+    }
     let newest = newest(retention.minimumSize)
     for index in candidates where index >= newest { kept[index] = .newest }
     candidates.removeAll { $0 >= newest }

@@ -156,7 +156,8 @@ extension Rotation {
     case calendar
     /// ``LogStore/rotate()`` or a request to reopen the files.
     case request
-    /// Someone renamed, removed or replaced the file.
+    /// Someone renamed, removed or replaced the file, or the disk has failed to sync it several
+    /// times in a row.
     case interference
     /// The store was closed, or a dead process's session was recovered.
     case end

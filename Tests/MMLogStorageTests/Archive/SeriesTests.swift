@@ -297,6 +297,107 @@ import Testing
       }
     }
 
+    @Test("an archive that cannot be synced is left, and stops no other")
+    func anArchiveThatCannotBeSyncedIsLeft() throws {
+      let series = try series(rotationSize: 4096)
+      var closed: [String] = []
+      series.report = { if case .closed(let path, _) = $0 { closed.append(path) } }
+      try append([1], to: series)
+      let first = fixture.folder(fixture.names[0])
+      ForcedFault.force(.fdatasync, errno: EIO, times: .max, under: first)
+      defer { ForcedFault.clear(under: first) }
+
+      var failures = 0
+      for ticks in 2...200 as ClosedRange<UInt64> {
+        do { try append([ticks], to: series) } catch { failures += 1 }
+      }
+
+      #expect(failures == 1 && fixture.names.count > 3 && !closed.contains(first))
+      #expect(throws: SystemError.self) { try series.sync() }
+      let error = #expect(throws: SystemError.self) {
+        try series.end(SessionEnd(.closed, time: 1), dictionary: fixture.dictionary.bytes)
+      }
+      #expect(error?.path == first)
+      ForcedFault.clear(under: first)
+      try series.sync()
+      #expect(closed.contains(first))
+      let archives = try archives()
+      #expect(archives.allSatisfy { $0.isClosed && $0.corruptedRanges.isEmpty })
+      #expect(try archives.flatMap { try $0.ticks() }.flatMap { $0 } == Array(1...200))
+    }
+
+    @Test("an archive whose syncs fail again and again is closed and left")
+    func anArchiveWhoseSyncsFailIsLeft() throws {
+      let series = try series()
+      try append([1], to: series)
+      let first = fixture.folder(fixture.names[0])
+      ForcedFault.force(.fdatasync, errno: EIO, times: .max, under: first)
+      defer { ForcedFault.clear(under: first) }
+
+      var ticks: UInt64 = 1
+      while ticks < 100, fixture.names.count == 1 {
+        #expect(throws: SystemError.self) { try series.sync() }
+        ticks += 1
+        _ = thrown(SystemError.self) { try append([ticks], to: series) }
+      }
+
+      ForcedFault.clear(under: first)
+      try series.sync()
+      let archives = try archives()
+      #expect(archives.map(\.isClosed) == [true, false])
+      #expect(archives.allSatisfy { $0.corruptedRanges.isEmpty })
+    }
+
+    @Test("an archive that cannot be read back after a failed sync is left, and another begun")
+    func anArchiveThatCannotBeReadBackIsLeft() throws {
+      for isClosing in [false, true] {
+        let series = try series()
+        try append([1], to: series)
+        let first = fixture.folder(fixture.names[0])
+        ForcedFault.force(.fdatasync, errno: EIO, under: first)
+        #expect(throws: SystemError.self) { try series.sync() }
+        ForcedFault.force(.pread, errno: EIO, times: .max, under: first)
+        defer { ForcedFault.clear(under: first) }
+
+        let error = #expect(throws: SystemError.self) {
+          if isClosing { try series.close(dictionary: fixture.dictionary.bytes) }
+          try series.sync()
+        }
+        try append([2], to: series)
+
+        #expect(error?.call == .pread)
+        try series.close(dictionary: fixture.dictionary.bytes)
+        ForcedFault.clear(under: first)
+        let archives = try archives()
+        #expect(try archives.map { try $0.ticks() } == [[[1]], [[2]]])
+        for name in fixture.names { try fixture.directory().remove(name) }
+      }
+    }
+
+    @Test("an archive that cannot be made safe for long is given up, and an error names it")
+    func anArchiveThatCannotBeMadeSafeIsGivenUp() throws {
+      let series = try series()
+      var (given, closed) = ([String](), [String]())
+      series.report = {
+        if case .unsafe(let error) = $0 { given.append(error.path) }
+        if case .closed(let path, _) = $0 { closed.append(path) }
+      }
+      try append([1], to: series)
+      let first = fixture.folder(fixture.names[0])
+      ForcedFault.force(.fdatasync, errno: EIO, times: .max, under: first)
+      defer { ForcedFault.clear(under: first) }
+      #expect(throws: SystemError.self) { try series.close(dictionary: fixture.dictionary.bytes) }
+      #expect(throws: SystemError.self) { try series.syncLeft() }
+      #expect(series.hasLeft && given.isEmpty && closed.isEmpty)
+
+      series.patience = 0
+      #expect(throws: SystemError.self) { try series.syncLeft() }
+
+      #expect(!series.hasLeft && given == [first] && closed == [first])
+      try append([2], to: series)
+      try series.end(SessionEnd(.closed, time: 1), dictionary: fixture.dictionary.bytes)
+    }
+
     /// Does what a disk does that could not write a page and forgot it.
     private func overwrite(_ path: String, at offset: Int) throws {
       let file = try File.open(path, [.read, .write])

@@ -129,6 +129,22 @@ import Testing
     #expect(plan.unmet.isEmpty)
   }
 
+  @Test(
+    "the time for a plan grows with the number of unsent archives, and not with its square",
+    .timeLimit(.minutes(1)))
+  func aPlanForManyUnsentArchives() {
+    // Comparing each with all others would take minutes.
+    let archives = (0..<100_000).map { index in
+      var archive = Archive(allocated: 100, lastTime: Timestamp(Int64(index)))
+      archive.isUnsent = true
+      return archive
+    }
+    let limits = limits { ($0.unsentSize, $0.freeSpace, $0.minimumSize) = (.max, .bytes(150), 0) }
+    let plan = plan(limits, archives, space: (free: 0, total: 1 << 40))
+    #expect(plan.deletions.map(\.index) == [0, 1])
+    #expect(plan.kept.count == 99_998 && plan.kept[2] == .unsent)
+  }
+
   @Test("archives from the future are not too old") func archivesFromTheFutureAreNotTooOld() {
     let archives = archives { $0[3].lastTime = .distantFuture }
     #expect(

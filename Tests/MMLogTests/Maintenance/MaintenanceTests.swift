@@ -1,5 +1,5 @@
 import Foundation
-import MMLog
+@testable import MMLog
 import MMLogReader
 import MMLogStorage
 import MMLogSystem
@@ -644,6 +644,29 @@ import TestSupport
     box.withLock { $0 = nil }
   }
 
+  @Test("what an observer wants to keep stays while the observer is busy with an event")
+  func busyObserver() async throws {
+    let box = LockedValue<LogStore?>(nil)
+    let done = AsyncStream<Void>.makeStream()
+    let observer = Observer(keeping: [1]) { event in
+      guard case .sealed(let archive) = event, archive.number == 2,
+        let store = box.withLock({ $0 })
+      else { return }
+      // The pass that it waits for wants to delete the first archive.
+      do { try store.applyRetention() } catch { Issue.record(error) }
+      done.continuation.finish()
+    }
+    let test = try TestStore { ($0.observer, $0.retention.count) = (observer, 1) }
+    box.withLock { $0 = test.store }
+    for _ in 0..<2 { try await roll(test) }
+    for await _ in done.stream {}
+    try test.store.blockingApplyRetention()
+    #expect(try test.store.archives().map(\.number) == [1, 2])
+    #expect(test.store.missedEvents == 0)
+    try test.store.blockingClose()
+    box.withLock { $0 = nil }
+  }
+
   @Test("an observer that hangs delays nothing")
   func anObserverThatHangsDelaysNothing() async throws {
     let gate = ForkSafeMutex()
@@ -655,10 +678,29 @@ import TestSupport
     let test = try TestStore { ($0.observer, $0.retention.count) = (observer, 1) }
     for _ in 0..<3 { try await roll(test) }
     try test.store.blockingApplyRetention()
-    #expect(try test.store.archives().count == 1)
-    #expect(test.store.missedEvents > 0)
+    #expect(try test.store.archives().count == 3, "the observer may want to keep them")
     try test.store.blockingClose()
     gate.unlock()
+  }
+
+  @Test("an observer that is busy for too long is taken to agree")
+  func observerThatIsBusyForTooLong() async throws {
+    let test = try TestStore()
+    let archive = try await roll(test)
+    try test.store.blockingClose()
+    let gate = ForkSafeMutex()
+    gate.lock()
+    let observer = Observer(keeping: [1]) { _ in
+      gate.lock()
+      gate.unlock()
+    }
+    let queue = ObserverQueue(observer, patience: 0)
+    queue.send(.resumed)
+    #expect(queue.ask(archive, .count))
+    #expect(queue.missedCount == 1)
+    gate.unlock()
+    queue.finish()
+    queue.waitForEnd()
   }
 
   // MARK: - Outside hands

@@ -574,6 +574,34 @@ struct EnvironmentTests {
       }
     }
 
+    @Test("an archive that cannot be synced stops no other, and fails only who asks for the disk")
+    func unsyncableArchive() throws {
+      let test = try TestStore { $0.drainInterval = .seconds(3600) }
+      test.log.info("first")
+      try test.store.flush(.archive)
+      let first = test.folder(try test.folder.names(ending: ".mmlog")[0])
+      ForcedFault.force(.fdatasync, errno: EIO, times: .max, under: first)
+      defer { ForcedFault.clear(under: first) }
+      #expect(logError { _ = try test.store.blockingRotate() }?.path == first)
+      test.log.info("second")
+
+      let archiving = logError { try test.store.flush(.archive) }
+      let failed = test.store.statistics.failedPasses
+      let syncing = logError { try test.store.flush(.disk) }
+      let failedLater = test.store.statistics.failedPasses
+      let closing = logError { try test.store.close() }
+
+      #expect(archiving == nil && failedLater == failed)
+      #expect(syncing?.path == first && closing?.path == first)
+      #expect(try test.folder.names(ending: ".mmlog").count == 2)
+      ForcedFault.clear(under: first)
+      _ = try LogRecovery.recover(test.folder.path) { _ in }
+      #expect(try test.folder.names(ending: ".ring").isEmpty)
+      let contents = Contents(test.folder.path)
+      #expect(contents.isClean && contents.messages == ["first", "second"])
+      #expect(contents.endings.map(\.how) == [.closed])
+    }
+
     @Test("whatever call fails while a store works, records are kept or counted, and it goes on")
     func everyCallAtWork() async {
       await #expect(processExitsWith: .success) {

@@ -191,6 +191,33 @@ import TestSupport
     _ = await second
   }
 
+  #if DEBUG
+    @Test("an archive whose lease could not be acquired comes again after a second")
+    func leaseFails() async throws {
+      let test = try TestStore()
+      test.log.info("x")
+      try test.store.blockingClose()
+      let catalog = Catalog(of: test.folder.path, store: "test")
+      let archive = try #require(try catalog.scan().first)
+      let (events, calls) = (EventHub(of: "test", startup: [], observer: nil), EventCount())
+      let queue = UploadQueue(catalog, events, wake: { calls.advance() })
+      async let pending = queue.next(leasedFor: .seconds(600))
+      while calls.current < 1 { await Task.yield() }
+      ForcedFault.force(.fsync, errno: EIO, under: archive.path)
+
+      var delays: [Int64] = []
+      while delays.count < 10, let delay = queue.serve(try catalog.scan()) {
+        delays.append(delay)
+        if delay > 1_000_000_000 { break }
+        Sleep.nanoseconds(delay)
+      }
+
+      #expect(!delays.isEmpty && delays.allSatisfy { $0 <= 1_000_000_000 }, "\(delays)")
+      queue.end()
+      #expect(await pending?.path == archive.path)
+    }
+  #endif
+
   @Test("what another has leased comes when that lease ends")
   func leased() async throws {
     let test = try TestStore()
