@@ -114,6 +114,8 @@ typedef struct mmlog_writer {
   uint64_t segment_seed;
   uint32_t segment;                 // the number of its segment
   uint32_t has_segment;
+  uint32_t is_holder;               // 1: counts among the writers that have a segment, or wait for
+                                    // their first
   uint32_t in_scratch;
   uint32_t lost;                    // the record is counted and not kept: its cause plus 1
   uint32_t has_waited;              // 1: this call has waited for a free segment
@@ -126,7 +128,7 @@ typedef struct mmlog_writer {
   uint64_t merged_capacity;         // how many words that memory has room for
   uint64_t unusual_calls;           // incremented when what was built at the writer's place is no
                                     // call's any more, although it may still stand there
-  uint64_t padding[5];              // to the cache line's end
+  uint64_t padding[4];              // to the cache line's end
   // The built-in memory, for records when there is no other memory.
   uint8_t emergency[MMLOG_EMERGENCY_SIZE];
 } mmlog_writer;

@@ -3,6 +3,7 @@ import CMMLogWriter
 import MMLogFormat
 import MMLogStorage
 import MMLogSystem
+import Synchronization
 
 /// Copies a record from private memory into segments of the ring. Async-signal-safe.
 struct RecordCopier {
@@ -168,20 +169,25 @@ struct RecordCopier {
 /// Proof of `@unchecked Sendable`: the block is used only under the lock.
 final class OverflowWriter: @unchecked Sendable {
   private let lock = ForkSafeMutex()
+  /// The block of the thread that has the lock, by its address; 0: none.
+  private let holder = Atomic<UInt>(0)
   /// Counts how often the lock was released.
-  private let unlocked = EventCount()
+  let unlocked = EventCount()
+  /// Until when the call that has the lock may wait. Under the lock.
+  private(set) var deadline = Deadline(after: 0)
   private var block: ThreadBlock?
 
   init(_ threads: ThreadRegistry) { block = threads.makeShared() }
 
   /// Frees its memory. At the session's end.
   func free() {
-    lock.withLock {
-      guard let old = block else { return }
-      WriterSpace.freeScratch(mmlog_writer_at(old, 0))
-      PrivateMemory.free(old, count: mmlog_thread_size())
-      block = nil
-    }
+    // A thread may have ended right after it took the lock.
+    guard lock.tryLock(atMost: 1_000_000_000) else { return }
+    defer { lock.unlock() }
+    guard let old = block else { return }
+    WriterSpace.freeScratch(mmlog_writer_at(old, 0))
+    PrivateMemory.free(old, count: mmlog_thread_size())
+    block = nil
   }
 
   /// Writes a record of a thread. False if there is no room, or the lock cannot be had in time.
@@ -189,14 +195,13 @@ final class OverflowWriter: @unchecked Sendable {
     _ copier: RecordCopier, from writer: UnsafeMutablePointer<mmlog_writer>, _ session: Session
   ) -> Bool {
     let timeout = WriterSpace.timeout(of: writer)
-    guard unlocked.wait(atMost: session.waitingTime(timeout), for: lock.tryLock) else {
-      return false
-    }
-    defer {
-      lock.unlock()
-      unlocked.advanceForOne()
-    }
+    let limit = session.waitingTime(timeout)
+    let deadline = Deadline(after: limit)
+    guard unlocked.wait(atMost: limit, for: lock.tryLock) else { return false }
+    holder.store(UInt(bitPattern: writer.pointee.thread), ordering: .relaxed)
+    defer { unlock() }
     guard let block else { return false }
+    self.deadline = deadline
     TestPoint.reach(.overflowLocked)
     let shared = mmlog_writer_at(block, 0)
     shared.pointee.has_waited = timeout == .none ? 1 : 0
@@ -204,8 +209,22 @@ final class OverflowWriter: @unchecked Sendable {
     return copier.naming(writer.pointee.thread).copy(to: shared, session)
   }
 
+  private func unlock() {
+    holder.store(0, ordering: .relaxed)
+    lock.unlock()
+    unlocked.advanceForOne()
+  }
+
+  /// Takes in that the thread of a block ends, perhaps in the middle of ``copy(_:from:_:)``.
+  func threadEnds(_ thread: ThreadBlock, _ ring: Ring) {
+    guard holder.load(ordering: .relaxed) == UInt(bitPattern: thread) else { return }
+    if let block { WriterSpace.close(mmlog_writer_at(block, 0), ring) }
+    unlock()
+  }
+
   /// Frees the lock in a fork's child: a thread that the child does not have may have held it.
   func reinitialize() {
+    holder.store(0, ordering: .relaxed)
     lock.reinitialize()
     unlocked.reinitialize()
   }

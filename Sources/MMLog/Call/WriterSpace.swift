@@ -156,8 +156,9 @@ enum WriterSpace {
   /// Prepares a writer without a segment: its first record asks for room.
   static func prepare(_ writer: UnsafeMutablePointer<mmlog_writer>, of thread: ThreadBlock) {
     writer.pointee.thread = thread
-    // Stored only if it changes: whoever closes the session may be inspecting it.
+    // Stored only if they change: whoever closes the session may be inspecting them.
     if writer.pointee.has_segment != 0 { writer.pointee.has_segment = 0 }
+    if writer.pointee.is_holder != 0 { writer.pointee.is_holder = 0 }
     writer.pointee.in_scratch = 0
     (writer.pointee.builds_beside, writer.pointee.stream_distance) = (0, 0)
     writer.pointee.cursor = mmlog_emergency_of(writer)
@@ -176,14 +177,16 @@ enum WriterSpace {
     _ writer: UnsafeMutablePointer<mmlog_writer>, _ session: Session,
     moving start: UnsafeMutablePointer<UInt64>? = nil, _ used: Int = 0, isBrief: Bool = false
   ) -> Bool {
-    let isFirst = writer.pointee.has_segment == 0
+    let isFirst = writer.pointee.is_holder == 0
     guard
       !isFirst
         || session.ring.pool.addHolder(isShared: isBrief || isOverflow(writer.pointee.thread))
     else { return false }
+    // Noted before it waits, where its thread may end.
+    if isFirst { writer.pointee.is_holder = 1 }
     guard let segment = openSegment(for: writer, session) else {
       writer.pointee.has_waited = 1
-      if isFirst { session.ring.pool.removeHolder() }
+      if isFirst { removeHolder(writer, session.ring) }
       return false
     }
     if let start { copy(from: start, used, to: segment.cursor) }
@@ -238,7 +241,7 @@ enum WriterSpace {
   }
 
   /// Whether a block is the one that threads without a segment of their own share.
-  private static func isOverflow(_ block: ThreadBlock) -> Bool {
+  static func isOverflow(_ block: ThreadBlock) -> Bool {
     block.pointee.ordinal == 0 && block.pointee.in_use == 0
   }
 
@@ -251,8 +254,13 @@ enum WriterSpace {
 
   /// Seals the writer's segment, if it has one. The writer gets no other segment in its place.
   static func close(_ writer: UnsafeMutablePointer<mmlog_writer>, _ ring: Ring) {
-    guard writer.pointee.has_segment != 0 else { return }
     seal(writer, ring)
+    removeHolder(writer, ring)
+  }
+
+  private static func removeHolder(_ writer: UnsafeMutablePointer<mmlog_writer>, _ ring: Ring) {
+    guard writer.pointee.is_holder != 0 else { return }
+    writer.pointee.is_holder = 0
     ring.pool.removeHolder()
   }
 

@@ -322,6 +322,7 @@ enum BlockPool {
           for depth in 0..<MMLOG_DEPTHS {
             WriterSpace.close(mmlog_writer_at(block, depth), session.ring)
           }
+          session.overflow.threadEnds(block, session.ring)
           mmlog_store_release_u32(&block.pointee.in_use, 0)
         } else {
           release(block)

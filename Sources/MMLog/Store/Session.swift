@@ -107,20 +107,23 @@ final class Session: Sendable {
   ) -> OpenSegment? {
     let errorNumber = CurrentProcess.errorNumber
     defer { CurrentProcess.errorNumber = errorNumber }
-    if let segment = takeRecycled(for: writer) ?? takeMade(for: writer, timeout) { return segment }
+    if let segment = takeMade(for: writer, timeout) ?? takeRecycled(for: writer, timeout) {
+      return segment
+    }
     ring.eventCounts.requestPass()
     switch policy {
     case .wait:
-      let limit = ring.eventCounts.isWaitingInVain ? 0 : waitingTime(timeout)
+      let limit = ring.eventCounts.isWaitingInVain ? 0 : waitingTime(of: writer, timeout)
       let segment = ring.eventCounts.wait(atMost: limit) {
-        take(for: writer) ?? takeRecycled(for: writer)
+        take(for: writer) ?? takeRecycled(for: writer, .none)
       }
       if segment == nil, timeout == .full { ring.eventCounts.noteWaitInVain() }
       return segment
     case .dropNewest: return nil
     case .overwriteOldest:
-      // Tries again if another thread took the discarded segment.
-      for _ in 0..<16 where ring.discardOldest() {
+      // Tries again if another thread took the discarded segment. Discards none while free ones
+      // wait for their streams.
+      for _ in 0..<16 where ring.pool.hasBare || ring.discardOldest() {
         if let segment = take(for: writer) ?? takeMade(for: writer, timeout) { return segment }
       }
       return take(for: writer)
@@ -141,11 +144,14 @@ final class Session: Sendable {
   }
 
   /// Opens a segment in which only flight records are left.
-  private func takeRecycled(for writer: UnsafeMutablePointer<mmlog_writer>) -> OpenSegment? {
+  private func takeRecycled(
+    for writer: UnsafeMutablePointer<mmlog_writer>, _ timeout: Timeout
+  ) -> OpenSegment? {
     if ring.archiveLevel == .trace { return nil }
-    // Tries again if another thread took the segment that was given up.
-    for _ in 0..<16 where ring.recycleOldest() {
-      if let segment = take(for: writer) { return segment }
+    // Tries again if another thread took the segment that was given up. Gives up none while free
+    // ones wait for their streams.
+    for _ in 0..<16 where !ring.pool.hasBare && ring.recycleOldest() {
+      if let segment = take(for: writer) ?? takeMade(for: writer, timeout) { return segment }
     }
     return nil
   }
@@ -154,6 +160,14 @@ final class Session: Sendable {
   @inline(never)
   private func take(for writer: UnsafeMutablePointer<mmlog_writer>) -> OpenSegment? {
     ring.openSegment(for: writer)
+  }
+
+  /// How long a call waits at most for a free segment, in nanoseconds. A call that uses the shared
+  /// writer may have waited for that already.
+  private func waitingTime(
+    of writer: UnsafeMutablePointer<mmlog_writer>, _ timeout: Timeout
+  ) -> Int64 {
+    WriterSpace.isOverflow(writer.pointee.thread) ? overflow.deadline.left : waitingTime(timeout)
   }
 
   /// How long a call waits at most for something that another thread holds, in nanoseconds.

@@ -3,30 +3,42 @@ import CMMLogCore
 /// Counts events, so that a thread can wait for the next one without missing any.
 ///
 /// An event costs no system call while no thread waits, else a single one for all threads that
-/// wait. All of it is async-signal-safe: three words, and futex(2) on the first.
+/// wait. All of it is async-signal-safe: four words, and futex(2) on the first.
 /// `Models/EventCount.pml` models it.
 ///
 /// Proof of `@unchecked Sendable`: the words are touched by atomic operations only.
 package final class EventCount: @unchecked Sendable {
   private let count: UnsafeMutablePointer<UInt32>
-  /// How many threads wait, or are about to.
+  /// How many threads wait, or are about to. A thread that ends while it waits stays counted: from
+  /// then on, each event costs a system call.
   private let waiters: UnsafeMutablePointer<UInt32>
-  /// How many threads have waited for longer than ``patience`` for something that only one can
-  /// have.
+  /// How many threads are overdue: they have waited for longer than ``patience`` for something that
+  /// only one can have. A thread that ends while it waits stays counted here, too.
   private let overdue: UnsafeMutablePointer<UInt32>
+  /// Until when, by the monotonic clock, threads that come let overdue ones go first; 0: not now.
+  private let turnEnd: UnsafeMutablePointer<UInt64>
 
   /// After so many nanoseconds, a thread that waits comes before all that have not waited for so
   /// long. The time is long enough to make this rare, because each event then wakes all threads.
   private static let patience: Int64 = 100_000_000
+  /// For so many nanoseconds overdue threads come first, unless one of them says again that it
+  /// waits. So a thread that ends while it waits does not hold up the others for ever. The time is
+  /// longer than a thread that may run has to wait for a processor.
+  private static let turn: Int64 = 1_000_000_000
 
   package init() {
     count = .allocate(capacity: 3)
     count.initialize(repeating: 0, count: 3)
     waiters = count + 1
     overdue = count + 2
+    turnEnd = .allocate(capacity: 1)
+    turnEnd.initialize(to: 0)
   }
 
-  deinit { count.deallocate() }
+  deinit {
+    count.deallocate()
+    turnEnd.deallocate()
+  }
 
   /// How many events there were. To be read before a thread checks whether there is anything to do.
   package var current: UInt32 { mmlog_load_acquire_u32(count) }
@@ -68,7 +80,14 @@ package final class EventCount: @unchecked Sendable {
   // MARK: - Waiting for what only one can have
 
   /// Whether a thread has waited for so long that a thread that comes now has to wait, too.
-  package var hasOverdue: Bool { mmlog_load_acquire_u32(overdue) > 0 }
+  package var hasOverdue: Bool {
+    let end = mmlog_load_acquire_u64(turnEnd)
+    return end != 0 && Self.isAhead(end)
+  }
+
+  // Not inlined, so that the usual case needs no place on the stack.
+  @inline(never)
+  private static func isAhead(_ time: UInt64) -> Bool { Clock.monotonic() < time }
 
   /// Calls `take` until it succeeds or the time is over. Async-signal-safe if `take` is.
   ///
@@ -83,32 +102,49 @@ package final class EventCount: @unchecked Sendable {
   package func wait(
     atMost nanoseconds: Int64, preparing prepare: () -> Bool = { true }, for take: () -> Bool
   ) -> Bool {
-    let (deadline, turn) = (Deadline(after: nanoseconds), Deadline(after: Self.patience))
-    var isOverdue = false
-    defer { if isOverdue { endOverdue() } }
+    let (deadline, patience) = (Deadline(after: nanoseconds), Deadline(after: Self.patience))
+    // What this thread has stored as the end of its turn; 0: it is not overdue.
+    var end: UInt64 = 0
+    defer { if end != 0 { endTurn(end) } }
     while true {
       let seen = current
-      let mayTake = isOverdue || nanoseconds <= Self.patience || !hasOverdue
+      let mayTake = end != 0 || nanoseconds <= Self.patience || !hasOverdue
       if mayTake, take() { return true }
-      let (left, leftToTurn) = (deadline.left, turn.left)
+      let (left, leftToTurn) = (deadline.left, patience.left)
       guard left > 0, prepare() else { return false }
-      if !isOverdue, leftToTurn == 0 {
-        isOverdue = true
+      if end == 0, leftToTurn == 0 {
         _ = mmlog_fetch_add_u32(overdue, 1)
+        end = extendTurn()
       } else {
-        wait(since: seen, atMost: isOverdue ? left : min(left, leftToTurn))
+        wait(since: seen, atMost: min(left, end == 0 ? leftToTurn : Self.patience))
+        if end != 0 { end = extendTurn() }
       }
     }
   }
 
-  private func endOverdue() {
-    // Threads that had to let others go first may find something now.
-    if mmlog_fetch_add_u32(overdue, .max) == 1 { advance() }
+  private func extendTurn() -> UInt64 {
+    let end = Clock.monotonic() &+ UInt64(Self.turn)
+    mmlog_store_release_u64(turnEnd, end)
+    return end
+  }
+
+  private func endTurn(_ end: UInt64) {
+    if mmlog_fetch_add_u32(overdue, .max) == 1 {
+      mmlog_store_release_u64(turnEnd, 0)
+      // Threads that had to let others go first may find something now.
+      advance()
+    } else {
+      // The other overdue threads say that they wait before this time is over. If all of them have
+      // ended, a thread that comes now does not become overdue itself.
+      var expected = end
+      _ = mmlog_compare_exchange_u64(turnEnd, &expected, Clock.monotonic() &+ UInt64(Self.patience))
+    }
   }
 
   /// Forgets the threads that waited: for a child of fork, where the other threads are gone.
   package func reinitialize() {
     mmlog_store_release_u32(waiters, 0)
     mmlog_store_release_u32(overdue, 0)
+    mmlog_store_release_u64(turnEnd, 0)
   }
 }

@@ -148,6 +148,44 @@
       }
     }
 
+    #if DEBUG
+      @Test(
+        "a call for which no stream is made in time gives up one segment, and not more",
+        arguments: [LogStore.FullRingPolicy.dropNewest, .overwriteOldest])
+      func lateStreams(policy: LogStore.FullRingPolicy) throws {
+        let isRecorder = policy == .dropNewest
+        let store = try Self.open(logs, recipient) {
+          ($0.fullRing, $0.level) = (policy, .trace)
+          if isRecorder { $0.archiveLevel = .info }
+        }
+        let log = store.logger(label: "l")
+        let ring = try #require(store.core.open?.session.ring)
+        let streams = try #require(ring.streams)
+        let status = isRecorder ? SegmentPool.Status.retained : .sealed
+        func givable() -> Int { (0..<ring.pool.count).count { ring.pool.status($0) == status } }
+        if !isRecorder {
+          ForcedFault.force(.pwrite, errno: ENOSPC, times: .max, under: logs)
+        }
+        let filler = String(repeating: "f", count: 1000)
+        // Twice as much as the ring has room for.
+        for number in 0..<2000 {
+          log.debug("\(number) \(filler, privacy: .public)")
+          if isRecorder, number % 100 == 0 { try store.flush(.archive) }
+        }
+        let earlier = store.losses.total(.ringFull)
+        streams.passLock.lock()
+        var before = givable()
+        while store.losses.total(.ringFull) == earlier {
+          before = givable()
+          log.debug("\(filler, privacy: .public)")
+        }
+        #expect(before - givable() <= 1)
+        streams.passLock.unlock()
+        ForcedFault.clear(under: logs)
+        try store.close()
+      }
+    #endif
+
     @Test("where no memory may be locked, everything is as usual")
     func memoryThatIsNotLocked() async throws {
       chmod(folder.path, 0o711)

@@ -102,6 +102,47 @@ private final class Things: Sendable {
     #expect(order.withLock { $0 } == ["first", "second"])
     #expect(!events.hasOverdue)
   }
+
+  @Test("a thread that ends while it waits comes first no longer")
+  func endedWaiting() throws {
+    let events = EventCount()
+    let thread = try Thread(name: "ends") {
+      _ = events.wait(
+        atMost: 3_600_000_000_000,
+        preparing: {
+          if events.hasOverdue { pthread_exit(nil) }
+          return true
+        },
+        for: { false })
+    }
+    thread.join()
+    let minute = Deadline(after: 60_000_000_000)
+    while events.hasOverdue, !minute.isOver { Sleep.nanoseconds(1_000_000) }
+    #expect(!events.hasOverdue)
+  }
+
+  @Test("whoever goes on waiting still comes first")
+  func waitsOn() throws {
+    let (events, isThere, waits) = (EventCount(), Flag(), Counter())
+    let thread = try Thread(name: "waits on") {
+      _ = events.wait(
+        atMost: 3_600_000_000_000,
+        preparing: {
+          waits.add()
+          return true
+        },
+        for: isThere.take)
+    }
+    let minute = Deadline(after: 60_000_000_000)
+    // By then, what the thread noted first is no longer valid.
+    while waits.value < 15, !minute.isOver { Sleep.nanoseconds(1_000_000) }
+    while !events.hasOverdue, !minute.isOver { Sleep.nanoseconds(1_000_000) }
+    #expect(events.hasOverdue)
+    isThere.set()
+    events.advanceForOne()
+    thread.join()
+    #expect(!events.hasOverdue)
+  }
 }
 
 private final class Counter: Sendable {

@@ -1,9 +1,10 @@
 import Glibc
-import MMLog
 import MMLogStorage
 import MMLogSystem
 import TestSupport
 import Testing
+
+@testable import MMLog
 
 #if DEBUG
   @Suite("Log calls whose thread ends within them")
@@ -34,6 +35,87 @@ import Testing
         require(losses.isEmpty, "\(losses)")
         require(messages.suffix(10) == (0..<10).map { "\($0)" }, "\(messages)")
       }
+    }
+
+    @Test("a thread that ends while it waits in a full ring keeps nothing from the others")
+    func whileWaiting() async {
+      await #expect(processExitsWith: .success) {
+        let test = try TestStore { $0.makeTiny() }
+        let (log, filler) = (test.log, String(repeating: "f", count: 1000))
+        guard let ring = test.store.core.open?.session.ring else { return require(false) }
+        let (disk, target) = (ForkSafeMutex(), SharedCount())
+        disk.lock()
+        ForcedFault.block(.pwrite, on: disk, under: test.folder.path)
+        while ring.pool.freeCount > 0 { log.info("\(filler)") }
+        let places = Self.freePlaces(ring.pool)
+        Self.endThreadsBySignal()
+        let thread = try Thread(name: "ending") {
+          SignalLogger.mask(SIG_UNBLOCK)
+          target.value = Int(pthread_self())
+          log.info("never written")
+        }
+        while !ring.eventCounts.hasOverdue { Sleep.nanoseconds(1_000_000) }
+        pthread_kill(pthread_t(target.value), SIGUSR1)
+        thread.join()
+        disk.unlock()
+        ForcedFault.clear(under: test.folder.path)
+        let minute = Deadline(after: 60_000_000_000)
+        while ring.eventCounts.hasOverdue, !minute.isOver { Sleep.nanoseconds(1_000_000) }
+        require(!ring.eventCounts.hasOverdue)
+        require(Self.freePlaces(ring.pool) == places)
+        try Thread(name: "later") { for number in 0..<200 { log.info("\(number) \(filler)") } }
+          .join()
+        let losses = test.store.losses
+        let contents = try test.closeAndRead()
+        require(losses.isEmpty && contents.isClean, "\(losses)")
+        require(contents.messages.suffix(200) == (0..<200).map { "\($0) \(filler)" }[...])
+      }
+    }
+
+    @Test("a thread that ends while it writes into the shared segment leaves it to the others")
+    func inTheSharedSegment() async {
+      await #expect(processExitsWith: .success) {
+        let test = try TestStore {
+          $0.makeTiny()
+          $0.fullRing = .wait(upTo: .seconds(1))
+        }
+        let log = test.log
+        guard let pool = test.store.core.open?.session.ring.pool else { return require(false) }
+        // As if as many threads as may have a segment of their own had one.
+        while pool.addHolder(isShared: false) {}
+        let ending = SharedCount()
+        TestPoint.handler = { point in
+          if point == .overflowLocked, ending.value == Int(CurrentProcess.threadID()) {
+            pthread_exit(nil)
+          }
+        }
+        try Thread(name: "ending") {
+          ending.value = Int(CurrentProcess.threadID())
+          log.info("left \(1)")
+        }.join()
+        ending.value = 0
+        try Thread(name: "later") { for number in 0..<10 { log.info("\(number)") } }.join()
+        let losses = test.store.losses
+        require(losses.isEmpty, "\(losses)")
+        // Closing frees the shared segment's writer under its lock.
+        alarm(60)
+        let contents = try test.closeAndRead()
+        require(contents.isClean && contents.messages == (0..<10).map { "\($0)" })
+      }
+    }
+
+    /// How many more threads may have a segment of their own.
+    private static func freePlaces(_ pool: SegmentPool) -> Int {
+      var count = 0
+      while pool.addHolder(isShared: false) { count += 1 }
+      for _ in 0..<count { pool.removeHolder() }
+      return count
+    }
+
+    private static func endThreadsBySignal() {
+      var action = sigaction()
+      action.__sigaction_handler.sa_handler = { _ in pthread_exit(nil) }
+      sigaction(SIGUSR1, &action, nil)
     }
   }
 #endif

@@ -1,13 +1,14 @@
 #if DEBUG
   import Foundation
   import Glibc
-  import MMLog
   import MMLogReader
   import MMLogStorage
   import MMLogSystem
   import Synchronization
   import TestSupport
   import Testing
+
+  @testable import MMLog
 
   /// What a full ring does while the archive cannot be written.
   @Suite("A full ring")
@@ -124,6 +125,47 @@
       }
       let losses = test.store.losses
       #expect(try test.closeAndRead().losses == [losses])
+    }
+
+    @Test("a call that has waited for the shared segment does not wait anew for a free one")
+    func waitsOnceInAll() async {
+      await #expect(processExitsWith: .success) {
+        let limit = Duration.seconds(3600)
+        let test = try TestStore {
+          $0.makeTiny()
+          $0.fullRing = .wait(upTo: limit)
+        }
+        let log = test.log
+        guard let session = test.store.core.open?.session else { return require(false) }
+        let overflow = session.overflow
+        // As if as many threads as may have a segment of their own had one.
+        while session.ring.pool.addHolder(isShared: false) {}
+        let (first, isOver, left) = (SharedCount(), SharedCount(), SharedCount())
+        let bound = LockedValue<Deadline?>(nil)
+        TestPoint.handler = { point in
+          guard point == .overflowLocked else { return }
+          if first.value == 0 {
+            first.value = 1
+            while isOver.value == 0 { Sleep.nanoseconds(1_000_000) }
+          } else if let bound = bound.withLock({ $0 }) {
+            let atMost = bound.left
+            left.value = Int(overflow.deadline.left - atMost)
+          }
+        }
+        let threads = try (0..<2).map { number in
+          let thread = try Thread(name: "shares") { log.info("\(number)") }
+          while first.value == 0 { Sleep.nanoseconds(1_000_000) }
+          return thread
+        }
+        while !overflow.unlocked.hasOverdue { Sleep.nanoseconds(1_000_000) }
+        // The second call has begun to wait before.
+        bound.withLock { $0 = Deadline(after: limit.nanoseconds) }
+        isOver.value = 1
+        for thread in threads { thread.join() }
+        require(left.value < 0, "\(left.value) ns")
+        let contents = try test.closeAndRead()
+        require(contents.isClean && contents.messages == ["0", "1"])
+      }
     }
 
     /// How often the calling thread has waited so far.
