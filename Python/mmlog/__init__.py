@@ -254,9 +254,7 @@ def _error(failure):
 
 
 # What every record of logging has, which is therefore no field of anybody's. What a program's record factory adds is one.
-_OWN = vars(logging.LogRecord("", 0, "", 0, "", (), None))
-_STANDARD = frozenset(_OWN) | {"message", "asctime"}
-_FEWEST = len(_OWN)
+_STANDARD = frozenset(vars(logging.LogRecord("", 0, "", 0, "", (), None))) | {"message", "asctime"}
 
 
 class Handler(logging.Handler):
@@ -324,15 +322,16 @@ class Handler(logging.Handler):
     def _record(self, logger, level, record):
         values = vars(record)
         # Most have none of their own.
-        pairs = [pair for pair in values.items() if pair[0] not in _STANDARD] if len(values) > _FEWEST else []
+        pairs = [] if _STANDARD.issuperset(values) else [pair for pair in values.items() if pair[0] not in _STANDARD]
         if record.exc_info:
             pairs += self._exception(record)
         elif record.exc_text:
             pairs.append(("exception.stacktrace", record.exc_text))
         if record.stack_info:
             pairs.append(("stack", record.stack_info))
-        if time.time() - record.created > self._LATE:
-            pairs.append(("log.created", _time(record.created)))
+        created = record.created
+        if isinstance(created, (float, int)) and time.time() - created > self._LATE:
+            pairs.append(("log.created", _time(created)))
         message = ctypes.c_char_p(_text(record.getMessage()))
         library.mmlog_record_fields(
             logger, level, self._site(record), _fields(pairs) if pairs else None, len(pairs), b"%s", message)
@@ -386,8 +385,11 @@ def _string(value):
 
 
 def _time(seconds):
-    """A time in seconds since 1970 as text."""
-    moment = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
+    """A time in seconds since 1970 as text: a date, or the number if that is in no year from 1 to 9999."""
+    try:
+        moment = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
+    except (OverflowError, ValueError, OSError):
+        return str(seconds)
     return moment.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 

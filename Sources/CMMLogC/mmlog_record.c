@@ -345,14 +345,19 @@ void mmlog_record_fields(mmlog_logger *logger, mmlog_level level, mmlog_site *si
   va_end(list);
 }
 
+// The secret in hashes of texts that are known at run time only. mmlog_writer.h cannot be included
+// here: it has another mmlog_set_level.
+extern uint64_t mmlog_key_secret[];
+
 void mmlog_vlog(mmlog_logger *logger, mmlog_level level, const char *file, uint32_t line,
     const char *function, const char *format, va_list list) {
   if (!mmlog_is_enabled(logger, level)) return;
   uint32_t parts;
   mmlog_planned plan[MMLOG_PLANNED];
   uint32_t state = state_of(mmlog_plan(format, plan, &parts));
-  uint64_t hash = mix_text(mix_text(mix_text(line, file), function), format) | 1;
-  mmlog_statement statement = {hash, format, file, function, line};
+  uint64_t hash = mix_text(mix_text(mix_text(mmlog_key_secret[0], file), function), format);
+  // By itself: a byte of the file's name could make up for a difference of lines.
+  mmlog_statement statement = {mix(hash, line) | 1, format, file, function, line};
   argument_list arguments;
   va_copy(arguments.list, list);
   record(logger, level, &statement, state, plan, NULL, &arguments);

@@ -55,6 +55,7 @@ package enum Program {
   ) -> Status {
     do {
       let output = try StandardOutput()
+      try checkEncoding()
       return try flushing(output) { try answer(command, arguments, output, body) }
     } catch let error as UsageError {
       command.report("\(error)")
@@ -63,6 +64,16 @@ package enum Program {
     } catch {
       command.report("\(error)")
       return .failure
+    }
+  }
+
+  /// Throws if an argument of the process is not UTF-8. Swift's texts have other characters in place
+  /// of wrong bytes, so the argument would name another file.
+  private static func checkEncoding() throws(UsageError) {
+    let arguments = UnsafeBufferPointer(
+      start: CommandLine.unsafeArgv, count: Int(CommandLine.argc))
+    for case let argument? in arguments where String(validatingCString: argument) == nil {
+      throw UsageError("'\(String(cString: argument))' is not UTF-8; give arguments in UTF-8")
     }
   }
 

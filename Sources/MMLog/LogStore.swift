@@ -240,7 +240,8 @@ public final class LogStore: Sendable {
   /// the ring. Blocks the thread; asynchronous code can await another form.
   ///
   /// Records logged afterwards are dropped and counted. Closing twice does nothing. Do not call
-  /// this inside a log call's message: it would wait a second for that call to end.
+  /// this inside a log call's message: it would wait a second for that call to end. A call that has
+  /// not ended by then counts as a lost record of the level `critical`.
   ///
   /// If the recovery of what dead processes left is not done, closing waits up to ten seconds for
   /// it, and then until the ring that is being recovered is done. Further rings are left to the

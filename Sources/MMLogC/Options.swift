@@ -17,12 +17,12 @@ extension mmlog_options {
     }
   }
 
-  /// A text that the options must have.
-  func text(
+  /// A name that the options must have.
+  func name(
     _ member: KeyPath<Self, UnsafePointer<CChar>?>, _ option: String
   ) throws(LogError) -> String {
-    guard let text = self[keyPath: member] else { throw invalid("\(option) is NULL") }
-    return String(c: text)
+    guard let name = self[keyPath: member] else { throw invalid("\(option) is NULL") }
+    return try String(name: name, option)
   }
 }
 
@@ -34,7 +34,7 @@ extension LogStore.Configuration {
       if directory.pointee == 0 {
         throw invalid("ring_directory is empty: give a path, or NULL for the archives' directory")
       }
-      ringDirectory = String(c: directory)
+      ringDirectory = try String(name: directory, "ring_directory")
     }
     // In Swift, a size_t has a sign: the greatest one is negative, and so out of range.
     if options.ring_size != 0 { ringSize = options.ring_size }
@@ -64,7 +64,7 @@ extension LogStore.Configuration {
       spanCapture = SpanCapture(slowerThan: limit > 0 ? .milliseconds(limit) : nil)
     }
     if options.file_mode > 0 { fileMode = options.file_mode }
-    if options.file_group != nil { fileGroup = String(c: options.file_group) }
+    if let group = options.file_group { fileGroup = try String(name: group, "file_group") }
     let recipients = String(c: options.recipients)
     let texts = recipients.split(separator: ",")
     if texts.isEmpty, !recipients.isEmpty { throw invalid("recipients has none in it") }
@@ -203,6 +203,15 @@ extension Level {
 extension String {
   /// A text of the options; empty if it is NULL.
   init(c text: UnsafePointer<CChar>?) { self = text.map { String(cString: $0) } ?? "" }
+
+  /// A name of the options, which has to be UTF-8: with other bytes in place of wrong ones, it would
+  /// name something else.
+  fileprivate init(name: UnsafePointer<CChar>, _ option: String) throws(LogError) {
+    guard let name = String(validatingCString: name) else {
+      throw invalid("\(option) is not UTF-8")
+    }
+    self = name
+  }
 }
 
 /// The names in C of settings in Swift, and of words about them.

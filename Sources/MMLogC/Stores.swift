@@ -19,8 +19,8 @@ package func open(
     handler = EventHandler(options)
     configuration.observer = handler
     store = try LogStore(
-      directory: try options.text(\.directory, "directory"),
-      name: try options.text(\.name, "name"), configuration: configuration)
+      directory: try options.name(\.directory, "directory"),
+      name: try options.name(\.name, "name"), configuration: configuration)
   }
   if store == nil { handler?.stop() }
   return store.map { OpaquePointer(Unmanaged.passRetained($0).toOpaque()) }

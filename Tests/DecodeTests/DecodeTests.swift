@@ -314,4 +314,15 @@ import Testing
       run.errors == "mmlog-decode: write standard output: Bad file descriptor (EBADF)\n")
   }
 
+  @Test("an argument that is not UTF-8 is refused: as a text it would name another file")
+  func anArgumentThatIsNotUTF8IsRefused() throws {
+    let folder = TemporaryDirectory()
+    let pipe = ChildProcess.path(of: "mmlog-pipe")
+    let run = try shell(
+      "cd '\(folder.path)'; echo line | '\(pipe)' -n log -d $'caf\\xe9'", folder: folder)
+    #expect(run.status == 2)
+    #expect(run.errors.hasPrefix("mmlog-pipe: 'caf\u{FFFD}' is not UTF-8"), "\(run)")
+    #expect(try folder.names() == ["err", "out"])
+  }
+
 }

@@ -81,6 +81,15 @@ class HandlerTests(Case):
                 expected = {f"f{i}": shown[(first + i) % len(values)] for i in range(size)}
                 self.assertEqual(next(found)["attributes"], expected, (size, first))
 
+    def test_long_names_that_are_alike_have_their_own_types(self):
+        first, second = "p" * 504, "q" * 504
+        logged = [{first: 1, second: 2}, {first: "x", second: "y"}, {second: 3, first: 4}, {first: 5, second: "z"}]
+        with mmlog.Store(self.directory, "names") as store:
+            log = self.logger(store)
+            for values in logged * 2:
+                log.info("fields", extra=values)
+        self.assertEqual([record["attributes"] for record in records(self.directory)], logged * 2)
+
     def test_functions_of_the_same_path_and_line_have_their_own_names(self):
         with mmlog.Store(self.directory, "places") as store:
             log = self.logger(store)
@@ -101,6 +110,25 @@ class HandlerTests(Case):
             handler.handle(early)
         found = [record.get("attributes", {}) for record in records(self.directory, with_created=True)]
         self.assertEqual(found, [{"log.created": "2023-11-14T22:13:20.250000Z"}, {}])
+
+    def test_a_record_whose_time_is_no_year_s_or_no_number_is_kept(self):
+        with mmlog.Store(self.directory, "times") as store:
+            handler = mmlog.Handler(store)
+            handler.handleError = self.fail
+            for created in (-1e13, float("-inf"), None, float("nan")):
+                values = {"name": "times", "msg": "kept", "levelno": logging.INFO, "created": created}
+                handler.handle(logging.makeLogRecord(values))
+        found = [record.get("attributes", {}) for record in records(self.directory, with_created=True)]
+        self.assertEqual(found, [{"log.created": "-10000000000000.0"}, {"log.created": "-inf"}, {}, {}])
+
+    def test_a_record_that_lacks_what_others_have_keeps_its_fields(self):
+        record = logging.makeLogRecord({"name": "lacking", "msg": "kept", "levelno": logging.INFO, "created": time.time()})
+        del record.thread, record.threadName
+        record.order, record.user = 7, "ann"
+        with mmlog.Store(self.directory, "lacking") as store:
+            mmlog.Handler(store).handle(record)
+        (found,) = records(self.directory)
+        self.assertEqual(found["attributes"], {"order": 7, "user": "ann"})
 
     def test_what_a_record_factory_adds_is_a_field_though_it_was_set_before_the_import(self):
         program = (
@@ -265,6 +293,13 @@ class StoreTests(Case):
         with self.assertRaises(ValueError):
             mmlog.Store(self.directory + "\0s", "name")
         self.assertFalse(os.path.exists(self.directory))
+
+    def test_a_directory_that_is_not_utf_8_is_an_error_and_no_other_directory_is_made(self):
+        folder = os.path.dirname(self.directory)
+        with self.assertRaises(mmlog.Error) as caught:
+            mmlog.Store(os.fsencode(self.directory) + b"\xe9", "bytes")
+        self.assertIn("UTF-8", str(caught.exception))
+        self.assertEqual(os.listdir(folder), [])
 
     def test_an_error_has_the_number_of_the_system_s_error_if_there_is_one(self):
         with self.assertRaises(mmlog.Error) as caught:

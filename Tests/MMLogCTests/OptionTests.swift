@@ -154,6 +154,26 @@ struct OptionTests {
     #expect(error?.code == .invalidConfiguration)
   }
 
+  @Test("a name that is not UTF-8 is refused: as a text it would name another file or group")
+  func otherBytes() throws {
+    let folder = TemporaryDirectory()
+    let name = [CChar(bitPattern: 0xE9), 0]
+    let path = Array(folder("caf").utf8CString.dropLast()) + name
+    let members: [(WritableKeyPath<mmlog_options, UnsafePointer<CChar>?>, [CChar])] = [
+      (\.directory, path), (\.name, name), (\.ring_directory, path), (\.file_group, name),
+    ]
+    for (member, bytes) in members {
+      let error = bytes.withUnsafeBufferPointer { bytes in
+        #expect(throws: CFailure.self) {
+          try openStore(folder("log")) { $0[keyPath: member] = bytes.baseAddress }
+        }
+      }
+      #expect(error?.code == MMLOG_FAILURE_ARGUMENT)
+      #expect(error?.description.contains("is not UTF-8") == true, "\(member)")
+    }
+    #expect(try folder.names().isEmpty)
+  }
+
   @Test("limits change while the store is open, all or none of them")
   func limits() throws {
     let test = try CStore { $0.retention_count = 5 }

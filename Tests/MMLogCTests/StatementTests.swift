@@ -183,6 +183,86 @@ struct StatementTests {
     #expect(shown.suffix(2) == ["string([])", "string([])"])
   }
 
+  /// A field by its name, and whether its value is a text; otherwise it is a number.
+  private typealias Field = (name: String, isText: Bool)
+
+  /// Logs records with such fields, and compares what is read with what was logged.
+  private func expectKept(_ records: [[Field]], _ comment: Comment? = nil) throws {
+    let test = try CStore { ($0.ring_size, $0.dictionary_size) = (16 << 20, 4 << 20) }
+    let site = UnsafeMutablePointer<mmlog_site>.allocate(capacity: 1)
+    site.initialize(to: mmlog_site())
+    defer { site.deallocate() }
+    for fields in records {
+      let names = fields.map { strdup($0.name) }
+      defer { for name in names { free(name) } }
+      "text".withCString { text in
+        let fields = zip(names, fields).map {
+          $1.isText ? mmlog_field_text($0, text) : mmlog_field_int($0, 7)
+        }
+        withVaList([]) {
+          mmlog_vrecord(test.log, MMLOG_INFO, site, fields, fields.count, "fields", $0)
+        }
+      }
+    }
+    let contents = try test.closeAndRead()
+    #expect(contents.problems == [], comment)
+    try #require(contents.records.count == records.count, comment)
+    for (record, fields) in zip(contents.records, records) {
+      #expect(record.fields.map(\.name) == fields.map(\.name), comment)
+      #expect(
+        record.fields.map { "\($0.value)" }
+          == fields.map { $0.isText ? "string(\(Array("text".utf8)))" : "int(7)" }, comment)
+    }
+  }
+
+  @Test("fields of long names have their own types and names, wherever equal parts of names stand")
+  func longNames() throws {
+    let (p, q) = (String(repeating: "p", count: 504), String(repeating: "q", count: 504))
+    try expectKept([
+      [(p, true), (q, true), ("user", true)], [(p, false), (q, false), ("user", true)],
+      [(p, true), (q, true), ("user", true)],
+    ])
+    // The 65 words of a name, of which two are exchanged.
+    let words = (0..<65).map { "word.\(100 + $0)" }
+    var exchanged = words
+    exchanged.swapAt(0, 64)
+    try expectKept([[(words.joined(), false)], [(exchanged.joined(), false)]])
+    // Two names that are exchanged.
+    let tail = String(repeating: "t", count: 500)
+    try expectKept([
+      [("aaaaaaaa\(tail)", false), ("bbbbbbbb\(tail)", false)],
+      [("bbbbbbbb\(tail)", false), ("aaaaaaaa\(tail)", false)],
+    ])
+  }
+
+  @Test("fields have the names and types that they were logged with, whatever comes together")
+  func manyNames() throws {
+    let seed = UInt64.random(in: 0...UInt64.max)
+    var random = SeededGenerator(seed: seed)
+    var records: [[Field]] = []
+    for _ in 0..<40 {
+      let count = [1, 7, 31, 63].randomElement(using: &random) ?? 1
+      let rest = "ccccccc".prefix(Int.random(in: 0..<8, using: &random))
+      let field = (words: Array(repeating: "aaaaaaaa", count: count), isText: false)
+      let fields = Array(repeating: field, count: Int.random(in: 1...32, using: &random))
+      // Records that differ in few places.
+      for changes in [0, 2, 2, 2, 2, 2, 2, 2, 2] {
+        var changed = fields
+        for _ in 0..<changes {
+          let index = Int.random(in: 0..<fields.count, using: &random)
+          if Bool.random(using: &random) {
+            changed[index].words[Int.random(in: 0..<count, using: &random)] = "bbbbbbbb"
+          } else {
+            changed[index].isText.toggle()
+          }
+        }
+        records.append(changed.map { ($0.words.joined() + rest, $0.isText) })
+      }
+    }
+    // Twice: a key set that is known goes another way.
+    try expectKept(records + records, "seed \(seed)")
+  }
+
   @Test("a statement below the level evaluates nothing, and levels change at run time")
   func levels() throws {
     let test = try CStore()
@@ -210,6 +290,21 @@ struct StatementTests {
     #expect(contents.messages == (0..<3).flatMap { ["first \($0)", "second \($0)"] })
     #expect(contents.records.allSatisfy { $0.file == "wrapped.c" && $0.line == 77 })
     #expect(contents.records.allSatisfy { $0.function == "wrapped" && $0.level == .notice })
+  }
+
+  @Test("a wrapper's statements have their own places, also in files of similar names")
+  func wrappedPlaces() throws {
+    let test = try CStore()
+    let places: [(file: String, line: UInt32)] = [
+      ("rx.c", 10), ("tx.c", 12), ("get.c", 40), ("set.c", 60), ("get.c", 60),
+    ]
+    for (file, line) in places + places {
+      withVaList([]) { mmlog_vlog(test.log, MMLOG_NOTICE, file, line, "copy", "the same", $0) }
+    }
+    let records = try test.closeAndRead().records
+    #expect(
+      records.map { "\($0.file):\($0.line)" }
+        == (places + places).map { "\($0.file):\($0.line)" })
   }
 
   @Test("a limit distinguishes a wrapper's statements by their texts, wherever these are")

@@ -51,17 +51,20 @@ struct OSLogTests {
       test.log.info("\(none, privacy: .auto)")
       let message: LogMessage = "kept \(text, privacy: .auto)"
       test.log.info(message)
+      test.log.info("\(text, privacy: .auto(mask: .none))")
       let messages = try test.closeAndRead().messages
       #expect(messages[0].hasPrefix(plain))
       #expect(messages[1].hasPrefix(masked))
       #expect(messages[2] == "7 1.5 true")
       #expect(messages[3].hasPrefix(privacy == .public ? "nil" : plain))
       #expect(messages[4] == "kept <private>")
+      #expect(messages[5] == (privacy == .public ? "bob" : "<private>"))
     }
   }
 
   @Test("auto itself cannot be what auto means")
   func autoOfAuto() {
+    #expect(throws: LogError.self) { try TestStore { $0.autoPrivacy = .auto(mask: .none) } }
     #expect(throws: LogError.self) { try TestStore { $0.autoPrivacy = .auto } }
     #expect(throws: LogError.self) { try TestStore { $0.autoPrivacy = .auto(mask: .hash) } }
   }
@@ -79,6 +82,35 @@ struct OSLogTests {
     #expect(log.level == .debug)
     log.debug("kept")
     #expect(try test.closeAndRead().messages == ["kept"])
+  }
+
+  @Test("all loggers of a label share its level, made with the store or without one")
+  func sharedLevel() throws {
+    let number = UInt64.random(in: 0...UInt64.max)
+    let early = Logger(label: "early.\(number)")
+    let test = try TestStore()
+    let own = test.store.logger(label: "early.\(number)")
+    own.level = .debug
+    test.store.makeDefault()
+    #expect(early.level == .debug)
+    early.level = .error
+    #expect(own.level == .error && test.store.levels["early.\(number)"] == .error)
+    own.level = .trace
+    #expect(early.level == .trace && test.store.levels["early.\(number)"] == .trace)
+    let other = test.store.logger(label: "late.\(number)")
+    other.level = .notice
+    let late = Logger(label: "late.\(number)")
+    #expect(late.level == .notice)
+    late.level = .warning
+    #expect(other.level == .warning)
+    test.store.setLevel(.info, for: "late.*")
+    #expect(other.level == .info && late.level == .info)
+    #expect(try test.closeAndRead().messages.isEmpty)
+    // In the next store, the level is that store's.
+    let next = try TestStore { $0.level = .notice }
+    next.store.makeDefault()
+    #expect(late.level == .notice && early.level == .notice)
+    _ = try next.closeAndRead()
   }
 
   @Test("after the default store is closed another takes over, and the same loggers go on in it")

@@ -21,8 +21,8 @@
 //
 // Unless a comment says otherwise, functions may be called from any thread at any time, leave errno
 // as it was if they return nothing, and must not be called in signal handlers. Text is UTF-8. Bytes
-// that are not valid UTF-8 are shown as U+FFFD. Functions copy strings that they need after the
-// call.
+// that are not valid UTF-8 are shown as U+FFFD; in names of directories, files and groups, they are
+// an error. Functions copy strings that they need after the call.
 //
 // Needs GCC or Clang, C11 or C++11. `pkg-config --cflags --libs mmlog` prints the flags to build
 // with.

@@ -199,7 +199,8 @@ static inline uint64_t mmlog_mix_words(uint64_t first, uint64_t second) {
 }
 
 // No multiplication waits for that of the key before: the products are rotated by their place, and
-// combined.
+// combined. So a key must be one product, or else two products may be at the same place.
+_Static_assert(MMLOG_KEYS <= 64, "each key's place has a rotation of its own");
 static inline void mmlog_mix_key(mmlog_writer *writer, uint64_t first, uint64_t second) {
   uint64_t hash = writer->key_hash << 7 | writer->key_hash >> 57;
   writer->key_hash = hash ^ mmlog_mix_words(first, second);
@@ -279,6 +280,9 @@ typedef struct mmlog_label {
   struct mmlog_switch *_Nullable switches;
   uint32_t switch_bits;
   struct mmlog_label_limit *_Nullable limit;  // the limit of its statements; see MMLOG_LIMITED
+  // The state of the label's other loggers, if some were made with the store and some without one;
+  // null: all have this state.
+  struct mmlog_label *_Nullable twin;
 } mmlog_label;
 
 // The C interface's macros read the level there, before any call.
@@ -332,10 +336,18 @@ static inline void mmlog_change_levels(mmlog_label *label, uint32_t mask, uint32
       levels, &old, desired, false, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 }
 
-// Sets the level as the program wants it. While a level is set from outside, this has no effect
-// yet.
+// Sets the level as the program wants it, also of the label's other loggers. While a level is set
+// from outside, this has no effect yet.
 static inline void mmlog_set_level(mmlog_label *label, uint32_t level) {
   mmlog_change_levels(label, MMLOG_OWN_LEVEL, level);
+  mmlog_label *twin = __atomic_load_n(&label->twin, __ATOMIC_ACQUIRE);
+  if (twin != NULL) mmlog_change_levels(twin, MMLOG_OWN_LEVEL, level);
+}
+// Makes another state of the same label share the level that the program sets, from now on.
+static inline void mmlog_share_level(mmlog_label *label, mmlog_label *twin) {
+  __atomic_store_n(&label->twin, twin, __ATOMIC_RELEASE);
+  __atomic_store_n(&twin->twin, label, __ATOMIC_RELEASE);
+  mmlog_change_levels(twin, MMLOG_OWN_LEVEL, mmlog_level_word(label) & MMLOG_OWN_LEVEL);
 }
 // Sets the level as somebody outside wants it.
 static inline void mmlog_override_level(mmlog_label *label, uint32_t level) {

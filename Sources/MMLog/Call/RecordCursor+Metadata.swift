@@ -222,13 +222,14 @@ extension UnsafeMutablePointer<mmlog_writer> {
     guard mmlog_keep_key(self, key.first, key.second) else { return false }
     // The hash differs from that of any small text, whose length is in other bits.
     guard var word = bytes.baseAddress else { mmlog_mix_key(self, 0, key.second); return true }
-    var left = bytes.count
+    var (left, hash) = (bytes.count, UInt64(0))
     while left >= wordSize {
-      mmlog_mix_key(self, word.loadUnaligned(as: UInt64.self), 0)
+      hash = mmlog_mix_text(hash, word.loadUnaligned(as: UInt64.self), 0)
       word += wordSize
       left -= wordSize
     }
-    mmlog_mix_key(self, RecordCursor.lastWord(word, left), key.second)
+    // Once for each key, however long: there are as many places as bits of a rotation.
+    mmlog_mix_key(self, hash ^ RecordCursor.lastWord(word, left), key.second)
     return true
   }
 

@@ -24,7 +24,7 @@ struct EncodedContext: ~Copyable {
   /// The hash of names and types.
   private let hash: UInt64
   /// The key set's number in the session that was asked last, in the lowest bits. Above them, the
-  /// gate of that session.
+  /// gate of that session. A thread that loads the number has to see the key set's entry, too.
   private let knownNumber = Atomic<UInt64>(0)
   private static var numberMask: UInt64 { (1 << 20) - 1 }
 
@@ -199,7 +199,7 @@ extension EncodedContext {
   /// session's dictionary if it is new. 0 if there is no room for it, or the lock cannot be had.
   @inline(__always)
   func keySet(for writer: UnsafeMutablePointer<mmlog_writer>) -> UInt64 {
-    let known = knownNumber.load(ordering: .relaxed)
+    let known = knownNumber.load(ordering: .acquiring)
     return known & ~Self.numberMask == Self.key(of: writer)
       ? known & Self.numberMask : newKeySet(for: writer)
   }
@@ -219,7 +219,7 @@ extension EncodedContext {
     let number = session.number(
       ofKeysOf: pairs, hash, isNested: writer.pointee.outer != nil)
     guard let number, number <= Self.numberMask else { return 0 }
-    knownNumber.store(Self.key(of: writer) | number, ordering: .relaxed)
+    knownNumber.store(Self.key(of: writer) | number, ordering: .releasing)
     return number
   }
 }

@@ -45,9 +45,13 @@ final class LabelTable: @unchecked Sendable {
   }
 
   /// Takes over a label that was made without a store, or belonged to one that is closed. A label
-  /// of that name may be here already: then there are two.
+  /// of that name may be here already: then there are two, which share its level.
   func adopt(_ label: Label, store: UnsafeRawPointer, _ session: Session?) {
-    lock.withLock { add(label, store, session) }
+    lock.withLock {
+      let known = labels[label.name]
+      add(label, store, session)
+      if let known { mmlog_share_level(known, label.state) }
+    }
   }
 
   /// Makes state for a label that belongs to no store: the state lets no log call in.
@@ -59,7 +63,7 @@ final class LabelTable: @unchecked Sendable {
     state.initialize(
       to: mmlog_label(
         level: UInt32(level.rawValue), own_level: UInt32(level.rawValue), identity: 0,
-        gate: closedGate, store: nil, switches: nil, switch_bits: 0, limit: nil))
+        gate: closedGate, store: nil, switches: nil, switch_bits: 0, limit: nil, twin: nil))
     return state
   }
 

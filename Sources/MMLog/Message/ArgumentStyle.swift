@@ -45,7 +45,7 @@ extension Logger {
     /// - Parameter mask: What stands in the place of a private value.
     @inlinable @inline(__always)
     public static func auto(mask: Mask) -> Logger.Privacy {
-      Logger.Privacy(code: mask == .hash ? 5 : 4)
+      Logger.Privacy(code: mask == .hash ? 5 : 6)
     }
 
     /// What `auto` means here; all other cases stay as they are.
@@ -53,7 +53,8 @@ extension Logger {
     func resolved(_ privacy: @autoclosure () -> Logger.Privacy) -> Logger.Privacy {
       if code < 4 { return self }
       let privacy = privacy()
-      return code == 5 && privacy != .public ? .hash : privacy
+      if code == 4 || privacy == .public { return privacy }
+      return code == 5 ? .hash : .private
     }
   }
 

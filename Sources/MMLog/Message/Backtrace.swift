@@ -21,7 +21,7 @@ extension Logger.MetadataValue {
   /// function; where that is forbidden, the value has no frames.
   ///
   /// - Returns: At most 126 return addresses, the first of which is in the caller, and the builds
-  ///   of at most 16 programs and libraries.
+  ///   of at most 14 programs and libraries.
   /// - Complexity: O(functions on the stack × programs and libraries loaded).
   @inline(never)
   public static func backtrace() -> Logger.MetadataValue {

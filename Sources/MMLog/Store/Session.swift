@@ -200,6 +200,16 @@ final class Session: Sendable {
     return false
   }
 
+  /// Counts as lost what log calls that are still open will store: nobody reads that any more. The
+  /// levels are not known.
+  func countOpenCalls(in losses: LossCounters) {
+    threads.forEach { block in
+      for depth in 0..<MMLOG_DEPTHS where mmlog_is_busy(mmlog_writer_at(block, depth)) {
+        losses.add(.noRing, .critical)
+      }
+    }
+  }
+
   /// Seals the segments of all threads. Called after the gates are closed.
   func sealAll() {
     // Under this lock, because a thread that exits seals its own segments.

@@ -78,10 +78,12 @@ extension StoreCore {
 
   /// Ends the session: accepts no more records, archives all, and removes the ring.
   func close() throws(LogError) {
-    if let session = lock.withLock({ open?.session }) {
-      session.collectSurvivedSignal()
-      noteSurvivedSignals(of: session, waits: true)
+    let session = lock.withLock {
+      // Under the lock: another thread that closes the store takes the ring's memory away.
+      open?.session.collectSurvivedSignal()
+      return open?.session
     }
+    if let session { noteSurvivedSignals(of: session, waits: true) }
     let begun = beginClosing()
     if !begun.isFirst { return }
     defer {
@@ -113,6 +115,7 @@ extension StoreCore {
     var failure: LogError?
     defer {
       open.drainer.settle(failure)
+      if !isQuiet { session.countOpenCalls(in: lossesWithoutRing) }
       session.threads.dissolve()
       lock.withLock { noteEnded(session) }
       if isQuiet {

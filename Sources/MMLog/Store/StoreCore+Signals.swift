@@ -19,7 +19,9 @@ extension StoreCore {
       Logger(label("mmlog")).critical(
         "survived \(report.summary, privacy: .public): \(places, privacy: .public)",
         metadata: ["time": .int(report.time.nanosecondsSince1970)])
-      session.ring.noteSurvival()
+      // Another thread may have closed the store, and taken the ring's memory away. The drainer,
+      // which does not wait, ends before that.
+      lock.withLock { if !waits || open?.session === session { session.ring.noteSurvival() } }
     }
   }
 }

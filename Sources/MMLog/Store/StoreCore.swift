@@ -220,10 +220,10 @@ final class StoreCore: @unchecked Sendable {
   func forgetSessions() {
     forEachEnding { $0.ring.detach() }
     newestEnding = nil
-    guard let open else { return }
-    // The parent counts these.
+    // The parent counts these, whether it has a ring or not.
     earlierLosses = LossLedger()
     lossesWithoutRing.clear()
+    guard let open else { return }
     // Only a log call that forked in its middle still stores something, and it stores into private
     // memory.
     open.session.ring.detach()

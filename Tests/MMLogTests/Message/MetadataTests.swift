@@ -98,6 +98,41 @@ struct MetadataTests {
     }
   }
 
+  @Test("statements of the same keys in another order have their own")
+  func exchangedKeys() throws {
+    let test = try TestStore()
+    test.log.info(
+      "first",
+      metadata: [
+        "literal.name.of.26.bytes.a": 0, "literal.name.of.26.bytes.b": 1,
+        "literal.name.of.26.bytes.c": 2, "literal.name.of.26.bytes.d": 3,
+        "literal.name.of.26.bytes.e": 4, "literal.name.of.26.bytes.f": 5,
+        "literal.name.of.26.bytes.g": 6, "literal.name.of.26.bytes.h": 7,
+        "literal.name.of.26.bytes.i": 8, "literal.name.of.26.bytes.j": 9,
+        "literal.name.of.26.bytes.k": 10, "literal.name.of.26.bytes.l": 11,
+        "literal.name.of.26.bytes.m": 12, "literal.name.of.26.bytes.n": 13,
+        "literal.name.of.26.bytes.o": 14, "literal.name.of.26.bytes.p": 15,
+        "literal.name.of.26.bytes.q": 16,
+      ])
+    test.log.info(
+      "second",
+      metadata: [
+        "literal.name.of.26.bytes.q": 0, "literal.name.of.26.bytes.b": 1,
+        "literal.name.of.26.bytes.c": 2, "literal.name.of.26.bytes.d": 3,
+        "literal.name.of.26.bytes.e": 4, "literal.name.of.26.bytes.f": 5,
+        "literal.name.of.26.bytes.g": 6, "literal.name.of.26.bytes.h": 7,
+        "literal.name.of.26.bytes.i": 8, "literal.name.of.26.bytes.j": 9,
+        "literal.name.of.26.bytes.k": 10, "literal.name.of.26.bytes.l": 11,
+        "literal.name.of.26.bytes.m": 12, "literal.name.of.26.bytes.n": 13,
+        "literal.name.of.26.bytes.o": 14, "literal.name.of.26.bytes.p": 15,
+        "literal.name.of.26.bytes.a": 16,
+      ])
+    let contents = try test.closeAndRead()
+    #expect(contents.isClean)
+    let letters = contents.records.map { $0.fields.compactMap(\.name.last) }
+    #expect(letters.map { String($0) } == ["abcdefghijklmnopq", "qbcdefghijklmnopa"])
+  }
+
   @Test("a value that logs while its text is made does not disturb the keys around it")
   func loggingValues() throws {
     let test = try TestStore()

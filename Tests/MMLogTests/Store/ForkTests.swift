@@ -433,6 +433,31 @@ struct ForkTests {
   }
 
   #if DEBUG
+    @Test("what a child loses because it has no ring is no loss of its own child")
+    func lossesWithoutRing() async {
+      await #expect(processExitsWith: .success) {
+        let test = try TestStore()
+        let child = forkProcess()
+        if child == 0 {
+          ForcedFault.force(.fallocate, errno: ENOSPC, times: .max, under: test.folder.path)
+          for _ in 0..<3 { test.log.error("lost") }
+          require(test.store.losses.total(.noRing) == 3)
+          let grandchild = forkProcess()
+          if grandchild == 0 {
+            ForcedFault.clear(under: test.folder.path)
+            test.log.error("kept")
+            require(test.store.losses.isEmpty, "\(test.store.losses)")
+            try test.store.close()
+            _exit(0)
+          }
+          require(waitFor(grandchild) == 0)
+          _exit(0)
+        }
+        require(waitFor(child) == 0)
+        require(try test.closeAndRead().messages == ["kept"])
+      }
+    }
+
     @Test("a child forked while its parent closes keeps nobody from recovering what that leaves")
     func whileClosing() async throws {
       let folder = TemporaryDirectory()
