@@ -5,10 +5,14 @@ package func nearest(to text: String, among candidates: [String]) -> String? {
   // Longer texts are no typing mistakes, and the table of distances grows with the square.
   guard (1...64).contains(letters.count) else { return nil }
   let close = candidates.compactMap { candidate -> (name: String, slips: Int)? in
+    if candidate.utf8.count > 256 { return nil }
     let other = Array(candidate.drop { $0 == "-" })
     if letters.count > 1 && other.starts(with: letters) { return (candidate, 0) }
+    let maximum = max(1, other.count / 3)
+    // So many letters were added or left out at least.
+    if abs(other.count - letters.count) > maximum { return nil }
     let slips = distance(letters, other)
-    return slips <= max(1, other.count / 3) && slips < other.count ? (candidate, slips) : nil
+    return slips <= maximum && slips < other.count ? (candidate, slips) : nil
   }
   return close.min { $0.slips < $1.slips }?.name
 }

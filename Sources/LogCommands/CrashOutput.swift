@@ -48,8 +48,7 @@ package struct CrashOutput {
   private mutating func add(_ item: LogReader.Item) {
     switch item {
     case .record(let record):
-      threads[record.thread.ordinal, default: []].append(record)
-      keptBytes += kept.add(record)
+      keep(record)
       if keptBytes > Self.maximumKeptBytes { forgetEarliest() }
     case .unfinished(let record): unfinished.append(record.summary)
     case .corruption(let corruption):
@@ -59,15 +58,20 @@ package struct CrashOutput {
     }
   }
 
+  private mutating func keep(_ record: LogReader.Record) {
+    threads[record.thread.ordinal, default: []].append(record)
+    // An array that grows may have room for as many records again.
+    keptBytes += kept.add(record) + MemoryLayout<LogReader.Record>.stride
+  }
+
   /// Forgets the earlier half of the records: even a record of a few bytes may keep a frame in
   /// memory.
   private mutating func forgetEarliest() {
     let all = threads.values.joined().sorted { $0.time < $1.time }
     let rest = all.suffix(max(1, all.count / 2))
     forgotten += all.count - rest.count
-    threads = Dictionary(grouping: rest) { $0.thread.ordinal }
-    kept = KeptBytes()
-    keptBytes = rest.reduce(0) { $0 + kept.add($1) }
+    (threads, kept, keptBytes) = ([:], KeptBytes(), 0)
+    for record in rest { keep(record) }
   }
 
   private mutating func complain(_ sentence: String) {

@@ -80,4 +80,11 @@ import Testing
   func theNameThatWasMeantIsSuggested(text: String, name: String?) {
     #expect(nearest(to: text, among: ["--utc", "--level", "--tz"]) == name)
   }
+
+  @Test("a name of hundreds of letters is not suggested")
+  func aNameOfHundredsOfLettersIsNotSuggested() {
+    let names = [300, 200].map { "--level" + String(repeating: "l", count: $0) }
+    #expect(nearest(to: "--lev", among: names) == names[1])
+    #expect(nearest(to: "--lev", among: [names[0]]) == nil)
+  }
 }

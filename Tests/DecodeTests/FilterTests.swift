@@ -142,6 +142,37 @@ import Testing
     #expect(!fields.errors.contains("none is above"))
   }
 
+  @Test("of very many names, the first ones are listed, and nothing is said about the others")
+  func manyNames() throws {
+    let folder = TemporaryDirectory()
+    let store = try LogStore(directory: folder.path, name: "names")
+    var fields = Logger.Metadata()
+    let rest = String(repeating: "x", count: 200)
+    for number in 0..<8000 { fields.append(.int(1), for: "\(number) \(rest)") }
+    store.logger(label: "l").info("many", metadata: fields)
+    try store.close()
+    let run = try decode(["--where", "nosuch == 1", folder.path])
+    #expect(run.status == 0 && run.errors.contains("; fields are 0 x"), "\(run.errors)")
+    #expect(run.errors.hasSuffix(" more (of the first records)\n"), "\(run.errors)")
+    #expect(!run.errors.contains("no record has"), "\(run.errors)")
+  }
+
+  @Test("records that are large together are printed in order with --reverse if a clock went back")
+  func largeWithClockSetBack() throws {
+    let log = TestLog()
+    log.writesRing = false
+    log.write("small", ticks: 1)
+    log.archive()
+    // One slice of time has all of them: the first one is the newest.
+    for ticks in [9, 2, 3, 4, 5] as [UInt64] {
+      log.addLong(30 << 20, site: log.textSite, ticks: ticks)
+    }
+    log.save()
+    let run = try decode(["--reverse", "--utc", "--fields", "time", log.folder.path])
+    let times = run.output.split(separator: "\n").map { String($0.suffix(2)) }
+    #expect(times == ["9Z", "5Z", "4Z", "3Z", "2Z", "1Z"])
+  }
+
   @Test("records of one time that are large together are all printed with --reverse")
   func manyLargeOfOneTime() throws {
     let log = TestLog()

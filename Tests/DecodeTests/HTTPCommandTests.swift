@@ -284,6 +284,26 @@ import Testing
     #expect(try run(log("GET", "/", [:]), "--format", "curl") == ["curl --globoff -X 'GET' -- '/'"])
   }
 
+  @Test(
+    "a logged number of header fields may be any number, whatever the format",
+    arguments: [
+      (.min, nil), (0, nil), (1, nil), (2, "1 header fields are missing"),
+      (.max, "9223372036854775806 header fields are missing"),
+    ] as [(Int64, String?)])
+  func anyNumberOfHeaderFields(count: Int64, missing: String?) throws {
+    let folder = try log(
+      "GET", "/",
+      ["http.request.header.x": "y", "http.request.header.count": .int(count)])
+    let curl = "curl --globoff -X 'GET' -H 'x: y' -- '/'"
+    #expect(try run(folder, "--format", "curl") == (missing.map { ["# \($0)"] } ?? []) + [curl])
+    let har = try run(folder, "--format", "har").joined()
+    #expect(har.contains(missing.map { #""comment":"\#($0)""# } ?? #""value":"y"}"#))
+    #expect(har.contains("are missing") == (missing != nil))
+    for format in ["text", "json"] {
+      #expect(try run(folder, "--format", format, "--messages").count > 0)
+    }
+  }
+
   @Test("in lines of JSON, a header field that occurs several times is an array")
   func repeatedHeaders() throws {
     var headers = Logger.Metadata()

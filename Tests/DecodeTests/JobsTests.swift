@@ -36,6 +36,19 @@ import Testing
     #expect(Int(run.output.dropLast()) ?? 0 >= 300, "\(run.output)")
   }
 
+  @Test("the output is the same on a terminal") func sameOutputOnATerminal() throws {
+    let folder = TemporaryDirectory()
+    folder.put("print.py", Array(printOnTerminal.utf8))
+    let run = try shell(
+      """
+      one=$(python3 '\(folder("print.py"))' '\(tool)' -j 1 '\(Self.folder.path)' | cksum)
+      three=$(python3 '\(folder("print.py"))' '\(tool)' -j 3 '\(Self.folder.path)' | cksum)
+      echo "$one"; [[ $one == "$three" ]]
+      """, folder: folder)
+    #expect(run.status == 0 && run.errors.isEmpty, "\(run.errors)")
+    #expect(Int(run.output.split(separator: " ").last?.dropLast() ?? "") ?? 0 > 1 << 20)
+  }
+
   @Test("a reader that goes away ends it") func readerGoesAway() throws {
     let folder = TemporaryDirectory()
     let run = try shell(
@@ -98,3 +111,19 @@ import Testing
     return log.folder
   }()
 }
+
+/// Prints what a program prints on a terminal.
+private let printOnTerminal = """
+  import os, pty, subprocess, sys
+  main, other = pty.openpty()
+  process = subprocess.Popen(
+      [*sys.argv[1:], "--no-pager"], stdin=subprocess.DEVNULL, stdout=other)
+  os.close(other)
+  while True:
+      try: part = os.read(main, 1 << 16)
+      # The program has ended.
+      except OSError: break
+      if not part: break
+      sys.stdout.buffer.write(part)
+  sys.exit(process.wait())
+  """

@@ -127,7 +127,9 @@ extension HTTPExchanges.Message {
   /// What of the message was not recorded, or has no room here.
   fileprivate var missing: [String?] {
     [
-      headerCount.map { "\(max(0, $0 - headers.count)) header fields are missing" },
+      headerCount.flatMap {
+        $0 > headers.count ? "\($0 - headers.count) header fields are missing" : nil
+      },
       headers.contains { $0.value.isCut } ? "a header field is cut" : nil,
       isBodyCut && body != nil ? "the body is cut" : nil,
       body == nil ? bodySize.map { "the body of \($0) bytes is missing" } : nil,

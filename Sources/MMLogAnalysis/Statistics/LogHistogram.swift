@@ -42,17 +42,14 @@ public struct LogHistogram {
   /// Appends the histogram's lines.
   public mutating func append(to output: inout TextBuffer) {
     buckets.widen(toSpan: rows)
-    let filled = buckets.sorted
-    guard let first = filled.first?.start, let last = filled.last?.start else {
+    let filled = buckets.buckets
+    guard let first = filled.keys.min(), let last = filled.keys.max() else {
       return output.append("no records\n")
     }
-    let maximum = filled.map(\.counts.total).max() ?? 1
-    let byStart = Dictionary(uniqueKeysWithValues: filled.map { ($0.start, $0.counts) })
-    var start = first
-    while start <= last {
-      append(start, byStart[start] ?? TimeBuckets.Counts(repeating: 0), maximum, &output)
-      if start == last { break }
-      start = start.advanced(by: .nanoseconds(buckets.width))
+    let maximum = filled.values.map(\.total).max() ?? 1
+    for index in first...last {
+      let counts = filled[index] ?? TimeBuckets.Counts(repeating: 0)
+      append(buckets.start(of: index), counts, maximum, &output)
     }
     output.append(text: "each line: \(duration(buckets.width)); ")
     output.append(

@@ -83,10 +83,13 @@ package struct TimeBuckets {
 
   /// The buckets in the order of time, each with its start.
   package var sorted: [(start: Timestamp, counts: Counts)] {
-    buckets.sorted { $0.key < $1.key }.map { index, counts in
-      let (start, overflow) = index.multipliedReportingOverflow(by: width)
-      return (overflow ? .distantPast : Timestamp(nanosecondsSince1970: start), counts)
-    }
+    buckets.sorted { $0.key < $1.key }.map { (start(of: $0), $1) }
+  }
+
+  /// When a bucket begins. The first one may begin before all times that there are.
+  func start(of index: Int64) -> Timestamp {
+    let (start, overflow) = index.multipliedReportingOverflow(by: width)
+    return overflow ? .distantPast : Timestamp(nanosecondsSince1970: start)
   }
 }
 

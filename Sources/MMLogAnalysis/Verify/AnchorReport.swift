@@ -59,12 +59,13 @@ extension LogFiles {
 
 extension LogFiles {
   /// Returns the head of each session whose frames are chained: that of its newest archive, up to
-  /// its last frame. Before this method returns, it makes that archive safe from a power cut.
+  /// its last frame. Before this method returns, it makes that archive safe from a power cut. A
+  /// session has no head if its newest archive is one of those that ``LogFiles/unreadable`` names.
   ///
   /// - Throws: `LogError` if an archive cannot be read or made safe, or if libcrypto is missing.
   public func heads() throws(LogError) -> [ArchiveHead] {
     var heads: [ArchiveHead] = []
-    for archive in sessions.compactMap(\.archives.last) {
+    for archive in sessions.compactMap(\.newestArchive) {
       let head = try explaining("Reading the head of \(archive.path) failed") {
         () throws(SystemError) in
         let head = try archive.head()

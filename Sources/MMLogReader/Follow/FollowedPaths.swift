@@ -113,9 +113,16 @@ struct FollowedPaths {
         directories[path] = Place()
         return list(path)
       }
+      guard status.isRegularFile else {
+        if files[path] == nil && !trees.contains(path) { return }
+        let message =
+          "\(path) cannot be followed: it is neither a file nor a directory; read it without "
+          + "following it"
+        throw LogError(.system, message, path: path)
+      }
       mayGrow = !isFirstScan && Clock.realtime() &- status.modified < Self.growingTime
       let isToReport = unreadable[path] == nil && !mayGrow
-      guard status.isRegularFile, status.size != knownSize || isToReport else { return }
+      guard status.size != knownSize || isToReport else { return }
       pending[path] = status.size
       let file = try File.openFollowingLinks(path)
       let start = try file.bytes(at: 0, count: FileHeaderLayout.size)

@@ -43,8 +43,8 @@ final class RecordOwner: @unchecked Sendable {
   }
 }
 
-/// Counts how many bytes of archives are in memory because of records that somebody keeps: a record
-/// of a few bytes may keep a frame.
+/// Counts how many bytes are in memory because of records that somebody keeps: the records
+/// themselves, and what they keep of archives. A record of a few bytes may keep a frame.
 package struct KeptBytes {
   private struct Counted {
     weak var payload: Payload?
@@ -58,10 +58,18 @@ package struct KeptBytes {
   package init() {}
 
   /// Returns how many more bytes are kept together with a record.
-  package mutating func add(_ record: LogReader.Record) -> Int { add(record.owner) }
+  ///
+  /// - Parameter last: A record that was added and is still kept, probably of the same frame.
+  package mutating func add(
+    _ record: LogReader.Record, behind last: LogReader.Record? = nil
+  ) -> Int {
+    (record.owner === last?.owner ? 0 : add(record.owner)) + MemoryLayout<LogReader.Record>.stride
+  }
 
   /// Returns how many more bytes are kept together with records.
-  package mutating func add(_ records: LogReader.Records) -> Int { add(records.owner) }
+  package mutating func add(_ records: LogReader.Records) -> Int {
+    add(records.owner) + records.count * MemoryLayout<RecordContent>.stride
+  }
 
   private mutating func add(_ owner: RecordOwner) -> Int {
     var bytes = 0
@@ -78,5 +86,19 @@ package struct KeptBytes {
     if counted.count < maximumCount { return }
     counted = counted.filter { $0.value.payload != nil }
     maximumCount = max(1024, 2 * counted.count)
+  }
+}
+
+extension LogReader.Record {
+  /// The same record, which keeps its own bytes in memory, and no frame.
+  package var copy: LogReader.Record {
+    withExtendedLifetime(owner) {
+      let payload = Payload(content.values)
+      var content = content
+      content.values = payload.bytes
+      let kept = owner.kept.filter { !($0 is Payload) } + [payload]
+      return LogReader.Record(
+        owner: RecordOwner(session, owner.clock, of: owner.frame, keeping: kept), content: content)
+    }
   }
 }

@@ -54,6 +54,16 @@ package struct SessionFiles {
     unreadable.first { $0.isOfArchiveToCome(of: identity.session, from: number) }
   }
 
+  /// The newest archive; nil if there is none, or a newer one cannot be read.
+  package var newestArchive: ArchiveFile? {
+    guard let last = archives.last else { return nil }
+    let isNewest = !unreadable.contains { error in
+      guard let archive = error.archive else { return false }
+      return archive.session == identity.session && archive.number > last.fileHeader.number
+    }
+    return isNewest ? last : nil
+  }
+
   /// The size of all frames of records, in bytes.
   var recordBytes: Int {
     archives.lazy.flatMap(\.frames).filter { $0.header.type == .records }

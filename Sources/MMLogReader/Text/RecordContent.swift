@@ -21,7 +21,8 @@ package struct RecordContent: @unchecked Sendable {
   let isFlight: Bool
   /// The index of the row in its frame, from 0.
   var row: UInt32 = 0
-  private let values: UnsafeRawBufferPointer
+  /// Arguments, metadata, span and context.
+  var values: UnsafeRawBufferPointer
 
   /// - Throws: for a record of which any part could not be shown.
   init(

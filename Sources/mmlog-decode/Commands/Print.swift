@@ -109,16 +109,16 @@ extension Arguments {
   private func formattingSink(
     _ format: OutputFormat, jobs: Int, to target: any OutputTarget
   ) throws -> any ItemSink {
-    guard jobs > 1 else {
-      return FormattedOutput(format.makeFormatter(), to: target)
-    }
-    if ["otlp", "chrome"].contains(format.name) {
+    if jobs > 1, ["otlp", "chrome"].contains(format.name) {
       throw UsageError("--jobs makes records one by one, and \(format.name) puts them together")
     }
-    if let option = [Option.context, .before, .after].first(where: { isSet($0) }) {
+    if jobs > 1, let option = [Option.context, .before, .after].first(where: { isSet($0) }) {
       throw UsageError(
         "--\(option.long) prints few records, so --jobs has no effect; leave it out")
     }
+    let formatter = format.makeFormatter()
+    // What it prints of a record depends on the records before.
+    if jobs == 1 || formatter is TerminalFormatter { return FormattedOutput(formatter, to: target) }
     return ParallelOutput({ format.makeFormatter() }, to: target, threadCount: jobs)
   }
 }

@@ -59,6 +59,13 @@ struct Attention {
     }
   }
 
+  /// The sentence to report now if records are missing that were wanted before a found one.
+  mutating func sentence(forMissing count: Int, before found: LogReader.Record) -> String? {
+    missing(
+      "\(count) of the records before the one of \(time.text(of: found.time)) are left out: they "
+        + "are too large")
+  }
+
   private mutating func missing(_ sentence: String) -> String? {
     status = .corruptionOrLoss
     return bounded(sentence)

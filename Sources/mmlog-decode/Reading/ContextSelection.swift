@@ -16,12 +16,18 @@ struct ContextSelection {
   /// The last records that were not picked: as many as are wanted before a found record, and at
   /// most as many again.
   private var before: [LogReader.Record] = []
+  /// What these records keep in memory: even a record of a few bytes may keep a frame.
+  private var (kept, keptBytes) = (KeptBytes(), 0)
+  private static let maximumKeptBytes = 64 << 20
+  /// How many records were not picked since the last one that was.
+  private var passedCount = 0
   /// How many records after the last found one are still to be picked.
   private var after = 0
   private var hasPicked = false
-  private var hasSkipped = false
   /// Whether the records that were given last do not follow those given before.
   private(set) var isApart = false
+  /// How many records are missing among those that were given last: they had no room.
+  private(set) var missingCount = 0
 
   /// Whether nothing more can be picked.
   var isDone: Bool { budget == 0 && after == 0 }
@@ -32,13 +38,15 @@ struct ContextSelection {
 
   /// Takes the next record, and returns those that are picked now.
   mutating func take(_ record: LogReader.Record) -> [LogReader.Record] {
-    isApart = false
+    (isApart, missingCount) = (false, 0)
     guard budget > 0, isFound(record) else { return pass(record) }
     budget -= 1
-    let picked = Array(before.suffix(surroundings.before)) + [record]
-    isApart = hasPicked && (hasSkipped || before.count > surroundings.before)
-    (before, after, hasPicked, hasSkipped) = ([], surroundings.after, true, false)
-    return picked
+    let picked = before.suffix(surroundings.before)
+    isApart = hasPicked && passedCount > picked.count
+    missingCount = min(passedCount, surroundings.before) - picked.count
+    (before, kept, keptBytes, passedCount) = ([], KeptBytes(), 0, 0)
+    (after, hasPicked) = (surroundings.after, true)
+    return picked + [record]
   }
 
   private mutating func isFound(_ record: LogReader.Record) -> Bool {
@@ -54,11 +62,30 @@ struct ContextSelection {
       after -= 1
       return [record]
     }
+    passedCount += 1
+    if surroundings.before == 0 { return [] }
+    keptBytes += kept.add(record, behind: before.last)
     before.append(record)
-    if before.count > 2 * surroundings.before {
-      before.removeFirst(before.count - surroundings.before)
-      hasSkipped = true
-    }
+    if before.count > 2 * surroundings.before || keptBytes > Self.maximumKeptBytes { makeRoom() }
     return []
+  }
+
+  /// Lets go of records that are not wanted any more. If the others keep too much, lets go of their
+  /// frames, and of the earliest records.
+  private mutating func makeRoom() {
+    before.removeFirst(max(0, before.count - surroundings.before))
+    if keptBytes <= Self.maximumKeptBytes { return }
+    (kept, keptBytes) = (KeptBytes(), 0)
+    for record in before { keptBytes += kept.add(record) }
+    // Half of it: otherwise the next records would soon need room again.
+    if keptBytes <= Self.maximumKeptBytes / 2 { return }
+    (kept, keptBytes) = (KeptBytes(), 0)
+    var copies: [LogReader.Record] = []
+    for copy in before.reversed().lazy.map(\.copy) {
+      keptBytes += kept.add(copy)
+      if keptBytes > Self.maximumKeptBytes / 2, !copies.isEmpty { break }
+      copies.append(copy)
+    }
+    before = copies.reversed()
   }
 }

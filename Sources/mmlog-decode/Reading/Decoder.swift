@@ -171,27 +171,29 @@ struct Decoder {
   private mutating func printBackwards(
     _ files: LogFiles, _ slice: LogReader.Filter, last count: Int
   ) throws -> Int {
-    var kept = KeptBytes()
-    var (chunks, sizes, size) = ([LogReader.Records](), [Int](), 0)
+    var (kept, size, recordCount) = (KeptBytes(), 0, 0)
+    var chunks: [LogReader.Records] = []
+    // Where each part begins that may be in memory.
+    var parts = [0]
     // How many of the first records have the same time.
-    var equal = (time: Timestamp.distantPast, count: 0, size: 0)
+    var equal = (time: Timestamp.distantPast, count: 0)
     try Self.forEachChunk(of: LogReader(files, filter: slice)) { chunk in
       guard let records = chunk.records else { return try take(chunk) }
-      // What the records keep in memory counts with the first of them.
-      var added = kept.add(records)
-      size += added
-      records.forEach { record in
-        if sizes.isEmpty { equal.time = record.time }
-        if equal.count == sizes.count, equal.time == record.time {
-          equal = (record.time, equal.count + 1, equal.size + added)
-        }
-        sizes.append(added)
-        added = 0
+      size += kept.add(records)
+      if size > Self.pageBytes, recordCount > parts[parts.count - 1] {
+        parts.append(recordCount)
+        chunks = []
+        kept = KeptBytes()
+        size = kept.add(records)
       }
-      chunks.append(records)
-      if size > Self.pageBytes { chunks = [] }
+      if parts.count == 1 { chunks.append(records) }
+      records.forEach { record in
+        if recordCount == 0 { equal.time = record.time }
+        if equal.count == recordCount, equal.time == record.time { equal.count += 1 }
+        recordCount += 1
+      }
     }
-    if size <= Self.pageBytes {
+    if parts.count == 1 {
       var left = count
       for records in chunks.reversed() where isWanting && left > 0 {
         let last = records.dropFirst(max(0, records.count - left))
@@ -200,30 +202,27 @@ struct Decoder {
       }
       return count - left
     }
-    let start = max(0, sizes.count - count)
-    let forwards = start..<max(start, equal.size > Self.pageBytes ? equal.count : 0)
-    try printParts(sizes, behind: forwards.upperBound, files, slice)
+    let start = max(0, recordCount - count)
+    let forwards = start..<max(start, equal.count > parts[1] ? equal.count : 0)
+    try printParts(parts, until: recordCount, behind: forwards.upperBound, files, slice)
     try printForwards(forwards, of: LogReader(files, filter: slice))
-    return sizes.count - start
+    return recordCount - start
   }
 
   /// Prints records of a slice, the newest first, if they may not all be in memory: many were
   /// logged at one time, or a clock was set back. The slice is read anew for each part.
   ///
   /// - Parameters:
-  ///   - sizes: How many bytes each record of the slice takes in memory.
+  ///   - parts: The place of the first record of each part.
+  ///   - count: The number of records of the slice.
   ///   - first: The place of the oldest record to print.
   private mutating func printParts(
-    _ sizes: [Int], behind first: Int, _ files: LogFiles, _ slice: LogReader.Filter
+    _ parts: [Int], until count: Int, behind first: Int, _ files: LogFiles,
+    _ slice: LogReader.Filter
   ) throws {
-    var end = sizes.count
-    while end > first, isWanting {
-      var (begin, size) = (end - 1, sizes[end - 1])
-      while begin > first, size + sizes[begin - 1] <= Self.pageBytes {
-        begin -= 1
-        size += sizes[begin]
-      }
-      let part = Self.records(begin..<end, of: LogReader(files, filter: slice))
+    var end = count
+    for begin in parts.reversed() where end > first && isWanting {
+      let part = Self.records(max(begin, first)..<end, of: LogReader(files, filter: slice))
       for record in part.reversed() where isWanting { try print(record) }
       end = begin
     }
@@ -337,15 +336,22 @@ struct Decoder {
   private mutating func take(_ item: LogReader.Item) throws {
     guard case .record(let record) = item else {
       try sink.take(item)
-      guard let sentence = attention.sentence(for: item) else { return }
-      // Output about earlier records must be visible before the sentence.
-      try sink.flush()
-      return Command.complain(sentence)
+      return try complain(attention.sentence(for: item))
     }
     guard context != nil else { return try print(record) }
     let found = context?.take(record) ?? []
+    if let count = context?.missingCount, count > 0 {
+      try complain(attention.sentence(forMissing: count, before: record))
+    }
     if context?.isApart == true { try sink.separate() }
     for record in found { try print(record) }
+  }
+
+  private mutating func complain(_ sentence: String?) throws {
+    guard let sentence else { return }
+    // Output about earlier records must be visible before the sentence.
+    try sink.flush()
+    Command.complain(sentence)
   }
 
   private mutating func print(_ record: LogReader.Record) throws {

@@ -9,6 +9,8 @@ import MMLogReader
 struct NothingFound {
   /// The maximum number of records that are inspected for names.
   private static let maximumRecords = 300_000
+  /// How many bytes names may take in memory, each with some bytes besides.
+  private static let (maximumBytes, bytesBesides) = (1 << 20, 100)
   /// The maximum number of names that are listed.
   private static let maximumNames = 6
 
@@ -22,6 +24,7 @@ struct NothingFound {
   private var levels: Set<Level> = []
   private var spans = SpanCounts()
   private var first: Timestamp?
+  private var bytes = 0
   private var isComplete = true
 
   init(_ query: Query, _ files: LogFiles) {
@@ -33,10 +36,8 @@ struct NothingFound {
       || !filter.conditions.isEmpty || !filter.threads.isEmpty || !filter.callSites.isEmpty
     var left = isListing ? Self.maximumRecords : 1
     for case .record(let record) in LogReader(files) {
-      guard left > 0 else {
-        isComplete = false
-        break
-      }
+      if left == 0 { isComplete = false }
+      if !isComplete { break }
       note(record)
       left -= 1
     }
@@ -45,18 +46,26 @@ struct NothingFound {
   /// Inspects only the parts that are asked for.
   private mutating func note(_ record: LogReader.Record) {
     first = first ?? record.time
-    labels.insert(record.label)
     levels.insert(record.level)
-    if !filter.conditions.isEmpty { fields.formUnion(record.fields.map(\.name)) }
+    if !filter.labels.isEmpty { note(record.label, in: \.labels) }
+    if !filter.conditions.isEmpty { for field in record.fields { note(field.name, in: \.fields) } }
     if !filter.threads.isEmpty {
       let thread = record.thread
-      threads.insert(thread.name.isEmpty ? "\(thread.id)" : thread.name)
+      note(thread.name.isEmpty ? "\(thread.id)" : thread.name, in: \.threads)
     }
     if !filter.callSites.isEmpty, !record.file.isEmpty {
       let file = record.file.split(separator: "/").last ?? ""
-      statements.insert("\(file):\(record.line)")
+      note("\(file):\(record.line)", in: \.statements)
     }
     if filter.spansOnly { spans.add(record) }
+  }
+
+  private mutating func note(_ name: String, in names: WritableKeyPath<Self, Set<String>>) {
+    if self[keyPath: names].contains(name) { return }
+    let size = name.utf8.count + Self.bytesBesides
+    guard size <= Self.maximumBytes - bytes else { return isComplete = false }
+    bytes += size
+    self[keyPath: names].insert(name)
   }
 
   /// One line.

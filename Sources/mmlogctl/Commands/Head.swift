@@ -3,6 +3,7 @@ import LogCommands
 import MMLogAnalysis
 import MMLogReader
 import MMLogStorage
+import MMLogSystem
 
 extension Command {
   static let head = Command(
@@ -25,6 +26,8 @@ extension Command {
         "mmlogctl head /var/log/orders | logger -n collector -t head")
     ]
   ) { arguments, output in
+    // A directory may have more archives than the usual limit of open files.
+    File.raiseOpenLimit()
     let files = LogFiles(arguments.inputs(try arguments.paths()))
     let unreadable = files.unreadableWithKeys
     for error in unreadable { complain(error.message) }

@@ -19,7 +19,7 @@ struct LevelChange {
         add(LevelRule(limit, for: part.pattern))
       } else if part.level == "default" {
         takenBack.insert(part.pattern)
-        if part.pattern == part.text || part.text == "default" { takesBackAll = true }
+        if part.text == "default" { takesBackAll = true }
       } else {
         throw UsageError(
           "'\(part.level)' is neither a level nor a limit; set-level takes PATTERN=LEVEL,… such as "

@@ -257,6 +257,28 @@ import Testing
     #expect(trace(follower) == ["<", "b"] && follower.unreadable.isEmpty)
   }
 
+  @Test("what is given by name and is neither a file nor a directory is known until it is replaced")
+  func neitherFileNorDirectory() throws {
+    let (folder, log) = (TemporaryDirectory(), TestLog())
+    log.writesRing = false
+    log.write("a", ticks: 1)
+    log.archive()
+    let fifo = folder("fifo")
+    #expect(mkfifo(fifo, 0o600) == 0)
+    for inputs in [[.path(fifo)], [.tree(fifo)]] as [[LogReader.Input]] {
+      let follower = LogFollower(inputs)
+      #expect(trace(follower) == [] && follower.unreadable.map(\.path) == [fifo])
+      #expect(follower.unreadable.first?.message.contains("cannot be followed") == true)
+    }
+    // In a directory, it is passed over.
+    #expect(mkfifo(folder("x.ring"), 0o600) == 0)
+    let follower = LogFollower(paths: [folder.path, fifo])
+    #expect(trace(follower) == [] && follower.unreadable.map(\.path) == [fifo])
+    #expect(unlink(fifo) == 0)
+    folder.put("fifo", log.archives[0])
+    #expect(trace(follower) == ["<", "a"] && follower.unreadable.isEmpty)
+  }
+
   #if DEBUG
     @Test("a directory that cannot be opened is known until it can be")
     func unreadableDirectory() {

@@ -35,6 +35,29 @@ import Testing
     return log
   }
 
+  @Test(
+    "a histogram has each record, whatever its time",
+    arguments: [
+      times, [Timestamp](repeating: .distantPast, count: 3) + [TestLog.epoch, TestLog.epoch + 1],
+    ])
+  func aHistogramHasEachRecord(times: [Timestamp]) {
+    let log = log(times)
+    for rows in [1, 5, 40] {
+      var (histogram, count) = (LogHistogram(zone: .utc, rows: rows), 0)
+      for item in LogReader(paths: log.save()) {
+        histogram.add(item)
+        if case .record = item { count += 1 }
+      }
+      var output = TextBuffer()
+      histogram.append(to: &output)
+      let counts = output.text().split(separator: "\n").dropLast().map {
+        Int($0.split(separator: " ")[1]) ?? 0
+      }
+      #expect(counts.reduce(0, +) == count, "\(output.text())")
+      #expect(count == times.count + 1)
+    }
+  }
+
   @Test("are gone through by all that puts records out")
   func areGoneThroughByAllThatPutsRecordsOut() throws {
     for times in [Self.times, Self.times.reversed()] {

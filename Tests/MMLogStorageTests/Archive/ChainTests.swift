@@ -545,6 +545,23 @@ import Testing
       #expect(try !readInPython([logs]).hasTrouble)
     }
 
+    @Test("a session whose newest archive cannot be read has no head")
+    func newestArchiveUnreadable() throws {
+      let heads = try write(archives: 3)
+      let (paths, newest) = (try paths(), try LogFiles([.path(logs)]).heads())
+      #expect(newest.map(\.archive) == [3])
+      let bytes = try paths.map { try Folder.read($0) }
+      try Folder.write(Array("no archive".utf8), to: paths[0])
+      #expect(try LogFiles([.path(logs)]).heads() == newest)
+      try Folder.write(bytes[0], to: paths[0])
+      try Folder.write(Array("no archive".utf8), to: paths[2])
+      let files = LogFiles([.path(logs)])
+      #expect(files.unreadable.map(\.path) == [paths[2]])
+      // That of an older archive would say nothing about the newest.
+      #expect(try files.heads() == [])
+      #expect(heads.count == 6)
+    }
+
     @Test("each bit that is changed is reported") func eachBitThatIsChangedIsReported() throws {
       let heads = try write(archives: 1)
       let path = try paths()[0]
