@@ -327,7 +327,8 @@ public final class ArchiveShipper: Sendable {
   }
 
   /// - Returns: Nil if another shipper has the lease by now.
-  /// - Throws: Why the destination cannot read the archive.
+  /// - Throws: Why the destination cannot read the archive, or why the lease could not be renewed
+  ///   before it ended.
   private func send(
     _ archive: SealedArchive, renewing lease: inout UploadLease
   ) throws(LogError) -> Result<String?, DeliveryError>? {
@@ -343,20 +344,26 @@ public final class ArchiveShipper: Sendable {
     }
     let interval = UInt64((configuration.lease / 3).nanoseconds)
     var (renewal, isLost) = (Clock.monotonic() + interval, false)
+    var failure: LogError?
     while true {
       if let result = promise.wait(atMost: 50_000_000) {
         let answer = try result.get()
+        if isLost, let failure { throw failure }
         return isLost ? nil : answer
       }
       if isStopped { task.cancel() }
       if !isLost, Clock.monotonic() >= renewal {
         renewal += interval
-        if let renewed = try? acquire(archive.info, lease.owner) {
-          lease = renewed
-        } else {
-          isLost = true
-          task.cancel()
+        do throws(LogError) {
+          let renewed = try acquire(archive.info, lease.owner)
+          if let renewed { lease = renewed }
+          (isLost, failure) = (renewed == nil, nil)
+        } catch {
+          // Until the lease ends, it is still this shipper's.
+          renewal = Clock.monotonic() + min(interval, 1_000_000_000)
+          (isLost, failure) = (lease.expiry <= .now, error)
         }
+        if isLost { task.cancel() }
       }
     }
   }

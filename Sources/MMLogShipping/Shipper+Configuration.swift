@@ -76,7 +76,8 @@ extension Shipper {
     public var recoversRings = true
 
     /// Where the rings are, if they are not beside the archives; see
-    /// `LogStore.Configuration.ringDirectory`.
+    /// `LogStore.Configuration.ringDirectory`. Rings of a store that has neither archives nor
+    /// settings in the shipper's directory are left alone.
     public var ringDirectory: String?
 
     /// How often the directory is scanned for new records: from 1 ms to a minute. Default 50 ms.

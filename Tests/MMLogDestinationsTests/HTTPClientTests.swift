@@ -51,6 +51,22 @@ import Testing
     #expect(try server.requests.allSatisfy { $0.body.isEmpty })
   }
 
+  @Test(
+    "an error quotes the beginning of a long answer, and takes no memory for each word",
+    .disabled(if: isSanitized, "Sanitizers take memory of their own for each byte."))
+  func longAnswer() async {
+    await #expect(processExitsWith: .success) {
+      let words = Data(String(repeating: "a ", count: 7 << 20).utf8)
+      let server = try TestReceiver([PlannedAnswer(status: 500, body: words)])
+      let before = peakMemory()
+      var said = ""
+      do { try await LokiDestination(url: server.url).check() } catch { said = "\(error)" }
+      require(said.contains(" answers 500: a a a") && said.hasSuffix(" a …"), said)
+      require(said.count < 400, said)
+      require(peakMemory() < before + (128 << 20), "\(before >> 20), \(peakMemory() >> 20) MiB")
+    }
+  }
+
   @Test("redirects are answers, and are not followed")
   func redirect() async throws {
     let server = try TestReceiver([

@@ -248,6 +248,23 @@ import Testing
     #expect(program.complaints.components(separatedBy: "nothing is sent until").count == 2)
   }
 
+  @Test("an archive that another had leased, and has not sent, is said, and all was not sent")
+  func releasedLease() throws {
+    let server = try TestReceiver([PlannedAnswer(status: 201, fault: "held")])
+    let catalog = Catalog(of: folder("logs"), store: nil)
+    let first = try #require(try catalog.scan().first)
+    let lease = try #require(try catalog.acquireLease(on: first, by: "x", for: .seconds(3600)))
+    let program = try ChildProcess(
+      ChildProcess.path(of: "mmlog-ship"),
+      ["--once", "--to", "put+\(server.url)", folder("logs")], output: folder("said"))
+    // The second archive is on its way: the first one's turn was before.
+    try program.wait { try server.requests.count == 1 }
+    try catalog.release(lease, on: first)
+    _ = try server.file("go", "")
+    #expect(program.wait() == .exited(1))
+    #expect(program.complaints.contains("1 archive is left"), "\(program.complaints)")
+  }
+
   @Test("settings of records are refused of whole archives, which are sent as they are")
   func recordSettingsOfArchives() throws {
     for setting in ["drop-field=password", "level=info", "batch-age=5"] {

@@ -68,6 +68,56 @@ import Testing
       let most = files.flatMap(\.frames).reduce(1000) { $0 + 2 * $1.header.headerSize + 20 }
       #expect((1...most).contains(count), "\(archive.count) bytes")
     }
+
+    @Test("what is there of an upload is checked when it goes on, before the rest comes")
+    func resumedCheck() throws {
+      let sending = try Sending()
+      let (path, start) = (sending.folder("received"), archive.count - 10)
+      try sending.sendBeginning(of: archive, count: start, as: name)
+      let fields = ["content-range": "bytes \(start)-\(archive.count - 1)/\(archive.count)"]
+      let request = try ReceiverRequest(method: "PUT", path: "/archives/\(name)") { fields[$0] }
+      guard
+        case .upload(let upload) = try sending.archives.begin(request, of: name, client: "anyone")
+      else { throw Failure("nothing goes on") }
+      // It counts, and never comes.
+      ForcedFault.force(.pread, errno: EIO, onCall: .max, under: path)
+      archive[start..<start + 1].withUnsafeBytes { _ = upload.append($0) }
+      let count = ForcedFault.passed(.pread, under: path)
+      ForcedFault.clear(under: path)
+      #expect((1...3).contains(count))
+      archive[(start + 1)...].withUnsafeBytes { _ = upload.append($0) }
+      #expect(try upload.finish().outcome == .stored)
+    }
+
+    @Test("a check ends when it has found as much corruption as an answer names")
+    func muchCorruption() throws {
+      let log = TestLog(session: 1)
+      log.write("record", ticks: 1)
+      log.archive()
+      for ticks in 2..<402 as Range<UInt64> {
+        var summary = RecordSummary()
+        summary.add(ticks: ticks, level: .info)
+        log.addFrame(.records, [UInt8](repeating: 0, count: 4096), summary)
+      }
+      log.close()
+      let archive = log.archives[0]
+      let sending = try Sending()
+      let request = try ReceiverRequest(method: "PUT", path: "/archives/\(name)") {
+        $0 == "content-length" ? "\(archive.count)" : nil
+      }
+      guard
+        case .upload(let upload) = try sending.archives.begin(request, of: name, client: "anyone")
+      else { throw Failure("nothing begins") }
+      archive.withUnsafeBytes { _ = upload.append($0) }
+      let path = sending.folder("received")
+      // It counts, and never comes.
+      ForcedFault.force(.pread, errno: EIO, onCall: .max, under: path)
+      defer { ForcedFault.clear(under: path) }
+      #expect(refusal { try upload.finish() }?.corruption.count == 100)
+      // Each frame is read by itself.
+      let count = ForcedFault.passed(.pread, under: path)
+      #expect((101...200).contains(count), "\(count)")
+    }
   #endif
 
   @Test("the same archive again changes nothing")

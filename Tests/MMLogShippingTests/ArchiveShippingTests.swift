@@ -12,9 +12,9 @@ import Testing
   final class Shelf: ArchiveDestination {
     let names = LockedValue<[String]>([])
     let tries = LockedValue(0)
-    let rule: @Sendable (SealedArchive, Int) throws -> Void
+    let rule: @Sendable (SealedArchive, Int) async throws -> Void
 
-    init(_ rule: @escaping @Sendable (SealedArchive, Int) throws -> Void = { _, _ in }) {
+    init(_ rule: @escaping @Sendable (SealedArchive, Int) async throws -> Void = { _, _ in }) {
       self.rule = rule
     }
 
@@ -23,7 +23,7 @@ import Testing
         $0 += 1
         return $0
       }
-      try rule(archive, number)
+      try await rule(archive, number)
       names.withLock { $0.append(archive.info.fileName) }
       return "receipt \(archive.info.number) \(archive.identity.storeName)"
     }
@@ -102,6 +102,45 @@ import Testing
     let shipper = try ArchiveShipper(of: test.folder.path, to: shelf, configuration: quick)
     #expect(try await shipper.shipAll() == 1)
   }
+
+  #if DEBUG
+    @Test("a lease whose renewal fails is renewed later, and the upload goes on")
+    func failedRenewal() async throws {
+      let test = try await logged(1)
+      let path = test.folder.path
+      var configuration = quick
+      configuration.lease = .seconds(1)
+      let shelf = Shelf { _, _ in
+        ForcedFault.force(.fsetxattr, errno: EIO, onCall: 1, under: path)
+        try await wait {
+          try Task.checkCancellation()
+          return ForcedFault.passed(.fsetxattr, under: path) > 0
+        }
+      }
+      defer { ForcedFault.clear(under: path) }
+      let shipper = try ArchiveShipper(of: path, to: shelf, configuration: configuration)
+      #expect(try await shipper.shipAll() == 1)
+      #expect(ForcedFault.struckPaths.contains { $0.hasPrefix(path) })
+      #expect(try archives(test).allSatisfy { $0.state.isUploaded && $0.state.lease == nil })
+    }
+
+    @Test("an upload whose lease cannot be renewed in time is broken off, and that is reported")
+    func lostLease() async throws {
+      let test = try await logged(1)
+      let path = test.folder.path
+      var configuration = quick
+      configuration.lease = .seconds(1)
+      let shelf = Shelf { _, _ in
+        ForcedFault.force(.fsetxattr, errno: EIO, onCall: 1, times: .max, under: path)
+        try await Task.sleep(for: .seconds(3600))
+      }
+      defer { ForcedFault.clear(under: path) }
+      let shipper = try ArchiveShipper(of: path, to: shelf, configuration: configuration)
+      let error = await #expect(throws: LogError.self) { try await shipper.shipAll() }
+      #expect(error?.systemErrorNumber == EIO)
+      #expect(try archives(test).allSatisfy { !$0.state.isUploaded })
+    }
+  #endif
 
   @Test("an archive that cannot be read keeps no other waiting, and is reported once")
   func failing() async throws {

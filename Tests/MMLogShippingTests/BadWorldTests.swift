@@ -518,12 +518,42 @@ import Testing
   }
 
   /// Moves the ring of a dead process to a folder.
-  private func moveDeadRing(of message: String, to folder: TemporaryDirectory) throws {
-    let (test, copy) = (try ShippedStore(), TemporaryDirectory())
-    test.log.info("\(message)")
-    try Folder.copy(test.folder.path, to: copy.path) { !$0.hasPrefix(".") }
+  private func moveDeadRing(
+    of message: String, store name: String = "test", to folder: TemporaryDirectory
+  ) throws {
+    let (living, copy) = (TemporaryDirectory(), TemporaryDirectory())
+    let store = try LogStore(directory: living.path, name: name)
+    store.logger(label: "test").info("\(message)")
+    try Folder.copy(living.path, to: copy.path) { !$0.hasPrefix(".") }
+    try store.close()
     let name = try #require(try copy.names(ending: ".ring").first)
     try FileManager.default.moveItem(atPath: copy(name), toPath: folder(name))
+  }
+
+  @Test("where stores share a directory of rings, a shipper leaves the ring of another store")
+  func sharedRings() async throws {
+    let rings = TemporaryDirectory()
+    try moveDeadRing(of: "of another store", store: "billing", to: rings)
+    let test = try ShippedStore { $0.ringDirectory = rings.path }
+    let receiver = Receiver()
+    let shipper = try test.shipper(to: receiver) { $0.ringDirectory = rings.path }
+    let events = shipper.events
+    try shipper.start()
+    // The store has archived nothing yet.
+    try await wait { shipper.statistics.lastError?.contains("'billing'") == true }
+    try test.log(1...10)
+    try await wait { receiver.messages.count == 10 }
+    // What has this is another recovery.
+    try moveDeadRing(of: "of the store itself", to: rings)
+    try await wait { receiver.messages.count == 11 }
+    await shipper.stop()
+    #expect(receiver.messages == records(1...10) + ["of the store itself"])
+    #expect(try rings.names(ending: ".ring").contains { $0.hasPrefix("billing.") })
+    #expect(try test.folder.names().allSatisfy { !$0.hasPrefix("billing") })
+    var failures: [LogError] = []
+    for await event in events { if case .failed(let error) = event { failures.append(error) } }
+    #expect(failures.map(\.code) == [.unsupported])
+    #expect(failures.first?.path.hasPrefix(rings("billing.")) == true)
   }
 
   @Test("a ring that cannot be recovered is reported once, and what is archived is shipped")
@@ -582,6 +612,41 @@ import Testing
     for await event in events { if case .changedBatch = event { break } }
     let balance = try Reconciliation(of: test.folder.path, consumer: "test", filter: filter)
     #expect(balance.problems == [])
+  }
+
+  @Test("of what was on its way, a filter that lets more pass makes batches within the limits")
+  func widenedFilter() async throws {
+    let limits: [@Sendable (inout Shipper.Configuration) -> Void] = [
+      { $0.maximumRecords = 64 }, { $0.maximumBytes = 4096 },
+    ]
+    for limit in limits {
+      let test = try ShippedStore()
+      for number in 1...1000 {
+        if number % 50 == 0 {
+          test.log.error("record \(number)")
+        } else {
+          test.log.info("record \(number)")
+        }
+      }
+      try await test.store.flush(.archive)
+      let receiver = Receiver()
+      let onItsWay = LockedValue(0)
+      try await test.shipWithoutAnswer(to: receiver) { delivery in
+        onItsWay.withLock { $0 = delivery.messages.count }
+      } configured: {
+        limit(&$0)
+        $0.filter.minimumLevel = .error
+      }
+      #expect((10...64).contains(onItsWay.withLock { $0 }))
+      receiver.change { _, _ in .accepted }
+      let shipper = try test.shipper(to: receiver, limit)
+      let events = shipper.events
+      #expect(try await shipper.shipAll())
+      #expect(receiver.messages == records(1...1000) && receiver.gaps.isEmpty)
+      #expect(receiver.deliveries.allSatisfy { $0.messages.count <= 64 })
+      for await event in events { if case .changedBatch = event { break } }
+      #expect(try Reconciliation(of: test.folder.path, consumer: "test").problems == [])
+    }
   }
 
   @Test("a clock that is set back does not stop anything")

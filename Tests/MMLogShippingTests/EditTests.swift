@@ -147,6 +147,34 @@ import Testing
     #expect(try Reconciliation(of: test.folder.path, consumer: "test").problems == [])
   }
 
+  @Test("what edits drop and add is counted once, also if half of a batch is interrupted")
+  func interruptedHalf() async throws {
+    let test = try ShippedStore()
+    try test.log(1...10)
+    let receiver = Receiver { _, number in
+      if number == 1 { throw DeliveryError.refused("too much") }
+      if number == 3 { try await Task.sleep(for: .seconds(3600)) }
+      return .accepted
+    }
+    let change: @Sendable (inout Shipper.Configuration) -> Void = {
+      $0.transform = { record in
+        let number = Int(record.original.message.split(separator: " ")[1]) ?? 0
+        return number == 1 ? [record, record] : number % 2 == 0 ? [] : [record]
+      }
+    }
+    let first = try test.shipper(to: receiver, change)
+    try first.start()
+    try await wait { receiver.tryCount == 3 }
+    await first.stop()
+    receiver.change { _, _ in .accepted }
+    let second = try await test.ship(to: receiver, change)
+    #expect(receiver.messages == [1, 1, 3, 5, 7, 9].map { "record \($0)" })
+    #expect(first.statistics.dropped + second.statistics.dropped == 5)
+    let balance = try Reconciliation(of: test.folder.path, consumer: "test")
+    #expect(balance.sessions.map(\.dropped) == [5] && balance.sessions.map(\.added) == [1])
+    #expect(balance.problems == [])
+  }
+
   @Test("spans, traces and values of every kind stay as they were")
   func everythingStays() async throws {
     let test = try ShippedStore()

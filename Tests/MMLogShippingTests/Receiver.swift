@@ -99,9 +99,12 @@ struct ShippedStore {
   /// Ships until a receiver has a batch that it does not answer, and stops. So the shipper does not
   /// know that the batch has arrived.
   ///
-  /// - Parameter sent: Gets each delivery that arrives.
+  /// - Parameters:
+  ///   - sent: Gets each delivery that arrives.
+  ///   - change: Changes the configuration of the shipper.
   func shipWithoutAnswer(
-    to receiver: Receiver, _ sent: @escaping @Sendable (Receiver.Delivery) -> Void = { _ in }
+    to receiver: Receiver, _ sent: @escaping @Sendable (Receiver.Delivery) -> Void = { _ in },
+    configured change: (inout Shipper.Configuration) -> Void = { _ in }
   ) async throws {
     receiver.change { delivery, _ in
       sent(delivery)
@@ -109,7 +112,7 @@ struct ShippedStore {
       return .accepted
     }
     let before = receiver.tryCount
-    let shipper = try shipper(to: receiver)
+    let shipper = try shipper(to: receiver, change)
     try shipper.start()
     try await wait { receiver.tryCount == before + 1 }
     await shipper.stop()

@@ -80,6 +80,7 @@ import Testing
     }
     let shipper = try await test.ship(to: receiver, isPatient)
     #expect(receiver.tryCount == 3 && shipper.statistics.refused == 10)
+    #expect(shipper.statistics.records == 0 && shipper.statistics.bytes == 0)
     let entries = try RefusedRecords.read(of: "test", in: Directory.open(test.folder.path)).entries
     #expect(entries.map(\.reason) == Array(repeating: "given up after 3 tries: gone", count: 10))
     let results = try await test.shipper(to: receiver, isPatient).retryRefused()
@@ -308,6 +309,29 @@ import Testing
     try await wait { receiver.messages.count == 15 }
     await shipper.stop()
     #expect(receiver.deliveries.map(\.messages) == [records(1...10), records(11...15)])
+  }
+
+  @Test("what is archived while a batch is on its way waits as long as that batch did")
+  func ageWhileSending() async throws {
+    let test = try ShippedStore()
+    let (store, log) = (test.store, test.log)
+    let times = LockedValue<[UInt64]>([])
+    let receiver = Receiver { _, number in
+      if number == 1 {
+        log.info("record 2")
+        try await store.flush(.archive)
+      }
+      times.withLock { $0.append(Clock.monotonic()) }
+      return .accepted
+    }
+    let shipper = try test.shipper(to: receiver) { $0.age = .milliseconds(500) }
+    try shipper.start()
+    try test.log(1...1)
+    try await wait { receiver.messages.count == 2 }
+    await shipper.stop()
+    #expect(receiver.messages == records(1...2))
+    let sent = times.withLock { $0 }
+    #expect(sent[1] - sent[0] >= 500_000_000)
   }
 
   @Test("a flush ships what is only in the ring")

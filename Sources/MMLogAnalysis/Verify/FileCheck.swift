@@ -9,12 +9,14 @@ struct FileCheck {
 
   /// Everything that is wrong in an archive, by its place. Other files of the session play no part.
   ///
-  /// - Parameter known: The corruption of the archive that its session's files show.
+  /// - Parameters:
+  ///   - known: The corruption of the archive that its session's files show.
+  ///   - most: After so much corruption, no more frames are inspected.
   static func corruption(
-    in archive: ArchiveFile, known: [LogReader.Corruption]
+    in archive: ArchiveFile, known: [LogReader.Corruption], atMost most: Int
   ) -> [LogReader.Corruption] {
     var check = FileCheck()
-    check.inspect(archive)
+    check.inspect(archive, atMost: most)
     // A forged file may have a million entries in each list.
     let knownAt = Dictionary(grouping: known, by: \.offset)
     let new = check.corruption.filter { knownAt[$0.offset]?.contains($0) != true }
@@ -35,9 +37,9 @@ struct FileCheck {
 
   // MARK: - Archives
 
-  private mutating func inspect(_ archive: ArchiveFile) {
+  private mutating func inspect(_ archive: ArchiveFile, atMost most: Int) {
     var index: [IndexEntry] = []
-    for frame in archive.frames {
+    for frame in archive.frames where corruption.count < most {
       switch frame.header.type {
       case .dictionary: learn(frame, of: archive)
       case .records: inspect(frame, of: archive)

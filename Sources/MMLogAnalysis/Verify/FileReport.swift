@@ -75,9 +75,12 @@ extension LogFiles {
 
   /// Does the same, file by file.
   ///
-  /// - Parameter body: Takes a file's report before the next file is begun.
+  /// - Parameters:
+  ///   - most: After so much corruption, the rest of an archive is not checked.
+  ///   - body: Takes a file's report before the next file is begun.
   package func verify<Failure: Error>(
-    progress: (String) -> Bool, _ body: (FileReport) throws(Failure) -> Void
+    progress: (String) -> Bool, atMost most: Int = .max,
+    _ body: (FileReport) throws(Failure) -> Void
   ) throws(Failure) {
     for session in sessions {
       let summary = SessionSummary(session)
@@ -87,7 +90,7 @@ extension LogFiles {
         var report = FileReport(archive)
         let known = (summary.corruption[index] ?? []) + (chain.corruption[index] ?? [])
         report.unchecked = chain.problems[index]
-        report.corruption = FileCheck.corruption(in: archive, known: known)
+        report.corruption = FileCheck.corruption(in: archive, known: known, atMost: most)
         try body(report)
       }
       if let ring = session.ring {

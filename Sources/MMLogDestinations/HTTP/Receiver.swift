@@ -170,10 +170,19 @@ extension String {
   /// The first 300 Unicode scalars on one line, for an error. This counts scalars, since what
   /// people see as one character may have any number of them.
   var excerpt: String {
-    let words = unicodeScalars.split(whereSeparator: \.properties.isWhitespace)
-    let line = String.UnicodeScalarView(words.joined(separator: " ".unicodeScalars))
-    return line.count > 300 ? String(line.prefix(300)) + "…" : String(line)
+    var (line, count) = (String.UnicodeScalarView(), 0)
+    // What a server answers may be long, and nothing but spaces.
+    for scalar in unicodeScalars.prefix(1 << 16) {
+      let isSpace = scalar.properties.isWhitespace
+      if isSpace, line.isEmpty || line.last == " " { continue }
+      if count == 300 { return String(line).trimmingSpace + "…" }
+      line.append(isSpace ? " " : scalar)
+      count += 1
+    }
+    return String(line).trimmingSpace
   }
+
+  private var trimmingSpace: String { hasSuffix(" ") ? String(dropLast()) : self }
 
   /// A URL as errors show it: the query may have what others should not see.
   var withoutQuery: String { String(unicodeScalars.prefix { $0 != "?" }) }

@@ -160,7 +160,7 @@ struct ArchiveWalk {
 
 extension Refusal {
   /// The maximum number of places in an answer.
-  private static let mostPlaces = 100
+  static let mostPlaces = 100
 
   static func corrupted(_ corruption: [Corruption]) -> Refusal {
     let first = corruption.first.map { ": \($0.summary)" } ?? ""

@@ -7,9 +7,8 @@ struct FormedBatch {
   var to: ConsumerState.Progress
   var records: [LogReader.Records] = []
   private(set) var missing: [Missing] = []
-  /// How many records were dropped on the way, and how many were added.
-  var dropped = 0
-  var added = 0
+  /// How many records came of one: fewer, or more, by so many. With the place of that one.
+  private var changes: [(place: LogReader.Cursor.Place, count: Int)] = []
   /// Whether the batch was on its way before, in this process or another.
   var mayBeRepeat = false
   var count = 0
@@ -30,6 +29,16 @@ struct FormedBatch {
   mutating func add(_ gap: LogBatch.Gap, rows: Int = 0, before end: LogReader.Cursor.Place) {
     missing.append(Missing(gap: gap, rows: rows, end: end))
   }
+
+  /// Notes that so many records were added to one, or that it was dropped (−1).
+  mutating func note(_ count: Int, at id: LogReader.RecordID?) {
+    let place = id.map { LogReader.Cursor.Place(archive: $0.archive, frame: $0.frame, row: $0.row) }
+    changes.append((place ?? to.next, count))
+  }
+
+  /// How many records were dropped on the way, and how many were added.
+  var dropped: Int { changes.reduce(0) { $0 - min($1.count, 0) } }
+  var added: Int { changes.reduce(0) { $0 + max($1.count, 0) } }
 
   var gaps: [LogBatch.Gap] { missing.map(\.gap) }
 
@@ -103,11 +112,12 @@ struct FormedBatch {
     return ConsumerState.Progress(next: next, checksum: last.checksum, start: start)
   }
 
-  /// Ends the batch at a place, and leaves the gaps behind that place to the half that begins
-  /// there.
+  /// Ends the batch at a place, and leaves the gaps and changes behind that place to the half that
+  /// begins there.
   private mutating func end(at place: ConsumerState.Progress, before other: inout FormedBatch) {
     (to, other.from) = (place, place)
-    (dropped, added) = (0, 0)
+    changes.removeAll { $0.place >= place.next }
+    other.changes.removeAll { $0.place < place.next }
     missing.removeAll { $0.end > place.next }
     other.missing.removeAll { $0.end <= place.next }
   }

@@ -13,7 +13,7 @@ extension ShippingWork {
   func ship(_ session: QueuedSession) throws(LogError) -> Bool {
     let from = state.cursor.sessions[session.identity.session]
     let formed: FormedBatch?
-    do throws(LogError) { formed = try form(session, from: from, until: nil) } catch {
+    do throws(LogError) { formed = try form(session, from: from) } catch {
       session.goOn(at: from)
       noteReading(of: session, error)
       return true
@@ -59,10 +59,14 @@ extension ShippingWork {
     }
     noteReading(of: session, nil)
     guard var batch = formed, note.count > 0 || !batch.isEmpty else { return try giveUp(note) }
-    batch.to = note.to
     batch.mayBeRepeat = true
     if batch.count != note.count { control.send(.changedBatch(note.id)) }
-    session.goOn(at: note.to)
+    // A batch that is full before its end is another one: the filter lets more records pass now.
+    let isFull = batch.count > note.count && batch.to.next < note.to.next
+    if !isFull {
+      batch.to = note.to
+      session.goOn(at: note.to)
+    }
     _ = try deliver(batch, of: session)
   }
 
@@ -73,12 +77,12 @@ extension ShippingWork {
     _ note: ConsumerState.Note, _ session: QueuedSession
   ) throws(LogError) -> FormedBatch? {
     session.goOn(at: note.from)
-    let batch = try form(session, from: note.from, until: note.to.next)
+    let batch = try form(session, from: note.from, again: note)
     guard let batch, batch.count < note.count, doubtful[note.session] == nil else { return batch }
     // The batch begins with the session, and the session's first archives have gone since.
     doubtful[note.session] = note
     session.goOn(at: note.from)
-    return try form(session, from: note.from, until: note.to.next) ?? batch
+    return try form(session, from: note.from, again: note) ?? batch
   }
 
   /// Notes that a batch cannot be made again. What was in it is a gap, unless more of the session
@@ -102,33 +106,40 @@ extension ShippingWork {
   /// the filter, each may keep a frame.
   private static let maximumKeptBytes = 64 << 20
 
-  /// - Parameter last: Where the batch ends, if it was made before; nil if it ends at a limit.
+  /// - Parameter note: What is noted of the batch, if it was made before. It ends where it ended,
+  ///   unless it is full with more records than it had.
   /// - Returns: Nil if there is nothing to send.
   private func form(
-    _ session: QueuedSession, from: ConsumerState.Progress?, until last: LogReader.Cursor.Place?
+    _ session: QueuedSession, from: ConsumerState.Progress?, again note: ConsumerState.Note? = nil
   ) throws(LogError) -> FormedBatch? {
     let (maximumRecords, maximumBytes) = delivery.limits
-    var (rest, bytes) = (last == nil ? maximumRecords : .max, 0)
+    var (records, bytes) = (0, 0)
     var kept = KeptBytes()
     var keptBytes = 0
     var batch: FormedBatch?
-    while rest > 0, last != nil || bytes < maximumBytes && keptBytes < Self.maximumKeptBytes {
+    while true {
+      let isFull =
+        records >= maximumRecords || bytes >= maximumBytes || keptBytes >= Self.maximumKeptBytes
+      // The limits may have been greater when the batch was made.
+      let missing = (note?.count ?? 0) - (batch?.count ?? 0)
+      if isFull, note == nil || missing < 0 { break }
       let next: LogReader.Chunk?
       do throws(LogError) {
         next = try session.nextChunk(
-          atMost: rest, textSize: last == nil ? maximumBytes - bytes : .max, until: last)
+          atMost: isFull ? max(missing, 1) : maximumRecords - records,
+          textSize: isFull ? maximumBytes : maximumBytes - bytes, until: note?.to.next)
       } catch {
         // A new batch ends with what can be read. A batch that was made before has to be whole.
-        if last == nil, batch != nil, session.given?.next != from?.next { break }
+        if note == nil, batch != nil, session.given?.next != from?.next { break }
         throw error
       }
       guard let chunk = next else { break }
       guard let owner = session.session else { break }
       var new = batch ?? FormedBatch(session: owner, from: from, to: .init(next: .init(archive: 1)))
-      if let records = take(chunk, session, into: &new) {
-        rest -= records.count
-        bytes += records.textSize
-        keptBytes += kept.add(records)
+      if let taken = take(chunk, session, into: &new) {
+        records += taken.count
+        bytes += taken.textSize
+        keptBytes += kept.add(taken)
       }
       batch = new
     }
@@ -176,14 +187,14 @@ extension ShippingWork {
       var edited = EditableRecord(record)
       for edit in configuration.edits { edit.apply(to: &edited) }
       let results = configuration.transform?(edited) ?? [edited]
-      if results.isEmpty { batch.dropped += 1 } else { batch.added += results.count - 1 }
+      if results.count != 1 { batch.note(results.count - 1, at: record.id) }
       let session = self.edited(record.session)
       for result in results {
         if let records = result.records(of: session) ?? redacted(result).records(of: session) {
           batch.records.append(records)
           batch.count += 1
         } else {
-          batch.dropped += 1
+          batch.note(-1, at: record.id)
         }
       }
     }
@@ -326,7 +337,7 @@ extension ShipperControl {
     statistics.withLock { statistics in
       if acknowledged + batch.gaps.count > 0 { statistics.batches += 1 }
       statistics.records += acknowledged
-      statistics.bytes += bytes
+      if acknowledged > 0 { statistics.bytes += bytes }
       statistics.refused += refused
       statistics.dropped += batch.dropped
       statistics.gaps += batch.gaps.count

@@ -163,6 +163,8 @@ final class ShippingWork: @unchecked Sendable {
       }
       waiting[session.identity.session]?.turn = Clock.monotonic()
       guard try ship(session) else { break }
+      // What is archived from now on has not waited yet.
+      if !session.hasUnread { waiting[session.identity.session] = nil }
       if Clock.monotonic() >= nextScan { break }
     }
     try takeInRemoved()

@@ -21,7 +21,9 @@ package struct Recovery: ~Copyable {
   /// Recovers every ring of `store` in `ringDirectory` whose process is dead.
   ///
   /// - Parameters:
-  ///   - store: The store's name; nil for all.
+  ///   - store: The store's name; nil for all that have archives or settings in
+  ///     `archiveDirectory`. If the rings are there, too, or all of them are of one store, that is
+  ///     every store.
   ///   - archiveDirectory: Where the archives are.
   ///   - goesOn: Whether to recover another ring.
   ///   - problem: Receives the error of each ring that could not be recovered; the others are
@@ -40,8 +42,14 @@ package struct Recovery: ~Copyable {
     UnfinishedRings.sweep(of: store, in: ringDirectory)
     let fileHeaders = ArchiveHeaders()
     var rings: [(start: Int64, name: String)] = []
+    let strange = store == nil ? strangeStores(in: names, ringDirectory, archiveDirectory) : []
     for name in names {
       guard let ring = FileNames.Ring(fileName: name), store == nil || ring.store == store else {
+        continue
+      }
+      if strange.contains(ring.store) {
+        let isDead = (try? lockIfThere(name, ringDirectory)) != nil
+        if isDead { problem(strangeRing(name, ring.store, ringDirectory, archiveDirectory)) }
         continue
       }
       rings.append((start(ofSessionIn: name, ringDirectory), name))
@@ -56,6 +64,32 @@ package struct Recovery: ~Copyable {
       }
     }
     return recovered
+  }
+
+  /// The stores that have rings in a directory of their own, and nothing in the directory of
+  /// archives: several stores may share the former, and each has its archives elsewhere.
+  private static func strangeStores(
+    in names: [String], _ ringDirectory: borrowing Directory,
+    _ archiveDirectory: borrowing Directory
+  ) -> Set<String> {
+    if ringDirectory.path == archiveDirectory.path { return [] }
+    let stores = Set(names.compactMap { FileNames.Ring(fileName: $0)?.store })
+    let files = Set((try? archiveDirectory.names()) ?? [])
+    let archived = Set(files.compactMap { FileNames.Archive(fileName: $0)?.store })
+    if stores.count == 1 && archived.isEmpty { return [] }
+    return stores.filter { !archived.contains($0) && !files.contains(FileNames.settings(of: $0)) }
+  }
+
+  private static func strangeRing(
+    _ name: String, _ store: String, _ ringDirectory: borrowing Directory,
+    _ archiveDirectory: borrowing Directory
+  ) -> LogError {
+    let path = ringDirectory.path(of: name)
+    return LogError(
+      .unsupported,
+      "\(path) is left: it is of the store '\(store)', which has no archive in "
+        + "\(archiveDirectory.path). Recover it into the directory of its archives, or start its "
+        + "service.", path: path)
   }
 
   /// When the session of a ring began, in nanoseconds since 1970; 0 if it cannot be read.

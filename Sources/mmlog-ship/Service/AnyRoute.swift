@@ -102,11 +102,13 @@ struct AnyRoute: Sendable {
         }
         return isAll
       case .archives(let shipper, _):
+        let all = Set(try shipper.waiting().map(\.path))
         _ = try await shipper.shipAll()
-        // A shipper that was killed within an upload also has a lease, for a while.
-        let waiting = try shipper.waiting()
+        // A shipper that was killed within an upload also has a lease, for a while. What was sealed
+        // meanwhile is not asked for.
+        let waiting = try shipper.waiting().filter { Task.isCancelled || all.contains($0.path) }
         let leases = waiting.compactMap(\.state.lease)
-        if Task.isCancelled, waiting.count > (isShared ? leases.count : 0) {
+        if waiting.count > (Task.isCancelled && !isShared ? 0 : leases.count) {
           let verb = waiting.count == 1 ? "is" : "are"
           Command.complain(
             "\(name): \(count(waiting.count, "archive")) \(verb) left, and \(verb) sent next time")

@@ -4,13 +4,15 @@
 
 FOLDER/plan has the answers as lines of JSON: {"status": 200, "headers": {}, "body": "base64",
 "fault": ""}. The last answer is repeated. Faults: "close" (before an answer), "half" (of the body),
-"never", "late" (after 3 s), "stalled" (after half of the body), "slow" (byte by byte), "large".
+"never", "late" (after 3 s), "held" (until FOLDER/go is there), "stalled" (after half of the body),
+"slow" (byte by byte), "large".
 FOLDER/requests gets a line of JSON for each request. FOLDER/port gets the port when the server is
 ready.
 """
 
 import base64
 import json
+import os
 import socket
 import socketserver
 import sys
@@ -45,6 +47,8 @@ class Handler(serving.Handler):
             time.sleep(600)
         if fault == "late":
             time.sleep(3)
+        while fault == "held" and not os.path.exists(f"{folder}/go"):
+            time.sleep(0.01)
         if fault == "large":
             content = b"x" * (1 << 22)
         self.send_response(answer.get("status", 200))

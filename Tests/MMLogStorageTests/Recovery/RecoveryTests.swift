@@ -637,6 +637,36 @@ import Testing
     for name in names { #expect(try File.status(ofPath: log.folder(name)).owner == user) }
   }
 
+  @Test("in a directory of rings that stores share, rings of unknown stores are left")
+  func sharedRings() throws {
+    let (rings, archives) = (TemporaryDirectory(), TemporaryDirectory())
+    var names: [String: String] = [:]
+    for (index, store) in ["orders", "billing", "a"].enumerated() {
+      let log = TestLog(session: UInt64(index), bootID: Host.bootID())
+      log.write("record of \(store)", ticks: 1)
+      let name = "\(store).\(log.identity.session).ring"
+      names[store] = rings.put(name, log.ring)
+    }
+    func recover(to folder: TemporaryDirectory) throws -> (count: Int, left: [String]) {
+      var problems: [LogError] = []
+      let sessions = try LogRecovery.recover(rings.path, archiveDirectory: folder.path) {
+        problems.append($0)
+      }
+      return (sessions.count, problems.map(\.path).sorted())
+    }
+    var outcome = try recover(to: archives)
+    #expect(outcome.count == 0 && outcome.left == names.values.sorted())
+    archives.put("orders.settings")
+    archives.put(TestLog.sealedName(session: 9, store: "billing"), TestLog.sealed(session: 9))
+    outcome = try recover(to: archives)
+    #expect(outcome.count == 2 && outcome.left == [names["a"]])
+    #expect(try archives.names(ending: ".mmlog").count == 3)
+    // A ring that is alone, and an empty directory: nobody else is there whose ring it may be.
+    outcome = try recover(to: TemporaryDirectory())
+    #expect(outcome.count == 1 && outcome.left.isEmpty)
+    #expect(try rings.names().isEmpty)
+  }
+
   @Test("a ring of a newer version is left alone") func aRingOfANewerVersionIsLeftAlone() throws {
     writeOverlap()
     log.ring[FileHeaderLayout.version] = 9
