@@ -40,6 +40,10 @@ final class ChildOpening: Sendable {
     if isNeeded { body() }
   }
 
-  /// Forgets the thread, which may be a thread of the parent.
-  func reinitialize() { thread.store(0, ordering: .relaxed) }
+  /// Forgets the thread, which may be a thread of the parent, and the parent's failure: whatever
+  /// kept the parent from a ring, the child's first log call tries to open one.
+  func reinitialize() {
+    thread.store(0, ordering: .relaxed)
+    nextTry.store(0, ordering: .relaxed)
+  }
 }
