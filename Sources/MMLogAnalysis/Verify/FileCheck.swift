@@ -13,7 +13,7 @@ struct FileCheck {
   ///   - known: The corruption of the archive that its session's files show.
   ///   - most: After so much corruption, no more frames are inspected.
   static func corruption(
-    in archive: ArchiveFile, known: [LogReader.Corruption], atMost most: Int
+    in archive: ArchiveFile, known: [LogReader.Corruption], atMost most: Int = .max
   ) -> [LogReader.Corruption] {
     var check = FileCheck()
     check.inspect(archive, atMost: most)

@@ -75,12 +75,9 @@ extension LogFiles {
 
   /// Does the same, file by file.
   ///
-  /// - Parameters:
-  ///   - most: After so much corruption, the rest of an archive is not checked.
-  ///   - body: Takes a file's report before the next file is begun.
+  /// - Parameter body: Takes a file's report before the next file is begun.
   package func verify<Failure: Error>(
-    progress: (String) -> Bool, atMost most: Int = .max,
-    _ body: (FileReport) throws(Failure) -> Void
+    progress: (String) -> Bool, _ body: (FileReport) throws(Failure) -> Void
   ) throws(Failure) {
     for session in sessions {
       let summary = SessionSummary(session)
@@ -90,7 +87,7 @@ extension LogFiles {
         var report = FileReport(archive)
         let known = (summary.corruption[index] ?? []) + (chain.corruption[index] ?? [])
         report.unchecked = chain.problems[index]
-        report.corruption = FileCheck.corruption(in: archive, known: known, atMost: most)
+        report.corruption = FileCheck.corruption(in: archive, known: known)
         try body(report)
       }
       if let ring = session.ring {
@@ -98,6 +95,19 @@ extension LogFiles {
         var report = FileReport(ring)
         report.corruption = FileCheck.corruption(in: ring, summary)
         try body(report)
+      }
+    }
+  }
+
+  /// The corruption of the archives, as ``verify(progress:)`` finds it.
+  ///
+  /// - Parameter most: After so much corruption, no more frames of an archive are inspected.
+  package func corruptionOfArchives(atMost most: Int) -> [LogReader.Corruption] {
+    sessions.flatMap { session in
+      let (summary, chain) = (SessionSummary(session), ChainCheck(session))
+      return session.archives.enumerated().flatMap { index, archive in
+        let known = (summary.corruption[index] ?? []) + (chain.corruption[index] ?? [])
+        return FileCheck.corruption(in: archive, known: known, atMost: most)
       }
     }
   }

@@ -294,13 +294,9 @@ package final class Upload {
       throw Refusal(.unprocessableContent, "The archive cannot be read: \(error.message)")
     }
     // A hostile archive has any number of frames that take long to check, and other clients wait.
-    var (corruption, recordCount) = ([Corruption](), 0)
-    files.verify(progress: { _ in true }, atMost: Refusal.mostPlaces) { report in
-      corruption += report.corruption
-      recordCount += report.recordCount
-    }
+    let corruption = files.corruptionOfArchives(atMost: Refusal.mostPlaces)
     if !corruption.isEmpty { throw .corrupted(corruption) }
-    return recordCount
+    return files.inspect().reduce(0) { $0 + $1.recordCount }
   }
 }
 
