@@ -24,6 +24,12 @@ package enum FileNames {
   /// The name of the file that has a store's settings.
   package static func settings(of store: String) -> String { escaped(store) + settingsSuffix }
 
+  /// The store whose archive or settings have a file name; nil if it is neither's.
+  static func store(ofFileName name: String) -> String? {
+    name.without(suffix: settingsSuffix).flatMap { unescaped($0[...]) }
+      ?? Archive(fileName: name)?.store
+  }
+
   /// A ring's file name, taken apart.
   package struct Ring: Hashable, Sendable {
     package var store: String

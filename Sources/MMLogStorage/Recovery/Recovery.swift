@@ -48,8 +48,12 @@ package struct Recovery: ~Copyable {
         continue
       }
       if strange.contains(ring.store) {
-        let isDead = (try? lockIfThere(name, ringDirectory)) != nil
-        if isDead { problem(strangeRing(name, ring.store, ringDirectory, archiveDirectory)) }
+        // This takes no lock: the store's own recovery leaves a ring that is locked.
+        if let file = try? ringDirectory.openFile(name, [.read, .nonBlocking]),
+          let isLocked = try? file.isLockedByAnother(), !isLocked
+        {
+          problem(strangeRing(name, ring.store, ringDirectory, archiveDirectory))
+        }
         continue
       }
       rings.append((start(ofSessionIn: name, ringDirectory), name))
@@ -72,12 +76,15 @@ package struct Recovery: ~Copyable {
     in names: [String], _ ringDirectory: borrowing Directory,
     _ archiveDirectory: borrowing Directory
   ) -> Set<String> {
-    if ringDirectory.path == archiveDirectory.path { return [] }
+    // One directory may have several paths.
+    guard let rings = try? ringDirectory.status().identity,
+      let archives = try? archiveDirectory.status().identity, rings != archives
+    else { return [] }
     let stores = Set(names.compactMap { FileNames.Ring(fileName: $0)?.store })
-    let files = Set((try? archiveDirectory.names()) ?? [])
-    let archived = Set(files.compactMap { FileNames.Archive(fileName: $0)?.store })
-    if stores.count == 1 && archived.isEmpty { return [] }
-    return stores.filter { !archived.contains($0) && !files.contains(FileNames.settings(of: $0)) }
+    let files = (try? archiveDirectory.names()) ?? []
+    // A store whose archives are all deleted has left its settings.
+    let known = Set(files.compactMap { FileNames.store(ofFileName: $0) })
+    return known.union(stores).count > 1 ? stores.subtracting(known) : []
   }
 
   private static func strangeRing(

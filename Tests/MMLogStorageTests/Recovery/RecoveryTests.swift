@@ -661,10 +661,31 @@ import Testing
     outcome = try recover(to: archives)
     #expect(outcome.count == 2 && outcome.left == [names["a"]])
     #expect(try archives.names(ending: ".mmlog").count == 3)
+    // A store whose archives are all deleted has its settings left.
+    let emptied = TemporaryDirectory()
+    emptied.put("orders.settings")
+    outcome = try recover(to: emptied)
+    #expect(outcome.count == 0 && outcome.left == [names["a"]])
     // A ring that is alone, and an empty directory: nobody else is there whose ring it may be.
     outcome = try recover(to: TemporaryDirectory())
     #expect(outcome.count == 1 && outcome.left.isEmpty)
     #expect(try rings.names().isEmpty)
+  }
+
+  @Test("beside archives, rings of all stores are recovered, whatever path the directory has")
+  func oneDirectoryOfSeveralPaths() throws {
+    let folder = TemporaryDirectory()
+    folder.put(TestLog.sealedName(session: 9, store: "orders"), TestLog.sealed(session: 9))
+    log.write("record", ticks: 1)
+    folder.put(ringName, log.ring)
+    let link = TemporaryDirectory()
+    try FileManager.default.createSymbolicLink(
+      atPath: link("logs"), withDestinationPath: folder.path)
+    let sessions = try LogRecovery.recover(link("logs"), archiveDirectory: folder.path) {
+      Issue.record("\($0)")
+    }
+    #expect(sessions.count == 1)
+    #expect(try folder.names(ending: ".ring").isEmpty)
   }
 
   @Test("a ring of a newer version is left alone") func aRingOfANewerVersionIsLeftAlone() throws {
