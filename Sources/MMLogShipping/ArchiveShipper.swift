@@ -348,8 +348,14 @@ public final class ArchiveShipper: Sendable {
     while true {
       if let result = promise.wait(atMost: 50_000_000) {
         let answer = try result.get()
-        if isLost, let failure { throw failure }
-        return isLost ? nil : answer
+        if !isLost { return answer }
+        // The destination was done before it was canceled: that counts if nobody else has the lease.
+        if case .success = answer, let own = try acquire(archive.info, lease.owner) {
+          lease = own
+          return answer
+        }
+        if let failure { throw failure }
+        return nil
       }
       if isStopped { task.cancel() }
       if !isLost, Clock.monotonic() >= renewal {
