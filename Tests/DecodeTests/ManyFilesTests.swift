@@ -1,5 +1,4 @@
 import Foundation
-import MMLog
 import MMLogFormat
 import TestSupport
 import Testing
@@ -42,27 +41,6 @@ import Testing
       folder.put("logs/\(session).mmlog", log.archives[0])
     }
   }
-
-  #if Encryption
-    @Test("the head of a session with more archives than the soft limit of files is of the newest")
-    func headOfManyArchives() throws {
-      let folder = TemporaryDirectory()
-      var configuration = LogStore.Configuration()
-      configuration.hashChain = true
-      configuration.retention = .unlimited
-      let store = try LogStore(
-        directory: folder("logs"), name: "many", configuration: configuration)
-      for number in 0..<300 {
-        store.logger(label: "l").info("record \(number)")
-        try store.rotate()
-      }
-      try store.close()
-      let head = "'\(ChildProcess.path(of: "mmlogctl"))' head '\(folder("logs"))'"
-      let many = try shell("ulimit -Sn 1024; \(head)", folder: folder)
-      #expect(many.status == 0 && many.errors.isEmpty && !many.output.isEmpty, "\(many)")
-      #expect(try shell("ulimit -Sn 256; \(head)", folder: folder) == many)
-    }
-  #endif
 
   /// The same frame, as if another session had written it.
   private static func frame(_ frame: [UInt8], of session: SessionID) -> [UInt8] {

@@ -110,11 +110,13 @@ import Testing
       let path = test.folder.path
       var configuration = quick
       configuration.lease = .seconds(1)
-      let shelf = Shelf { _, _ in
+      let catalog = Catalog(of: path, store: nil)
+      let shelf = Shelf { archive, _ in
         ForcedFault.force(.fsetxattr, errno: EIO, onCall: 1, under: path)
+        let first = try catalog.scan().first?.state.lease?.expiry ?? .distantPast
         try await wait {
           try Task.checkCancellation()
-          return ForcedFault.passed(.fsetxattr, under: path) > 0
+          return try catalog.scan().first?.state.lease?.expiry ?? first > first
         }
       }
       defer { ForcedFault.clear(under: path) }
