@@ -1,4 +1,3 @@
-import Glibc
 package import MMLogSystem
 
 extension File {
@@ -35,7 +34,7 @@ extension File {
       do throws(SystemError) {
         let count = try readFully(into: part, at: offset)
         try writeFully(UnsafeRawBufferPointer(rebasing: part[..<count]), at: offset)
-      } catch  where error.call == .pread && error.errno == EIO {}
+      } catch  where error.call == .pread && error.isOfDisk {}
       offset = next
     }
     try syncData()

@@ -43,6 +43,9 @@ extension SystemError {
   /// True where the file, directory or attribute is not there.
   package var isNotFound: Bool { errno == ENOENT || errno == ENODATA }
 
+  /// Whether the disk reports an error: EIO.
+  package var isOfDisk: Bool { errno == EIO }
+
   /// True where the name is taken.
   package var isAlreadyThere: Bool { errno == EEXIST }
 
