@@ -128,9 +128,9 @@ struct LargeMessageTests {
       """, folder: TemporaryDirectory())
     #expect(run.status == 1, "\(run.errors)")
     let times = run.output.split(separator: "\n").map { String($0.split(separator: "\t")[0]) }
-    #expect(times.last == "2025-11-21T09:00:00.000001000Z" && times.count > 10, "\(times)")
+    try #require(times.last == "2025-11-21T09:00:00.000001000Z" && times.count > 10, "\(times)")
     let before = (152 - (times.count - 1)..<152).map { "2025-11-21T09:00:00.000000\($0)Z" }
-    #expect(times.dropLast().elementsEqual(before.map { $0 }), "\(times)")
+    #expect(Array(times.dropLast()) == before, "\(times)")
     #expect(
       run.errors == "mmlog-decode: \(151 - times.count) of the records before the one of "
         + "2025-11-21T09:00:00.000001000Z are left out: they are too large\n")
