@@ -67,8 +67,8 @@ package enum Program {
     }
   }
 
-  /// Throws if an argument of the process is not UTF-8. Swift's texts have other characters in place
-  /// of wrong bytes, so the argument would name another file.
+  /// Throws if an argument of the process is not UTF-8. Swift's texts have other characters in
+  /// place of wrong bytes, so the argument would name another file.
   private static func checkEncoding() throws(UsageError) {
     let arguments = UnsafeBufferPointer(
       start: CommandLine.unsafeArgv, count: Int(CommandLine.argc))

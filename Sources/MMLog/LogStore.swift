@@ -188,8 +188,8 @@ public final class LogStore: Sendable {
   /// - Parameters:
   ///   - durability: How safe records have to be. `ring` does nothing.
   ///   - limit: How long to wait at most. Default: 30 seconds.
-  /// - Throws: ``LogError``: `timedOut`, `closed`, or what kept an archive from being written or made
-  ///   safe. Then records that are in no archive are still in the ring.
+  /// - Throws: ``LogError``: `timedOut`, `closed`, or what kept an archive from being written or
+  ///   made safe. Then records that are in no archive are still in the ring.
   public func flush(
     _ durability: Durability, within limit: Duration = .seconds(30)
   ) throws(LogError) {
@@ -204,8 +204,8 @@ public final class LogStore: Sendable {
   /// - Parameters:
   ///   - durability: How safe records have to be. `ring` does nothing.
   ///   - limit: How long to wait at most. Default: 30 seconds.
-  /// - Throws: ``LogError``: `timedOut`, `closed`, or what kept an archive from being written or made
-  ///   safe. Then records that are in no archive are still in the ring.
+  /// - Throws: ``LogError``: `timedOut`, `closed`, or what kept an archive from being written or
+  ///   made safe. Then records that are in no archive are still in the ring.
   public func flush(
     _ durability: Durability, within limit: Duration = .seconds(30)
   ) async throws(LogError) {

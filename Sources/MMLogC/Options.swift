@@ -204,8 +204,8 @@ extension String {
   /// A text of the options; empty if it is NULL.
   init(c text: UnsafePointer<CChar>?) { self = text.map { String(cString: $0) } ?? "" }
 
-  /// A name of the options, which has to be UTF-8: with other bytes in place of wrong ones, it would
-  /// name something else.
+  /// A name of the options, which has to be UTF-8: with other bytes in place of wrong ones, it
+  /// would name something else.
   fileprivate init(name: UnsafePointer<CChar>, _ option: String) throws(LogError) {
     guard let name = String(validatingCString: name) else {
       throw invalid("\(option) is not UTF-8")

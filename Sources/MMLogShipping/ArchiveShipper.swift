@@ -349,7 +349,8 @@ public final class ArchiveShipper: Sendable {
       if let result = promise.wait(atMost: 50_000_000) {
         let answer = try result.get()
         if !isLost { return answer }
-        // The destination was done before it was canceled: that counts if nobody else has the lease.
+        // The destination was done before it was canceled: that counts if nobody else has the
+        // lease.
         if case .success = answer, let own = try acquire(archive.info, lease.owner) {
           lease = own
           return answer

@@ -11,7 +11,8 @@ extension LogStore {
     case rotated(archive: String)
     /// An archive was closed, is safe from a power cut, and was found in the directory: it may be
     /// handed on. Also sent for an archive of a dead session, once a recovery has closed the
-    /// archive. If the disk cannot make an archive safe, ``failed(error:)`` names the archive first.
+    /// archive. If the disk cannot make an archive safe, ``failed(error:)`` names the archive
+    /// first.
     case sealed(archive: ArchiveInfo)
     /// An archive is about to be deleted. An observer may have been asked; see
     /// ``LogStore/Observer/mayDelete(_:for:)``.

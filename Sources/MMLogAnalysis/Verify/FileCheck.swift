@@ -10,11 +10,15 @@ struct FileCheck {
   /// Everything that is wrong in an archive, by its place. Other files of the session play no part.
   ///
   /// - Parameters:
-  ///   - known: The corruption of the archive that its session's files show.
+  ///   - index: The archive's place among those of its session.
+  ///   - summary: The summary of the session's files, which has a part of the corruption.
+  ///   - chain: The check of the session's chain, which has another part.
   ///   - most: After so much corruption, no more frames are inspected.
   static func corruption(
-    in archive: ArchiveFile, known: [LogReader.Corruption], atMost most: Int = .max
+    in archive: ArchiveFile, at index: Int, _ summary: SessionSummary, _ chain: ChainCheck,
+    atMost most: Int = .max
   ) -> [LogReader.Corruption] {
+    let known = (summary.corruption[index] ?? []) + (chain.corruption[index] ?? [])
     var check = FileCheck()
     check.inspect(archive, atMost: most)
     // A forged file may have a million entries in each list.

@@ -85,9 +85,8 @@ extension LogFiles {
       for (index, archive) in session.archives.enumerated() {
         guard progress(archive.path) else { return }
         var report = FileReport(archive)
-        let known = (summary.corruption[index] ?? []) + (chain.corruption[index] ?? [])
         report.unchecked = chain.problems[index]
-        report.corruption = FileCheck.corruption(in: archive, known: known)
+        report.corruption = FileCheck.corruption(in: archive, at: index, summary, chain)
         try body(report)
       }
       if let ring = session.ring {
@@ -106,8 +105,7 @@ extension LogFiles {
     sessions.flatMap { session in
       let (summary, chain) = (SessionSummary(session), ChainCheck(session))
       return session.archives.enumerated().flatMap { index, archive in
-        let known = (summary.corruption[index] ?? []) + (chain.corruption[index] ?? [])
-        return FileCheck.corruption(in: archive, known: known, atMost: most)
+        FileCheck.corruption(in: archive, at: index, summary, chain, atMost: most)
       }
     }
   }

@@ -454,7 +454,7 @@ package final class ArchiveWriter {
       do throws(SystemError) {
         bytes = try file.bytes(at: found.end, count: min(end - found.end, 1 << 18))
       } catch {
-        if error.errno == Self.inputOutputError { isCorrupted = true }
+        if error.isOfDisk { isCorrupted = true }
         throw error
       }
       if bytes.isEmpty { break }

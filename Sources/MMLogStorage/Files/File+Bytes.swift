@@ -20,9 +20,9 @@ extension File {
   /// Writes what a range has to the same place again, and waits until it is on the disk:
   /// fdatasync(2).
   ///
-  /// After a sync that failed, for whomever, the kernel may have bytes in memory that are not on the
-  /// disk, and takes them for synced. A page that cannot be read is passed over: the kernel does not
-  /// have it in memory.
+  /// After a sync that failed, for whomever, the kernel may have bytes in memory that are not on
+  /// the disk, and takes them for synced. A page that cannot be read is passed over: the kernel
+  /// does not have it in memory.
   borrowing func writeAgain(_ range: Range<Int>) throws(SystemError) {
     let page = Host.pageSize
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: page, alignment: 8)

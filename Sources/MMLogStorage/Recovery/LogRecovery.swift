@@ -7,10 +7,10 @@ public enum LogRecovery {
   /// rings.
   ///
   /// Rings of living processes are left alone. Only the process that has a ring's lock recovers it,
-  /// so that this may be called at any time. If the rings are in a directory of their own, rings of a
-  /// store that has neither archives nor settings in `archiveDirectory` are left alone, too: several
-  /// stores may share that directory. The only store with rings is taken for the one of an empty
-  /// directory.
+  /// so that this may be called at any time. If the rings are in a directory of their own, rings of
+  /// a store that has neither archives nor settings in `archiveDirectory` are left alone, too:
+  /// several stores may share that directory. The only store with rings is taken for the one of an
+  /// empty directory.
   ///
   /// - Parameters:
   ///   - directory: Where the rings are.

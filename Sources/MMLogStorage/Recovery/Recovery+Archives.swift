@@ -77,8 +77,8 @@ extension Recovery {
     return (archives, isAnyUnreadable)
   }
 
-  /// Makes the archives safe from a power cut that have what the ring still has, and the newest one:
-  /// the ring is removed after its recovery.
+  /// Makes the archives safe from a power cut that have what the ring still has, and the newest
+  /// one: the ring is removed after its recovery.
   ///
   /// A sync of them may have failed, of the dead process or of an earlier recovery. Therefore what
   /// they have is written again, before anything is concluded from it. Whoever writes behind them
