@@ -204,7 +204,8 @@ typedef struct mmlog_options {
   const char *directory;
   // The beginning of all file names: 1 to 100 bytes without slashes.
   const char *name;
-  // Where the ring is, such as /dev/shm. Default: beside the archives.
+  // Where the ring is, such as /dev/shm/orders. Default: beside the archives. Each directory of
+  // archives needs one of its own: a store recovers all dead rings there that have its name.
   const char *ring_directory;
   // Bytes, 256 KiB to 4 GiB. Default: 8 MiB.
   size_t ring_size;

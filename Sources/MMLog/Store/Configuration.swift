@@ -71,6 +71,10 @@ extension LogStore {
     ///
     /// On a tmpfs such as `/dev/shm`, the kernel's write-back never disturbs a log call. The ring
     /// survives the process, but not the machine.
+    ///
+    /// Give each directory of archives a ring directory of its own. Of two stores of one name that
+    /// share a ring directory, the one that is opened first recovers the dead rings of both into
+    /// its own archives.
     public var ringDirectory: String?
 
     /// The recipients for whom ring and archives are encrypted: public keys, as `age-keygen` makes
