@@ -729,17 +729,23 @@ static bool is_function(const struct sigaction *action) {
   return action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN;
 }
 
-static void pass_on(const struct sigaction *to, int signal, siginfo_t *info, void *context) {
-  if (!is_function(to)) {
-    if (to->sa_handler == SIG_IGN && !is_repeated(signal, info)) return;
+static void pass_on(struct sigaction *to, int signal, siginfo_t *info, void *context) {
+  const struct sigaction action = *to;
+  if (!is_function(&action)) {
+    if (action.sa_handler == SIG_IGN && !is_repeated(signal, info)) return;
     // Restores the previous action. A fault then comes again, and has its usual end. Any other
     // signal is raised once more.
-    sigaction(signal, to, NULL);
+    sigaction(signal, &action, NULL);
     if (!is_repeated(signal, info)) raise(signal);
-  } else if (to->sa_flags & SA_SIGINFO) {
-    to->sa_sigaction(signal, info, context);
+    return;
+  }
+  // Such a handler is called once: it raises the signal again, or repeats the fault, to end the
+  // process.
+  if (action.sa_flags & SA_RESETHAND) to->sa_handler = SIG_DFL;
+  if (action.sa_flags & SA_SIGINFO) {
+    action.sa_sigaction(signal, info, context);
   } else {
-    to->sa_handler(signal);
+    action.sa_handler(signal);
   }
 }
 
@@ -749,9 +755,8 @@ static uint32_t passed_on;
 // Passes a signal of the crashing thread to the previous handler. Without mmlog, the signal would
 // be blocked in that handler, and a fault there would end the process. So the handler is not called
 // for its own faults.
-static void pass_on_crash(
-    const struct sigaction *to, int signal, siginfo_t *info, void *context) {
-  static const struct sigaction usual_end;
+static void pass_on_crash(struct sigaction *to, int signal, siginfo_t *info, void *context) {
+  struct sigaction usual_end = {.sa_handler = SIG_DFL};
   const uint32_t before = passed_on, bit = 1u << signal;
   bool is_own_fault =
       (before & bit) != 0 && is_repeated(signal, info) && (to->sa_flags & SA_NODEFER) == 0;
@@ -765,7 +770,7 @@ static bool is_crashing(void) {
   return thread != 0 && thread == (uint32_t)syscall(SYS_gettid);
 }
 
-void mmlog_handle_crash(const struct sigaction *to, int signal, siginfo_t *info, void *context) {
+void mmlog_handle_crash(struct sigaction *to, int signal, siginfo_t *info, void *context) {
   bool is_first = has_started() && has_place() && begin(interrupted_stack(context));
   if (is_first) {
     passed_on = 0;
@@ -919,7 +924,8 @@ bool mmlog_crash_remove(mmlog_crash_report *place) {
 
 // MARK: - Stacks for handlers
 
-enum { stack_size = 64 << 10, guard_size = 4 << 10 };
+// Multiples of the size of a page, which is 64 KiB at most.
+enum { stack_size = 64 << 10, guard_size = 64 << 10 };
 static _Thread_local uint8_t *own_stack;
 
 void mmlog_crash_guard_thread(void) {

@@ -16,6 +16,6 @@ static inline int64_t mmlog_nanoseconds(clockid_t clock) {
 // Records a crash, if crashes are recorded, and then does what the handler that was set before
 // would have done.
 void mmlog_handle_crash(
-    const struct sigaction *previous, int signal, siginfo_t *info, void *context);
+    struct sigaction *previous, int signal, siginfo_t *info, void *context);
 
 #endif

@@ -13,6 +13,7 @@ import Testing
 // Functions that C calls have no context; each test's process has these for itself.
 private let opened = LockedValue<LogStore?>(nil)
 private let entered = Atomic<Int>(0)
+private let raisesAgain = Atomic<Bool>(false)
 
 /// What is known of a process that a fatal signal has ended.
 @Suite(.serialized) struct CrashRecorderTests {
@@ -211,6 +212,37 @@ private let entered = Atomic<Int>(0)
       dieOfNoMemory()
     }
     #expect(Contents(folder.path).crashes.map(\.signal) == [SIGSEGV])
+  }
+
+  /// Each is for once, so that the same signal has its usual end the next time.
+  @Test(
+    "a handler before that is for once is called once, whether it raises the signal or returns",
+    arguments: [SIGABRT, SIGSEGV, SIGBUS], [true, false])
+  func handlerForOnce(signal: Int32, raises: Bool) async throws {
+    let folder = TemporaryDirectory()
+    await #expect(processExitsWith: .signal(signal)) {
+      [path = folder.path as String, signal = signal as Int32, raises = raises as Bool] in
+      unblockSignals()
+      raisesAgain.store(raises, ordering: .relaxed)
+      var action = sigaction()
+      action.__sigaction_handler.sa_handler = { signal in
+        if entered.add(1, ordering: .relaxed).newValue > 1 { _exit(9) }
+        if raisesAgain.load(ordering: .relaxed) { Glibc.raise(signal) }
+      }
+      action.sa_flags = SA_NODEFER | CInt(bitPattern: 0x8000_0000)  // SA_RESETHAND
+      require(sigaction(signal, &action, nil) == 0)
+      let store = try CrashRecorderTests.open(path)
+      store.logger(label: "l").info("before")
+      switch signal {
+      case SIGABRT: abort()
+      case SIGSEGV: dieOfNoMemory()
+      default:
+        let file = Glibc.open("\(path)/mapped", O_RDWR | O_CREAT, 0o600)
+        let page = mmap(nil, Host.pageSize, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
+        page?.storeBytes(of: 1, as: UInt8.self)
+      }
+    }
+    #expect(Contents(folder.path).crashes.map(\.signal) == [signal])
   }
 
   @Test("an action before that is no function is not called, whatever its flags say")
