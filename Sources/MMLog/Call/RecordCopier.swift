@@ -168,8 +168,8 @@ struct RecordCopier {
 ///
 /// Proof of `@unchecked Sendable`: the block is used only under the lock.
 final class OverflowWriter: @unchecked Sendable {
-  private let lock = ForkSafeMutex()
-  /// The block of the thread that has the lock, by its address; 0: none.
+  /// The lock: the block of the thread that has it, by its address; 1: the session's end has it;
+  /// 0: nobody has it.
   private let holder = Atomic<UInt>(0)
   /// Counts how often the lock was released.
   let unlocked = EventCount()
@@ -181,9 +181,8 @@ final class OverflowWriter: @unchecked Sendable {
 
   /// Frees its memory. At the session's end.
   func free() {
-    // A thread may have ended right after it took the lock.
-    guard lock.tryLock(atMost: 1_000_000_000) else { return }
-    defer { lock.unlock() }
+    guard lock(for: 1, atMost: 1_000_000_000) else { return }
+    defer { unlock() }
     guard let old = block else { return }
     WriterSpace.freeScratch(mmlog_writer_at(old, 0))
     PrivateMemory.free(old, count: mmlog_thread_size())
@@ -197,8 +196,7 @@ final class OverflowWriter: @unchecked Sendable {
     let timeout = WriterSpace.timeout(of: writer)
     let limit = session.waitingTime(timeout)
     let deadline = Deadline(after: limit)
-    guard unlocked.wait(atMost: limit, for: lock.tryLock) else { return false }
-    holder.store(UInt(bitPattern: writer.pointee.thread), ordering: .relaxed)
+    guard lock(for: UInt(bitPattern: writer.pointee.thread), atMost: limit) else { return false }
     defer { unlock() }
     guard let block else { return false }
     self.deadline = deadline
@@ -209,9 +207,14 @@ final class OverflowWriter: @unchecked Sendable {
     return copier.naming(writer.pointee.thread).copy(to: shared, session)
   }
 
+  private func lock(for new: UInt, atMost nanoseconds: Int64) -> Bool {
+    unlocked.wait(atMost: nanoseconds) {
+      holder.compareExchange(expected: 0, desired: new, ordering: .acquiringAndReleasing).exchanged
+    }
+  }
+
   private func unlock() {
-    holder.store(0, ordering: .relaxed)
-    lock.unlock()
+    holder.store(0, ordering: .releasing)
     unlocked.advanceForOne()
   }
 
@@ -225,14 +228,13 @@ final class OverflowWriter: @unchecked Sendable {
   /// Frees the lock in a fork's child: a thread that the child does not have may have held it.
   func reinitialize() {
     holder.store(0, ordering: .relaxed)
-    lock.reinitialize()
     unlocked.reinitialize()
   }
 
   /// Seals the segment. At the session's end.
   func seal(_ ring: Ring) {
-    guard lock.tryLock(atMost: 1_000_000_000) else { return }
-    defer { lock.unlock() }
+    guard lock(for: 1, atMost: 1_000_000_000) else { return }
+    defer { unlock() }
     if let block { WriterSpace.close(mmlog_writer_at(block, 0), ring) }
   }
 }

@@ -21,7 +21,8 @@ final class SignalLanes: @unchecked Sendable {
   /// How often all lanes are tried.
   private static let rounds: UInt32 = 64
 
-  private let block: ThreadBlock?
+  /// A writer for each lane.
+  let block: ThreadBlock?
 
   init(_ threads: ThreadRegistry) {
     let old = BlockPool.takeLanes()

@@ -206,8 +206,9 @@ final class Drainer: @unchecked Sendable {
   /// If the handler of a fatal signal is running, the process is dying: the session is then noted
   /// as crashed rather than closed.
   ///
+  /// - Parameter isQuiet: Whether no log call is open any more.
   /// - Returns: Whether the session is noted as crashed, and the signal's report is in the archive.
-  func finish() throws(LogError) -> Bool {
+  func finish(isQuiet: Bool) throws(LogError) -> Bool {
     defer {
       reportSealed()
       reportLosses()
@@ -227,6 +228,8 @@ final class Drainer: @unchecked Sendable {
       // The signal's handler may have returned meanwhile.
       session.collectSurvivedSignal()
       session.giveUpSurvivedSignals()
+      // No record is moved after this.
+      if !isQuiet { session.countOpenCalls() }
       session.ring.take(lossesWithoutRing)
       try series.append(session.ring.losses)
       let crash = session.ring.deathReport
@@ -344,7 +347,9 @@ final class Drainer: @unchecked Sendable {
     takeRequest()
     var failure = pass(.everything, counts, isSyncAsked: isSyncAsked)
     if failure != nil, isSyncAsked { syncRequested.store(true, ordering: .releasing) }
-    if failure == nil { failure = syncLeft(isAsked: isSyncAsked) }
+    // Also after a pass that has failed: its failure comes first.
+    let left = syncLeft(isAsked: isSyncAsked && failure == nil)
+    failure = failure ?? left
     answerRequest(failure)
     flushes.serve(ticket, failure)
   }

@@ -39,6 +39,8 @@ final class ObserverQueue: Sendable {
   private enum Item {
     case event(LogStore.Event)
     case question(Question)
+
+    var isEvent: Bool { if case .event = self { true } else { false } }
   }
 
   private final class Question: Sendable {
@@ -127,18 +129,21 @@ final class ObserverQueue: Sendable {
   func waitForEnd() { worker.stop() }
 
   private func put(_ item: Item) {
-    var dropped: Item?
     let isOver = state.withLock { state in
-      if state.isOver { dropped = item } else { state.items.append(item) }
-      if state.items.count > Self.capacity {
-        dropped = state.items.removeFirst()
+      if state.isOver { return true }
+      state.items.append(item)
+      // A question stays: it tells for how long the observer has not come to it.
+      if state.items.count > Self.capacity, let oldest = state.items.firstIndex(where: \.isEvent) {
+        state.items.remove(at: oldest)
         missed.add(1, ordering: .relaxed)
       }
-      return state.isOver
+      return false
     }
-    // Nobody will answer it.
-    if case .question(let question) = dropped { question.answer.fulfill(false) }
-    if isOver { return }
+    if isOver {
+      // Nobody will answer it.
+      if case .question(let question) = item { question.answer.fulfill(false) }
+      return
+    }
     // Starts the thread at the first event, and again in a fork's child. If no thread can be made
     // now, the next event tries again.
     try? worker.start { [self] _ in

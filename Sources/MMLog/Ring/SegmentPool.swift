@@ -58,6 +58,8 @@ final class SegmentPool: @unchecked Sendable {
   /// that have no stream.
   private let bareHead: UnsafeMutablePointer<UInt64>
   private let needsStreams: Bool
+  /// How many free segments no thread may take yet, with those whose stream is being made.
+  private let bareCount: Atomic<Int>
 
   /// - Parameter needsStreams: Whether segments need a stream before a thread may take them.
   ///   Segments become free without a stream, and then only the maker of streams may take them.
@@ -75,6 +77,7 @@ final class SegmentPool: @unchecked Sendable {
     words.initialize(repeating: Status.free.rawValue, count: count)
     for index in 0..<count { nexts[index] = index + 1 < count ? UInt32(index + 2) : 0 }
     bareHead = .allocate(capacity: 1)
+    bareCount = Atomic(needsStreams ? count : 0)
     head.initialize(to: needsStreams ? 0 : 1)
     bareHead.initialize(to: needsStreams ? 1 : 0)
   }
@@ -118,6 +121,7 @@ final class SegmentPool: @unchecked Sendable {
   /// Gives a segment back that was acquired, or open and never used.
   func give(back index: Int) {
     set(index, .free)
+    if needsStreams { bareCount.add(1, ordering: .relaxed) }
     push(index, needsStreams ? bareHead : head)
   }
 
@@ -128,10 +132,13 @@ final class SegmentPool: @unchecked Sendable {
   func give(bare index: Int) { push(index, bareHead) }
 
   /// Lets threads take a segment that ``takeBare()`` gave, and that has its stream now.
-  func give(ready index: Int) { push(index, head) }
+  func give(ready index: Int) {
+    push(index, head)
+    bareCount.subtract(1, ordering: .releasing)
+  }
 
   /// Whether there are free segments that have no stream yet.
-  var hasBare: Bool { UInt32(truncatingIfNeeded: mmlog_load_acquire_u64(bareHead)) != 0 }
+  var hasBare: Bool { bareCount.load(ordering: .acquiring) > 0 }
 
   @inline(__always)
   private func pop(_ head: UnsafeMutablePointer<UInt64>) -> Int? {

@@ -202,12 +202,14 @@ final class Session: Sendable {
 
   /// Counts as lost what log calls that are still open will store: nobody reads that any more. The
   /// levels are not known.
-  func countOpenCalls(in losses: LossCounters) {
-    threads.forEach { block in
+  func countOpenCalls() {
+    let count = { [ring] (block: ThreadBlock) in
       for depth in 0..<MMLOG_DEPTHS where mmlog_is_busy(mmlog_writer_at(block, depth)) {
-        losses.add(.noRing, .critical)
+        ring.countLoss(.noRing, .critical)
       }
     }
+    threads.forEach(count)
+    if let lanes = signalLanes?.block { count(lanes) }
   }
 
   /// Seals the segments of all threads. Called after the gates are closed.

@@ -115,7 +115,6 @@ extension StoreCore {
     var failure: LogError?
     defer {
       open.drainer.settle(failure)
-      if !isQuiet { session.countOpenCalls(in: lossesWithoutRing) }
       session.threads.dissolve()
       lock.withLock { noteEnded(session) }
       if isQuiet {
@@ -136,7 +135,7 @@ extension StoreCore {
         _ = try location.openDirectory()
         open.drainer.expectMove()
       }
-      isCrashNoted = try open.drainer.finish()
+      isCrashNoted = try open.drainer.finish(isQuiet: isQuiet)
     } catch {
       failure = error
       throw error

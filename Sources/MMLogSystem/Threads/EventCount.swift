@@ -3,8 +3,8 @@ import CMMLogCore
 /// Counts events, so that a thread can wait for the next one without missing any.
 ///
 /// An event costs no system call while no thread waits, else a single one for all threads that
-/// wait. All of it is async-signal-safe: four words, and futex(2) on the first.
-/// `Models/EventCount.pml` models it.
+/// wait. All of it is async-signal-safe: three words, and futex(2) on the first.
+/// `Models/EventCount.pml` models `advance` and `wait(since:)`.
 ///
 /// Proof of `@unchecked Sendable`: the words are touched by atomic operations only.
 package final class EventCount: @unchecked Sendable {
@@ -12,10 +12,8 @@ package final class EventCount: @unchecked Sendable {
   /// How many threads wait, or are about to. A thread that ends while it waits stays counted: from
   /// then on, each event costs a system call.
   private let waiters: UnsafeMutablePointer<UInt32>
-  /// How many threads are overdue: they have waited for longer than ``patience`` for something that
-  /// only one can have. A thread that ends while it waits stays counted here, too.
-  private let overdue: UnsafeMutablePointer<UInt32>
   /// Until when, by the monotonic clock, threads that come let overdue ones go first; 0: not now.
+  /// Overdue threads have waited for longer than ``patience`` for something that only one can have.
   private let turnEnd: UnsafeMutablePointer<UInt64>
 
   /// After so many nanoseconds, a thread that waits comes before all that have not waited for so
@@ -27,10 +25,9 @@ package final class EventCount: @unchecked Sendable {
   private static let turn: Int64 = 1_000_000_000
 
   package init() {
-    count = .allocate(capacity: 3)
-    count.initialize(repeating: 0, count: 3)
+    count = .allocate(capacity: 2)
+    count.initialize(repeating: 0, count: 2)
     waiters = count + 1
-    overdue = count + 2
     turnEnd = .allocate(capacity: 1)
     turnEnd.initialize(to: 0)
   }
@@ -113,7 +110,6 @@ package final class EventCount: @unchecked Sendable {
       let (left, leftToTurn) = (deadline.left, patience.left)
       guard left > 0, prepare() else { return false }
       if end == 0, leftToTurn == 0 {
-        _ = mmlog_fetch_add_u32(overdue, 1)
         end = extendTurn()
       } else {
         wait(since: seen, atMost: min(left, end == 0 ? leftToTurn : Self.patience))
@@ -128,23 +124,17 @@ package final class EventCount: @unchecked Sendable {
     return end
   }
 
+  /// Ends the turn, unless another overdue thread has said later that it waits. All threads are
+  /// woken: other overdue ones say it again, and those that had to let them go first may find
+  /// something now.
   private func endTurn(_ end: UInt64) {
-    if mmlog_fetch_add_u32(overdue, .max) == 1 {
-      mmlog_store_release_u64(turnEnd, 0)
-      // Threads that had to let others go first may find something now.
-      advance()
-    } else {
-      // The other overdue threads say that they wait before this time is over. If all of them have
-      // ended, a thread that comes now does not become overdue itself.
-      var expected = end
-      _ = mmlog_compare_exchange_u64(turnEnd, &expected, Clock.monotonic() &+ UInt64(Self.patience))
-    }
+    var expected = end
+    if mmlog_compare_exchange_u64(turnEnd, &expected, 0) { advance() }
   }
 
   /// Forgets the threads that waited: for a child of fork, where the other threads are gone.
   package func reinitialize() {
     mmlog_store_release_u32(waiters, 0)
-    mmlog_store_release_u32(overdue, 0)
     mmlog_store_release_u64(turnEnd, 0)
   }
 }

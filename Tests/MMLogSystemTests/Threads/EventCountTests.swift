@@ -103,9 +103,8 @@ private final class Things: Sendable {
     #expect(!events.hasOverdue)
   }
 
-  @Test("a thread that ends while it waits comes first no longer")
-  func endedWaiting() throws {
-    let events = EventCount()
+  /// A thread ends while others let it go first.
+  private func endOverdue(_ events: EventCount) throws {
     let thread = try Thread(name: "ends") {
       _ = events.wait(
         atMost: 3_600_000_000_000,
@@ -116,6 +115,36 @@ private final class Things: Sendable {
         for: { false })
     }
     thread.join()
+  }
+
+  @Test("a thread that ends while it waits holds up no threads that are busy")
+  func endedAmongBusy() throws {
+    let (events, isOver) = (EventCount(), Flag())
+    try endOverdue(events)
+    let threads = try (1...8).map { number in
+      try Thread(name: "busy \(number)") {
+        while !isOver.value {
+          // There is always something to take.
+          _ = events.wait(atMost: 3_600_000_000_000, for: { true })
+          Sleep.nanoseconds(1_000_000)
+        }
+      }
+    }
+    let minute = Deadline(after: 60_000_000_000)
+    var free = 0
+    while free < 300, !minute.isOver {
+      Sleep.nanoseconds(1_000_000)
+      free = events.hasOverdue ? 0 : free + 1
+    }
+    isOver.set()
+    for thread in threads { thread.join() }
+    #expect(free == 300)
+  }
+
+  @Test("a thread that ends while it waits comes first no longer")
+  func endedWaiting() throws {
+    let events = EventCount()
+    try endOverdue(events)
     let minute = Deadline(after: 60_000_000_000)
     while events.hasOverdue, !minute.isOver { Sleep.nanoseconds(1_000_000) }
     #expect(!events.hasOverdue)
@@ -153,6 +182,7 @@ private final class Counter: Sendable {
 
 private final class Flag: Sendable {
   private let isSet = Atomic(false)
+  var value: Bool { isSet.load(ordering: .acquiring) }
   func set() { isSet.store(true, ordering: .releasing) }
   func take() -> Bool { isSet.exchange(false, ordering: .acquiringAndReleasing) }
 }

@@ -683,6 +683,29 @@ import TestSupport
     gate.unlock()
   }
 
+  @Test("how long an observer has been busy is known however many events it misses")
+  func observerThatMissesEvents() async throws {
+    let test = try TestStore()
+    let archive = try await roll(test)
+    try test.store.blockingClose()
+    let gate = ForkSafeMutex()
+    gate.lock()
+    let observer = Observer(keeping: [1]) { _ in
+      gate.lock()
+      gate.unlock()
+    }
+    let queue = ObserverQueue(observer, patience: 2_000_000_000)
+    queue.send(.resumed)
+    let begun = Clock.monotonic()
+    #expect(!queue.ask(archive, .count))
+    for _ in 0..<2000 { queue.send(.resumed) }
+    while Clock.monotonic() - begun < 2_000_000_000 { Sleep.nanoseconds(10_000_000) }
+    #expect(queue.ask(archive, .count))
+    gate.unlock()
+    queue.finish()
+    queue.waitForEnd()
+  }
+
   @Test("an observer that is busy for too long is taken to agree")
   func observerThatIsBusyForTooLong() async throws {
     let test = try TestStore()

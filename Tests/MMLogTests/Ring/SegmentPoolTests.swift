@@ -26,6 +26,17 @@ struct SegmentPoolTests {
     }
   }
 
+  @Test("a segment waits for its stream until threads may take it")
+  func bare() throws {
+    let pool = SegmentPool(count: 1, needsStreams: true)
+    let index = try #require(pool.takeBare())
+    #expect(pool.hasBare && pool.take() == nil)
+    pool.give(ready: index)
+    #expect(!pool.hasBare && pool.take() == index)
+    pool.give(back: index)
+    #expect(pool.hasBare)
+  }
+
   @Test("it does not wait for one that was discarded meanwhile, or is in use anew")
   func discarded() throws {
     let pool = SegmentPool(count: 8)
