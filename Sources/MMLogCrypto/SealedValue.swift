@@ -115,13 +115,19 @@ package final class OpenedSlots: Sendable {
       if let known = state.keys[slot] { return known }
       let hash = slot.hashValue
       if state.refused.count >= Self.mostRefused || state.refused.contains(hash) { return nil }
-      guard let key = try? KeySlot.decrypt(slot, with: identities) else {
-        state.refused.insert(hash)
+      do throws(CryptoError) {
+        let key = try KeySlot.decrypt(slot, with: identities)
+        if state.keys.count >= Self.most { state.keys = [:] }
+        state.keys[slot] = key
+        return key
+      } catch {
+        switch error {
+        // There may be memory, and random bytes, the next time.
+        case .system, .library, .missingLibrary: break
+        case .malformed, .wrongIdentity, .notAuthentic: state.refused.insert(hash)
+        }
         return nil
       }
-      if state.keys.count >= Self.most { state.keys = [:] }
-      state.keys[slot] = key
-      return key
     }
   }
 }

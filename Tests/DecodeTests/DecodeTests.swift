@@ -202,7 +202,7 @@ import Testing
     let reports = run.errors.split(separator: "\n")
     #expect(reports.count == 51)
     let end = "30 more such lines, 80 in all; mmlog-decode verify \(log.folder.path) \(folder.path)"
-    #expect(reports.last == "mmlog-decode: \(end) has each")
+    #expect(reports.last == "mmlog-decode: \(end) has each corrupted place and each loss")
   }
 
   @Test("what is missing is counted once, though files are read more than once to read backwards")

@@ -317,6 +317,39 @@ import Testing
       try decode(["recover", log.folder.path]).errors.contains("has no ring of a dead process"))
   }
 
+  @Test(
+    "a ring is recovered whose sealed archive may not be written",
+    .enabled(if: CurrentProcess.effectiveUserID == 0))
+  func readOnlyArchive() throws {
+    let log = TestLog(bootID: Host.bootID())
+    log.write("one", ticks: 1)
+    log.archive()
+    log.close(nil)
+    log.write("two", ticks: 2)
+    log.save()
+    let folder = TemporaryDirectory()
+    // Without these capabilities, the superuser needs a file's permission, too.
+    let capabilities = "-dac_override,-dac_read_search"
+    let run = try shell(
+      """
+      chmod 400 '\(log.folder.path)'/*.mmlog
+      setpriv --bounding-set \(capabilities) --inh-caps \(capabilities) \
+        '\(tool)' recover '\(log.folder.path)'
+      """, folder: folder)
+    #expect(run.status == 0 && run.errors.isEmpty, "\(run)")
+    #expect(try decode(["--format", "message", log.folder.path]).output == "one\ntwo\n")
+    #expect(try log.folder.names(ending: ".ring").isEmpty)
+  }
+
+  @Test("heads are read from a pipe") func anchorsThroughAPipe() throws {
+    let log = log()
+    let folder = TemporaryDirectory()
+    let run = try shell(
+      "'\(tool)' verify --anchor <(echo 'nothing of that kind') '\(log.folder.path)'",
+      folder: folder)
+    #expect(run.status == 2 && run.errors.contains("has no head"), "\(run)")
+  }
+
   @Test("what cannot be read is all that is said of it") func unreadableForHeads() throws {
     let run = try control(["head", "/nonexistent"])
     #expect(run.status == 3 && run.errors.split(separator: "\n").count == 1, "\(run)")

@@ -1420,6 +1420,12 @@ def read_archive(path, data, sessions, report):
 def check_clear(frame, payload, seed):
     """Whether a frame in clear of an encrypted archive is one that a repair without a key writes (§11)."""
     if frame.header[8] == 2 and frame.header[98] & 32:
+        at = 8 + 24 * u32(payload, 0)
+        while at < len(payload):
+            size = framed(payload, at, len(payload), (RECORD,))
+            if not size or not is_note(payload[at + 16:at + size]):
+                raise Malformed("it is in clear, and others are not")
+            at += size
         return
     if frame.header[8] == 1:
         entries = [parse_entry(payload[at:at + size])
@@ -1428,6 +1434,18 @@ def check_clear(frame, payload, seed):
         if all(type(entry) is tuple and entry[1] == "mmlog.repair" for entry in entries):
             return
     raise Malformed("it is in clear, and others are not")
+
+
+def is_note(body):
+    """Whether a record is a note of a repair."""
+    if len(body) < 16 or body[6] != 5 or not body[7] & HAS_ENTRY:
+        return False
+    end = len(body) - 8
+    entry = body[max(0, end - 8 * u64(body, end)):end]
+    if framed(entry, 0, len(entry), (CALL_SITE,)) != len(entry):
+        return False
+    parts = parse_entry(entry).parts
+    return bool(parts) and parts[0].literal == b"corrupted: "
 
 
 def add_frame(frame, frames, session, corruption, key=None, ring_key=None, has_key_slot=False):

@@ -193,8 +193,11 @@ struct ArchiveRepair {
   /// A trailer has 32 bits for the number of frames, which is one more.
   private static let greatestOrdinal = UInt64(1) << 31
 
-  /// Without the key, the repair can encrypt nothing new for the archive's readers.
-  private var isLocked: Bool { archive.isEncrypted && (try? archive.cipher.get()) == nil }
+  /// Without the key, the repair can encrypt nothing new for the archive's readers. An archive that
+  /// has lost all that was encrypted does not show that it was.
+  private var isLocked: Bool {
+    (archive.isEncrypted || session.isEncrypted) && (try? archive.cipher.get()) == nil
+  }
 
   private mutating func fillHole(
     before ordinal: UInt64, _ offset: Int, _ writer: ArchiveWriter

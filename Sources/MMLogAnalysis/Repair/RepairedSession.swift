@@ -14,7 +14,7 @@ final class RepairedSession {
   /// The encoded entries for an archive of which there is no key: its own entries stay encrypted.
   let notesDictionary: [UInt8]
   /// Whether the session has encrypted archives.
-  private let isEncrypted: Bool
+  let isEncrypted: Bool
   /// The number of the label `mmlog.repair`; 0 if all numbers are taken.
   private let label: UInt32
   let encoder: FrameEncoder
@@ -107,7 +107,8 @@ extension CallSite {
   fileprivate static let corruption = CallSite(
     file: "", function: "", line: 0, column: 0,
     parts: [
-      .literal("corrupted: "), .named("size", .int), .literal(" bytes at "), .named("offset", .int),
+      .literal(ArchiveFile.noteBeginning), .named("size", .int), .literal(" bytes at "),
+      .named("offset", .int),
       .literal(" of "), .named("path", .string), .literal(": "), .named("what", .string),
     ])
 }

@@ -33,6 +33,9 @@ extension LogFiles {
   /// whose session was still to be recovered. This rule applies to the archives of the heads, and
   /// to missing archives before these.
   ///
+  /// A head vouches for the archives before its own as far back as none is missing: each is chained
+  /// to the one before. Archives that limits have spared before that need a head of their own.
+  ///
   /// - Returns: A report for each head, in their order.
   /// - Complexity: O(size of the sessions' files), and for each head O(frames of its session).
   public func check(_ heads: [ArchiveHead]) -> [AnchorReport] {
@@ -50,8 +53,11 @@ extension LogFiles {
         store(session.identity.storeName)
       }
     }
+    let given = Dictionary(grouping: heads, by: \.session)
     return heads.map { head in
-      let verdict = checks[head.session]?.verdict(head) ?? store(head.store).verdict(head)
+      let verdict =
+        checks[head.session]?.verdict(head, beside: given[head.session] ?? [])
+        ?? store(head.store).verdict(head)
       return AnchorReport(head: head, verdict: verdict)
     }
   }
@@ -108,7 +114,9 @@ private struct AnchoredSession {
   }
 
   /// Returns nil if the archive does not exist.
-  func verdict(_ head: ArchiveHead) -> AnchorReport.Verdict? {
+  ///
+  /// - Parameter given: All heads of the session that were noted.
+  func verdict(_ head: ArchiveHead, beside given: [ArchiveHead]) -> AnchorReport.Verdict? {
     guard let place = archives.firstIndex(where: { $0.fileHeader.number == head.archive }) else {
       return nil
     }
@@ -143,7 +151,37 @@ private struct AnchoredSession {
         "\(archives[place].path) is not chained up to there: before its frame "
           + "\(chain.linkedFrames), something is missing, or is not what it was")
     }
+    if let other = firstWithoutHead(before: place, given) {
+      let number = archives[other].fileHeader.number
+      return .unchecked(
+        "nothing vouches for \(archives[other].path): archive \(number + 1), which was chained to "
+          + "it, is gone, and no head of all of archive \(number) was given")
+    }
     return .intact
+  }
+
+  /// Goes back from an archive over archives that are missing, each time to the one before.
+  ///
+  /// - Returns: The first one that no head vouches for; nil if there is none.
+  private func firstWithoutHead(before place: Int, _ heads: [ArchiveHead]) -> Int? {
+    for index in stride(from: place - 1, through: 0, by: -1) {
+      let (archive, next) = (archives[index], archives[index + 1])
+      if archive.fileHeader.number &+ 1 == next.fileHeader.number { continue }
+      if !heads.contains(where: { vouches($0, for: archive) }) { return index }
+    }
+    return nil
+  }
+
+  /// Whether a head is that of all records of an archive.
+  private func vouches(_ head: ArchiveHead, for archive: ArchiveFile) -> Bool {
+    guard head.archive == archive.fileHeader.number, let chain = check.chains[head.archive],
+      chain.linkedFrames >= head.frames, chain.hash(ofFrames: head.frames) == head.hash
+    else { return false }
+    // What closing the archive adds repeats what is known.
+    return archive.frames.allSatisfy {
+      $0.header.ordinal < head.frames
+        || [.dictionary, .index, .keySlot, .ringKeySlot].contains($0.header.type)
+    }
   }
 }
 

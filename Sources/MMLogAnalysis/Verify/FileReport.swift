@@ -100,13 +100,16 @@ extension LogFiles {
 
   /// The corruption of the archives, as ``verify(progress:)`` finds it.
   ///
-  /// - Parameter most: After so much corruption, no more frames of an archive are inspected.
+  /// - Parameter most: After so much corruption, no more frames are inspected.
   package func corruptionOfArchives(atMost most: Int) -> [LogReader.Corruption] {
-    sessions.flatMap { session in
+    var found: [LogReader.Corruption] = []
+    for session in sessions {
       let (summary, chain) = (SessionSummary(session), ChainCheck(session))
-      return session.archives.enumerated().flatMap { index, archive in
-        FileCheck.corruption(in: archive, at: index, summary, chain, atMost: most)
+      for (index, archive) in session.archives.enumerated() where found.count < most {
+        found += FileCheck.corruption(
+          in: archive, at: index, summary, chain, atMost: most - found.count)
       }
     }
+    return found
   }
 }

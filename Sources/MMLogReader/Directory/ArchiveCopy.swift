@@ -26,9 +26,11 @@ struct ArchiveCopy {
     let headerEnd = archive.frames.first?.offset ?? archive.end
     try append(archive.bytes(archive.start..<headerEnd), copy)
     var index: [IndexEntry] = []
+    // Ordinals that a repair has left out count, too.
+    let frameCount = archive.frames.last.map { $0.header.ordinal + 1 } ?? 0
     var trailer = Trailer(
       of: archive.fileHeader.id, dictionaryOffset: 0, indexOffset: 0, recordCount: 0, fileSize: 0,
-      frameCount: UInt32(archive.frames.count))
+      frameCount: UInt32(clamping: frameCount))
     for frame in archive.frames {
       let place = end - start
       var header = frame.header

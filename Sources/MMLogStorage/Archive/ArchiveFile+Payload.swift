@@ -27,6 +27,8 @@ extension ArchiveFile {
 
   /// The label of the notes that a repair writes.
   package static let repairLabel = "mmlog.repair"
+  /// What the text of each such note begins with.
+  package static let noteBeginning = "corrupted: "
 
   /// Whether entries are those that a repair without a key writes: only labels of its notes.
   private func isOfRepair(_ entries: [UInt8]) -> Bool {
@@ -35,6 +37,20 @@ extension ArchiveFile {
         entries, seed: checksumSeed(session: fileHeader.identity.session, generation: 0))
       while let (entry, _) = scanner.next() {
         guard case .label(_, Self.repairLabel) = entry else { return false }
+      }
+      return true
+    }
+  }
+
+  /// Whether rows are those that a repair without a key writes: only notes.
+  private func areNotes(_ rows: [UInt8]) throws -> Bool {
+    try rows.withUnsafeBytes {
+      var reader = try RowReader($0)
+      while let row = try reader.next() {
+        if row.isFragment { return false }
+        let parts = try RecordParts(row.body)
+        let beginning = try parts.inlineCallSite()?.parts.first
+        guard parts.level == .error, beginning == .literal(Self.noteBeginning) else { return false }
       }
       return true
     }
@@ -53,13 +69,25 @@ extension ArchiveFile {
     guard stored.withUnsafeBytes({ crc32c($0) }) == header.payloadChecksum else {
       throw FormatError.wrongChecksum
     }
+    // Of a later version: nobody looks into it.
+    if header.type == .other { return stored }
     if header.isEncrypted {
       stored = try decrypted(stored, of: frame)
     } else if header.type != .dictionary, isClearInEncrypted(header) {
       // Notes of a repair without a key. A verification reports them.
-      guard header.type == .records, header.isSubstitute else { throw Self.inClear }
+      guard header.type == .records, header.isSubstitute,
+        let rows = try rows(of: header, stored, ifWanted: { _, _ in true }), try areNotes(rows)
+      else { throw Self.inClear }
+      return rows
     }
     if header.type == .crash { stored = clearReport(stored) }
+    return try rows(of: header, stored, ifWanted: mayPass)
+  }
+
+  /// Decompresses what is stored of a frame.
+  private func rows(
+    of header: FrameHeader, _ stored: [UInt8], ifWanted mayPass: (ColumnText, Bool) -> Bool
+  ) throws -> [UInt8]? {
     // Not one decompressor for each archive: there may be thousands of archives, and a decompressor
     // takes less than a frame does.
     let decompressor = try Decompressor.make(for: header.codec)

@@ -84,8 +84,10 @@ package final class ArchiveSeries {
   private var writtenLosses = LossLedger()
   /// Whether names were made in the directory that a power cut could still undo.
   private var hasUnsyncedNames: Bool
-  /// Archives that were left before they were safe from a power cut.
+  /// Archives that were left before they were safe from a power cut, the oldest first.
   private var unsynced: [LeftArchive] = []
+  /// The maximum number of such archives: each is an open file.
+  private static let maximumLeft = 8
   /// How long it is tried to make such an archive safe, in nanoseconds. Meanwhile it is open.
   package var patience: UInt64 = 60_000_000_000
   private var lastCheck: UInt64 = 0
@@ -203,8 +205,9 @@ package final class ArchiveSeries {
   /// Why the current archive is due to be closed, or nil if it is not.
   package func dueRotation() -> Rotation.Reason? {
     guard let current, !current.isEmpty else { return nil }
-    // Each sync that fails is a failed pass. Another archive may be on a sound part of the disk.
-    if current.failedSyncs >= Self.maximumFailedSyncs { return .interference }
+    // Each sync that fails is a failed pass. Another archive may be on a sound part of the disk,
+    // unless that was tried just before.
+    if current.failedSyncs >= Self.maximumFailedSyncs, unsynced.isEmpty { return .interference }
     if current.frameCount >= Self.maximumFrames { return .size }
     return timer?.reason(settings.rotation, size: current.end, now: .now)
   }
@@ -292,6 +295,18 @@ package final class ArchiveSeries {
     if let failure { throw failure }
   }
 
+  /// Keeps an archive that is left until it is safe from a power cut. If there are too many, gives
+  /// up the oldest.
+  private func keep(
+    _ archive: ArchiveWriter, _ reason: Rotation.Reason?, _ error: SystemError
+  ) {
+    if unsynced.count == Self.maximumLeft, let oldest = unsynced.first {
+      reportUnsafe(oldest.error)
+      drop(oldest)
+    }
+    unsynced.append(LeftArchive(archive: archive, reason: reason, error: error))
+  }
+
   private func drop(_ left: LeftArchive) {
     unsynced.removeAll { $0.archive === left.archive }
     if let reason = left.reason { report(.closed(path: left.archive.path, reason)) }
@@ -326,7 +341,7 @@ package final class ArchiveSeries {
         reportUnsafe(error)
         leave(archive)
       } else if archive.isComplete {
-        unsynced.append(LeftArchive(archive, reason))
+        keep(archive, reason, error)
         leave(archive)
       }
       throw error
@@ -409,7 +424,7 @@ package final class ArchiveSeries {
     switch try current.place(in: directory) {
     case .unchanged: break
     case .elsewhere: leave(current, isWhole: true, dictionary)
-    case .gone: leave(current, isWhole: false, dictionary)
+    case .gone: leave(current, isWhole: current.reopen(), dictionary)
     }
   }
 
@@ -423,11 +438,11 @@ package final class ArchiveSeries {
       report(.willClose(path: archive.path, .interference))
       do throws(SystemError) { try archive.close(dictionary: dictionary) } catch {
         // It has records that are nowhere else: a sync has to make them safe, or to fail.
-        unsynced.append(LeftArchive(archive, nil))
+        keep(archive, nil, error)
       }
     } else if !archive.isStillOpen {
       // Its name still leads to what was written.
-      unsynced.append(LeftArchive(archive, nil))
+      keep(archive, nil, .closed(archive.path))
     }
     leave(archive)
     report(.takenAway(path: archive.path))
@@ -471,7 +486,7 @@ package final class ArchiveSeries {
     }
     isMoveRefused = false
     if let current {
-      let isWhole = (try? current.place(in: directory)) == .unchanged
+      let isWhole = (try? current.place(in: directory)) == .unchanged || current.reopen()
       leave(current, isWhole: isWhole, dictionary)
     } else {
       report(.takenAway(path: directory.path))
@@ -490,9 +505,7 @@ private struct LeftArchive {
   let archive: ArchiveWriter
   /// Why it was closed; nil if it was taken away.
   let reason: Rotation.Reason?
+  /// Why it was not safe when it was left.
+  let error: SystemError
   let since = Clock.monotonic()
-
-  init(_ archive: ArchiveWriter, _ reason: Rotation.Reason?) {
-    (self.archive, self.reason) = (archive, reason)
-  }
 }

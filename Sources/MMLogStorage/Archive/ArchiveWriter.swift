@@ -388,6 +388,28 @@ package final class ArchiveWriter {
     return named?.identity == file.identity ? .unchanged : .elsewhere
   }
 
+  /// Opens the file again whose descriptor the program has closed.
+  ///
+  /// - Returns: Whether the archive can be written to again. False if its descriptor is open, or
+  ///   its path does not lead to the whole file.
+  package func reopen() -> Bool {
+    guard !isStillOpen, let identity = file.identity else { return false }
+    lock.giveUp()
+    do {
+      let directory = try Directory.open(path.splitAtLastSlash.directory)
+      guard let new = try LockedFile.open(path.splitAtLastSlash.name, in: directory),
+        case let status = try new.file.status(), status.identity == identity, status.size >= end
+      else { return false }
+      lock = new
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /// Cuts off what was written last: of an archive that could not be closed, its end.
+  package func cut(to end: Int) throws(SystemError) { try file.truncate(to: end) }
+
   /// Completes the archive: dictionary, index, trailer; then makes it safe from a power cut. After
   /// a failure, it can be called again.
   package func close(dictionary: UnsafeRawBufferPointer) throws(SystemError) {

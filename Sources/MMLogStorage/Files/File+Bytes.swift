@@ -22,8 +22,8 @@ extension File {
   ///
   /// After a sync that failed, for whomever, the kernel may have bytes in memory that are not on
   /// the disk, and takes them for synced. A page that cannot be read is passed over: the kernel
-  /// does not have it in memory.
-  borrowing func writeAgain(_ range: Range<Int>) throws(SystemError) {
+  /// does not have it in memory. So are holes.
+  package borrowing func writeAgain(_ range: Range<Int>) throws(SystemError) {
     let page = Host.pageSize
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: page, alignment: 8)
     defer { buffer.deallocate() }
@@ -33,7 +33,15 @@ extension File {
       let part = UnsafeMutableRawBufferPointer(rebasing: buffer[..<(next - offset)])
       do throws(SystemError) {
         let count = try readFully(into: part, at: offset)
-        try writeFully(UnsafeRawBufferPointer(rebasing: part[..<count]), at: offset)
+        let bytes = UnsafeRawBufferPointer(rebasing: part[..<count])
+        if bytes.isZero {
+          guard let data = try nextData(from: offset) else { break }
+          if data >= next {
+            offset = data / page * page
+            continue
+          }
+        }
+        try writeFully(bytes, at: offset)
       } catch  where error.call == .pread && error.isOfDisk {}
       offset = next
     }

@@ -15,25 +15,56 @@ final class DeadRing {
     self.ring = ring
   }
 
-  /// How many bytes of segments are in memory at a time: all of a ring of the default size.
-  private static let groupSize = 8 << 20
+  /// How many bytes of segments are read at a time: all of a ring of the default size.
+  private static let readSize = 8 << 20
 
-  /// Calls `body` with the segments in use by rising generation, group by group. The records of a
-  /// group are in memory until `body` returns. So the recovery of a large ring fits into the memory
+  /// Merges the records of the segments in use by time. In memory are only segments whose turn has
+  /// come, as far as records of them are left. So the recovery of a large ring fits into the memory
   /// that its service is allowed.
-  func forEachGroup(_ body: ([RingImage.Segment]) throws -> Void) throws {
-    var rest = image.segments[...]
-    while !rest.isEmpty {
-      var size = 0
-      let group = Array(
-        rest.prefix { segment in
-          defer { size += segment.bytes.count }
-          return size < Self.groupSize
-        })
-      try image.load(group, from: ring.file)
-      try body(group)
-      image.unload(group)
-      rest = rest.dropFirst(group.count)
+  ///
+  /// - Parameters:
+  ///   - run: Makes the run of a segment, which is in memory.
+  ///   - take: Takes all records that a collector gives.
+  ///   - ended: Receives each run when none of its records is left.
+  func merge(
+    _ run: (RingImage.Segment) -> CollectedSegment, take: (inout FrameCollector) throws -> Void,
+    ended: (CollectedSegment) -> Void
+  ) throws {
+    let earliest = earliestTicks
+    let count = Self.readSize / image.fileHeader.geometry.segmentSize + 1
+    var (runs, next) = ([CollectedSegment](), 0)
+    while next < image.segments.count {
+      for segment in image.segments[next...].prefix(count) {
+        try image.load(segment, from: ring.file)
+        runs.append(run(segment))
+        next += 1
+      }
+      // A segment that is not in memory has no record before this one.
+      var collector = FrameCollector(runs, cutoff: earliest[next])
+      try take(&collector)
+      for run in collector.runs where run.isEmpty {
+        ended(run)
+        image.unload(segment: run.index)
+      }
+      runs = collector.runs.filter { !$0.isEmpty }
+    }
+  }
+
+  /// For each number of segments: the earliest ticks of a record behind so many; then that of none.
+  private var earliestTicks: [UInt64] {
+    var ticks = [UInt64.max]
+    for segment in image.segments.reversed() {
+      ticks.append(min(ticks[ticks.count - 1], segment.firstTicks ?? .max))
+    }
+    return ticks.reversed()
+  }
+
+  /// Calls `body` with each segment in use while its records are in memory.
+  func forEachSegment(_ body: (RingImage.Segment) -> Void) throws {
+    for segment in image.segments {
+      try image.load(segment, from: ring.file)
+      body(segment)
+      image.unload(segment: segment.index)
     }
   }
 
@@ -141,19 +172,19 @@ final class DeadRing {
   ///
   /// - Parameters:
   ///   - areFlight: Whether the runs are of flight records, or of all others.
-  ///   - noted: How far each run was the last time.
+  ///   - noted: How far the run of each segment was the last time.
   func note(
-    _ runs: [CollectedSegment], areFlight: Bool = false, _ noted: inout [Int]
+    _ runs: [CollectedSegment], areFlight: Bool = false, _ noted: inout [Int: Int]
   ) throws(SystemError) {
     // After the machine went down, nobody believes what the ring says of archives.
     guard image.isOfThisBoot else { return }
-    for (place, run) in runs.enumerated() where run.taken > noted[place] {
+    for run in runs where run.taken > noted[run.index, default: 0] {
       if areFlight {
         try note(captured: run.taken, of: run)
       } else {
         try note(archived: run.taken, ofSegment: run.index)
       }
-      noted[place] = run.taken
+      noted[run.index] = run.taken
     }
   }
 

@@ -22,10 +22,33 @@ public enum LogRecovery {
   public static func recover(
     _ directory: String, archiveDirectory: String? = nil, problem: (LogError) -> Void
   ) throws(LogError) -> [RecoveredSession] {
+    try recover(
+      directory, archiveDirectory: archiveDirectory, takesOnlyStore: true, left: problem,
+      problem: problem)
+  }
+
+  /// Recovers rings as ``recover(_:archiveDirectory:problem:)`` does, for a shipper: nobody has
+  /// named the store, so the only store with rings may be another one, too.
+  ///
+  /// - Parameter left: Receives what says of a ring that it is of another store, and is left alone.
+  package static func recoverKnown(
+    _ directory: String, archiveDirectory: String, left: (LogError) -> Void,
+    problem: (LogError) -> Void
+  ) throws(LogError) -> [RecoveredSession] {
+    try recover(
+      directory, archiveDirectory: archiveDirectory, takesOnlyStore: false, left: left,
+      problem: problem)
+  }
+
+  private static func recover(
+    _ directory: String, archiveDirectory: String?, takesOnlyStore: Bool,
+    left: (LogError) -> Void, problem: (LogError) -> Void
+  ) throws(LogError) -> [RecoveredSession] {
     let rings = try open(directory)
     let archives = try open(archiveDirectory ?? directory)
     return Recovery.recoverAll(
-      of: nil, ringDirectory: rings, archiveDirectory: archives, .usual, problem: problem)
+      of: nil, ringDirectory: rings, archiveDirectory: archives, .usual,
+      takesOnlyStore: takesOnlyStore, left: left, problem: problem)
   }
 
   /// Seals archives whose ring is gone, such as one in memory after a power cut: as the next start

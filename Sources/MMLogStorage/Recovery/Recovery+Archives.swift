@@ -90,12 +90,30 @@ extension Recovery {
     let present = Set(image.segments.map(\.header.generation))
     for archive in archives
     where archive === archives.last || archive.frames.contains(where: { $0.isOf(present) }) {
-      let name = archive.path.splitAtLastSlash.name
-      let file = try directory.openFile(name, [.read, .write, .nonBlocking])
-      // Another file has the name now.
-      guard try archive.isIn(file) else { throw SystemError.locked(archive.path) }
-      try file.writeAgain(archive.start..<(archive.closedEnd ?? archive.end))
+      try writeAgain(archive, in: directory)
     }
+  }
+
+  private func writeAgain(
+    _ archive: ArchiveFile, in directory: borrowing Directory
+  ) throws(SystemError) {
+    let name = archive.path.splitAtLastSlash.name
+    do throws(SystemError) {
+      let file = try directory.openFile(name, [.read, .write, .nonBlocking])
+      try check(archive, file)
+      return try file.writeAgain(archive.start..<(archive.closedEnd ?? archive.end))
+    } catch {
+      guard error.isRefusal, archive.isClosed else { throw error }
+    }
+    // Somebody has taken away the permission to write it.
+    let file = try directory.openFile(name, [.read, .nonBlocking])
+    try check(archive, file)
+    try file.syncData()
+  }
+
+  private func check(_ archive: ArchiveFile, _ file: borrowing File) throws(SystemError) {
+    // Another file has the name now.
+    guard try archive.isIn(file) else { throw SystemError.locked(archive.path) }
   }
 
   /// Whether an archive of the session may be in a file that the ring does not name. It is the

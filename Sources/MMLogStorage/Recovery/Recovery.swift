@@ -22,15 +22,18 @@ package struct Recovery: ~Copyable {
   ///
   /// - Parameters:
   ///   - store: The store's name; nil for all that have archives or settings in
-  ///     `archiveDirectory`. If the rings are there, too, or all of them are of one store, that is
-  ///     every store.
+  ///     `archiveDirectory`. If the rings are there, too, that is every store.
   ///   - archiveDirectory: Where the archives are.
+  ///   - takesOnlyStore: Whether all rings are recovered, with `store` nil, if they are of one
+  ///     store, and `archiveDirectory` has nothing of another one.
   ///   - goesOn: Whether to recover another ring.
+  ///   - left: Receives what says of a ring that it is of another store, and is left alone.
   ///   - problem: Receives the error of each ring that could not be recovered; the others are
   ///     recovered.
   package static func recoverAll(
     of store: String?, ringDirectory: borrowing Directory, archiveDirectory: borrowing Directory,
-    _ settings: ArchiveSeries.Settings, while goesOn: () -> Bool = { true },
+    _ settings: ArchiveSeries.Settings, takesOnlyStore: Bool = false,
+    while goesOn: () -> Bool = { true }, left: (LogError) -> Void = { _ in },
     problem: (LogError) -> Void
   ) -> [RecoveredSession] {
     var recovered: [RecoveredSession] = []
@@ -42,7 +45,9 @@ package struct Recovery: ~Copyable {
     UnfinishedRings.sweep(of: store, in: ringDirectory)
     let fileHeaders = ArchiveHeaders()
     var rings: [(start: Int64, name: String)] = []
-    let strange = store == nil ? strangeStores(in: names, ringDirectory, archiveDirectory) : []
+    let strange =
+      store == nil
+      ? strangeStores(in: names, ringDirectory, archiveDirectory, takesOnlyStore) : []
     for name in names {
       guard let ring = FileNames.Ring(fileName: name), store == nil || ring.store == store else {
         continue
@@ -52,7 +57,7 @@ package struct Recovery: ~Copyable {
         if let file = try? ringDirectory.openFile(name, [.read, .nonBlocking]),
           let isLocked = try? file.isLockedByAnother(), !isLocked
         {
-          problem(strangeRing(name, ring.store, ringDirectory, archiveDirectory))
+          left(strangeRing(name, ring.store, ringDirectory, archiveDirectory))
         }
         continue
       }
@@ -74,7 +79,7 @@ package struct Recovery: ~Copyable {
   /// archives: several stores may share the former, and each has its archives elsewhere.
   private static func strangeStores(
     in names: [String], _ ringDirectory: borrowing Directory,
-    _ archiveDirectory: borrowing Directory
+    _ archiveDirectory: borrowing Directory, _ takesOnlyStore: Bool
   ) -> Set<String> {
     // One directory may have several paths.
     guard let rings = try? ringDirectory.status().identity,
@@ -82,9 +87,10 @@ package struct Recovery: ~Copyable {
     else { return [] }
     let stores = Set(names.compactMap { FileNames.Ring(fileName: $0)?.store })
     let files = (try? archiveDirectory.names()) ?? []
-    // A store whose archives are all deleted has left its settings.
+    // A store that has no archive yet, or whose archives are all deleted, has noted its settings.
     let known = Set(files.compactMap { FileNames.store(ofFileName: $0) })
-    return known.union(stores).count > 1 ? stores.subtracting(known) : []
+    if takesOnlyStore, known.union(stores).count == 1 { return [] }
+    return stores.subtracting(known)
   }
 
   private static func strangeRing(
@@ -372,29 +378,32 @@ package struct Recovery: ~Copyable {
     willAppend: (Int) throws -> Void
   ) throws -> (count: Int, lostPlaces: Int, corruption: [Corruption]) {
     let image = image
-    var (count, places, corruption) = (0, 0, [Corruption]())
-    // Places before taken records, or between them; and how many of these the ring counts.
-    var (passed, counted) = (0, 0)
-    try ring.forEachGroup { segments in
-      let runs = runs(of: segments) { segment, record, offset in
+    var count = 0
+    // What cannot be read in runs that have ended. Of the places, those that have taken records
+    // behind them are also counted by themselves.
+    var (places, passed, corruption) = (0, 0, [Corruption]())
+    var (noted, counted) = ([Int: Int](), 0)
+    try ring.merge { segment in
+      let run = run(of: segment) { record, offset in
         if image.isFlight(record) { return .left }
         let isArchived = coverage.contains(
           segment.header, offset: offset, trustsWatermarks: image.isOfThisBoot)
         return isArchived ? .archived : .taken
       }
-      var collector = FrameCollector(runs)
-      var noted = runs.map(\.taken)
-      let moved = try move(&collector, to: series, dictionary, FrameHeader(.records)) { collector in
+      noted[segment.index] = run.taken
+      return run
+    } take: { collector in
+      count += try move(&collector, to: series, dictionary, FrameHeader(.records)) { collector in
         try willAppend(places + lostPlaces(in: collector.runs, coverage))
       } moved: { collector in
         let found = lostPlaces(in: collector.runs, areArchived: true, coverage)
         try noteLost(passed + found, &counted, coverage)
         try ring.note(collector.runs, &noted)
       }
-      count += moved
-      places += lostPlaces(in: collector.runs, coverage)
-      passed += lostPlaces(in: collector.runs, areArchived: true, coverage)
-      corruption += collector.runs.flatMap { self.corruption(in: $0, coverage) }
+    } ended: { run in
+      places += lostPlaces(in: [run], coverage)
+      passed += lostPlaces(in: [run], areArchived: true, coverage)
+      corruption += self.corruption(in: run, coverage)
     }
     return (count, places, corruption)
   }
@@ -420,44 +429,43 @@ package struct Recovery: ~Copyable {
     let image = image
     if image.fileHeader.spanCapture != nil {
       var ended: Set<UInt64> = []
-      try ring.forEachGroup { ended.formUnion(image.endedSpans(in: $0)) }
+      try ring.forEachSegment { ended.formUnion(image.endedSpans(in: [$0])) }
       image.endedWell = ended
     }
     var fields = FrameHeader(.records)
     fields.isFlight = true
-    var count = 0
-    try ring.forEachGroup { segments in
-      let runs = runs(of: segments, areFlight: true) { segment, record, offset in
+    var (count, noted) = (0, [Int: Int]())
+    try ring.merge { segment in
+      let run = run(of: segment, isFlight: true) { record, offset in
         let isLeft =
           image.isFlight(record) && !image.isDone(record, segment, offset: offset, coverage)
         return isLeft ? .taken : .left
       }
-      var collector = FrameCollector(runs)
-      var noted = runs.map(\.taken)
+      noted[segment.index] = run.taken
+      return run
+    } take: { collector in
       count += try move(&collector, to: series, dictionary, fields) { _ in
       } moved: { collector in
         try ring.note(collector.runs, areFlight: true, &noted)
       }
+    } ended: { _ in
     }
     return count
   }
 
   /// - Parameters:
-  ///   - segments: Segments whose records are in memory.
-  ///   - areFlight: Whether flight records are moved, which have no numbers.
-  ///   - disposition: What becomes of a record of a segment, at an offset.
-  private func runs(
-    of segments: [RingImage.Segment], areFlight: Bool = false,
-    _ disposition: @escaping (RingImage.Segment, RecordView, Int) -> CollectedSegment.Disposition
-  ) -> [CollectedSegment] {
-    segments.map { segment in
-      CollectedSegment(
-        index: segment.index, header: segment.header,
-        scanner: image.scanner(of: segment, scansBehindZeros: true),
-        number: areFlight ? nil : segment.header.firstNumber,
-        content: image.lock == nil ? .clear : .sealed,
-        disposition: { disposition(segment, $0, $1) })
-    }
+  ///   - segment: A segment whose records are in memory.
+  ///   - isFlight: Whether flight records are moved, which have no numbers.
+  ///   - disposition: What becomes of a record, at an offset.
+  private func run(
+    of segment: RingImage.Segment, isFlight: Bool = false,
+    _ disposition: @escaping (RecordView, Int) -> CollectedSegment.Disposition
+  ) -> CollectedSegment {
+    CollectedSegment(
+      index: segment.index, header: segment.header,
+      scanner: image.scanner(of: segment, scansBehindZeros: true),
+      number: isFlight ? nil : segment.header.firstNumber,
+      content: image.lock == nil ? .clear : .sealed, disposition: disposition)
   }
 
   /// Moves what a collector gives, frame by frame.

@@ -87,7 +87,7 @@ package enum RinglessArchives {
       try writer.close(dictionary: UnsafeRawBufferPointer(start: nil, count: 0))
     } catch {
       // Nobody syncs an archive that is sealed.
-      try? directory.openFile(fileName, [.read, .write]).truncate(to: end)
+      try? writer.cut(to: end)
       throw error
     }
     return try ArchiveInfo.read(name, fileName, in: directory)

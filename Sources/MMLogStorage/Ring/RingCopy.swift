@@ -273,9 +273,11 @@ struct RingCopy {
     if try contradictsUse(of: index, seed: seed, file) {
       note(index, "its header, or what the ring notes of its use, is of another use")
     }
+    let bytes = writtenPart(part, end: header.end)
     segments.append(
       RingImage.Segment(
-        index: index, header: header, bytes: writtenPart(part, end: header.end), seed: seed))
+        index: index, header: header, bytes: bytes, seed: seed,
+        firstTicks: keepsRecords ? nil : firstTicks(bytes, seed, isSealed: header.end > 0)))
     if isCorrected {
       noteCorrected(offset..<offset + SegmentLayout.size, "header of segment \(index)")
     }
@@ -343,6 +345,17 @@ struct RingCopy {
   private func writtenPart(_ part: UnsafeRawBufferPointer, end: Int) -> UnsafeRawBufferPointer {
     if end > 0 { return part.slice(0, min(end, part.count)) }
     return part.slice(0, min(recordsEnd(part) + wordSize, part.count))
+  }
+
+  private func firstTicks(
+    _ bytes: UnsafeRawBufferPointer, _ seed: UInt32, isSealed: Bool
+  ) -> UInt64? {
+    var scanner = RecordScanner(
+      bytes, from: SegmentLayout.size, seed: seed, scansBehindZeros: true, isSealed: isSealed)
+    while let item = scanner.next() {
+      if case .record(let record, _) = item { return record.ticks }
+    }
+    return nil
   }
 
   /// Where the last record ends. Its last words may be zero, so its length has to say.

@@ -17,6 +17,8 @@ package final class RingImage {
     /// records, and has not read them again.
     let bytes: UnsafeRawBufferPointer
     let seed: UInt32
+    /// The ticks of the first record, if the image does not keep the records; nil if there is none.
+    let firstTicks: UInt64?
   }
 
   package let path: String
@@ -178,24 +180,20 @@ package final class RingImage {
     !endedWell.isEmpty && dictionary.tie(of: record).map { endedWell.contains($0.span) } ?? false
   }
 
-  /// Reads the records of segments again that the image does not keep in memory.
+  /// Reads the records of a segment again that the image does not keep in memory.
   ///
   /// - Parameter file: The file that the image was read from.
   /// - Throws: `FormatError.truncated` if the file was cut meanwhile; what the system refuses.
-  func load(_ segments: [Segment], from file: borrowing File) throws {
-    for place in segments.map(place) {
-      guard try memory.read(file, place) == place.upperBound else { throw FormatError.truncated }
-    }
-  }
-
-  /// Removes the records of segments from memory.
-  func unload(_ segments: [Segment]) {
-    for place in segments.map(place) { memory.clear(place) }
-  }
-
-  private func place(of segment: Segment) -> Range<Int> {
+  func load(_ segment: Segment, from file: borrowing File) throws {
     let start = fileHeader.geometry.offset(ofSegment: segment.index)
-    return start..<start + segment.bytes.count
+    let place = start..<start + segment.bytes.count
+    guard try memory.read(file, place) == place.upperBound else { throw FormatError.truncated }
+  }
+
+  /// Removes the records of a segment from memory.
+  func unload(segment index: Int) {
+    let start = fileHeader.geometry.offset(ofSegment: index)
+    memory.clear(start..<min(start + fileHeader.geometry.segmentSize, memory.bytes.count))
   }
 
   /// A scanner for a segment's records. What it gives is valid for as long as the image.

@@ -59,6 +59,11 @@ extension SystemError {
     SystemError(call: .fcntlLock, errno: EAGAIN, path: path)
   }
 
+  /// EBADF, for a file whose descriptor the program has closed.
+  package static func closed(_ path: String) -> SystemError {
+    SystemError(call: .fdatasync, errno: EBADF, path: path)
+  }
+
   /// ENOTSUP, for a library that lacks what is asked for.
   package static func unsupported(_ call: SystemCall, _ path: String) -> SystemError {
     SystemError(call: call, errno: ENOTSUP, path: path)

@@ -78,6 +78,13 @@ package struct LockedFile: ~Copyable, Sendable {
     }
   }
 
+  /// Gives up the file, whose descriptor the program has closed: the same file, opened anew, may get
+  /// the descriptor's number.
+  package mutating func giveUp() {
+    SharedDescriptors.remove(file)
+    file.giveUp()
+  }
+
   /// Notes that the file has another name now.
   package mutating func noteRename(to path: String) { file.noteRename(to: path) }
 

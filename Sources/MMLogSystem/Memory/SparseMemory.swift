@@ -79,7 +79,7 @@ package final class SparseMemory {
 
 extension UnsafeRawBufferPointer {
   /// Whether all bytes are zero.
-  fileprivate var isZero: Bool {
+  package var isZero: Bool {
     guard let baseAddress, count > 0 else { return true }
     return self[0] == 0 && memcmp(baseAddress, baseAddress + 1, count - 1) == 0
   }

@@ -11,15 +11,13 @@ struct Anchors {
   /// The line of each head, from 1.
   private(set) var lines: [Int] = []
 
-  private static let largestFile = 1 << 30
+  private static let largestFile = 1 << 26
 
   /// - Throws: ``UsageError`` for a file without a head, or with a part of one; ``LogError`` for a
   ///   file that cannot be read.
   init(file path: String) throws {
     self.path = path
-    let bytes = try explaining("Reading the anchors failed") { () throws(SystemError) in
-      try File.openFollowingLinks(path).bytes(at: 0, count: Self.largestFile)
-    }
+    let bytes = try Self.bytes(ofFile: path)
     for (index, line) in bytes.split(
       separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false
     )
@@ -36,5 +34,21 @@ struct Anchors {
     if heads.isEmpty {
       throw UsageError("--anchor: \(path) has no head, as 'mmlogctl head' prints them")
     }
+  }
+
+  /// Reads a file, or a pipe to its end.
+  private static func bytes(ofFile path: String) throws -> [UInt8] {
+    let bytes = try explaining("Reading the anchors failed") { () throws(SystemError) in
+      let file = try File.openFollowingLinks(path)
+      let buffer = UnsafeMutableRawBufferPointer.allocate(
+        byteCount: largestFile + 1, alignment: 1)
+      defer { buffer.deallocate() }
+      let count = try file.readFully(into: buffer)
+      return Array(buffer[..<count])
+    }
+    if bytes.count > largestFile {
+      throw UsageError("--anchor: \(path) is larger than \(largestFile >> 20) MiB")
+    }
+    return bytes
   }
 }

@@ -91,7 +91,8 @@ struct Attention {
     let left = said.count - Self.maximumLines
     if left > 0 {
       Command.complain(
-        "\(left) more such lines, \(said.count) in all; \(command("verify")) has each")
+        "\(left) more such lines, \(said.count) in all; \(command("verify")) has each corrupted "
+          + "place and each loss")
     }
     if query.isQuiet { return }
     if let sentence = crashSentence { Command.complain(sentence) }

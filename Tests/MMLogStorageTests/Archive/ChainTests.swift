@@ -368,6 +368,25 @@ import Testing
       try store.close()
     }
 
+    @Test("of an archive before one that is gone, a later head says nothing")
+    func anArchiveBeforeOneThatIsGone() throws {
+      let heads = try write(archives: 4) { $0.retention = .unlimited }
+      let (last, paths) = (try #require(heads.last), try paths())
+      let catalog = Catalog(of: logs, store: nil)
+      let first = try #require(try catalog.scan().first)
+      try catalog.change(first.fileName) { $0.pinned = "incident" }
+      Folder.remove(paths[1])
+      #expect(verdicts([last]) == ["?"])
+      // The first one is of a part of the archive's records.
+      #expect(verdicts([heads[0], last]) == ["intact", "?"])
+      #expect(verdicts([heads[1], last]) == ["intact", "intact"])
+
+      try forge(paths[0], frame: 2, rechains: true)
+      try catalog.change(first.fileName) { $0.pinned = "incident" }
+      #expect(corruption().isEmpty)
+      #expect(verdicts([last]) == ["?"] && verdicts([heads[1], last])[1] == "?")
+    }
+
     @Test("what limits delete behind a crash that they spare leaves heads intact")
     func whatLimitsDeleteBehindACrashLeavesHeadsIntact() throws {
       let crashing = try store { $0.retention = .unlimited }

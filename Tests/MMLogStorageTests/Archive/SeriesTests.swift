@@ -398,6 +398,24 @@ import Testing
       try series.end(SessionEnd(.closed, time: 1), dictionary: fixture.dictionary.bytes)
     }
 
+    @Test("no more than eight archives wait for a sync: the oldest is given up")
+    func archivesThatWaitForASyncAreBounded() throws {
+      let series = try series()
+      var given: [String] = []
+      series.report = { if case .unsafe(let error) = $0 { given.append(error.path) } }
+      ForcedFault.force(.fdatasync, errno: EIO, times: .max, under: fixture.folder.path)
+      defer { ForcedFault.clear(under: fixture.folder.path) }
+
+      for ticks in 1...12 as ClosedRange<UInt64> {
+        try append([ticks], to: series)
+        #expect(throws: SystemError.self) {
+          try series.close(dictionary: fixture.dictionary.bytes)
+        }
+      }
+
+      #expect(given == fixture.names.sorted().prefix(4).map { fixture.folder($0) })
+    }
+
     /// Does what a disk does that could not write a page and forgot it.
     private func overwrite(_ path: String, at offset: Int) throws {
       let file = try File.open(path, [.read, .write])

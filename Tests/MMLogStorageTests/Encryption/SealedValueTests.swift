@@ -147,6 +147,24 @@
     }
 
     #if DEBUG
+      @Test("values that could not be opened for a moment are opened the next time")
+      func noMemory() async throws {
+        let store = try store()
+        logAll(store.logger(label: "l"))
+        try store.close()
+        await #expect(processExitsWith: .success) {
+          [logs = logs as String, identity = folder("identity") as String] in
+          let identities = try LogIdentities(files: [identity])
+          func messages() -> [String] {
+            readHere([logs], identities: identities).records.map(\.message)
+          }
+          ForcedFault.force(.mmap, errno: ENOMEM, times: .max, under: "")
+          require(messages() != Self.opened)
+          ForcedFault.clear(under: "")
+          require(messages() == Self.opened)
+        }
+      }
+
       @Test("a value for which there is no new key is not sealed, and the next ones are")
       func noKey() async {
         await #expect(processExitsWith: .success) { [recipient = recipient.description as String] in

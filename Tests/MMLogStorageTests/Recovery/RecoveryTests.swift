@@ -666,7 +666,13 @@ import Testing
     emptied.put("orders.settings")
     outcome = try recover(to: emptied)
     #expect(outcome.count == 0 && outcome.left == [names["a"]])
-    // A ring that is alone, and an empty directory: nobody else is there whose ring it may be.
+    // A ring that is alone, and an empty directory: nobody else is there whose ring it may be. Only
+    // who recovers can know that.
+    let empty = TemporaryDirectory()
+    let sessions = try LogRecovery.recoverKnown(
+      rings.path, archiveDirectory: empty.path,
+      left: { #expect($0.path == names["a"]) }, problem: { Issue.record("\($0)") })
+    #expect(sessions.isEmpty)
     outcome = try recover(to: TemporaryDirectory())
     #expect(outcome.count == 1 && outcome.left.isEmpty)
     #expect(try rings.names().isEmpty)
@@ -912,6 +918,49 @@ import Testing
         "\(index) \(text)", ticks: UInt64(index), level: index % 100 == 99 ? .debug : .info)
     }
     return log
+  }
+
+  @Test("the records of a large ring come in order of time, those of a slow thread, too")
+  func theRecordsOfALargeRingComeInOrderOfTime() throws {
+    let log = TestLog(
+      bootID: Host.bootID(),
+      geometry: RingGeometry(dictionarySize: 8192, segmentSize: 1 << 16, segmentCount: 512))
+    let text = String(repeating: "x", count: 30_000)
+    for ticks in 0..<900 as Range<UInt64> {
+      log.write(text, ticks: ticks, thread: ticks % 10 == 0 ? 2 : 1)
+      // The slow thread's one segment is among the first.
+      if ticks % 3 == 0 { log.write("slow", ticks: ticks, thread: 3) }
+    }
+    // Its fragments are in many segments, and another writer of the thread has an older one.
+    log.writeFragments(
+      TestRecord(
+        ticks: 900, site: log.textSite,
+        words: ValueWords.argument(.text(String(repeating: "y", count: 200_000)))),
+      partWords: 4000)
+    log.write("end", ticks: 901, thread: 3)
+    log.save()
+    let session = try #require(try recover(in: log.folder).sessions.first)
+    #expect(session.recordCount == 900 + 300 + 2)
+    let archives = try log.folder.names(ending: ".mmlog").sorted().flatMap {
+      try ArchiveFile.all(in: File.open(log.folder($0), .read))
+    }
+    let ticks = try archives.flatMap { try $0.ticks() }.flatMap { $0 }
+    #expect(ticks == ticks.sorted() && ticks.count > 1200)
+  }
+
+  @Test("holes of an archive are not filled")
+  func holesOfAnArchiveAreNotFilled() throws {
+    writeOverlap()
+    let path = log.folder(try #require(names.first { $0.hasSuffix(".mmlog") }))
+    let file = try File.open(path, [.read, .write])
+    let archive = try #require(try ArchiveFile.all(in: File.open(path, .read)).last)
+    let frame = try #require(archive.frames.last)
+    // A frame of a recovery that has died is far behind the others, as a hostile file may have it.
+    let bytes = try file.bytes(at: frame.offset, count: archive.end - frame.offset)
+    try file.write(all: bytes, at: 1 << 40)
+    try file.writeAgain(0..<(1 << 40) + bytes.count)
+    #expect(try file.status().allocatedBytes < 1 << 20)
+    #expect(try file.bytes(at: 1 << 40, count: bytes.count) == bytes)
   }
 
   #if DEBUG

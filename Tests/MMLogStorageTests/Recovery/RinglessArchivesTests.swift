@@ -155,5 +155,30 @@ import Testing
       #expect(try seal() == [name])
       #expect(result().records.count == 10 && !result().hasTrouble)
     }
+
+    @Test("a file that takes the name of an archive that cannot be sealed stays as it is")
+    func aFileThatTakesTheName() async {
+      await #expect(processExitsWith: .success) {
+        let test = RinglessArchivesTests()
+        let name = try test.write(savesRing: false)
+        let (path, other) = (test.log.folder(name), test.log.folder("other"))
+        let bytes = try test.log.folder.bytes(name) + [UInt8](repeating: 0, count: 4096)
+        test.log.folder.put("other", bytes)
+        // The archive's seal is not safe, and then it is cut off.
+        ForcedFault.force(.fdatasync, errno: EIO, onCall: 2, under: path)
+        let syncs = LockedValue(0)
+        CallObserver.observe { call, _, phase in
+          guard call == .fdatasync, phase == .begins else { return }
+          syncs.withLock { $0 += 1 }
+          if syncs.withLock({ $0 }) == 2 { rename(other, path) }
+        }
+        var problems: [LogError] = []
+        let sealed = try test.seal { problems.append($0) }
+        CallObserver.observe(nil)
+        require(sealed.isEmpty && problems.count == 1, "\(sealed) \(problems)")
+        let left = try test.log.folder.bytes(name)
+        require(left == bytes, "\(left.count) of \(bytes.count) bytes")
+      }
+    }
   #endif
 }

@@ -1,5 +1,6 @@
 import Glibc
 import MMLog
+import MMLogStorage
 import MMLogSystem
 import MMLogTaps
 import TestSupport
@@ -48,6 +49,8 @@ struct ClosedDescriptorTests {
 
       let contents = Contents(test.folder.path)
       require(contents.messages == ["first", "second", "third"], "\(contents)")
+      let archives = try Catalog(of: test.folder.path, store: nil).scan()
+      require(archives.count == 2 && archives.allSatisfy(\.isSealed), "\(archives)")
       require(other.contents("own") == Array("my own file".utf8))
       if isReused { require(numbers.allSatisfy { fcntl($0, F_GETFD) != -1 }) }
     }

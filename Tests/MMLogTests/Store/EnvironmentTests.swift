@@ -602,6 +602,21 @@ struct EnvironmentTests {
       #expect(contents.endings.map(\.how) == [.closed])
     }
 
+    @Test("where no archive can be synced, one waits for its sync, and one is gone on with")
+    func unsyncableDisk() throws {
+      let test = try TestStore { $0.drainInterval = .seconds(3600) }
+      ForcedFault.force(.fdatasync, errno: EIO, times: .max, under: test.folder.path)
+      for number in 1...60 {
+        test.log.info("record \(number)")
+        #expect(logError { try test.store.flush(.disk) }?.systemErrorNumber == EIO)
+      }
+      // The first is given up after a minute. Then the second is closed, too.
+      #expect((2...3).contains(try test.folder.names(ending: ".mmlog").count))
+      ForcedFault.clear(under: test.folder.path)
+      let contents = try test.closeAndRead()
+      #expect(contents.isClean && contents.messages == (1...60).map { "record \($0)" })
+    }
+
     @Test("whatever call fails while a store works, records are kept or counted, and it goes on")
     func everyCallAtWork() async {
       await #expect(processExitsWith: .success) {
