@@ -214,6 +214,31 @@ import Testing
     }
   }
 
+  @Test("of directories that share one of rings, each ring is sent once, and nothing is said")
+  func sharedRingDirectory() throws {
+    let (folder, server) = (TemporaryDirectory(), try TestReceiver())
+    var sections = "[destination x]\nurl = \(server.url)\n"
+    for name in ["one", "two"] {
+      var configuration = LogStore.Configuration()
+      configuration.ringDirectory = folder("rings")
+      let store = try LogStore(directory: folder(name), name: name, configuration: configuration)
+      store.logger(label: "orders").info("of \(name)")
+      let ring = try #require(try Folder.names(folder("rings")).first { $0.hasPrefix(name) })
+      let bytes = try folder.bytes("rings/\(ring)")
+      try store.close()
+      for archive in try Folder.names(folder(name)) where archive.hasSuffix(".mmlog") {
+        try FileManager.default.removeItem(atPath: folder("\(name)/\(archive)"))
+      }
+      // This is the file that the process would have left if it had been killed.
+      folder.put("rings/\(ring)", bytes)
+      sections += "[directory \(folder(name))]\nring-directory = \(folder("rings"))\nto = x\n"
+    }
+    let result = try send("--orphans", "--config", folder.put("ship.conf", sections))
+    #expect(result.status == .success && result.complaints.isEmpty, "\(result.complaints)")
+    #expect(try server.requests.count == 2)
+    #expect(try Folder.names(folder("rings")).isEmpty)
+  }
+
   @Test("a configuration file says where rings are; an option beside it is refused")
   func ringDirectoryBesideConfiguration() throws {
     let configuration = folder.put("ship.conf")

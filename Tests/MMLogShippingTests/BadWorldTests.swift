@@ -556,6 +556,40 @@ import Testing
     #expect(failures.first?.path.hasPrefix(rings("billing.")) == true)
   }
 
+  @Test("an empty directory does not get the only ring, which is of another store")
+  func onlyRingOfAnother() async throws {
+    let (rings, logs) = (TemporaryDirectory(), TemporaryDirectory())
+    try moveDeadRing(of: "of another store", store: "billing", to: rings)
+    let receiver = Receiver()
+    let shipper = try Shipper(
+      of: logs.path, as: "test", to: receiver,
+      configuration: .quick { $0.ringDirectory = rings.path })
+    #expect(try await shipper.shipAll())
+    #expect(receiver.messages.isEmpty)
+    #expect(shipper.statistics.lastError?.contains("'billing'") == true)
+    #expect(try rings.names(ending: ".ring").count == 1 && logs.names(ending: ".mmlog").isEmpty)
+  }
+
+  @Test("the ring of a store that has archived nothing is shipped from among those of others")
+  func firstRingAmongOthers() async throws {
+    let left = (rings: TemporaryDirectory(), logs: TemporaryDirectory())
+    let test = try ShippedStore { $0.ringDirectory = left.rings.path }
+    test.log.info("record 1")
+    // These are the files that the process would leave if it were killed now.
+    try Folder.copy(test.folder.path, to: left.logs.path) { !$0.hasPrefix(".") }
+    let name = try #require(try left.rings.names(ending: ".ring").first)
+    let ring = try left.rings.bytes(name)
+    try await test.store.close()
+    left.rings.put(name, ring)
+    try moveDeadRing(of: "of another store", store: "billing", to: left.rings)
+    let receiver = Receiver()
+    let shipper = try Shipper(
+      of: left.logs.path, as: "test", to: receiver,
+      configuration: .quick { $0.ringDirectory = left.rings.path })
+    #expect(try await shipper.shipAll())
+    #expect(receiver.messages == ["record 1"])
+  }
+
   @Test("a ring that cannot be recovered is reported once, and what is archived is shipped")
   func unrecoverable() async throws {
     let test = try ShippedStore()
@@ -647,6 +681,27 @@ import Testing
       for await event in events { if case .changedBatch = event { break } }
       #expect(try Reconciliation(of: test.folder.path, consumer: "test").problems == [])
     }
+  }
+
+  @Test("a wider filter does not change the name of a batch that it does not fill")
+  func widenedFilterBeforeOthers() async throws {
+    let test = try ShippedStore()
+    for number in 1...10 { test.log.error("record \(number)") }
+    for number in 11...20 { test.log.info("record \(number)") }
+    for number in 21...30 { test.log.debug("record \(number)") }
+    try await test.store.flush(.archive)
+    let receiver = Receiver()
+    let id = LockedValue("")
+    try await test.shipWithoutAnswer(to: receiver) { delivery in
+      id.withLock { $0 = delivery.id }
+    } configured: {
+      $0.filter.minimumLevel = .error
+    }
+    try test.log(31...40)
+    receiver.change { _, _ in .accepted }
+    try await test.ship(to: receiver) { $0.filter.minimumLevel = .info }
+    #expect(receiver.messages == records(1...20) + records(31...40))
+    #expect(receiver.deliveries.first?.id == id.withLock { $0 })
   }
 
   @Test("a clock that is set back does not stop anything")

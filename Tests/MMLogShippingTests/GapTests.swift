@@ -457,6 +457,34 @@ import Testing
     #expect(receiver.gaps.map(\.mayBeSent) == [true] && receiver.gaps[0].count == 10)
   }
 
+  @Test("what a transform drops of an earlier archive makes no gap smaller")
+  func droppedEarlier() async throws {
+    let test = try ShippedStore()
+    try await logArchives(1...40, test)
+    let receiver = Receiver { _, number in
+      if number > 1 { try await Task.sleep(nanoseconds: 3_600_000_000_000) }
+      return .accepted
+    }
+    let change: @Sendable (inout Shipper.Configuration) -> Void = {
+      $0.maximumRecords = 15
+      $0.transform = { record in
+        let number = Int(record.original.message.split(separator: " ")[1]) ?? 0
+        return number <= 10 ? [] : [record]
+      }
+    }
+    let shipper = try test.shipper(to: receiver, change)
+    try shipper.start()
+    try await wait { receiver.tryCount == 2 }
+    await shipper.stop()
+    #expect(receiver.messages == records(11...15))
+    try delete(1, from: 2, in: test.folder)
+    receiver.change { _, _ in .accepted }
+    try await test.ship(to: receiver, change)
+    #expect(receiver.messages == records(11...15) + records(21...40))
+    #expect(receiver.gaps.map(\.count) == [5])
+    #expect(try Reconciliation(of: test.folder.path, consumer: "test").problems == [])
+  }
+
   /// Damage that cannot be undone.
   enum Damage: CaseIterable {
     case removed, emptied, overwritten

@@ -95,6 +95,9 @@ final class StoreCore: @unchecked Sendable {
       }
       // A fork waits for the lock, so that its child finds the whole session, or nothing.
       try lock.withLock { () throws(LogError) in publish(try makeSession()) }
+      // A shipper tells by the settings whether a ring elsewhere is of a store of its directory. A
+      // failure is not reported, as in ``Maintenance``.
+      if location.ringDirectory != location.directory { try? catalog.note(configuration.settings) }
       try startMaintenance()
     } catch {
       StoreRegistry.remove(self)

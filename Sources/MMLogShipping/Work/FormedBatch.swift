@@ -11,6 +11,9 @@ struct FormedBatch {
   private var changes: [(place: LogReader.Cursor.Place, count: Int)] = []
   /// Whether the batch was on its way before, in this process or another.
   var mayBeRepeat = false
+  /// Whether the batch was made again, and ends before the end that it had: it became full, because
+  /// the filter lets more records pass now.
+  var isCutShort = false
   var count = 0
 
   init(session: LogReader.Session, from: ConsumerState.Progress?, to: ConsumerState.Progress) {
@@ -44,15 +47,11 @@ struct FormedBatch {
 
   var isEmpty: Bool { count == 0 && missing.isEmpty }
 
-  /// How many records of an archive the batch was made from.
+  /// How many records of an archive the batch was made from, without those that edits and the
+  /// transform added, and with those that they dropped.
   func sourceCount(in archive: UInt32) -> Int {
-    var (count, last) = (0, LogReader.RecordID?.none)
-    for chunk in records where chunk.firstID?.archive == archive {
-      // Records that came of one record follow each other, with the same id.
-      if chunk.count != 1 || chunk.firstID != last { count += chunk.count }
-      last = chunk.lastID
-    }
-    return count + dropped
+    let count = records.reduce(0) { $1.firstID?.archive == archive ? $0 + $1.count : $0 }
+    return changes.reduce(count) { $1.place.archive == archive ? $0 - $1.count : $0 }
   }
 
   // MARK: - Dividing

@@ -61,9 +61,7 @@ extension ShippingWork {
     guard var batch = formed, note.count > 0 || !batch.isEmpty else { return try giveUp(note) }
     batch.mayBeRepeat = true
     if batch.count != note.count { control.send(.changedBatch(note.id)) }
-    // A batch that is full before its end is another one: the filter lets more records pass now.
-    let isFull = batch.count > note.count && batch.to.next < note.to.next
-    if !isFull {
+    if !batch.isCutShort {
       batch.to = note.to
       session.goOn(at: note.to)
     }
@@ -122,7 +120,10 @@ extension ShippingWork {
         records >= maximumRecords || bytes >= maximumBytes || keptBytes >= Self.maximumKeptBytes
       // The limits may have been greater when the batch was made.
       let missing = (note?.count ?? 0) - (batch?.count ?? 0)
-      if isFull, note == nil || missing < 0 { break }
+      if isFull, note == nil || missing < 0 {
+        batch?.isCutShort = note != nil
+        break
+      }
       let next: LogReader.Chunk?
       do throws(LogError) {
         next = try session.nextChunk(

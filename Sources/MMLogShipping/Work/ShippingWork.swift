@@ -381,7 +381,9 @@ final class ShippingWork: @unchecked Sendable {
     else { return }
     var (sessions, problems) = ([SessionID](), [LogError]())
     do throws(LogError) {
-      let recovered = try LogRecovery.recover(rings, archiveDirectory: path) { problems.append($0) }
+      let add = { (error: LogError) in problems.append(error) }
+      let recovered = try LogRecovery.recoverKnown(
+        rings, archiveDirectory: path, left: add, problem: add)
       sessions = recovered.map(\.identity.session)
       for session in recovered { noteCorruption(of: session) }
     } catch {

@@ -137,11 +137,13 @@ private struct Send {
     return String(texts.sorted().joined(separator: ",").utf8.fnv1a, radix: 16)
   }
 
-  /// Recovers the rings of dead processes.
+  /// Recovers the rings of dead processes, and says which rings are left because they are of other
+  /// stores. These are no failure.
   ///
   /// - Returns: Whether all rings were recovered, and none of their records was corrupted.
   private func recover() -> Bool {
     var isWhole = true
+    var left: [LogError] = []
     let complain = { (error: LogError) in
       isWhole = false
       Command.complain("\(error)")
@@ -149,8 +151,8 @@ private struct Send {
     for directory in Set(routes.map(\.directory)) {
       let rings = routes.first { $0.directory == directory }?.rings ?? directory
       do throws(LogError) {
-        for session in try LogRecovery.recover(
-          rings, archiveDirectory: directory, problem: complain)
+        for session in try LogRecovery.recoverKnown(
+          rings, archiveDirectory: directory, left: { left.append($0) }, problem: complain)
         {
           guard let sentence = session.corruptionSentence else { continue }
           Command.complain(sentence)
@@ -159,6 +161,10 @@ private struct Send {
       } catch {
         complain(error)
       }
+    }
+    // A ring may have been recovered into another one of the directories since.
+    for ring in left where (try? File.status(ofPath: ring.path)) != nil {
+      Command.complain("\(ring)")
     }
     return isWhole
   }

@@ -103,11 +103,13 @@ struct AnyRoute: Sendable {
         return isAll
       case .archives(let shipper, _):
         // An archive that cannot be read keeps no other waiting: `shipAll` reports it at its end.
-        let all = Set(((try? shipper.waiting()) ?? []).map(\.path))
+        let all = (try? shipper.waiting()).map { Set($0.map(\.path)) }
         _ = try await shipper.shipAll()
         // A shipper that was killed within an upload also has a lease, for a while. What was sealed
         // meanwhile is not asked for.
-        let waiting = try shipper.waiting().filter { Task.isCancelled || all.contains($0.path) }
+        let waiting = try shipper.waiting().filter {
+          Task.isCancelled || all?.contains($0.path) ?? true
+        }
         let leases = waiting.compactMap(\.state.lease)
         if waiting.count > (Task.isCancelled && !isShared ? 0 : leases.count) {
           let verb = waiting.count == 1 ? "is" : "are"

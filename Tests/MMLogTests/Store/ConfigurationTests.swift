@@ -156,7 +156,7 @@ struct ConfigurationTests {
     let test = try TestStore { $0.ringDirectory = rings("a/b") }
     test.log.info("one")
     #expect(try rings.names("a/b").count == 1)
-    #expect(try test.folder.names() == [])
+    #expect(try test.folder.names() == ["test.settings"])
     try test.store.flush(.archive)
     let contents = try test.closeAndRead()
     #expect(contents.messages == ["one"])
