@@ -34,8 +34,9 @@ extension LogReader {
     public let event: Event
     /// The message of the span's beginning with `{}` or `{name}` in place of arguments, such as
     /// `order {id}`. If that message has no text of its own, the function where the span begins.
-    /// All spans of one statement have the same name. Nil if the name is not known: the span ends
-    /// in another session, or the statement found no room in the dictionary.
+    /// All spans of one statement have the same name, unless the end has another one as the text
+    /// field `span.name`, as that of a tracer's renamed span has. Nil if the name is not known: the
+    /// span ends in another session, or the statement found no room in the dictionary.
     public let name: String?
 
     /// The number in 16 hexadecimal digits, as in OpenTelemetry.
@@ -84,10 +85,25 @@ extension RecordContent {
   var spanName: String? {
     switch spanWords?.event {
     case .begin: site.spanName
-    case .end(_, let callSite, _, _): spanName(ofCallSite: callSite)
+    case .end(_, let callSite, _, _): newSpanName ?? spanName(ofCallSite: callSite)
     case nil: nil
     }
   }
+
+  /// The name that a span's end gives it: a tracer's span may be renamed while it is open.
+  package var newSpanName: String? {
+    guard hasFields, case .end? = spanWords?.event else { return nil }
+    var name: String?
+    forEachField(.raw) { (field, value, reader) throws(FormatError) in
+      if case .string(let bytes) = value, field.string == Self.newSpanNameField {
+        name = String(decoding: bytes, as: UTF8.self)
+      }
+      try reader.skipElements(of: value)
+    }
+    return name
+  }
+
+  static let newSpanNameField = "span.name"
 
   /// The duration of the span that ends here; nil if there is none.
   func spanDuration(_ clock: TickClock) -> Duration? {

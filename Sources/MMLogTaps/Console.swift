@@ -47,8 +47,22 @@ public struct Console: LogTap.Output {
   }
 
   /// Writes to what the descriptor is now: its owner may have put something else there.
-  private func write(_ bytes: [UInt8]) throws {
-    let file = try File.duplicate(descriptor, path: "console")
+  private func write(_ bytes: [UInt8]) throws(SystemError) {
+    do throws(SystemError) {
+      let file = try File.duplicate(descriptor, path: "console")
+      return try write(bytes, to: file)
+    } catch {
+      guard error.isOutOfDescriptors else { throw error }
+    }
+    // A process that has no free descriptor has to show just that.
+    let file = File(adopting: descriptor, path: "console")
+    var failure: SystemError?
+    do throws(SystemError) { try write(bytes, to: file) } catch { failure = error }
+    _ = file.release()
+    if let failure { throw failure }
+  }
+
+  private func write(_ bytes: [UInt8], to file: borrowing File) throws(SystemError) {
     try bytes.span.bytes.withUnsafeBytes { (bytes) throws(SystemError) in
       try file.writeFully(bytes)
     }

@@ -66,7 +66,8 @@ public struct LogTap: Sendable {
   ///
   /// - Parameters:
   ///   - output: Where the records go. Evaluated for each session of the store, such as that of a
-  ///     fork's child.
+  ///     fork's child, on the tap's thread, at the session's first record. So name files by
+  ///     absolute paths: the working directory may be another one by then.
   ///   - level: The lowest level that is written. Default: all.
   ///   - filter: Which of these records are written; its minimum level does not count. Default:
   ///     all.

@@ -126,14 +126,21 @@ final class TapThread: RecordTap, @unchecked Sendable {
     let now = Clock.monotonic()
     if now < work.retry, !isLast { return Int64(work.retry - now) }
     defer { if isLast { end.fulfill(()) } }
-    do {
-      while try writeNext() {}
-      return 60_000_000_000
-    } catch {
-      if isLast { return giveUp() }
-      let pause = failed(error)
-      work.retry = Clock.monotonic() + UInt64(pause)
-      return pause
+    let closing = Deadline(after: Self.timeout - 2 * Self.shortestPause)
+    while true {
+      do {
+        while try writeNext() {}
+        return 60_000_000_000
+      } catch {
+        if !isLast {
+          let pause = failed(error)
+          work.retry = Clock.monotonic() + UInt64(pause)
+          return pause
+        }
+        // What fails may work again in a moment: these are the last records.
+        if closing.isOver { return giveUp() }
+        Sleep.nanoseconds(Self.shortestPause)
+      }
     }
   }
 

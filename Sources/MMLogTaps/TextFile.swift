@@ -164,8 +164,19 @@ public struct TextFile: LogTap.Output {
   private mutating func openFile() throws {
     if open != nil { return }
     try Directory.create(folder)
-    open = try Open(folder, name: name, mode)
-    (isCut, isUnrotated) = (false, false)
+    let new = try Open(folder, name: name, mode)
+    open = new
+    // The process before may have ended with a full disk.
+    (isCut, isUnrotated) = (new.size > 0 && endsInLine() == false, false)
+  }
+
+  /// Whether the file ends in a whole line; nil if that cannot be found out.
+  private func endsInLine() -> Bool? {
+    guard let open, let file = try? open.directory.openFile(name, [.read, .nonBlocking]),
+      let size = try? file.status().size, size > 0,
+      let last = try? file.bytes(at: size - 1, count: 1).first
+    else { return nil }
+    return last == UInt8(ascii: "\n")
   }
 
   /// The name's part before its extension, and the extension.
@@ -208,8 +219,9 @@ public struct TextFile: LogTap.Output {
 
   private func removeOldest() throws {
     guard let open else { return }
+    // One that cannot be removed keeps no other.
     for stamp in try stamps(in: open.directory).sorted().dropLast(count - 1) {
-      try open.directory.remove(rotatedName(stamp))
+      try? open.directory.remove(rotatedName(stamp))
     }
   }
 

@@ -65,8 +65,10 @@
       let place = Logger.SourceLocation(
         file: fileID, function: function, line: UInt32(clamping: line))
       let logger = isApart ? logger.withoutSpan(in: trace) : logger.with(trace: trace)
+      // Within the task's context, that says of which span the new one is a part: mmlog's own spans
+      // are there, too.
       let span = logger.begin(
-        name: operationName, in: outer?.span, level: level,
+        name: operationName, in: isApart ? outer?.span : nil, level: level,
         metadata: Logger.Metadata([:], kind), at: place)
       return MMLogSpan(operationName, span, kind, trace, context, isApart: isApart, place, logger)
     }

@@ -164,6 +164,13 @@ private struct Timeout: Error, CustomStringConvertible {
         "https://REDACTED@API.Example:8080/a?x=//ads.example/", "http://localhost",
         "https://localhost/a/health",
       ])
+    // A path may have "://", also that of a client who would rather not be recorded.
+    let server = try HTTPTest { $0.paths = .init(excluded: ["/health*"]) }
+    for url in ["/a://x/health", "/web/http://example.com/health", "/health"] {
+      server.http.begin(method: "GET", url: url).end(status: 200)
+    }
+    let paths = try server.closeAndRead().compactMap { $0.text("url.full") }
+    #expect(paths == ["/a://x/health", "/web/http://example.com/health"])
     let sampled = try HTTPTest { $0.sampling = 3 }
     for index in 0..<7 { sampled.http.begin(method: "GET", url: "/\(index)").end(status: 200) }
     let sample = try sampled.closeAndRead().compactMap { $0.text("url.full") }

@@ -1,5 +1,6 @@
 import Foundation
 import MMLog
+import MMLogFormat
 import MMLogReader
 import MMLogSystem
 import Testing
@@ -8,6 +9,20 @@ import TestSupport
 @Suite("Spans")
 struct SpanTests {
   private struct Refusal: Error {}
+
+  @Test("a span that its end renames has one name there, in every format")
+  func renamed() throws {
+    let test = try TestStore()
+    test.log.begin("first").end(metadata: ["span.name": "second", "user": "ann"])
+    let records = try test.closeAndRead().records
+    #expect(records.map { $0.span?.name } == ["first", "second"])
+    var names: [String] = []
+    records[1].forEachAttribute(.raw) { (name, value, reader) throws(FormatError) in
+      names.append(name.string)
+      try reader.skipElements(of: value)
+    }
+    #expect(names == ["user"])
+  }
 
   @Test("a span's end has the number of its beginning, and how long it took")
   func beginAndEnd() throws {

@@ -116,6 +116,27 @@
       #expect(found == ids && Set(ids).count == 2 && ids.allSatisfy { $0.count == 32 })
     }
 
+    @Test("a span within one of mmlog's is a part of that, also if a tracer's span is around both")
+    func withinLoggedSpan() throws {
+      let folder = TemporaryDirectory()
+      let store = try LogStore(directory: folder.path, name: "test")
+      let (log, tracer) = (store.logger(label: "test"), MMLogTracer(store: store))
+      tracer.withSpan("outer") { _ in
+        log.span("logged") { _ in tracer.withSpan("inner") { $0.operationName = "renamed" } }
+      }
+      try store.close()
+
+      let records = read(folder.path)
+      func number(_ name: String) -> UInt64? { records[name]?.span?.number }
+      func parent(_ name: String) -> UInt64? {
+        if case .begin(let parent) = records[name]?.span?.event { parent } else { nil }
+      }
+      #expect(parent("inner") != nil && parent("inner") == number("logged"))
+      #expect(parent("logged") != nil && parent("logged") == number("outer"))
+      #expect(number("end of renamed") == number("inner"))
+      #expect(Set(records.values.map { $0.trace?.traceID }).count == 1)
+    }
+
     @Test("a span with a context of its own is no part of the task's span, nor is what is in it")
     func ownContext() throws {
       let folder = TemporaryDirectory()

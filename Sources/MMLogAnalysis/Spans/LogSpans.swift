@@ -29,7 +29,8 @@ package struct LogSpans {
     package let outcome: Outcome
     /// The first 200 characters of the name.
     package let name: String?
-    /// The message of the record that began the span; nil if that record was not read.
+    /// The message of the record that began the span, or the name that the span has got since; nil
+    /// if that record was not read.
     package let message: String?
     /// The first 200 characters of the label.
     package let label: String
@@ -73,12 +74,12 @@ package struct LogSpans {
     let outcome: Outcome = failed ? .failed : .ok
     guard outcomes.contains(outcome), durations.contains(duration) else { return }
     if ended.count == 2 * capacity { keepLongest() }
-    let thread = record.thread
+    let (thread, newName) = (record.thread, record.content.newSpanName?.first200)
     ended.append(
       Span(
         session: record.session.id, number: span.number, parent: beginning?.parent, start: start,
         duration: duration, age: nil, outcome: outcome, name: span.name?.first200,
-        message: beginning?.message, label: record.label.first200,
+        message: newName ?? beginning?.message, label: record.label.first200,
         thread: beginning?.thread ?? (thread.name.isEmpty ? "\(thread.id)" : thread.name)))
   }
 

@@ -123,6 +123,8 @@ private final class BodyPart {
   private let memory: UnsafeMutableRawBufferPointer
   private var output: RedactedOutput
   private var size: Int64 = 0
+  /// The hash of the body's pieces that are inspected for control characters.
+  private var beginning = ValueHash()
   private var isFinished = false
 
   init?(_ exchange: HTTPLog.Exchange, _ message: HTTPLog.Message, _ contentType: String?) {
@@ -162,17 +164,11 @@ private final class BodyPart {
 
   func append(_ bytes: UnsafeRawBufferPointer) {
     if isFinished { return }
-    // The body is compressed, for example. A header field would not say so: clients decompress a
-    // body and leave the field as it was.
-    if size == 0, bytes.prefix(512).contains(where: Self.isControl) {
-      reading = .binary(ValueHash())
-    }
+    inspect(bytes)
     size += Int64(bytes.count)
     switch reading {
     case .binary(var hash):
-      if let start = bytes.baseAddress {
-        hash.combine(start.assumingMemoryBound(to: UInt8.self), bytes.count)
-      }
+      hash.combine(bytes)
       reading = .binary(hash)
     // Bytes behind the limit are not even read.
     case _ where output.isCut: break
@@ -187,6 +183,19 @@ private final class BodyPart {
       output.append(start.assumingMemoryBound(to: UInt8.self), bytes.count)
     }
   }
+
+  /// Finds out by the first bytes whether the body is compressed, for example. A header field would
+  /// not say so: clients decompress a body and leave the field as it was.
+  private func inspect(_ bytes: UnsafeRawBufferPointer) {
+    guard size < Self.inspectedSize else { return }
+    if case .binary = reading { return }
+    if bytes.prefix(Int(Self.inspectedSize - size)).contains(where: Self.isControl) {
+      reading = .binary(beginning)
+    }
+    beginning.combine(bytes)
+  }
+
+  private static let inspectedSize: Int64 = 512
 
   /// Whether a byte is a control character that no text to be redacted has.
   private static func isControl(_ byte: UInt8) -> Bool {

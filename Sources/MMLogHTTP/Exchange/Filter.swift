@@ -70,10 +70,21 @@ struct URLPlace {
   private static func endOfScheme(_ url: Substring) -> Substring.Index? {
     let bytes = url.utf8
     if bytes.starts(with: "//".utf8) { return bytes.index(url.startIndex, offsetBy: 2) }
-    guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")),
-      bytes[colon...].starts(with: "://".utf8)
+    guard let colon = bytes.firstIndex(of: UInt8(ascii: ":")), colon > bytes.startIndex,
+      bytes[..<colon].allSatisfy(isOfScheme), bytes[colon...].starts(with: "://".utf8)
     else { return nil }
     return bytes.index(colon, offsetBy: 3)
+  }
+
+  /// Whether a byte may be in a scheme (RFC 3986, 3.1). A slash may not: a path may contain `://`.
+  private static func isOfScheme(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+      UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "+"), UInt8(ascii: "-"),
+      UInt8(ascii: "."):
+      true
+    default: false
+    }
   }
 
   private static func host(_ authority: Substring) -> Substring {

@@ -51,8 +51,8 @@ extension HTTPLog {
     /// Records one of this many exchanges, the first one included. Default: 1, all. At least 1.
     public var sampling: UInt64 = 1
 
-    /// The maximum bytes of a URL, and of a header field's value, that are recorded. Default: 8
-    /// KiB.
+    /// The maximum bytes of a URL, of a header field's value, and of an error's message that are
+    /// recorded. Default: 8 KiB.
     public var longestURL = 8 << 10
     /// The maximum number of header fields that are recorded of a message; less than 0 is 0.
     /// Default: 64.

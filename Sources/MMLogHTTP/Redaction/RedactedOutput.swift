@@ -62,8 +62,10 @@ struct ValueHash {
   private var hasher = PrivateHash.hasher()
 
   mutating func combine(_ start: UnsafePointer<UInt8>, _ count: Int) {
-    hasher.combine(bytes: UnsafeRawBufferPointer(start: start, count: count))
+    combine(UnsafeRawBufferPointer(start: start, count: count))
   }
+
+  mutating func combine(_ bytes: UnsafeRawBufferPointer) { hasher.combine(bytes: bytes) }
 
   var value: UInt64 { UInt64(bitPattern: Int64(hasher.finalize())) }
 }

@@ -43,7 +43,12 @@ extension LogReader.Record {
     }
     guard known.isDoubtful else { return content.forEachField(form, body) }
     var names = ownNames
+    let isRenamed = content.newSpanName != nil
     content.forEachField(.raw) { (name, value, reader) throws(FormatError) in
+      // That is the attribute with the span's name already.
+      if isRenamed, name.string == RecordContent.newSpanNameField {
+        return try reader.skipElements(of: value)
+      }
       try body(.text(names.unique(name.string)), value, &reader)
     }
   }

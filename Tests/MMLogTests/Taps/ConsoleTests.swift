@@ -145,6 +145,32 @@ struct ConsoleTests {
     #expect(Contents(test.folder.path).records.count == total + 1)
   }
 
+  @Test("a process that has no free descriptor shows its records")
+  func withoutDescriptors() async {
+    await #expect(processExitsWith: .success) {
+      let folder = TemporaryDirectory()
+      let file = open(folder("console"), O_WRONLY | O_CREAT, 0o600)
+      let test = try TestStore { $0.taps = [LogTap(Console(to: file))] }
+      test.log.info("first")
+      try test.store.flush(.archive)
+      while folder.contents("console")?.isEmpty != false { Sleep.nanoseconds(1_000_000) }
+      var taken: [CInt] = []
+      var limit = rlimit(rlim_cur: 256, rlim_max: 256)
+      require(setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0)
+      while case let number = dup(file), number >= 0 { taken.append(number) }
+      var status = stat()
+      let size = { fstat(file, &status) == 0 ? status.st_size : 0 }
+      let before = size()
+      test.log.info("second")
+      try test.store.flush(.archive)
+      while size() == before { Sleep.nanoseconds(1_000_000) }
+      for number in taken { close(number) }
+      try test.store.close()
+      let text = String(decoding: folder.contents("console") ?? [], as: UTF8.self)
+      require(text.split(separator: "\n").count == 2 && text.contains("second"), text)
+    }
+  }
+
   @Test("a pipe without a reader and a closed descriptor harm nobody")
   func broken() throws {
     var ends: [CInt] = [0, 0]

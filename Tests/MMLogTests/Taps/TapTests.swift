@@ -123,6 +123,22 @@ struct TapTests {
     #expect(test.store.statistics.missedByTaps == 1)
   }
 
+  @Test("what an output cannot take for a moment while a store closes is written")
+  func failingAtClosing() throws {
+    let (kept, tries) = (Kept(), LockedValue(0))
+    let keeper = Keeper(kept: kept) {
+      let count = tries.withLock {
+        $0 += 1
+        return $0
+      }
+      if count <= 3 { throw SystemError(call: .write, errno: EAGAIN) }
+    }
+    let test = try TestStore { $0.taps = [LogTap(keeper)] }
+    test.log.info("last")
+    try test.store.close()
+    #expect(kept.messages == ["last"] && test.store.statistics.missedByTaps == 0)
+  }
+
   @Test("a tap that blocks keeps neither log calls nor archives nor other taps nor closing waiting")
   func blocked() throws {
     let (stuck, other) = (Kept(), Kept())

@@ -73,6 +73,41 @@ struct TextFileTests {
     #expect(zip(texts, 1...3).allSatisfy { $0.contains("\($1) ") }, "\(names) \(texts)")
   }
 
+  @Test("a rotated file that cannot be removed keeps no other")
+  func irremovable() throws {
+    let folder = TemporaryDirectory()
+    let oldest = "log-20200101T000000.000000000Z.txt"
+    try FileManager.default.createDirectory(
+      atPath: folder(oldest), withIntermediateDirectories: false)
+    let test = try TestStore {
+      $0.taps = [
+        LogTap(TextFile(folder("log.txt"), rotation: .init(size: 1 << 10, age: nil), count: 2))
+      ]
+    }
+    for number in 0..<200 {
+      test.log.info("number \(number)")
+      if number % 10 == 0 { try test.store.flush(.archive) }
+    }
+    try test.store.close()
+    let names = try files(folder, "log")
+    #expect(names.count == 3 && names.contains(oldest) && names.contains("log.txt"), "\(names)")
+  }
+
+  @Test("a line that was cut before a restart does not run into the next one")
+  func cutBefore() throws {
+    let folder = TemporaryDirectory()
+    folder.put("log.txt", "whole\ncut")
+    for message in ["first", "second"] {
+      let test = try TestStore { $0.taps = [LogTap(TextFile(folder("log.txt")))] }
+      test.log.info("\(message)")
+      try test.store.close()
+    }
+    let lines = String(decoding: try folder.bytes("log.txt"), as: UTF8.self).split(
+      separator: "\n", omittingEmptySubsequences: false)
+    #expect(lines.count == 5 && lines[..<2] == ["whole", "cut"], "\(lines)")
+    #expect(lines[2].contains("first") && lines[3].contains("second") && lines[4].isEmpty)
+  }
+
   @Test("what others append to the file counts to its size")
   func sharedSize() throws {
     let folder = TemporaryDirectory()
