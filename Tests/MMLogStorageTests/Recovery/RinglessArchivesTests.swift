@@ -166,15 +166,9 @@ import Testing
         test.log.folder.put("other", bytes)
         // The archive's seal is not safe, and then it is cut off.
         ForcedFault.force(.fdatasync, errno: EIO, onCall: 2, under: path)
-        let syncs = LockedValue(0)
-        CallObserver.observe { call, _, phase in
-          guard call == .fdatasync, phase == .begins else { return }
-          syncs.withLock { $0 += 1 }
-          if syncs.withLock({ $0 }) == 2 { rename(other, path) }
-        }
+        TestPoint.handler = { if $0 == .archiveTrailerWritten { rename(other, path) } }
         var problems: [LogError] = []
         let sealed = try test.seal { problems.append($0) }
-        CallObserver.observe(nil)
         require(sealed.isEmpty && problems.count == 1, "\(sealed) \(problems)")
         let left = try test.log.folder.bytes(name)
         require(left == bytes, "\(left.count) of \(bytes.count) bytes")

@@ -156,7 +156,9 @@ struct ConfigurationTests {
     let test = try TestStore { $0.ringDirectory = rings("a/b") }
     test.log.info("one")
     #expect(try rings.names("a/b").count == 1)
-    #expect(try test.folder.names() == ["test.settings"])
+    // By these, a shipper knows whose ring it is.
+    #expect(try test.folder.names(ending: ".settings") == ["test.settings"])
+    #expect(try test.folder.names(ending: ".mmlog") == [])
     try test.store.flush(.archive)
     let contents = try test.closeAndRead()
     #expect(contents.messages == ["one"])
