@@ -78,8 +78,8 @@ package struct LockedFile: ~Copyable, Sendable {
     }
   }
 
-  /// Gives up the file, whose descriptor the program has closed: the same file, opened anew, may get
-  /// the descriptor's number.
+  /// Gives up the file, whose descriptor the program has closed: the same file, opened anew, may
+  /// get the descriptor's number.
   package mutating func giveUp() {
     SharedDescriptors.remove(file)
     file.giveUp()

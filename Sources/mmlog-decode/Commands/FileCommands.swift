@@ -13,8 +13,8 @@ extension Command {
       "Checks every checksum, order and count, and prints a line for each file, of copies for one.",
       """
       Where frames are chained by hashes, these are checked, too; --anchor says what some of them \
-      were. Then nothing before, back to the last archive that is gone, can be changed, left out or \
-      put in without being found.
+      were. Then nothing before, back to the last archive that is gone, can be changed, left out \
+      or put in without being found.
       """,
     ],
     options: inputOptions + [.anchor, .silent], operands: inputOperands,
