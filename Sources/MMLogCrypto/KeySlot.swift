@@ -84,10 +84,17 @@ package enum KeySlot {
       for stanza in stanzas {
         let secret = try identity.sharedSecret(with: stanza.share)
         let key = try wrappingKey(secret, stanza.share, identity.recipient)
-        let opened = stanza.wrapped.withUnsafeBytes { wrapped in
-          try? Cryptography.decrypt(wrapped, key: key, nonce: zeroNonce)
+        var opened: [UInt8]
+        do throws(CryptoError) {
+          // Not `withUnsafeBytes`, which does not pass on what type of error it rethrows.
+          opened = try stanza.wrapped.withUnsafeBufferPointer { (wrapped) throws(CryptoError) in
+            try Cryptography.decrypt(UnsafeRawBufferPointer(wrapped), key: key, nonce: zeroNonce)
+          }
+        } catch {
+          // It is for another recipient. Any other error says nothing of that.
+          guard error == .notAuthentic else { throw error }
+          continue
         }
-        guard var opened else { continue }
         defer { opened.withUnsafeMutableBytes { SecretMemory.erase($0) } }
         guard opened.count == fileKeySize else { throw .malformed("its file key has a wrong size") }
         return try SecretKey(fileKeySize) { $0.copyBytes(from: opened) }

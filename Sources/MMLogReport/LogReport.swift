@@ -297,7 +297,7 @@ public struct LogReport {
       output.append(
         text: "[\(numbers[span.session] ?? 0),\(inMilliseconds(span.start)),\(length),\(outcome)")
       let ids = [span.number, span.parent].map { $0.map(LogReader.Span.text) ?? "" }
-      for text in [span.message ?? span.name ?? "(unknown)", span.thread, span.label] + ids {
+      for text in [span.title, span.thread, span.label] + ids {
         output.append(",")
         output.append(json: text)
       }

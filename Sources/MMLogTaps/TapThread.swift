@@ -56,6 +56,8 @@ final class TapThread: RecordTap, @unchecked Sendable {
     var failures = 0
     /// Whether the failure was reported.
     var isFailing = false
+    /// Since when nothing could be written, as monotonic time.
+    var failingSince: UInt64 = 0
     /// When writing is tried again, as monotonic time.
     var retry: UInt64 = 0
   }
@@ -137,8 +139,10 @@ final class TapThread: RecordTap, @unchecked Sendable {
           work.retry = Clock.monotonic() + UInt64(pause)
           return pause
         }
-        // What fails may work again in a moment: these are the last records.
-        if closing.isOver { return giveUp() }
+        // What fails may work again in a moment: these are the last records. What has failed for
+        // longer than that will not.
+        let hasFailedLong = work.isFailing && now - work.failingSince > UInt64(Self.timeout)
+        if hasFailedLong || closing.isOver { return giveUp() }
         Sleep.nanoseconds(Self.shortestPause)
       }
     }
@@ -231,7 +235,10 @@ final class TapThread: RecordTap, @unchecked Sendable {
 
   /// - Returns: After how many nanoseconds to try again.
   private func failed(_ error: any Error) -> Int64 {
-    if !work.isFailing { reports.failed(tap.name, error) }
+    if !work.isFailing {
+      reports.failed(tap.name, error)
+      work.failingSince = Clock.monotonic()
+    }
     work.isFailing = true
     work.failures += 1
     if work.failures >= Self.tries, !work.records.isEmpty {

@@ -670,7 +670,7 @@ class Session:
         span = self.span_words(cursor) if flags & HAS_SPAN else None
         extra = self.context(cursor, fields) if flags & HAS_CONTEXT else {}
         if span:
-            extra["span"] = self.span(item, wall, *span, extra.pop("of", 0))
+            extra["span"] = self.span(item, wall, fields, *span, extra.pop("of", 0))
         if self.fields:
             extra["sessionFields"] = self.fields
         text = message.decode("utf-8", "replace")
@@ -720,16 +720,17 @@ class Session:
         first, second = cursor.word(), cursor.word()
         return first, second, cursor.word() if first >> 63 else 0
 
-    def span(self, item, wall, first, second, third, outer):
+    def span(self, item, wall, fields, first, second, third, outer):
         """What a record says of the span that it begins or ends."""
         number = first & (1 << 63) - 1
         if first >> 63 == 0:
             return "begin %d in %d" % (number, second or outer)
         start = item.clock.wall_of(second)
         site = self.sites.get(third & 0xFFFFFFFF)
+        new = [value for name, value in fields if name == "span.name" and isinstance(value, str)]
         return "%s %d since %d after %d of %s" % (
             "failed" if third >> 32 & 1 else "end", number, start, max(0, wall - start),
-            site.span_name if site else "unknown")
+            new[-1] if new else site.span_name if site else "unknown")
 
     def inline_entry(self, body, cursor):
         """The call site that a record carries; the cursor then ends before it."""
@@ -1438,7 +1439,7 @@ def check_clear(frame, payload, seed):
 
 def is_note(body):
     """Whether a record is a note of a repair."""
-    if len(body) < 16 or body[6] != 5 or not body[7] & HAS_ENTRY:
+    if len(body) < 16 or body[6] != 5 or body[7] != HAS_ENTRY:
         return False
     end = len(body) - 8
     entry = body[max(0, end - 8 * u64(body, end)):end]

@@ -215,6 +215,7 @@ final class Drainer: @unchecked Sendable {
     }
     // First, so that whoever recovers the ring knows of these losses even if moving fails.
     session.ring.take(lossesWithoutRing)
+    var isCounted = isQuiet
     do {
       handoff.isClosing = true
       try moveBeforeAnew()
@@ -229,7 +230,8 @@ final class Drainer: @unchecked Sendable {
       session.collectSurvivedSignal()
       session.giveUpSurvivedSignals()
       // No record is moved after this.
-      if !isQuiet { session.countOpenCalls() }
+      if !isCounted { session.countOpenCalls() }
+      isCounted = true
       session.ring.take(lossesWithoutRing)
       try series.append(session.ring.losses)
       let crash = session.ring.deathReport
@@ -240,6 +242,8 @@ final class Drainer: @unchecked Sendable {
       try series.end(end, dictionary: session.ring.dictionary)
       return crash != nil
     } catch {
+      // For the recovery.
+      if !isCounted { session.countOpenCalls() }
       throw LogError(
         error,
         while: "Closing the archive failed; what is not in it is left in the ring and will be "

@@ -38,7 +38,7 @@ extension LogSpans {
       line.append(text: "  \(span.outcome)")
       line.append(
         UInt8(ascii: " "), count: 8 - span.outcome.rawValue.utf8.count + 2 * min(depth, 50))
-      line.append(span.message ?? span.name ?? "(unknown)", .plain)
+      line.append(span.title, .plain)
       appendFields(of: span, to: &line)
       output.append(line: line.text(), within: style.columns)
     }

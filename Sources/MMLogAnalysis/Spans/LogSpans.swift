@@ -29,12 +29,16 @@ package struct LogSpans {
     package let outcome: Outcome
     /// The first 200 characters of the name.
     package let name: String?
-    /// The message of the record that began the span, or the name that the span has got since; nil
-    /// if that record was not read.
+    /// The first 200 characters of the name that the span has got since it began.
+    let newName: String?
+    /// The message of the record that began the span; nil if that record was not read.
     package let message: String?
     /// The first 200 characters of the label.
     package let label: String
     package let thread: String
+
+    /// What lists for people call the span.
+    package var title: String { newName ?? message ?? name ?? "(unknown)" }
   }
 
   private let capacity: Int
@@ -74,12 +78,13 @@ package struct LogSpans {
     let outcome: Outcome = failed ? .failed : .ok
     guard outcomes.contains(outcome), durations.contains(duration) else { return }
     if ended.count == 2 * capacity { keepLongest() }
-    let (thread, newName) = (record.thread, record.content.newSpanName?.first200)
+    let thread = record.thread
     ended.append(
       Span(
         session: record.session.id, number: span.number, parent: beginning?.parent, start: start,
         duration: duration, age: nil, outcome: outcome, name: span.name?.first200,
-        message: newName ?? beginning?.message, label: record.label.first200,
+        newName: record.content.newSpanName?.first200,
+        message: beginning?.message, label: record.label.first200,
         thread: beginning?.thread ?? (thread.name.isEmpty ? "\(thread.id)" : thread.name)))
   }
 
@@ -100,7 +105,7 @@ package struct LogSpans {
     Span(
       session: span.session, number: span.number, parent: span.parent, start: span.time,
       duration: nil, age: ends[span.session].map { max(.zero, $0 - span.time) }, outcome: .open,
-      name: nil, message: span.message, label: span.label, thread: span.thread)
+      name: nil, newName: nil, message: span.message, label: span.label, thread: span.thread)
   }
 
   /// The spans, each with its depth. Parts of a span come behind the span.

@@ -39,7 +39,6 @@ extension LogFiles {
   /// - Returns: A report for each head, in their order.
   /// - Complexity: O(size of the sessions' files), and for each head O(frames of its session).
   public func check(_ heads: [ArchiveHead]) -> [AnchorReport] {
-    let wanted = Set(heads.map(\.session))
     lazy var sessionsByStore = Dictionary(grouping: sessions, by: \.identity.storeName)
     var stores: [String: StoreArchives] = [:]
     func store(_ name: String) -> StoreArchives {
@@ -48,16 +47,15 @@ extension LogFiles {
       return store
     }
     var checks: [SessionID: AnchoredSession] = [:]
-    for session in sessions where wanted.contains(session.identity.session) {
-      checks[session.identity.session] = AnchoredSession(session) {
+    let given = Dictionary(grouping: heads, by: \.session)
+    for session in sessions {
+      guard let heads = given[session.identity.session] else { continue }
+      checks[session.identity.session] = AnchoredSession(session, heads) {
         store(session.identity.storeName)
       }
     }
-    let given = Dictionary(grouping: heads, by: \.session)
     return heads.map { head in
-      let verdict =
-        checks[head.session]?.verdict(head, beside: given[head.session] ?? [])
-        ?? store(head.store).verdict(head)
+      let verdict = checks[head.session]?.verdict(head) ?? store(head.store).verdict(head)
       return AnchorReport(head: head, verdict: verdict)
     }
   }
@@ -91,9 +89,13 @@ private struct AnchoredSession {
   /// By the index of an archive: which archives before it are missing that no limit has deleted. A
   /// sentence without its full stop.
   private var missing: [Int: String] = [:]
+  /// The indices of the archives before missing ones that no head vouches for.
+  private var unvouched: [Int] = []
 
-  /// - Parameter store: Returns the archives of the session's store.
-  init(_ session: SessionFiles, in store: () -> StoreArchives) {
+  /// - Parameters:
+  ///   - heads: All heads of the session that were noted.
+  ///   - store: Returns the archives of the session's store.
+  init(_ session: SessionFiles, _ heads: [ArchiveHead], in store: () -> StoreArchives) {
     archives = session.archives
     check = ChainCheck(session)
     // Archives before the first one were begun after the session.
@@ -111,12 +113,18 @@ private struct AnchoredSession {
       }
       last = (number, archive.fileHeader.created)
     }
+    let headsByArchive = Dictionary(grouping: heads, by: \.archive)
+    for (index, pair) in zip(archives, archives.dropFirst()).enumerated() {
+      let number = pair.0.fileHeader.number
+      if number &+ 1 == pair.1.fileHeader.number { continue }
+      if !(headsByArchive[number] ?? []).contains(where: { vouches($0, for: pair.0) }) {
+        unvouched.append(index)
+      }
+    }
   }
 
   /// Returns nil if the archive does not exist.
-  ///
-  /// - Parameter given: All heads of the session that were noted.
-  func verdict(_ head: ArchiveHead, beside given: [ArchiveHead]) -> AnchorReport.Verdict? {
+  func verdict(_ head: ArchiveHead) -> AnchorReport.Verdict? {
     guard let place = archives.firstIndex(where: { $0.fileHeader.number == head.archive }) else {
       return nil
     }
@@ -151,7 +159,7 @@ private struct AnchoredSession {
         "\(archives[place].path) is not chained up to there: before its frame "
           + "\(chain.linkedFrames), something is missing, or is not what it was")
     }
-    if let other = firstWithoutHead(before: place, given) {
+    if let other = unvouched.last(where: { $0 < place }) {
       let number = archives[other].fileHeader.number
       return .unchecked(
         "nothing vouches for \(archives[other].path): archive \(number + 1), which was chained to "
@@ -160,21 +168,9 @@ private struct AnchoredSession {
     return .intact
   }
 
-  /// Goes back from an archive over archives that are missing, each time to the one before.
-  ///
-  /// - Returns: The first one that no head vouches for; nil if there is none.
-  private func firstWithoutHead(before place: Int, _ heads: [ArchiveHead]) -> Int? {
-    for index in stride(from: place - 1, through: 0, by: -1) {
-      let (archive, next) = (archives[index], archives[index + 1])
-      if archive.fileHeader.number &+ 1 == next.fileHeader.number { continue }
-      if !heads.contains(where: { vouches($0, for: archive) }) { return index }
-    }
-    return nil
-  }
-
   /// Whether a head is that of all records of an archive.
   private func vouches(_ head: ArchiveHead, for archive: ArchiveFile) -> Bool {
-    guard head.archive == archive.fileHeader.number, let chain = check.chains[head.archive],
+    guard let chain = check.chains[head.archive],
       chain.linkedFrames >= head.frames, chain.hash(ofFrames: head.frames) == head.hash
     else { return false }
     // What closing the archive adds repeats what is known.

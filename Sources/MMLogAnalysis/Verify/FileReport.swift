@@ -103,7 +103,7 @@ extension LogFiles {
   /// - Parameter most: After so much corruption, no more frames are inspected.
   package func corruptionOfArchives(atMost most: Int) -> [LogReader.Corruption] {
     var found: [LogReader.Corruption] = []
-    for session in sessions {
+    for session in sessions where found.count < most {
       let (summary, chain) = (SessionSummary(session), ChainCheck(session))
       for (index, archive) in session.archives.enumerated() where found.count < most {
         found += FileCheck.corruption(

@@ -192,7 +192,8 @@ private final class BodyPart {
     if bytes.prefix(Int(Self.inspectedSize - size)).contains(where: Self.isControl) {
       reading = .binary(beginning)
     }
-    beginning.combine(bytes)
+    // Of what is behind, no piece is inspected that would need the hash.
+    if size + Int64(bytes.count) < Self.inspectedSize { beginning.combine(bytes) }
   }
 
   private static let inspectedSize: Int64 = 512

@@ -50,7 +50,9 @@ extension ArchiveFile {
         if row.isFragment { return false }
         let parts = try RecordParts(row.body)
         let beginning = try parts.inlineCallSite()?.parts.first
-        guard parts.level == .error, beginning == .literal(Self.noteBeginning) else { return false }
+        guard parts.level == .error, parts.flags == .inlineCallSite,
+          beginning == .literal(Self.noteBeginning)
+        else { return false }
       }
       return true
     }

@@ -424,21 +424,33 @@ package final class ArchiveSeries {
     switch try current.place(in: directory) {
     case .unchanged: break
     case .elsewhere: leave(current, isWhole: true, dictionary)
-    case .gone: leave(current, isWhole: current.reopen(), dictionary)
+    case .gone: leaveClosed(current, dictionary)
     }
   }
 
+  /// Leaves an archive whose descriptor the program may have closed: then the archive is still in
+  /// its place, and is closed there.
+  private func leaveClosed(_ archive: ArchiveWriter, _ dictionary: UnsafeRawBufferPointer) {
+    let isInPlace = archive.reopen()
+    leave(archive, isWhole: isInPlace, reason: isInPlace ? .interference : nil, dictionary)
+  }
+
+  /// - Parameter reason: Why it is closed, if it is still in its place.
   private func leave(
-    _ archive: ArchiveWriter, isWhole: Bool, _ dictionary: UnsafeRawBufferPointer
+    _ archive: ArchiveWriter, isWhole: Bool, reason: Rotation.Reason? = nil,
+    _ dictionary: UnsafeRawBufferPointer
   ) {
     willWrite()
     // Whoever took the archive away may not let us complete it.
     try? note(number, 0)
     if isWhole {
       report(.willClose(path: archive.path, .interference))
-      do throws(SystemError) { try archive.close(dictionary: dictionary) } catch {
+      do throws(SystemError) {
+        try archive.close(dictionary: dictionary)
+        if let reason { report(.closed(path: archive.path, reason)) }
+      } catch {
         // It has records that are nowhere else: a sync has to make them safe, or to fail.
-        keep(archive, nil, error)
+        keep(archive, reason, error)
       }
     } else if !archive.isStillOpen {
       // Its name still leads to what was written.
@@ -452,7 +464,7 @@ package final class ArchiveSeries {
   /// numbers may be those of other files by now, which must not be written to.
   private func checkDescriptors() throws(SystemError) {
     if directory.isStillOpen, current?.isStillOpen != false { return }
-    // What is left of the archive is not completed, and needs no dictionary.
+    // An archive that is closed here lacks the dictionary at its end.
     try checkPlace(dictionary: UnsafeRawBufferPointer(start: nil, count: 0))
   }
 
@@ -486,8 +498,11 @@ package final class ArchiveSeries {
     }
     isMoveRefused = false
     if let current {
-      let isWhole = (try? current.place(in: directory)) == .unchanged || current.reopen()
-      leave(current, isWhole: isWhole, dictionary)
+      if (try? current.place(in: directory)) == .unchanged {
+        leave(current, isWhole: true, dictionary)
+      } else {
+        leaveClosed(current, dictionary)
+      }
     } else {
       report(.takenAway(path: directory.path))
     }

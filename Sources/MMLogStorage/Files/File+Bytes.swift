@@ -37,7 +37,7 @@ extension File {
         if bytes.isZero {
           guard let data = try nextData(from: offset) else { break }
           if data >= next {
-            offset = data / page * page
+            offset = max(next, data / page * page)
             continue
           }
         }

@@ -39,8 +39,10 @@ final class DeadRing {
         runs.append(run(segment))
         next += 1
       }
-      // A segment that is not in memory has no record before this one.
-      var collector = FrameCollector(runs, cutoff: earliest[next])
+      // A segment that is not in memory has no record before this one. If ticks do not rise with
+      // generations, order gives way to memory.
+      let cutoff = runs.count > 8 * count ? .max : earliest[next]
+      var collector = FrameCollector(runs, cutoff: cutoff)
       try take(&collector)
       for run in collector.runs where run.isEmpty {
         ended(run)

@@ -11,7 +11,7 @@ struct Anchors {
   /// The line of each head, from 1.
   private(set) var lines: [Int] = []
 
-  private static let largestFile = 1 << 26
+  private static let largestFile = 1 << 30
 
   /// - Throws: ``UsageError`` for a file without a head, or with a part of one; ``LogError`` for a
   ///   file that cannot be read.
@@ -40,14 +40,18 @@ struct Anchors {
   private static func bytes(ofFile path: String) throws -> [UInt8] {
     let bytes = try explaining("Reading the anchors failed") { () throws(SystemError) in
       let file = try File.openFollowingLinks(path)
-      let buffer = UnsafeMutableRawBufferPointer.allocate(
-        byteCount: largestFile + 1, alignment: 1)
-      defer { buffer.deallocate() }
-      let count = try file.readFully(into: buffer)
-      return Array(buffer[..<count])
+      let piece = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 1)
+      defer { piece.deallocate() }
+      var bytes: [UInt8] = []
+      while bytes.count <= largestFile, case let count = try file.readFully(into: piece), count > 0
+      {
+        bytes += piece[..<count]
+      }
+      return bytes
     }
     if bytes.count > largestFile {
-      throw UsageError("--anchor: \(path) is larger than \(largestFile >> 20) MiB")
+      throw UsageError(
+        "--anchor: \(path) is larger than 1 GiB: give the lines with \(ArchiveHead.word) alone")
     }
     return bytes
   }

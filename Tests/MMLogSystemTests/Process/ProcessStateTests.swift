@@ -17,13 +17,19 @@ struct ProcessStateTests {
       "fourteen bytesé",
     ])
   func names(name: String) throws {
-    try FileManager.default.copyItem(atPath: "/bin/sleep", toPath: folder(name))
-    let child = try ChildProcess(folder(name), ["600"])
+    let child = try start(name)
     // Until then it has the name of what has started it.
     while !isNamed(child.id, Array(name.utf8.prefix(15))) { usleep(1000) }
     #expect(ProcessState(of: UInt32(child.id), name: name) != nil)
     child.kill()
     child.wait()
+  }
+
+  /// Starts a copy of sleep(1) with another name. Another process makes the copy: a child of this one
+  /// that is forked meanwhile would have the copy open for writing, and nobody could start it.
+  private func start(_ name: String) throws -> ChildProcess {
+    #expect(try ChildProcess("/bin/cp", ["/bin/sleep", folder(name)]).wait() == .success)
+    return try ChildProcess(folder(name), ["600"])
   }
 
   private func isNamed(_ id: pid_t, _ name: [UInt8]) -> Bool {
@@ -34,8 +40,7 @@ struct ProcessStateTests {
   @Test("it runs, is stopped, goes on, is dead, and is gone") func states() throws {
     // What stands around a name in /proc/PID/stat, and more than the kernel keeps of it.
     let name = "a) T (.long name of a program.x"
-    try FileManager.default.copyItem(atPath: "/bin/sleep", toPath: folder(name))
-    let child = try ChildProcess(folder(name), ["600"])
+    let child = try start(name)
     func wait(for state: ProcessState?) {
       while ProcessState(of: UInt32(child.id), name: name) != state { usleep(1000) }
     }
