@@ -24,7 +24,7 @@ struct ClosedDescriptorTests {
   func archives(isReused: Bool) async {
     await #expect(processExitsWith: .success) { [isReused = isReused as Bool] in
       let test = try TestStore()
-      let other = TemporaryDirectory()
+      let (events, other) = (test.store.events, TemporaryDirectory())
       other.put("own", "my own file")
       let own = open(other("own"), O_RDWR)
       test.log.info("first")
@@ -51,6 +51,11 @@ struct ClosedDescriptorTests {
       require(contents.messages == ["first", "second", "third"], "\(contents)")
       let archives = try Catalog(of: test.folder.path, store: nil).scan()
       require(archives.count == 2 && archives.allSatisfy(\.isSealed), "\(archives)")
+      var sealed: [UInt32] = []
+      for await event in events {
+        if case .sealed(let archive) = event { sealed.append(archive.number) }
+      }
+      require(sealed == [1, 2], "\(sealed)")
       require(other.contents("own") == Array("my own file".utf8))
       if isReused { require(numbers.allSatisfy { fcntl($0, F_GETFD) != -1 }) }
     }
