@@ -40,11 +40,11 @@ struct Anchors {
   private static func bytes(ofFile path: String) throws -> [UInt8] {
     let bytes = try explaining("Reading the anchors failed") { () throws(SystemError) in
       let file = try File.openFollowingLinks(path)
+      try file.makeBlocking()
       let piece = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 1)
       defer { piece.deallocate() }
       var bytes: [UInt8] = []
-      while bytes.count <= largestFile, case let count = try file.readFully(into: piece), count > 0
-      {
+      while bytes.count <= largestFile, case let count = try file.read(into: piece), count > 0 {
         bytes += piece[..<count]
       }
       return bytes
