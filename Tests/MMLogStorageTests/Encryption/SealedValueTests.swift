@@ -151,7 +151,7 @@
       func noMemory() async throws {
         let store = try store()
         logAll(store.logger(label: "l"))
-        try store.close()
+        try await store.close()
         await #expect(processExitsWith: .success) {
           [logs = logs as String, identity = folder("identity") as String] in
           let identities = try LogIdentities(files: [identity])
