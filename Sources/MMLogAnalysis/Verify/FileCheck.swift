@@ -75,14 +75,14 @@ struct FileCheck {
   }
 
   private mutating func inspect(_ frame: ArchiveFile.Frame, of archive: ArchiveFile) {
-    if frame.header.isSubstitute, archive.isClearInEncrypted(frame.header) {
-      corruption.append(
-        archive.corruption(
-          of: frame,
-          "it is in clear: a repair without a key has written it, or somebody else without one"))
-    }
     do {
       let payload = try archive.payload(of: frame)
+      if frame.header.isSubstitute, archive.isClearInEncrypted(frame.header) {
+        corruption.append(
+          archive.corruption(
+            of: frame,
+            "it is in clear: a repair without a key has written it, or somebody else without one"))
+      }
       let problem = try payload.withUnsafeBytes { try self.problem(in: $0, of: frame.header) }
       if let problem { corruption.append(archive.corruption(of: frame, problem)) }
     } catch FormatError.encrypted {
