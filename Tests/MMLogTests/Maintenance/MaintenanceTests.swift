@@ -683,8 +683,11 @@ import TestSupport
     gate.unlock()
   }
 
-  @Test("how long an observer has been busy is known however many events it misses")
-  func observerThatMissesEvents() async throws {
+  /// A queue whose observer is busy with an event until the gate is unlocked, and an archive to ask
+  /// about.
+  private func busyQueue(
+    patience: UInt64
+  ) async throws -> (ObserverQueue, ArchiveInfo, gate: ForkSafeMutex) {
     let test = try TestStore()
     let archive = try await roll(test)
     try test.store.blockingClose()
@@ -694,8 +697,14 @@ import TestSupport
       gate.lock()
       gate.unlock()
     }
-    let queue = ObserverQueue(observer, patience: 2_000_000_000)
+    let queue = ObserverQueue(observer, patience: patience)
     queue.send(.resumed)
+    return (queue, archive, gate)
+  }
+
+  @Test("how long an observer has been busy is known however many events it misses")
+  func observerThatMissesEvents() async throws {
+    let (queue, archive, gate) = try await busyQueue(patience: 2_000_000_000)
     let begun = Clock.monotonic()
     #expect(!queue.ask(archive, .count))
     for _ in 0..<2000 { queue.send(.resumed) }
@@ -708,17 +717,7 @@ import TestSupport
 
   @Test("an observer that is busy for too long is taken to agree")
   func observerThatIsBusyForTooLong() async throws {
-    let test = try TestStore()
-    let archive = try await roll(test)
-    try test.store.blockingClose()
-    let gate = ForkSafeMutex()
-    gate.lock()
-    let observer = Observer(keeping: [1]) { _ in
-      gate.lock()
-      gate.unlock()
-    }
-    let queue = ObserverQueue(observer, patience: 0)
-    queue.send(.resumed)
+    let (queue, archive, gate) = try await busyQueue(patience: 0)
     #expect(queue.ask(archive, .count))
     #expect(queue.missedCount == 1)
     gate.unlock()
