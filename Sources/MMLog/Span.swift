@@ -92,6 +92,20 @@ extension Logger {
       record.commit(label, level, file, function, line, column, .span)
     }
 
+    /// The same, with the context of the logger that began the span: the end has its fields, too.
+    @inlinable @inline(__always)
+    package func end(
+      _ message: () -> LogLiteral, failed: Bool, captures: Bool, metadata: Metadata?,
+      by logger: Logger, file: StaticString, function: StaticString, line: UInt32, column: UInt32
+    ) {
+      guard isRecorded, logger.acquireWriter() || logger.enter(ofEnd: level) else { return }
+      var record = LogCall.record(of: message)
+      if let metadata { record.cursor.append(metadata) }
+      append(to: &record.cursor, failed: failed, captures: captures)
+      record.commit(logger.label, level, file, function, line, column, .span)
+      withExtendedLifetime(logger.context) {}
+    }
+
     /// Adds the words that make a record the end of the span.
     @inlinable @inline(__always)
     func append(to record: inout RecordCursor, failed: Bool, captures: Bool = false) {

@@ -35,6 +35,17 @@ private struct Timeout: Error, CustomStringConvertible {
     #expect(records.allSatisfy { $0.file.hasSuffix("HTTPLogTests.swift") })
   }
 
+  @Test("an exchange's end has the fields of its logger, as its beginning has")
+  func fieldsOfLogger() throws {
+    let test = try HTTPTest()
+    let http = HTTPLog(test.log.with(["tenant": "blue"]))
+    http.begin(method: "GET", url: "/1").end(status: 200, size: 7)
+    withLogFields(["user": "ann"]) { http.begin(method: "GET", url: "/2").fail(Timeout()) }
+    let records = try test.closeAndRead()
+    #expect(records.map { $0.text("tenant") } == ["blue", "blue", "blue", "blue"])
+    #expect(records.map { $0.text("user") } == [nil, nil, "ann", "ann"])
+  }
+
   @Test("a header field's name is cut, however few characters people see in it")
   func longName() throws {
     let test = try HTTPTest()

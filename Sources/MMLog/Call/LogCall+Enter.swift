@@ -97,7 +97,7 @@ extension Logger {
   func enter(_ level: Level) -> Bool { findWriter(level, shared) }
 
   /// The same for the end of a span, which is recorded whatever the level is by now.
-  @inline(never)
+  @usableFromInline @inline(never)
   func enter(ofEnd level: Level) -> Bool { findWriter(level, shared, isEnd: true) }
 
   @inline(__always)

@@ -149,12 +149,14 @@ extension HTTPLog {
           """
           \(status, name: "http.response.status_code"), \
           \(size, name: "http.response.body.size") bytes
-          """, failed, captures, fields, place)
+          """, failed, captures, fields, shared.log, place)
       } else if elements.contains(.status) {
-        span.end("\(status, name: "http.response.status_code")", failed, captures, fields, place)
+        span.end(
+          "\(status, name: "http.response.status_code")", failed, captures, fields, shared.log,
+          place)
       } else {
         if let size { fields.append(.int(Int64(size)), for: "http.response.body.size") }
-        span.end("response", failed, captures, fields, place)
+        span.end("response", failed, captures, fields, shared.log, place)
       }
       if extra != nil { report(.response(status: status), fields) }
     }
@@ -191,9 +193,9 @@ extension HTTPLog {
           """
           \(String(describing: type(of: error)), name: "error.type", privacy: .public): \
           \(text, name: "error.message", privacy: .public)
-          """, true, false, fields, place)
+          """, true, false, fields, shared.log, place)
       } else {
-        span.end("failed", true, false, fields, place)
+        span.end("failed", true, false, fields, shared.log, place)
       }
       report(.error(text), fields)
     }
@@ -225,15 +227,15 @@ extension HTTPLog {
 }
 
 extension Logger.Span {
-  /// Records the span's end at a place that the caller gives. Inlined, so that the message is a
-  /// literal of its statement.
+  /// Records the span's end, with the fields of the exchange's logger, at a place that the caller
+  /// gives. Inlined, so that the message is a literal of its statement.
   @inline(__always)
   fileprivate func end(
     _ message: @autoclosure () -> LogLiteral, _ failed: Bool, _ captures: Bool,
-    _ fields: Logger.Metadata?, _ place: HTTPLog.Place
+    _ fields: Logger.Metadata?, _ log: Logger, _ place: HTTPLog.Place
   ) {
     end(
-      message(), failed: failed, captures: captures, metadata: fields, file: place.file,
+      message, failed: failed, captures: captures, metadata: fields, by: log, file: place.file,
       function: place.function, line: place.line, column: place.column)
   }
 }
