@@ -16,6 +16,7 @@ import functools
 import logging
 import math
 import os
+import re
 import struct
 import sys
 import threading
@@ -250,6 +251,9 @@ def _error(failure):
     message = failure.message.decode("utf-8", "replace")
     for in_c, name in _OPTIONS.items():
         message = message.replace(in_c, name)
+    # Octal numbers of C begin with a zero alone.
+    if "file_mode" in message:
+        message = re.sub(r"\b0(?=[0-7]{3,4}\b)", "0o", message)
     return Error(failure.system_error, message)
 
 
@@ -264,8 +268,8 @@ class Handler(logging.Handler):
         logging.config.dictConfig({"version": 1, "root": {"handlers": ["mmlog"], "level": "INFO"}, "handlers": {
             "mmlog": {"class": "mmlog.Handler", "directory": "/var/log/orders", "name": "orders"}}})
 
-    The logger's name is the label, and extra values are fields: bool, int and float keep their types, and of others
-    str() makes text. An exception has the fields ``exception.type``, ``exception.message`` and
+    The logger's name is the label, and extra values are fields: bool, int and float keep their types, bytes are text as
+    they are, and of others str() makes text. An exception has the fields ``exception.type``, ``exception.message`` and
     ``exception.stacktrace``, and ``stack_info=True`` the field ``stack``. The message is logging's own, without what a
     formatter might add to it.
 

@@ -164,7 +164,7 @@ static uint32_t prepare(mmlog_site *site, const char *format) {
 
 // ---- Texts
 
-#define MAXIMUM_COLUMNS 65535
+#define MAXIMUM_COLUMNS 65536
 #define LONGEST_DIRECTIVE 64
 
 // Replaces the asterisks of a directive by the next arguments, which are limited. False: the
@@ -173,7 +173,7 @@ static bool resolve(const char *next, const char *end, char directive[LONGEST_DI
     argument_list *arguments) {
   size_t length = 0;
   for (; next < end; next++) {
-    if (length + sizeof "-65535" > LONGEST_DIRECTIVE) return false;
+    if (length + sizeof "-65536" > LONGEST_DIRECTIVE) return false;
     if (*next != '*') {
       directive[length++] = *next;
       continue;
@@ -188,6 +188,22 @@ static bool resolve(const char *next, const char *end, char directive[LONGEST_DI
   }
   directive[length] = 0;
   return true;
+}
+
+// Whether a format has a width or a precision above the maximum.
+static bool is_too_wide(const char *format) {
+  mmlog_directive directive;
+  const char *start = format;
+  for (; mmlog_next_directive(&format, &directive); start = format) {
+    if (directive.kind == MMLOG_LITERAL) continue;
+    unsigned number = 0;
+    for (; start < format; start++) {
+      bool is_digit = *start >= '0' && *start <= '9';
+      number = is_digit ? number * 10 + (unsigned)(*start - '0') : 0;
+      if (number > MAXIMUM_COLUMNS) return true;
+    }
+  }
+  return false;
 }
 
 #pragma clang diagnostic push
@@ -216,6 +232,7 @@ static int print_directive(
 
 // As vsnprintf(3), but with limited widths: vsnprintf takes half a minute for a width of 2 GiB.
 static int print(char *place, size_t room, const char *format, va_list list, int error) {
+  if (is_too_wide(format)) return -1;
   errno = error;
   if (strchr(format, '*') == NULL || strchr(format, '$') != NULL)
     return vsnprintf(place, room, format, list);

@@ -58,7 +58,7 @@ extension LogStore.Event {
   var textInC: String {
     switch self {
     case .failed(let error): error.messageInC
-    case .limitExceeded: withNamesInC(text)
+    case .limitExceeded, .willDelete, .deleted: withNamesInC(text)
     default: text
     }
   }

@@ -226,7 +226,8 @@ private let namesInC = [
   "retention.minimumSize": "retention_minimum_size", "retention.crashes": "retention_crashes",
   "retention.count": "retention_count", "retention.totalSize": "retention_total_size",
   "retention.unsentSize": "retention_unsent_size", "retention.age": "retention_age_s",
-  "retention.unsentAge": "retention_unsent_age_s",
+  "retention.unsentAge": "retention_unsent_age_s", "totalSize": "retention_total_size",
+  "freeSpace": "retention_free_space",
   "allowsUntrustedDirectory": "allows_untrusted_directory",
 ]
 

@@ -115,12 +115,10 @@ struct LineSplitter: ~Copyable {
     taken = filled
   }
 
-  /// Returns what has come since the last call and may be passed on: everything except pending
-  /// lines. Valid until ``space`` is asked for again.
-  mutating func takePassable() -> UnsafeRawBufferPointer {
-    let start = passed
-    passed = max(passed, isPending ? taken : filled)
-    return slice(start, passed)
+  /// Returns what has been given since the last call. Valid until ``space`` is asked for again.
+  mutating func takeGiven() -> UnsafeRawBufferPointer {
+    defer { passed = taken }
+    return slice(passed, taken)
   }
 
   private mutating func join(

@@ -67,7 +67,7 @@ struct Pipe {
     var pending = (record: -1, since: ContinuousClock.now)
     func passOn() {
       do {
-        try tee?.append(RawSpan(_unsafeBytes: lines.takePassable()))
+        try tee?.append(RawSpan(_unsafeBytes: lines.takeGiven()))
         try tee?.flush()
       } catch {
         // The lines are still to be recorded.

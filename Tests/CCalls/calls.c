@@ -109,6 +109,10 @@ void ccalls_log(mmlog_logger *log, int index) {
 void ccalls_log_wide(mmlog_logger *log) {
   mmlog_info(log, "%*d", INT_MIN, 5);
   mmlog_info(log, "%.*d", INT_MAX, 5);
+  mmlog_info(log, "%70000d", 5);
+  // The calling thread would format these.
+  mmlog_info(log, "%0400000000.2f", 5.0);
+  mmlog_info(log, "%.65537a", 5.0);
 }
 
 void ccalls_log_parts(mmlog_logger *log, const char *text) {
@@ -141,7 +145,9 @@ void ccalls_log_spans(mmlog_logger *log, mmlog_span *open) {
   mmlog_begin(&request, log, MMLOG_INFO, NULL, "request %d", 7);
   mmlog_begin(&part, log, MMLOG_NOTICE, &request, "load %s", "book");
   mmlog_begin(&hidden, log, MMLOG_DEBUG, &request, "below the level %d", 1);
-  mmlog_begin(open, log, MMLOG_INFO, &part, "open %*d", 3, 5);
+  // The old value of the same variable may be the parent.
+  *open = part;
+  mmlog_begin(open, log, MMLOG_INFO, open, "open %*d", 3, 5);
   mmlog_fail(&part, "timed out after %d s", 3);
   mmlog_end(&hidden, "never seen");
   copy = request;

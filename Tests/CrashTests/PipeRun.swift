@@ -42,10 +42,11 @@ final class PipeRun {
     }
   }
 
-  /// Gives it bytes, and waits until it has passed all of them on.
+  /// Gives it bytes, and waits until it has passed on all lines of them that have an end.
   func feed(_ bytes: [UInt8], _ child: ChildProcess) throws {
+    let end = bytes.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
     try feedAll(bytes, child)
-    try child.wait { try self.passedOn() == bytes.count }
+    try child.wait { try self.passedOn() >= end }
   }
 
   /// Gives it bytes. Returns when it has read nearly all of them.

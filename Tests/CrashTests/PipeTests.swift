@@ -41,6 +41,7 @@ struct PipeTests {
       child.signal(SIGKILL)
       let ending = child.wait()
       #expect(ending == .killed(SIGKILL), "\(count) lines")
+      #expect(try pipe.passedOn() == input.count, "what is passed on is recorded")
       try pipe.expectDecoded(input, "\(count) lines")
       // The next start moves them to an archive.
       pipe.endInput()

@@ -315,6 +315,9 @@ class StoreTests(Case):
         with self.assertRaises(mmlog.Error) as caught:
             mmlog.Store(self.directory, "name", rotation_size=1)
         self.assertTrue(str(caught.exception).endswith("rotation_size is 1: it must be at least 4 KiB, or None."), caught.exception)
+        with self.assertRaises(mmlog.Error) as caught:
+            mmlog.Store(self.directory, "name", file_mode=0o777)
+        self.assertRegex(str(caught.exception), "file_mode is 0o777: .* 0o640")
         os.mkdir(self.directory)
         os.chmod(self.directory, 0o777)
         with self.assertRaises(mmlog.Error) as caught:

@@ -222,6 +222,7 @@ struct EventTests {
     let limit = LogStore.Event.limitExceeded(rule: .totalSize, kept: [.newest: 1, .unsent: 2])
     #expect(limit.textInC.contains("(retention_minimum_size)"), "\(limit.textInC)")
     #expect(limit.textInC.contains("(retention_unsent_size)"), "\(limit.textInC)")
+    #expect(limit.textInC.contains("limit retention_total_size "), "\(limit.textInC)")
   }
 
   @Test("who works on files is told before and after, in pairs")

@@ -293,14 +293,15 @@ typedef struct mmlog_options {
   bool no_reduced_compression;
   // Bytes of the file system that are left free. Default: 5 % of it.
   uint64_t retention_free_space;
-  // Bytes of the newest archives that are kept even if less space is free. Default: 64 MiB.
+  // Bytes of the newest archives that are kept even if less space is free. -1: none. Default:
+  // 64 MiB.
   uint64_t retention_minimum_size;
-  // For how many crashes the archives around them are kept. Default: 1.
+  // For how many crashes the archives around them are kept. -1: for none. Default: 1.
   uint32_t retention_crashes;
   // The greatest age, in seconds, of archives that retention_unsent_size keeps. Default: any age.
   uint32_t retention_unsent_age_s;
-  // Bytes of archives that mmlog-ship has not shipped yet and that limits do not delete. Default:
-  // none.
+  // Bytes of archives that mmlog-ship has not shipped yet and that limits do not delete. -1: none;
+  // INT64_MAX: all. Default: none.
   uint64_t retention_unsent_size;
   // The numbers of bytes from which on MMLOG_EVENT_PENDING_REACHED and MMLOG_EVENT_SIZE_REACHED are
   // reported. Default: never.
@@ -528,8 +529,12 @@ void mmlog_slot_set_text(mmlog_slot *slot, const char *text);
 // - zeros that fill up a negative decimal number leave no room for its sign (%05d)
 // - %#x shows 0 as 0x0, %#b as 0b0, and %p shows NULL as 0x0
 // - NaN has no sign: nan for -nan, also with %+f
-// - widths count characters, 65535 at most
-// - a NULL for %s is "(null)"; if a %ls cannot be converted, the format is recorded
+// - widths count characters, 65536 at most
+// - a NULL for %s is "(null)", of which %.3s shows three bytes; %p shows no sign
+// - if a %ls cannot be converted, or if the calling thread would format a message with a width or a
+//   precision above 65536, the format is recorded
+// - numbers, and the texts of errors (%m), are not those of the locale, unless the calling thread
+//   formats the message (see below)
 //
 // With up to 16 arguments of the conversions d i u x X o b f F e E g G c s p m, a statement
 // allocates, formats and locks nothing, and makes no system call. If a format has something that
@@ -610,15 +615,17 @@ typedef struct mmlog_span {
 //     mmlog_end(&request, "status %d", status);
 //
 // span    is set, even if the logger does not record the level; then the end is not recorded
-// parent  the span that this one is a part of; NULL: none
+// parent  the span that this one is a part of; NULL: none. It may be the old value of `span`.
 //
 // The rest is as for mmlog_log. After a crash, mmlog-decode shows which spans had not ended.
 #define mmlog_begin(span, logger, level, parent, ...)                                              \
   do {                                                                                             \
     mmlog_span *mmlog_span_ = (span);                                                              \
-    mmlog_span_->number = 0;                                                                       \
-    MMLOG_STATEMENT(                                                                               \
-        logger, level, mmlog_record_begin(MMLOG_HERE, mmlog_span_, parent, "" __VA_ARGS__));       \
+    bool mmlog_is_begun_ = false;                                                                  \
+    MMLOG_STATEMENT(logger, level,                                                                 \
+        (mmlog_record_begin(MMLOG_HERE, mmlog_span_, parent, "" __VA_ARGS__),                      \
+            mmlog_is_begun_ = true));                                                              \
+    if (!mmlog_is_begun_) mmlog_span_->number = 0;                                                 \
   } while (0)
 
 // Records a message that belongs to a span: readers show the span with it, and `captures_spans`
@@ -626,11 +633,11 @@ typedef struct mmlog_span {
 //
 //     mmlog_log_in(&request, log, MMLOG_INFO, "order %d accepted", id);
 //
-// span  NULL, or a span that is not recorded: the record belongs to no span
+// span  NULL, or a span that is not recorded: as if the statement named no span
 //
-// The rest is as for mmlog_log, and for mmlog_log_fields. Records of other statements belong to no
-// span, unless a task of Swift calls C: then they belong to the task's span, and have the task's
-// fields.
+// The rest is as for mmlog_log, and for mmlog_log_fields. Records of statements that name no span
+// belong to none, unless a task of Swift calls C: then they belong to the task's span, and have the
+// task's fields.
 #define mmlog_log_in(span, logger, level, ...)                                                     \
   MMLOG_STATEMENT(logger, level, mmlog_record_in(MMLOG_HERE, span, NULL, 0, "" __VA_ARGS__))
 #define mmlog_log_fields_in(span, logger, level, fields, count, ...)                               \

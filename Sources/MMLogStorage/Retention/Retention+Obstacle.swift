@@ -25,7 +25,7 @@ extension Retention {
       case .pinned: "pinned"
       case .unrecovered: "needed to recover a session that died (mmlog-decode recover)"
       case .unsent: "not shipped yet (retention.unsentSize)"
-      case .aroundCrash: "around one of the newest crashes (limit crashes)"
+      case .aroundCrash: "around one of the newest crashes (retention.crashes)"
       case .newest: "among the newest, which stay whatever is free (retention.minimumSize)"
       case .observer: "wanted by the service"
       }

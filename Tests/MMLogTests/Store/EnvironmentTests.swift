@@ -235,7 +235,8 @@ struct EnvironmentTests {
   func limitThatDoesNotHold() {
     let event = LogStore.Event.limitExceeded(
       rule: .totalSize, kept: [.aroundCrash: 2, .pinned: 1])
-    let kept = "Archives that stay: 1 pinned, 2 around one of the newest crashes (limit crashes)."
+    let kept =
+      "Archives that stay: 1 pinned, 2 around one of the newest crashes (retention.crashes)."
     #expect(event.text.contains(kept), "\(event.text)")
   }
 
