@@ -104,7 +104,25 @@ extension LogReader {
     /// False for a frame without a record that passes: it need not be decompressed.
     func mayPass(_ frame: RecordSummary) -> Bool {
       // An unknown level counts as the highest.
-      mayPass(frame.firstWall, frame.lastWall) && frame.levels >> minimumLevel.rawValue != 0
+      mayPass(frame.firstWall - Self.clockStep, frame.lastWall + Self.clockStep)
+        && frame.levels >> minimumLevel.rawValue != 0
+    }
+
+    /// How far the clocks of frames with fragments of one record may be from each other. The record
+    /// has its time by the clock of the first of these frames.
+    private static let clockStep = Duration.seconds(1)
+  }
+}
+
+extension SessionEnding {
+  /// When the session ended, as far as is known; for a running session, now.
+  ///
+  /// - Parameter time: When its last record was logged.
+  package func time(lastRecord time: Timestamp) -> Timestamp {
+    switch self {
+    case .ended(let end): max(time, end.time)
+    case .running: .now
+    case .unknown: time
     }
   }
 }
@@ -112,8 +130,8 @@ extension LogReader {
 extension LogReader.Session {
   /// Whether a session was running at a time that is wanted.
   ///
-  /// - Parameter lastTime: When the session logged last.
-  package func isWithin(_ filter: LogReader.Filter, _ lastTime: Timestamp) -> Bool {
-    filter.mayPass(identity.startTime, lastTime)
+  /// - Parameter end: When the session ended; see ``SessionEnding/time(lastRecord:)``.
+  package func isWithin(_ filter: LogReader.Filter, until end: Timestamp) -> Bool {
+    filter.mayPass(identity.startTime, end)
   }
 }

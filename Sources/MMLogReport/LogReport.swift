@@ -96,7 +96,7 @@ public struct LogReport {
     case .record(let record): add(record)
     case .sessionStarted(let session):
       let index = index(of: session)
-      if session.isWithin(filter, session.identity.startTime) { show(index) }
+      if session.isWithin(filter, until: session.identity.startTime) { show(index) }
     case .losses(let session, let ledger): sessions[index(of: session)].losses = ledger
     case .crashed(let session, let crash): sessions[index(of: session)].crash = crash
     case .sessionEnded(let session, let ending, let lastTime):
@@ -116,7 +116,7 @@ public struct LogReport {
     sessions[index].ending = ending
     sessions[index].last = max(sessions[index].last, lastTime)
     sessions[index].ended = ending.time(lastRecord: sessions[index].last)
-    if sessions[index].session.isWithin(filter, lastTime) { show(index) }
+    if sessions[index].session.isWithin(filter, until: sessions[index].ended) { show(index) }
   }
 
   /// Adds a file that could not be read at all, and why.

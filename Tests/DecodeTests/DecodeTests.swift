@@ -84,6 +84,30 @@ import Testing
     #expect(try messages(since: "03:30") == "2\n")
   }
 
+  @Test(
+    "of a time that clocks show twice, the first is meant, whichever of the two is summer's",
+    arguments: [
+      // In these nights, clocks were set back from 2:00 to 1:00, from 3:00 to 2:00, from 1:00 to 0:00.
+      ("Europe/Dublin", "2025-10-26 01:30", 1_761_438_600),
+      ("Africa/Casablanca", "2025-02-23 02:30", 1_740_274_200),
+      ("Atlantic/Azores", "2025-10-26 00:00", 1_761_436_800),
+    ])
+  func firstOfTwoTimes(zone: String, time: String, second: Int64) throws {
+    let log = TestLog()
+    log.writesRing = false
+    let moment = Timestamp(nanosecondsSince1970: second * 1_000_000_000)
+    log.frameClock = TickClock(ticks: 1000, wall: moment, rate: 1 << 32)
+    for (text, ticks) in [("before", 999), ("at", 1000), ("behind", 1001)] as [(String, UInt64)] {
+      log.write(text, ticks: ticks)
+    }
+    log.archive()
+    log.save()
+    let run = try decode([
+      "-q", "--tz", zone, "--since", time, "--format", "message", log.folder.path,
+    ])
+    #expect(run.output == "at\nbehind\n")
+  }
+
   @Test("json and messages") func jsonAndMessages() throws {
     let log = archive()
     let path = log.folder.path

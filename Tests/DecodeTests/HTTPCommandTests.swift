@@ -224,7 +224,7 @@ import Testing
     #expect(lines.count == 2)
     #expect(
       lines[1]
-        == #"curl --globoff -X 'PUT' -H 'accept: a'\''b' --data-raw $'{"a":"\\u4f60\u001b"}' -- 'https://h/book'"#
+        == #"curl --globoff -X 'PUT' -H 'accept: a'\''b' -H content-type: --data-raw $'{"a":"\\u4f60\u001b"}' -- 'https://h/book'"#
     )
   }
 
@@ -264,7 +264,19 @@ import Testing
     #expect(
       try run(cut, "--format", "curl") == [
         "# the URL is cut; 95 header fields are missing; a header field is cut; the body is cut",
-        "curl --globoff -X 'POST' -H 'x;' -H 'y: long…' --data-raw 'abc…' -- 'https://h/long…'",
+        "curl --globoff -X 'POST' -H 'x;' -H 'y: long…' -H content-type: --data-raw 'abc…' -- 'https://h/long…'",
+      ])
+    let head = try log("HEAD", "/", ["http.request.header.content-type": "text/plain"]) {
+      $0.trace(
+        """
+        request body of \(3, name: "http.request.body.size") bytes: \
+        \("abc", name: "http.request.body.content")
+        """)
+    }
+    #expect(
+      try run(head, "--format", "curl") == [
+        "# curl sends no body with HEAD",
+        "curl --globoff --head -H 'content-type: text/plain' -- '/'",
       ])
     let hashed = try log("PUT", "/", [:]) {
       $0.trace(

@@ -44,6 +44,8 @@ import Testing
 
   @Test("a session ends when it crashed, though it logged last before") func crashTime() throws {
     let log = crashed(1, at: TestLog.epoch + 1_800_000_000_000)
+    let late = try data(log.save(), since: TestLog.epoch + 1_200_000_000_000)
+    #expect(try sessions(late).count == 1, "the time that is asked for has the crash")
     let data = try data(log.save())
     let session = try #require(try sessions(data).first)
     let epoch = Double(TestLog.epoch.nanosecondsSince1970) / 1e6

@@ -27,14 +27,22 @@ extension HTTPExchanges {
       let method = row.method ?? "GET"
       // With -X, curl would wait for the body of an answer that has none.
       var words = ["curl", "--globoff"]
-      words += method == "HEAD" ? ["--head"] : ["-X", method.quotedForShell]
+      let isHead = method == "HEAD"
+      words += isHead ? ["--head"] : ["-X", method.quotedForShell]
       for (name, value) in row.request.headers where !Self.fieldsOfCurl.contains(name) {
         // With a colon and nothing behind it, curl would leave the field out.
         words += ["-H", (value.isEmpty ? "\(name);" : "\(name): \(value)").quotedForShell]
       }
-      if let body = row.request.body { words += ["--data-raw", body.quotedForShell] }
+      if let body = row.request.body, !isHead {
+        // Without the field, curl would say that the body is a form.
+        if row.request.contentType == nil { words += ["-H", "content-type:"] }
+        words += ["--data-raw", body.quotedForShell]
+      }
       words += ["--", url.quotedForShell]
-      if let missing = row.missingOfRequest { output.append(text: "# \(missing)\n") }
+      let unsent = isHead && row.request.body != nil ? "curl sends no body with HEAD" : nil
+      if let missing = HTTPExchanges.Exchange.sentence([row.missingOfRequest, unsent]) {
+        output.append(text: "# \(missing)\n")
+      }
       output.append(text: words.joined(separator: " ") + "\n")
     }
   }

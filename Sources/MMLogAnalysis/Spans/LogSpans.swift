@@ -153,19 +153,6 @@ package struct LogSpans {
   }
 }
 
-extension SessionEnding {
-  /// When the session ended, as far as is known; for a running session, now.
-  ///
-  /// - Parameter time: When its last record was logged.
-  package func time(lastRecord time: Timestamp) -> Timestamp {
-    switch self {
-    case .ended(let end): max(time, end.time)
-    case .running: .now
-    case .unknown: time
-    }
-  }
-}
-
 extension LogSpans.Span {
   fileprivate var key: LogSpans.Key? {
     number.map { LogSpans.Key(session: session, number: $0) }

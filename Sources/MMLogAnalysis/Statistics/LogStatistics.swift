@@ -43,14 +43,15 @@ public struct LogStatistics {
   public mutating func add(_ item: LogReader.Item) {
     switch item {
     case .record(let record): add(record)
-    case .sessionStarted(let session): add(session, lastTime: session.identity.startTime)
-    case .sessionEnded(let session, _, let lastTime): add(session, lastTime: lastTime)
+    case .sessionStarted(let session): add(session, until: session.identity.startTime)
+    case .sessionEnded(let session, let ending, let last):
+      add(session, until: ending.time(lastRecord: last))
     default: return
     }
   }
 
-  private mutating func add(_ session: LogReader.Session, lastTime: Timestamp) {
-    if session.isWithin(filter, lastTime) { sessions.insert(session.id) }
+  private mutating func add(_ session: LogReader.Session, until end: Timestamp) {
+    if session.isWithin(filter, until: end) { sessions.insert(session.id) }
   }
 
   private mutating func add(_ record: LogReader.Record) {

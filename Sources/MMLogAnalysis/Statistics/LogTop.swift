@@ -104,10 +104,9 @@ package struct LogTop {
   }
 
   private mutating func note(_ item: LogReader.Item) {
-    guard case .sessionEnded(let session, let ending, let last) = item,
-      session.isWithin(filter, last)
-    else { return }
+    guard case .sessionEnded(let session, let ending, let last) = item else { return }
     let (start, end) = (session.identity.startTime, ending.time(lastRecord: last))
+    guard session.isWithin(filter, until: end) else { return }
     Self.extend(&sessionTimes, to: min(start, end)...end)
   }
 
@@ -127,10 +126,8 @@ package struct LogTop {
   /// has sessions. If no time is requested, the time from the first record to the last.
   var seconds: Double {
     guard var times else { return 0 }
-    if let since = filter.since {
-      times.first = min(times.first, max(since, sessionTimes?.first ?? since))
-    }
-    if filter.since != nil || filter.until != nil, let last = sessionTimes?.last {
+    if filter.since != nil || filter.until != nil, let (first, last) = sessionTimes {
+      times.first = min(times.first, max(first, filter.since ?? first))
       times.last = max(times.last, min(last, filter.until ?? last))
     }
     let nanoseconds = times.last.nanosecondsSince1970.subtractingReportingOverflow(

@@ -25,7 +25,8 @@ package struct FieldsFormatter: LogFormatter {
     case field(String)
   }
 
-  private let kind: Kind
+  package let kind: Kind
+  /// As they stand in the output.
   private let names: [String]
   private let sources: [Source]
   private let isFormulaSafe: Bool
@@ -37,7 +38,9 @@ package struct FieldsFormatter: LogFormatter {
   package init(
     _ names: [String], _ kind: Kind, zone: LogTimeZone = .local, isFormulaSafe: Bool = false
   ) {
-    (self.names, self.kind, self.isFormulaSafe) = (names, kind, isFormulaSafe)
+    var keys = UniqueNames()
+    self.names = kind == .logfmt ? names.map { LogfmtFormatter.key($0, &keys) } : names
+    (self.kind, self.isFormulaSafe) = (kind, isFormulaSafe)
     sources = names.map { name in
       let own = TextTemplate.Name(rawValue: name) ?? Self.ofJSON[name]
       if let own { return .own(own) }
@@ -77,9 +80,7 @@ package struct FieldsFormatter: LogFormatter {
         output.append(json: name)
         output.append(":")
       } else if kind == .logfmt {
-        let start = output.count
         output.append(text: name)
-        LogfmtFormatter.cleanKey(&output, from: start)
         output.append("=")
       }
       append(source, of: record, to: &output)

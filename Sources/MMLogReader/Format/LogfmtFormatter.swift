@@ -103,7 +103,7 @@ public struct LogfmtFormatter: LogFormatter {
   }
 
   /// A key that differs from all keys before it.
-  private static func key(_ name: String, _ names: inout UniqueNames) -> String {
+  static func key(_ name: String, _ names: inout UniqueNames) -> String {
     var key = TextBuffer(capacity: 64)
     key.append(text: name)
     cleanKey(&key, from: 0)
@@ -128,12 +128,20 @@ public struct LogfmtFormatter: LogFormatter {
     }
   }
 
-  /// Turns what was appended from `start` on into a key.
-  static func cleanKey(_ output: inout TextBuffer, from start: Int) {
-    output.withBytes(from: start) { bytes in
-      for index in bytes.indices where !bytes[index].isOfKey { bytes[index] = UInt8(ascii: "_") }
+  /// Turns what was appended from `start` on into a key: each character that a key cannot have
+  /// becomes `_`.
+  private static func cleanKey(_ output: inout TextBuffer, from start: Int) {
+    let count = output.withBytes(from: start) { bytes in
+      var count = 0
+      // Other bytes only continue a character.
+      for byte in bytes where byte & 0xC0 != 0x80 {
+        bytes[count] = byte.isOfKey ? byte : UInt8(ascii: "_")
+        count += 1
+      }
+      return count
     }
-    if output.count == start { output.append(UInt8(ascii: "_")) }
+    output.cut(to: start + count)
+    if count == 0 { output.append(UInt8(ascii: "_")) }
   }
 
   private static func appendContext(_ record: LogReader.Record, to output: inout TextBuffer) {

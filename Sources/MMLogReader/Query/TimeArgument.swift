@@ -28,18 +28,36 @@ package func timeArgument(_ text: String, zone: LogTimeZone, now: Timestamp) -> 
   return nil
 }
 
-/// When a day began.
+/// The first moment of a day.
 private func midnight(_ zone: LogTimeZone, _ now: Timestamp, daysAgo: Int) -> Timestamp? {
-  let ahead = { (second: Int) in zone == .utc ? 0 : LocalTime.offset(at: second)?.seconds ?? 0 }
-  let today = (now.second + ahead(now.second)) / 86400
-  let midnight = (today - daysAgo) * 86400
-  // Clocks may have been changed between that midnight and now.
-  let begun = Int64(midnight - ahead(midnight - ahead(now.second)))
-  return Timestamp(nanosecondsSince1970: begun * 1_000_000_000)
+  moment(of: day(zone, now, daysAgo: daysAgo), zone).flatMap { Timestamp(second: $0, 0) }
+}
+
+/// The date that calendars of the zone show, or showed some days ago.
+private func day(_ zone: LogTimeZone, _ now: Timestamp, daysAgo: Int) -> CivilTime {
+  let ahead = zone == .utc ? 0 : LocalTime.offset(at: now.second)?.seconds ?? 0
+  let date = UTCTime(now.advanced(by: .seconds(ahead - daysAgo * 86400)))
+  var time = CivilTime()
+  (time.year, time.month, time.day) = (Int(date.year), Int(date.month), Int(date.day))
+  return time
+}
+
+/// The second of a time in a zone, or in one that is so many seconds ahead of UTC.
+private func moment(of time: CivilTime, _ zone: LogTimeZone, offset: Int? = nil) -> Int? {
+  if let offset { return LocalTime.utcSecond(at: time).map { $0 - offset } }
+  return zone == .utc ? LocalTime.utcSecond(at: time) : LocalTime.second(at: time)
 }
 
 extension Timestamp {
   fileprivate var second: Int { Int(nanosecondsSince1970 / 1_000_000_000) }
+
+  /// - Returns: nil if the time does not fit.
+  fileprivate init?(second: Int, _ nanoseconds: Int64) {
+    let (product, overflow) = Int64(second).multipliedReportingOverflow(by: 1_000_000_000)
+    let (sum, isTooFar) = product.addingReportingOverflow(nanoseconds)
+    if overflow || isTooFar { return nil }
+    self.init(nanosecondsSince1970: sum)
+  }
 }
 
 private struct TimeScanner {
@@ -52,9 +70,7 @@ private struct TimeScanner {
     guard take("@"), let seconds = number(1...11) else { return nil }
     var part: Int64 = 0
     if take(".") { guard fraction(&part) else { return nil } }
-    let (nanoseconds, overflow) = Int64(seconds).multipliedReportingOverflow(by: 1_000_000_000)
-    let (result, tooFar) = nanoseconds.addingReportingOverflow(part)
-    return rest.isEmpty && !overflow && !tooFar ? Timestamp(nanosecondsSince1970: result) : nil
+    return rest.isEmpty ? Timestamp(second: seconds, part) : nil
   }
 
   private static let units: [String: Int] = [
@@ -80,19 +96,12 @@ private struct TimeScanner {
 
   /// `15:00`, `9:05:30`, `yesterday 15:00`
   mutating func ofDay(_ zone: LogTimeZone, _ now: Timestamp) -> Timestamp? {
-    let day = word()
-    guard ["", "today", "yesterday"].contains(day), day.isEmpty || take(" "),
-      let start = midnight(zone, now, daysAgo: day == "yesterday" ? 1 : 0)
-    else { return nil }
-    let ahead = zone == .utc ? 0 : LocalTime.offset(at: start.second)?.seconds ?? 0
-    let date = UTCTime(start.advanced(by: .seconds(ahead)))
-    var time = CivilTime()
-    (time.year, time.month, time.day) = (Int(date.year), Int(date.month), Int(date.day))
+    let name = word()
+    guard ["", "today", "yesterday"].contains(name), name.isEmpty || take(" ") else { return nil }
+    var time = day(zone, now, daysAgo: name == "yesterday" ? 1 : 0)
     var part: Int64 = 0
-    guard clock(&time, &part), rest.isEmpty, let second = second(time, zone, nil) else {
-      return nil
-    }
-    return Timestamp(nanosecondsSince1970: Int64(second) * 1_000_000_000 + part)
+    guard clock(&time, &part), rest.isEmpty else { return nil }
+    return moment(of: time, zone).flatMap { Timestamp(second: $0, part) }
   }
 
   mutating func absolute(in zone: LogTimeZone) -> Timestamp? {
@@ -103,15 +112,8 @@ private struct TimeScanner {
     if take("T") || take("t") || take(" ") {
       guard clock(&time, &fraction), zoneOffset(&offset) else { return nil }
     }
-    guard rest.isEmpty, let second = second(time, zone, offset) else { return nil }
-    let (nanoseconds, overflow) = Int64(second).multipliedReportingOverflow(by: 1_000_000_000)
-    let (result, tooFar) = nanoseconds.addingReportingOverflow(fraction)
-    return overflow || tooFar ? nil : Timestamp(nanosecondsSince1970: result)
-  }
-
-  private func second(_ time: CivilTime, _ zone: LogTimeZone, _ offset: Int?) -> Int? {
-    if let offset { return LocalTime.utcSecond(at: time).map { $0 - offset } }
-    return zone == .utc ? LocalTime.utcSecond(at: time) : LocalTime.second(at: time)
+    guard rest.isEmpty, let second = moment(of: time, zone, offset: offset) else { return nil }
+    return Timestamp(second: second, fraction)
   }
 
   private mutating func date(_ time: inout CivilTime) -> Bool {

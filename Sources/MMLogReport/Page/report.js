@@ -523,12 +523,15 @@ function parse(text) {
   return JSON.parse(text.replace(TOKENS, (token) => (/^-?\d{16,}$/.test(token) ? `"${token}"` : token)));
 }
 
+/** The name under which a page shows fields whose text was cut. */
+const CUT_FIELDS = "fields";
+
 function fieldsOf(text) {
   if (!text) return [];
   try {
     return Object.entries(parse(text)).map(([name, value]) => [name, typeof value === "string" ? value : JSON.stringify(value)]);
   } catch {
-    return [["fields", text]]; // the text was cut
+    return [[CUT_FIELDS, text]];
   }
 }
 
@@ -787,7 +790,8 @@ function setFilter(kind, value) {
 }
 
 function addTerm(kind, value, isNot, name = "") {
-  const quoted = kind === "field" && /^[ -~]*$/.test(name) ? JSON.stringify(name) : "";
+  const isInText = kind === "field" && name !== CUT_FIELDS && /^[ -~]*$/.test(name);
+  const quoted = isInText ? JSON.stringify(name) : "";
   const isSame = (term) => term.kind === kind && term.name === name && term.value === value;
   filter.terms = filter.terms.filter((term) => !isSame(term));
   filter.terms.push({ kind, name, value, isNot, quoted });

@@ -35,16 +35,25 @@ package enum LocalTime {
   /// - Returns: nil if there is no such date.
   package static func second(at time: CivilTime) -> Int? {
     guard isDate(time) else { return nil }
-    // Mostly, clocks that are set back leave daylight saving time.
+    // Clocks that are set back leave daylight saving time in most zones, and begin it in some.
+    let shown = [1, 0].compactMap { second(at: time, isDaylightSaving: $0) }
+    if let first = shown.min() { return first }
     var fields = time.fields
-    fields.tm_isdst = 1
-    let first = Int(mktime(&fields))
-    // If there is no such time with daylight saving, the clocks show another time then.
-    let isShown = Int(fields.tm_hour) == time.hour && Int(fields.tm_min) == time.minute
-    if isShown, fields.tm_isdst > 0 { return first }
-    fields = time.fields
     fields.tm_isdst = -1
     return Int(mktime(&fields))
+  }
+
+  /// The moment at which the zone's clocks show `time` with daylight saving (1) or without it (0);
+  /// nil if there is none.
+  private static func second(at time: CivilTime, isDaylightSaving: Int32) -> Int? {
+    var fields = time.fields
+    // mktime(3) sets the day of the week, unless it fails.
+    (fields.tm_isdst, fields.tm_wday) = (isDaylightSaving, -1)
+    let second = Int(mktime(&fields))
+    // If there is no such moment, the clocks show another time then.
+    let isShown = Int(fields.tm_hour) == time.hour && Int(fields.tm_min) == time.minute
+    let isFound = fields.tm_wday >= 0 && fields.tm_isdst == isDaylightSaving
+    return isFound && isShown ? second : nil
   }
 
   /// The same for UTC: timegm(3).

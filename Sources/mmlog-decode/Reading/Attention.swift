@@ -53,7 +53,8 @@ struct Attention {
       return missing("\(gap.session.title): \(gap.summary(&time))")
     case .losses(let session, let ledger): return missing("\(session.title): \(ledger)")
     case .sessionEnded(let session, let ending, let last):
-      guard session.isWithin(query.filter, last) else { return nil }
+      let end = ending.time(lastRecord: last)
+      guard session.isWithin(query.filter, until: end) else { return nil }
       return count(session, ending)
     case .record, .sessionStarted, .crashed, .unfinished: return nil
     }

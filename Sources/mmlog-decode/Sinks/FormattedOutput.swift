@@ -41,7 +41,7 @@ final class FormattedOutput: ItemSink {
     // Only formats for people have a line for it.
     guard
       formatter is TextFormatter || formatter is TemplateFormatter
-        || formatter is TerminalFormatter
+        || formatter is TerminalFormatter || (formatter as? FieldsFormatter)?.kind == .text
     else { return }
     buffer.append("--\n")
   }

@@ -52,12 +52,24 @@ enum MachineFacts {
     for line in String(decoding: mounts, as: UTF8.self).split(separator: "\n") {
       let parts = line.split(separator: " ")
       guard parts.count > 2 else { continue }
-      let place = parts[1] == "/" ? "/" : "\(parts[1])/"
+      let place = parts[1] == "/" ? "/" : unescaped(parts[1]) + "/"
       if path.hasPrefix(place), place.utf8.count >= best?.length ?? 0 {
         best = (place.utf8.count, String(parts[2]))
       }
     }
     return best?.type
+  }
+
+  /// Returns a place as its name is: the kernel writes a space as `\040`, and tabs, ends of lines
+  /// and backslashes likewise.
+  private static func unescaped(_ place: Substring) -> String {
+    var parts = place.split(separator: "\\", omittingEmptySubsequences: false)[...]
+    var bytes = parts.popFirst().map { Array($0.utf8) } ?? []
+    for part in parts {
+      bytes += UInt8(part.prefix(3), radix: 8).map { [$0] } ?? []
+      bytes += part.dropFirst(3).utf8
+    }
+    return String(decoding: bytes, as: UTF8.self)
   }
 
   /// Returns the text of a field up to a zero.

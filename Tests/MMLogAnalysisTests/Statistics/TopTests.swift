@@ -83,7 +83,7 @@ import Testing
   @Test(
     "a rate is of the time that is asked for, as far as sessions go, or else of its records'",
     arguments: [
-      (nil, nil, 2), (-100, nil, 10), (0, 5, 5), (nil, 5, 4), (-100, 100, 10), (2, nil, 8),
+      (nil, nil, 2), (-100, nil, 10), (0, 5, 5), (nil, 5, 5), (-100, 100, 10), (2, nil, 8),
     ] as [(Int64?, Int64?, Double)])
   func rates(since: Int64?, until: Int64?, seconds: Double) {
     var filter = LogReader.Filter()
@@ -125,6 +125,33 @@ import Testing
         $0.minimumLevel = .critical
       } == "1")
     #expect(sessions { $0.since = TestLog.epoch + 10_000_000_000 } == "0")
+  }
+
+  @Test("a session was running until it ended, though it logged last before")
+  func quietSession() throws {
+    let log = TestLog()
+    log.write("x", ticks: 1_000_000_000)
+    let crash = CrashReport.bytes(frames: [], registers: 0, module: "/bin/orders") {
+      $0.store(TestLog.epoch + 60_000_000_000, CrashLayout.wall)
+    }
+    log.put(crash, at: RingLayout.crash)
+    let late = TestLog(session: 2)
+    late.identity.startTime = TestLog.epoch + 50_000_000_000
+    for second in [51, 55] as [UInt64] { late.write("x", ticks: second * 1_000_000_000) }
+    var filter = LogReader.Filter()
+    filter.since = TestLog.epoch + 30_000_000_000
+    var (top, statistics) = (
+      LogTop(by: .level, filter: filter), LogStatistics(zone: .utc, of: filter)
+    )
+    for item in LogReader(paths: log.save() + late.save(), filter: filter) {
+      top.add(item)
+      statistics.add(item)
+    }
+    #expect(top.seconds == 30)
+    var output = TextBuffer()
+    statistics.appendJSON(to: &output)
+    let text = output.withUnsafeBytes { String(decoding: $0, as: UTF8.self) }
+    #expect(text.contains(#""sessions":2"#), "\(text)")
   }
 
   @Test("a bar is no longer than its line has room, however many levels it has")

@@ -342,6 +342,28 @@ private func log() -> TestLog {
     #expect(log.read(filter).messages == [])
   }
 
+  @Test("a record in fragments has one time, though its frames have different clocks")
+  func clocksOfFragments() {
+    for step in [-700, 700] as [Int64] {
+      let log = TestLog()
+      log.writesRing = false
+      let long = String(repeating: "x", count: 2000)
+      let record = TestRecord(
+        ticks: 5000, site: log.textSite, words: ValueWords.argument(.text(long)))
+      log.writeFragments(record, partWords: 60, range: 0..<2)
+      log.archive()
+      log.frameClock = TickClock(ticks: 0, wall: TestLog.epoch + step, rate: 1 << 32)
+      log.writeFragments(record, partWords: 60, range: 2..<(.max))
+      log.archive()
+      var (from, until) = (LogReader.Filter(), LogReader.Filter())
+      from.since = TestLog.epoch + 5000
+      until.until = TestLog.epoch + 5001
+      #expect(log.read(from).messages == [long] && log.read(until).messages == [long], "\(step)")
+      until.until = from.since
+      #expect(log.read(until).messages == [], "\(step)")
+    }
+  }
+
   /// This also holds for a frame with a wrong order of records.
   @Test("times do not depend on what is asked for") func timesDoNotDependOnWhatIsAskedFor() {
     let log = TestLog()

@@ -54,8 +54,8 @@ extension TestLog {
     if found.isEmpty { return }
     addFrame(.dictionary, dictionaryPayload, count: UInt32(entries.count))
     var summary = rows.summary
-    summary.firstWall = Self.epoch + Int64(summary.firstTicks)
-    summary.lastWall = Self.epoch + Int64(summary.lastTicks)
+    summary.firstWall = frameClock.wall(at: summary.firstTicks)
+    summary.lastWall = frameClock.wall(at: summary.lastTicks)
     recordCount += UInt64(summary.count)
     ranges.removeAll { $0.from >= $0.to }
     if isInColumns {
