@@ -10,7 +10,7 @@ extension Command {
       ended or died, merged by time. A record that is in a ring and in an archive is read once.
       """,
       """
-      Without PATH, the directory is read that the variable MMLOG_DIR names. Standard error has a \
+      Without PATH, it reads the directory that the variable MMLOG_DIR names. Standard error has a \
       line for each loss and each place that is corrupted, and one for what else needs attention. \
       Control characters are escaped in every format but message.
       """,

@@ -11,7 +11,7 @@ extension Command {
       receiver can drop repeats, and at least once everywhere.
       """,
       """
-      It needs nothing but the directories that services log into, also after these have died. \
+      It needs only the directories that services log into, also after the services have died. \
       What a destination has acknowledged is noted there; nothing else is kept. The user that runs \
       it must be able to write there.
       """,

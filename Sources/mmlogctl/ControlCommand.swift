@@ -6,8 +6,8 @@ extension Command {
     name: "mmlogctl",
     description: [
       """
-      Acts on processes that log with mmlog while they run, and on directories of archives. What \
-      is in these, mmlog-decode prints.
+      Acts on running processes that log with mmlog, and on directories of archives. To print \
+      records, use mmlog-decode.
       """,
       """
       Without PATH, it works on the directory that the variable MMLOG_DIR names. A running process \

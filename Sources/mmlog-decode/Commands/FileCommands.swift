@@ -12,9 +12,9 @@ extension Command {
     description: [
       "Checks every checksum, order and count, and prints a line for each file, of copies for one.",
       """
-      Where frames are chained by hashes, these are checked, too; --anchor says what some of them \
-      were. Then nothing before, back to the last archive that is gone, can be changed, left out \
-      or put in without being found.
+      If frames are chained by hashes, the hashes are checked, too. --anchor names hashes that \
+      were noted before. Then verify finds whatever was changed, left out or put in before these \
+      hashes, back to the last archive that is gone.
       """,
     ],
     options: inputOptions + [.anchor, .silent], operands: inputOperands,

@@ -16,9 +16,9 @@ extension Command {
       has, and what --limit left out. Only its user may read the file.
       """,
       """
-      Archives are in it whole, also where they have more than the time that is asked for. Of a \
-      process that runs, readers of the file say that it was killed: a line on standard error \
-      names it, and status.json in the file has it as running.
+      The file has whole archives, even if they go beyond the time that is asked for. Readers of \
+      the file say that a running process was killed: a line on standard error names the process, \
+      and status.json in the file shows it as running.
       """,
     ],
     options: [.target, .since, .until, .limit] + zoneOptions + [.silent], operands: storeOperands,

@@ -57,8 +57,8 @@ extension Command {
     "capture",
     description: [
       """
-      Has running processes archive what they keep in the ring only (records below archiveLevel), \
-      as far back as captureTime: a minute unless set.
+      Makes running processes archive the records that only their rings have (records below \
+      archiveLevel), as far back as captureTime: a minute unless set.
       """
     ],
     options: [.timeout, .silent], operands: storeOperands
@@ -70,8 +70,8 @@ extension Command {
     "flush",
     description: [
       """
-      Has running processes move everything into their archives that they have logged by now, and \
-      waits for it.
+      Makes running processes move all records that they have logged by now into their archives, \
+      and waits until that is done.
       """
     ],
     options: [.disk, .timeout, .silent], operands: storeOperands
@@ -90,8 +90,8 @@ extension Command {
     "rotate",
     description: [
       """
-      Has running processes seal their archives, with everything in them that they have logged by \
-      now, and prints which these are.
+      Makes running processes seal their archives, with all records that they have logged by now, \
+      and prints the names of these archives.
       """
     ],
     options: [.timeout, .silent], operands: storeOperands
