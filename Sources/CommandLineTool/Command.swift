@@ -67,7 +67,7 @@ package struct Command: Sendable {
   /// - Precondition: there is a command, and no two have the same name.
   package init(
     name: String, description: [String], commands: [Command], tables: [Table] = [],
-    examples: [Example] = [], exitStatuses: [(status: Program.Status, meaning: String)] = [],
+    examples: [Example], exitStatuses: [(status: Program.Status, meaning: String)],
     candidates: (@Sendable (_ kind: String, _ words: [String]) -> [String])? = nil
   ) {
     self.init(

@@ -73,15 +73,15 @@ package struct Option: Sendable {
   ///   - canonical: converts another name of a value to its name in the list.
   package init(
     _ long: String, short: Character? = nil, or otherShort: Character? = nil,
-    oneOf choices: [String], default defaultValue: String? = nil, required: Bool = false,
-    repeatable: Bool = false, canonical: @escaping @Sendable (String) -> String = { $0 },
+    oneOf choices: [String], default defaultValue: String? = nil, repeatable: Bool = false,
+    canonical: @escaping @Sendable (String) -> String = { $0 },
     _ help: String
   ) {
     precondition(!choices.isEmpty, "--\(long) needs at least one choice")
     let placeholder = choices.joined(separator: "|")
     self.init(
       long, short, or: otherShort, value: placeholder, oneOf: choices, default: defaultValue,
-      required: required, repeatable: repeatable, canonical: canonical, help)
+      repeatable: repeatable, canonical: canonical, help)
   }
 
   private init(

@@ -136,7 +136,7 @@ public struct LogStores: Sendable {
   public func archives() throws(LogError) -> [ArchiveInfo] {
     var archives: [ArchiveInfo] = []
     for store in distinct { archives += try store.archives() }
-    return ArchiveOrder.sorted(archives, own: nil, now: .now)
+    return ArchiveOrder.sorted(archives)
   }
 
   /// The space that the archives of all stores take together; see ``LogStore/sizes``. Costs

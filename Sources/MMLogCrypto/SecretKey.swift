@@ -13,7 +13,7 @@ package final class SecretKey: Sendable {
 
   /// Makes a key with the bytes that `fill` stores.
   package init(
-    _ count: Int = 32, _ fill: (UnsafeMutableRawBufferPointer) throws(CryptoError) -> Void
+    _ count: Int, _ fill: (UnsafeMutableRawBufferPointer) throws(CryptoError) -> Void
   ) throws(CryptoError) {
     do throws(SystemError) {
       memory = try SecretMemory(count: count)

@@ -29,7 +29,6 @@ package enum JSONTree: JSONValue {
     if case .array(let elements) = self { elements } else { [] }
   }
   package var string: String? { if case .string(let text) = self { text } else { nil } }
-  package var isTrue: Bool { if case .bool(true) = self { true } else { false } }
   package var integer: Int? {
     switch self {
     case .number(.int(let value)): Int(exactly: value)

@@ -1,6 +1,5 @@
 import MMLogFormat
 import MMLogReader
-import MMLogStorage
 
 /// The records of a report, as many as the page can show: in columns, in chunks that are
 /// compressed.

@@ -225,7 +225,7 @@ extension ConsumerState.Note {
   ///   deleted. What is left of the range is then another batch.
   package static func id(
     of consumer: String, _ session: SessionID, from: ConsumerState.Progress?,
-    to: ConsumerState.Progress, mayBeSent: Bool = false
+    to: ConsumerState.Progress, mayBeSent: Bool
   ) -> String {
     let first = from.map { ConsumerState.text(of: $0, session) } ?? ""
     let range = "\(consumer)\n\(first)\n\(ConsumerState.text(of: to, session))"

@@ -37,7 +37,7 @@ extension Shipper.Waiting {
   /// Returns what waits of each session behind a cursor; see ``Shipper/waiting()``.
   package static func behind(
     _ cursor: LogReader.Cursor, in directory: String, _ filter: LogReader.Filter = .init(),
-    ringDirectory: String? = nil, identities: LogIdentities = LogIdentities()
+    ringDirectory: String? = nil, identities: LogIdentities
   ) throws(LogError) -> [Shipper.Waiting] {
     let queue = ArchiveQueue(
       toShip: directory, filter, ringDirectory: ringDirectory, identities: identities,

@@ -15,7 +15,7 @@ struct JSONLine {
   /// - Parameter levels: Finds the level, which then is not a field.
   /// - Returns: Nil if the line is no object, has no member, or values deeper than a record can
   ///   have. All of this is checked here: JSON, UTF-8, depth.
-  init?(_ line: UnsafeRawBufferPointer, levels: LevelRule?) {
+  init?(_ line: UnsafeRawBufferPointer, levels: LevelSource?) {
     var reader = JSONReader(line)
     guard line.count <= Self.longest, reader.kind == .object, line.isUTF8 else { return nil }
     var (hasMessage, isAny) = (false, false)
@@ -24,7 +24,7 @@ struct JSONLine {
       isAny = true
       if !hasMessage, name == "message" || name == "msg", case .string(let text) = value {
         (message, hasMessage) = (text, true)
-      } else if level == nil, let levels, LevelRule.fields.contains(name),
+      } else if level == nil, let levels, LevelSource.fields.contains(name),
         let found = levels.level(of: value)
       {
         level = found

@@ -9,7 +9,7 @@ struct Pipe {
   private let store: LogStore
   private let log: Logger
   private let level: Level
-  private let levels: LevelRule?
+  private let levels: LevelSource?
   private let joiner: LineJoiner?
   private let takesFields: Bool
   /// Whether no rule applies to lines.
@@ -32,7 +32,7 @@ struct Pipe {
     configuration.recipients = try arguments.recipients(of: .recipient)
     configuration.hashChain = arguments.isSet(.hashChain)
     levels = try arguments.value(of: .levelFrom).map { text throws(UsageError) in
-      try LevelRule(text)
+      try LevelSource(text)
     }
     joiner = try arguments.value(of: .join).map { text throws(UsageError) in try LineJoiner(text) }
     takesFields = arguments.isSet(.fields)
@@ -137,7 +137,7 @@ struct Pipe {
       level: object.level ?? level, text: object.message, metadata: object.fields, at: .none)
   }
 
-  private var jsonLevels: LevelRule? {
+  private var jsonLevels: LevelSource? {
     if case .json = levels?.kind { levels } else { nil }
   }
 }

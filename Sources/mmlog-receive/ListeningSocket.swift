@@ -1,4 +1,3 @@
-import CommandLineTool
 import Glibc
 import MMLogStorage
 import MMLogSystem

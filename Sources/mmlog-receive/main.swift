@@ -1,9 +1,4 @@
 import CommandLineTool
-import Glibc
-import LogCommands
-import MMLogReceiving
-import MMLogStorage
-import MMLogSystem
 
 extension Option {
   static let directory = Option(

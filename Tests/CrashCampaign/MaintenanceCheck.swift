@@ -2,7 +2,6 @@ import TestSupport
 import CrashRecords
 import MMLogFormat
 import MMLogStorage
-import MMLogSystem
 
 /// Checks that a directory holds those archives that limits and `Hands` have left, and nothing else
 /// that was there.

@@ -3,7 +3,6 @@ import CrashRecords
 import Glibc
 import MMLog
 import MMLogReader
-import MMLogStorage
 import MMLogSystem
 
 extension Option {

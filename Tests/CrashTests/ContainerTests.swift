@@ -3,7 +3,6 @@ import Glibc
 import MMLogAnalysis
 import MMLogFormat
 import MMLogReader
-import MMLogSystem
 import Testing
 
 /// A process that no signal ends by its default action.

@@ -157,7 +157,9 @@ private func encode(
 ) {
   let payload = ColumnEncoder().encode(builder, callSites, nil)
   let again = payload.withUnsafeBytes {
-    try? ColumnDecoder.rows($0, size: builder.size, count: Int(builder.summary.count), decompressor)
+    try? ColumnDecoder.rows(
+      $0, size: builder.size, count: Int(builder.summary.count), decompressor,
+      ifWanted: { _, _ in true })
   }
   precondition(again == builder.payload(), "another payload")
 }
@@ -221,7 +223,8 @@ private func readFrame(_ frame: [UInt8]) {
         ringCipher.flatMap { try? SealedRows.decrypt(payload, size: header.rawSize, with: $0) }
       case .columns, .zstdColumns:
         try? ColumnDecoder.rows(
-          payload, size: header.rawSize, count: Int(header.summary.count), decompressor)
+          payload, size: header.rawSize, count: Int(header.summary.count), decompressor,
+          ifWanted: { _, _ in true })
       }
     rows?.withUnsafeBytes {
       _ = (LossLedger($0), SessionEnd($0))

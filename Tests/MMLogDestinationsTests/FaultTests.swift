@@ -1,11 +1,9 @@
-import CRDKafka
 import Foundation
 import MMLog
 import MMLogDestinations
 import MMLogReader
 import MMLogShipping
 import MMLogStorage
-import MMLogSystem
 import TestSupport
 import Testing
 

@@ -3,7 +3,6 @@ import MMLog
 import MMLogDestinations
 import MMLogReader
 import MMLogShipping
-import MMLogStorage
 import TestSupport
 import Testing
 

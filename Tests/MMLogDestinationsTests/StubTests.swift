@@ -5,7 +5,6 @@ import MMLogFormat
 import MMLogReader
 import MMLogShipping
 import MMLogStorage
-import TestSupport
 import Testing
 
 /// Neither server can be installed here, so a stand-in with the same rules replaces them.

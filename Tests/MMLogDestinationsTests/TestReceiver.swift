@@ -1,5 +1,4 @@
 import Foundation
-import MMLogDestinations
 import TestSupport
 
 /// An answer that a test's server is to give.

@@ -3,7 +3,6 @@ import MMLogAnalysis
 import MMLogFormat
 import MMLogReader
 import MMLogStorage
-import MMLogSystem
 import TestSupport
 import Testing
 

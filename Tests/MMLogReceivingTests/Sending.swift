@@ -1,4 +1,3 @@
-import MMLogFormat
 import MMLogReceiving
 import MMLogStorage
 import MMLogSystem

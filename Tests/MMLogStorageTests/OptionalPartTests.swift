@@ -1,5 +1,4 @@
 import MMLogFormat
-import MMLogStorage
 import TestSupport
 import Testing
 

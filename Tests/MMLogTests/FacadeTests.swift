@@ -1,6 +1,5 @@
 import MMLog
 import MMLogReader
-import TestSupport
 import Testing
 
 /// Texts whose file, line and function are known at run time only.

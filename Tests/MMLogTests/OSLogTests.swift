@@ -2,7 +2,6 @@ import Foundation
 import MMLog
 import MMLogReader
 import Testing
-import TestSupport
 
 // Serialized: there is one default store in a process.
 @Suite("The names of os.Logger", .serialized)

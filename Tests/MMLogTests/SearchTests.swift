@@ -1,6 +1,5 @@
 import MMLog
 import MMLogReader
-import MMLogSystem
 import Testing
 import TestSupport
 

@@ -2,7 +2,6 @@ import MMLog
 import MMLogReader
 import Testing
 import WrapperLibrary
-import TestSupport
 
 @Suite("A library that forwards messages")
 struct WrapperTests {

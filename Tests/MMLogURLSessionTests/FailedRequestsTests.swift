@@ -2,7 +2,6 @@ import Foundation
 import Glibc
 import MMLogReader
 import MMLogStorage
-import MMLogSystem
 import Synchronization
 import TestSupport
 import Testing

@@ -1,6 +1,5 @@
 import Foundation
 import MMLogFormat
-import MMLogReceiving
 import MMLogSystem
 import TestSupport
 import Testing

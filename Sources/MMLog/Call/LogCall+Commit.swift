@@ -284,7 +284,7 @@ extension UnsafeMutablePointer<mmlog_writer> {
     return number
   }
 
-  /// Commits the record that ``commitKnown(_:_:_:_:)`` has left. The parts of its log statement are
+  /// Commits the record that ``commitKnown(_:_:_:_:_:)`` has left. The parts of its log statement are
   /// stored with this writer.
   ///
   /// - Parameters:

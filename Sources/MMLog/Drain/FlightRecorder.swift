@@ -197,7 +197,7 @@ final class FlightRecorder {
       fields.ranges = collector.fill(&rows, size: ring.frameSize)
       if !rows.isEmpty {
         fields.clock = ring.clock(upTo: rows.summary.lastTicks)
-        if rows.isUnreadable { throw .unsupported(.libcrypto, ring.path) }
+        if rows.isUnreadable { throw .refusedByLibcrypto(ring.path) }
         TestPoint.reach(.flightBeforeFrame)
         let size = try series.append(rows, dictionary: ring.dictionary, fields)
         counters.add(rows, written: size, fields.effort)

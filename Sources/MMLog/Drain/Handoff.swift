@@ -205,7 +205,7 @@ struct Handoff: ~Copyable {
         session.ring.lowestGeneration { emptied.contains($0) } ?? lowestGeneration
       encoded.header.lowestGeneration = lowestGeneration
       // What cannot be read stays in the ring.
-      if frame.rows.isUnreadable { throw .unsupported(.libcrypto, session.ring.path) }
+      if frame.rows.isUnreadable { throw .refusedByLibcrypto(session.ring.path) }
       TestPoint.reach(.drainerBeforeFrame)
       let size = try append(encoded, corrupted: frame.corrupted)
       counters.add(frame.rows, written: size, encoded.header.effort)

@@ -1,5 +1,4 @@
 import MMLogFormat
-import MMLogSystem
 import Synchronization
 
 /// What the drainer does once a second with a ring whose records wait: it finds out whether one of

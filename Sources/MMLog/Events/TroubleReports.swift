@@ -1,5 +1,3 @@
-import MMLogSystem
-
 /// Lines on standard error about trouble that nobody listens for: one of each kind a minute.
 ///
 /// A line waits for a second, so that a program that listens as soon as the store is open gets no

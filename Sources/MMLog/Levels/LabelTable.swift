@@ -25,7 +25,7 @@ final class LabelTable: @unchecked Sendable {
   private let switches = mmlog_make_switches()
   private var switchRules = [LevelOverride?](repeating: nil, count: Int(MMLOG_SWITCHES))
 
-  init(defaultLevel: Level, rules: [LevelRule] = []) {
+  init(defaultLevel: Level, rules: [LevelRule]) {
     self.defaultLevel = defaultLevel
     startRules = rules
   }

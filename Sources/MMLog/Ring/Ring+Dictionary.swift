@@ -1,7 +1,6 @@
 import CMMLogCore
 import MMLogFormat
 import MMLogStorage
-import MMLogSystem
 import Synchronization
 
 extension Ring {

@@ -77,7 +77,7 @@ extension Ring {
   /// Walks over the records of a segment between two offsets; see ``RecordScanner``.
   func scanner(
     ofSegment index: Int, _ header: SegmentHeader, from offset: Int, to end: Int,
-    isWhole: Bool = false
+    isWhole: Bool
   ) -> RecordScanner {
     RecordScanner(
       bytes(ofSegment: index), header, of: identity.session, from: offset, to: end,

@@ -1,4 +1,3 @@
-import CMMLogCore
 import MMLogCrypto
 import MMLogFormat
 import MMLogStorage

@@ -1,4 +1,3 @@
-import CMMLogCore
 import CMMLogWriter
 import MMLogFormat
 import MMLogStorage

@@ -1,6 +1,5 @@
 import CMMLogCore
 import MMLogFormat
-import MMLogSystem
 
 /// The records of a ring that are in no archive yet, and are to be archived.
 struct WaitingRecords {

@@ -1,4 +1,3 @@
-import CMMLogWriter
 import MMLogFormat
 import MMLogSystem
 

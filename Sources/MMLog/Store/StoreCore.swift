@@ -1,6 +1,5 @@
 import CMMLogCore
 import CMMLogWriter
-import MMLogCrash
 import MMLogFormat
 import MMLogStorage
 import MMLogSystem

@@ -271,11 +271,7 @@ private struct HTTPFields {
   var nameSize: Int { [method, url, error].reduce(0) { $0 + ($1?.utf8.count ?? 0) } }
 
   func text(_ name: String) -> String? {
-    fields.first { $0.name == name }.flatMap { Self.text($0.value) }
-  }
-
-  private static func text(_ value: Value) -> String? {
-    if case .string(let bytes) = value { String(decoding: bytes, as: UTF8.self) } else { nil }
+    fields.first { $0.name == name }?.value.string
   }
 
   func number(_ name: String) -> Int? {
@@ -292,7 +288,7 @@ private struct HTTPFields {
   func headers(_ prefix: String) -> [(name: String, value: String)] {
     fields.compactMap { field in
       let name = field.name.utf8
-      guard name.starts(with: prefix.utf8), let text = Self.text(field.value) else { return nil }
+      guard name.starts(with: prefix.utf8), let text = field.value.string else { return nil }
       return (String(Substring(name.dropFirst(prefix.utf8.count))), text)
     }
   }

@@ -1,4 +1,3 @@
-import MMLogCrypto
 import MMLogFormat
 import MMLogReader
 import MMLogStorage

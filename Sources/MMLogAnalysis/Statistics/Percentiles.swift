@@ -10,9 +10,7 @@ package struct Percentiles {
   package private(set) var sum = 0.0
   package private(set) var minimum = Double.infinity
   package private(set) var maximum = -Double.infinity
-  private var buckets: [Int64: UInt64] = [:]
-  /// The number of buckets.
-  var bucketCount: Int { buckets.count }
+  private(set) var buckets: [Int64: UInt64] = [:]
   /// How many of the 52 bits of a mantissa do not count. Beyond 52, bits of the exponent do not
   /// count, either.
   private var ignoredBits: Int64 = 45

@@ -1,5 +1,4 @@
 package import MMLogFormat
-import MMLogStorage
 
 /// Counts of records over time, by level, in buckets. The buckets get wider as the time that they
 /// span grows, so that their number stays within a maximum.

@@ -223,7 +223,7 @@ private struct StoreArchives {
         info: info, archives: archives.map(\.file.fileHeader.id),
         deletableSince: archives.reduce(info.lastTime) { max($0, $1.since) })
     }
-    let infos = ArchiveOrder.sorted(found.values.map(\.info), own: nil, now: .now)
+    let infos = ArchiveOrder.sorted(found.values.map(\.info))
     entries = infos.compactMap { found[$0.path] }
     // Limits delete archives that were sent first, and may wait until the rest is sent.
     let areSent =

@@ -1,6 +1,5 @@
 import MMLogFormat
 package import MMLogShipping
-import MMLogSystem
 
 /// A destination as a user has configured it: its URL, and settings by name.
 package struct DestinationSettings: Sendable {

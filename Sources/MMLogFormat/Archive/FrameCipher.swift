@@ -19,9 +19,6 @@ package struct FrameCipher: Sendable {
 
   package init(_ key: SlottedKey) { self.key = key }
 
-  /// Whether the bytes begin as a key slot does, whoever it is for.
-  package static func isSlot(_ bytes: UnsafeRawBufferPointer) -> Bool { KeySlot.isBegun(bytes) }
-
   /// Encrypts a payload.
   ///
   /// - Parameters:

@@ -19,7 +19,6 @@ func lowestBits(_ width: Int) -> UInt64 { width == 64 ? .max : (1 << UInt64(widt
 ///   has more, the output is of no use.
 /// - Returns: The bits that are set in any `values[i] − minimum`.
 @inline(__always)
-@discardableResult
 func pack(
   _ values: UnsafePointer<UInt64>, count: Int, minimum: UInt64, width: Int,
   to output: UnsafeMutableRawPointer, isMasked: Bool

@@ -57,28 +57,18 @@ package struct CallSiteColumns {
 
 /// Turns a payload in columns back into one in rows, from hostile bytes.
 package struct ColumnDecoder: ~Copyable {
-  /// The payload in rows, as large as the frame's header says.
+  /// The payload in rows, as large as the frame's header says, or nil if it is not wanted.
   ///
   /// - Parameters:
   ///   - payload: The payload as stored. The caller has checked its checksum.
   ///   - size: How large it is in rows.
   ///   - count: How many records it has.
+  ///   - mayPass: Called only if all records are whole and as their call sites say: first with the
+  ///     text without numbers, which takes little time, then with the whole text and the call
+  ///     sites. The second argument says whether a record may have metadata with a value that is no
+  ///     string.
   /// - Throws: if `payload` is no such payload.
   /// - Complexity: O(`size`), in memory too.
-  package static func rows(
-    _ payload: UnsafeRawBufferPointer, size: Int, count: Int, _ decompressor: Decompressor
-  ) throws -> [UInt8] {
-    let rows = try rows(payload, size: size, count: count, decompressor, ifWanted: { _, _ in true })
-    guard let rows else { throw FormatError.truncated }
-    return rows
-  }
-
-  /// The same, or nil for a payload that is not wanted.
-  ///
-  /// - Parameter mayPass: Called only if all records are whole and as their call sites say: first
-  ///   with the text without numbers, which takes little time, then with the whole text and the
-  ///   call sites. The second argument says whether a record may have metadata with a value that is
-  ///   no string.
   package static func rows(
     _ payload: UnsafeRawBufferPointer, size: Int, count: Int, _ decompressor: Decompressor,
     ifWanted mayPass: (ColumnText, Bool) -> Bool

@@ -289,12 +289,12 @@ struct RowSeries {
     offset += 1
     if let stream {
       let (target, body) = (next, RecordLayout.bodyWord &* wordSize)
-      copy(source, from: 0, to: body)
+      copy(source, count: body)
       let isDone: Void? = try? stream.combine(
         source, to: target, from: body, count: length, at: place)
       if isDone == nil { isUnreadable = true }
     } else {
-      copy(source, from: 0, to: length)
+      copy(source, count: length)
     }
     next.storeBytes(of: ordinal.littleEndian, toByteOffset: 4, as: UInt32.self)
     next.storeBytes(
@@ -306,18 +306,19 @@ struct RowSeries {
     return true
   }
 
-  /// Copies words of a record. Records are short: a call would cost more than this.
+  /// Copies `count` bytes of a record, which are words. Records are short: a call would cost more
+  /// than this.
   @inline(__always)
-  private func copy(_ source: UnsafeRawPointer, from start: Int, to end: Int) {
+  private func copy(_ source: UnsafeRawPointer, count: Int) {
     typealias Words = SIMD4<UInt64>
-    var place = start
-    while end &- place >= 4 &* wordSize {
+    var place = 0
+    while count &- place >= 4 &* wordSize {
       next.storeBytes(
         of: source.loadUnaligned(fromByteOffset: place, as: Words.self), toByteOffset: place,
         as: Words.self)
       place &+= 4 &* wordSize
     }
-    while place < end {
+    while place < count {
       let word = source.load(fromByteOffset: place, as: UInt64.self)
       next.storeBytes(of: word, toByteOffset: place, as: UInt64.self)
       place &+= wordSize

@@ -57,6 +57,11 @@ public indirect enum Value: Equatable, Sendable {
 }
 
 extension Value {
+  /// The text, if the value is one.
+  package var string: String? {
+    if case .string(let bytes) = self { String(decoding: bytes, as: UTF8.self) } else { nil }
+  }
+
   package var type: ValueType {
     switch self {
     case .int: .int
@@ -134,7 +139,7 @@ extension WordReader {
   }
 
   /// A tagged value.
-  package mutating func taggedValue(depth: Int = 0) throws(FormatError) -> Value {
+  private mutating func taggedValue(depth: Int) throws(FormatError) -> Value {
     try value(taggedView(), depth: depth)
   }
 
@@ -156,9 +161,7 @@ extension WordReader {
       return open(bytes).map { .string($0) } ?? .sealed(Array(bytes))
     case .null: return .null
     case .array(let count): return .array(try elements(count, depth: depth))
-    case .dictionary(let count):
-      try checkDepth(depth)
-      return .dictionary(try pairs(count, depth: depth + 1))
+    case .dictionary(let count): return .dictionary(try pairs(count, depth: depth))
     }
   }
 
@@ -170,13 +173,14 @@ extension WordReader {
   }
 
   /// Reads `count` pairs of string and tagged value.
-  package mutating func pairs(_ count: Int, depth: Int = 0) throws(FormatError)
+  private mutating func pairs(_ count: Int, depth: Int) throws(FormatError)
     -> [(key: String, value: Value)]
   {
+    try checkDepth(depth)
     var pairs: [(key: String, value: Value)] = []
     for _ in 0..<count {
       let key = try text()
-      pairs.append((key, try taggedValue(depth: depth)))
+      pairs.append((key, try taggedValue(depth: depth + 1)))
     }
     return pairs
   }

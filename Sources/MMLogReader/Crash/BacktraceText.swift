@@ -36,11 +36,11 @@ struct LoggedStack {
       case .array(let frames) = pairs[0].value, frames.count <= Self.maximumFrames,
       case .dictionary(let builds) = pairs[1].value, builds.count <= Self.maximumBuilds
     else { return nil }
-    let found = frames.compactMap { Self.text($0).flatMap(Self.frame) }
+    let found = frames.compactMap { $0.string.flatMap(Self.frame) }
     guard found.count == frames.count else { return nil }
     self.frames = found
     let ids = builds.compactMap { path, id in
-      Self.text(id).flatMap(Self.bytes).map { (path, $0) }
+      id.string.flatMap(Self.bytes).map { (path, $0) }
     }
     self.builds = Dictionary(ids, uniquingKeysWith: { first, _ in first })
   }
@@ -70,10 +70,6 @@ struct LoggedStack {
       }
     }
     return result
-  }
-
-  private static func text(_ value: Value) -> String? {
-    if case .string(let bytes) = value { String(decoding: bytes, as: UTF8.self) } else { nil }
   }
 
   /// `/usr/bin/orders+0x1e10`, or an address alone.

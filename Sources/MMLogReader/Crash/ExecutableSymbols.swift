@@ -1,5 +1,4 @@
 import MMLogFormat
-import MMLogStorage
 import MMLogSystem
 
 /// The functions of a program or library, by the addresses that its own file gives them (ELF, 64

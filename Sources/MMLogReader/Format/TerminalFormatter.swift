@@ -1,5 +1,4 @@
 import MMLogFormat
-import MMLogSystem
 
 /// Lines for people at a terminal: what is read first stands first, and no line is wider than the
 /// terminal.

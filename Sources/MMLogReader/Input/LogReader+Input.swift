@@ -1,7 +1,3 @@
-import MMLogFormat
-import MMLogStorage
-import MMLogSystem
-
 extension LogReader {
   /// Where a ``LogReader`` reads from.
   public enum Input: Hashable, Sendable {

@@ -35,8 +35,8 @@ final class FrameRun: Run {
 
   init(
     _ archive: ArchiveFile, _ frame: ArchiveFile.Frame, _ threads: ThreadTable,
-    _ filter: SessionFilter, _ memory: FrameMemory, emitted: EmittedRecords? = nil,
-    passing passedRows: UInt32 = 0
+    _ filter: SessionFilter, _ memory: FrameMemory, emitted: EmittedRecords?,
+    passing passedRows: UInt32
   ) {
     self.passedRows = passedRows
     self.archive = archive

@@ -22,7 +22,7 @@ final class SegmentRun: Run {
 
   init(
     _ ring: RingView, _ segment: RingImage.Segment, _ threads: ThreadTable, _ filter: SessionFilter,
-    emitted: EmittedSegments? = nil, givesSealed: Bool = false
+    emitted: EmittedSegments?, givesSealed: Bool
   ) {
     self.ring = ring
     self.segment = segment

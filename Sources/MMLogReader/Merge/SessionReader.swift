@@ -63,7 +63,7 @@ final class SessionReader {
   ///   - cursor: Where to go on, in archives only; nil to read everything.
   convenience init(
     _ files: SessionFiles, _ filter: LogReader.Filter, _ memory: FrameMemory,
-    after cursor: LogReader.Cursor? = nil
+    after cursor: LogReader.Cursor?
   ) {
     self.init(files.identity, filter, memory, nil)
     self.files = files
@@ -365,7 +365,7 @@ final class SessionReader {
       queue.insert(.gap(LogReader.Gap(session: session, cause: cause)), at: 0)
     }
     self.horizon = horizon
-    filter.since = since
+    filter.setSince(since)
     let notes = batch.frames.map {
       summary.read($0.archive, frames: $0.range, corruption: $0.corruption)
     }

@@ -1,3 +1,4 @@
+import MMLogCrypto
 import MMLogFormat
 import MMLogStorage
 
@@ -176,7 +177,7 @@ package struct SessionSummary {
       case .crash:
         crash = CrashReport(bytes)
         return crash != nil
-      case .keySlot, .ringKeySlot: return FrameCipher.isSlot(bytes)
+      case .keySlot, .ringKeySlot: return KeySlot.isBegun(bytes)
       case .records, .index, .other: return true
       }
     }

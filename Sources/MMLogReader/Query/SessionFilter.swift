@@ -40,11 +40,8 @@ final class SessionFilter {
     search = ContentSearch(filter, of: identity)
   }
 
-  /// The time from which on records are wanted.
-  var since: Timestamp? {
-    get { filter.since }
-    set { filter.since = newValue }
-  }
+  /// Sets the time from which on records are wanted.
+  func setSince(_ time: Timestamp?) { filter.since = time }
 
   /// False for a frame of which no record passes.
   func mayPass(_ frame: RecordSummary, isFlight: Bool) -> Bool {

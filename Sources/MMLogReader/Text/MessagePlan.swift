@@ -54,7 +54,7 @@ struct MessagePlan: ~Copyable, Sendable {
         steps.append(Step(literal: none, name: none))
       case .literal(let text):
         // No writer makes two literals in a row, but a file may have them.
-        if !steps[steps.count - 1].literal.isEmpty(.raw) {
+        if !steps[steps.count - 1].literal.isEmpty {
           steps[steps.count - 1].type = Self.noArgument
           steps.append(Step(literal: none, name: none))
         }
@@ -76,7 +76,7 @@ struct MessagePlan: ~Copyable, Sendable {
   var steps: UnsafeBufferPointer<Step> { ownSteps.elements }
   /// The address of the texts of all steps.
   var texts: UnsafeRawPointer? { UnsafeRawPointer(ownTexts.elements.baseAddress) }
-  var hasPlace: Bool { !fileText.isEmpty(.raw) }
+  var hasPlace: Bool { !fileText.isEmpty }
 
   /// Appends the place of the log statement: `App/Main.swift:7`.
   func appendPlace(_ form: TextForm, to output: inout TextBuffer) {

@@ -46,7 +46,7 @@ extension TextBuffer {
 
   /// Appends the digits of a number, with zeros before them up to a minimum count.
   mutating func append<T: UnsignedInteger & FixedWidthInteger>(
-    digits value: T, base: UInt8 = 10, minimum: Int = 1, upperCase: Bool = false
+    digits value: T, base: UInt8, minimum: Int = 1, upperCase: Bool = false
   ) {
     let letters = UInt8(ascii: upperCase ? "A" : "a") - 10
     withUnsafeTemporaryAllocation(of: UInt8.self, capacity: T.bitWidth) { digits in

@@ -8,7 +8,7 @@ struct PreparedTexts: Sendable {
     fileprivate(set) var counts = [5 of UInt32](repeating: 0)
 
     @inline(__always)
-    func isEmpty(_ form: TextForm) -> Bool { counts[form.rawValue] == 0 }
+    var isEmpty: Bool { count == 0 }
 
     /// How many bytes the text has as it is.
     var count: Int { Int(counts[TextForm.raw.rawValue]) }
@@ -66,7 +66,7 @@ final class PreparedText: Sendable {
     self.texts = StableArray(texts.bytes)
   }
 
-  var isEmpty: Bool { place.isEmpty(.raw) }
+  var isEmpty: Bool { place.isEmpty }
   var count: Int { place.count }
 
   /// Appends the text in a form.

@@ -65,7 +65,7 @@ extension RecordContent {
   ) throws(FormatError) {
     for step in steps where step.hasArgument {
       let value = try reader.view(ofArgumentType: step.type)
-      if step.name.isEmpty(.raw) {
+      if step.name.isEmpty {
         try reader.skipElements(of: value)
       } else {
         names.add(step.name.bytes(.raw, texts))

@@ -31,7 +31,7 @@ extension LogReader.Record {
   /// - Returns: Nil if the record cannot be written because a value is nested too deep.
   func rewritten(
     level: Level, message: String?, fields: [EditableRecord.Field],
-    session: LogReader.Session? = nil
+    session: LogReader.Session?
   ) -> LogReader.Records? {
     if fields.contains(where: { $0.value.isTooDeep() }) { return nil }
     return withExtendedLifetime(owner) {

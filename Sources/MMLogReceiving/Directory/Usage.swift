@@ -1,4 +1,3 @@
-import MMLogStorage
 import MMLogSystem
 
 /// How much space is taken, and promised to uploads that are going on.

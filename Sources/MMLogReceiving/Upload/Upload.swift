@@ -1,5 +1,4 @@
 import MMLogAnalysis
-import MMLogFormat
 import MMLogReader
 import MMLogStorage
 import MMLogSystem

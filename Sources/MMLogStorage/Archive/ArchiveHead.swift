@@ -63,7 +63,7 @@ extension ArchiveFile {
     let (place, size) =
       last.map { ($0.offset, $0.header.frameSize) } ?? (start, FileHeaderLayout.size)
     guard case .success(let hash) = try hash(of: place..<place + size) else {
-      throw .unsupported(.libcrypto, path)
+      throw .refusedByLibcrypto(path)
     }
     return ArchiveHead(
       of: fileHeader, frames: frames.last.map { $0.header.ordinal &+ 1 } ?? 0, hash)

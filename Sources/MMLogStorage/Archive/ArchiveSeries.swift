@@ -223,7 +223,6 @@ package final class ArchiveSeries {
   /// Closes the current archive if there is anything in it.
   ///
   /// - Returns: The archive; nil if there was none.
-  @discardableResult
   package func rotate(
     dictionary: UnsafeRawBufferPointer
   ) throws(SystemError) -> ArchiveInfo? {

@@ -131,7 +131,7 @@ package final class ArchiveWriter {
   ///   - recipients: For whom it is encrypted; none: it is not.
   package init(
     _ fileHeader: ArchiveHeader, behind before: ArchiveInfo, in lock: consuming LockedFile,
-    compressionLevel: Int, recipients: [Recipient] = []
+    compressionLevel: Int, recipients: [Recipient]
   ) throws(SystemError) {
     cipher = try Self.cipher(for: recipients, before.path)
     keySlot = cipher?.key.slot ?? []
@@ -241,7 +241,7 @@ package final class ArchiveWriter {
   ///
   /// - Parameter slot: The ring's key slot, if the report is as it stood in an encrypted ring.
   package func append(
-    _ crash: CrashReport, ringKeySlot slot: [UInt8] = []
+    _ crash: CrashReport, ringKeySlot slot: [UInt8]
   ) throws(SystemError) {
     var batch = try beginBatch()
     if crash.isEncrypted { try addRingKeySlot(slot, to: &batch) }
@@ -642,5 +642,5 @@ package final class ArchiveWriter {
 private func withLibrary<Result>(
   _ path: String, _ body: () throws(CryptoError) -> Result
 ) throws(SystemError) -> Result {
-  do throws(CryptoError) { return try body() } catch { throw .unsupported(.libcrypto, path) }
+  do throws(CryptoError) { return try body() } catch { throw .refusedByLibcrypto(path) }
 }

@@ -1,4 +1,3 @@
-import MMLogFormat
 import MMLogSystem
 
 /// Reads parts of a file through one buffer, so that small parts cost one call if they are close

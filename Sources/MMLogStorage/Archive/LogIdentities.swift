@@ -1,5 +1,4 @@
 package import MMLogCrypto
-import MMLogFormat
 import MMLogSystem
 
 /// Secret keys that open encrypted archives, as `age-keygen` makes them.

@@ -12,8 +12,9 @@ package enum ArchiveOrder {
   /// - Parameter own: The archives of this session come last if there are some from the future.
   /// - Complexity: O(*n* log *n*).
   package static func sorted(
-    _ archives: [ArchiveInfo], own: SessionID?, now: Timestamp
+    _ archives: [ArchiveInfo], own: SessionID? = nil
   ) -> [ArchiveInfo] {
+    let now = Timestamp.now
     let bySession = archives.inOrder {
       ($0.session.words.0, $0.session.words.1, $0.number)
         < ($1.session.words.0, $1.session.words.1, $1.number)

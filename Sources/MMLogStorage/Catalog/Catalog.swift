@@ -123,7 +123,7 @@ package final class Catalog: @unchecked Sendable {
       } catch {
         throw LogError(error, while: "Searching for archives failed")
       }
-      return ArchiveOrder.sorted(entries.values.map(\.info), own: own, now: .now)
+      return ArchiveOrder.sorted(entries.values.map(\.info), own: own)
     }
   }
 

@@ -80,7 +80,8 @@ package enum FileNames {
     package init?(fileName: String) {
       guard fileName.hasSuffix(archiveSuffix) else { return nil }
       var rest = fileName.utf8.dropLast(archiveSuffix.utf8.count)
-      let digits = rest.suffix(while: { $0 != UInt8(ascii: "-") })
+      let hyphen = rest.lastIndex(of: UInt8(ascii: "-"))
+      let digits = hyphen.map { rest[rest.index(after: $0)...] } ?? rest
       // `-`, the time, `-`, the session, `-`, the number.
       guard digits.count >= 6, digits.allSatisfy({ (48...57).contains($0) }),
         let number = UInt32(Substring(digits)), rest.count > digits.count + 51
@@ -116,8 +117,7 @@ package enum FileNames {
     for scalar in store.unicodeScalars {
       if scalar.isControl || scalar == "%" || (scalar == "." && result.isEmpty) {
         for byte in String(scalar).utf8 {
-          result += byte < 16 ? "%0" : "%"
-          result += String(byte, radix: 16, uppercase: true)
+          result += "%" + byte.allHexDigits.uppercased()
         }
       } else {
         result.unicodeScalars.append(scalar)
@@ -176,13 +176,4 @@ extension String {
 extension Unicode.Scalar {
   /// Whether it is a control character.
   var isControl: Bool { value < 32 || (127..<160).contains(value) }
-}
-
-extension BidirectionalCollection {
-  /// The longest end whose elements all fit.
-  fileprivate func suffix(while fits: (Element) -> Bool) -> SubSequence {
-    var start = endIndex
-    while start > startIndex, fits(self[index(before: start)]) { formIndex(before: &start) }
-    return self[start...]
-  }
 }

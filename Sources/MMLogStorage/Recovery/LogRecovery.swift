@@ -1,4 +1,3 @@
-import MMLogFormat
 import MMLogSystem
 
 /// Adopts rings of processes that died, as the next start of their service would.

@@ -13,7 +13,7 @@ extension Recovery {
       else { continue }
       infos.append(info)
     }
-    return ArchiveOrder.sorted(infos, own: nil, now: .now)
+    return ArchiveOrder.sorted(infos)
   }
 
   /// Removes archives that did not get a file header before their process died: nothing was ever in

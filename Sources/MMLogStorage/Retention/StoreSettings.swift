@@ -8,7 +8,7 @@ public struct StoreSettings: Equatable, Sendable {
   /// What is kept.
   public var retention: Retention
 
-  package init(rotation: Rotation = Rotation(), retention: Retention = Retention()) {
+  package init(rotation: Rotation, retention: Retention = Retention()) {
     (self.rotation, self.retention) = (rotation, retention)
   }
 

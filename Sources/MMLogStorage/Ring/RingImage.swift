@@ -1,4 +1,3 @@
-import MMLogCrypto
 package import MMLogFormat
 package import MMLogSystem
 

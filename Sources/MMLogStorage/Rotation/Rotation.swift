@@ -154,7 +154,7 @@ extension Rotation {
     case age
     /// It is time by the calendar.
     case calendar
-    /// ``LogStore/rotate()`` or a request to reopen the files.
+    /// `LogStore.rotate(within:)` or a request to reopen the files.
     case request
     /// Someone renamed, removed or replaced the file, or the disk has failed to sync it several
     /// times in a row.

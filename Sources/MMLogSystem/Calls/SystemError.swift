@@ -64,9 +64,9 @@ extension SystemError {
     SystemError(call: .fdatasync, errno: EBADF, path: path)
   }
 
-  /// ENOTSUP, for a library that lacks what is asked for.
-  package static func unsupported(_ call: SystemCall, _ path: String) -> SystemError {
-    SystemError(call: call, errno: ENOTSUP, path: path)
+  /// ENOTSUP, for something that libcrypto has refused.
+  package static func refusedByLibcrypto(_ path: String) -> SystemError {
+    SystemError(call: .libcrypto, errno: ENOTSUP, path: path)
   }
 
   /// True where there are no files without a name: the file system or the kernel has none, or /proc

@@ -1,4 +1,3 @@
-import CMMLogCore
 import Glibc
 
 extension Directory {

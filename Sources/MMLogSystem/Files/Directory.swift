@@ -19,7 +19,7 @@ package struct Directory: ~Copyable, Sendable {
   /// The access of new files that are made here (O_EXCL, O_TMPFILE).
   package private(set) var newFiles: FileAccess
 
-  init(adopting descriptor: CInt, path: String, newFiles: FileAccess = .ownerOnly) {
+  init(adopting descriptor: CInt, path: String, newFiles: FileAccess) {
     self.descriptor = descriptor
     self.path = path
     self.newFiles = newFiles

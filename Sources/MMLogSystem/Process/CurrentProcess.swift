@@ -57,7 +57,6 @@ package enum CurrentProcess {
   /// Async-signal-safe.
   /// - Parameter buffer: of at least 16 bytes.
   /// - Returns: the name's length in bytes, 15 at most.
-  @discardableResult
   package static func threadName(into buffer: UnsafeMutableRawBufferPointer) -> Int {
     guard let base = buffer.baseAddress, buffer.count >= 16 else { return 0 }
     let name = base.assumingMemoryBound(to: CChar.self)

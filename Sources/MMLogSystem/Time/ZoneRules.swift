@@ -205,8 +205,8 @@ private struct YearlyRule: Equatable {
     // The calendar begins anew every 400 years.
     let moment = (moment % Self.cycle + Self.cycle) % Self.cycle
     var year = 1970 + (moment + standard) / 31_556_952
-    while Self.day(year, 1, 1) * 86400 > moment + standard { year -= 1 }
-    while Self.day(year + 1, 1, 1) * 86400 <= moment + standard { year += 1 }
+    while Self.firstDay(of: year) * 86400 > moment + standard { year -= 1 }
+    while Self.firstDay(of: year + 1) * 86400 <= moment + standard { year += 1 }
     let start = Self.second(starts, year) - standard
     let end = Self.second(ends, year) - summer
     let isSummer =
@@ -221,15 +221,15 @@ private struct YearlyRule: Equatable {
 
   /// When a change is due by the clocks before it, in seconds as if they were UTC's.
   private static func second(_ change: Change, _ year: Int64) -> Int64 {
-    let first = day(year, 1, 1)
-    let isLeap = day(year + 1, 1, 1) - first == 366
+    let first = firstDay(of: year)
+    let isLeap = firstDay(of: year + 1) - first == 366
     let day: Int64
     switch change.day {
     case .ordinary(let number): day = first + number - (isLeap && number >= 60 ? 0 : 1)
     case .counted(let number): day = first + number
     case .weekday(let month, let week, let weekday):
-      let start = self.day(year, month, 1)
-      let next = month == 12 ? self.day(year + 1, 1, 1) : self.day(year, month + 1, 1)
+      let start = firstDay(of: year, month: month)
+      let next = month == 12 ? firstDay(of: year + 1) : firstDay(of: year, month: month + 1)
       // Day 0 was a Thursday.
       let toFirst = (weekday - (start + 4) % 7 + 7) % 7
       let wanted = start + toFirst + (week - 1) * 7
@@ -238,11 +238,11 @@ private struct YearlyRule: Equatable {
     return day * 86400 + change.second
   }
 
-  /// Days from 1970 to a date.
-  private static func day(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
+  /// Days from 1970 to the first day of a month.
+  private static func firstDay(of year: Int64, month: Int64 = 1) -> Int64 {
     var date = CivilTime()
     // A year beyond the possible dates counts as the nearest possible one.
-    (date.year, date.month, date.day) = (Int(min(max(year, 1), 9999)), Int(month), Int(day))
+    (date.year, date.month) = (Int(min(max(year, 1), 9999)), Int(month))
     return Int64(LocalTime.utcSecond(at: date) ?? 0) / 86400
   }
 

@@ -1,7 +1,6 @@
 import CommandLineTool
 import LogCommands
 import MMLogAnalysis
-import MMLogReader
 
 extension Command {
   static let http = Command(

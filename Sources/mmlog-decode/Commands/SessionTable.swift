@@ -1,4 +1,3 @@
-import CommandLineTool
 import MMLogFormat
 import MMLogReader
 

@@ -1,7 +1,6 @@
 import CommandLineTool
 import LogCommands
 import MMLogReader
-import MMLogSystem
 
 /// The options for which records are wanted.
 let filterOptions: [Option] = [

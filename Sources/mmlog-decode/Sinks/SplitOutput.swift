@@ -193,5 +193,5 @@ private func isPlain(_ byte: UInt8) -> Bool {
 }
 
 private func hexadecimal(_ byte: UInt8) -> String {
-  "%" + (byte < 16 ? "0" : "") + String(byte, radix: 16, uppercase: true)
+  "%" + byte.allHexDigits.uppercased()
 }

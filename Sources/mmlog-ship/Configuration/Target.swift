@@ -1,4 +1,3 @@
-import LogCommands
 import MMLogDestinations
 import MMLogFormat
 import MMLogReader

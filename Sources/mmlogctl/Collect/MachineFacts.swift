@@ -1,5 +1,4 @@
 import Glibc
-import LogCommands
 import MMLogReader
 import MMLogStorage
 import MMLogSystem
@@ -17,9 +16,7 @@ enum MachineFacts {
       object.add("processor", text(system.machine))
     }
     object.add("host", Host.name())
-    object.add(
-      "boot_id",
-      Host.bootID().map { $0 < 16 ? "0\(String($0, radix: 16))" : String($0, radix: 16) }.joined())
+    object.add("boot_id", Host.bootID().map(\.allHexDigits).joined())
     object.add("page_bytes", Host.pageSize)
     object.add("processors", sysconf(CInt(_SC_NPROCESSORS_ONLN)))
     object.add(

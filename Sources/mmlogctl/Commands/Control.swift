@@ -45,11 +45,10 @@ extension Command {
         "mmlogctl set-level 'db.*=debug' --for 10m /var/log/orders")
     ]
   ) { arguments, output in
-    let duration = try arguments.value(
-      of: .duration, expected: "a time such as 30s, 10m or 2h", durationArgument)
+    let expiry = try arguments.expiry()
     let change = try LevelChange(arguments.operands[0])
     return try Control(arguments, behind: 1, output).run { control, rings in
-      try control.set(change, for: duration, rings)
+      try control.set(change, until: expiry, rings)
     }
   }
 
@@ -199,8 +198,8 @@ final class Control {
 
   // MARK: - Setting levels
 
-  func set(_ change: LevelChange, for duration: Duration?, _ rings: [LiveRing]) throws {
-    let expiry = duration.map { Clock.sinceBoot() &+ UInt64($0.nanoseconds) } ?? 0
+  /// - Parameter expiry: See ``Arguments/expiry()``.
+  func set(_ change: LevelChange, until expiry: UInt64, _ rings: [LiveRing]) throws {
     try askForRules(
       rings, before: { try $0.labels() }, change: { change.applied(to: $0, expiry) },
       after: { ring, before, _ in try reportChanges(ring, before) })
@@ -334,6 +333,13 @@ extension ControlPage.Label {
 }
 
 extension Arguments {
+  /// When a rule ends, in nanoseconds since the machine's start; 0: never.
+  func expiry() throws(UsageError) -> UInt64 {
+    let expected = "a time such as 30s, 10m or 2h"
+    let span = try value(of: .duration, expected: expected, durationArgument)
+    return span.map { Clock.sinceBoot() &+ UInt64($0.nanoseconds) } ?? 0
+  }
+
   /// How long to wait for an answer, in nanoseconds.
   fileprivate func timeout() throws(UsageError) -> Int64 {
     let expected = "a time such as 10s or 1m"

@@ -2,7 +2,6 @@ import CommandLineTool
 import LogCommands
 import MMLogFormat
 import MMLogReader
-import MMLogStorage
 import MMLogSystem
 
 // Single log statements that are turned on in running processes.
@@ -29,12 +28,10 @@ extension Command {
         "mmlogctl enable Book.swift:42 --for 5m --limit 1000 /var/log/orders")
     ]
   ) { arguments, output in
-    let duration = try arguments.value(
-      of: .duration, expected: "a time such as 30s, 10m or 2h", durationArgument)
     let limit = try arguments.integer(of: .limit, in: 1...Int(UInt32.max)) ?? 0
     let statement = try statement(arguments)
-    let expiry = duration.map { Clock.sinceBoot() &+ UInt64($0.nanoseconds) } ?? 0
-    let rule = LevelOverride(LevelRule(statement), expiry: expiry, limit: UInt32(limit))
+    let rule = try LevelOverride(
+      LevelRule(statement), expiry: arguments.expiry(), limit: UInt32(limit))
     return try Control(arguments, behind: 1, output).run { control, rings in
       try control.askForRules(
         rings, before: { _ in }, change: { $0.filter { $0.rule != rule.rule } + [rule] },

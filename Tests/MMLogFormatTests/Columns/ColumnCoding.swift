@@ -70,7 +70,11 @@ func decoded(_ column: ColumnBytes, count: Int, limit: Int = 1 << 24) throws -> 
 /// What a frame's payload in columns stands for.
 func rows(_ payload: [UInt8], size: Int, count: Int) throws -> [UInt8] {
   guard let decompressor = Decompressor() else { throw FormatError.truncated }
-  return try payload.read { try ColumnDecoder.rows($0, size: size, count: count, decompressor) }
+  let rows = try payload.read {
+    try ColumnDecoder.rows($0, size: size, count: count, decompressor, ifWanted: { _, _ in true })
+  }
+  guard let rows else { throw FormatError.truncated }
+  return rows
 }
 
 /// Rows of records and fragments of threads in turn, and call sites for them.

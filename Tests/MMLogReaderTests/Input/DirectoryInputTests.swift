@@ -1,5 +1,4 @@
 import Glibc
-import MMLogReader
 import TestSupport
 import Testing
 

@@ -1,6 +1,5 @@
 import MMLogReader
 import MMLogSystem
-import TestSupport
 import Testing
 
 @Suite("Words of a shell") struct ShellWordTests {

@@ -3,7 +3,6 @@ import MMLogAnalysis
 import MMLogCrypto
 import MMLogFormat
 import MMLogReader
-import TestSupport
 import Testing
 
 /// Archives whose frames are chained by hashes, under `Tests/Golden/chained`, which only a build

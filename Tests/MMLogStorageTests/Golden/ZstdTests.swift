@@ -1,7 +1,6 @@
 import Foundation
 import MMLogFormat
 import MMLogReader
-import TestSupport
 import Testing
 
 /// An archive under `Tests/Golden/zstd`, which builds with the trait `Zstd` write and read, and of

@@ -1,7 +1,6 @@
 import Foundation
 import MMLogSystem
 import Testing
-import TestSupport
 
 @Suite struct ZoneRulesTests {
   private static let zones = [

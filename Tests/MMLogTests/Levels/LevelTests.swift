@@ -1,7 +1,6 @@
 import MMLog
 import MMLogReader
 import Testing
-import TestSupport
 
 @Suite("Levels")
 struct LevelTests {

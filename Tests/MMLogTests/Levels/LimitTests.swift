@@ -1,7 +1,6 @@
 import MMLog
 import MMLogFormat
 import MMLogReader
-import MMLogStorage
 import MMLogSystem
 import TestSupport
 import Testing

@@ -1,7 +1,6 @@
 import MMLogSystem
 import Synchronization
 import Testing
-import TestSupport
 
 @testable import MMLog
 

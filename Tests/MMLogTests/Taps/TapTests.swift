@@ -4,7 +4,6 @@ import MMLogReader
 import MMLogSystem
 import MMLogTaps
 import Testing
-import TestSupport
 
 /// Keeps what it gets.
 private final class Kept: Sendable {

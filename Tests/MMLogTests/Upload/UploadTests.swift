@@ -1,4 +1,3 @@
-import CMMLogWriter
 import Foundation
 import MMLog
 import MMLogFormat

@@ -1,4 +1,3 @@
-import TestSupport
 import Glibc
 import MMLog
 import MMLogSystem

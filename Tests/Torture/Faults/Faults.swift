@@ -1,4 +1,3 @@
-import TestSupport
 import CommandLineTool
 import Glibc
 import MMLogSystem

@@ -2,7 +2,6 @@ import TestSupport
 import Glibc
 import MMLog
 import MMLogStorage
-import MMLogSystem
 
 extension RealFault {
   static let ofFiles = [

@@ -1,4 +1,3 @@
-import TestSupport
 import CrashRecords
 import Glibc
 import MMLog

@@ -1,4 +1,3 @@
-import MMLogFormat
 import TestSupport
 
 extension Mutation {

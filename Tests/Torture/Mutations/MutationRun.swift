@@ -1,7 +1,6 @@
 import TestSupport
 import CommandLineTool
 import CrashRecords
-import MMLogSystem
 
 /// One scene, and mutated copies of it, each of which is read and judged.
 struct MutationRun {

@@ -1,6 +1,5 @@
-import TestSupport
-import CrashRecords
 import MMLogFormat
+import TestSupport
 
 /// What is to be found after a cut. It is kept beside an image that failed, so that the image can
 /// be checked again.

@@ -2,7 +2,6 @@ import TestSupport
 import CommandLineTool
 import CrashRecords
 import Glibc
-import MMLogFormat
 import MMLogSystem
 
 /// Cuts off a real file system, in a file of its own, under a process that logs at full rate.

@@ -1,4 +1,3 @@
-import MMLogFormat
 import MMLogSystem
 
 /// What is searched for in the text of records: bytes as they are, or a regular expression.

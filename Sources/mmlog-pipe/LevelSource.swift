@@ -5,7 +5,7 @@ import MMLogReader
 
 /// How the level of a line is found in it. The line is hostile, so only a level is taken from it.
 /// Except for JSON, only the beginning of the line is searched, whatever its length.
-struct LevelRule {
+struct LevelSource {
   enum Kind {
     /// A prefix of sd-daemon(3), or a usual word.
     case prefix
