@@ -28,6 +28,13 @@ extension Arguments {
     ) { timeArgument($0, zone: zone, now: now) }
   }
 
+  /// Whether an option is given with a time that depends on the present, such as `today` or `1h`.
+  package func isRelativeTime(_ option: Option) -> Bool {
+    guard let text = value(of: option) else { return false }
+    // Of all forms of a time, only a date has '-' behind four characters.
+    return !text.hasPrefix("@") && text.dropFirst(4).first != "-"
+  }
+
   /// Sets the times that ``Option/since`` and ``Option/until`` say.
   package func setTimes(
     of filter: inout LogReader.Filter, _ zone: LogTimeZone

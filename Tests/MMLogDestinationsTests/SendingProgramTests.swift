@@ -1,5 +1,6 @@
 import Foundation
 import MMLog
+import MMLogFormat
 import MMLogStorage
 import MMLogSystem
 import TestSupport
@@ -41,6 +42,77 @@ import Testing
     #expect(try UnsentArchives(in: Directory.open(folder("logs"))).isEmpty)
     _ = try send("--once", "--to", server.url, folder("logs"))
     #expect(try !UnsentArchives(in: Directory.open(folder("logs"))).isEmpty)
+  }
+
+  @Test("what was too new for --until is sent when that is a later time, as 'today' is each day")
+  func movingUntil() throws {
+    let log = TestLog(session: 3)
+    log.writesRing = false
+    let now = Timestamp.now
+    for (text, hours) in [("old", 30), ("newer", 10)] {
+      let time = now - .seconds(hours * 3600) - TestLog.epoch
+      log.write(text, ticks: UInt64(time.nanoseconds))
+    }
+    log.archive()
+    log.close()
+    folder.put("logs/third.mmlog", log.archives[0])
+    // In a zone in which so many hours of today are over.
+    func sendUntilToday(_ hours: Int) throws -> [Bool] {
+      let second = Int(now.nanosecondsSince1970 / 1_000_000_000)
+      let ahead = hours * 3600 - second % 86_400
+      let (sign, minutes) = (ahead < 0 ? "+" : "-", abs(ahead) / 60)
+      let zone = "TZ=TST\(sign)\(minutes / 60):\(minutes % 60)"
+      let options = ["--as", "x", "--to", server.url, "--since", "2d", "--until", "today"]
+      let program = try ChildProcess(
+        "env", [zone, ChildProcess.path(of: "mmlog-ship")] + options + [folder("logs")],
+        output: folder("said"))
+      #expect(program.wait() == .success, "\(program.complaints)")
+      let texts = try server.requests.map(\.text)
+      return ["old", "newer"].map { word in texts.contains { $0.contains("\"\(word)\"") } }
+    }
+    #expect(try sendUntilToday(20) == [true, false])
+    let count = try server.requests.count
+    #expect(try sendUntilToday(20) == [true, false] && server.requests.count == count)
+    #expect(try sendUntilToday(2) == [true, true] && consumers.count == 2)
+  }
+
+  @Test("'--until boot' has one cursor until the machine is started again")
+  func untilBoot() throws {
+    for _ in 1...2 {
+      let result = try send("--to", server.url, "--until", "boot", folder("logs"))
+      #expect(result.status == .success, "\(result.complaints)")
+    }
+    #expect(try consumers.count == 1 && server.requests.isEmpty)
+  }
+
+  @Test("a selection whose times do not move has the cursor that it had in earlier versions")
+  func oldSelections() throws {
+    let times = ["--since", "2020-01-01", "--until", "2200-01-01"]
+    for options in [["--since", "1h"], times] {
+      let program = try ChildProcess(
+        ChildProcess.path(of: "mmlog-ship"),
+        ["--as", "x", "--to", server.url] + options + [folder("logs")], output: folder("said"))
+      #expect(program.wait() == .success, "\(program.complaints)")
+    }
+    #expect(try Set(consumers) == ["x.5e382b88eaa0f6fe", "x.7058c5ac4aa5e871"])
+  }
+
+  @Test("two destinations whose long names begin alike do not share a selection's cursor")
+  func longNames() throws {
+    let name = "opentelemetry-collector-observability-eu"
+    let configuration = folder.put(
+      "long.conf",
+      """
+      [destination \(name)-central]
+      url = \(server.url)
+      [destination \(name)-west]
+      url = \(server.url)
+      [directory \(folder("logs"))]
+      to = \(name)-central \(name)-west
+      """)
+    let result = try send("--since", "1h", "--config", configuration)
+    #expect(result.status == .success, "\(result.complaints)")
+    #expect(try server.requests.count == 4 && consumers.count == 2)
   }
 
   @Test("corruption that waits is shown, and is an error, until it is sent as a gap")

@@ -17,6 +17,12 @@ extension Command {
       At a signal, it goes on for --grace at most with what is archived, and ends; a second signal \
       ends it at once. Nothing is lost by that: what was not acknowledged is sent next time.
       """,
+      """
+      --session, --crashed, --since and --until send some records alone, and note apart what is \
+      sent: the same options again send only what is new. An --until such as today or 1h counts as \
+      the time that it is then. So with --until 1h, each run sends all records before its time, \
+      also those that an earlier run has sent.
+      """,
       timeDescription,
     ],
     options: Option.plan + [
@@ -114,7 +120,7 @@ private struct Send {
         if sessions.isEmpty { return nil }
         target.shipping.filter.sessions = sessions.map(\.session.id.description)
       }
-      target.name = String("\(target.name.prefix(40)).\(Self.name(arguments))")
+      target.name = Self.name(target, arguments)
       var selected = route
       selected.target = target
       return selected
@@ -126,15 +132,26 @@ private struct Send {
     return selected
   }
 
-  /// Returns a name for the selection.
-  private static func name(_ arguments: Arguments) -> String {
+  /// Returns the name of the cursor of a destination's selection.
+  private static func name(_ target: Target, _ arguments: Arguments) -> String {
+    var until = arguments.value(of: .until)
+    // The cursor also passes over what is too new. If `until` is later the next time, such as
+    // `today`, a cursor of the same name would be behind records that are selected by then.
+    if until == "boot" {
+      // This time comes from two clocks, and is never exactly the same.
+      until = "boot \(Host.bootID())"
+    } else if arguments.isRelativeTime(.until), let time = target.shipping.filter.until {
+      until = "@\(time.nanosecondsSince1970)"
+    }
     let times = [
-      arguments.value(of: .since).map { "since \($0)" },
-      arguments.value(of: .until).map { "until \($0)" },
+      arguments.value(of: .since).map { "since \($0)" }, until.map { "until \($0)" },
     ]
     let crashed = arguments.isSet(.crashed) ? ["crashed"] : []
-    let texts = arguments.values(of: .session) + times.compactMap(\.self) + crashed
-    return String(texts.sorted().joined(separator: ",").utf8.fnv1a, radix: 16)
+    var texts = arguments.values(of: .session) + times.compactMap(\.self) + crashed
+    let prefix = String(target.name.prefix(40))
+    // Another destination may have the same prefix.
+    if prefix != target.name { texts.append(target.name) }
+    return "\(prefix).\(String(texts.sorted().joined(separator: ",").utf8.fnv1a, radix: 16))"
   }
 
   /// Recovers the rings of dead processes, and says which rings are left because they are of other
