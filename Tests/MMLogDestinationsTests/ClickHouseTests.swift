@@ -119,6 +119,14 @@ import Testing
     #expect(token?.message.contains("insert_deduplication_token") == true)
   }
 
+  @Test("the schema's limit of days has a type that servers from 22.2 on take")
+  func retention() {
+    let limited = ClickHouseSchema.statement(table: "logs", days: 7)
+    #expect(limited.contains("\nTTL toDateTime(least("), "\(limited)")
+    #expect(limited.contains("Timestamp + toIntervalDay(7)"), "\(limited)")
+    #expect(!ClickHouseSchema.statement(table: "logs", days: nil).contains("\nTTL"))
+  }
+
   @Test(
     "a time beyond those of old types of dates is in its partition, and stays",
     .enabled(if: ClickHouseEngine.isThere, ClickHouseEngine.missing))
@@ -126,14 +134,14 @@ import Testing
     let server = try ClickHouseEngine()
     for (table, days) in [("kept", nil), ("limited", 30)] as [(String, Int?)] {
       _ = try await server.query(ClickHouseSchema.statement(table: table, days: days))
-      for time in ["1960-02-03 00:00:00", "2200-02-03 00:00:00"] {
+      for time in ["1960-02-03 00:00:00", "2110-02-03 00:00:00", "2200-02-03 00:00:00"] {
         _ = try await server.query("INSERT INTO \(table) (Timestamp) VALUES ('\(time)')")
       }
       _ = try await server.query("OPTIMIZE TABLE \(table) FINAL")
       let found = try await server.query(
         "SELECT toYear(Timestamp), _partition_id FROM \(table) ORDER BY Timestamp")
       // A partition's id is its day since 1970.
-      #expect(found == (days == nil ? "1960\t-3620\n" : "") + "2200\t84039\n")
+      #expect(found == (days == nil ? "1960\t-3620\n" : "") + "2110\t51167\n2200\t84039\n")
     }
   }
 

@@ -16,7 +16,7 @@ package enum ClickHouseSchema {
   ///   - days: For how many days rows are kept, from the time of the record on; nil: forever. The
   ///     table drops records that are already older when they arrive.
   package static func statement(table: String, days: Int? = 30) -> String {
-    let retention = days.map { "\nTTL Timestamp + toIntervalDay(\($0))" } ?? ""
+    let retention = days.map { "\nTTL \(end(days: $0))" } ?? ""
     return """
       CREATE TABLE IF NOT EXISTS \(quoted(table))
       (
@@ -41,6 +41,15 @@ package enum ClickHouseSchema {
       SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1;
 
       """
+  }
+
+  /// The time at which a row goes. Servers before 25.7 take no DateTime64 there. A DateTime ends in
+  /// 2106: a later time would become one long ago, and the row would go at once. Zero would stand
+  /// for no time.
+  private static func end(days: Int) -> String {
+    func time(_ day: String) -> String { "toDateTime64('\(day) 00:00:00', 9, 'UTC')" }
+    let end = "greatest(Timestamp + toIntervalDay(\(days)), \(time("1970-01-02")))"
+    return "toDateTime(least(\(end), \(time("2106-01-01"))))"
   }
 
   /// A name as SQL has it: each part between backquotes.
