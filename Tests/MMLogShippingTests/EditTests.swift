@@ -147,6 +147,45 @@ import Testing
     #expect(try Reconciliation(of: test.folder.path, consumer: "test").problems == [])
   }
 
+  @Test("of records that came of one, none is forgotten because another one is taken when retried")
+  func splitAndRetried() async throws {
+    let test = try ShippedStore()
+    try test.log(1...3)
+    let receiver = Receiver { delivery, _ in
+      let isRefused = delivery.messages.contains { $0 == "record 1" || $0 == "record 2" }
+      if isRefused { throw DeliveryError.refused("no") }
+      return .accepted
+    }
+    let change: @Sendable (inout Shipper.Configuration) -> Void = {
+      $0.transform = { record in
+        var other = record
+        other.message = "copy of \(record.original.message)"
+        return [record, other]
+      }
+    }
+    func aside() throws -> Int {
+      try RefusedRecords.read(of: "test", in: Directory.open(test.folder.path)).entries.count
+    }
+    try await test.ship(to: receiver, change)
+    #expect(try aside() == 4)
+    receiver.change { delivery, _ in
+      if delivery.messages.contains("record 1") { throw DeliveryError.refused("no") }
+      return .accepted
+    }
+    let again = try await test.shipper(to: receiver, change).retryRefused()
+    #expect(again.acknowledged == 2 && again.refused == 2 && again.missing == 0)
+    #expect(try aside() == 2)
+    #expect(try Reconciliation(of: test.folder.path, consumer: "test").problems == [])
+    // One of two is refused by its number.
+    receiver.change { _, _ in LogBatch.Answer(refused: [.init(index: 1, reason: "no")]) }
+    let numbered = try await test.shipper(to: receiver, change).retryRefused()
+    #expect(numbered.acknowledged == 0 && numbered.refused == 2 && numbered.missing == 0)
+    receiver.change { _, _ in .accepted }
+    let last = try await test.shipper(to: receiver, change).retryRefused()
+    #expect(last.acknowledged == 2 && last.refused == 0 && last.missing == 0)
+    #expect(try Reconciliation(of: test.folder.path, consumer: "test").problems == [])
+  }
+
   @Test("what edits drop and add is counted once, also if half of a batch is interrupted")
   func interruptedHalf() async throws {
     let test = try ShippedStore()

@@ -334,6 +334,23 @@ import Testing
     #expect(try await test.shipper(to: receiver).retryRefused().acknowledged == 0)
   }
 
+  @Test("what a stopped shipper has not sent again is not missing, and stays aside")
+  func stoppedRetry() async throws {
+    let test = try await shipped()
+    let shippers = LockedValue<[Shipper]>([])
+    let receiver = Receiver { _, _ in
+      for shipper in shippers.withLock({ $0 }) { shipper.cancel() }
+      throw DeliveryError.unavailable("down")
+    }
+    let shipper = try test.shipper(to: receiver)
+    shippers.withLock { $0 = [shipper] }
+    let results = try await shipper.retryRefused()
+    shippers.withLock { $0 = [] }
+    #expect(results.acknowledged == 0 && results.refused == 0 && results.missing == 0)
+    let aside = try RefusedRecords.read(of: "test", in: Directory.open(test.folder.path))
+    #expect(aside.entries.count == 1)
+  }
+
   @Test("what is sent again goes in batches of no more bytes than others")
   func retriedInBatches() async throws {
     let test = try ShippedStore()

@@ -5,6 +5,9 @@ import MMLogSystem
 
 extension Shipper {
   /// What came of ``Shipper/retryRefused()``.
+  ///
+  /// What was not sent because the shipper was stopped meanwhile stays aside, and is in none of
+  /// these numbers.
   public struct RetriedRecords: Sendable {
     /// How many records the receiver has acknowledged now.
     public internal(set) var acknowledged = 0
@@ -32,16 +35,29 @@ extension ShippingWork {
     var results = Shipper.RetriedRecords()
     results.unreadable = corrupted.count
     var left = all
+    results.missing = all.reduce(0) { $0 + ($1.isNamed ? 0 : $1.count) }
     for (session, entries) in Dictionary(grouping: all.filter(\.isNamed), by: \.session) {
-      guard let session, let queued = queue.sessions[session] else { continue }
-      let resent = try resend(Set(entries.map(\.recordID)), of: queued, &results)
+      guard let session, let queued = queue.sessions[session] else {
+        results.missing += entries.count
+        continue
+      }
+      let ids = Set(entries.map(\.recordID))
+      let resent = try resend(ids, of: queued)
+      // Several entries may be of records that came of one.
+      func count(_ ids: Set<String>) -> Int { entries.count { ids.contains($0.recordID) } }
+      results.refused += count(resent.refused)
+      // Of what was not sent because the shipper stops, nobody knows that it is missing.
+      if !control.isStopping {
+        results.missing += count(ids.subtracting(resent.settled).subtracting(resent.refused))
+      }
       if resent.settled.isEmpty { continue }
+      let acknowledged = count(resent.settled) - resent.unnamedCount
+      results.acknowledged += acknowledged
+      results.missing += resent.unnamedCount
       left.removeAll { $0.isNamed && resent.settled.contains($0.recordID) }
       left += resent.unnamed
-      let count = entries.count { resent.settled.contains($0.recordID) }
-      try settle(count - resent.unnamedCount, of: session, left, corrupted)
+      try settle(acknowledged, of: session, left, corrupted)
     }
-    results.missing = left.reduce(0) { $0 + $1.count } - results.refused
     return results
   }
 
@@ -68,23 +84,28 @@ extension ShippingWork {
     var settled: Set<String> = []
     /// The entries for those of them that the receiver has refused without naming them.
     var unnamed: [RefusedRecords.Entry] = []
+    /// The ids of records of which the receiver has refused one again.
+    var refused: Set<String> = []
 
     var unnamedCount: Int { unnamed.reduce(0) { $0 + $1.count } }
 
     mutating func add(_ other: Resent) {
       settled.formUnion(other.settled)
+      refused.formUnion(other.refused)
       unnamed += other.unnamed
     }
   }
 
   /// Finds records and sends them.
   private func resend(
-    _ ids: Set<String>, of session: QueuedSession, _ results: inout Shipper.RetriedRecords
+    _ ids: Set<String>, of session: QueuedSession
   ) throws(LogError) -> Resent {
     var sent = Resent()
     var (missing, batch, bytes) = (ids, FormedBatch?.none, 0)
     session.goOn(at: nil)
-    while !missing.isEmpty, let chunk = try session.nextChunk(atMost: 10_000) {
+    while !missing.isEmpty, !control.isStopping,
+      let chunk = try session.nextChunk(atMost: 10_000)
+    {
       var found: [LogReader.Record] = []
       let take = { (record: LogReader.Record) in
         guard let id = record.id, missing.remove("\(id)") != nil else { return }
@@ -103,20 +124,18 @@ extension ShippingWork {
         self.take(record, into: &new)
         bytes += record.textSize
         if new.count >= delivery.limits.records || bytes >= delivery.limits.bytes {
-          sent.add(resend(new.records, of: new, &results))
+          sent.add(resend(new.records, of: new))
           (new, bytes) = (none, 0)
         }
       }
       batch = new
     }
-    if let batch { sent.add(resend(batch.records, of: batch, &results)) }
+    if let batch { sent.add(resend(batch.records, of: batch)) }
     session.rest()
     return sent
   }
 
-  private func resend(
-    _ records: [LogReader.Records], of batch: FormedBatch, _ results: inout Shipper.RetriedRecords
-  ) -> Resent {
+  private func resend(_ records: [LogReader.Records], of batch: FormedBatch) -> Resent {
     if records.isEmpty { return Resent() }
     var part = batch
     part.records = records
@@ -127,26 +146,22 @@ extension ShippingWork {
     switch delivery.send(part, id: id) {
     case .stopped: return Resent()
     case .accepted(let answer) where part.count == 1 && answer.refusedUnnamed == 1:
-      results.refused += 1
-      return Resent()
+      return Resent(refused: Set(ids))
     case .accepted(let answer):
       let refused = Set(
         answer.refused.map(\.index).filter(ids.indices.contains).map { ids[$0] })
-      var resent = Resent(settled: Set(ids).subtracting(refused))
+      var resent = Resent(settled: Set(ids).subtracting(refused), refused: refused)
       if answer.refusedUnnamed > 0 { resent.unnamed = [entry(ofUnnamedIn: answer, part, id)] }
-      results.acknowledged += resent.settled.count - answer.refusedUnnamed
-      results.refused += refused.count
       return resent
-    case .refused where records.count == 1:
-      results.refused += 1
-      return Resent()
-    case .givenUp:
-      results.refused += Set(ids).count
-      return Resent()
+    case .givenUp: return Resent(refused: Set(ids))
     case .refused:
-      let middle = records.count / 2
-      var resent = resend(Array(records[..<middle]), of: batch, &results)
-      resent.add(resend(Array(records[middle...]), of: batch, &results))
+      // Records that came of one record have the same id, and stay together: if one of them is
+      // refused, none is settled.
+      let places = ids.indices.dropFirst().filter { ids[$0 - 1] != ids[$0] }
+      guard let middle = places.min(by: { abs(2 * $0 - ids.count) < abs(2 * $1 - ids.count) })
+      else { return Resent(refused: Set(ids)) }
+      var resent = resend(Array(records[..<middle]), of: batch)
+      resent.add(resend(Array(records[middle...]), of: batch))
       return resent
     }
   }
