@@ -86,6 +86,34 @@ import Testing
     #expect(try stub.notes("stored", as: Stored.self).map(\.log_record_uid) == made.ids)
   }
 
+  @Test("a batch that comes again goes on with the push that Loki has not taken")
+  func pushesAlone() async throws {
+    let limit = PlannedAnswer(status: 429)
+    let server = try TestReceiver([
+      PlannedAnswer(status: 204), limit, PlannedAnswer(status: 204), limit,
+      PlannedAnswer(status: 204),
+    ])
+    let made = try TestBatch { log, _ in
+      for index in 0..<3 { log.info("\(index) \(String(repeating: "x", count: 1 << 20))") }
+    }
+    let destination = LokiDestination(url: server.url)
+    for _ in 0..<2 {
+      let error = await #expect(throws: DeliveryError.self) {
+        _ = try await destination.send(made.batch)
+      }
+      #expect(error?.remedy == .tryAgain(after: nil))
+    }
+    _ = try await destination.send(made.batch)
+    let bodies = try server.requests.map(\.text)
+    let pushes = bodies.map { body in
+      (0..<3).filter { body.contains("\"body\\\":\\\"\($0) xxx") }
+    }
+    #expect(pushes == [[0], [1], [1], [2], [2]])
+    // The batch is over: another program may send it again.
+    _ = try await destination.send(made.batch)
+    #expect(try server.requests.count == 8)
+  }
+
   @Test("labels that Loki refuses wait for somebody, and a push that it cannot hand on is halved")
   func refusedByLoki() async throws {
     let stub = try TestServer("stub.py", ["loki"])

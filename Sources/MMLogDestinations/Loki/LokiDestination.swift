@@ -1,6 +1,7 @@
 import MMLogFormat
 import MMLogReader
 package import MMLogShipping
+import MMLogSystem
 
 /// Sends records to Grafana Loki by its push API in JSON. Entries are lines of JSON as
 /// ``JSONFormatter`` writes them, for `| json`. The labels of their stream are `service_name`,
@@ -13,6 +14,8 @@ package final class LokiDestination: LogDestination {
   private let receiver: Receiver
   private let base: String
   private let labels: [(name: String, value: String)]
+  /// The batch that was sent in part, and how many of its pushes were taken.
+  private let taken = LockedValue<(id: String, count: Int, pushes: Int)?>(nil)
 
   /// The labels that each stream has.
   static let ownLabels = ["service_name", "host_name", "service_instance_id"]
@@ -32,14 +35,20 @@ package final class LokiDestination: LogDestination {
     receiver = Receiver(settings)
   }
 
-  /// Sends a batch in as many pushes as it takes. If one fails and the batch is sent again, Loki
-  /// drops the entries that it has taken before.
+  /// Sends a batch in as many pushes as it takes. If a push fails and the batch is sent again, it
+  /// goes on with that push. Loki would drop the entries before, but its rate limit counts them: a
+  /// batch that is larger than the limit would never come to its end.
   package func send(_ batch: LogBatch) async throws -> LogBatch.Answer {
     let url = "\(base)/loki/api/v1/push"
-    for push in pushes(of: batch, to: url) {
+    let known = taken.withLock { $0 }
+    let isKnown = known?.id == batch.id && known?.count == batch.count
+    let first = isKnown ? known?.pushes ?? 0 : 0
+    for (index, push) in pushes(of: batch, to: url).enumerated().dropFirst(first) {
       let response = try await receiver.send(push)
       guard response.isSuccess else { throw Self.error(response, url) }
+      taken.withLock { $0 = (batch.id, batch.count, index + 1) }
     }
+    taken.withLock { $0 = nil }
     return .accepted
   }
 
