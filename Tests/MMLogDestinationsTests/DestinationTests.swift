@@ -132,6 +132,11 @@ import Testing
       ("validation_exception", "Validation Failed: 1: this action would add [2] shards", true),
       ("illegal_argument_exception", "no write index is defined for alias [logs]", true),
       ("illegal_argument_exception", "Validation Failed: 1: this action would add [2]", true),
+      ("illegal_argument_exception", "pipeline with id [logs] does not exist", true),
+      (
+        "illegal_argument_exception",
+        "Number of documents in the index can't exceed [2147483519]", true
+      ),
       ("some_new_exception", "the same of each", true),
       ("illegal_argument_exception", "Document contains at least one immense term", false),
       ("document_parsing_exception", "failed to parse field [a]", false),

@@ -116,7 +116,7 @@ extension ElasticsearchDestination {
       if ["index_closed_exception", "validation_exception"].contains(type) { return true }
       // The reasons of other types may quote a document.
       return type == "illegal_argument_exception"
-        && ["no write index", "this action would add"].contains(where: reason.contains)
+        && aboutIndex.contains(where: reason.contains)
     }
     if let known { return known.reason }
     guard let first = errors.first, items.count > 1, errors.count == items.count,
@@ -125,6 +125,13 @@ extension ElasticsearchDestination {
     else { return nil }
     return first.reason
   }
+
+  /// Parts of the reasons of an index that takes nothing, such as one that is full, or whose
+  /// pipeline is gone. Single documents get errors of that type, too.
+  private static let aboutIndex = [
+    "no write index", "this action would add", "pipeline with id [",
+    "Number of documents in the index can't exceed",
+  ]
 
   /// Parts of the names of error types that all documents of a batch may well have, because of
   /// their content.
