@@ -90,6 +90,46 @@ import Testing
     #expect(receiver.messages == records(1...10))
   }
 
+  @Test("a pause that a receiver asks for is not ended by an earlier resume")
+  func earlierResume() async throws {
+    let test = try ShippedStore()
+    let times = LockedValue<[UInt64]>([])
+    let receiver = Receiver { _, number in
+      times.withLock { $0.append(Clock.monotonic()) }
+      if number == 1 { throw DeliveryError.unavailable("busy", retryAfter: .milliseconds(300)) }
+      return .accepted
+    }
+    let shipper = try test.shipper(to: receiver)
+    shipper.suspend()
+    shipper.resume()
+    try test.log(1...1)
+    try shipper.start()
+    try await wait { receiver.messages.count == 1 }
+    await shipper.stop()
+    let sent = times.withLock { $0 }
+    #expect(sent[1] - sent[0] >= 300_000_000)
+  }
+
+  @Test("a pause is ended by a resume of whoever hears of it")
+  func resumeInPause() async throws {
+    let test = try ShippedStore()
+    try test.log(1...1)
+    let receiver = Receiver { _, number in
+      if number == 1 { throw DeliveryError.unavailable("busy") }
+      return .accepted
+    }
+    let shipper = try test.shipper(to: receiver) { $0.retry = RetryRule { _ in .seconds(86_400) } }
+    let events = shipper.events
+    try shipper.start()
+    for await event in events {
+      guard case .retrying = event else { continue }
+      shipper.resume()
+      break
+    }
+    try await wait { receiver.messages.count == 1 }
+    await shipper.stop()
+  }
+
   @Test("an error of any kind counts as unavailable")
   func otherError() async throws {
     struct Other: Error {}
@@ -393,6 +433,24 @@ import Testing
       $0.recordsPerSecond = 200
     }
     // The first 200 records go at once. The others take half a second.
+    #expect(Clock.monotonic() - start >= 400_000_000)
+    #expect(receiver.messages == records(1...300))
+  }
+
+  @Test("a rate limit holds also after an earlier resume")
+  func rateAfterResume() async throws {
+    let test = try ShippedStore()
+    try test.log(1...300)
+    let receiver = Receiver()
+    let shipper = try test.shipper(to: receiver) {
+      $0.maximumRecords = 150
+      $0.recordsPerSecond = 200
+    }
+    shipper.suspend()
+    shipper.resume()
+    let start = Clock.monotonic()
+    #expect(try await shipper.shipAll())
+    // The first batch goes at once, and leaves 50 records of the first second for the other one.
     #expect(Clock.monotonic() - start >= 400_000_000)
     #expect(receiver.messages == records(1...300))
   }

@@ -156,6 +156,9 @@ final class Delivery {
   private func pause(
     _ batch: LogBatch, _ attempt: Int, _ error: DeliveryError, _ delay: Duration
   ) -> Bool {
+    // A resume() before the receiver's answer does not shorten the pause that the answer asks for.
+    // One by somebody who hears of the pause does.
+    forgetHurry()
     control.send(.retrying(batch: batch.id, attempt: attempt, error: error, delay: delay))
     control.statistics.withLock {
       $0.retried += 1
@@ -164,6 +167,8 @@ final class Delivery {
     }
     return wait(delay.nanoseconds)
   }
+
+  private func forgetHurry() { control.orders.withLock { $0.isHurried = false } }
 
   private func wait(_ nanoseconds: Int64) -> Bool {
     let deadline = Deadline(after: nanoseconds)
@@ -182,7 +187,9 @@ final class Delivery {
 
   private func waitForTokens(of batch: LogBatch) -> Bool {
     let delay = max(records?.take(batch.count) ?? 0, bytes?.take(batch.bytes) ?? 0)
-    return delay > 0 ? wait(delay) : true
+    if delay == 0 { return true }
+    forgetHurry()
+    return wait(delay)
   }
 }
 
