@@ -283,6 +283,25 @@ import Testing
     }
   }
 
+  @Test("of S3's metadata, what is blank is neither sent nor signed")
+  func blankMetadata() async throws {
+    let sealed = try Sealed()
+    let server = try TestReceiver()
+    var settings = HTTPSettings()
+    let secret = Secret(path: try server.file("keys", "AKIDEXAMPLE:hunter2"))
+    settings.credentials = .aws(keys: secret, region: "us-east-1", service: "s3")
+    var identity = sealed.archive.identity
+    (identity.storeName, identity.hostName, identity.processName) = ("orders", "  ", "")
+    _ = try await S3Destination(bucket: "\(server.url)/logs", settings: settings)
+      .send(SealedArchive(info: sealed.archive.info, identity: identity))
+    let headers = try #require(try server.requests.last?.headers)
+    let signed = try #require(
+      headers["authorization"]?.split(separator: "SignedHeaders=").last?.prefix { $0 != "," })
+    let names = signed.split(separator: ";").map(String.init)
+    #expect(names.contains("x-amz-meta-mmlog-service"))
+    #expect(names.filter { headers[$0] == nil } == [])
+  }
+
   @Test(
     "S3 verifies checksums and signatures, and nothing is overwritten",
     .enabled(if: S3Server.isThere, S3Server.missing))

@@ -60,7 +60,8 @@ struct ArchiveUpload: Sendable {
   /// A part of the archive as a request's body.
   func body(_ range: Range<Int>) -> HTTPRequest.Body { .file(file, range: range) }
 
-  /// Returns what is known of an archive as headers, each name with a prefix. Values are ASCII.
+  /// Returns what is known of an archive as headers, each name with a prefix. Values are ASCII, and
+  /// none is blank: libcurl signs a header without a value, and does not send it.
   static func metadata(
     of archive: SealedArchive, prefix: String
   ) -> [(name: String, value: String)] {
@@ -78,7 +79,7 @@ struct ArchiveUpload: Sendable {
       }
     }
     if let head = info.head { all.append(("head", head.description)) }
-    return all.map { ("\(prefix)\($0)", $1.headerValue) }
+    return all.filter { !$1.trimmed().isEmpty }.map { ("\(prefix)\($0)", $1.headerValue) }
   }
 }
 
