@@ -295,9 +295,16 @@ import Testing
       try target("elasticsearch+http://h:1", ("index", "other")), try target("loki+http://h:1"),
       try target("loki+http://h:1", ("header", "X-Scope-OrgID: other")),
       try target("kafka://h:1/topic"), try target("kafka://h:1/other"), try target("exec:a b"),
-      try target("exec:a > b"),
+      try target("exec:a > b"), try target("http://h:1", ("unix-socket", "/run/a")),
+      try target("http://h:1", ("unix-socket", "/run/b")),
     ]
     #expect(Set(others + same).count == others.count + 1)
+  }
+
+  @Test("cursors of earlier versions have the same hash of their destination")
+  func oldTargets() throws {
+    let settings = DestinationSettings(url: try DestinationURL("exec:cat >/dev/null"))
+    #expect(settings.target == "d6e747e52929b8f3")
   }
 
   @Test("a command gets the batch, and its status says what became of it")

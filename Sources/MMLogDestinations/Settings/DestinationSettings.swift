@@ -200,7 +200,9 @@ package struct DestinationSettings: Sendable {
   /// default.
   package var target: String {
     let tenant = pairs("header", ":").filter { $0.name.lowercased() == "x-scope-orgid" }
-    let parts = [kind, url.place, table, index] + tenant.map(\.value)
+    // Without a socket, the hash is that of earlier versions, which cursors have.
+    let socket = value("unix-socket").map { ["unix-socket \($0)"] } ?? []
+    let parts = [kind, url.place, table, index] + tenant.map(\.value) + socket
     return parts.joined(separator: "\n").utf8.fnv1a.allHexDigits
   }
 
