@@ -11,8 +11,10 @@
   /// ```
   ///
   /// - **A counter, a meter or a gauge** is a state slot of the store (`LogStore.slot(_:of:)`),
-  ///   named by its label and dimensions, as in `orders{shop=12}`. `mmlogctl status` shows its
-  ///   value while the process runs, and `mmlog-decode crash` what it was when the process died.
+  ///   named by its label and dimensions, as in `orders{shop=12}`. `\` stands before `{` and `\` in
+  ///   the label, and before `,`, `=` and `\` in a dimension, so that no two metrics have one name.
+  ///   `mmlogctl status` shows its value while the process runs, and `mmlog-decode crash` what it
+  ///   was when the process died.
   /// - **A value of a recorder or of a timer** is a record, with the fields `metric`, `value` or
   ///   `duration_ns`, and its dimensions: `mmlog-decode top --by metric` and the like count them.
   /// - **A metric that has no place** makes records as a recorder does, and `LogStore.events` says
@@ -114,8 +116,20 @@
     }
 
     private static func name(_ label: String, _ dimensions: [(String, String)]) -> String {
-      if dimensions.isEmpty { return label }
-      return "\(label){\(dimensions.map { "\($0)=\($1)" }.joined(separator: ","))}"
+      let name = label.escaping("{")
+      if dimensions.isEmpty { return name }
+      let pairs = dimensions.map { "\($0.escaping(",", "="))=\($1.escaping(",", "="))" }
+      return "\(name){\(pairs.joined(separator: ","))}"
+    }
+  }
+
+  extension String {
+    /// The text with `\` before some characters, and before each `\`.
+    fileprivate func escaping(_ special: Unicode.Scalar...) -> String {
+      unicodeScalars.reduce(into: "") { text, scalar in
+        if scalar == "\\" || special.contains(scalar) { text.unicodeScalars.append("\\") }
+        text.unicodeScalars.append(scalar)
+      }
     }
   }
 

@@ -48,6 +48,27 @@
       try store.close()
     }
 
+    @Test("metrics whose labels and dimensions have the characters between them are different ones")
+    func similarNames() throws {
+      let store = try LogStore(directory: folder.path, name: "metrics")
+      let metrics = MMLogMetricsFactory(store: store)
+      let names: [(label: String, dimensions: [(String, String)])] = [
+        ("c", [("a", "1"), ("b", "2")]), ("c", [("a", "1,b=2")]), ("c", [("a=1,b", "2")]),
+        ("c{a=1,b=2}", []), (#"c\{a=1,b=2}"#, []), ("c{a=1", [("b", "2")]),
+        ("d", [("a", #"1\"#), ("b", "2")]), ("d", [("a", #"1\,b=2"#)]),
+        ("e", [("route", "/orders/{id}")]),
+      ]
+      for (index, name) in names.enumerated() {
+        Counter(label: name.label, dimensions: name.dimensions, factory: metrics)
+          .increment(by: index + 1)
+      }
+      let ring = try #require(try RingStatus.all(in: folder.path) { Issue.record("\($0)") }.first)
+      let texts = ring.image.state.fields.texts
+      #expect(texts.count == names.count, "\(texts)")
+      #expect(texts.contains(#""e{route=/orders/{id}}"=9"#), "\(texts)")
+      try store.close()
+    }
+
     @Test("counters of fractions add them up, made anew or kept, and drop what is no amount")
     func fractions() throws {
       let store = try LogStore(directory: folder.path, name: "metrics")
