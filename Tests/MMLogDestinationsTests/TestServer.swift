@@ -26,9 +26,11 @@ final class TestServer {
 
   var url: String { "http://127.0.0.1:\(port)" }
 
-  /// The lines of a file that the server has written.
+  /// The lines of a file that the server has written. It may be writing the last one, which then
+  /// has no end.
   func lines(_ name: String) -> [String] {
-    Folder.text(folder(name)).split(separator: "\n").map(String.init)
+    Folder.text(folder(name)).split(separator: "\n", omittingEmptySubsequences: false).dropLast()
+      .map(String.init)
   }
 
   /// The lines of JSON in a file that the server has written.
