@@ -1,6 +1,51 @@
 import MMLogFormat
 import MMLogReader
 
+/// The messages of a request to which records are appended: that of the session, and in it that of a
+/// label.
+struct OTLPScope {
+  /// Where the open messages begin.
+  private var open: (session: Int, label: Int)?
+  private var last: RecordContent?
+
+  /// Opens the messages of a record's session and label, unless they are open.
+  mutating func begin(_ record: LogReader.Record, _ output: inout TextBuffer) {
+    defer { last = record.content }
+    if open != nil, last?.hasSameLabel(as: record.content) == true { return }
+    if let open { output.end(open.label) }
+    let session = open?.session ?? Self.beginSession(record.session, &output)
+    open = (session, Self.beginLabel(record.content, &output))
+  }
+
+  /// Closes the open messages, at the end of a request.
+  mutating func end(_ output: inout TextBuffer) {
+    if let open {
+      output.end(open.label)
+      output.end(open.session)
+    }
+    // The memory that `last` points to may be gone when the next request begins.
+    (open, last) = (nil, nil)
+  }
+
+  private static func beginSession(
+    _ session: LogReader.Session, _ output: inout TextBuffer
+  ) -> Int {
+    let start = output.begin(field: 1)
+    output.append(resource: session)
+    return start
+  }
+
+  private static func beginLabel(_ content: RecordContent, _ output: inout TextBuffer) -> Int {
+    let start = output.begin(field: 2)
+    let scope = output.begin(field: 1)
+    let name = output.begin(field: 1)
+    content.appendLabel(.raw, to: &output)
+    output.end(name)
+    output.end(scope)
+    return start
+  }
+}
+
 /// Attributes as OTLP has them: messages `KeyValue` and `AnyValue`.
 extension TextBuffer {
   /// Appends a text.
@@ -39,8 +84,8 @@ extension TextBuffer {
   }
 
   /// Appends the resource of a session's records.
-  mutating func append(resource session: LogReader.Session, field: UInt32) {
-    let start = begin(field: field)
+  mutating func append(resource session: LogReader.Session) {
+    let start = begin(field: 1)
     append(attribute: "service.name", session.identity.storeName, field: 1)
     append(attribute: "service.instance.id", session.id.description, field: 1)
     append(attribute: "process.pid", Int64(session.identity.processID), field: 1)

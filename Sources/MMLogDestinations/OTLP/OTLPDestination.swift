@@ -49,7 +49,7 @@ package final class OTLPDestination: LogDestination {
   private func sendLogs(of batch: LogBatch) async throws -> LogBatch.Answer {
     if let known = state.withLock({ $0.taken }), known.id == batch.id { return known.answer }
     let response = try await post(encodeLogs(of: batch), to: "\(url)/v1/logs", batch.id)
-    let answer = OTLPAnswer(response).answer
+    let answer = LogBatch.Answer(ofOTLP: response)
     state.withLock { $0.taken = (batch.id, answer) }
     return answer
   }
@@ -64,7 +64,7 @@ package final class OTLPDestination: LogDestination {
     let isWhole = range.count == batch.count
     let id = isWhole ? batch.id : "\(batch.id)-\(range.lowerBound)-\(range.upperBound)"
     do {
-      let refused = OTLPAnswer(try await post(spans, to: "\(url)/v1/traces", id)).answer
+      let refused = LogBatch.Answer(ofOTLP: try await post(spans, to: "\(url)/v1/traces", id))
       if refused.refusedUnnamed == 0 { return }
       answer.refusedUnnamed = min(answer.refusedUnnamed + refused.refusedUnnamed, batch.count)
       if answer.reason.isEmpty { answer.reason = "spans: \(refused.reason)" }
@@ -87,7 +87,7 @@ package final class OTLPDestination: LogDestination {
     if let id { headers.append(("Idempotency-Key", id)) }
     let response = try await receiver.post(body, to: url, headers: headers)
     guard response.isSuccess else {
-      throw response.error(from: url, OTLPAnswer.message(ofError: response))
+      throw response.error(from: url, response.statusMessage)
     }
     return response
   }
@@ -121,7 +121,7 @@ extension TextBuffer {
   fileprivate mutating func append(gapsOf batch: LogBatch) {
     if batch.gaps.isEmpty { return }
     let session = begin(field: 1)
-    append(resource: batch.session, field: 1)
+    append(resource: batch.session)
     let label = begin(field: 2)
     let scope = begin(field: 1)
     append(field: 1, GapRecord.label)
@@ -156,13 +156,11 @@ extension TextBuffer {
   }
 }
 
-/// The answer of a receiver of OTLP.
-struct OTLPAnswer {
-  let answer: LogBatch.Answer
-
-  /// Reads an `ExportLogsServiceResponse` or an `ExportTraceServiceResponse`, which have the same
-  /// fields. Any other body says nothing: the status was a success.
-  init(_ response: HTTPResponse) {
+extension LogBatch.Answer {
+  /// Reads the answer of a receiver of OTLP: an `ExportLogsServiceResponse` or an
+  /// `ExportTraceServiceResponse`, which have the same fields. Any other body says nothing: the
+  /// status was a success.
+  fileprivate init(ofOTLP response: HTTPResponse) {
     var refused: Int64 = 0
     var message = ""
     var reader = ProtobufReader(response.body[...])
@@ -178,15 +176,17 @@ struct OTLPAnswer {
       }
     }
     // No batch has so many records, and the sum of two such counts does not overflow.
-    answer = LogBatch.Answer(refusedUnnamed: Int(UInt32(clamping: refused)), reason: message)
+    self.init(refusedUnnamed: Int(UInt32(clamping: refused)), reason: message)
   }
+}
 
+extension HTTPResponse {
   /// The message of a `google.rpc.Status`, which an error's body is; nil for any other body.
-  static func message(ofError response: HTTPResponse) -> String? {
-    guard response.header("content-type")?.hasPrefix("application/x-protobuf") == true else {
+  fileprivate var statusMessage: String? {
+    guard header("content-type")?.hasPrefix("application/x-protobuf") == true else {
       return nil
     }
-    var reader = ProtobufReader(response.body[...])
+    var reader = ProtobufReader(body[...])
     while let (field, value) = reader.next() {
       if field == 2, case .bytes(let text) = value { return String(decoding: text, as: UTF8.self) }
     }

@@ -10,45 +10,16 @@ struct OTLPLogFormatter: LogFormatter {
   private var threads = ObjectTexts<LogReader.Thread>()
   private var ids = RecordIDText()
   private var parents = SpanParents()
-  /// Where the open messages of the session and of the label begin.
-  private var open: (session: Int, label: Int)?
-  private var last: RecordContent?
+  private var scope = OTLPScope()
 
   mutating func append(_ record: LogReader.Record, to output: inout TextBuffer) {
-    if open == nil {
-      let session = output.begin(field: 1)
-      output.append(resource: record.session, field: 1)
-      open = (session, beginScope(record.content, &output))
-    } else if let last, let session = open?.session, let label = open?.label,
-      !last.hasSameLabel(as: record.content)
-    {
-      output.end(label)
-      open = (session, beginScope(record.content, &output))
-    }
-    last = record.content
+    scope.begin(record, &output)
     let start = output.begin(field: 2)
     appendRecord(record, to: &output)
     output.end(start)
   }
 
-  mutating func pause(_ output: inout TextBuffer) {
-    if let open {
-      output.end(open.label)
-      output.end(open.session)
-    }
-    // The memory that `last` points to may be gone when the next request begins.
-    (open, last) = (nil, nil)
-  }
-
-  private func beginScope(_ content: RecordContent, _ output: inout TextBuffer) -> Int {
-    let label = output.begin(field: 2)
-    let scope = output.begin(field: 1)
-    let name = output.begin(field: 1)
-    content.appendLabel(.raw, to: &output)
-    output.end(name)
-    output.end(scope)
-    return label
-  }
+  mutating func pause(_ output: inout TextBuffer) { scope.end(&output) }
 
   private mutating func appendRecord(_ record: LogReader.Record, to output: inout TextBuffer) {
     let content = record.content

@@ -10,14 +10,13 @@ import MMLogSystem
 /// trace, which is the trace of its end, if the end has one.
 struct OTLPSpanFormatter: LogFormatter {
   private var parents = SpanParents()
-  private var open: (session: Int, label: Int)?
-  private var last: RecordContent?
+  private var scope = OTLPScope()
 
   mutating func append(_ record: LogReader.Record, to output: inout TextBuffer) {
     guard record.content.hasContext, let number = record.spanNumber else { return }
     parents.add(record)
     guard case .end(let start, let duration, let failed)? = record.span?.event else { return }
-    beginScope(record, &output)
+    scope.begin(record, &output)
     let span = output.begin(field: 2)
     // The end may be logged anywhere, so the trace of the beginning comes first.
     let trace = parents.knownTrace(of: number) ?? record.trace
@@ -45,13 +44,7 @@ struct OTLPSpanFormatter: LogFormatter {
     output.end(span)
   }
 
-  mutating func pause(_ output: inout TextBuffer) {
-    if let open {
-      output.end(open.label)
-      output.end(open.session)
-    }
-    (open, last) = (nil, nil)
-  }
+  mutating func pause(_ output: inout TextBuffer) { scope.end(&output) }
 
   /// The span of another process from which the trace comes.
   private func remoteParent(_ trace: TraceContext?, _ number: UInt64) -> UInt64? {
@@ -76,28 +69,6 @@ struct OTLPSpanFormatter: LogFormatter {
       try reader.skipElements(of: value)
     }
     return kind
-  }
-
-  private mutating func beginScope(_ record: LogReader.Record, _ output: inout TextBuffer) {
-    if let last, let open, last.hasSameLabel(as: record.content) {
-      self.open = open
-      return
-    }
-    if let open { output.end(open.label) }
-    let session =
-      open?.session
-      ?? {
-        let start = output.begin(field: 1)
-        output.append(resource: record.session, field: 1)
-        return start
-      }()
-    let label = output.begin(field: 2)
-    let scope = output.begin(field: 1)
-    let name = output.begin(field: 1)
-    record.content.appendLabel(.raw, to: &output)
-    output.end(name)
-    output.end(scope)
-    (open, last) = ((session, label), record.content)
   }
 }
 

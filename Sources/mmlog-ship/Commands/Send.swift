@@ -77,31 +77,27 @@ private struct Send {
       }
       return .nothingReadable
     }
-    if arguments.isSet(.check) { return try check(Self.selected(routes, arguments)) }
+    if arguments.isSet(.check) { return try check(selectedRoutes()) }
     // This comes before the first thread.
     StopSignals.block()
     let areRecovered = arguments.isSet(.orphans) ? recover() : true
     // Recovered sessions are among what can be selected.
-    let routes = try Self.selected(routes, arguments).map { try AnyRoute($0) }
+    let routes = try selectedRoutes().map { try AnyRoute($0) }
     let isBounded = arguments.isSet(.once) || arguments.isSet(.orphans) || isSelection
     guard isBounded else { return try serve(routes) }
     let status = try sendOnce(routes)
     return areRecovered ? status : .corruptionOrLoss
   }
 
-  private var isSelection: Bool { Self.isSelection(arguments) }
-
-  private static func isSelection(_ arguments: Arguments) -> Bool {
+  private var isSelection: Bool {
     [Option.session, .since, .until, .crashed].contains { arguments.isSet($0) }
   }
 
   /// Gives routes for selected records cursors of their own: the usual cursor would pass over
   /// records that are not selected. No archive waits for these cursors. The same selection, asked
   /// for again, sends what is new.
-  private static func selected(
-    _ routes: [Plan.Route], _ arguments: Arguments
-  ) throws -> [Plan.Route] {
-    guard isSelection(arguments) else { return routes }
+  private func selectedRoutes() throws -> [Plan.Route] {
+    guard isSelection else { return routes }
     let (prefixes, onlyCrashed) = (arguments.values(of: .session), arguments.isSet(.crashed))
     let selected: [Plan.Route] = try routes.compactMap { route in
       guard !route.target.settings.url.takesArchives else {
@@ -120,7 +116,7 @@ private struct Send {
         if sessions.isEmpty { return nil }
         target.shipping.filter.sessions = sessions.map(\.session.id.description)
       }
-      target.name = Self.name(target, arguments)
+      target.name = selectionName(target)
       var selected = route
       selected.target = target
       return selected
@@ -133,7 +129,7 @@ private struct Send {
   }
 
   /// Returns the name of the cursor of a destination's selection.
-  private static func name(_ target: Target, _ arguments: Arguments) -> String {
+  private func selectionName(_ target: Target) -> String {
     var until = arguments.value(of: .until)
     // The cursor also passes over what is too new. If `until` is later the next time, such as
     // `today`, a cursor of the same name would be behind records that are selected by then.
