@@ -72,8 +72,10 @@ final class Drainer: @unchecked Sendable {
   private var handlerReturned: UInt64?
 
   private let flushes = PassRequests()
+  /// Flushes that ask for a sync, too. Their tickets say that a sync is asked for: a flag beside the
+  /// tickets could be taken by a pass that does not serve whoever has raised it.
+  private let diskFlushes = PassRequests()
   private let rotations = RotationRequests()
-  private let syncRequested = Atomic<Bool>(false)
   private let captureRequested = Atomic<Bool>(false)
   private let isStopping = Atomic<Bool>(false)
   private var thread: Thread?
@@ -162,8 +164,7 @@ final class Drainer: @unchecked Sendable {
   ///   - syncing: Whether the records also have to be safe from a power cut.
   ///   - limit: How long to wait at most, in nanoseconds.
   func flush(syncing: Bool, within limit: Int64) throws(LogError) {
-    if syncing { syncRequested.store(true, ordering: .releasing) }
-    try flushes.wait(
+    try (syncing ? diskFlushes : flushes).wait(
       atMost: limit, for: { session.ring.eventCounts.requestUrgently() },
       else: "Flushing took longer than allowed: the disk is slow or stands still. "
         + "The records are safe in the ring as long as the machine runs.")
@@ -268,6 +269,7 @@ final class Drainer: @unchecked Sendable {
     counters.endSigns()
     rotations.end(failure ?? StoreCore.closedError)
     flushes.serve(.max, failure)
+    diskFlushes.serve(.max, failure)
     for tap in taps { tap.finish() }
     for tap in taps { tap.waitForEnd() }
   }
@@ -343,19 +345,19 @@ final class Drainer: @unchecked Sendable {
 
   /// Moves everything, and serves all who asked for it.
   private func completePass(_ counts: DrainSchedule.Counts) {
-    let ticket = flushes.newestTicket
+    let (ticket, diskTicket) = (flushes.newestTicket, diskFlushes.newestTicket)
+    let isSyncAsked = diskTicket != diskFlushes.servedTicket
     rotations.beginPass()
-    let isSyncAsked = syncRequested.exchange(false, ordering: .acquiringAndReleasing)
     if captureRequested.exchange(false, ordering: .acquiringAndReleasing) { flight?.ask(.program) }
     isUrgentRecordWaiting = false
     takeRequest()
-    var failure = pass(.everything, counts, isSyncAsked: isSyncAsked)
-    if failure != nil, isSyncAsked { syncRequested.store(true, ordering: .releasing) }
+    let failure = pass(.everything, counts, isSyncAsked: isSyncAsked)
     // Also after a pass that has failed: its failure comes first.
     let left = syncLeft(isAsked: isSyncAsked && failure == nil)
-    failure = failure ?? left
-    answerRequest(failure)
+    answerRequest(failure ?? left)
     flushes.serve(ticket, failure)
+    // A pass without a sync serves none of these, not even those that an earlier pass has failed.
+    if isSyncAsked { diskFlushes.serve(diskTicket, failure ?? left) }
   }
 
   /// Takes in a request from outside the process, before the pass moves what was logged by then.

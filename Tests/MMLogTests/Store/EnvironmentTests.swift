@@ -5,6 +5,7 @@ import MMLogFormat
 import MMLogReader
 import MMLogStorage
 import MMLogSystem
+import Synchronization
 import Testing
 import TestSupport
 
@@ -601,6 +602,67 @@ struct EnvironmentTests {
       let contents = Contents(test.folder.path)
       #expect(contents.isClean && contents.messages == ["first", "second"])
       #expect(contents.endings.map(\.how) == [.closed])
+    }
+
+    @Test("an archive that cannot be synced fails nobody whom one pass serves with others")
+    func unsyncableArchiveInOnePass() throws {
+      let test = try TestStore { $0.drainInterval = .seconds(3600) }
+      test.log.info("first")
+      try test.store.flush(.archive)
+      let first = test.folder(try test.folder.names(ending: ".mmlog")[0])
+      ForcedFault.force(.fdatasync, errno: EIO, times: .max, under: first)
+      defer { ForcedFault.clear(under: first) }
+      #expect(logError { _ = try test.store.blockingRotate() }?.path == first)
+      let requests = try #require(test.store.core.openSession).ring.eventCounts.urgentRequests
+      let before = requests.current
+      let failures = LockedValue<[LogStore.Durability: LogError]>([:])
+      func flush(_ durability: LogStore.Durability) throws -> MMLogSystem.Thread {
+        try MMLogSystem.Thread(name: "flushing") {
+          let failure = logError { try test.store.blockingFlush(durability) }
+          failures.withLock { $0[durability] = failure }
+        }
+      }
+
+      // The first holds the drainer in its pass until two others have asked, whom one pass serves.
+      let (gate, archives) = (ForkSafeMutex(), test.folder("test-"))
+      gate.lock()
+      ForcedFault.block(.renameat, on: gate, under: archives)
+      test.log.info("second")
+      let holding = try flush(.archive)
+      while !ForcedFault.struckPaths.contains(where: { $0 != first && $0.hasPrefix(archives) }) {
+        usleep(1000)
+      }
+      let asking = [try flush(.archive), try flush(.disk)]
+      while requests.current &- before < 3 { usleep(1000) }
+      ForcedFault.clear(under: archives)
+      gate.unlock()
+      for thread in [holding] + asking { thread.join() }
+
+      #expect(failures.withLock { $0.mapValues(\.path) } == [.disk: first])
+      ForcedFault.clear(under: first)
+      #expect(try test.closeAndRead().messages == ["first", "second"])
+    }
+
+    @Test("no flush to the disk succeeds while an archive is not safe, however many come at once")
+    func unsyncableArchiveOfManyFlushes() throws {
+      let test = try TestStore { $0.drainInterval = .seconds(3600) }
+      test.log.info("first")
+      try test.store.flush(.archive)
+      let first = test.folder(try test.folder.names(ending: ".mmlog")[0])
+      ForcedFault.force(.fdatasync, errno: EIO, times: .max, under: first)
+      defer { ForcedFault.clear(under: first) }
+      #expect(logError { _ = try test.store.blockingRotate() }?.path == first)
+
+      let successes = Atomic<Int>(0)
+      let flush = { @Sendable in logError { try test.store.blockingFlush(.disk) } }
+      try onThreads(3) { _ in
+        for _ in 0..<3000 where flush() == nil { successes.add(1, ordering: .relaxed) }
+      }
+
+      #expect(successes.load(ordering: .relaxed) == 0)
+      ForcedFault.clear(under: first)
+      try test.store.flush(.disk)
+      #expect(try test.closeAndRead().messages == ["first"])
     }
 
     @Test("where no archive can be synced, one waits for its sync, and one is gone on with")
