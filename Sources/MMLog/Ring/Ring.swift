@@ -60,7 +60,7 @@ final class Ring: @unchecked Sendable {
   let wakingGeneration = Atomic<UInt64>(.max)
   /// Fragmented records that are counted as lost, or are not to be counted, though fragments of
   /// them may still be in the ring.
-  let settledFragments = FragmentSet()
+  let settledFragments: FragmentSet
   /// Whether state slots have places in the ring. Under the store's lock, as long as the store is
   /// open.
   private var hasStates = false
@@ -135,6 +135,8 @@ final class Ring: @unchecked Sendable {
       throw LogError(error, while: "Making the ring failed")
     }
     clockPairs = LockedValue((firstPair, firstPair, nil, nil))
+    // Not before: only `unmap` frees its memory.
+    settledFragments = FragmentSet()
     if containsFaults {
       containment = FaultContainment(
         base, count: geometry.fileSize, waking: eventCounts.requests.futex)

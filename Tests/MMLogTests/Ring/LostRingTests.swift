@@ -125,6 +125,27 @@ struct LostRingTests {
       #expect(Array(contents.messages.suffix(1000)) == messages(1001...2000))
     }
 
+    @Test("a ring that cannot be made leaves no memory behind")
+    func noMemoryIsLeft() async {
+      await #expect(processExitsWith: .success) {
+        let folder = TemporaryDirectory()
+        ForcedFault.force(.fallocate, errno: ENOSPC, times: .max, under: folder.path)
+        /// How many pages the process has mapped after so many failures.
+        func pages(after count: Int) throws -> Int {
+          for _ in 0..<count {
+            let error = logError { _ = try LogStore(directory: folder.path, name: "test") }
+            require(error?.code == .outOfSpace, "\(error as Any)")
+          }
+          let text = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
+          return text.split(separator: " ").first.flatMap { Int($0) } ?? 0
+        }
+        let before = try pages(after: 20)
+        let growth = try pages(after: 200) - before
+        // Each had 32 pages for its fragmented records.
+        require(growth < 200 * 8, "\(growth)")
+      }
+    }
+
     @Test(
       "what was lost for want of a ring is reported by the session that took it, not by its successors"
     )
