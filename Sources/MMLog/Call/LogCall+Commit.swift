@@ -499,14 +499,15 @@ extension Session {
     _ write: (inout EntryWriter, UInt32) -> Void
   ) -> UInt64? {
     if let number = sites.find(hash) { return number }
-    guard sites.takes(kind), ring.dictionaryLock.tryLock(atMost: isNested ? 0 : 10_000_000) else {
-      return nil
-    }
+    let size = ring.dictionarySize.load(ordering: .acquiring)
+    guard sites.takes(kind, in: size),
+      ring.dictionaryLock.tryLock(atMost: isNested ? 0 : 10_000_000)
+    else { return nil }
     defer { ring.dictionaryLock.unlock() }
     if let number = sites.find(hash) { return number }
     // If the table did not take the entry's number, the next entry would get the same number.
     guard sites.hasRoom(for: kind) else {
-      sites.close(kind)
+      sites.close(kind, in: .max)
       return nil
     }
     let number = sites.nextNumber
@@ -518,7 +519,7 @@ extension Session {
     // Entries that find no room while the dictionary grows are added when they come again.
     if ring.dictionaryGrows { return nil }
     // A large entry may be the only one that finds no room.
-    if ring.dictionaryRoom(leaving: leaving) < 1 << 10 { sites.close(kind) }
+    if ring.dictionaryRoom(leaving: leaving) < 1 << 10 { sites.close(kind, in: size) }
     return nil
   }
 }

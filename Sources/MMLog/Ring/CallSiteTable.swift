@@ -16,10 +16,11 @@ final class CallSiteTable: @unchecked Sendable {
   private let capacity: Int
   /// Under the dictionary's lock.
   private var count = 0
-  /// Whether a call site or a key set found no room. From then on, no log call tries to add another
-  /// of that kind: each would take the lock, and write an entry in vain.
-  private let callSitesAreClosed = Atomic<Bool>(false)
-  private let keySetsAreClosed = Atomic<Bool>(false)
+  /// The size of the dictionary in which a call site or a key set found no room; 0: all did. Until
+  /// the dictionary is larger, no log call tries to add another of that kind: each would take the
+  /// lock, and write an entry in vain.
+  private let fullForCallSites = Atomic<Int>(0)
+  private let fullForKeySets = Atomic<Int>(0)
 
   /// Makes a table for at least `sites` call sites; nil if there is no memory.
   init?(sites: Int) {
@@ -52,18 +53,21 @@ final class CallSiteTable: @unchecked Sendable {
     count < (kind == RecordLayout.callSiteKind ? capacity / 2 : capacity / 4)
   }
 
-  /// Whether a new entry of a kind is worth a try.
-  func takes(_ kind: UInt64) -> Bool {
-    kind == RecordLayout.callSiteKind
-      ? !callSitesAreClosed.load(ordering: .relaxed) : !keySetsAreClosed.load(ordering: .relaxed)
+  /// Whether a new entry of a kind is worth a try in a dictionary of this size.
+  func takes(_ kind: UInt64, in dictionarySize: Int) -> Bool {
+    let full =
+      kind == RecordLayout.callSiteKind
+      ? fullForCallSites.load(ordering: .relaxed) : fullForKeySets.load(ordering: .relaxed)
+    return full < dictionarySize
   }
 
-  /// Notes that a new entry of a kind is not worth a try any more.
-  func close(_ kind: UInt64) {
+  /// Notes that a new entry of a kind is not worth a try in a dictionary of this size or a smaller
+  /// one.
+  func close(_ kind: UInt64, in dictionarySize: Int) {
     if kind == RecordLayout.callSiteKind {
-      callSitesAreClosed.store(true, ordering: .relaxed)
+      fullForCallSites.store(dictionarySize, ordering: .relaxed)
     } else {
-      keySetsAreClosed.store(true, ordering: .relaxed)
+      fullForKeySets.store(dictionarySize, ordering: .relaxed)
     }
   }
 

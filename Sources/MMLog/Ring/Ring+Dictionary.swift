@@ -19,12 +19,22 @@ extension Ring {
   /// The factor by which a dictionary may grow in all.
   static var dictionaryGrowth: Int { 8 }
 
-  /// Whether more than half of the dictionary is used, and it may become larger.
+  /// Whether more than half of the dictionary is used, and it is about to become larger.
   var dictionaryGrows: Bool {
-    let size = dictionarySize.load(ordering: .relaxed)
-    return dictionaryEnd.load(ordering: .relaxed) > size / 2 && size < geometry.dictionarySize
-      && !dictionaryIsRefused.load(ordering: .relaxed)
+    isDictionaryHalfUsed && dictionaryMayGrow && !dictionaryIsRefused.load(ordering: .relaxed)
   }
+
+  private var isDictionaryHalfUsed: Bool {
+    dictionaryEnd.load(ordering: .relaxed) > dictionarySize.load(ordering: .relaxed) / 2
+  }
+
+  /// Whether the dictionary is smaller than it may become.
+  var dictionaryMayGrow: Bool {
+    dictionarySize.load(ordering: .relaxed) < geometry.dictionarySize
+  }
+
+  /// When the drainer tries again if the disk has no space: at first at once.
+  static let firstDictionaryRetry = Backoff(longest: 60_000_000_000)
 
   /// Doubles the dictionary if half of it is used. For the drainer: a log call does not wait for
   /// space on the disk.
@@ -32,14 +42,17 @@ extension Ring {
   /// Nobody stores to a part that has no space yet: if the disk has none, the store would be a
   /// SIGBUS.
   func growDictionary() {
-    guard dictionaryGrows else { return }
+    guard dictionaryMayGrow, isDictionaryHalfUsed, dictionaryRetry.isDue else { return }
     let size = dictionarySize.load(ordering: .relaxed)
     let added = min(size, geometry.dictionarySize - size)
-    if takeSpace(offset: geometry.dictionaryOffset + size, count: added) {
+    let hasGrown = takeSpace(offset: geometry.dictionaryOffset + size, count: added)
+    if hasGrown {
       dictionarySize.store(size + added, ordering: .releasing)
+      dictionaryRetry = Self.firstDictionaryRetry
     } else {
-      dictionaryIsRefused.store(true, ordering: .relaxed)
+      dictionaryRetry.postpone()
     }
+    dictionaryIsRefused.store(!hasGrown, ordering: .relaxed)
   }
 
   /// Adds an entry. Under the dictionary's lock. Allocates nothing if `write` does not.

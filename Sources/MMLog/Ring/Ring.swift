@@ -48,10 +48,13 @@ final class Ring: @unchecked Sendable {
   /// How much of the dictionary's area has space on the disk. The drainer stores this once it has
   /// taken the space.
   let dictionarySize: Atomic<Int>
-  /// Whether the disk had no space for more of the dictionary. Stored by the drainer.
+  /// Whether the disk had no space for more of the dictionary when the drainer tried last, which
+  /// stores this.
   let dictionaryIsRefused = Atomic<Bool>(false)
-  /// Locked by those who add entries. The drainer never locks it: a log call that a signal handler
-  /// abandons may keep the lock for ever.
+  /// When the drainer tries again.
+  var dictionaryRetry = Ring.firstDictionaryRetry
+  /// Locked by those who add entries. The drainer never waits for it: a log call that a signal
+  /// handler abandons may keep the lock for ever.
   let dictionaryLock = ForkSafeMutex()
   /// The newest generation, and so how many were given out.
   let generationsStarted = Atomic<UInt64>(0)

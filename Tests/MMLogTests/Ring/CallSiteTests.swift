@@ -92,6 +92,22 @@ struct CallSiteTests {
   }
 
   #if DEBUG
+    @Test("a dictionary that got no space grows when there is some, and takes statements again")
+    func laterGrowth() async {
+      await #expect(processExitsWith: .success) {
+        let tests = CallSiteTests()
+        let test = try TestStore { $0.dictionarySize = 4 << 10 }
+        ForcedFault.force(.fallocate, errno: ENOSPC, times: .max, under: test.folder.path)
+        var rounds = 20
+        for _ in 0..<rounds { require(try tests.logOnce(test) > tests.least) }
+        ForcedFault.clear(under: test.folder.path)
+        repeat { rounds += 1 } while try tests.logOnce(test) > tests.least
+        let contents = try test.closeAndRead()
+        require(contents.isClean)
+        require(contents.records.map(\.line) == (0..<64 * rounds).map { $0 % 64 })
+      }
+    }
+
     @Test("a dictionary that gets no space leaves statements in their records")
     func noGrowth() async {
       await #expect(processExitsWith: .success) {
