@@ -216,6 +216,8 @@ final class Drainer: @unchecked Sendable {
     }
     // First, so that whoever recovers the ring knows of these losses even if moving fails.
     session.ring.take(lossesWithoutRing)
+    // The thread may have ended before it came to that.
+    if !session.enterMissingLabels() { growDictionary() }
     var isCounted = isQuiet
     do {
       handoff.isClosing = true
@@ -312,10 +314,18 @@ final class Drainer: @unchecked Sendable {
       }
       // After the pass, which may have freed a segment for the record.
       if session.survivals.first != nil { callbacks.survivedSignal() }
-      session.ring.growDictionary()
+      growDictionary()
       if session.ring.populateMore() { continue }
       return sleep()
     }
+  }
+
+  /// Makes the dictionary larger as it fills up, and enters the labels that found no room.
+  private func growDictionary() {
+    var isShort: Bool
+    repeat {
+      isShort = !session.enterMissingLabels()
+    } while session.ring.growDictionary(isShort: isShort)
   }
 
   /// How long to sleep: until a frame is expected to be full. If a frame is full sooner, a thread

@@ -67,12 +67,18 @@ final class LabelTable: @unchecked Sendable {
     return state
   }
 
+  /// Labels beyond have no number, and no entry.
+  fileprivate static let largestID: UInt32 = 0xFFFF
+
   private func add(_ label: Label, _ store: UnsafeRawPointer, _ session: Session?) {
     let id = UInt32(labels.count + 1)
-    let isKnown = id <= 0xFFFF && session?.register(label: label.name, id: id) ?? true
+    session?.register(label: label.name, id: id)
     labels.append(label)
     let state = label.state
-    state.pointee.identity = (isKnown ? UInt64(id) : 0) << RecordLayout.labelShift
+    // Never changes once the gate lets log calls in, so they read it like a constant. If the label's
+    // entry comes later, records that have the number already get the name, too.
+    state.pointee.identity =
+      UInt64(id <= Self.largestID ? id : 0) << RecordLayout.labelShift
     mmlog_set_level(state, UInt32(level(of: label.name).rawValue))
     state.pointee.switches = switches
     override(label)
@@ -226,7 +232,7 @@ final class LabelTable: @unchecked Sendable {
   func register(in session: Session) {
     lock.withLock {
       for (index, label) in labels.enumerated() {
-        _ = session.register(label: label.name, id: UInt32(index + 1))
+        session.register(label: label.name, id: UInt32(index + 1))
       }
     }
   }
@@ -238,15 +244,42 @@ final class LabelTable: @unchecked Sendable {
 }
 
 extension Session {
-  /// Enters a label into the ring's dictionary; false if there is no room, or if an abandoned log
-  /// call keeps the dictionary's lock. Does not wait for ever, because the drainer may need the
-  /// table's lock meanwhile.
-  func register(label: String, id: UInt32) -> Bool {
-    var label = label
-    guard ring.dictionaryLock.tryLock(atMost: 5_000_000_000) else { return false }
+  /// A label without an entry in the ring's dictionary.
+  typealias MissingLabel = (name: String, id: UInt32)
+
+  /// Enters a label into the ring's dictionary. If there is no room, or if an abandoned log call
+  /// keeps the dictionary's lock, the drainer does that later. Does not wait for ever, because the
+  /// drainer may need the table's lock meanwhile.
+  func register(label: String, id: UInt32) {
+    if id > LabelTable.largestID || enter((label, id), waiting: 5_000_000_000) == true { return }
+    missingLabels.withLock { $0.append((label, id)) }
+  }
+
+  /// Enters the labels that found no room before, in the order in which they were made. Forgets
+  /// those for which there never will be room. For the drainer.
+  ///
+  /// - Returns: False if there is no room for the next one before the dictionary grows.
+  func enterMissingLabels() -> Bool {
+    missingLabels.withLock { labels in
+      var done = 0
+      defer { labels.removeFirst(done) }
+      for label in labels {
+        guard let isEntered = enter(label, waiting: 0) else { return true }
+        if !isEntered && ring.dictionaryMayGrow { return false }
+        done += 1
+      }
+      return true
+    }
+  }
+
+  /// - Parameter limit: How long to wait for the dictionary's lock at most, in nanoseconds.
+  /// - Returns: Whether there was room; nil if the lock cannot be had.
+  private func enter(_ label: MissingLabel, waiting limit: Int64) -> Bool? {
+    var name = label.name
+    guard ring.dictionaryLock.tryLock(atMost: limit) else { return nil }
     defer { ring.dictionaryLock.unlock() }
     return ring.appendEntry(kind: RecordLayout.labelKind, leaving: 0) { writer in
-      label.withUTF8 { writer.label(id: id, UnsafeRawBufferPointer($0)) }
+      name.withUTF8 { writer.label(id: label.id, UnsafeRawBufferPointer($0)) }
     }
   }
 }

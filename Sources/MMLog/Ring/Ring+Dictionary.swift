@@ -41,8 +41,13 @@ extension Ring {
   ///
   /// Nobody stores to a part that has no space yet: if the disk has none, the store would be a
   /// SIGBUS.
-  func growDictionary() {
-    guard dictionaryMayGrow, isDictionaryHalfUsed, dictionaryRetry.isDue else { return }
+  ///
+  /// - Parameter isShort: Whether an entry needs more room than there is, however much is used.
+  /// - Returns: Whether it has grown.
+  func growDictionary(isShort: Bool) -> Bool {
+    guard dictionaryMayGrow, isShort || isDictionaryHalfUsed, dictionaryRetry.isDue else {
+      return false
+    }
     let size = dictionarySize.load(ordering: .relaxed)
     let added = min(size, geometry.dictionarySize - size)
     let hasGrown = takeSpace(offset: geometry.dictionaryOffset + size, count: added)
@@ -53,6 +58,7 @@ extension Ring {
       dictionaryRetry.postpone()
     }
     dictionaryIsRefused.store(!hasGrown, ordering: .relaxed)
+    return hasGrown
   }
 
   /// Adds an entry. Under the dictionary's lock. Allocates nothing if `write` does not.

@@ -23,6 +23,8 @@ final class Session: Sendable {
   let policy: LogStore.FullRingPolicy
   /// What ``Logger/Privacy/auto`` means for texts.
   let autoPrivacy: Logger.Privacy
+  /// The labels that are still to be entered into the ring's dictionary.
+  let missingLabels = LockedValue<[MissingLabel]>([])
   /// Gates of labels and writers are compared by this address, which is a multiple of 16.
   nonisolated(unsafe) let gate: UnsafeRawPointer
   /// The next in the store's list of sessions that are ending, or of those that have ended. Under

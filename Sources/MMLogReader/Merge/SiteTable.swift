@@ -66,6 +66,10 @@ package final class SiteTable {
     return info
   }
 
+  /// Whether there is a label of that number. There may be one later: its entry may be behind
+  /// records that have the number.
+  func hasLabel(_ id: UInt32) -> Bool { labels[id] != nil }
+
   /// The label of that number; an empty one if there is none.
   func label(_ id: UInt32) -> Unmanaged<PreparedText> {
     labels[id] ?? .passUnretained(noLabel)

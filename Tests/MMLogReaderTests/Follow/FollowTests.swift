@@ -50,6 +50,27 @@ import Testing
     #expect(trace(follower) == ["<", "of another session"] && trace(follower) == [])
   }
 
+  @Test("a label whose entry comes after records that have its number passes a filter from then on")
+  func lateLabel() {
+    let log = TestLog()
+    log.writesRing = false
+    func write(_ text: String, ticks: UInt64) {
+      log.write(
+        TestRecord(
+          ticks: ticks, site: log.textSite, label: 2, words: ValueWords.argument(.text(text))))
+      log.archive()
+      log.save()
+    }
+    write("a", ticks: 1)
+    var filter = LogReader.Filter()
+    filter.labels = ["late"]
+    let follower = LogFollower(paths: [log.folder.path], filter: filter)
+    #expect(trace(follower) == ["<"])
+    #expect(log.label("late") == 2)
+    write("b", ticks: 2)
+    #expect(trace(follower) == ["b"])
+  }
+
   @Test("an archive that grows is followed") func anArchiveThatGrowsIsFollowed() {
     let (log, follower) = followedArchive()
     #expect(trace(follower) == [])

@@ -99,6 +99,18 @@ struct LostRingTests {
     #expect(Contents(folder.path).messages == messages(1...20))
   }
 
+  @Test("labels keep their names in the next ring, if they need more than its first dictionary")
+  func labels() async throws {
+    let loggers = (0..<500).map { test.store.logger(label: "label \($0)") }
+    let events = test.store.events
+    unlink(try ring())
+    _ = await eventsUntilResumed(events)
+    for (index, logger) in loggers.enumerated() { logger.info("\(index)") }
+    let contents = try test.closeAndRead()
+    #expect(contents.isClean)
+    #expect(contents.records.map(\.label) == (0..<500).map { "label \($0)" })
+  }
+
   @Test("if the whole directory is removed, it is made again, with what was still in the ring")
   func directoryRemoved() async throws {
     let test = try TestStore { $0.drainInterval = .seconds(3600) }

@@ -58,6 +58,37 @@ struct ForkTests {
     #expect(contents.records.last { $0.message == "child 100" }?.label == "new")
   }
 
+  @Test(
+    "labels keep their names in a child, if they need more than its first dictionary",
+    arguments: [true, false])
+  func labels(closes: Bool) async throws {
+    let folder = TemporaryDirectory()
+    await #expect(processExitsWith: .success) {
+      [path = folder.path as String, closes = closes as Bool] in
+      var configuration = LogStore.Configuration()
+      configuration.makeTiny()
+      let store = try LogStore(directory: path, name: "fork", configuration: configuration)
+      let loggers = (0..<500).map { store.logger(label: "label \($0)") }
+      let child = forkProcess()
+      if child == 0 {
+        for (index, logger) in loggers.enumerated() { logger.info("\(index)") }
+        if closes { try store.close() }
+        _exit(store.losses.isEmpty ? 0 : 3)
+      }
+      require(waitFor(child) == 0)
+      try store.close()
+    }
+    _ = try LogRecovery.recover(folder.path) { Issue.record($0) }
+    let contents = Contents(folder.path)
+    #expect(contents.isClean)
+    let labels = contents.records.map(\.label)
+    let expected = (0..<500).map { "label \($0)" }
+    #expect(contents.messages == (0..<500).map { "\($0)" })
+    // Without closing, the drainer may not have entered all.
+    let areRight = zip(labels, expected).allSatisfy { $0 == $1 || !closes && $0 == "" }
+    #expect(areRight, "\(labels)")
+  }
+
   @Test("a child that has never logged closes its store as others do, and so do its children")
   func silentChild() async {
     await #expect(processExitsWith: .success) {
