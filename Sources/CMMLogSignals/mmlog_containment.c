@@ -38,21 +38,48 @@ MMLOG_UNSANITIZED static struct mmlog_contained *range_of(uintptr_t address) {
   return NULL;
 }
 
+// From so many lost pages on, all behind a lost page are replaced with it: two maps for each page
+// would use up those that a process may have (vm.max_map_count, 65530).
+static const uint64_t many_pages = 4096;
+
+// Notes that pages are replaced, or are not; returns how many were noted otherwise before.
+MMLOG_UNSANITIZED static uint64_t note_pages(uint8_t *replaced, size_t count, uint8_t note) {
+  uint64_t changed = 0;
+  for (size_t page = 0; page < count; page++)
+    changed += __atomic_exchange_n(replaced + page, note, __ATOMIC_ACQ_REL) != note;
+  return changed;
+}
+
+// Replaces a page and, if there are many or the kernel refuses another map, all behind it: what
+// threads have stored in those since they were lost is lost, too. Returns how many pages are lost
+// by that, or 0 if the kernel refuses.
+MMLOG_UNSANITIZED static uint64_t replace(struct mmlog_contained *range, size_t page) {
+  uint8_t *replaced = range->replaced + page;
+  void *start = (void *)(range->base + page * page_size);
+  if (__atomic_load_n(&range->lost, __ATOMIC_ACQUIRE) < many_pages &&
+      mmlog_replace_with_private_memory(start, page_size) == 0)
+    return 1;
+  // Noted first: a thread that has met one of these pages must not replace it again afterwards.
+  size_t behind = range->count / page_size - page - 1;
+  uint64_t lost = 1 + note_pages(replaced + 1, behind, 1);
+  if (mmlog_replace_with_private_memory(start, (behind + 1) * page_size) == 0) return lost;
+  note_pages(replaced, behind + 1, 0);
+  return 0;
+}
+
 MMLOG_UNSANITIZED static bool contain(const siginfo_t *info) {
   uintptr_t address = (uintptr_t)info->si_addr;
   struct mmlog_contained *range = range_of(address);
   // A positive code comes from the kernel, for a fault of this thread. A signal that kill(2) sends
   // has no address.
   if (range == NULL || info->si_code <= 0) return false;
-  uint8_t *replaced = range->replaced + (address - range->base) / page_size;
+  size_t page = (address - range->base) / page_size;
   // Each page is replaced once, because what another thread has stored in it since must stay. Until
   // the replacement is there, this thread faults again and again.
-  if (__atomic_exchange_n(replaced, 1, __ATOMIC_ACQ_REL) != 0) return true;
-  if (mmlog_replace_with_private_memory((void *)(address & ~(page_size - 1)), page_size) != 0) {
-    __atomic_store_n(replaced, 0, __ATOMIC_RELEASE);
-    return false;
-  }
-  __atomic_fetch_add(&range->lost, 1, __ATOMIC_ACQ_REL);
+  if (note_pages(range->replaced + page, 1, 1) == 0) return true;
+  uint64_t lost = replace(range, page);
+  if (lost == 0) return false;
+  __atomic_fetch_add(&range->lost, lost, __ATOMIC_ACQ_REL);
   if (range->wake != NULL) {
     __atomic_fetch_add(range->wake, 1, __ATOMIC_ACQ_REL);
     mmlog_futex_wake(range->wake, 1);

@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import MMLogCrash
 import MMLogSystem
@@ -11,7 +12,7 @@ struct FaultContainmentTests {
   private static func cutMapping(_ count: Int, kept: Int) throws -> UnsafeMutableRawPointer {
     let folder = TemporaryDirectory()
     let file = try File.open(folder("file"), [.read, .write, .create, .exclusive])
-    try file.allocate(offset: 0, count: count * Host.pageSize)
+    try file.truncate(to: count * Host.pageSize)
     let mapping = UnsafeMutablePointer<Mapping>.allocate(capacity: 1)
     try mapping.initialize(to: Mapping(file, count: count * Host.pageSize, writable: true))
     let base = mapping.pointee.base
@@ -62,6 +63,33 @@ struct FaultContainmentTests {
         }
       }
       exit(containment.lostPages == count ? 0 : 4)
+    }
+  }
+
+  /// The number of maps that this process has.
+  private static func mapCount() throws -> Int {
+    try String(contentsOfFile: "/proc/self/maps", encoding: .utf8).count { $0 == "\n" }
+  }
+
+  @Test("however many pages are lost that are no neighbors, the process has enough maps left")
+  func scatteredPages() async {
+    await #expect(processExitsWith: .exitCode(0)) {
+      try FaultContainment.start()
+      // As the headers of segments of two pages. Of each, only the first page is touched.
+      let (count, page) = (70_000, Host.pageSize)
+      let base = try Self.cutMapping(count, kept: 3)
+      guard let containment = FaultContainment(base, count: count * page) else { exit(2) }
+      (base + 2 * page).storeBytes(of: 8, as: UInt8.self)
+      for index in stride(from: 4, to: count, by: 2) {
+        let start = base + index * page
+        if start.load(as: UInt8.self) != 0 { exit(3) }
+        start.storeBytes(of: 9, as: UInt8.self)
+        if start.load(as: UInt8.self) != 9 { exit(4) }
+      }
+      // What the file has is left alone.
+      if base.load(as: UInt8.self) != 7 || (base + 2 * page).load(as: UInt8.self) != 8 { exit(5) }
+      if containment.lostPages < (count - 4) / 2 { exit(6) }
+      exit(try Self.mapCount() < 20_000 ? 0 : 7)
     }
   }
 
