@@ -8,7 +8,8 @@ package import MMLogSystem
 /// ring turns up elsewhere later, its records go into the session's next archive, with the
 /// session's end.
 package enum RinglessArchives {
-  /// Seals such archives. The process may be killed at any moment, and several processes may do
+  /// Seals such archives, and removes those that did not get a file header before their process
+  /// died: nothing was ever in them. The process may be killed at any moment, and several processes may do
   /// this at once: an archive's lock lets one of them do it.
   ///
   /// - Parameters:
@@ -22,6 +23,9 @@ package enum RinglessArchives {
     _ settings: ArchiveSeries.Settings, while goesOn: () -> Bool = { true },
     sealed: (ArchiveInfo) -> Void, problem: (LogError) -> Void
   ) {
+    UnfinishedRings.sweep(in: directory) { name in
+      FileNames.Archive(fileName: name).map { store == nil || $0.store == store } ?? false
+    }
     do throws(SystemError) {
       for name in try candidates(of: store, in: directory, rings) where goesOn() {
         do {

@@ -49,6 +49,27 @@ import Testing
     #expect(try seal() == [])
   }
 
+  @Test("an archive without a file header, whose process died, is removed by lock and age")
+  func unfinishedArchives() throws {
+    func name(_ session: UInt64, store: String = "test") -> String {
+      "\(store)-20251121T090000Z-\(SessionID(words: (session, 5)))-000001.mmlog.new"
+    }
+    let (dead, alive, young) = (name(1), name(2), name(3))
+    let others = [name(4, store: "other"), "test.new", "test-notes.mmlog.new"]
+    for name in [dead, alive, young] + others {
+      log.folder.put(name, [1, 2, 3])
+      // A file that has just been made may not be locked yet.
+      if name == young { continue }
+      try FileManager.default.setAttributes(
+        [.modificationDate: Date(timeIntervalSince1970: 1)], ofItemAtPath: log.folder(name))
+    }
+    let holder = try File.open(log.folder(alive), [.read, .write])
+    #expect(try holder.tryLock())
+    #expect(try seal() == [])
+    #expect(try Set(log.folder.names()) == Set([alive, young] + others))
+    _ = try holder.status()
+  }
+
   @Test("no end is claimed of a session whose ring is gone")
   func noEndIsClaimed() throws {
     _ = try write(savesRing: false)
