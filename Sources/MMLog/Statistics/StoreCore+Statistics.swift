@@ -36,7 +36,8 @@ extension StoreCore {
     defer { copy.deallocate() }
     for index in 0..<geometry.segmentCount {
       let source = lock.withLock { () -> (session: SessionID, clock: TickClock)? in
-        guard let ring = open?.session.ring, ring.pool.status(index) != .free,
+        // What is retained in a segment are flight records: most of the ring of a flight recorder.
+        guard let ring = open?.session.ring, ring.pool.status(index).mayHoldUnarchived,
           ring.copy(segment: index, into: copy)
         else { return nil }
         return (ring.identity.session, ring.clock)

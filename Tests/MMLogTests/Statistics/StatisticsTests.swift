@@ -100,6 +100,26 @@ struct StatisticsTests {
   }
 
   #if DEBUG
+    @Test("what stays in a flight recorder's ring is not read to count what waits")
+    func flightRecordsAreNotRead() throws {
+      let test = try TestStore {
+        $0.makeTiny()
+        ($0.archiveLevel, $0.drainInterval) = (.info, .seconds(3600))
+      }
+      for number in 0..<2000 { test.log.debug("debug \(number)") }
+      try test.store.flush(.archive)
+      test.log.info("waits")
+      let ring = test.folder(try test.folder.names(ending: ".ring")[0])
+      ForcedFault.force(.pread, errno: EIO, onCall: .max, under: ring)
+      defer { ForcedFault.clear(under: ring) }
+      let statistics = test.store.statistics
+      #expect(statistics.waiting.count == 1)
+      // Of the one segment that the thread has.
+      #expect(ForcedFault.passed(.pread, under: ring) == 1)
+      #expect(Contents(test.folder.path).messages.count { $0.hasPrefix("debug") } > 500)
+      try test.store.close()
+    }
+
     @Test("passes and syncs that fail are counted, and what they leave waits")
     func failures() throws {
       let test = try TestStore { $0.drainInterval = .seconds(3600) }
