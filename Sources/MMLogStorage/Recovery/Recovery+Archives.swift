@@ -57,14 +57,14 @@ extension Recovery {
     var others: [String] = []
     let ownership = try Ownership(of: directory)
     for name in try directory.names() where name.hasSuffix(FileNames.archiveSuffix) {
-      // If the file is not there, opening it says so.
-      if let status = try directory.status(of: name), !ownership.isOwn(status) { continue }
+      // These are known from other rings' recoveries, so they come before any system call.
       let headers = fileHeaders.headers(of: name, in: directory)
       let isWanted = isAnyWanted(headers.first)
       guard isWanted || headers.isFileHeaderLost else {
         others.append(name)
         continue
       }
+      if try isPlanted(name, ownership, directory) { continue }
       if let found = try ownArchives(name, in: directory) {
         archives += found
       } else {
@@ -72,9 +72,19 @@ extension Recovery {
       }
     }
     if isAnyElsewhere(archives.map(\.fileHeader.number)) {
-      for name in others { archives += try ownArchives(name, in: directory) ?? [] }
+      for name in others where try !isPlanted(name, ownership, directory) {
+        archives += try ownArchives(name, in: directory) ?? []
+      }
     }
     return (archives, isAnyUnreadable)
+  }
+
+  /// Whether a file may have been planted. If it is not there, opening it says so.
+  private func isPlanted(
+    _ name: String, _ ownership: Ownership, _ directory: borrowing Directory
+  ) throws(SystemError) -> Bool {
+    guard let status = try directory.status(of: name) else { return false }
+    return !ownership.isOwn(status)
   }
 
   /// Makes the archives safe from a power cut that have what the ring still has, and the newest

@@ -1184,6 +1184,23 @@ import Testing
       }
     }
 
+    @Test("a recovery does not ask for the status of other sessions' archives")
+    func otherArchivesAreLeftAlone() throws {
+      writeOverlap()
+      let other = TestLog(session: 2)
+      other.write("other", ticks: 1)
+      other.archive()
+      other.close()
+      let prefix = "test-20251121T090000Z-\(other.identity.session)"
+      for number in 1...9 { log.folder.put("\(prefix)-00000\(number).mmlog", other.archives[0]) }
+      let path = log.folder(prefix)
+      ForcedFault.force(.fstatat, errno: EIO, onCall: .max, under: path)
+      defer { ForcedFault.clear(under: path) }
+      let outcome = try recover()
+      #expect(outcome.problems.isEmpty && outcome.sessions.map(\.recordCount) == [20])
+      #expect(ForcedFault.passed(.fstatat, under: path) == 0)
+    }
+
     @Test("a ring that was just made is not locked to find out whether it is left over")
     func aRingThatWasJustMadeIsNotLocked() throws {
       let young = log.folder.put("test.\(log.identity.session).ring.new", [1, 2, 3])
