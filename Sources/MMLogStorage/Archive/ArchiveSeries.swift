@@ -209,7 +209,9 @@ package final class ArchiveSeries {
     // unless that was tried just before.
     if current.failedSyncs >= Self.maximumFailedSyncs, unsynced.isEmpty { return .interference }
     if current.frameCount >= Self.maximumFrames { return .size }
-    return timer?.reason(settings.rotation, size: current.end, now: .now)
+    // The next archive would repeat the dictionary, so one with little else goes on.
+    let size = current.isMostlyDictionary ? 0 : current.end
+    return timer?.reason(settings.rotation, size: size, now: .now)
   }
 
   /// Closes the current archive if it has reached its size, its age, or its time.

@@ -49,6 +49,8 @@ package final class ArchiveWriter {
   private var archiveCounts = ArchiveCounts()
   /// How many bytes of the session's dictionary the archive has already.
   private var dictionaryWritten = 0
+  /// How many bytes of the file its frames of these entries take.
+  private var dictionarySize = 0
   /// Whether a write that failed may have left something behind ``end``.
   private var isTorn = false
   /// Whether this is a copy: its frames are copied, its key slot included.
@@ -215,12 +217,15 @@ package final class ArchiveWriter {
   ) throws(SystemError) {
     var batch = try beginBatch()
     if frame.header.codec == .sealedRows { try addRingKeySlot(slot, to: &batch) }
+    let before = batch.bytes.count
     if dictionary.count > dictionaryWritten {
       let new = dictionary.slice(dictionaryWritten, dictionary.count - dictionaryWritten)
       try batch.add(FrameHeader(.dictionary), Array(new), compressor)
     }
+    let added = batch.bytes.count - before
     try batch.add(frame.header, stored: frame.payload)
     try write(batch)
+    dictionarySize += added
     if frame.header.codec == .sealedRows { ringKeySlot = slot }
     dictionaryWritten = dictionary.count
     count(frame.header.summary)
@@ -329,6 +334,9 @@ package final class ArchiveWriter {
   }
 
   // MARK: -
+
+  /// Whether the entries of the session's dictionary take more of it than everything else.
+  package var isMostlyDictionary: Bool { end - start < 2 * dictionarySize }
 
   /// Whether it has anything but its file header.
   package var isEmpty: Bool { frameCount == 0 }

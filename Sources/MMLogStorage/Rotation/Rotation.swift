@@ -7,9 +7,14 @@ package import MMLogSystem
 /// An archive also ends with its session. An archive without records is never begun, whatever the
 /// limits say.
 public struct Rotation: Equatable, Sendable {
-  /// The size in bytes at which an archive is closed. An archive exceeds it by one frame and its
-  /// index at most. Nil: never. Else from 4 KiB. Default: 64 MiB, which is some millions of records
-  /// that a tool reads and an uploader sends in one go.
+  /// The size in bytes at which an archive is closed. An archive exceeds it by one frame, its index
+  /// and the session's dictionary of log statements, labels and field names at most. Nil: never.
+  /// Else from 4 KiB. Default: 64 MiB, which is some millions of records that a tool reads and an
+  /// uploader sends in one go.
+  ///
+  /// Each archive has the dictionary at its beginning and at its end. It takes some kilobytes, and
+  /// up to a few megabytes in a program that uses field names by the thousand. An archive that is
+  /// mostly dictionary is not closed for its size: it goes on until half of it is something else.
   ///
   /// An archive of half a million frames is closed in any case: otherwise its index would become
   /// too large to read.

@@ -46,6 +46,30 @@ import Testing
     }
   }
 
+  @Test("an archive that is mostly dictionary goes on until half of it is something else")
+  func anArchiveThatIsMostlyDictionaryGoesOn() throws {
+    let series = try series(rotationSize: 4096)
+    let seed = checksumSeed(session: fixture.identity.session, generation: 0)
+    let dictionary = AlignedBytes(
+      words: (1...1000).flatMap {
+        DictionaryEntry.label(id: $0, "label \($0)").encoded(seed: seed)
+      })
+    for ticks in 1...300 as ClosedRange<UInt64> {
+      try series.append(fixture.rows([ticks]), dictionary: dictionary.bytes, fixture.fields(1))
+      try series.rotateIfDue(dictionary: dictionary.bytes)
+    }
+    try series.end(SessionEnd(.closed, time: 1), dictionary: dictionary.bytes)
+    let archives = try archives()
+    #expect(try archives.flatMap { try $0.ticks() }.flatMap { $0 } == Array(1...300))
+    #expect(archives.count > 1)
+    for archive in archives.dropLast() {
+      let entries = archive.frames.filter { $0.header.type == .dictionary }[0].header.frameSize
+      let last = archive.frames.last { $0.header.type == .records }
+      let end = (last?.offset ?? 0) + (last?.header.frameSize ?? 0)
+      #expect((2 * entries..<2 * entries + 300).contains(end), "\(archive.path)")
+    }
+  }
+
   @Test("without a size there is one archive and without records none")
   func withoutASizeThereIsOneArchiveAndWithoutRecordsNone() throws {
     let series = try series()
