@@ -177,7 +177,7 @@ final class FlightRecorder {
   ///
   /// - Parameters:
   ///   - written: Called for each run when a frame is written, with the run, the run as it was
-  ///     before the frame, and the frame's ranges of all runs.
+  ///     before the frame, and the frame's ranges of the run.
   ///   - passed: Called for each segment after the last frame.
   /// - Returns: How many records were archived.
   private func move(
@@ -206,7 +206,10 @@ final class FlightRecorder {
         }
         TestPoint.reach(.flightAfterFrame)
       }
-      for (run, old) in zip(collector.runs, before) { written(run, old, fields.ranges) }
+      let ranges = Dictionary(grouping: fields.ranges, by: \.generation)
+      for (run, old) in zip(collector.runs, before) {
+        written(run, old, ranges[run.header.generation] ?? [])
+      }
       TestPoint.reach(.flightNoted)
       try series.rotateIfDue(dictionary: ring.dictionary)
       if !rows.isEmpty { continue }
@@ -336,10 +339,10 @@ final class FlightRecorder {
       })
   }
 
-  /// Erases from the ring the records of a segment that a frame has.
+  /// Erases from the ring the records of a segment that a frame has, in these ranges of it.
   private func erase(_ ranges: [RingRange], of run: CollectedSegment) {
     TestPoint.reach(.spanFrameWritten)
-    for range in ranges where range.generation == run.header.generation {
+    for range in ranges {
       var scanner = ring.scanner(
         ofSegment: run.index, run.header, from: Int(range.from), to: Int(range.to), isWhole: true)
       while let item = scanner.next() {
