@@ -270,12 +270,12 @@ struct Handoff: ~Copyable {
   /// Records come slowly if each piece of so many bytes takes so much time, or more.
   private static let (pieceSize, nanosecondsOfPiece) = (64 << 10, 250_000_000 as Int64)
 
-  /// The empty runs, the oldest first: threads may take the oldest segment that is retained for
-  /// flight records at any moment. A run that follows a run of the same thread that is not empty
-  /// waits for that run.
+  /// The empty ones of runs that are in the order of their generations, and so the oldest first:
+  /// threads may take the oldest segment that is retained for flight records at any moment. A run
+  /// that follows a run of the same thread that is not empty waits for that run.
   private func finished(_ runs: [CollectedSegment]) -> [CollectedSegment] {
     var unfinished: Set<UInt32> = []
-    return runs.sorted { $0.header.generation < $1.header.generation }.filter { run in
+    return runs.filter { run in
       if !run.isEmpty { unfinished.insert(run.header.thread.ordinal) }
       return !unfinished.contains(run.header.thread.ordinal)
     }
@@ -299,7 +299,8 @@ struct Handoff: ~Copyable {
         runs.append(run)
       }
     }
-    batch.begin(runs)
+    // Here, and not for each frame: the order does not change.
+    batch.begin(runs.sorted { $0.header.generation < $1.header.generation })
   }
 
   /// The newest generation that a frame may have if it acquires at most `limit` sealed segments.
