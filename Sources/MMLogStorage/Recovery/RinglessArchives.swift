@@ -9,8 +9,8 @@ package import MMLogSystem
 /// session's end.
 package enum RinglessArchives {
   /// Seals such archives, and removes those that did not get a file header before their process
-  /// died: nothing was ever in them. The process may be killed at any moment, and several processes may do
-  /// this at once: an archive's lock lets one of them do it.
+  /// died: nothing was ever in them. The process may be killed at any moment, and several processes
+  /// may do this at once: an archive's lock lets one of them do it.
   ///
   /// - Parameters:
   ///   - store: The store's name; nil for all.
