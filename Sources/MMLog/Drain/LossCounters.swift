@@ -1,12 +1,13 @@
 import CMMLogCore
 import MMLogFormat
 
-/// Counts of lost records in this process's memory. Counting is lock-free and async-signal-safe.
+/// Counts of the records that are lost because there is no ring, by level, in this process's memory.
+/// Counting is lock-free and async-signal-safe.
 ///
 /// Proof of `@unchecked Sendable`: the words are touched by atomic operations only.
 final class LossCounters: @unchecked Sendable {
   private let words: UnsafeMutablePointer<UInt64>
-  private static let count = LossLedger.causes * LossLedger.levels
+  private static let count = LossLedger.levels
 
   init() {
     words = .allocate(capacity: Self.count)
@@ -16,9 +17,7 @@ final class LossCounters: @unchecked Sendable {
   deinit { words.deallocate() }
 
   /// Counts one record.
-  func add(_ cause: LossLedger.Cause, _ level: Level) {
-    _ = mmlog_fetch_add_u64(word(cause, level), 1)
-  }
+  func add(_ level: Level) { _ = mmlog_fetch_add_u64(word(level), 1) }
 
   /// Adds the counts of others, and sets those to 0.
   func take(_ others: LossCounters) {
@@ -30,10 +29,8 @@ final class LossCounters: @unchecked Sendable {
     }
   }
 
-  /// Returns the count of a cause and level, and sets it to 0.
-  func take(_ cause: LossLedger.Cause, _ level: Level) -> UInt64 {
-    mmlog_exchange_u64(word(cause, level), 0)
-  }
+  /// Returns the count of a level, and sets it to 0.
+  func take(_ level: Level) -> UInt64 { mmlog_exchange_u64(word(level), 0) }
 
   /// Sets all counts to 0. For a fork's child, where nobody else counts (see ``StoreRegistry``).
   func clear() { words.update(repeating: 0, count: Self.count) }
@@ -41,11 +38,9 @@ final class LossCounters: @unchecked Sendable {
   /// The counts as they are now.
   var ledger: LossLedger {
     var ledger = LossLedger()
-    for index in 0..<Self.count { ledger.counts[index] = mmlog_load_acquire_u64(words + index) }
+    for level in Level.allCases { ledger[.noRing, level] = mmlog_load_acquire_u64(word(level)) }
     return ledger
   }
 
-  private func word(_ cause: LossLedger.Cause, _ level: Level) -> UnsafeMutablePointer<UInt64> {
-    words + LossLedger.offset(cause, level) / wordSize
-  }
+  private func word(_ level: Level) -> UnsafeMutablePointer<UInt64> { words + Int(level.rawValue) }
 }

@@ -80,51 +80,43 @@ final class Ring: @unchecked Sendable {
   /// a file header. Until then the file has no name, so that a crash leaves nothing. If the file
   /// system has no unnamed files, ``UnfinishedRings`` sweeps what a crash leaves.
   ///
-  /// - Parameters:
-  ///   - dictionarySize: How much of the dictionary has space at once; nil: all of it. The rest is
-  ///     a hole in the file until it is needed.
-  ///   - archiveLevel: See ``archiveLevel``.
-  ///   - recipients: For whom the records are encrypted; none: they are not.
-  ///   - isChained: Whether the frames of the session's archives are chained: noted for whoever
-  ///     recovers the ring.
-  ///   - spanCapture: See ``spanCapture``.
-  ///   - containsFaults: Whether a fault in the map is to end in private memory. If so, containment
-  ///     must have been started.
-  ///   - recordsCrashes: Whether a fatal signal is to be recorded in the ring. If so, the handlers
-  ///     of fatal signals must have been set.
+  /// - Precondition: containment has been started if the configuration asks for it, and the handlers
+  ///   of fatal signals have been set if it records crashes.
   /// - Throws: ``LogError``; nothing is left behind then.
   init(
     in directory: borrowing Directory, identity: SessionIdentity, geometry: RingGeometry,
-    dictionarySize: Int? = nil, archiveLevel: Level = .trace, recipients: [Recipient] = [],
-    isChained: Bool = false, spanCapture: SpanCapture? = nil, containsFaults: Bool = false,
-    recordsCrashes: Bool = false
+    _ configuration: LogStore.Configuration
   ) throws(LogError) {
     self.identity = identity
-    pool = SegmentPool(count: geometry.segmentCount, needsStreams: !recipients.isEmpty)
+    pool = SegmentPool(
+      count: geometry.segmentCount, needsStreams: !configuration.recipients.isEmpty)
     eventCounts = RingEventCounts()
     seedState = UInt64(identity.session.seedState)
-    self.archiveLevel = archiveLevel
-    self.spanCapture = spanCapture
+    archiveLevel = configuration.archiveLevel
+    spanCapture = configuration.spanCapture
     self.geometry = geometry
-    let dictionarySize = dictionarySize ?? geometry.dictionarySize
-    self.dictionarySize = Atomic(dictionarySize)
+    // The rest of the dictionary is a hole in the file until it is needed.
+    let firstSize = configuration.firstDictionarySize
+    dictionarySize = Atomic(firstSize)
     fileName = FileNames.Ring(store: identity.storeName, session: identity.session).fileName
     path = directory.path(of: fileName)
-    let cipher = try Self.cipher(for: recipients)
+    let cipher = try Self.cipher(for: configuration.recipients)
     let firstPair = ClockReading.take(ordinal: 0)
     do throws(SystemError) {
       let unfinished = try UnfinishedRing.make(fileName, in: directory)
       do throws(SystemError) {
-        let mapping = try Self.map(unfinished.file, geometry, dictionarySize: dictionarySize)
+        let mapping = try Self.map(unfinished.file, geometry, dictionarySize: firstSize)
         base = mapping.base
         self.mapping = consume mapping
-        unpopulated = Self.populatedLater(geometry, dictionarySize: dictionarySize)
+        unpopulated = Self.populatedLater(geometry, dictionarySize: firstSize)
         let fileHeader = RingHeader(
-          identity: identity, geometry: geometry, archiveLevel: archiveLevel, isChained: isChained,
-          spanCapture: spanCapture,
+          identity: identity, geometry: geometry, archiveLevel: configuration.archiveLevel,
+          isChained: configuration.hashChain, spanCapture: configuration.spanCapture,
           areas: cipher == nil ? .usual : .usualEncrypted)
         Self.writeFileHeader(at: base, fileHeader)
-        if let cipher { Self.write(RingKeySlot(cipher.key.slot, for: recipients), at: base) }
+        if let cipher {
+          Self.write(RingKeySlot(cipher.key.slot, for: configuration.recipients), at: base)
+        }
         Self.write(firstPair, at: base + RingLayout.firstClockPair)
         TestPoint.reach(.ringHeaderWritten)
         try unfinished.finish(in: directory)
@@ -140,7 +132,7 @@ final class Ring: @unchecked Sendable {
     clockPairs = LockedValue((firstPair, firstPair, nil, nil))
     // Not before: only `unmap` frees its memory.
     settledFragments = FragmentSet()
-    if containsFaults {
+    if configuration.containsFaults {
       containment = FaultContainment(
         base, count: geometry.fileSize, waking: eventCounts.requests.futex)
     }
@@ -156,7 +148,7 @@ final class Ring: @unchecked Sendable {
         throw error
       }
     }
-    if recordsCrashes {
+    if configuration.recordsCrashes {
       let address = base + RingLayout.crash
       crashArea = CrashArea(at: address, stream: streams?.crashStream?.bytes.baseAddress)
     }
@@ -385,7 +377,7 @@ final class Ring: @unchecked Sendable {
   /// Moves into the ring the losses that were counted while there was no ring, or no way to it.
   func take(_ losses: LossCounters) {
     for level in Level.allCases {
-      let count = losses.take(.noRing, level)
+      let count = losses.take(level)
       if count > 0 { countLoss(.noRing, level, count) }
     }
   }

@@ -40,7 +40,7 @@ enum DefaultStore {
 
   /// Counts a record of a label for which there is no store yet. Lock-free and async-signal-safe.
   static func countLoss(_ level: Level, of label: LabelTable.Pointer) {
-    losses.add(.noRing, level)
+    losses.add(level)
     // A store that got the label meanwhile may have taken the earlier counts already.
     if let store = StoreCore.of(label) { store.take(losses) }
   }

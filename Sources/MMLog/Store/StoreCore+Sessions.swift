@@ -15,14 +15,7 @@ extension StoreCore {
   func makeSession(after old: Open? = nil) throws(LogError) -> Open {
     let identity = try location.makeIdentity()
     let rings = try location.openRingDirectory()
-    let ring = try Ring(
-      in: rings, identity: identity, geometry: geometry,
-      dictionarySize: configuration.firstDictionarySize,
-      archiveLevel: configuration.archiveLevel, recipients: configuration.recipients,
-      isChained: configuration.hashChain,
-      spanCapture: configuration.spanCapture,
-      containsFaults: configuration.containsFaults,
-      recordsCrashes: configuration.recordsCrashes)
+    let ring = try Ring(in: rings, identity: identity, geometry: geometry, configuration)
     var made: Session?
     do {
       try enterFields(into: ring)

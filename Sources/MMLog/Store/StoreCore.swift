@@ -253,7 +253,7 @@ final class StoreCore: @unchecked Sendable {
     .closed, "The store is closed; open a new one to log on.")
 
   /// Counts a record for which there is no ring. Lock-free and async-signal-safe.
-  func countLossWithoutRing(_ level: Level) { lossesWithoutRing.add(.noRing, level) }
+  func countLossWithoutRing(_ level: Level) { lossesWithoutRing.add(level) }
 
   /// Counts here what was lost while there was no store.
   func take(_ losses: LossCounters) { lossesWithoutRing.take(losses) }
