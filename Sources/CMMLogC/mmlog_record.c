@@ -190,19 +190,26 @@ static bool resolve(const char *next, const char *end, char directive[LONGEST_DI
   return true;
 }
 
-// Whether a format has a width or a precision above the maximum.
+// Whether a text has a number above the maximum.
+static bool has_large_number(const char *next, const char *end) {
+  unsigned number = 0;
+  for (; next < end; next++) {
+    bool is_digit = *next >= '0' && *next <= '9';
+    number = is_digit ? number * 10 + (unsigned)(*next - '0') : 0;
+    if (number > MAXIMUM_COLUMNS) return true;
+  }
+  return false;
+}
+
+// Whether a format may have a width or a precision above the maximum.
 static bool is_too_wide(const char *format) {
+  // Directives with positions are not taken apart here.
+  if (strchr(format, '$') != NULL)
+    return strchr(format, '*') != NULL || has_large_number(format, format + strlen(format));
   mmlog_directive directive;
   const char *start = format;
-  for (; mmlog_next_directive(&format, &directive); start = format) {
-    if (directive.kind == MMLOG_LITERAL) continue;
-    unsigned number = 0;
-    for (; start < format; start++) {
-      bool is_digit = *start >= '0' && *start <= '9';
-      number = is_digit ? number * 10 + (unsigned)(*start - '0') : 0;
-      if (number > MAXIMUM_COLUMNS) return true;
-    }
-  }
+  for (; mmlog_next_directive(&format, &directive); start = format)
+    if (directive.kind != MMLOG_LITERAL && has_large_number(start, format)) return true;
   return false;
 }
 

@@ -51,7 +51,8 @@ MMLOG_UNSANITIZED static uint64_t note_pages(uint8_t *replaced, size_t count, ui
 }
 
 // Replaces a page and, if there are many or the kernel refuses another map, all behind it: what
-// threads have stored in those since they were lost is lost, too. Returns how many pages are lost
+// threads have stored in those since they were lost is lost, too, and so are pages that the file
+// still has. Returns how many pages are lost
 // by that, or 0 if the kernel refuses.
 MMLOG_UNSANITIZED static uint64_t replace(struct mmlog_contained *range, size_t page) {
   uint8_t *replaced = range->replaced + page;
@@ -60,7 +61,8 @@ MMLOG_UNSANITIZED static uint64_t replace(struct mmlog_contained *range, size_t 
       mmlog_replace_with_private_memory(start, page_size) == 0)
     return 1;
   // Noted first: a thread that has met one of these pages must not replace it again afterwards.
-  size_t behind = range->count / page_size - page - 1;
+  size_t pages = (range->count + page_size - 1) / page_size;
+  size_t behind = pages - page - 1;
   uint64_t lost = 1 + note_pages(replaced + 1, behind, 1);
   if (mmlog_replace_with_private_memory(start, (behind + 1) * page_size) == 0) return lost;
   note_pages(replaced, behind + 1, 0);

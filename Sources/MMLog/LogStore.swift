@@ -127,7 +127,7 @@ public final class LogStore: Sendable {
   /// Sets the level of all labels that `pattern` matches, of present and of later loggers.
   ///
   /// The level that is set last counts. Before the first call, the levels that the environment had
-  /// when the store was opened count: in `MMLOG_LEVEL=db.*=debug,*=info`, the most particular
+  /// when the store was opened count: in `MMLOG_LEVEL=db.*=debug,*=info`, the most specific
   /// pattern wins. While somebody outside has set a level (`mmlogctl set-level`), that level
   /// counts; see ``LogStore/Event/levelsSet(rules:)``.
   ///

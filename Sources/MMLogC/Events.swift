@@ -58,7 +58,8 @@ extension LogStore.Event {
   var textInC: String {
     switch self {
     case .failed(let error): error.messageInC
-    case .limitExceeded, .willDelete, .deleted: withNamesInC(text)
+    case .limitExceeded(let rule, _), .willDelete(_, let rule), .deleted(_, let rule):
+      withNamesInC(text, rule)
     default: text
     }
   }

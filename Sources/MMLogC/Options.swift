@@ -226,8 +226,7 @@ private let namesInC = [
   "retention.minimumSize": "retention_minimum_size", "retention.crashes": "retention_crashes",
   "retention.count": "retention_count", "retention.totalSize": "retention_total_size",
   "retention.unsentSize": "retention_unsent_size", "retention.age": "retention_age_s",
-  "retention.unsentAge": "retention_unsent_age_s", "totalSize": "retention_total_size",
-  "freeSpace": "retention_free_space",
+  "retention.unsentAge": "retention_unsent_age_s",
   "allowsUntrustedDirectory": "allows_untrusted_directory",
 ]
 
@@ -241,8 +240,23 @@ extension LogError {
   }
 }
 
+extension Retention.Rule {
+  /// The option for the limit in C; nil if there is none.
+  fileprivate var nameInC: String? {
+    switch self {
+    case .age: "retention_age_s"
+    case .count: "retention_count"
+    case .totalSize: "retention_total_size"
+    case .freeSpace: "retention_free_space"
+    case .request: nil
+    }
+  }
+}
+
 /// A text in which settings have the names that C has.
-func withNamesInC(_ text: String) -> String {
+///
+/// - Parameter rule: The limit that the text names, if it names one.
+func withNamesInC(_ text: String, _ rule: Retention.Rule? = nil) -> String {
   var words: [String] = []
   for word in text.split(separator: " ", omittingEmptySubsequences: false) {
     if word == "traits:" {
@@ -257,7 +271,8 @@ func withNamesInC(_ text: String) -> String {
     let name = String(word[start..<stop])
     // Octal numbers begin with a zero alone.
     let octal = name.hasPrefix("0o") ? "0\(name.dropFirst(2))" : nil
-    words.append("\(word[..<start])\(namesInC[name] ?? octal ?? name)\(word[stop...])")
+    let ofRule = name == rule?.rawValue ? rule?.nameInC : nil
+    words.append("\(word[..<start])\(ofRule ?? namesInC[name] ?? octal ?? name)\(word[stop...])")
   }
   return words.joined(separator: " ")
 }

@@ -108,8 +108,9 @@ extension LogReader {
         && frame.levels >> minimumLevel.rawValue != 0
     }
 
-    /// How far the clocks of frames with fragments of one record may be from each other. The record
-    /// has its time by the clock of the first of these frames.
+    /// How far the clocks of frames with fragments of one record may be from each other, unless
+    /// somebody sets the clock between the frames. The record has its time by the clock of the
+    /// first of these frames.
     private static let clockStep = Duration.seconds(1)
   }
 }

@@ -18,7 +18,7 @@ extension Command {
       """
       A destination is a URL. With https in place of http, certificates are verified. Its settings \
       stand behind --set, or in [destination NAME] of a configuration file. Secrets come from \
-      files alone, which are read anew at each use.
+      files alone, which are read again at each use.
       """,
     ],
     commands: [.send, .status, .retry, .reconcile, .schema],

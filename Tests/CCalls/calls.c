@@ -113,6 +113,8 @@ void ccalls_log_wide(mmlog_logger *log) {
   // The calling thread would format these.
   mmlog_info(log, "%0400000000.2f", 5.0);
   mmlog_info(log, "%.65537a", 5.0);
+  mmlog_info(log, "%1$400000000d", 5);
+  mmlog_info(log, "%1$*2$d", 5, INT_MAX);
 }
 
 void ccalls_log_parts(mmlog_logger *log, const char *text) {

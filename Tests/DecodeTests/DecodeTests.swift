@@ -91,6 +91,9 @@ import Testing
       ("Europe/Dublin", "2025-10-26 01:30", 1_761_438_600),
       ("Africa/Casablanca", "2025-02-23 02:30", 1_740_274_200),
       ("Atlantic/Azores", "2025-10-26 00:00", 1_761_436_800),
+      ("Europe/Simferopol", "2014-10-26 01:30", 1_414_272_600),
+      // Clocks were set from 1:00 to 2:00: this is half an hour later.
+      ("Europe/Dublin", "2025-03-30 01:30", 1_743_298_200),
     ])
   func firstOfTwoTimes(zone: String, time: String, second: Int64) throws {
     let log = TestLog()

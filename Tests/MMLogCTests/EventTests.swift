@@ -223,6 +223,8 @@ struct EventTests {
     #expect(limit.textInC.contains("(retention_minimum_size)"), "\(limit.textInC)")
     #expect(limit.textInC.contains("(retention_unsent_size)"), "\(limit.textInC)")
     #expect(limit.textInC.contains("limit retention_total_size "), "\(limit.textInC)")
+    let count = LogStore.Event.limitExceeded(rule: .count, kept: [:])
+    #expect(count.textInC.contains("limit retention_count "), "\(count.textInC)")
   }
 
   @Test("who works on files is told before and after, in pairs")

@@ -93,6 +93,25 @@ struct FaultContainmentTests {
     }
   }
 
+  @Test("the last page may be a part, as a ring's is on a machine with large pages")
+  func lastPartOfAPage() async {
+    await #expect(processExitsWith: .exitCode(0)) {
+      try FaultContainment.start()
+      let (count, page) = (12_001, Host.pageSize)
+      let base = try Self.cutMapping(count, kept: 0)
+      guard let containment = FaultContainment(base, count: count * page - 1) else { exit(2) }
+      // So many pages are replaced one by one.
+      for index in 0..<4096 { (base + 2 * index * page).storeBytes(of: 9, as: UInt8.self) }
+      if containment.lostPages != 4096 { exit(3) }
+      let last = base + (count - 1) * page
+      last.storeBytes(of: 9, as: UInt8.self)
+      if containment.lostPages != 4097 || last.load(as: UInt8.self) != 9 { exit(4) }
+      // With this page, all behind it are replaced, the last one again.
+      (base + 9000 * page).storeBytes(of: 9, as: UInt8.self)
+      exit(containment.lostPages == 4097 + 3000 ? 0 : 5)
+    }
+  }
+
   @Test("any other fault goes on to the handler that was there before")
   func otherFault() async {
     await #expect(processExitsWith: .exitCode(7)) {

@@ -532,7 +532,8 @@ void mmlog_slot_set_text(mmlog_slot *slot, const char *text);
 // - widths count characters, 65536 at most
 // - a NULL for %s is "(null)", of which %.3s shows three bytes; %p shows no sign
 // - if a %ls cannot be converted, or if the calling thread would format a message with a width or a
-//   precision above 65536, the format is recorded
+//   precision above 65536, the format is recorded; likewise a format with both '*' and positions
+//   (%1$*2$d)
 // - numbers, and the texts of errors (%m), are not those of the locale, unless the calling thread
 //   formats the message (see below)
 //

@@ -75,6 +75,8 @@ final class Drainer: @unchecked Sendable {
   /// Flushes that ask for a sync, too. Their tickets say that a sync is asked for: a flag beside the
   /// tickets could be taken by a pass that does not serve whoever has raised it.
   private let diskFlushes = PassRequests()
+  /// Whether the last pass with a sync has failed: then the next one syncs, too.
+  private var isSyncOwed = false
   private let rotations = RotationRequests()
   private let captureRequested = Atomic<Bool>(false)
   private let isStopping = Atomic<Bool>(false)
@@ -356,18 +358,20 @@ final class Drainer: @unchecked Sendable {
   /// Moves everything, and serves all who asked for it.
   private func completePass(_ counts: DrainSchedule.Counts) {
     let (ticket, diskTicket) = (flushes.newestTicket, diskFlushes.newestTicket)
-    let isSyncAsked = diskTicket != diskFlushes.servedTicket
+    let isFlushAsked = diskTicket != diskFlushes.servedTicket
+    let isSyncAsked = isFlushAsked || isSyncOwed
     rotations.beginPass()
     if captureRequested.exchange(false, ordering: .acquiringAndReleasing) { flight?.ask(.program) }
     isUrgentRecordWaiting = false
     takeRequest()
     let failure = pass(.everything, counts, isSyncAsked: isSyncAsked)
+    isSyncOwed = isSyncAsked && failure != nil
     // Also after a pass that has failed: its failure comes first.
-    let left = syncLeft(isAsked: isSyncAsked && failure == nil)
+    let left = syncLeft(isAsked: isFlushAsked && failure == nil)
     answerRequest(failure ?? left)
     flushes.serve(ticket, failure)
     // A pass without a sync serves none of these, not even those that an earlier pass has failed.
-    if isSyncAsked { diskFlushes.serve(diskTicket, failure ?? left) }
+    if isFlushAsked { diskFlushes.serve(diskTicket, failure ?? left) }
   }
 
   /// Takes in a request from outside the process, before the pass moves what was logged by then.

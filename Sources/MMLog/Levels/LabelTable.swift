@@ -247,8 +247,8 @@ extension Session {
   /// A label without an entry in the ring's dictionary.
   typealias MissingLabel = (name: String, id: UInt32)
 
-  /// Enters a label into the ring's dictionary. If there is no room, or if an abandoned log call
-  /// keeps the dictionary's lock, the drainer does that later. Does not wait for ever, because the
+  /// Enters a label into the ring's dictionary. If there is no room, or if a log call keeps the
+  /// dictionary's lock, the drainer does that later, if it can. Does not wait for ever, because the
   /// drainer may need the table's lock meanwhile.
   func register(label: String, id: UInt32) {
     if id > LabelTable.largestID || enter((label, id), waiting: 5_000_000_000) == true { return }
@@ -258,17 +258,21 @@ extension Session {
   /// Enters the labels that found no room before, in the order in which they were made. Forgets
   /// those for which there never will be room. For the drainer.
   ///
-  /// - Returns: False if there is no room for the next one before the dictionary grows.
+  /// - Returns: False if there is no room for one of them before the dictionary grows.
   func enterMissingLabels() -> Bool {
     missingLabels.withLock { labels in
-      var done = 0
-      defer { labels.removeFirst(done) }
-      for label in labels {
-        guard let isEntered = enter(label, waiting: 0) else { return true }
-        if !isEntered && ring.dictionaryMayGrow { return false }
-        done += 1
+      var (left, isShort) = ([MissingLabel](), false)
+      for (index, label) in labels.enumerated() {
+        guard let isEntered = enter(label, waiting: 0) else {
+          left += labels[index...]
+          break
+        }
+        if isEntered || !ring.dictionaryMayGrow { continue }
+        left.append(label)
+        isShort = true
       }
-      return true
+      labels = left
+      return !isShort
     }
   }
 

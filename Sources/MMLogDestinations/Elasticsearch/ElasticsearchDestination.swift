@@ -106,17 +106,17 @@ extension ElasticsearchDestination {
   /// Returns why the index takes no document at all, although the server answers 400 to each one,
   /// as if the document were to blame. Nil if documents are to blame.
   private static func indexError(_ items: [JSONTree]) -> String? {
-    let errors = items.compactMap { item -> (type: String, reason: String)? in
+    let errors = items.compactMap { item -> (type: String, own: String, reason: String)? in
       guard let result = item["create"], result["status"]?.integer == 400,
         let error = result["error"], let type = error["type"]?.string
       else { return nil }
-      return (type, "400: \(error.reason)".excerpt)
+      return (type, error["reason"]?.string ?? "", "400: \(error.reason)".excerpt)
     }
-    let known = errors.first { type, reason in
+    let known = errors.first { type, own, _ in
       if ["index_closed_exception", "validation_exception"].contains(type) { return true }
-      // The reasons of other types may quote a document.
+      // Other reasons may quote a document, behind their beginning.
       return type == "illegal_argument_exception"
-        && aboutIndex.contains(where: reason.contains)
+        && aboutIndex.contains { own.utf8.starts(with: $0.utf8) }
     }
     if let known { return known.reason }
     guard let first = errors.first, items.count > 1, errors.count == items.count,
@@ -126,11 +126,11 @@ extension ElasticsearchDestination {
     return first.reason
   }
 
-  /// Parts of the reasons of an index that takes nothing, such as one that is full, or whose
+  /// How the reasons of an index begin that takes nothing, such as one that is full, or whose
   /// pipeline is gone. Single documents get errors of that type, too.
   private static let aboutIndex = [
-    "no write index", "this action would add", "pipeline with id [",
-    "Number of documents in the index can't exceed",
+    "no write index", "this action would add", "Validation Failed: 1: this action would add",
+    "pipeline with id [", "Number of documents in the index can't exceed",
   ]
 
   /// Parts of the names of error types that all documents of a batch may well have, because of

@@ -133,7 +133,7 @@ final class SessionFilter {
     if let known = labels[label] { return known }
     let name = sites.label(label).takeUnretainedValue().string
     let passes = filter.labels.contains { Glob($0).matches(name) }
-    if sites.hasLabel(label) { labels[label] = passes }
+    if label == 0 || sites.hasLabel(label) { labels[label] = passes }
     return passes
   }
 

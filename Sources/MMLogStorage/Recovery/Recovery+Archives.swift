@@ -57,7 +57,7 @@ extension Recovery {
     var others: [String] = []
     let ownership = try Ownership(of: directory)
     for name in try directory.names() where name.hasSuffix(FileNames.archiveSuffix) {
-      // These are known from other rings' recoveries, so they come before any system call.
+      // Mostly known from the recovery of other rings, so this comes before any system call.
       let headers = fileHeaders.headers(of: name, in: directory)
       let isWanted = isAnyWanted(headers.first)
       guard isWanted || headers.isFileHeaderLost else {

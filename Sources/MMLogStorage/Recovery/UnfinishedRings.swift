@@ -1,7 +1,8 @@
 package import MMLogSystem
 
-/// Rings of processes that died while they made them, on a file system without unnamed files.
-/// Nothing was ever logged into such a ring, and each takes a whole ring's space.
+/// Rings of processes that died while they made them, on a file system without unnamed files, and
+/// other files that did not get their names. Nothing was ever logged into such a ring, and each
+/// takes a whole ring's space.
 package enum UnfinishedRings {
   /// How old such a file is before it counts as left over, in nanoseconds: a minute.
   ///

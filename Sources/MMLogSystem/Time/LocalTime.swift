@@ -28,33 +28,25 @@ package enum LocalTime {
     return (Int(fields.tm_gmtoff), fields.tm_zone.map { String(cString: $0) } ?? "")
   }
 
-  /// The moment at which the zone's clocks show `time`, in seconds since 1970: mktime(3).
+  /// The moment at which the zone's clocks show `time`, in seconds since 1970.
   ///
   /// For a time that they show twice, the first moment. For a time that they skip, the moment as
   /// many seconds after the gap's start as the time is.
   /// - Returns: nil if there is no such date.
   package static func second(at time: CivilTime) -> Int? {
     guard isDate(time) else { return nil }
-    // Clocks that are set back leave daylight saving time in most zones, and begin it in some.
-    let shown = [1, 0].compactMap { second(at: time, isDaylightSaving: $0) }
-    if let first = shown.min() { return first }
     var fields = time.fields
-    fields.tm_isdst = -1
-    return Int(mktime(&fields))
+    let second = Int(timegm(&fields))
+    let (before, after) = (ahead(at: second - 86400), ahead(at: second + 86400))
+    // With the offset before a change: the first of two moments, or as far behind the gap's start.
+    for seconds in [before, after] where ahead(at: second - seconds) == seconds {
+      return second - seconds
+    }
+    return second - before
   }
 
-  /// The moment at which the zone's clocks show `time` with daylight saving (1) or without it (0);
-  /// nil if there is none.
-  private static func second(at time: CivilTime, isDaylightSaving: Int32) -> Int? {
-    var fields = time.fields
-    // mktime(3) sets the day of the week, unless it fails.
-    (fields.tm_isdst, fields.tm_wday) = (isDaylightSaving, -1)
-    let second = Int(mktime(&fields))
-    // If there is no such moment, the clocks show another time then.
-    let isShown = Int(fields.tm_hour) == time.hour && Int(fields.tm_min) == time.minute
-    let isFound = fields.tm_wday >= 0 && fields.tm_isdst == isDaylightSaving
-    return isFound && isShown ? second : nil
-  }
+  /// How many seconds the zone is ahead of UTC at a moment; 0 if its year is beyond all.
+  private static func ahead(at second: Int) -> Int { offset(at: second)?.seconds ?? 0 }
 
   /// The same for UTC: timegm(3).
   package static func utcSecond(at time: CivilTime) -> Int? {

@@ -28,7 +28,7 @@ extension Command {
       RULES are such as 'db.*=debug,orders=info', in which * and ? stand for any characters; a \
       level alone is for all labels. The levels are trace, debug, info, notice, warning, error \
       and critical, in any case and also by names of other loggers, such as warn, err and fatal; \
-      'off' lets no record pass. The most particular pattern counts. A process does it within a \
+      'off' lets no record pass. The most specific pattern counts. A process does it within a \
       second. 'db.*=default' takes the rules of a pattern back, 'default' all of them.
       """,
       """

@@ -629,11 +629,13 @@ struct EnvironmentTests {
       ForcedFault.block(.renameat, on: gate, under: archives)
       test.log.info("second")
       let holding = try flush(.archive)
-      while !ForcedFault.struckPaths.contains(where: { $0 != first && $0.hasPrefix(archives) }) {
-        usleep(1000)
+      let deadline = Deadline(after: 60_000_000_000)
+      func isHeld() -> Bool {
+        ForcedFault.struckPaths.contains { $0 != first && $0.hasPrefix(archives) }
       }
+      while !isHeld(), !deadline.isOver { usleep(1000) }
       let asking = [try flush(.archive), try flush(.disk)]
-      while requests.current &- before < 3 { usleep(1000) }
+      while requests.current &- before < 3, !deadline.isOver { usleep(1000) }
       ForcedFault.clear(under: archives)
       gate.unlock()
       for thread in [holding] + asking { thread.join() }
@@ -656,13 +658,33 @@ struct EnvironmentTests {
       let successes = Atomic<Int>(0)
       let flush = { @Sendable in logError { try test.store.blockingFlush(.disk) } }
       try onThreads(3) { _ in
-        for _ in 0..<3000 where flush() == nil { successes.add(1, ordering: .relaxed) }
+        // The archive is given up after a minute, and then flushes succeed.
+        let deadline = Deadline(after: 20_000_000_000)
+        for _ in 0..<3000 where !deadline.isOver && flush() == nil {
+          successes.add(1, ordering: .relaxed)
+        }
       }
 
       #expect(successes.load(ordering: .relaxed) == 0)
       ForcedFault.clear(under: first)
       try test.store.flush(.disk)
       #expect(try test.closeAndRead().messages == ["first"])
+    }
+
+    @Test("a sync that failed is tried again without another flush")
+    func syncIsTriedAgain() throws {
+      let test = try TestStore { $0.drainInterval = .seconds(3600) }
+      test.log.info("record")
+      try test.store.flush(.archive)
+      let path = test.folder(try test.folder.names(ending: ".mmlog")[0])
+      ForcedFault.force(.fdatasync, errno: EIO, times: 2, under: path)
+      defer { ForcedFault.clear(under: path) }
+      #expect(logError { try test.store.flush(.disk) }?.systemErrorNumber == EIO)
+      let deadline = Deadline(after: 20_000_000_000)
+      while test.store.statistics.failedPasses < 2, !deadline.isOver { usleep(1000) }
+      #expect(test.store.statistics.failedPasses == 2, "the first try, and the drainer's own")
+      try test.store.flush(.disk)
+      try test.store.close()
     }
 
     @Test("where no archive can be synced, one waits for its sync, and one is gone on with")

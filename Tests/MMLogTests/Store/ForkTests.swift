@@ -84,9 +84,9 @@ struct ForkTests {
     let labels = contents.records.map(\.label)
     let expected = (0..<500).map { "label \($0)" }
     #expect(contents.messages == (0..<500).map { "\($0)" })
-    // Without closing, the drainer may not have entered all.
+    // Without closing, the drainer may not have entered all, but only those with room at once.
     let areRight = zip(labels, expected).allSatisfy { $0 == $1 || !closes && $0 == "" }
-    #expect(areRight, "\(labels)")
+    #expect(areRight && labels.prefix(20).elementsEqual(expected.prefix(20)), "\(labels)")
   }
 
   @Test("a child that has never logged closes its store as others do, and so do its children")
