@@ -11,7 +11,7 @@ extension Command {
       """,
       """
       Without PATH, it reads the directory that the variable MMLOG_DIR names. Standard error has a \
-      line for each loss and each place that is corrupted, and one for what else needs attention. \
+      line for each loss and each corrupted place, and a line that says what else needs attention. \
       Control characters are escaped in every format but message.
       """,
       """

@@ -22,15 +22,16 @@ extension Option {
       + "level, severity, lvl, levelname or log.level of an object of JSON, by name or number "
       + "(those of syslog below 8, else those of bunyan and pino). 'logfmt': the same fields in "
       + "4096 bytes, by name. 'regex:PATTERN': what the first group of the pattern is in 4096 "
-      + "bytes, by name, as in 'regex:^\\S+ \\|(\\w+)'; a word that goes on behind them is cut "
-      + "there. Names are in any case, and those of other loggers too, such as warn, err and "
-      + "fatal.")
+      + "bytes, by name, as in 'regex:^\\S+ \\|(\\w+)'; a word that continues after these bytes "
+      + "is cut. Names may be in upper or lower case, and may be names of other loggers, such as "
+      + "warn, err and fatal.")
   static let join = Option(
     "join", value: "RULE",
     "Make one record of several lines. 'indent': a line that begins with a space or a tab belongs "
-      + "to the one before. 'traceback': so does one of a traceback of Python, Java or Go. "
-      + "'regex:PATTERN': so does one in whose first 4096 bytes the pattern is not found. A record "
-      + "ends at 1 MiB, after 20 milliseconds without a line, and after a second.")
+      + "to the line before. 'traceback': so do these lines, and the other lines of a traceback of "
+      + "Python, Java or Go. 'regex:PATTERN': a line belongs to the line before if the pattern is "
+      + "not found in its first 4096 bytes. A record ends at 1 MiB, after 20 milliseconds without "
+      + "a line, and after a second.")
   static let fields = Option(
     "fields", oneOf: ["json"],
     "Take lines that are objects of JSON apart: 'message' or 'msg' is the message, the others are "
@@ -46,8 +47,8 @@ extension Option {
     "Encrypt the log for this recipient of age.")
   static let hashChain = Option(
     "hash-chain",
-    "Have each frame of an archive carry the hash of the one before it: 'mmlog-decode verify "
-      + "--anchor' then finds what was changed or taken out.")
+    "Store the hash of the frame before in each frame of an archive. Then 'mmlog-decode verify "
+      + "--anchor' finds what was changed or taken out.")
   static let ringSize = Option(
     "ring-size", value: "MIB", default: "8", "Size of the ring in mebibytes, 1 to 4096.")
   static let rotationSize = Option(
@@ -62,13 +63,13 @@ let command = Command(
       + "process and of the one that wrote it.",
     "A line is safe as soon as its line end has been read. With --join, lines are safe as "
       + "soon as the next record begins, and at most 20 milliseconds after the last of them was "
-      + "read; only if this process is killed within that time are they lost. At the end of the "
-      + "input everything is kept, a last line without an end included, and the log is closed. "
-      + "SIGTERM and SIGINT may have come to the writer, too. So after one, the input ends when "
-      + "the writer closes it or has been silent for a second. When the disk cannot keep up, or "
-      + "is full, the writer waits; nothing is dropped. So with a full disk, SIGTERM waits for "
-      + "room, too. A second SIGTERM ends it at once; the next start recovers what is in the ring "
-      + "then.",
+      + "read. They are lost only if this process is killed within that time. At the end of the "
+      + "input, everything is kept, even a last line without an end, and the log is closed. "
+      + "SIGTERM and SIGINT may have come to the writer, too. So after such a signal, the input "
+      + "ends when the writer closes it or has been silent for a second. If the disk cannot keep "
+      + "up, or is full, the writer waits, and nothing is dropped. So with a full disk, the end "
+      + "after SIGTERM waits for room, too. A second SIGTERM ends this process at once; the next "
+      + "start then recovers what is in the ring.",
     "The oldest archives are deleted when all take more than 1 GiB (--total-size), or less than 5% "
       + "of the file system is free (--free-space; the newest 64 MiB stay). Zero stands for no "
       + "limit.",

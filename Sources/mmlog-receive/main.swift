@@ -43,12 +43,12 @@ let command = Command(
   name: "mmlog-receive",
   description: [
     "Receives sealed archives over HTTP, checks every frame, and stores them.",
-    "An archive is sent with PUT to /archives/NAME, NAME being its file name. It is stored as "
-      + "SERVICE/HOST/ARCHIVE, all of it from its checked file header, when all of it is there and "
-      + "right: mmlog-decode -R DIR reads it, mmlogctl prune DIR/*/* deletes by limits. The same "
-      + "archive again changes nothing; another one of the same name is refused. HEAD says how "
-      + "much of an upload that was cut is there. SIGTERM ends the receiver; what was being sent "
-      + "can be resumed.",
+    "A client sends an archive with PUT to /archives/NAME, where NAME is the archive's file name. "
+      + "When the archive is complete and correct, it is stored as SERVICE/HOST/ARCHIVE. These "
+      + "names come from its checked file header. mmlog-decode -R DIR reads the archives, and "
+      + "mmlogctl prune DIR/*/* deletes them by limits. The same archive again changes nothing; "
+      + "another archive of the same name is refused, unless it begins with the stored one. HEAD says how many bytes of an interrupted "
+      + "upload the receiver has. SIGTERM ends the receiver; clients can resume their uploads.",
   ],
   options: [
     .directory, .listen, .tokens, .certificate, .key, .maxArchive, .maxClient, .maxTotal,

@@ -12,13 +12,13 @@ extension Command {
       """,
       """
       It needs only the directories that services log into, also after the services have died. \
-      What a destination has acknowledged is noted there; nothing else is kept. The user that runs \
-      it must be able to write there.
+      In these directories, it notes what a destination has acknowledged, and keeps records that a \
+      destination has refused. The user that runs it must be able to write there.
       """,
       """
-      A destination is a URL. With https in place of http, certificates are verified. Its settings \
-      stand behind --set, or in [destination NAME] of a configuration file. Secrets come from \
-      files alone, which are read again at each use.
+      A destination is a URL. With https in place of http, certificates are verified. Set its \
+      settings with --set, or in [destination NAME] of a configuration file. Secrets come only \
+      from files, which are read again at each use.
       """,
     ],
     commands: [.send, .status, .retry, .reconcile, .schema],
@@ -84,33 +84,34 @@ extension Option {
     "Take destinations and directories from a file; a DIR chooses among these.")
   static let named = Option(
     "as", value: "NAME",
-    "The name under which what was sent is noted. Default: a name made from the URL's host; "
-      + "another destination there needs this option.")
+    "The name under which mmlog-ship notes what it has sent. Default: a name made from the URL's "
+      + "host. A second destination on the same host needs this option.")
   static let once = Option(
     "once",
-    "End when all that is archived now is sent. While a destination takes nothing, it is waited "
-      + "for; timeout(1) limits that.")
+    "End when everything that is archived now is sent. While a destination accepts nothing, the "
+      + "command waits; timeout(1) limits that.")
   static let orphans = Option(
     "orphans",
-    "Recover what dead processes have left, send it, and end. A directory in which another "
-      + "mmlog-ship is at work is left to that one.")
+    "Recover the records that dead processes have left, send them, and end. If another mmlog-ship "
+      + "works in a directory, this one leaves the directory to it.")
   static let session = Option(
     "session", value: "ID", repeatable: true,
-    "Only sessions whose id begins so. What is sent is noted apart from everything else.")
-  static let crashed = Option("crashed", "Only sessions that crashed; what is sent is noted apart.")
+    "Only sessions whose id begins with ID. This option has a separate cursor.")
+  static let crashed = Option(
+    "crashed", "Only sessions that crashed. This option has a separate cursor.")
   static let check = Option(
     "check",
-    "Send nothing: say whether destinations answer, and what of which session would be sent.")
+    "Send nothing. Say whether destinations answer, and which records would be sent.")
   static let grace = Option(
     "grace", value: "TIME", default: "10s",
-    "How long to go on sending what is archived after SIGTERM or SIGINT.")
+    "How long to continue to send archived records after SIGTERM or SIGINT.")
   static let ringDirectory = Option(
     "ring-directory", value: "DIR", "Where the rings are, if not beside the archives.")
   static let metrics = Option(
     "metrics", value: "FILE",
     """
-    Write numbers for Prometheus there each 15 seconds, for its node exporter's textfile \
-    collector: a whole new file each time. A device or a pipe is written to as it is, and a \
+    Write numbers for Prometheus to FILE each 15 seconds, for the textfile collector of the node \
+    exporter: a complete new file each time. A device or a pipe is written directly, and a \
     symbolic link is refused.
     """
   )

@@ -10,9 +10,9 @@ extension Command {
       records, use mmlog-decode.
       """,
       """
-      Without PATH, it works on the directory that the variable MMLOG_DIR names. A running process \
-      is asked through its ring, and does what it is asked within a second. Only its own user and \
-      root may ask.
+      Without PATH, it works on the directory that the variable MMLOG_DIR names. The command sends \
+      requests to a running process through the process's ring. The process answers them within a \
+      second. Only the process's user and root may send requests.
       """,
       timeDescription,
     ],

@@ -9,10 +9,10 @@ extension Command {
     description: [
       "Prints what a session died of, and what it did last.",
       """
-      That is the fatal signal, what the runtime said, the functions that were under way, the \
-      registers, what was in the state slots, the spans that had begun and not ended, and the last \
-      records of each thread. It is about the session that crashed or was killed last, unless \
-      --session names another one.
+      The output has the fatal signal, what the runtime said, the functions that were under way, \
+      the registers, what was in the state slots, the spans that had begun and not ended, and the \
+      last records of each thread. The command shows the session that crashed or was killed last, \
+      unless --session names another one.
       """,
     ],
     options: inputOptions + [.session, .process, .records, .jsonSummary, .color] + zoneOptions

@@ -10,7 +10,8 @@ extension Command {
   static let verify = Command(
     "verify",
     description: [
-      "Checks every checksum, order and count, and prints a line for each file, of copies for one.",
+      "Checks every checksum, order and count, and prints a line for each file. Of copies of "
+        + "one file, it prints one line.",
       """
       If frames are chained by hashes, the hashes are checked, too. --anchor names hashes that \
       were noted before. Then verify finds whatever was changed, left out or put in before these \
@@ -49,7 +50,8 @@ extension Command {
     "repair",
     description: [
       "Writes clean archives of everything that can be read.",
-      "What is corrupted has a record in its place there, with the label mmlog.repair.",
+      "In the place of each corrupted part, the archives have a record with the label "
+        + "mmlog.repair.",
     ],
     options: [.directory] + inputOptions + [.silent], operands: inputOperands
   ) { arguments, output in
@@ -68,8 +70,8 @@ extension Command {
     "recover",
     description: [
       """
-      Moves what is left in rings of dead processes into archives, as the next start of their \
-      service would. Then seals archives whose ring is gone.
+      Moves the records that are left in rings of dead processes into archives, as the next start \
+      of their service would do. Then it seals archives whose ring is gone.
       """
     ],
     options: [.archives, .silent],
@@ -231,7 +233,8 @@ extension Option {
   fileprivate static let directory = Option(
     "output", short: "o", value: "DIR", required: true, "Write the archives into DIR.")
   fileprivate static let archives = Option(
-    "archives", value: "DIR", "Move it into the archives of DIR, and not of the rings' directory.")
+    "archives", value: "DIR",
+    "Move the records into archives in DIR, and not in the rings' directory.")
 }
 
 extension FileReport {

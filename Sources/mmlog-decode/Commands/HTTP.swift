@@ -11,8 +11,8 @@ extension Command {
       was.
       """,
       """
-      They are the spans whose fields have OpenTelemetry's names for HTTP, as MMLogHTTP records \
-      them. One that is open was in flight when its process died, or is in flight now.
+      HTTP exchanges are the spans whose fields have OpenTelemetry's names for HTTP, as MMLogHTTP \
+      records them. An open exchange was in flight when its process died, or is in flight now.
       """,
     ],
     options: [.outcome, .slowest, .routes, .messages, .httpFormat, .rows] + Query.options
@@ -61,11 +61,11 @@ extension Command {
 }
 
 extension Option {
-  fileprivate static let slowest = Option("slowest", "Those that took longest first.")
+  fileprivate static let slowest = Option("slowest", "Print the longest exchanges first.")
   fileprivate static let routes = Option(
     "routes", "Print counts and percentiles by method and route instead.")
   fileprivate static let messages = Option(
-    "messages", "Below each its header fields and bodies, as far as they were recorded.")
+    "messages", "Print header fields and bodies below each exchange, if they were recorded.")
   fileprivate static let httpFormat = Option(
     "format", oneOf: ["text", "json", "har", "curl"], default: "text",
     "Print lines of text or of JSON, an HTTP archive, or commands of curl.")

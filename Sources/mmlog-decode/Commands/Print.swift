@@ -141,7 +141,7 @@ private struct CountedRecords {
 
 extension Option {
   static let follow = Option(
-    "follow", short: "f", "Go on with what is logged from now on, as the command follow does.")
+    "follow", short: "f", "Then print what is logged from now on, as the command follow does.")
   static let reverse = Option("reverse", short: "r", "The newest record first.")
   fileprivate static let jobs = Option(
     "jobs", short: "j", value: "N",

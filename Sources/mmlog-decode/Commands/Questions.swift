@@ -10,16 +10,17 @@ extension Command {
   static let top = Command(
     "top",
     description: [
-      "Prints what there is most of, with counts and rates.",
+      "Prints which records are most frequent, with counts and rates.",
       """
-      Records are in one group that have the same template: the message without its arguments, or \
-      of lines of text what does not vary in them. --by groups by something else. With FIELD, \
-      which is the name of a field or 'duration' for that of spans, each group has its \
-      percentiles, within one in a hundred.
+      Records with the same template are one group. The template is the message without its \
+      arguments. For lines of text, it is the part that does not vary. --by groups by something \
+      else. FIELD is the name of a field, or 'duration' for the duration of spans. With FIELD, \
+      each group has percentiles of its values, exact to one in a hundred.
       """,
       """
-      /S is the rate, records per second: counted over the time between first and last record, or \
-      with --since or --until over that time, as far as a process was running.
+      /S is the rate in records per second. It is counted over the time between the first and the \
+      last record, or with --since or --until over the time that you ask for, as far as a process \
+      was running.
       """,
     ],
     options: [.by, .order, .groups] + Query.options + [.jsonSummary, .output, .noPager],
@@ -52,8 +53,8 @@ extension Command {
     description: [
       "Lists spans: when each began, how long it took, how it ended.",
       """
-      A span that is open has not ended, or its end was not read. How long it has been open stands \
-      in the place of its duration: until now, or until its process ended.
+      A span that is open has not ended, or its end was not read. In place of a duration, an open \
+      span has the time for which it has been open: until now, or until its process ended.
       """,
     ],
     options: [.longer, .shorter, .outcome, .tree, .longest, .names, .rows] + Query.options
@@ -153,7 +154,7 @@ extension Option {
     "Group by template, site, label, level, thread, process, session, span, or a field.")
   fileprivate static let order = Option(
     "sort", oneOf: LogTop.Order.allCases.map(\.rawValue), default: "count",
-    "What is greatest first.")
+    "The value by which groups are sorted: the greatest first.")
   fileprivate static let groups = Option(
     "lines", short: "n", value: "N", "Print N groups at most: 30 without it.")
   fileprivate static let rows = Option(
@@ -164,8 +165,8 @@ extension Option {
   fileprivate static let shorter = Option(
     "shorter", value: "DURATION",
     "Only spans that took, or have been open for, at most DURATION.")
-  fileprivate static let tree = Option("tree", "Below each span those that are a part of it.")
-  fileprivate static let longest = Option("longest", "Those that took longest first.")
+  fileprivate static let tree = Option("tree", "Print the parts of each span below it.")
+  fileprivate static let longest = Option("longest", "Print the longest spans first.")
   fileprivate static let names = Option(
     "names", "Print percentiles of durations by the spans' names instead.")
 }
@@ -173,7 +174,7 @@ extension Option {
 extension Option {
   static let outcome = Option(
     "outcome", oneOf: LogSpans.Outcome.allCases.map(\.rawValue), repeatable: true,
-    "Only those that ended so, or have not.")
+    "Only spans or exchanges with this outcome.")
 }
 
 extension Arguments {

@@ -11,9 +11,9 @@ extension Command {
     description: [
       "Lists sessions: process, start, last record, records, how it ended.",
       """
-      Below each are its fields, its losses, what is missing or cannot be read as far as that is \
-      seen without reading archives' records (verify reads them), what it died of, and what was in \
-      flight then.
+      Below each session are its fields, its losses, what is missing or cannot be read, what the \
+      session died of, and what was in flight then. The command does not read the records of \
+      archives to find what is missing or cannot be read: verify does.
       """,
     ],
     options: inputOptions + [.session, .process, .jsonSummary] + zoneOptions

@@ -27,7 +27,7 @@ extension Command {
 
   static let histogram = Command(
     "histogram",
-    description: ["Prints how many records there were when, by level, as bars."],
+    description: ["Prints bars that show how many records there were at which time, by level."],
     options: Query.options + [.color, .output],
     operands: inputOperands
   ) { arguments, output in

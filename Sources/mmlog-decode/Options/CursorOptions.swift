@@ -118,13 +118,14 @@ struct CursorChoice {
 extension Option {
   static let afterCursor = Option(
     "after", value: "CURSOR",
-    "Only what was archived behind a cursor, in the order in which it was archived.")
+    "Only records that were archived after a cursor, in the order in which they were archived.")
   static let cursorFile = Option(
     "cursor-file", value: "FILE",
     """
-    Go on behind the cursor in FILE, if it is there, and keep the next one in it once all is \
-    printed. What is in a ring alone comes when it is archived (mmlogctl flush).
+    Begin after the cursor in FILE, if FILE exists, and write the next cursor into FILE when all \
+    records are printed. A record that only a ring has is printed after it is archived (mmlogctl \
+    flush).
     """)
   static let showCursor = Option(
-    "show-cursor", "Print the cursor behind all in a last line: '-- cursor: CURSOR'.")
+    "show-cursor", "Print the cursor after all records in a last line: '-- cursor: CURSOR'.")
 }

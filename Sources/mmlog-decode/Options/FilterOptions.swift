@@ -138,7 +138,7 @@ extension Option {
   fileprivate static let fixedStrings = Option(
     "fixed-strings", "Search for --grep's PATTERN as it is: nothing in it is special.")
   fileprivate static let ignoreCase = Option(
-    "ignore-case", short: "i", "Let --grep take upper and lower case of ASCII letters as the same.")
+    "ignore-case", short: "i", "Let --grep ignore the case of ASCII letters.")
   fileprivate static let invertMatch = Option(
     "invert-match", short: "v", "Only records without what --grep searches for.")
   static let spansOnly = Option(
@@ -148,11 +148,12 @@ extension Option {
     """
     Only records whose fields meet CONDITION, such as 'user == 42 && elapsed_ms > 10'. Fields are \
     named arguments and metadata; @level, @label, @message, @time, @thread, @process, @session, \
-    @file, @line and @function are the record's own, @span and @trace what it belongs to, \
-    @span_name the name of the span that it begins or ends, @duration how long the one took that \
-    it ends: '@duration > 1s', '@process == 4711', "@time >= '15:00'". Operators: == != < <= > >= \
-    ~ (finds a regular expression) !~ && || ! ( ), and in, as in 'user in (42, 43)'. A name alone: \
-    the field is there, and neither false nor nil. Numbers may have units, as in \
+    @file, @line and @function are values of the record. @span and @trace are the span and the \
+    trace that the record belongs to. @span_name is the name of the span that the record begins or \
+    ends. @duration is the duration of the span that the record ends. Examples: '@duration > 1s', \
+    '@process == 4711', "@time >= '15:00'". Operators: == != < <= > >= ~ (finds a regular \
+    expression) !~ && || ! ( ), and in, as in 'user in (42, 43)'. A name alone is true if the \
+    record has the field, and the field is neither false nor nil. Numbers may have units, as in \
     'elapsed_ms > 1.5s' and 'size >= 64KiB'.
     """)
 }

@@ -192,15 +192,15 @@ extension Option {
   fileprivate static let fields = Option(
     "fields", value: "NAMES",
     """
-    Print of each record only these, in this order, such as time,level,message,user: names of \
-    --template, of JSON, or of fields. As text, with tabs between.
+    Print only these values of each record, in this order, such as time,level,message,user: names \
+    of --template, of JSON, or of fields. In text, tabs separate the values.
     """)
   fileprivate static let csvSafe = Option(
     "csv-safe",
     """
-    With csv and tsv: put ' before each text that a spreadsheet would take for a formula (it \
-    begins with =, +, - or @). Without it, do not open tables of what others can log in a \
-    spreadsheet.
+    With csv and tsv: put ' before each text that a spreadsheet would treat as a formula (it \
+    begins with =, +, - or @). Without this option, do not open a table in a spreadsheet if other \
+    people can log texts.
     """)
   fileprivate static let template = Option(
     "template", value: "TEMPLATE",
@@ -223,9 +223,9 @@ extension Option {
   static let output = Option(
     "output", short: "o", value: "FILE",
     """
-    Write to FILE. It gets its name only once all is written; until then, and if that is \
-    interrupted or killed, what had the name stays, and nothing else is there. A file that is \
-    read is refused.
+    Write to FILE. The file gets its name only when it is complete. Until then, and if the program \
+    is interrupted or killed, an earlier file with that name stays, and no other file is left. A \
+    file that is read is refused.
     """)
   static let splitBy = Option(
     "split-by", oneOf: ["session", "label", "hour"],

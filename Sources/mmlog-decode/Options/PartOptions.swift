@@ -32,11 +32,12 @@ extension Arguments {
 extension Option {
   static let tail = Option("tail", short: "n", value: "N", "Only the last N records.")
   static let maximum = Option(
-    "max-count", short: "m", value: "N", "Stop after N records that are what was asked for.")
+    "max-count", short: "m", value: "N", "Stop after N records that match.")
   static let context = Option(
     "context", short: "C", value: "N",
-    "N records before and after each that --grep and --where find, too.")
+    "Also print N records before and after each record that --grep or --where finds.")
   static let before = Option(
-    "before-context", short: "B", value: "N", "N records before each, too.")
-  static let after = Option("after-context", short: "A", value: "N", "N records after each, too.")
+    "before-context", short: "B", value: "N", "Also print N records before each found record.")
+  static let after = Option(
+    "after-context", short: "A", value: "N", "Also print N records after each found record.")
 }

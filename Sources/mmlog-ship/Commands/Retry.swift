@@ -8,10 +8,10 @@ extension Command {
   static let retry = Command(
     "retry",
     description: [
-      "Sends again what destinations have refused, records or whole archives, after the cause was "
-        + "removed.",
-      "What is refused again stays aside. It fails while another mmlog-ship sends to the "
-        + "destination.",
+      "Sends records or whole archives again that destinations have refused, after somebody has "
+        + "removed the cause.",
+      "Records and archives that are refused again stay put aside. The command fails while another "
+        + "mmlog-ship sends to the destination.",
     ],
     options: Option.plan, operands: shippedOperands
   ) { arguments, output in

@@ -14,14 +14,15 @@ extension Command {
     description: [
       "Sends what is archived, and what will be, until SIGTERM or SIGINT comes.",
       """
-      At a signal, it goes on for --grace at most with what is archived, and ends; a second signal \
-      ends it at once. Nothing is lost by that: what was not acknowledged is sent next time.
+      After a signal, it sends archived records for the time of --grace at most, and ends. A \
+      second signal ends it at once. No record is lost: records that were not acknowledged are \
+      sent next time.
       """,
       """
-      --session, --crashed, --since and --until send some records alone, and note apart what is \
-      sent: the same options again send only what is new. An --until such as today or 1h counts as \
-      the time that it is then. So with --until 1h, each run sends all records before its time, \
-      also those that an earlier run has sent.
+      --session, --crashed, --since and --until send only some of the records, and have a separate \
+      cursor: a later run with the same options sends only new records. An --until such as today \
+      or 1h becomes a fixed time when the command starts. So with --until 1h, each run sends all \
+      records before its time, also those that an earlier run has sent.
       """,
       timeDescription,
     ],

@@ -9,13 +9,14 @@ extension Command {
   static let status = Command(
     "status",
     description: [
-      "Prints what each destination of a directory has, as is noted there, and what waits for it.",
+      "Prints how much each destination of a directory has, as noted there, and how much waits "
+        + "for it.",
       """
-      A destination is listed by the name that its configuration gives it. Records that wait are \
-      those in archives behind its cursor, also those that its filter does not pass; records that \
-      are still in rings are not counted. A line follows for each corrupted place among them, \
-      which is still to be sent as a gap. Whole archives are listed without their destination: a \
-      mark on each archive says that it was sent.
+      A destination is listed by the name that its configuration gives it. Waiting records are the \
+      records in archives behind its cursor, also those that its filter does not pass. Records \
+      that are still in rings are not counted. A line follows for each corrupted place among the \
+      waiting records, which is still to be sent as a gap. Whole archives are listed without their \
+      destination: a mark on each archive says that it was sent.
       """,
     ],
     options: [.identity, .jsonSummary], operands: shippedOperands

@@ -27,14 +27,14 @@ struct Target {
     ("rename-field", "NAME=NEW", "A field that gets another name, also where it is the session's."),
     (
       "hash-field", "NAME",
-      "A field, also of the session, whose value is replaced by a hash without a key: of few "
-        + "possible values, anybody can find out which it was."
+      "A field, also of the session, whose value is replaced by a hash without a key: if few "
+        + "values are possible, anybody can find out which value it was."
     ),
     (
       "batch-records", "N",
       "How many records a batch has at most. Default: 5000; 10000 for ClickHouse."
     ),
-    ("batch-bytes", "N", "From how many bytes on a batch is full. Default: 1048576."),
+    ("batch-bytes", "N", "How many bytes make a batch full. Default: 1048576."),
     (
       "batch-age", "MILLISECONDS",
       "How long records wait for a full batch. Default: 0; 500 for ClickHouse."

@@ -10,10 +10,10 @@ extension Command {
     description: [
       "Puts everything that support needs into one tar file.",
       """
-      That is: archives, the newest first, all or those of a time; rings, of dead processes and as \
-      they are now of running ones; crash reports as text; status, sessions and statistics as \
-      JSON; versions, and what there is to know of the machine. manifest.json in it lists what it \
-      has, and what --limit left out. Only its user may read the file.
+      The file has archives (all, or those of a time, the newest first); rings of dead processes, \
+      and copies of the rings of running processes; crash reports as text; status, sessions and \
+      statistics as JSON; versions, and facts about the machine. manifest.json in the file lists \
+      what the file has, and what --limit left out. Only its user may read the file.
       """,
       """
       The file has whole archives, even if they go beyond the time that is asked for. Readers of \

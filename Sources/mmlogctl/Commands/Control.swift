@@ -25,16 +25,18 @@ extension Command {
     description: [
       "Sets levels and rate limits in the processes that log into PATH now.",
       """
-      RULES are such as 'db.*=debug,orders=info', in which * and ? stand for any characters; a \
-      level alone is for all labels. The levels are trace, debug, info, notice, warning, error \
-      and critical, in any case and also by names of other loggers, such as warn, err and fatal; \
-      'off' lets no record pass. The most specific pattern counts. A process does it within a \
-      second. 'db.*=default' takes the rules of a pattern back, 'default' all of them.
+      An example of RULES is 'db.*=debug,orders=info'. In a pattern, * and ? stand for any \
+      characters. A level without a pattern is for all labels. The levels are trace, debug, info, \
+      notice, warning, error and critical, in any case and also by names of other loggers, such as \
+      warn, err and fatal; 'off' lets no record pass. The most specific pattern applies. A process \
+      follows the rules within a second. 'db.*=default' ends the rules of a pattern, and 'default' \
+      ends all rules.
       """,
       """
-      'db.*=100/1s' records each log statement at most 100 times a second; 'db.*=100/1s/1000' also \
-      every 1000th time after that. Intervals have the units ms, s, m and h. 'db.*=unlimited' ends \
-      a limit that the program has set. 'mmlogctl status' says how many records were suppressed.
+      With 'db.*=100/1s', each log statement is recorded at most 100 times a second. With \
+      'db.*=100/1s/1000', every 1000th further time is recorded, too. Intervals have the units ms, \
+      s, m and h. 'db.*=unlimited' ends a limit that the program has set. 'mmlogctl status' says \
+      how many records were suppressed.
       """,
     ],
     options: [.duration, .timeout, .silent],
@@ -351,9 +353,9 @@ extension Arguments {
 extension Option {
   static let timeout = Option(
     "timeout", value: "DURATION", default: "10s",
-    "How long to wait for answers; what was asked for is done later all the same.")
+    "How long to wait for answers. A process that answers too late still does what was asked.")
   fileprivate static let disk = Option(
-    "disk", "Have it safe from a power cut, too: fdatasync(2).")
+    "disk", "Also make the archives safe from a power cut: fdatasync(2).")
 }
 
 extension String {

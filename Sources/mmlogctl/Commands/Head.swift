@@ -10,13 +10,14 @@ extension Command {
     "head",
     description: [
       """
-      Prints a hash of all that each session has in archives, if their frames are chained. Keep it \
-      where a user who can change archives cannot change it: then 'mmlog-decode verify --anchor' \
-      finds what was changed, left out or put in.
+      Prints for each session a hash of everything that the session has in archives, if their \
+      frames are chained. Keep this hash in a place where a user who can change archives cannot \
+      change it. Then 'mmlog-decode verify --anchor' finds what was changed, left out or put in.
       """,
       """
-      What it covers is made safe from a power cut first. What is in the ring is not covered: \
-      'mmlogctl flush' has it archived.
+      Before it prints a hash, the command makes the records that the hash covers safe from a \
+      power cut. The hash does not cover records in the ring: 'mmlogctl flush' moves them into \
+      archives.
       """,
     ],
     options: [.recursive], operands: inputOperands,

@@ -15,18 +15,18 @@ extension Command {
       that have begun and not ended.
       """,
       """
-      Nothing is asked of a process: one that hangs or is stopped (SIGSTOP) is shown, too. With \
-      --older-than DURATION, it shows only spans that have been open, and threads that have logged \
-      nothing, for at least DURATION, and --exec runs a command once for each process that has \
-      any: a watchdog. The command gets MMLOG_PID, MMLOG_PROCESS, MMLOG_SESSION, MMLOG_STORE, \
-      MMLOG_SPANS and MMLOG_THREADS (how many), MMLOG_AGE (of the oldest, in seconds), and \
-      MMLOG_SPAN and MMLOG_SPAN_NAME (of the oldest span) in its environment. MMLOG_PID is empty \
-      where no process of that number and name is seen that has the ring: in a container, numbers \
-      are others.
+      The command asks the process for nothing, so it also shows a process that hangs or is \
+      stopped (SIGSTOP). With --older-than DURATION, it shows only spans that have been open, and \
+      threads that have logged nothing, for at least DURATION, and --exec runs a command once for \
+      each process that has such a span or thread: a watchdog. The command gets MMLOG_PID, \
+      MMLOG_PROCESS, MMLOG_SESSION, MMLOG_STORE, MMLOG_SPANS and MMLOG_THREADS (how many), \
+      MMLOG_AGE (of the oldest, in seconds), and MMLOG_SPAN and MMLOG_SPAN_NAME (of the oldest \
+      span) in its environment. MMLOG_PID is empty if the command does not see a process with that \
+      number and name that has the ring: in a container, processes have other numbers.
       """,
       """
-      All records of these processes' sessions are read; with --since, only those from then on, \
-      and spans that have begun before are not known.
+      The command reads all records of these processes' sessions. With --since, it reads only \
+      records from that time on, and does not know spans that began earlier.
       """,
     ],
     options: [
@@ -272,7 +272,7 @@ extension Option {
     such as 5s or 10m.
     """)
   fileprivate static let spansOnly = Option(
-    "spans-only", "Only spans: a thread that waits for work is silent, too.")
+    "spans-only", "Only spans: a thread that waits for work also logs nothing.")
   fileprivate static let exec = Option(
-    "exec", value: "COMMAND", "Run a line of shell for each process of which something is shown.")
+    "exec", value: "COMMAND", "Run a line of shell for each process that is shown.")
 }

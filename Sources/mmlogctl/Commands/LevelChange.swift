@@ -52,7 +52,7 @@ extension Option {
   static let duration = Option(
     "for", value: "DURATION",
     """
-    End by itself after DURATION, such as 30s, 10m or 2h. Without it, what was set holds until it \
-    is taken back, or the process ends.
+    End the rules after DURATION, such as 30s, 10m or 2h. Without this option, the rules hold \
+    until you end them, or the process ends.
     """)
 }

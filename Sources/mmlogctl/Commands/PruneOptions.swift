@@ -30,7 +30,7 @@ extension Option {
     "name", value: "NAME", candidates: "stores", "Only archives of this store.")
   static let rings = Option(
     "rings", value: "DIR",
-    "Where the services' rings are, if not in PATH. What a dead one's recovery "
-      + "still needs, stays."
+    "Where the services' rings are, if not in DIR. Archives that the recovery of a dead "
+      + "process still needs stay."
   )
 }

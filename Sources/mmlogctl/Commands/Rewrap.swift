@@ -9,14 +9,14 @@ extension Command {
     "rewrap",
     description: [
       """
-      Gives the keys of encrypted archives and rings to other recipients: for a new reader, or \
-      when an old key is to open them no more. The records stay encrypted as they are.
+      Gives the keys of encrypted archives and rings to other recipients: for a new reader, or if \
+      an old key must no longer open them. The records stay encrypted as they are.
       """,
       """
-      Name all recipients: no other key opens the files from then on. An older copy of a file is \
-      still opened by the keys that opened it, and so is the copy of a receiver that was sent an \
-      archive. A ring may be in use: what its process archives from then on is for the recipients \
-      that its configuration names.
+      Name all recipients: no other key opens the files from then on. The old keys still open an \
+      older copy of a file, and the copy of a receiver that got an archive before. A ring may be \
+      in use: what its process archives later is for the recipients that the process's \
+      configuration names.
       """,
     ],
     options: [.identity, .recipient, .silent],

@@ -13,11 +13,12 @@ extension Command {
       "Turns on a single log statement below its label's level, in the processes that log into "
         + "PATH.",
       """
-      STATEMENT is such as 'Book.swift:42' or 'Orders/Book.swift:42': a file, or the end of its \
-      path, and a line. It is on whatever its label and its level, also where it has not run yet. \
-      A process does it within a second. It says how many statements there are at that line: those \
-      that have had a record, and, where the program has its debug information with it, all \
-      others. Meanwhile other statements that are off cost some nanoseconds more.
+      STATEMENT is a file, or the end of its path, and a line, such as 'Book.swift:42' or \
+      'Orders/Book.swift:42'. The statement is then on, whatever its label and level are, even if \
+      it has not run yet. A process turns it on within a second. The command says how many \
+      statements there are at that line: those that have had a record, and if the program contains \
+      its debug information, all others. While a statement is on, other statements that are off \
+      cost some nanoseconds more.
       """,
     ],
     options: [.duration, .limit, .timeout, .silent],

@@ -11,11 +11,12 @@ extension Command {
     description: [
       "Shows the processes that log into PATH now, and how their logs fare.",
       """
-      Of each: its name and number, how full its ring is, what waits there and how long, what was \
-      lost, levels, archives; then a line for each dead process whose ring waits for its recovery. \
-      All of it is read from files: a process that hangs or is stopped is shown, too. The status \
-      is 1 if one has lost records, and 3 if no process runs there: for a stopped service, that is \
-      no error. Where rings and archives are in different directories, name both.
+      For each process, the command shows its name and number, how full its ring is, what waits \
+      there and how long, what was lost, levels, and archives. Then it shows a line for each dead \
+      process whose ring waits for its recovery. The command reads files only, so it also shows a \
+      process that hangs or is stopped. The exit status is 1 if a process has lost records, and 3 \
+      if no process runs there: for a stopped service, that is no error. Where rings and archives \
+      are in different directories, name both.
       """,
     ],
     options: [.jsonSummary] + zoneOptions + [.silent], operands: storeOperands
