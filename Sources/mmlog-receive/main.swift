@@ -47,8 +47,9 @@ let command = Command(
       + "When the archive is complete and correct, it is stored as SERVICE/HOST/ARCHIVE. These "
       + "names come from its checked file header. mmlog-decode -R DIR reads the archives, and "
       + "mmlogctl prune DIR/*/* deletes them by limits. The same archive again changes nothing; "
-      + "another archive of the same name is refused, unless it begins with the stored one. HEAD says how many bytes of an interrupted "
-      + "upload the receiver has. SIGTERM ends the receiver; clients can resume their uploads.",
+      + "another archive of the same name is refused, unless it begins with the stored one. HEAD "
+      + "says how many bytes of an interrupted upload the receiver has. SIGTERM ends the receiver; "
+      + "clients can resume their uploads.",
   ],
   options: [
     .directory, .listen, .tokens, .certificate, .key, .maxArchive, .maxClient, .maxTotal,

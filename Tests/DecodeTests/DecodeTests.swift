@@ -87,7 +87,7 @@ import Testing
   @Test(
     "of a time that clocks show twice, the first is meant, whichever of the two is summer's",
     arguments: [
-      // In these nights, clocks were set back from 2:00 to 1:00, from 3:00 to 2:00, from 1:00 to 0:00.
+      // In these nights, clocks were set back, from 2:00, 3:00 and 1:00.
       ("Europe/Dublin", "2025-10-26 01:30", 1_761_438_600),
       ("Africa/Casablanca", "2025-02-23 02:30", 1_740_274_200),
       ("Atlantic/Azores", "2025-10-26 00:00", 1_761_436_800),

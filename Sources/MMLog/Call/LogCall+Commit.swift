@@ -284,8 +284,8 @@ extension UnsafeMutablePointer<mmlog_writer> {
     return number
   }
 
-  /// Commits the record that ``commitKnown(_:_:_:_:_:)`` has left. The parts of its log statement are
-  /// stored with this writer.
+  /// Commits the record that ``commitKnown(_:_:_:_:_:)`` has left. This writer has the parts of its
+  /// log statement.
   ///
   /// - Parameters:
   ///   - further: The parts for which there was no room.

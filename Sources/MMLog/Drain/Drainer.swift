@@ -72,8 +72,8 @@ final class Drainer: @unchecked Sendable {
   private var handlerReturned: UInt64?
 
   private let flushes = PassRequests()
-  /// Flushes that ask for a sync, too. Their tickets say that a sync is asked for: a flag beside the
-  /// tickets could be taken by a pass that does not serve whoever has raised it.
+  /// Flushes that ask for a sync, too. Their tickets say that a sync is asked for: a pass that does
+  /// not serve a flush could take a flag that the flush has raised.
   private let diskFlushes = PassRequests()
   /// Whether the last pass with a sync has failed: then the next one syncs, too.
   private var isSyncOwed = false

@@ -1,8 +1,8 @@
 import CMMLogCore
 import MMLogFormat
 
-/// Counts of the records that are lost because there is no ring, by level, in this process's memory.
-/// Counting is lock-free and async-signal-safe.
+/// Counts, by level, of the records that are lost because there is no ring, in this process's
+/// memory. Counting is lock-free and async-signal-safe.
 ///
 /// Proof of `@unchecked Sendable`: the words are touched by atomic operations only.
 final class LossCounters: @unchecked Sendable {

@@ -75,8 +75,8 @@ final class LabelTable: @unchecked Sendable {
     session?.register(label: label.name, id: id)
     labels.append(label)
     let state = label.state
-    // Never changes once the gate lets log calls in, so they read it like a constant. If the label's
-    // entry comes later, records that have the number already get the name, too.
+    // Never changes once the gate lets log calls in, so log calls read it like a constant. If the
+    // label's entry comes later, records that have the number already get the name, too.
     state.pointee.identity =
       UInt64(id <= Self.largestID ? id : 0) << RecordLayout.labelShift
     mmlog_set_level(state, UInt32(level(of: label.name).rawValue))

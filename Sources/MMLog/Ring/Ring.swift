@@ -80,8 +80,8 @@ final class Ring: @unchecked Sendable {
   /// a file header. Until then the file has no name, so that a crash leaves nothing. If the file
   /// system has no unnamed files, ``UnfinishedRings`` sweeps what a crash leaves.
   ///
-  /// - Precondition: containment has been started if the configuration asks for it, and the handlers
-  ///   of fatal signals have been set if it records crashes.
+  /// - Precondition: containment has been started if the configuration asks for it. The handlers of
+  ///   fatal signals have been set if it records crashes.
   /// - Throws: ``LogError``; nothing is left behind then.
   init(
     in directory: borrowing Directory, identity: SessionIdentity, geometry: RingGeometry,

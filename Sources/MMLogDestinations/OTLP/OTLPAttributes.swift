@@ -1,8 +1,8 @@
 import MMLogFormat
 import MMLogReader
 
-/// The messages of a request to which records are appended: that of the session, and in it that of a
-/// label.
+/// The messages of a request to which records are appended: the session's message, and within it
+/// the label's.
 struct OTLPScope {
   /// Where the open messages begin.
   private var open: (session: Int, label: Int)?

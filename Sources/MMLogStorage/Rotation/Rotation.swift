@@ -9,13 +9,13 @@ package import MMLogSystem
 public struct Rotation: Equatable, Sendable {
   /// The size in bytes at which an archive is closed. An archive exceeds it by one frame, its index
   /// and the session's dictionary of log statements, labels and field names at most, unless it is
-  /// mostly dictionary. Nil: never. Else from 4 KiB. Default: 64 MiB, which is some millions of records that a tool reads and an
-  /// uploader sends in one go.
+  /// mostly dictionary. Nil: never. Else from 4 KiB. Default: 64 MiB, which is some millions of
+  /// records that a tool reads and an uploader sends in one go.
   ///
   /// Each archive has the dictionary at its beginning and at its end. The dictionary takes some
   /// kilobytes, and up to a few megabytes in a program with thousands of log statements, labels and
-  /// field names. An archive that is mostly dictionary is not closed for its size: it goes on until
-  /// half of it is something else, and so has up to three times the dictionary's size.
+  /// field names. An archive that is mostly dictionary is not closed for its size: it stays open
+  /// until half of it is something else, and so has up to three times the dictionary's size.
   ///
   /// An archive of half a million frames is closed in any case: otherwise its index would become
   /// too large to read.
