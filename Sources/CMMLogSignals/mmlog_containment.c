@@ -52,8 +52,7 @@ MMLOG_UNSANITIZED static uint64_t note_pages(uint8_t *replaced, size_t count, ui
 
 // Replaces a page and, if there are many or the kernel refuses another map, all behind it: what
 // threads have stored in those since they were lost is lost, too, and so are pages that the file
-// still has. Returns how many pages are lost
-// by that, or 0 if the kernel refuses.
+// still has. Returns how many pages are lost by that, or 0 if the kernel refuses.
 MMLOG_UNSANITIZED static uint64_t replace(struct mmlog_contained *range, size_t page) {
   uint8_t *replaced = range->replaced + page;
   void *start = (void *)(range->base + page * page_size);

@@ -576,15 +576,22 @@ struct EnvironmentTests {
       }
     }
 
-    @Test("an archive that cannot be synced stops no other, and fails only who asks for the disk")
-    func unsyncableArchive() throws {
+    /// A store that has left its first archive, because that cannot be synced, and the archive. The
+    /// fault lasts until the caller clears it.
+    private func storeWithUnsyncedArchive() throws -> (TestStore, String) {
       let test = try TestStore { $0.drainInterval = .seconds(3600) }
       test.log.info("first")
       try test.store.flush(.archive)
       let first = test.folder(try test.folder.names(ending: ".mmlog")[0])
       ForcedFault.force(.fdatasync, errno: EIO, times: .max, under: first)
-      defer { ForcedFault.clear(under: first) }
       #expect(logError { _ = try test.store.blockingRotate() }?.path == first)
+      return (test, first)
+    }
+
+    @Test("an archive that cannot be synced stops no other, and fails only who asks for the disk")
+    func unsyncableArchive() throws {
+      let (test, first) = try storeWithUnsyncedArchive()
+      defer { ForcedFault.clear(under: first) }
       test.log.info("second")
 
       let archiving = logError { try test.store.flush(.archive) }
@@ -606,13 +613,8 @@ struct EnvironmentTests {
 
     @Test("an archive that cannot be synced fails nobody whom one pass serves with others")
     func unsyncableArchiveInOnePass() throws {
-      let test = try TestStore { $0.drainInterval = .seconds(3600) }
-      test.log.info("first")
-      try test.store.flush(.archive)
-      let first = test.folder(try test.folder.names(ending: ".mmlog")[0])
-      ForcedFault.force(.fdatasync, errno: EIO, times: .max, under: first)
+      let (test, first) = try storeWithUnsyncedArchive()
       defer { ForcedFault.clear(under: first) }
-      #expect(logError { _ = try test.store.blockingRotate() }?.path == first)
       let requests = try #require(test.store.core.openSession).ring.eventCounts.urgentRequests
       let before = requests.current
       let failures = LockedValue<[LogStore.Durability: LogError]>([:])
@@ -647,13 +649,8 @@ struct EnvironmentTests {
 
     @Test("no flush to the disk succeeds while an archive is not safe, however many come at once")
     func unsyncableArchiveOfManyFlushes() throws {
-      let test = try TestStore { $0.drainInterval = .seconds(3600) }
-      test.log.info("first")
-      try test.store.flush(.archive)
-      let first = test.folder(try test.folder.names(ending: ".mmlog")[0])
-      ForcedFault.force(.fdatasync, errno: EIO, times: .max, under: first)
+      let (test, first) = try storeWithUnsyncedArchive()
       defer { ForcedFault.clear(under: first) }
-      #expect(logError { _ = try test.store.blockingRotate() }?.path == first)
 
       let successes = Atomic<Int>(0)
       let flush = { @Sendable in logError { try test.store.blockingFlush(.disk) } }
