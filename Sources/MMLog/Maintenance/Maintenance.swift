@@ -365,7 +365,7 @@ final class Maintenance: @unchecked Sendable {
 
   private func sweepRings() {
     guard let directory = try? Directory.open(ringDirectory) else { return }
-    UnfinishedRings.sweep(of: catalog.store, in: directory)
+    UnfinishedFiles.sweepRings(of: catalog.store, in: directory)
   }
 
   // MARK: - Thresholds

@@ -78,7 +78,7 @@ final class Ring: @unchecked Sendable {
   ///
   /// The file gets its name when it is complete, so that nobody ever sees a ring without a lock or
   /// a file header. Until then the file has no name, so that a crash leaves nothing. If the file
-  /// system has no unnamed files, ``UnfinishedRings`` sweeps what a crash leaves.
+  /// system has no unnamed files, ``UnfinishedFiles`` sweeps what a crash leaves.
   ///
   /// - Precondition: containment has been started if the configuration asks for it. The handlers of
   ///   fatal signals have been set if it records crashes.

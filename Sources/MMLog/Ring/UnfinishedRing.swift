@@ -3,7 +3,7 @@ import MMLogSystem
 
 /// A ring's file until it is complete: locked, and without a name if the file system has unnamed
 /// files, so that it goes away with the process. On other file systems it has another name until
-/// then; see ``UnfinishedRings`` for what a crash leaves.
+/// then; see ``UnfinishedFiles`` for what a crash leaves.
 struct UnfinishedRing: ~Copyable {
   private let lock: LockedFile
   private let name: String

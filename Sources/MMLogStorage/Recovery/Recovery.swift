@@ -42,7 +42,7 @@ package struct Recovery: ~Copyable {
       problem(LogError(error, while: "Searching for rings to recover failed"))
       return []
     }
-    UnfinishedRings.sweep(of: store, in: ringDirectory)
+    UnfinishedFiles.sweepRings(of: store, in: ringDirectory)
     let fileHeaders = ArchiveHeaders()
     var rings: [(start: Int64, name: String)] = []
     let strange =

@@ -23,9 +23,7 @@ package enum RinglessArchives {
     _ settings: ArchiveSeries.Settings, while goesOn: () -> Bool = { true },
     sealed: (ArchiveInfo) -> Void, problem: (LogError) -> Void
   ) {
-    UnfinishedRings.sweep(in: directory) { name in
-      FileNames.Archive(fileName: name).map { store == nil || $0.store == store } ?? false
-    }
+    UnfinishedFiles.sweepArchives(of: store, in: directory)
     do throws(SystemError) {
       for name in try candidates(of: store, in: directory, rings) where goesOn() {
         do {

@@ -1,9 +1,9 @@
 package import MMLogSystem
 
-/// Rings of processes that died while they made them, on a file system without unnamed files, and
-/// other files that did not get their names. Nothing was ever logged into such a ring, and each
-/// takes a whole ring's space.
-package enum UnfinishedRings {
+/// Files of processes that died while they made them: archives, and on a file system without
+/// unnamed files rings, too. Nothing was ever logged into such a file, and a ring takes a whole
+/// ring's space.
+package enum UnfinishedFiles {
   /// How old such a file is before it counts as left over, in nanoseconds: a minute.
   ///
   /// Not at once: a process that is just making its file has not locked it in the first moment.
@@ -13,20 +13,23 @@ package enum UnfinishedRings {
   /// enough.
   ///
   /// - Parameter store: The store's name; nil for all.
-  package static func sweep(of store: String?, in directory: borrowing Directory) {
-    sweep(in: directory) { name in
-      FileNames.Ring(fileName: name).map { store == nil || $0.store == store } ?? false
-    }
+  package static func sweepRings(of store: String?, in directory: borrowing Directory) {
+    sweep(of: store, in: directory) { FileNames.Ring(fileName: $0)?.store }
   }
 
-  /// The same for files of any kind.
-  ///
-  /// - Parameter isMeant: Whether to remove an unfinished file that was to get this name.
-  static func sweep(in directory: borrowing Directory, _ isMeant: (String) -> Bool) {
+  /// The same for archives.
+  package static func sweepArchives(of store: String?, in directory: borrowing Directory) {
+    sweep(of: store, in: directory) { FileNames.Archive(fileName: $0)?.store }
+  }
+
+  /// - Parameter storeNamed: Returns the store of a file of the kind; nil for another name.
+  private static func sweep(
+    of store: String?, in directory: borrowing Directory, _ storeNamed: (String) -> String?
+  ) {
     let names = (try? directory.names()) ?? []
     for name in names {
-      guard let final = name.without(suffix: FileNames.unfinishedSuffix), isMeant(final),
-        isLeftOver(name, directory)
+      guard let final = name.without(suffix: FileNames.unfinishedSuffix),
+        let found = storeNamed(final), store == nil || found == store, isLeftOver(name, directory)
       else { continue }
       try? directory.remove(name)
     }
