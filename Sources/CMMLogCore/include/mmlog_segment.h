@@ -35,10 +35,6 @@ _Static_assert(sizeof(mmlog_segment) == 128 && offsetof(mmlog_segment, checksum)
 
 enum { MMLOG_SEGMENT_FREE = 0, MMLOG_SEGMENT_OPEN = 1, MMLOG_SEGMENT_SEALED = 2 };
 
-static inline uint64_t mmlog_segment_generation(const mmlog_segment *segment) {
-  return mmlog_load_acquire_u64(&segment->generation);
-}
-
 static inline uint32_t mmlog_segment_state(const mmlog_segment *segment) {
   return mmlog_load_acquire_u32(&segment->state);
 }

@@ -18,8 +18,8 @@ final class FlightRecorder {
   private let taps: [any RecordTap]
   /// Nil if spans do not decide what is captured.
   private var spans: SpanTable?
-  /// The greatest ticks in each segment that may be retained, by generation.
-  private var newestTicks: [UInt64: UInt64] = [:]
+  /// The greatest ticks in each segment, as far as its records are archived or left in the ring.
+  private var newestTicks: [UInt64]
   /// Why a capture is due.
   private var reason: LogStore.CaptureReason?
   private var servedSignals = ProcessRequests.captures
@@ -34,6 +34,7 @@ final class FlightRecorder {
     if ring.archiveLevel == .trace { return nil }
     (self.ring, self.counters, self.taps) = (ring, counters, taps)
     spans = SpanTable(ring)
+    newestTicks = Array(repeating: 0, count: ring.pool.count)
     span = UInt64(configuration.captureTime.nanoseconds)
     captureLevels = configuration.captureLevel.map { .max << $0.rawValue } ?? 0
   }
@@ -56,7 +57,7 @@ final class FlightRecorder {
   /// Takes in that the records of a segment up to some place are archived, or left in the ring.
   func note(_ part: PendingFrame.Part) {
     ring.pool.addFlight(part.passed, to: part.index)
-    newestTicks[part.generation] = part.lastTicks
+    newestTicks[part.index] = part.lastTicks
   }
 
   /// Keeps an acquired segment if there are flight records in it; false if it is to be freed.
@@ -71,12 +72,11 @@ final class FlightRecorder {
   func trim() {
     let oldest = oldestTicks
     var reserve = ring.pool.count / 4 - ring.pool.freeCount
-    while ring.recycleOldest(if: { reserve > 0 || newestTicks[$0] ?? 0 < oldest }) {
-      reserve -= 1
+    for candidate in ring.retainedSegments {
+      guard reserve > 0 || newestTicks[candidate.segment.index] < oldest else { break }
+      if ring.evict(candidate) { reserve -= 1 }
     }
-    let present = Set((0..<ring.pool.count).map { ring.generation(ofSegment: $0) })
-    newestTicks = newestTicks.filter { present.contains($0.key) }
-    spans?.forget(besides: present)
+    spans?.forgetEvicted()
   }
 
   /// The ticks from which on records are captured.
@@ -124,7 +124,7 @@ final class FlightRecorder {
     let pool = ring.pool
     let oldest = oldestTicks
     let candidates = (0..<pool.count).filter { pool.flightCount($0) > 0 }
-      .map { (index: $0, generation: ring.generation(ofSegment: $0)) }
+      .map { (index: $0, generation: ring.pool.generation($0)) }
       .sorted { $0.generation < $1.generation }
     let size = max(1, pool.count / 4)
     var count = 0

@@ -287,7 +287,7 @@ struct Handoff: ~Copyable {
     let ring = session.ring
     let newest = generationLimit(limit)
     var runs: [CollectedSegment] = []
-    for index in 0..<ring.pool.count where ring.generation(ofSegment: index) <= newest {
+    for index in 0..<ring.pool.count where ring.pool.generation(index) <= newest {
       if ring.pool.pinOpen(index) {
         batch.pinned.append(index)
       } else {
@@ -309,7 +309,7 @@ struct Handoff: ~Copyable {
     let ring = session.ring
     if limit >= ring.pool.count { return newestGeneration }
     let sealed = (0..<ring.pool.count).filter { ring.pool.status($0) == .sealed }
-    let generations = sealed.map { ring.generation(ofSegment: $0) }.sorted()
+    let generations = sealed.map { ring.pool.generation($0) }.sorted()
     return generations.count > limit ? min(generations[limit], newestGeneration) : newestGeneration
   }
 

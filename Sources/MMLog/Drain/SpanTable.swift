@@ -98,8 +98,8 @@ struct SpanTable {
   /// The segments in which spans have flight records, the oldest use first.
   func segments(of spans: Set<UInt64>) -> [Int] {
     let generations = Set(spans.lazy.flatMap { places[$0] ?? [] })
-    return (0..<ring.pool.count)
-      .map { (index: $0, generation: ring.generation(ofSegment: $0)) }
+    return (0..<ring.pool.count).lazy
+      .map { [pool = ring.pool] in (index: $0, generation: pool.generation($0)) }
       .filter { generations.contains($0.generation) }
       .sorted { $0.generation < $1.generation }.map(\.index)
   }
@@ -114,8 +114,9 @@ struct SpanTable {
   }
 
   /// Forgets flight records that are not in the ring any more.
-  mutating func forget(besides present: Set<UInt64>) {
+  mutating func forgetEvicted() {
     guard placeCount > placesLimit else { return }
+    let present = Set((0..<ring.pool.count).map { ring.pool.generation($0) })
     places = places.compactMapValues { generations in
       let left = generations.filter { present.contains($0) }
       return left.isEmpty ? nil : left

@@ -2,6 +2,9 @@ import MMLogFormat
 import MMLogStorage
 
 extension Ring {
+  /// A segment that may be emptied.
+  typealias Candidate = (segment: SegmentPool.Snapshot, generation: UInt64)
+
   /// Discards the oldest sealed segment that nobody drains, and counts its records as lost.
   ///
   /// - Returns: False if there is none.
@@ -21,25 +24,52 @@ extension Ring {
     return false
   }
 
-  /// Frees the oldest segment that has only flight records left. They do not count as losses.
+  /// Evicts the oldest segment that has only flight records left: see ``evict(_:)``.
   /// Async-signal-safe.
   ///
-  /// - Parameter isWanted: Whether a segment of that generation is freed. Default: any is.
   /// - Returns: False if there is none.
   @discardableResult
-  func recycleOldest(if isWanted: (_ generation: UInt64) -> Bool = { _ in true }) -> Bool {
+  func evictOldest() -> Bool {
     var youngerThan: UInt64 = 0
-    while let candidate = oldest(.retained, youngerThan: youngerThan),
-      isWanted(candidate.generation)
-    {
-      if pool.acquire(candidate.segment, as: .evicting) {
-        TestPoint.reach(.segmentEvicting)
-        free(segment: candidate.segment.index)
-        return true
-      }
+    while let candidate = oldest(.retained, youngerThan: youngerThan) {
+      if evict(candidate) { return true }
       youngerThan = candidate.generation
     }
     return false
+  }
+
+  /// The segments that have only flight records left, the oldest first. Those that are retained
+  /// later are younger. Only the drainer, which retains segments, calls this.
+  var retainedSegments: [Candidate] {
+    (0..<pool.count).compactMap { candidate($0, .retained) }
+      .sorted { $0.generation < $1.generation }
+  }
+
+  /// Frees a segment that has only flight records left. They do not count as losses.
+  /// Async-signal-safe.
+  ///
+  /// - Returns: False if another thread has done so, or is doing so.
+  func evict(_ candidate: Candidate) -> Bool {
+    guard pool.acquire(candidate.segment, as: .evicting) else {
+      noteIfEvicting(candidate.segment.index)
+      return false
+    }
+    TestPoint.reach(.segmentEvicting)
+    free(segment: candidate.segment.index)
+    return true
+  }
+
+  /// Notes that a segment's records are evicted, if a thread is evicting them.
+  ///
+  /// The system may have stopped that thread. If the process were killed then, the ring would have
+  /// the segment's records, but not younger ones that are evicted meanwhile.
+  private func noteIfEvicting(_ index: Int) {
+    // Read before the status: then both are of the use that has the status, or of an earlier one.
+    let generation = pool.generation(index)
+    let captured = capturedWord(ofSegment: index)
+    if pool.status(index) == .evicting {
+      noteEvicted(segment: index, generation: generation, replacing: captured)
+    }
   }
 
   /// The oldest segment with a status, of those younger than `limit`.
@@ -47,9 +77,7 @@ extension Ring {
   /// Threads go on meanwhile. Only a segment that two scans in a row find was the oldest when the
   /// second one began. The first scan may have passed over a segment before that got the status,
   /// and then have seen a younger one of the same thread.
-  private func oldest(
-    _ status: SegmentPool.Status, youngerThan limit: UInt64
-  ) -> (segment: SegmentPool.Snapshot, generation: UInt64)? {
+  private func oldest(_ status: SegmentPool.Status, youngerThan limit: UInt64) -> Candidate? {
     var found = scan(status, youngerThan: limit)
     while let first = found {
       found = scan(status, youngerThan: limit)
@@ -58,27 +86,24 @@ extension Ring {
     return found
   }
 
-  private func scan(
-    _ status: SegmentPool.Status, youngerThan limit: UInt64
-  ) -> (segment: SegmentPool.Snapshot, generation: UInt64)? {
-    var oldest: (segment: SegmentPool.Snapshot, generation: UInt64)?
+  private func scan(_ status: SegmentPool.Status, youngerThan limit: UInt64) -> Candidate? {
+    var oldest: Candidate?
     for index in 0..<pool.count {
-      // Read before the status: then both are of the use that has the status, or of an earlier one.
-      let generation = self.generation(ofSegment: index)
-      let captured = capturedWord(ofSegment: index)
-      let segment = pool.snapshot(index)
-      // The system may have stopped the thread that evicts the segment. If the process were killed
-      // then, the ring would have the segment's records, but not younger ones that are evicted
-      // meanwhile.
-      if segment.status == .evicting {
-        noteEvicted(segment: index, generation: generation, replacing: captured)
-      }
-      guard segment.status == status else { continue }
-      if generation > limit, generation < oldest?.generation ?? .max {
-        oldest = (segment, generation)
+      guard let candidate = candidate(index, status) else { continue }
+      if candidate.generation > limit, candidate.generation < oldest?.generation ?? .max {
+        oldest = candidate
       }
     }
     return oldest
+  }
+
+  /// A segment as it is now; nil if it does not have the status.
+  private func candidate(_ index: Int, _ status: SegmentPool.Status) -> Candidate? {
+    // Read before the status: then it is of the use that has the status, or of an earlier one.
+    let generation = pool.generation(index)
+    let segment = pool.snapshot(index)
+    if segment.status == .evicting { noteIfEvicting(index) }
+    return segment.status == status ? (segment, generation) : nil
   }
 
   /// Called before the segment is emptied. After a crash in between, records are counted although

@@ -120,6 +120,7 @@ extension Ring {
     guard let index = pool.take() else { return nil }
     streams?.noteTaken()
     let generation = generationsStarted.add(1, ordering: .acquiringAndReleasing).newValue
+    pool.begin(index, generation: generation)
     if generation >= wakingGeneration.load(ordering: .relaxed) { eventCounts.requestPass() }
     let segment = segment(index)
     let stream = streams?.use(ofSegment: index)
@@ -246,7 +247,7 @@ extension Ring {
   func free(segment index: Int) {
     let segment = segment(index)
     forget(UInt64(pool.takeFlightCount(index)))
-    let generation = generation(ofSegment: index)
+    let generation = pool.generation(index)
     publish(captured: geometry.segmentSize, ofSegment: index, generation: generation)
     mmlog_set_segment_state(segment, SegmentLayout.stateFree)
     TestPoint.reach(.segmentFreeing)
@@ -271,16 +272,12 @@ extension Ring {
     var lowest = started + 1
     for index in 0..<pool.count {
       if !pool.status(index).mayHoldUnarchived || finished(index) { continue }
-      let generation = generation(ofSegment: index)
-      // A segment is taken before it has a generation, and has the generation before its header
-      // says so.
+      let generation = pool.generation(index)
+      // A segment is taken before it has a generation.
       if generation == 0 { return nil }
       lowest = min(lowest, generation)
     }
     // A segment taken meanwhile has a generation above `started`.
     return generationsStarted.load(ordering: .acquiring) == started ? lowest : nil
   }
-
-  /// The generation in a segment's header; 0 while it is free.
-  func generation(ofSegment index: Int) -> UInt64 { mmlog_segment_generation(segment(index)) }
 }

@@ -46,6 +46,8 @@ final class SegmentPool: @unchecked Sendable {
   private let holders = Atomic<Int>(0)
   /// A ``Snapshot`` of each segment, as a word.
   private let words: UnsafeMutablePointer<UInt32>
+  /// The generation of each segment's use; 0 while the segment is free.
+  private let generations: UnsafeMutablePointer<UInt64>
   private let nexts: UnsafeMutablePointer<UInt32>
   /// 1 for segments that the drainer is reading although it has not acquired them.
   private let pins: UnsafeMutablePointer<UInt32>
@@ -68,6 +70,8 @@ final class SegmentPool: @unchecked Sendable {
     self.count = count
     maximumHolders = max(1, count - max(2, count / 4))
     words = .allocate(capacity: count)
+    generations = .allocate(capacity: count)
+    generations.initialize(repeating: 0, count: count)
     nexts = .allocate(capacity: count)
     pins = .allocate(capacity: count)
     pins.initialize(repeating: 0, count: count)
@@ -84,6 +88,7 @@ final class SegmentPool: @unchecked Sendable {
 
   deinit {
     words.deallocate()
+    generations.deallocate()
     nexts.deallocate()
     pins.deallocate()
     flightCounts.deallocate()
@@ -118,8 +123,21 @@ final class SegmentPool: @unchecked Sendable {
     return index
   }
 
-  /// Gives a segment back that was acquired, or open and never used.
+  /// Takes in the generation of a segment that was taken. The ring's header of the segment says so
+  /// later.
+  @inline(__always)
+  func begin(_ index: Int, generation: UInt64) {
+    mmlog_store_release_u64(generations + index, generation)
+  }
+
+  /// The generation of a segment's use; 0 while the segment is free, and for a moment after it was
+  /// taken.
+  @inline(__always)
+  func generation(_ index: Int) -> UInt64 { mmlog_load_acquire_u64(generations + index) }
+
+  /// Gives a segment back that was acquired.
   func give(back index: Int) {
+    mmlog_store_release_u64(generations + index, 0)
     set(index, .free)
     if needsStreams { bareCount.add(1, ordering: .relaxed) }
     push(index, needsStreams ? bareHead : head)

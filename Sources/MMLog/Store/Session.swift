@@ -109,7 +109,7 @@ final class Session: Sendable {
   ) -> OpenSegment? {
     let errorNumber = CurrentProcess.errorNumber
     defer { CurrentProcess.errorNumber = errorNumber }
-    if let segment = takeMade(for: writer, timeout) ?? takeRecycled(for: writer, timeout) {
+    if let segment = takeMade(for: writer, timeout) ?? takeRetained(for: writer, timeout) {
       return segment
     }
     ring.eventCounts.requestPass()
@@ -117,7 +117,7 @@ final class Session: Sendable {
     case .wait:
       let limit = ring.eventCounts.isWaitingInVain ? 0 : waitingTime(of: writer, timeout)
       let segment = ring.eventCounts.wait(atMost: limit) {
-        take(for: writer) ?? takeRecycled(for: writer, .none)
+        take(for: writer) ?? takeRetained(for: writer, .none)
       }
       if segment == nil, timeout == .full { ring.eventCounts.noteWaitInVain() }
       return segment
@@ -146,13 +146,13 @@ final class Session: Sendable {
   }
 
   /// Opens a segment in which only flight records are left.
-  private func takeRecycled(
+  private func takeRetained(
     for writer: UnsafeMutablePointer<mmlog_writer>, _ timeout: Timeout
   ) -> OpenSegment? {
     if ring.archiveLevel == .trace { return nil }
-    // Tries again if another thread took the segment that was given up. Gives up none while free
-    // ones wait for their streams.
-    for _ in 0..<16 where !ring.pool.hasBare && ring.recycleOldest() {
+    // Tries again if another thread took the segment that was evicted. Evicts none while free ones
+    // wait for their streams.
+    for _ in 0..<16 where !ring.pool.hasBare && ring.evictOldest() {
       if let segment = take(for: writer) ?? takeMade(for: writer, timeout) { return segment }
     }
     return nil

@@ -131,7 +131,7 @@ struct SpanCaptureTests {
       guard case .record(let record, let offset) = item else { continue }
       for generation in 1...10_000 as ClosedRange<UInt64> {
         for _ in 0..<2 { table.note(record, at: offset, .clear, isFlight: true, in: generation) }
-        table.forget(besides: [generation])
+        table.forgetEvicted()
         if table.placeCount > noted { noted = table.placeCount }
       }
     }
