@@ -55,9 +55,11 @@ extension StoreCore {
         }
         try lockedMaintenance().start()
         childOpening.end()
+        isReplacementFailing = false
       } catch {
         childOpening.postpone()
-        events.send(.failed(error: error))
+        if !isReplacementFailing { events.send(.failed(error: error)) }
+        isReplacementFailing = true
       }
     }
   }

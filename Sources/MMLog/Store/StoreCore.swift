@@ -44,7 +44,7 @@ final class StoreCore: @unchecked Sendable {
   /// The losses of ended sessions, for ``losses``. Only the archives of those sessions report them.
   private var earlierLosses = LossLedger()
   var isClosed = false
-  /// Whether a lost ring could not be replaced at the last try.
+  /// Whether the last try to open another ring has failed: of a lost one, or in a child of fork.
   var isReplacementFailing = false
   /// The locks of passes that a fork has stopped.
   var paused: [ForkSafeMutex] = []
@@ -88,7 +88,7 @@ final class StoreCore: @unchecked Sendable {
       // many rings wait, processes seem to die before they recover them: each process would leave
       // another ring.
       if configuration.resumeLastArchive
-        || Recovery.deadSessions(inRingsAt: location.ringDirectory) > Self.waitingRings
+        || Recovery.deadRings(of: name, inRingsAt: location.ringDirectory) > Self.waitingRings
       {
         _ = recovery.run(location, events) { true }
       }

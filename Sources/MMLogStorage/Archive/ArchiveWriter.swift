@@ -53,6 +53,9 @@ package final class ArchiveWriter {
   private var dictionarySize = 0
   /// Whether a write that failed may have left something behind ``end``.
   private var isTorn = false
+  /// Whether an earlier process has left something behind the last whole frame. It stays until a
+  /// write succeeds.
+  private var hasOldEnd = false
   /// Whether this is a copy: its frames are copied, its key slot included.
   private var isCopy = false
 
@@ -178,14 +181,23 @@ package final class ArchiveWriter {
     }
   }
 
-  /// Goes on with an archive whose process died. What follows its last whole frame is cut off. An
-  /// encrypted archive can only be closed, without a dictionary: its key is gone.
+  /// Goes on with an archive whose process died. The first write overwrites what follows the last
+  /// whole frame: until then, that is the only sign of a frame that is lost.
+  ///
+  /// - Parameter recipients: For whom the archive is encrypted, if it has no frame yet. Another one
+  ///   that is encrypted can only be closed, without a dictionary: its key is gone.
   package init(
-    resuming archive: ArchiveFile, _ lock: consuming LockedFile, compressionLevel: Int
+    resuming archive: ArchiveFile, _ lock: consuming LockedFile, compressionLevel: Int,
+    recipients: [Recipient] = []
   ) throws(SystemError) {
     fileHeader = archive.fileHeader
-    // The archive's end repeats its key slots.
-    (cipher, keySlot, ringKeySlot) = (nil, archive.slot(.keySlot), archive.slot(.ringKeySlot))
+    if archive.frames.isEmpty {
+      cipher = try Self.cipher(for: recipients, archive.path)
+      (keySlot, ringKeySlot) = (cipher?.key.slot ?? [], [])
+    } else {
+      // The archive's end repeats its key slots.
+      (cipher, keySlot, ringKeySlot) = (nil, archive.slot(.keySlot), archive.slot(.ringKeySlot))
+    }
     chain = try archive.head().map { FrameChain(head: $0.hash) }
     (start, before) = (archive.start, nil)
     path = archive.path
@@ -193,7 +205,7 @@ package final class ArchiveWriter {
     compressor = Compressor(level: compressionLevel)
     end = archive.end
     unsynced = UnsyncedBytes(from: archive.end)
-    try lock.file.truncate(to: end)
+    hasOldEnd = try lock.file.status().size > archive.end
     self.lock = lock
     for frame in archive.frames {
       frameCount += 1
@@ -511,11 +523,16 @@ package final class ArchiveWriter {
 
   private func write(_ batch: Batch) throws(SystemError) {
     if isTorn { try dropTornEnd() }
-    do throws(SystemError) { try file.write(all: batch.bytes, at: end) } catch {
+    do throws(SystemError) {
+      try file.write(all: batch.bytes, at: end)
+      if hasOldEnd { try file.truncate(to: end + batch.bytes.count) }
+    } catch {
+      if hasOldEnd { throw error }
       isTorn = true
       try? dropTornEnd()
       throw error
     }
+    hasOldEnd = false
     unsynced.add(batch.bytes)
     TestPoint.reach(.archiveFrameWritten)
     let place = end

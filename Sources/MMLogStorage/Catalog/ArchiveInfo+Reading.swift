@@ -38,6 +38,18 @@ extension ArchiveInfo {
       state: try ArchiveInfo.State(of: file, name: fileName, in: directory))
   }
 
+  /// Whether a file ends with a trailer. Reads nothing else. False if the file is gone.
+  static func isSealed(
+    _ fileName: String, in directory: borrowing Directory
+  ) throws(SystemError) -> Bool {
+    do throws(SystemError) {
+      let file = try directory.openFile(fileName, [.read, .nonBlocking])
+      return try indexHeader(of: file, endingAt: file.status().size) != nil
+    } catch  where error.isNotFound || error.isSymbolicLink {
+      return false
+    }
+  }
+
   /// The session of the archive that a file begins with, and when the archive was begun. If the
   /// file header is lost, the first frame says the session, and nothing says when.
   ///

@@ -145,8 +145,10 @@ extension Recovery {
     _ name: String, in directory: borrowing Directory
   ) throws -> [ArchiveFile]? {
     guard let found = try Self.open(name, in: directory) else { return nil }
-    if let last = found.last, found.first?.fileHeader.id == image.resumed {
-      try cutTornFileHeader(behind: last, directory)
+    if let last = found.last, found.first?.fileHeader.id == image.resumed, last.hasTornFileHeader,
+      let lock = try Self.lock(last, in: directory)
+    {
+      _ = try Self.cutTornFileHeader(in: lock.file, name, directory)
     }
     return found.filter { $0.fileHeader.identity.session == image.fileHeader.identity.session }
   }
@@ -158,16 +160,19 @@ extension Recovery {
     return first.contains { $0.session == session || $0 == resumed }
   }
 
-  /// Cuts off the part of a file header that the process was writing when it died: without this
-  /// part, the file is closed as it was before.
-  private func cutTornFileHeader(
-    behind last: ArchiveFile, _ directory: borrowing Directory
-  ) throws {
-    guard let end = last.closedEnd, case .fileHeader = last.tail else { return }
-    guard let torn = try Self.lock(last, in: directory), try last.following().isEmpty else {
-      return
-    }
-    try torn.file.truncate(to: end)
+  /// Cuts off the part of a file header that a process was writing when it died: without this part,
+  /// the file is closed as it was before.
+  ///
+  /// - Parameter file: The file, locked.
+  /// - Returns: Whether there was one.
+  static func cutTornFileHeader(
+    in file: borrowing File, _ name: String, _ directory: borrowing Directory
+  ) throws -> Bool {
+    guard let last = try open(name, in: directory)?.last, last.hasTornFileHeader,
+      let end = last.closedEnd, try last.isIn(file)
+    else { return false }
+    try file.truncate(to: end)
+    return true
   }
 
   /// Locks the file that an archive was read from; nil if somebody else goes on with it just now,
@@ -207,6 +212,13 @@ extension Recovery {
     } catch let error as LogError where error.systemErrorNumber == 0 && error.code != .system {
       return nil
     }
+  }
+}
+
+extension ArchiveFile {
+  /// Whether it is closed, and a part of another archive's file header is behind it.
+  fileprivate var hasTornFileHeader: Bool {
+    if closedEnd != nil, case .fileHeader = tail { true } else { false }
   }
 }
 

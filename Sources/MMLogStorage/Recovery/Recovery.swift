@@ -114,10 +114,18 @@ package struct Recovery: ~Copyable {
     return header.identity.startTime.nanosecondsSince1970
   }
 
-  /// The number of sessions whose rings in a directory wait to be recovered; 0 if that cannot be
+  /// The number of a store's rings in a directory that wait to be recovered; 0 if that cannot be
   /// determined now.
-  package static func deadSessions(inRingsAt path: String) -> Int {
-    (try? DeadRing.sessions(in: path, strange: { _ in }))?.dead.count ?? 0
+  package static func deadRings(of store: String, inRingsAt path: String) -> Int {
+    guard let directory = try? Directory.open(path), let names = try? directory.names() else {
+      return 0
+    }
+    return names.count { name in
+      guard FileNames.Ring(fileName: name)?.store == store,
+        let file = try? directory.openFile(name, [.read, .nonBlocking])
+      else { return false }
+      return (try? file.isLockedByAnother()) == false
+    }
   }
 
   /// Finds out which archives the recoveries of a directory's rings still need. A recovery reads
@@ -250,7 +258,12 @@ package struct Recovery: ~Copyable {
     let missing = missing(in: archives, coverage)
     let isTwice = found.count(where: { $0.fileHeader.id == archives.last?.fileHeader.id }) > 1
     var sealed: Set<String> = []
-    let series = try series(archives, goesOn: !isCut && !isTwice, directory) {
+    let places = unreadableSegments + missing.count
+    let written = try LossLedger.written(in: archives) ?? LossLedger()
+    // Appended before anything says that parts of the ring are archived, and before the rest of a
+    // frame is overwritten: if this recovery dies, the next one sees less of what is corrupted.
+    let losses = places > 0 ? ledger(places, written) : nil
+    let series = try series(archives, losses, isCut: isCut, isTwice: isTwice, directory) {
       sealed.insert($0)
     }
     series.report = { if case .closed(let path, _) = $0 { sealed.insert(path) } }
@@ -260,27 +273,23 @@ package struct Recovery: ~Copyable {
     }
     TestPoint.reach(.recoveryCutOff)
     let dictionary = image.dictionaryEntries(with: archives)
-    let places = unreadableSegments + missing.count
-    let written = try LossLedger.written(in: archives) ?? LossLedger()
-    // Appended before anything says that parts of the ring are archived: if this recovery dies, the
-    // next one sees less of what is corrupted.
-    if places > 0 { try series.append(ledger(places, written)) }
+    if let losses { try series.append(losses) }
     let (count, lostPlaces, corruption) = try moveRecords(to: series, dictionary, coverage) {
       if $0 > 0 { try series.append(ledger(places + $0, written)) }
     }
-    let losses = ledger(places + lostPlaces, written)
+    let allLosses = ledger(places + lostPlaces, written)
     // Flight records come after the others, between which they stand: see FORMAT.md, 8.
     let flightCount = image.hasFlight ? try moveFlight(to: series, dictionary, coverage) : 0
     let end = image.end.recovered(at: .now)
     let hasMoved = count + flightCount > 0
-    let isWritten = !hasMoved && losses.total(.corrupted) <= written.total(.corrupted)
-    try finish(series, dictionary, isWritten ? archives : [], end, losses)
+    let isWritten = !hasMoved && allLosses.total(.corrupted) <= written.total(.corrupted)
+    try finish(series, dictionary, isWritten ? archives : [], end, allLosses)
     // If a recovery sealed an archive and then died, nobody was notified of it.
     if sealed.isEmpty, let last = archives.last { sealed.insert(last.path) }
     let infos = (try? infos(directory)) ?? []
     return RecoveredSession(
       identity: image.fileHeader.identity, end: end, recordCount: count + flightCount,
-      flightRecordCount: flightCount, losses: losses,
+      flightRecordCount: flightCount, losses: allLosses,
       archives: infos, sealed: infos.filter { sealed.contains($0.path) },
       corruption: (image.corruption + corruption).map {
         "\($0.what) at \($0.offset), \($0.size) bytes"
@@ -326,22 +335,29 @@ package struct Recovery: ~Copyable {
 
   /// The session's archives, which the recovery goes on with.
   ///
-  /// - Parameter goesOn: Whether records may go into the newest archive. They may not if it is
-  ///   there twice: its copy may have the next ordinals, too. Nor if it was cut: then it stays as
-  ///   it is, so that everybody sees that its end is missing.
-  /// - Parameter sealed: Receives the path of an archive that had to be sealed for that.
+  /// - Parameters:
+  ///   - losses: What an archive that has to be sealed says of losses.
+  ///   - isCut: Whether the archive was cut that the ring says is the newest. It stays as it is
+  ///     then, so that everybody sees that its end is missing.
+  ///   - isTwice: Whether the newest archive is there twice. No records go into it then: its copy
+  ///     may have the next ordinals, too.
+  ///   - sealed: Receives the path of an archive that had to be sealed for that.
   private func series(
-    _ archives: [ArchiveFile], goesOn: Bool, _ directory: borrowing Directory,
-    sealed: (String) -> Void
+    _ archives: [ArchiveFile], _ losses: LossLedger?, isCut: Bool, isTwice: Bool,
+    _ directory: borrowing Directory, sealed: (String) -> Void
   ) throws -> ArchiveSeries {
     var current: ArchiveWriter?
-    if goesOn, let last = archives.last, !last.isClosed, last.isLast, last.isSound {
+    if let last = archives.last, !last.isClosed, last.isLast, last.isSound, !isTwice,
+      !isCut || last.fileHeader.number > image.newestArchive
+    {
       let file = try Self.lockInTurn(last, in: directory)
       current = try ArchiveWriter(
-        resuming: last, file, compressionLevel: settings.compressionLevel)
+        resuming: last, file, compressionLevel: settings.compressionLevel,
+        recipients: settings.recipients)
       // Nobody has the key of an encrypted archive: another one is begun, with a key of its own. An
       // archive without a trailer would lack its end then.
-      if !settings.recipients.isEmpty || last.isEncrypted {
+      if !last.frames.isEmpty, !settings.recipients.isEmpty || last.isEncrypted {
+        if let losses { try current?.append(losses) }
         try current?.close(dictionary: UnsafeRawBufferPointer(start: nil, count: 0))
         sealed(last.path)
         current = nil

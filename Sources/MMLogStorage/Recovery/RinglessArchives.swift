@@ -4,7 +4,8 @@ package import MMLogSystem
 /// Archives that are not sealed, and whose session has no ring: the ring was in memory when the
 /// machine went down, or somebody has deleted it. No recovery of a ring completes them.
 ///
-/// They are sealed as they are. How the session ended is not known, so no archive says it. If the
+/// They are sealed as they are. So is a closed archive behind which a session had begun to write a
+/// file header. How the session ended is not known, so no archive says it. If the
 /// ring turns up elsewhere later, its records go into the session's next archive, with the
 /// session's end.
 package enum RinglessArchives {
@@ -70,10 +71,15 @@ package enum RinglessArchives {
     _ settings: ArchiveSeries.Settings
   ) throws -> ArchiveInfo? {
     let fileName = name.fileName
-    guard let found = try ArchiveInfo.read(name, fileName, in: directory), !found.isSealed,
-      !found.isActive
-    else { return nil }
+    // Nearly all are sealed, and there may be very many.
+    if try ArchiveInfo.isSealed(fileName, in: directory) { return nil }
+    guard let found = try ArchiveInfo.read(name, fileName, in: directory), !found.isActive else {
+      return nil
+    }
     guard let lock = try LockedFile.open(fileName, in: directory) else { return nil }
+    if try Recovery.cutTornFileHeader(in: lock.file, fileName, directory) {
+      return try ArchiveInfo.read(name, fileName, in: directory)
+    }
     // Nobody else changes it from here on. A sync of it may have failed: what it has is written
     // again, and then read.
     guard let written = try unsealed(fileName, lock.file, in: directory, rings) else { return nil }

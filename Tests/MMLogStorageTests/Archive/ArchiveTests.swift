@@ -89,7 +89,7 @@ import Testing
     }
   }
 
-  @Test("a torn frame is cut off when its archive goes on")
+  @Test("a torn frame stands until something is written in its place")
   func aTornFrameIsCutOffWhenItsArchiveGoesOn() throws {
     let (bytes, whole) = try open()
     let last = whole.range(3)
@@ -97,7 +97,7 @@ import Testing
       let path = fixture.folder.put("torn.mmlog", Array(bytes.prefix(cut)))
       let writer = try ArchiveWriter(
         resuming: fixture.read(path), locked(path), compressionLevel: 0)
-      #expect(try fixture.contents(path).count == last.lowerBound, "cut at \(cut)")
+      #expect(try fixture.contents(path).count == cut)
       try fixture.append([9], to: writer)
       try writer.close(dictionary: fixture.dictionary.bytes)
       let archive = try fixture.read(path)

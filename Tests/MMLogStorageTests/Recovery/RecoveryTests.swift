@@ -422,6 +422,49 @@ import Testing
       #expect(try names().map { FileNames.Archive(fileName: $0)?.number } == [2])
     }
 
+    /// The first archive was cut by somebody, so that records go into a second one.
+    @Test("recoveries that fail again and again go on with one archive")
+    func recoveriesThatFail() throws {
+      writeOverlap()
+      log.store(1, at: RingLayout.newestArchive)
+      log.store(UInt32(log.frameCount), at: RingLayout.newestFrames)
+      log.save()
+      let cut = try #require(names.first { $0.hasSuffix(".mmlog") })
+      let archive = try #require(try ArchiveFile.all(in: File.open(log.folder(cut), .read)).last)
+      let frame = try #require(archive.frames.last)
+      log.folder.put(cut, Array(contents(cut).prefix(frame.offset)))
+      for _ in 0..<3 {
+        // Two archives are written again, or one, and a second one is begun. Its frames fail.
+        ForcedFault.force(
+          .pwrite, errno: ENOSPC, onCall: 3, times: .max, under: log.folder("test-"))
+        #expect(try recover().problems.map(\.systemErrorNumber) == [ENOSPC])
+        ForcedFault.clear(under: log.folder("test-"))
+      }
+      #expect(try recover().sessions.map(\.recordCount) == [30])
+      #expect(names.count == 2 && messages() == (0..<40).map { "record \($0)" })
+      let second = try ArchiveFile.all(in: File.open(log.folder(names[1]), .read))
+      #expect(second.map(\.isClosed) == [true] && second.map(\.fileHeader.number) == [2])
+    }
+
+    @Test("the loss of a frame that was not written whole is counted by the next try, too")
+    func aTornFrameIsCountedByTheNextTry() throws {
+      let log = TestLog(bootID: Host.bootID())
+      log.write("record 0", ticks: 0)
+      log.archive()
+      log.seal(1)
+      log.free(segment: 0)
+      log.put([UInt8](repeating: 0, count: wordSize), at: log.geometry.use(ofSegment: 0))
+      log.write("record 1", ticks: 1)
+      let name = try #require(log.save().last).splitAtLastSlash.name
+      log.folder.put(name, try log.folder.bytes(name).dropLast(24))
+      // What is there is written again, and then the losses are to be.
+      ForcedFault.force(.pwrite, errno: ENOSPC, onCall: 2, under: log.folder("test-"))
+      #expect(try recover(in: log.folder).problems.map(\.systemErrorNumber) == [ENOSPC])
+      let sessions = try recover(in: log.folder).sessions
+      #expect(sessions.map { $0.losses.total(.corrupted) } == [1])
+      #expect(losses(in: log.folder).map { $0.total(.corrupted) } == [1])
+    }
+
     @Test("what is corrupted is counted once by a recovery that goes on behind another")
     func corruptedRecordsAreCountedOnce() throws {
       let log = TestLog.killed(records: 100, corrupted: 15)

@@ -177,6 +177,23 @@ import Testing
       #expect(result().records.count == 10 && !result().hasTrouble)
     }
 
+    /// Each of the calls that a seal makes for that archive may fail: what is there is written again,
+    /// then the losses, then the end.
+    @Test("what was not written whole is counted by the next try, too", arguments: [1, 2, 3])
+    func aTornFrameIsCountedByTheNextTry(failing: Int) throws {
+      let name = try write(savesRing: false)
+      log.folder.put(name, try log.folder.bytes(name).dropLast(24))
+      ForcedFault.force(.pwrite, errno: ENOSPC, onCall: failing, under: log.folder.path)
+      var problems: [LogError] = []
+      #expect(try seal { problems.append($0) } == [])
+      #expect(problems.map(\.systemErrorNumber) == [ENOSPC])
+      #expect(try seal() == [name])
+      let losses = LogReader(paths: [log.folder.path]).compactMap { item -> UInt64? in
+        if case .losses(_, let ledger) = item { ledger.total(.corrupted) } else { nil }
+      }
+      #expect(losses == [1])
+    }
+
     @Test("a file that takes the name of an archive that cannot be sealed stays as it is")
     func aFileThatTakesTheName() async {
       await #expect(processExitsWith: .success) {

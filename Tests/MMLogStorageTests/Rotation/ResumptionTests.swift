@@ -238,6 +238,25 @@ import Testing
     #expect(messages() == ["a", "b"])
   }
 
+  @Test(
+    "a file header that was torn, and that no ring tells of, is cut off",
+    arguments: [1, 200, 511], [true, false])
+  func aTornFileHeaderWithoutARing(count: Int, isZeros: Bool) throws {
+    try live("a")
+    let name = archives[0]
+    let whole = try bytes(name)
+    let torn = isZeros ? [UInt8](repeating: 0, count: count) : Array(whole.prefix(count))
+    folder.put(name, whole + torn)
+    let directory = try Directory.open(folder.path)
+    var sealed: [String] = []
+    for _ in 0..<2 {
+      RinglessArchives.seal(
+        of: "test", in: directory, rings: directory, .usual,
+        sealed: { sealed.append($0.fileName) }, problem: { Issue.record($0) })
+    }
+    #expect(try sealed == [name] && bytes(name) == whole)
+  }
+
   @Test("a recovery cuts off a file header that its process was writing")
   func aRecoveryCutsOffAFileHeaderThatItsProcessWasWriting() throws {
     let store = try live("a")
