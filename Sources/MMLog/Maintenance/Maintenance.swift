@@ -158,12 +158,16 @@ final class Maintenance: @unchecked Sendable {
 
   /// Makes a last pass and ends the thread.
   func stop() {
-    deadline.store(Clock.monotonic() + Self.timeout, ordering: .releasing)
+    let deadline = Clock.monotonic() + Self.timeout
+    self.deadline.store(deadline, ordering: .releasing)
+    catalog.waitAtMost(until: deadline)
     events.stopAsking()
     watchdog.stop()
     worker.stop()
     uploads.end()
     requests.end()
+    // Uploads may end later.
+    catalog.waitAtMost(until: .max)
   }
 
   // MARK: - The thread
@@ -243,7 +247,6 @@ final class Maintenance: @unchecked Sendable {
     let settings = settings.withLock { $0 }
     if !archives.isEmpty { note(settings) }
     try apply(settings.retention, to: archives, isAsked: isAsked)
-    sweepRings()
     try catalog.emptyTrash(while: { goesOn })
     try catalog.removeStraySidecars()
     reportThresholds()
@@ -361,11 +364,6 @@ final class Maintenance: @unchecked Sendable {
   /// recovered.
   private func report(strange error: LogError) {
     if strange.insert(error.path).inserted { events.send(.failed(error: error)) }
-  }
-
-  private func sweepRings() {
-    guard let directory = try? Directory.open(ringDirectory) else { return }
-    UnfinishedFiles.sweepRings(of: catalog.store, in: directory)
   }
 
   // MARK: - Thresholds

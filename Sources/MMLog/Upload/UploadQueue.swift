@@ -192,7 +192,8 @@ final class UploadQueue: Sendable {
         // An archive that a limit has deleted is no trouble.
         if error.code == .missingArchive { continue }
         // The lease may be noted, though the note is not safe from a power cut.
-        if error.code != .timedOut {
+        let isLocked = error.code == .timedOut
+        if !isLocked {
           try? catalog.release(UploadLease(owner: owner, expiry: .now), on: archive)
         }
         let isNews = state.withLock { state in
@@ -200,6 +201,8 @@ final class UploadQueue: Sendable {
           return state.retries[name] == nil
         }
         if isNews { events.send(.notUploaded(archive: archive, error: error)) }
+        // Each other archive would wait as long.
+        if isLocked { return nil }
       }
     }
     return nil

@@ -1,5 +1,6 @@
 package import MMLogFormat
 package import MMLogSystem
+import Synchronization
 
 /// The archives in a directory: what there is, what is noted about each, and deleting them.
 ///
@@ -49,6 +50,8 @@ package final class Catalog: @unchecked Sendable {
   private var isForgotten = false
   /// The totals at the end of the last operation, for callers that must not wait.
   private let knownTotals = LockedValue(Totals())
+  /// Until when operations may wait for the directory's lock, as monotonic time.
+  private let deadline = Atomic<UInt64>(.max)
   /// Whether the last scan found sidecars without an archive, or unfinished.
   private var hasStraySidecars = false
 
@@ -280,10 +283,23 @@ package final class Catalog: @unchecked Sendable {
     _ body: (borrowing Directory) throws(LogError) -> Answer
   ) throws(LogError) -> Answer {
     let directory = try openDirectory()
-    return try DirectoryLock.withLock(on: directory, within: Self.timeout) {
+    return try DirectoryLock.withLock(on: directory, within: Self.timeout, while: { mayWait }) {
       () throws(LogError) in
       try withEntries { () throws(LogError) in try body(directory) }
     }
+  }
+
+  /// Lets no operation wait for the directory's lock after a time, including those that wait
+  /// already.
+  ///
+  /// - Parameter deadline: As monotonic time; `.max`: they may wait as long as always.
+  package func waitAtMost(until deadline: UInt64) {
+    self.deadline.store(deadline, ordering: .releasing)
+  }
+
+  private var mayWait: Bool {
+    let deadline = deadline.load(ordering: .acquiring)
+    return deadline == .max || Clock.monotonic() < deadline
   }
 
   private func openDirectory() throws(LogError) -> Directory {
@@ -297,7 +313,7 @@ package final class Catalog: @unchecked Sendable {
 
   /// Notes the settings of the catalog's store, if they differ from those that are noted.
   package func note(_ settings: StoreSettings) throws(LogError) {
-    guard let store else { return }
+    guard let store, (try? self.settings(of: store)) != settings else { return }
     try withDirectory { (directory) throws(LogError) in
       try explaining("Noting the store's settings failed") { () throws(SystemError) in
         if try StoreSettings(of: store, in: directory) == settings { return }

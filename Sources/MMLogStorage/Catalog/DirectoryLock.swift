@@ -9,23 +9,26 @@ package enum DirectoryLock {
 
   /// Runs `body` while the directory is locked.
   ///
-  /// - Parameter limit: How long to wait for the lock at most, in nanoseconds: the process that has
-  ///   it may be stopped.
+  /// - Parameters:
+  ///   - limit: How long to wait for the lock at most, in nanoseconds: the process that has it may
+  ///     be stopped.
+  ///   - goesOn: Whether to go on waiting.
   /// - Throws: `timedOut`, or what keeps the file from being made.
   package static func withLock<Result>(
-    on directory: borrowing Directory, within limit: Int64, _ body: () throws(LogError) -> Result
+    on directory: borrowing Directory, within limit: Int64, while goesOn: () -> Bool = { true },
+    _ body: () throws(LogError) -> Result
   ) throws(LogError) -> Result {
-    let lock = try acquire(on: directory, within: limit)
+    let lock = try acquire(on: directory, within: limit, while: goesOn)
     return try withExtendedLifetime(lock) { (_) throws(LogError) in try body() }
   }
 
   /// Acquires the lock, which the end of the returned value releases. Throws as
   /// ``withLock(on:within:_:)``.
   package static func acquire(
-    on directory: borrowing Directory, within limit: Int64
+    on directory: borrowing Directory, within limit: Int64, while goesOn: () -> Bool = { true }
   ) throws(LogError) -> LockedFile {
     try checkOwner(directory)
-    guard let lock = try take(directory, within: limit) else {
+    guard let lock = try take(directory, within: limit, while: goesOn) else {
       throw LogError(
         .timedOut,
         "Another process has been working on the archives of \(directory.path) for too long; try "
@@ -45,10 +48,10 @@ package enum DirectoryLock {
   }
 
   private static func take(
-    _ directory: borrowing Directory, within limit: Int64
+    _ directory: borrowing Directory, within limit: Int64, while goesOn: () -> Bool
   ) throws(LogError) -> LockedFile? {
     try explaining(what) { () throws(SystemError) in
-      try LockedFile.wait(atMost: limit) { () throws(SystemError) in
+      try LockedFile.wait(atMost: limit, while: goesOn) { () throws(SystemError) in
         try LockedFile.open(fileName, in: directory, isMade: true)
       }
     }

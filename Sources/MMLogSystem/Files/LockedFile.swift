@@ -47,15 +47,17 @@ package struct LockedFile: ~Copyable, Sendable {
   ///
   /// - Parameters:
   ///   - nanoseconds: How long to try. There is one try at least.
+  ///   - goesOn: Whether to go on trying.
   ///   - attempt: Tries to lock the file, without waiting.
   /// - Returns: Nil if another open file holds the lock for so long.
   package static func wait(
-    atMost nanoseconds: Int64, for attempt: () throws(SystemError) -> LockedFile?
+    atMost nanoseconds: Int64, while goesOn: () -> Bool = { true },
+    for attempt: () throws(SystemError) -> LockedFile?
   ) throws(SystemError) -> LockedFile? {
     let deadline = Deadline(after: nanoseconds)
     while true {
       if let lock = try attempt() { return lock }
-      if deadline.isOver { return nil }
+      if deadline.isOver || !goesOn() { return nil }
       Sleep.nanoseconds(2_000_000)
     }
   }

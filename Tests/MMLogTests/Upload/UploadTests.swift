@@ -38,6 +38,25 @@ import TestSupport
     return reported
   }
 
+  @Test("a process that keeps the directory locked does not hold up the close for each archive")
+  func lockedDirectory() async throws {
+    let test = try TestStore()
+    for _ in 0..<4 { try await roll(test) }
+    let directory = try Directory.open(test.folder.path)
+    let lock = try DirectoryLock.acquire(on: directory, within: 60_000_000_000)
+    let events = test.store.events
+    let uploader = Task {
+      var archives = test.store.pendingArchives.makeAsyncIterator()
+      return await archives.next() != nil
+    }
+    try await test.store.close()
+    #expect(await !uploader.value)
+    var refusals = 0
+    for await event in events { if case .notUploaded = event { refusals += 1 } }
+    #expect(refusals <= 1)
+    withExtendedLifetime(lock) {}
+  }
+
   // MARK: - Events
 
   @Test("a roll and a deletion are reported before and after")
