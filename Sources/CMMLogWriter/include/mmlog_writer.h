@@ -128,7 +128,9 @@ typedef struct mmlog_writer {
   uint64_t merged_capacity;         // how many words that memory has room for
   uint64_t unusual_calls;           // incremented when what was built at the writer's place is no
                                     // call's any more, although it may still stand there
-  uint64_t padding[4];              // to the cache line's end
+  uint64_t wait_end;                // until when a call may wait for segments that takes several,
+                                    // by the monotonic clock; 0: it takes one
+  uint64_t padding[3];              // to the cache line's end
   // The built-in memory, for records when there is no other memory.
   uint8_t emergency[MMLOG_EMERGENCY_SIZE];
 } mmlog_writer;

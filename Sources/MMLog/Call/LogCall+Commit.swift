@@ -25,8 +25,8 @@ extension LogCall {
     let errorNumber = CurrentProcess.errorNumber
     defer { CurrentProcess.errorNumber = errorNumber }
     guard let session = Session.of(writer.pointee.thread) else { return (0, false) }
-    let level = Level(fromFile: UInt8(truncatingIfNeeded: tail >> RecordLayout.levelShift))
     var record = UnfinishedRecord(cursor: cursor, identity: tail)
+    let level = record.level
     record.appendContext()
     if let cause = WriterSpace.loss(of: writer) {
       lose(cause, level, writer, session)
@@ -206,17 +206,17 @@ extension LogCall {
   ) -> Bool {
     WriterSpace.leaveScratch(writer)
     let copier = RecordCopier(record)
-    let isKept =
-      copier.copy(to: writer, session) || session.overflow.copy(copier, from: writer, session)
-    if !isKept { lose(.ringFull, level, writer, session) }
-    return isKept
+    var outcome = copier.copy(to: writer, session)
+    if outcome == .noRoom { outcome = session.overflow.copy(copier, from: writer, session) }
+    if outcome == .noRoom { lose(.ringFull, level, writer, session) }
+    return outcome == .kept
   }
 
   /// Counts a record that its writer could not keep.
   ///
   /// The lost record has a number, so that a reader can determine where it is missing. Numbers in a
-  /// segment have no gaps, so the next record goes into another segment. This segment has little
-  /// room left. Sealing it makes it free for others sooner.
+  /// segment have no gaps, so the next record goes into another segment. In a full ring, the thread
+  /// loses the room that is left in this one; sealing the segment makes it free for others sooner.
   private static func lose(
     _ cause: LossLedger.Cause, _ level: Level, _ writer: UnsafeMutablePointer<mmlog_writer>,
     _ session: Session
@@ -371,6 +371,10 @@ struct UnfinishedRecord {
   var cursor: RecordCursor
   /// The identity word.
   var identity: UInt64
+
+  var level: Level {
+    Level(fromFile: UInt8(truncatingIfNeeded: identity >> RecordLayout.levelShift))
+  }
 
   /// Whether the record's first word behind the leading ones names its thread.
   var namesThread: Bool {

@@ -240,6 +240,8 @@ enum LogCall {
     writer.pointee.outer = interrupted
     writer.pointee.record_flags = 0
     writer.pointee.lost = 0
+    // A thread may have ended in the middle of a call.
+    (writer.pointee.has_waited, writer.pointee.wait_end) = (0, 0)
     writer.pointee.context = nil
     writer.pointee.gate = session.gate
     // A call inside another always comes to the outlined commit, which goes back to the outer

@@ -20,21 +20,34 @@ struct RecordCopier {
     return copy
   }
 
+  /// What became of a record.
+  enum Outcome {
+    case kept
+    /// It is counted as overwritten: its end, or another record, needed the place of its beginning.
+    case overwritten
+    /// The ring has no place for it. Fragments that were written stay unfinished, and readers do
+    /// not show them.
+    case noRoom
+  }
+
   /// Writes the record where `writer` stands.
-  ///
-  /// - Returns: False if the ring has no place for the record. Fragments that were written then
-  ///   stay unfinished, and readers do not show them.
-  func copy(to writer: UnsafeMutablePointer<mmlog_writer>, _ session: Session) -> Bool {
+  func copy(to writer: UnsafeMutablePointer<mmlog_writer>, _ session: Session) -> Outcome {
     let size = record.cursor.size + (threadWord == nil ? 0 : wordSize)
     guard size > session.ring.largestRecord else { return copyWhole(size, to: writer, session) }
+    // The waits for all its segments together take no longer than one may.
+    let isFirstWait = writer.pointee.wait_end == 0
+    if isFirstWait {
+      let limit = session.waitingTime(WriterSpace.timeout(of: writer))
+      writer.pointee.wait_end = Deadline(after: limit).time
+    }
+    defer { if isFirstWait { writer.pointee.wait_end = 0 } }
     return copyFragments(to: writer, session)
   }
 
   private func copyWhole(
     _ size: Int, to writer: UnsafeMutablePointer<mmlog_writer>, _ session: Session
-  ) -> Bool {
-    guard Self.makeRoom(size, writer, session) else { return false }
-    guard var target = Target(writer) else { return false }
+  ) -> Outcome {
+    guard Self.makeRoom(size, writer, session), var target = Target(writer) else { return .noRoom }
     if let threadWord { target.append(clear: threadWord) }
     var body = record.cursor.start + RecordLayout.bodyWord
     if record.namesThread {
@@ -47,12 +60,12 @@ struct RecordCopier {
       LeadingWords(
         kind: RecordLayout.recordKind, ticks: mmlog_ticks(),
         identity: record.identity | flags << RecordLayout.flagsShift))
-    return true
+    return .kept
   }
 
   private func copyFragments(
     to writer: UnsafeMutablePointer<mmlog_writer>, _ session: Session
-  ) -> Bool {
+  ) -> Outcome {
     let body = record.cursor.start + RecordLayout.identityWord
     body.pointee = record.identity
     let words = record.cursor.next - body
@@ -63,14 +76,13 @@ struct RecordCopier {
     var index: UInt64 = 0
     while done < words {
       // Fills what is left of the segment, if that is worth a fragment.
-      guard Self.makeRoom((FragmentLayout.maximumLeadingWords + 8) * wordSize, writer, session)
+      guard Self.makeRoom((FragmentLayout.maximumLeadingWords + 8) * wordSize, writer, session),
+        var target = Target(writer)
       else {
-        if index > 0 { abandonFragments(ticks, writer, session) }
-        return false
-      }
-      guard var target = Target(writer) else {
-        if index > 0 { abandonFragments(ticks, writer, session) }
-        return false
+        if index > 0 {
+          session.ring.abandonFragments(thread: thread(of: writer), ticks: ticks, record.level)
+        }
+        return .noRoom
       }
       let room = target.roomInWords(writer) - FragmentLayout.maximumLeadingWords
       let part = min(room, words - done)
@@ -82,17 +94,14 @@ struct RecordCopier {
       index += 1
       TestPoint.reach(.fragmentWritten)
     }
-    return true
+    let isOverwritten = session.ring.settledFragments.contains(
+      thread: thread(of: writer), ticks: ticks)
+    return isOverwritten ? .overwritten : .kept
   }
 
-  private func abandonFragments(
-    _ ticks: UInt64, _ writer: UnsafeMutablePointer<mmlog_writer>, _ session: Session
-  ) {
-    let thread =
-      threadWord.map { UInt32(truncatingIfNeeded: $0) } ?? writer.pointee.thread.pointee.ordinal
-    let level = Level(
-      fromFile: UInt8(truncatingIfNeeded: record.identity >> RecordLayout.levelShift))
-    session.ring.abandonFragments(thread: thread, ticks: ticks, level)
+  /// The ordinal of the record's thread.
+  private func thread(of writer: UnsafeMutablePointer<mmlog_writer>) -> UInt32 {
+    threadWord.map { UInt32(truncatingIfNeeded: $0) } ?? writer.pointee.thread.pointee.ordinal
   }
 
   private func leadingWords(
@@ -173,9 +182,7 @@ final class OverflowWriter: @unchecked Sendable {
   private let holder = Atomic<UInt>(0)
   /// Counts how often the lock was released.
   let unlocked = EventCount()
-  /// Until when the call that has the lock may wait. Under the lock.
-  private(set) var deadline = Deadline(after: 0)
-  private var block: ThreadBlock?
+  private(set) var block: ThreadBlock?
 
   init(_ threads: ThreadRegistry) { block = threads.makeShared() }
 
@@ -189,21 +196,23 @@ final class OverflowWriter: @unchecked Sendable {
     block = nil
   }
 
-  /// Writes a record of a thread. False if there is no room, or the lock cannot be had in time.
+  /// Writes a record of a thread. There is no room if the lock cannot be had in time, either.
   func copy(
     _ copier: RecordCopier, from writer: UnsafeMutablePointer<mmlog_writer>, _ session: Session
-  ) -> Bool {
+  ) -> RecordCopier.Outcome {
     let timeout = WriterSpace.timeout(of: writer)
     let limit = session.waitingTime(timeout)
     let deadline = Deadline(after: limit)
-    guard lock(for: UInt(bitPattern: writer.pointee.thread), atMost: limit) else { return false }
+    guard lock(for: UInt(bitPattern: writer.pointee.thread), atMost: limit) else {
+      return .noRoom
+    }
     defer { unlock() }
-    guard let block else { return false }
-    self.deadline = deadline
-    TestPoint.reach(.overflowLocked)
+    guard let block else { return .noRoom }
     let shared = mmlog_writer_at(block, 0)
     shared.pointee.has_waited = timeout == .none ? 1 : 0
+    shared.pointee.wait_end = deadline.time
     shared.pointee.outer = writer.pointee.outer
+    TestPoint.reach(.overflowLocked)
     return copier.naming(writer.pointee.thread).copy(to: shared, session)
   }
 

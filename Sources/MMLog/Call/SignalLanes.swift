@@ -139,7 +139,7 @@ final class SignalLanes: @unchecked Sendable {
       return nil
     }
     WriterSpace.leaveScratch(lane)
-    return RecordCopier(record).copy(to: lane, session) ? nil : .ringFull
+    return RecordCopier(record).copy(to: lane, session) == .noRoom ? .ringFull : nil
   }
 
   /// Not `Result`: without optimization, a generic type is looked up under a lock.

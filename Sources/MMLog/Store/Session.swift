@@ -164,12 +164,13 @@ final class Session: Sendable {
     ring.openSegment(for: writer)
   }
 
-  /// How long a call waits at most for a free segment, in nanoseconds. A call that uses the shared
-  /// writer may have waited for that already.
+  /// How long a call waits at most for a free segment, in nanoseconds. A call that takes several may
+  /// have waited already.
   private func waitingTime(
     of writer: UnsafeMutablePointer<mmlog_writer>, _ timeout: Timeout
   ) -> Int64 {
-    WriterSpace.isOverflow(writer.pointee.thread) ? overflow.deadline.left : waitingTime(timeout)
+    let end = writer.pointee.wait_end
+    return end == 0 ? waitingTime(timeout) : Deadline(at: end).left
   }
 
   /// How long a call waits at most for something that another thread holds, in nanoseconds.

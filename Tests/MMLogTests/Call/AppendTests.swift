@@ -86,6 +86,25 @@ import Testing
     }
   #endif
 
+  #if DEBUG
+    @Test("an append of a record that overwrites its own beginning keeps nothing")
+    func overwritesItself() throws {
+      let test = try TestStore {
+        $0.makeTiny()
+        $0.fullRing = .overwriteOldest
+      }
+      let path = test.folder.path
+      ForcedFault.force(.pwrite, errno: ENOSPC, times: .max, under: path)
+      defer { ForcedFault.clear(under: path) }
+      #expect(!isKept { test.log.append(level: .info, "\([UInt8](repeating: 1, count: 1 << 20))") })
+      #expect(isKept { test.log.append(level: .info, "small") })
+      ForcedFault.clear(under: path)
+      let losses = test.store.losses
+      #expect(try test.closeAndRead().messages == ["small"])
+      #expect(losses.total(.ringFull) == 0 && losses.total(.overwritten) == 1)
+    }
+  #endif
+
   @Test("an append keeps arbitrary bytes as they are, in segments of any size")
   func anAppendKeepsBytesAsTheyAre() throws {
     let test = try TestStore { $0.makeTiny() }

@@ -1,4 +1,5 @@
 #if DEBUG
+  import CMMLogWriter
   import Foundation
   import Glibc
   import MMLogReader
@@ -147,9 +148,10 @@
           if first.value == 0 {
             first.value = 1
             while isOver.value == 0 { Sleep.nanoseconds(1_000_000) }
-          } else if let bound = bound.withLock({ $0 }) {
+          } else if let bound = bound.withLock({ $0 }), let block = overflow.block {
             let atMost = bound.left
-            left.value = Int(overflow.deadline.left - atMost)
+            let end = mmlog_writer_at(block, 0).pointee.wait_end
+            left.value = Int(Deadline(at: end).left - atMost)
           }
         }
         let threads = try (0..<2).map { number in
@@ -315,6 +317,28 @@
       for (_, messages) in contents.messagesByThread {
         let order = messages.compactMap { Int($0.prefix { $0 != " " }) }
         #expect(order == order.sorted())
+      }
+    }
+
+    @Test("the waits for all segments of a record end together")
+    func waitsOfOneRecord() async {
+      await #expect(processExitsWith: .success) {
+        let test = try TestStore {
+          $0.makeTiny()
+          $0.fullRing = .wait(upTo: .seconds(3600))
+        }
+        guard let session = test.store.core.open?.session else { return require(false) }
+        ForcedFault.force(.pwrite, errno: ENOSPC, times: .max, under: test.folder.path)
+        // As if the first wait had taken all of the time.
+        TestPoint.handler = { point in
+          if point == .fragmentWritten, let block = ThreadRegistry.find(session.identity) {
+            mmlog_writer_at(block, 0).pointee.wait_end = 1
+          }
+        }
+        alarm(60)
+        let isKept = test.log.append(level: .info, "\([UInt8](repeating: 1, count: 1 << 20))")
+        require(!isKept && test.store.losses.total(.ringFull) == 1, "\(test.store.losses)")
+        _exit(0)
       }
     }
 
