@@ -152,6 +152,8 @@ final class ThreadRegistry: @unchecked Sendable {
 
   /// Takes a block that a thread has left; false if it has another owner by now.
   private static func acquire(_ block: ThreadBlock) -> Bool {
+    // Most blocks have a living thread. The load leaves that thread its cache line.
+    if mmlog_load_relaxed_u32(&block.pointee.in_use) != 0 { return false }
     var free: UInt32 = 0
     return mmlog_compare_exchange_u32(&block.pointee.in_use, &free, BlockPool.inUse)
   }
@@ -186,10 +188,12 @@ final class ThreadRegistry: @unchecked Sendable {
 /// The blocks of the process that no session has, and what happens to a thread's blocks at its
 /// exit.
 enum BlockPool {
-  /// Guards the free list, and keeps a session from ending while a thread that exits seals its
-  /// segments.
+  /// Keeps a session from ending while a thread that exits seals its segments. No log call takes it:
+  /// its thread may end in a signal handler.
   static let lock = ForkSafeMutex()
-  nonisolated(unsafe) private static var free: ThreadBlock?
+  /// The free blocks. A log call takes all of them for a moment: if its thread ends then, they stay
+  /// unused.
+  private static let free = Atomic<UInt>(0)
   /// The blocks of ended ``SignalLanes``, with all writers busy. They only ever become lanes again:
   /// a handler that found the session just before its end may still try to acquire a writer.
   nonisolated(unsafe) private static var freeLanes: ThreadBlock?
@@ -199,13 +203,17 @@ enum BlockPool {
   fileprivate static var inUse: UInt32 { 1 }
   private static var isTaken: UInt32 { 2 }
 
-  private static let exitHook: ThreadExit? = try? ThreadExit { _ in BlockPool.threadExits() }
+  /// Set before the first log call, and never again.
+  nonisolated(unsafe) private static var exitHook: ThreadExit?
 
-  /// Makes what the first log call would otherwise make.
-  static func prepare() { _ = (lock, exitHook) }
+  /// Makes what the first log call would otherwise make. The caller has a lock.
+  static func prepare() throws(SystemError) {
+    _ = (lock, free.load(ordering: .relaxed))
+    if exitHook == nil { exitHook = try ThreadExit { _ in BlockPool.threadExits() } }
+  }
 
   /// Returns a block without a session or call sites: one that this thread has left over, a free
-  /// one, or a new one. Async-signal-safe: if the lock is taken, this takes new memory.
+  /// one, or a new one. Async-signal-safe.
   fileprivate static func take() -> ThreadBlock? {
     guard let block = leftOver() ?? takeFree() else { return make() }
     PrivateMemory.clear(mmlog_sites_of(block), count: mmlog_sites_size())
@@ -270,8 +278,19 @@ enum BlockPool {
   fileprivate static func release(_ block: ThreadBlock) {
     freeMemory(of: block)
     mmlog_store_session(block, nil)
-    block.pointee.next_of_thread = free
-    free = block
+    addFree(block, to: block)
+  }
+
+  /// Adds a list of blocks to the free ones.
+  private static func addFree(_ first: ThreadBlock, to last: ThreadBlock) {
+    var old = free.load(ordering: .relaxed)
+    while true {
+      last.pointee.next_of_thread = ThreadBlock(bitPattern: old)
+      let (isDone, seen) = free.compareExchange(
+        expected: old, desired: UInt(bitPattern: first), ordering: .acquiringAndReleasing)
+      if isDone { return }
+      old = seen
+    }
   }
 
   /// Enters a block into its thread's list, unless it is there already.
@@ -286,10 +305,17 @@ enum BlockPool {
   }
 
   private static func takeFree() -> ThreadBlock? {
-    guard lock.tryLock() else { return nil }
-    defer { lock.unlock() }
-    guard let block = free else { return nil }
-    free = block.pointee.next_of_thread
+    // All at once: a single one could have been taken and added again meanwhile.
+    let all = free.exchange(0, ordering: .acquiringAndReleasing)
+    guard let block = ThreadBlock(bitPattern: all) else { return nil }
+    guard let rest = block.pointee.next_of_thread else { return block }
+    let (isDone, _) = free.compareExchange(
+      expected: 0, desired: UInt(bitPattern: rest), ordering: .acquiringAndReleasing)
+    if isDone { return block }
+    // Blocks were added meanwhile.
+    var last = rest
+    while let next = last.pointee.next_of_thread { last = next }
+    addFree(rest, to: last)
     return block
   }
 
@@ -317,6 +343,8 @@ enum BlockPool {
         // A call that the thread was in has ended, too: by pthread_exit(3) in a signal handler, or
         // a cancellation.
         for depth in 0..<MMLOG_DEPTHS { mmlog_end_busy(mmlog_writer_at(block, depth)) }
+        // The thread was just taking it for another session, whose list may have it already.
+        if mmlog_load_acquire_u32(&block.pointee.in_use) == isTaken { continue }
         // A block that was attached after the end of its session is in no session's list.
         if let session = Session.of(block), !session.threads.isDissolved {
           for depth in 0..<MMLOG_DEPTHS {

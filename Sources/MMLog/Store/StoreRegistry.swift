@@ -48,7 +48,7 @@ enum StoreRegistry {
         _ = MemoryBarrier.register()
         // Not in a log call: a fork's child, or a signal handler, that found something half made
         // would wait for it for ever.
-        BlockPool.prepare()
+        try BlockPool.prepare()
         try PrivateHash.prepare()
         // Before the handlers below, so that a child lets go of its parent's locks before it does
         // anything else.

@@ -104,6 +104,34 @@ import Testing
       }
     }
 
+    @Test("a thread that ends while it takes its block to another store keeps nothing from others")
+    func onTheWayToAnotherStore() async {
+      await #expect(processExitsWith: .success) {
+        let (first, second) = (try TestStore(), try TestStore())
+        let (log, otherLog) = (first.log, second.log)
+        let ending = SharedCount()
+        TestPoint.handler = { point in
+          if point == .blockTaken, ending.value == Int(CurrentProcess.threadID()) {
+            pthread_exit(nil)
+          }
+        }
+        try Thread(name: "ending") {
+          log.info("of the first store")
+          try? first.store.blockingClose()
+          ending.value = Int(CurrentProcess.threadID())
+          otherLog.info("never written")
+        }.join()
+        ending.value = 0
+        // Ends a walk over blocks that lead back to each other.
+        alarm(60)
+        for number in 0..<3 {
+          try Thread(name: "later") { otherLog.info("\(number)") }.join()
+        }
+        let contents = try second.closeAndRead()
+        require(contents.isClean && contents.messages == (0..<3).map { "\($0)" })
+      }
+    }
+
     /// How many more threads may have a segment of their own.
     private static func freePlaces(_ pool: SegmentPool) -> Int {
       var count = 0

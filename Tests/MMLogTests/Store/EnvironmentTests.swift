@@ -423,6 +423,20 @@ struct EnvironmentTests {
       #expect(error?.message.contains("permission") == true)
     }
 
+    @Test("a process that cannot notice the end of threads gets no store, and no file")
+    func endsOfThreads() async {
+      await #expect(processExitsWith: .success) {
+        let folder = TemporaryDirectory()
+        ForcedFault.force(.pthreadKeyCreate, errno: EAGAIN, under: "")
+        let error = thrown(LogError.self) {
+          try LogStore(directory: folder("logs"), name: "n").close()
+        }
+        require(error?.systemErrorNumber == EAGAIN, "\(String(describing: error))")
+        require(try folder.names().isEmpty)
+        try LogStore(directory: folder("logs"), name: "n").close()
+      }
+    }
+
     @Test("whatever call fails while a store opens, it works or is one error, and nothing is left")
     func everyCall() async {
       await #expect(processExitsWith: .success) {

@@ -90,7 +90,7 @@ extension SystemCall {
     case .fallocate: code == EOPNOTSUPP || code == ENOSYS
     case .madvise, .lseek: code == EINVAL
     case .getrandom: code == ENOSYS || code == EPERM
-    case .membarrier, .clockNanosleep, .pthreadKeyCreate: true
+    case .membarrier, .clockNanosleep: true
     // Another process has the lock, or had it just now.
     case .fcntlLock: code == EAGAIN || code == EACCES
     // The directory is there, or the one above is missing and gets made.
