@@ -234,9 +234,13 @@ final class Drainer: @unchecked Sendable {
       // The signal's handler may have returned meanwhile.
       session.collectSurvivedSignal()
       session.giveUpSurvivedSignals()
-      // No record is moved after this.
-      if !isCounted { session.countOpenCalls() }
-      isCounted = true
+      // No record is moved after this, but for those that such calls have recorded.
+      if !isCounted {
+        session.countOpenCalls()
+        isCounted = true
+        // What was recorded since the last move is not counted.
+        try handoff.move(.everything, until: .max)
+      }
       session.ring.take(lossesWithoutRing)
       try series.append(session.ring.losses)
       let crash = session.ring.deathReport

@@ -129,6 +129,37 @@ struct ClosingTests {
     }
   #endif
 
+  #if DEBUG
+    @Test("a record of a call that ends while its store closes is kept or counted")
+    func callThatEndsMeanwhile() async {
+      await #expect(processExitsWith: .success) {
+        let test = try TestStore()
+        let log = test.log
+        let (isInside, mayEnd, hasEnded) = (SharedCount(), SharedCount(), SharedCount())
+        let thread = try Thread(name: "slow") {
+          func value() -> Int {
+            isInside.value = 1
+            while mayEnd.value == 0 { sched_yield() }
+            return 1
+          }
+          log.info("slow \(value())")
+          hasEnded.value = 1
+        }
+        while isInside.value == 0 { sched_yield() }
+        TestPoint.handler = { point in
+          guard point == .closeArchived else { return }
+          mayEnd.value = 1
+          while hasEnded.value == 0 { sched_yield() }
+        }
+        try test.store.blockingClose()
+        thread.join()
+        let count = Contents(test.folder.path).messages.count
+        let losses = test.store.losses
+        require(UInt64(count) + losses.total(.noRing) == 1, "\(count) \(losses)")
+      }
+    }
+  #endif
+
   @Test("closing while eight threads log loses nothing that was logged before", arguments: 0..<4)
   func closeUnderLoad(round: Int) throws {
     let test = try TestStore { if round % 2 == 0 { $0.makeTiny() } }
