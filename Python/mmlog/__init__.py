@@ -163,24 +163,37 @@ class Store:
             allows_untrusted_directory=allows_untrusted_directory,
         )
         failure = _library.Failure()
-        # A signal handler that logs may interrupt who has it.
-        self._lock = threading.RLock()
+        self._renew_lock()
         _stores.add(self)
         self._store = library.mmlog_open(ctypes.byref(options), ctypes.byref(failure))
         if not self._store:
             raise _error(failure)
         self.directory = os.fspath(directory)
 
+    def _renew_lock(self):
+        # A signal handler that logs may interrupt who has it.
+        self._lock = threading.RLock()
+        # The threads that flush, by their calls, and what says that a call is over.
+        self._flushing, self._flushed = {}, threading.Condition(self._lock)
+
     def flush(self, *, disk=False, timeout=30.0):
         """Waits until all records are in an archive, or synced to the disk. The process's death costs none anyway.
-
-        Not while another thread closes the store.
 
         Raises Error, if that takes longer than timeout seconds, or cannot be done; the records are still in the ring.
         """
         failure = _library.Failure()
         milliseconds = max(1, _whole("timeout in milliseconds", timeout * 1000, _library.UINT32_MAX))
-        if library.mmlog_flush(self._open, 2 if disk else 1, milliseconds, ctypes.byref(failure)) != 0:
+        call = object()
+        try:
+            with self._lock:
+                store = self._open
+                self._flushing[call] = threading.get_ident()
+            status = library.mmlog_flush(store, 2 if disk else 1, milliseconds, ctypes.byref(failure))
+        finally:
+            with self._lock:
+                self._flushing.pop(call, None)
+                self._flushed.notify_all()
+        if status != 0:
             raise _error(failure)
 
     @property
@@ -205,10 +218,15 @@ class Store:
     def close(self):
         """Ends the session: moves all records to archives and syncs these. Handlers drop what they get afterwards.
 
+        Waits until other threads have flushed.
+
         Raises Error, if the archive could not be written: the next store that is opened recovers what is not in it.
         """
         with self._lock:
             store, self._store = self._store, None
+            # A signal handler may close the store while its own thread flushes.
+            while any(thread != threading.get_ident() for thread in list(self._flushing.values())):
+                self._flushed.wait()
         if not store:
             return
         failure = _library.Failure()
@@ -234,7 +252,7 @@ _stores = weakref.WeakSet()
 def _renew_locks():
     # A thread that the child does not have may have held them.
     for store in list(_stores):
-        store._lock = threading.RLock()
+        store._renew_lock()
 
 
 os.register_at_fork(after_in_child=_renew_locks)

@@ -366,6 +366,56 @@ class StoreTests(Case):
         with self.assertRaises(ValueError):
             store.flush()
 
+    def test_a_store_is_closed_when_other_threads_have_flushed_it(self):
+        class Observed:
+            def __getattr__(self, name):
+                return getattr(library, name)
+
+            def mmlog_flush(self, *arguments):
+                flushing.set()
+                # Comes only if the store is closed too early; then mmlog_flush would have no store.
+                closed.wait(0.5)
+                order.append("flushed")
+                return library.mmlog_flush(*arguments) if not closed.is_set() else 0
+
+            def mmlog_close(self, *arguments):
+                order.append("closed")
+                closed.set()
+                return library.mmlog_close(*arguments)
+
+        order, library, flushing, closed = [], mmlog.library, threading.Event(), threading.Event()
+        mmlog.library = Observed()
+        self.addCleanup(setattr, mmlog, "library", library)
+        store = mmlog.Store(self.directory, "both")
+        self.logger(store).info("one")
+        thread = threading.Thread(target=store.flush)
+        thread.start()
+        flushing.wait()
+        store.close()
+        thread.join()
+        self.assertEqual(order, ["flushed", "closed"])
+        self.assertRaises(ValueError, store.flush)
+
+    def test_a_signal_handler_may_close_the_store_that_its_thread_flushes(self):
+        class Interrupted:
+            def __getattr__(self, name):
+                return getattr(library, name)
+
+            def mmlog_flush(self, *arguments):
+                status = library.mmlog_flush(*arguments)
+                signal.raise_signal(signal.SIGUSR1)
+                return status
+
+        library, store = mmlog.library, mmlog.Store(self.directory, "interrupted")
+        self.addCleanup(signal.signal, signal.SIGUSR1, signal.signal(signal.SIGUSR1, lambda *_: store.close()))
+        mmlog.library = Interrupted()
+        self.addCleanup(setattr, mmlog, "library", library)
+        # Ends the process if it hangs.
+        faulthandler.dump_traceback_later(60, exit=True)
+        store.flush()
+        faulthandler.cancel_dump_traceback_later()
+        self.assertRaises(ValueError, store.flush)
+
     def archives(self):
         return [os.path.join(self.directory, name) for name in os.listdir(self.directory) if not name.endswith(".ring")]
 
