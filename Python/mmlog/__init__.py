@@ -77,11 +77,20 @@ def _limit(name, value, most=_library.UINT64_MAX):
 
 
 def _path(option, path):
-    """A path for C, which would take it to end at a zero byte."""
-    path = os.fsencode(path)
-    if b"\0" in path:
-        raise ValueError(f"{option} has a zero byte: {path!r}")
-    return path
+    """A path for C."""
+    return _whole_text(option, os.fsencode(path))
+
+
+def _file_name(option, name):
+    """A name for C, which refuses one that is not UTF-8. Nothing is replaced in it: that would name something else."""
+    return _whole_text(option, name.encode("utf-8", "surrogateescape"))
+
+
+def _whole_text(option, text):
+    """Text as it is, which C would take to end at a zero byte."""
+    if b"\0" in text:
+        raise ValueError(f"{option} has a zero byte: {text!r}")
+    return text
 
 
 def _bytes(text):
@@ -146,7 +155,7 @@ class Store:
         options = _library.Options(
             size=ctypes.sizeof(_library.Options),
             directory=_path("directory", directory),
-            name=_text(name),
+            name=_file_name("name", name),
             ring_directory=None if ring_directory is None else _path("ring_directory", ring_directory),
             ring_size=_whole("ring_size", ring_size),
             level=_own_level(level),
@@ -159,7 +168,7 @@ class Store:
             retention_age_s=_limit("retention_age", retention_age, _library.UINT32_MAX),
             records_crashes=records_crashes,
             file_mode=_whole("file_mode", file_mode, _library.UINT32_MAX),
-            file_group=None if file_group is None else _text(str(file_group)),
+            file_group=None if file_group is None else _file_name("file_group", str(file_group)),
             allows_untrusted_directory=allows_untrusted_directory,
         )
         failure = _library.Failure()

@@ -292,6 +292,13 @@ class StoreTests(Case):
                 mmlog.Store(self.directory, "name", **wrong)
         with self.assertRaises(ValueError):
             mmlog.Store(self.directory + "\0s", "name")
+        # Another name would have other files, and another group other readers.
+        for name, group in [("a\0b", None), ("name", "gr\0up"), ("half \ud800", None)]:
+            with self.assertRaises(ValueError):
+                mmlog.Store(self.directory, name, file_group=group)
+        for name, group in [("n\udce9m", None), ("name", "gr\udce9up")]:
+            with self.assertRaises(mmlog.Error):
+                mmlog.Store(self.directory, name, file_group=group)
         self.assertFalse(os.path.exists(self.directory))
 
     def test_a_directory_that_is_not_utf_8_is_an_error_and_no_other_directory_is_made(self):
