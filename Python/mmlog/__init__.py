@@ -376,11 +376,13 @@ class Handler(logging.Handler):
             return site
         if len(self._sites) >= self._MOST_SITES:
             key = ("", 0, "")
+            if key in self._sites:
+                return self._sites[key]
         # A record that a program has made itself may be without a place.
         path, line, function = key
         site = _library.Site(_text(path or ""), _text(function or ""), max(line or 0, 0))
-        # Of all handlers and all threads the first one, which lives for ever.
-        site = self._sites[key] = _immortal.setdefault(key, site)
+        # Of all handlers and all threads the first one.
+        site = self._sites[key] = _all_sites.setdefault(key, site)
         return site
 
     def _exception(self, record):
@@ -402,8 +404,8 @@ class Handler(logging.Handler):
             super().close()
 
 
-# C refers to these for ever.
-_immortal = {}
+# The sites of all handlers: one that is made anew takes another place in the ring's dictionary.
+_all_sites = {}
 _formatter = logging.Formatter()
 
 

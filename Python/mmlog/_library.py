@@ -130,9 +130,7 @@ def _declare(library):
         ("mmlog_close", ctypes.c_int, store, failure),
         ("mmlog_flush", ctypes.c_int, store, ctypes.c_int, ctypes.c_uint32, failure),
         ("mmlog_lost_records", ctypes.c_uint64, store),
-        ("mmlog_reopen_all", None),
         ("mmlog_get_logger", logger, store, ctypes.c_char_p),
-        ("mmlog_set_level", None, logger, ctypes.c_int),
         ("mmlog_set_levels", None, store, ctypes.c_char_p, ctypes.c_int),
         (
             # The format's arguments follow: each with a type of its own, as ctypes cannot know it.
