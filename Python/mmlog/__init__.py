@@ -321,6 +321,8 @@ class Handler(logging.Handler):
         """
         if (store is None) == (directory is None or name is None):
             raise TypeError("Handler takes a store, or a directory and a name")
+        if store is not None and (directory is not None or name is not None or options):
+            raise TypeError("a Handler with a store takes no options of a store: give them to Store")
         # logging closes each handler that it knows, one whose store could not be opened too.
         self._owns_store = False
         super().__init__(level)
@@ -347,7 +349,10 @@ class Handler(logging.Handler):
             level = _level(record.levelno)
             if level > logger.contents.level:
                 self._record(logger, level, record)
-        except Exception:  # As logging's own handlers do.
+        # As logging's own handlers do.
+        except RecursionError:
+            raise
+        except Exception:
             self.handleError(record)
 
     def _record(self, logger, level, record):
@@ -390,8 +395,17 @@ class Handler(logging.Handler):
         if kind is None:
             return []
         name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-        text = record.exc_text or (self.formatter or _formatter).formatException(record.exc_info)
+        text = record.exc_text or self._stack_trace(record.exc_info)
         return [("exception.type", name), ("exception.message", _string(value)), ("exception.stacktrace", text)]
+
+    def _stack_trace(self, exc_info):
+        """The formatter's text for an exception. A formatter that fails costs its own text, and no record."""
+        if self.formatter is not None:
+            try:
+                return self.formatter.formatException(exc_info)
+            except Exception:
+                pass
+        return _formatter.formatException(exc_info)
 
     def flush(self):
         """Does nothing: a record is safe from the death of the process when its call returns. See Store.flush()."""

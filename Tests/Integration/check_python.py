@@ -255,6 +255,52 @@ class HandlerTests(Case):
         self.assertEqual(extra["attributes"], {"value": without, "digits": "<int: str() failed>", "other": 1})
         self.assertEqual((raised["body"], raised["attributes"]["exception.message"]), ("raised", without))
 
+    def test_a_formatter_that_fails_costs_no_record(self):
+        class Failing(logging.Formatter):
+            def formatException(self, exc_info):
+                raise ValueError("not today")
+
+        with mmlog.Store(self.directory, "formatter") as store:
+            log = self.logger(store)
+            log.handlers[0].setFormatter(Failing())
+            try:
+                raise KeyError("order")
+            except KeyError:
+                log.exception("raised")
+        (found,) = records(self.directory)
+        self.assertEqual(found["body"], "raised")
+        self.assertTrue(found["attributes"]["exception.stacktrace"].endswith("KeyError: 'order'"), found)
+
+    def test_a_recursion_that_never_ends_is_the_program_s_as_with_other_handlers(self):
+        class Endless:
+            def __str__(self):
+                return str(self)
+
+        with mmlog.Store(self.directory, "endless") as store:
+            log = self.logger(store)
+            self.assertRaises(RecursionError, log.info, "%s", Endless())
+            log.info("good")
+        self.assertEqual([record["body"] for record in records(self.directory)], ["good"])
+
+    def test_a_handler_with_a_store_takes_no_options_of_a_store(self):
+        with mmlog.Store(self.directory, "given") as store:
+            for options in ({"ring_size": 1 << 20}, {"name": "other"}, {"directory": self.directory}, {"misspelt": 1}):
+                self.assertRaises(TypeError, mmlog.Handler, store, **options)
+            mmlog.Handler(store, level=logging.INFO)
+
+    def test_statements_beyond_those_that_have_a_place_share_one(self):
+        def made(line):
+            return logging.makeLogRecord({"name": "n", "msg": "kept", "levelno": 20, "pathname": "p", "lineno": line})
+
+        with mmlog.Store(self.directory, "crowded") as store:
+            handler = mmlog.Handler(store)
+            handler._MOST_SITES = 2
+            sites = [handler._site(made(line)) for line in (1, 2, 3, 4, 3, 1)]
+            self.assertIs(sites[0], sites[5])
+            self.assertEqual(len({id(site) for site in sites}), 3)
+            handler.handle(made(5))
+        self.assertEqual([record["body"] for record in records(self.directory)], ["kept"])
+
     def test_what_cannot_be_logged_is_said_as_by_other_handlers(self):
         class Bad:
             def __str__(self):
