@@ -151,7 +151,7 @@ impl Store {
 
     /// The logger of a label, which stays valid for ever. Keep it.
     pub fn logger(&self, label: &str) -> Logger {
-        let label = CString::new(label).unwrap_or_default();
+        let label = c_text(label);
         Logger(unsafe { mmlog_get_logger(self.0, label.as_ptr()) })
     }
 
@@ -178,16 +178,21 @@ unsafe impl Sync for Logger {}
 
 impl Logger {
     pub fn is_enabled(&self, level: Level) -> bool {
-        level as u32 > unsafe { &(*self.0).level }.load(Ordering::Relaxed)
+        // Acquire: who sees the level of a single statement that was turned on sees which one it is, too.
+        level as u32 > unsafe { &(*self.0).level }.load(Ordering::Acquire)
     }
 
     /// Called by `log!`.
     pub fn record(&self, level: Level, site: &'static Site, fields: &[Field], text: &str) {
-        // A zero byte would end the text.
-        let text = CString::new(text.replace('\0', "\\0")).unwrap_or_default();
+        let text = c_text(text);
         let format = b"%s\0".as_ptr() as *const c_char;
         unsafe { mmlog_record_fields(self.0, level as c_int, site, fields.as_ptr(), fields.len(), format, text.as_ptr()) }
     }
+}
+
+/// Text for C: a zero byte would end it.
+fn c_text(text: &str) -> CString {
+    CString::new(text.replace('\0', "\\0")).unwrap_or_default()
 }
 
 #[macro_export]
