@@ -19,6 +19,7 @@ package main
 // }
 // static mmlog_field *field_at(mmlog_field *fields, size_t index) { return &fields[index]; }
 // static void set_int(mmlog_field *field, const char *name, int64_t value) { *field = mmlog_field_int(name, value); }
+// static void set_uint(mmlog_field *field, const char *name, uint64_t value) { *field = mmlog_field_uint(name, value); }
 // static void set_double(mmlog_field *field, const char *name, double value) { *field = mmlog_field_double(name, value); }
 // static void set_bool(mmlog_field *field, const char *name, bool value) { *field = mmlog_field_bool(name, value); }
 // static void set_text(mmlog_field *field, const char *name, const char *text) { *field = mmlog_field_text(name, text); }
@@ -88,12 +89,19 @@ func (s *Store) Logger(label string) Logger {
 }
 
 // Log records a message, with fields given as name, value, name, value. It survives the process when Log returns.
+//
+// Numbers of the types below and bool keep their types; other values, such as a time.Duration, become text. As in
+// log/slog, a value without a name has the name !BADKEY.
 func (l Logger) Log(level Level, message string, pairs ...any) {
 	if !C.mmlog_is_enabled(l.logger, C.mmlog_level(level)) {
 		return
 	}
 	cMessage := text(message)
 	defer C.free(unsafe.Pointer(cMessage))
+	if len(pairs)%2 != 0 {
+		last := len(pairs) - 1
+		pairs = append(pairs[:last:last], "!BADKEY", pairs[last])
+	}
 	count := len(pairs) / 2
 	var fields *C.mmlog_field
 	if count > 0 {
@@ -107,8 +115,18 @@ func (l Logger) Log(level Level, message string, pairs ...any) {
 		switch value := pairs[2*index+1].(type) {
 		case int:
 			C.set_int(field, name, C.int64_t(value))
+		case int32:
+			C.set_int(field, name, C.int64_t(value))
 		case int64:
 			C.set_int(field, name, C.int64_t(value))
+		case uint:
+			C.set_uint(field, name, C.uint64_t(value))
+		case uint32:
+			C.set_uint(field, name, C.uint64_t(value))
+		case uint64:
+			C.set_uint(field, name, C.uint64_t(value))
+		case float32:
+			C.set_double(field, name, C.double(value))
 		case float64:
 			C.set_double(field, name, C.double(value))
 		case bool:
