@@ -201,16 +201,25 @@ static bool has_large_number(const char *next, const char *end) {
   return false;
 }
 
-// Whether a format may have a width or a precision above the maximum.
-static bool is_too_wide(const char *format) {
-  // Directives with positions are not taken apart here.
-  if (strchr(format, '$') != NULL)
-    return strchr(format, '*') != NULL || has_large_number(format, format + strlen(format));
+// What the directives of a format have.
+typedef struct {
+  bool asterisks;
+  bool positions;      // which argument it is: %1$d
+  bool large_numbers;  // a width or a precision above the maximum
+} format_traits;
+
+static format_traits traits_of(const char *format) {
+  format_traits traits = {0};
   mmlog_directive directive;
   const char *start = format;
-  for (; mmlog_next_directive(&format, &directive); start = format)
-    if (directive.kind != MMLOG_LITERAL && has_large_number(start, format)) return true;
-  return false;
+  for (; mmlog_next_directive(&format, &directive); start = format) {
+    if (directive.kind == MMLOG_LITERAL) continue;
+    size_t length = (size_t)(format - start);
+    traits.asterisks |= memchr(start, '*', length) != NULL;
+    traits.positions |= memchr(start, '$', length) != NULL;
+    traits.large_numbers |= has_large_number(start, format);
+  }
+  return traits;
 }
 
 #pragma clang diagnostic push
@@ -239,10 +248,10 @@ static int print_directive(
 
 // As vsnprintf(3), but with limited widths: vsnprintf takes half a minute for a width of 2 GiB.
 static int print(char *place, size_t room, const char *format, va_list list, int error) {
-  if (is_too_wide(format)) return -1;
+  format_traits traits = traits_of(format);
+  if (traits.large_numbers || (traits.asterisks && traits.positions)) return -1;
   errno = error;
-  if (strchr(format, '*') == NULL || strchr(format, '$') != NULL)
-    return vsnprintf(place, room, format, list);
+  if (!traits.asterisks) return vsnprintf(place, room, format, list);
   argument_list arguments;
   va_copy(arguments.list, list);
   size_t length = 0;

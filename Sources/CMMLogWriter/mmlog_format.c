@@ -47,22 +47,29 @@ static void read_flags(const char **next, specification *spec) {
   }
 }
 
+// Reads which argument it is, as in %1$d and %1$*2$d.
+static void read_position(const char **next, specification *spec) {
+  const char *end = *next;
+  number(&end);
+  if (*end != '$') return;
+  *next = end + 1;
+  spec->is_odd = true;
+}
+
 static void read_size(const char **next, specification *spec) {
   if (**next == '*') {
     ++*next;
     spec->is_odd = true;
+    read_position(next, spec);
   }
   spec->columns = number(next);
-  if (**next == '$') {
-    ++*next;
-    spec->is_odd = true;
-  }
   if (**next != '.') return;
   ++*next;
   spec->has_precision = true;
   if (**next == '*') {
     ++*next;
     spec->precision_is_argument = true;
+    read_position(next, spec);
   } else {
     spec->precision = number(next);
   }
@@ -185,6 +192,7 @@ bool mmlog_next_directive(const char **format, mmlog_directive *directive) {
   }
   specification spec = {0};
   ++next;
+  read_position(&next, &spec);
   read_flags(&next, &spec);
   read_size(&next, &spec);
   read_length(&next, &spec);
