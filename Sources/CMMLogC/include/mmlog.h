@@ -386,6 +386,7 @@ typedef enum mmlog_durability {
 // Waits until every record written before this call is as safe as asked for. Every record is safe
 // from the death of the process anyway.
 //
+// durability  any number but MMLOG_FLUSH_DISK counts as MMLOG_FLUSH_ARCHIVE
 // timeout_ms  how long to wait at most; 0: 30 seconds
 // Returns 0 or -1; the records are still in the ring then.
 int mmlog_flush(
@@ -479,7 +480,8 @@ typedef enum mmlog_slot_type {
 // lock: keep the slot. Never returns NULL.
 //
 // A slot stays valid after mmlog_close, but then nobody sees what is stored. A child of fork(2)
-// begins without values.
+// begins without values. A number that is stored at the moment at which the store replaces its ring
+// may get lost: then the slot has the number before it, until the next one is stored.
 mmlog_slot *mmlog_get_slot(mmlog_store *store, const char *name, mmlog_slot_type type);
 
 static inline void mmlog_slot_set_word(const mmlog_slot *slot, uint64_t word) {
@@ -680,6 +682,8 @@ typedef struct mmlog_span {
 // four places taken tries again for some microseconds. A record that cannot be written is counted
 // as lost: if too many handlers write at once, if there is no room, in a fork's child that has not
 // logged yet, and after mmlog_close. Needs some 8 KiB of stack.
+//
+// The arguments are evaluated also below the logger's level.
 #define mmlog_signal_write(logger, level, ...) \
   mmlog_signal_record(logger, level, MMLOG_FILE, __LINE__, __func__, "" __VA_ARGS__)
 
