@@ -57,7 +57,7 @@ package func flush(
 ) -> CInt {
   let durability: LogStore.Durability = durability == MMLOG_FLUSH_DISK.rawValue ? .disk : .archive
   return attempt(failure) { () throws(LogError) in
-    try logStore(store).flush(durability, within: limit(milliseconds))
+    try logStore(store).flush(durability, within: timeout(milliseconds))
   }
 }
 
@@ -67,7 +67,7 @@ package func capture(
   _ failure: UnsafeMutablePointer<mmlog_failure>?
 ) -> CInt {
   attempt(failure) { () throws(LogError) in
-    try logStore(store).capture(reason: String(c: reason), within: limit(milliseconds))
+    try logStore(store).capture(reason: String(c: reason), within: timeout(milliseconds))
   }
 }
 
@@ -133,7 +133,7 @@ package func setText(_ slot: UnsafeMutablePointer<mmlog_state>, _ text: UnsafePo
   StateSlotPlace.store(bytes.assumingMemoryBound(to: UInt8.self), in: slot)
 }
 
-private func limit(_ milliseconds: UInt32) -> Duration {
+private func timeout(_ milliseconds: UInt32) -> Duration {
   .milliseconds(milliseconds == 0 ? 30_000 : Int64(milliseconds))
 }
 
