@@ -177,8 +177,8 @@
     // The slot is set under the lock, so that the newest value stays.
     func increment(by amount: Int64) {
       sum.withLock { sum in
-        let (new, isTooLarge) = sum.addingReportingOverflow(amount)
-        sum = isTooLarge ? .max : new
+        let (new, isBeyond) = sum.addingReportingOverflow(amount)
+        sum = !isBeyond ? new : amount < 0 ? .min : .max
         slot.store(sum)
       }
       records?.record(amount)
@@ -248,7 +248,7 @@
     func record(_ value: Double) { set(value) }
 
     private func add(_ amount: Double) {
-      // After such an amount, no later one would make the value a number again.
+      // After such an amount, no later one would make the value a number again, but only `set`.
       guard amount.isFinite else { return }
       change { $0 += amount }
     }

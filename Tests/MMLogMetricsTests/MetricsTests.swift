@@ -27,6 +27,9 @@
         label: "huge", dimensions: [("shop", "12"), ("kind", "a")], factory: metrics)
       huge.increment(by: Int64.max)
       huge.increment()
+      let low = Counter(label: "low", factory: metrics)
+      low.increment(by: Int64.min)
+      low.increment(by: -1)
       let reset = Counter(label: "reset", factory: metrics)
       reset.increment()
       reset.reset()
@@ -42,7 +45,8 @@
       let ring = try #require(rings.first)
       #expect(
         Set(ring.image.state.fields.texts) == [
-          "accepted=6", "\"huge{shop=12,kind=a}\"=\(Int64.max)", "reset=0", "never=0",
+          "accepted=6", "\"huge{shop=12,kind=a}\"=\(Int64.max)", "low=\(Int64.min)", "reset=0",
+          "never=0",
           "fractions=2.5", "meter=6.5", "gauge=-1.5",
         ])
       try store.close()
