@@ -48,13 +48,14 @@
     private var logger: Logger { outerLogger.with(span: span, trace: trace) }
 
     /// The span's name. The record of the beginning keeps the first name; a later name is in the
-    /// record of the end, as `span.name`.
+    /// record of the end, as `span.name`. After the end, a name is recorded nowhere.
     public var operationName: String {
       get { state.withLock(\.name) }
       set { state.withLock { $0.name = newValue } }
     }
 
-    /// The attributes, which go with the record of the end.
+    /// The attributes, which go with the record of the end. After the end, they are recorded
+    /// nowhere.
     public var attributes: SpanAttributes {
       get { state.withLock(\.attributes) }
       set { state.withLock { $0.attributes = newValue } }
@@ -87,13 +88,16 @@
     ) {
       guard isRecording else { return }
       var metadata = Logger.Metadata(attributes)
-      metadata.append(.string(String(reflecting: type(of: error))), for: "exception.type")
+      // As in OpenTelemetry, an attribute of the caller's counts more.
+      if attributes.get("exception.type") == nil {
+        metadata.append(.string(String(reflecting: type(of: error))), for: "exception.type")
+      }
       logger.log(level: .error, text: "\(error)", metadata: metadata, at: place)
     }
 
     /// Adds a link to another span: the record of the end has that span's `traceparent` among
     /// `links`, with the link's attributes if it has any. A link to a span that was not recorded is
-    /// ignored.
+    /// ignored, and so is a link that is added after the end.
     public func addLink(_ link: SpanLink) {
       guard let place = link.context[SpanPlace.Key.self], place.trace.spanID != 0 else { return }
       state.withLock { $0.links.append((place.trace, link.attributes)) }

@@ -237,6 +237,22 @@
           ]))
     }
 
+    @Test("an error's type is recorded once, and as its caller says if it does")
+    func errorTypes() throws {
+      let folder = TemporaryDirectory()
+      let store = try LogStore(directory: folder.path, name: "test")
+      MMLogTracer(store: store).withSpan("span", context: .topLevel) { span in
+        span.recordError(Refusal())
+        span.recordError(Refusal(), attributes: ["exception.type": "refusal"])
+      }
+      try store.close()
+      let types = LogReader.records(in: folder).filter { $0.level == .error }.map { record in
+        record.fields.filter { $0.name == "exception.type" }.map { "\($0.value)" }
+      }
+      #expect(types.count == 2 && types.allSatisfy { $0.count == 1 }, "\(types)")
+      #expect(types.last == ["string(\(Array("refusal".utf8)))"])
+    }
+
     @Test("a span that is off sends what its caller sent, and nothing if there is none")
     func offSpans() throws {
       let folder = TemporaryDirectory()
