@@ -95,6 +95,8 @@ extension HTTPLog {
   fileprivate func begin(
     _ request: URLRequest, body: Data?, task: String?, at place: Place
   ) -> Exchange {
+    // The URL's text takes time.
+    guard isEnabled else { return begin(method: "", url: "") }
     let exchange = begin(
       method: request.httpMethod ?? "GET", url: request.url?.absoluteString ?? "",
       headers: HTTPHeaders(request.allHTTPHeaderFields ?? [:]), task: task, file: place.file,
