@@ -64,6 +64,11 @@ import Testing
       // A scheme before the scheme.
       ("jdbc:postgresql://app:S@db/x", "jdbc:postgresql://REDACTED@db/x"),
       ("blob:https://ann:S@h/", "blob:https://REDACTED@h/"),
+      ("s3://https://ann:S@h/", "s3://https://REDACTED@h/"),
+      ("proxy://h://ann:S@g/", "proxy://h://REDACTED@g/"),
+      // Clients pass over further slashes.
+      ("https:///ann:S@h/", "https:///REDACTED@h/"),
+      ("https:////ann:S@h/", "https:////REDACTED@h/"),
     ])
   func userInformation(url: String, redacted: String) {
     #expect(redactor.redacted(url: url) == redacted)
@@ -620,8 +625,9 @@ private enum SecretWriter {
     pairs.insert(
       "\(name)=\(secret)\(tail)\(secret)", at: Int.random(in: 0...pairs.count, using: &random))
     let user = Bool.random(using: &random) ? "ann:\(secret)%2F\(secret)@" : ""
-    return "https://\(user)h/p" + (Bool.random(using: &random) ? "?" : "#")
-      + pairs.joined(separator: "&")
+    let schemes = ["https://", "https:///", "//", "https:\\\\", "s3://https://", "p://h://"]
+    return (schemes.randomElement(using: &random) ?? "") + "\(user)h/p"
+      + (Bool.random(using: &random) ? "?" : "#") + pairs.joined(separator: "&")
   }
 
   static func json(_ name: String, _ random: inout SeededGenerator) -> String {

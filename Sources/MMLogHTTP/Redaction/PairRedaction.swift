@@ -104,10 +104,15 @@ struct PairRedaction {
       start[place &+ 1] == UInt8(ascii: "/"), start[place &+ 2] == UInt8(ascii: "/")
     else { return 0 }
     place &+= 3
+    let host = place
     while place < count, Self.isOfHost(start[place]) { place &+= 1 }
+    // Behind an empty host, and behind an empty port, another host may stand.
+    if place == host { return 0 }
     if place < count, start[place] == UInt8(ascii: ":") {
       place &+= 1
+      let port = place
       while place < count, start[place] &- UInt8(ascii: "0") < 10 { place &+= 1 }
+      if place == port { return 0 }
     }
     guard place < count, start[place] == UInt8(ascii: "/") else {
       return place == count ? count : 0
