@@ -358,6 +358,14 @@ import Testing
         ##"{"body":"{\\u0022token\\u0022 :\\u0022x\\u0022}"}"##,
         ##"{"body":"{\\u0022token\\u0022 :\"REDACTED\""}"##
       ),
+      // Between a name and its colon, such JSON has white space with escapes.
+      (#"{"a":"{\"pin\"\n:\"x\"}"}"#, #"{"a":"{\"pin\"\n:\"REDACTED\""}"#),
+      (#"{"a":"{\"pin\" \r\n\t :12}"}"#, #"{"a":"{\"pin\" \r\n\t :\"REDACTED\"}"}"#),
+      (#"{"a":"\\\"pin\\\" \\n:\n\\\"x\\\""}"#, #"{"a":"\\\"pin\\\" \\n:\\\"REDACTED\\\""}"#),
+      (#"{"a":"{\"x\"\"pin\":1}"}"#, #"{"a":"{\"x\"\"pin\":\"REDACTED\"}"}"#),
+      (##"{"a":"{\"x\"\u0070in\":1}"}"##, ##"{"a":"{\"x\"\u0070in\":\"REDACTED\"}"}"##),
+      (#"{"a":"\"pin\"\\","token":"x"}"#, #"{"a":"\"pin\"\\","token":"REDACTED"}"#),
+      (#"{"a":"\"pin\"\x:1","n":1}"#, #"{"a":"\"pin\"\x:1","n":1}"#),
       (
         ##"{"a":"\u0022token\u0022, b","c":"\u0022\u002","token":"x"}"##,
         ##"{"a":"\u0022token\u0022, b","c":"\u0022\u002","token":"REDACTED"}"##
@@ -579,6 +587,9 @@ import Testing
       let json = SecretWriter.json(SecretWriter.jsonName("password", &random), &random)
       let text = String(decoding: redactor.redacted(json: Array(json.utf8)), as: UTF8.self)
       #expect(!text.contains(SecretWriter.secret), "round \(round): \(json)")
+      let inner = SecretWriter.inText(json)
+      let outer = String(decoding: redactor.redacted(json: Array(inner.utf8)), as: UTF8.self)
+      #expect(!outer.contains(SecretWriter.secret), "round \(round): \(inner)")
       let form = "a=1&q=" + SecretWriter.encoded(SecretWriter.json("password", &random), &random)
       let pairs = redactor.redacted(form: form) + redactor.redacted(url: "/?" + form)
       #expect(!pairs.contains(SecretWriter.secret), "round \(round): \(form)")
@@ -640,6 +651,19 @@ private enum SecretWriter {
     let isSpaced = Bool.random(using: &random)
     return "{" + (before.randomElement(using: &random) ?? "") + "\"\(name)\""
       + (isSpaced ? " \t: " : ":") + value + "}"
+  }
+
+  /// JSON as a text of JSON has it.
+  static func inText(_ json: String) -> String {
+    let escaped = json.unicodeScalars.map { scalar -> String in
+      switch scalar {
+      case "\"", "\\": "\\\(scalar)"
+      case "\t": "\\t"
+      case "\n": "\\n"
+      default: "\(scalar)"
+      }
+    }
+    return "{\"body\":\"" + escaped.joined() + "\"}"
   }
 
   private static func hex(_ byte: UInt8, _ digits: Int) -> String {

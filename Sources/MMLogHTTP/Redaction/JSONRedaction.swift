@@ -30,6 +30,8 @@ struct JSONRedaction {
   /// How many backslashes stand before a quote of the JSON to which the last quote belongs: JSON in
   /// a text has some.
   private var backslashes: UInt8 = 0
+  /// How many backslashes were read behind a name of JSON in a text: `\n` is white space there.
+  private var spaceBackslashes: UInt8 = 0
   private var action = Redactor.Action.keep
   private var quote: UInt8 = 0
   /// Whether the last byte of a text was a backslash that escapes the next byte.
@@ -92,7 +94,9 @@ struct JSONRedaction {
         return
       }
       // For most texts, the byte behind them shows that they are no names.
-      if place < count, start[place] > 0x20, start[place] != UInt8(ascii: ":") {
+      if place < count, start[place] > 0x20, start[place] != UInt8(ascii: ":"),
+        start[place] != UInt8(ascii: "\\")
+      {
         name = NameReader(redactor.names)
         continue
       }
@@ -106,10 +110,16 @@ struct JSONRedaction {
     _ start: UnsafePointer<UInt8>, _ count: Int, _ place: inout Int, _ kept: Int,
     _ output: inout RedactedOutput
   ) {
-    while place < count, start[place] <= 0x20 { place += 1 }
+    while place < count, isSpaceBehindName(start[place]) { place += 1 }
     guard place < count else { return }
     let state = name.state
     (phase, name) = (.name, NameReader(redactor.names))
+    if spaceBackslashes > 0 {
+      // It was no white space, but an escape of the next name.
+      (quoteEscape, backslashes, spaceBackslashes) = (1, spaceBackslashes, 0)
+      name.take(UInt8(ascii: "\\"), redactor.names)
+      return
+    }
     guard start[place] == UInt8(ascii: ":") else { return }
     action = redactor.action(of: state, unlisted: .keep)
     if action == .keep { return }
@@ -117,6 +127,21 @@ struct JSONRedaction {
     output.append(start + kept, place - kept)
     (phase, depth, isValueEmpty, isEscaped, sign) = (.redacting, 0, true, false, 0)
     hash = action == .hash ? ValueHash() : nil
+  }
+
+  /// Whether a byte belongs to white space, which has escapes in JSON in a text.
+  private mutating func isSpaceBehindName(_ byte: UInt8) -> Bool {
+    switch byte {
+    case UInt8(ascii: "\\"):
+      if backslashes == 0 { return false }
+      spaceBackslashes &+= 1
+      return true
+    case UInt8(ascii: "n"), UInt8(ascii: "r"), UInt8(ascii: "t"):
+      if spaceBackslashes == 0 { return false }
+      spaceBackslashes = 0
+      return true
+    default: return byte <= 0x20 && spaceBackslashes == 0
+    }
   }
 
   /// Passes over the next quote, as it is or as `\u0022`; false: there is none.
