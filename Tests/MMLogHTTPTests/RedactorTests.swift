@@ -491,6 +491,11 @@ import Testing
       (#"token: Optional("S, S"), a: 1"#, "token: REDACTED, a: 1"),
       (#"{\"token\":\"S, S\",\"a\":1}"#, #"{\"token\":REDACTED,\"a\":1}"#),
       (#"reason="pwd: 'S, S'", a"#, #"reason="pwd: REDACTED, a"#),
+      // Prefixes of quotes.
+      ("{u'token': u'S, S', 'a': 1}", "{u'token': REDACTED, 'a': 1}"),
+      (#"{"token": b"S, S", "pwd":rb"S; S","a":1}"#, #"{"token": REDACTED, "pwd":REDACTED,"a":1}"#),
+      (#"token: [L"S], S", f'S], S'], a: 1"#, "token: REDACTED, a: 1"),
+      ("token: S'S, a: club's", "token: REDACTED, a: club's"),
       ("PASS_WORD : S\nx: 1", "PASS_WORD : REDACTED\nx: 1"),
       (#"{"message":"pwd: S"}"#, #"{"message":"pwd: REDACTED}"#),
       // What a comma or a semicolon goes on with.

@@ -20,20 +20,25 @@ struct MessageValue {
   /// How many backslashes stand before the quote: the quote of a text in a text has some.
   private var quoteBackslashes = 0
   private var backslashes = 0
-  /// The last byte that is no backslash.
-  private var last = UInt8(ascii: " ")
+  /// How many letters of a prefix of a quote, as in `b"…"`, were read behind a sign before which
+  /// quotes begin. More than ``longestPrefix``: no quote begins here.
+  private var prefix = 0
+  private static let longestPrefix = 2
 
   mutating func take(_ byte: UInt8) -> Part {
     if byte == UInt8(ascii: "\\") {
       backslashes += 1
       return .content
     }
-    defer { (backslashes, last) = (0, byte) }
+    defer {
+      backslashes = 0
+      readPrefix(byte)
+    }
     if quote != 0 { return takeQuoted(byte) }
     switch byte {
     case UInt8(ascii: "\""), UInt8(ascii: "'"):
-      // Behind a letter, the quote is an apostrophe, or ends a text that the value is in.
-      guard Self.isBeforeQuote(last) else { return .content }
+      // Behind other letters, the quote is an apostrophe, or ends a text that the value is in.
+      guard prefix <= Self.longestPrefix else { return .content }
       (quote, quoteBackslashes) = (byte, backslashes)
       return depth == 0 ? .quote : .content
     case UInt8(ascii: "("), UInt8(ascii: "["), UInt8(ascii: "{"): depth += 1
@@ -54,12 +59,17 @@ struct MessageValue {
     return depth == 0 ? .quote : .content
   }
 
-  private static func isBeforeQuote(_ byte: UInt8) -> Bool {
+  private mutating func readPrefix(_ byte: UInt8) {
     switch byte {
     case 0x00...0x20, UInt8(ascii: "="), UInt8(ascii: ":"), UInt8(ascii: ","), UInt8(ascii: ";"),
       UInt8(ascii: "("), UInt8(ascii: "["), UInt8(ascii: "{"):
-      true
-    default: false
+      prefix = 0
+    // Of the languages that there are.
+    case UInt8(ascii: "b"), UInt8(ascii: "c"), UInt8(ascii: "f"), UInt8(ascii: "l"),
+      UInt8(ascii: "r"), UInt8(ascii: "u"), UInt8(ascii: "B"), UInt8(ascii: "C"),
+      UInt8(ascii: "F"), UInt8(ascii: "L"), UInt8(ascii: "R"), UInt8(ascii: "U"):
+      prefix = min(prefix + 1, Self.longestPrefix + 1)
+    default: prefix = Self.longestPrefix + 1
     }
   }
 
