@@ -146,7 +146,7 @@ extension HTTPLog.Exchange {
 }
 
 extension HTTPHeaders {
-  /// The header fields of a response, in any order.
+  /// The header fields of a response, sorted by name.
   ///
   /// - Parameter response: The response.
   public init(_ response: HTTPURLResponse) {

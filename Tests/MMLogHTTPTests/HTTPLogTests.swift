@@ -56,6 +56,16 @@ private struct Timeout: Error, CustomStringConvertible {
     #expect(cut.utf8.count > 256 && cut.utf8.count <= 1200)
   }
 
+  @Test("header fields of equal dictionaries are in one order, so that records share their names")
+  func order() {
+    let names = ["accept", "Host", "user-agent", "x-a", "x-b", "content-type", "range", "via"]
+    // All are kept, since each dictionary has an order of its own.
+    let all = (0..<200).map { _ in
+      Dictionary(uniqueKeysWithValues: names.map { (name: $0, value: "1") })
+    }
+    for fields in all { #expect(HTTPHeaders(fields).fields.map(\.name) == names.sorted()) }
+  }
+
   @Test("where no header field may be recorded, they are counted", arguments: [0, -1, .min])
   func noHeaders(maximum: Int) throws {
     let test = try HTTPTest { $0.maximumHeaders = maximum }

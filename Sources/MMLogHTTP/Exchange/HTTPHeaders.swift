@@ -14,11 +14,12 @@ public struct HTTPHeaders: ExpressibleByDictionaryLiteral, Sendable {
     self.fields = Array(fields)
   }
 
-  /// Takes fields in any order.
+  /// Takes fields, and sorts them by name.
   ///
   /// - Parameter fields: Values by name.
   public init(_ fields: [String: String]) {
-    self.fields = fields.map { (name: $0.key, value: $0.value) }
+    // Each dictionary has an order of its own. In one order, records share the names.
+    self.fields = fields.map { (name: $0.key, value: $0.value) }.sorted { $0.name < $1.name }
   }
 
   /// Takes a dictionary literal. Called by the compiler.
