@@ -66,6 +66,21 @@ private struct Timeout: Error, CustomStringConvertible {
     for fields in all { #expect(HTTPHeaders(fields).fields.map(\.name) == names.sorted()) }
   }
 
+  @Test("an error that has header fields shows none that a rule names")
+  func headersInError() throws {
+    struct Refused: Error {
+      let headers: HTTPHeaders
+      let status = 401
+    }
+    let test = try HTTPTest()
+    let headers: HTTPHeaders = [
+      "Authorization": "S 5ecre7, \"5ecre7\"]", "x-a": "1", "cookie": "5ecre7\n5ecre7\\",
+    ]
+    test.http.begin(method: "GET", url: "/").fail(Refused(headers: headers))
+    let message = try #require(try test.closeAndRead().last?.text("error.message"))
+    #expect(message == "Refused(headers: [Authorization: REDACTED, x-a: \"1\", cookie: REDACTED")
+  }
+
   @Test("where no header field may be recorded, they are counted", arguments: [0, -1, .min])
   func noHeaders(maximum: Int) throws {
     let test = try HTTPTest { $0.maximumHeaders = maximum }

@@ -27,3 +27,11 @@ public struct HTTPHeaders: ExpressibleByDictionaryLiteral, Sendable {
     fields = elements.map { (name: $0.0, value: $0.1) }
   }
 }
+
+extension HTTPHeaders: CustomStringConvertible {
+  /// Names and values, as a dictionary shows them. A ``Redactor`` finds the values that are secret.
+  public var description: String {
+    let pairs = fields.map { "\($0.name): \($0.value.debugDescription)" }
+    return "[" + pairs.joined(separator: ", ") + "]"
+  }
+}
