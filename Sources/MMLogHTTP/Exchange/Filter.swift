@@ -46,7 +46,8 @@ extension HTTPLog {
   }
 }
 
-/// Host and path of a URL, as filters see them.
+/// Host and path of a URL, as filters see them. What begins with `//` is a URL that lacks its
+/// scheme, even if it is a path that a server was asked for.
 struct URLPlace {
   /// In lowercase, without user information and port; empty if the URL has none.
   let host: String

@@ -63,7 +63,8 @@ extension HTTPLog {
     /// The types of bodies that are recorded as text; of other bodies, size and hash are recorded.
     /// The types are patterns, in which `*` stands for anything, and case does not count. Default:
     /// JSON and forms, whose fields are redacted by their names. In `text/*`, parts in the form of
-    /// JSON or of `name=value` are redacted; in XML nothing is.
+    /// JSON or of `name=value` are redacted; in XML and in `multipart/form-data`, which `*` names,
+    /// too, nothing is.
     public var contentTypes = [
       "application/json", "application/*+json", "application/x-ndjson",
       "application/x-www-form-urlencoded",
