@@ -134,7 +134,7 @@ private final class BodyPart {
     let options = shared.options
     (self.shared, self.span, self.message) = (shared, span, message)
     // The place is not known if the level of bodies was off when the exchange began.
-    place = exchange.extra?.place ?? HTTPLog.Place(#fileID, #function, #line, #column)
+    place = exchange.beginning?.place ?? HTTPLog.Place(#fileID, #function, #line, #column)
     reading = Self.reading(contentType, shared)
     var capacity = Self.limit(options)
     if case .binary = reading { capacity = 0 }

@@ -56,31 +56,36 @@ extension HTTPLog {
     /// What few exchanges have. It is an object, so that the others have no references to count.
     @usableFromInline
     final class Extra: Sendable {
-      let number: UInt64
-      let method, url: String
-      /// When the exchange began: nanoseconds.
-      let start: UInt64
-      /// The statement that began the exchange; records of its bodies have this place, too.
-      let place: Place?
+      let beginning: Beginning?
       /// The same exchange in further logs.
       let others: [Exchange]
 
-      init(_ number: UInt64, _ method: String, _ url: String, _ place: Place) {
-        (self.number, self.method, self.url, self.place) = (number, method, url, place)
-        (start, others) = (Clock.monotonic(), [])
-      }
-
-      init(_ extra: Extra?, _ others: [Exchange]) {
-        (number, method, url) = (extra?.number ?? 0, extra?.method ?? "", extra?.url ?? "")
-        (start, place, self.others) = (extra?.start ?? 0, extra?.place, others)
+      init(_ beginning: Beginning?, _ others: [Exchange] = []) {
+        (self.beginning, self.others) = (beginning, others)
       }
     }
+
+    /// What the end and bodies need to know of the beginning.
+    struct Beginning: Sendable {
+      let number: UInt64
+      let method, url: String
+      /// When the exchange began: nanoseconds.
+      let start = Clock.monotonic()
+      /// The statement that began the exchange; records of its bodies have this place, too.
+      let place: Place
+
+      init(_ number: UInt64, _ method: String, _ url: String, _ place: Place) {
+        (self.number, self.method, self.url, self.place) = (number, method, url, place)
+      }
+    }
+
+    var beginning: Beginning? { extra?.beginning }
 
     /// Returns the exchange with the same one in further logs that record it.
     func adding(_ others: [Exchange]) -> Exchange {
       if others.isEmpty { return self }
       var exchange = self
-      exchange.recorded = Recorded(shared, span, Extra(extra, others))
+      exchange.recorded = Recorded(shared, span, Extra(beginning, others))
       return exchange
     }
 
@@ -98,7 +103,7 @@ extension HTTPLog {
     /// The number of the exchange in its ``HTTPLog``, from 1; 0 where exchanges are not counted,
     /// because neither ``Elements/serialNumber``, ``Options/sampling`` nor ``Options/reporter``
     /// asks for it.
-    public var serialNumber: UInt64 { extra?.number ?? 0 }
+    public var serialNumber: UInt64 { beginning?.number ?? 0 }
 
     /// Records that a response ends the exchange. Its span has failed if the status is one of a
     /// failure: see ``Options/role-swift.property``.
@@ -202,25 +207,27 @@ extension HTTPLog {
 
     /// The fields of the beginning that the end repeats.
     private func fields(of elements: Elements) -> Logger.Metadata? {
-      guard let extra else { return nil }
+      guard let beginning else { return nil }
       var fields: Logger.Metadata?
-      if elements.contains(.serialNumber) { fields.append(.uint(extra.number), for: "http.serial") }
-      shared?.append(extra.method, extra.url, elements, to: &fields)
+      if elements.contains(.serialNumber) {
+        fields.append(.uint(beginning.number), for: "http.serial")
+      }
+      shared?.append(beginning.method, beginning.url, elements, to: &fields)
       return fields
     }
 
     /// Calls the reporter, if there is one.
     func report(_ kind: Report.Kind, _ fields: Logger.Metadata?) {
-      guard let shared, let extra, let reporter = shared.options.reporter else { return }
+      guard let shared, let beginning, let reporter = shared.options.reporter else { return }
       var duration = Duration.zero
       if case .request = kind {
       } else {
-        duration = .nanoseconds(Int64(clamping: Clock.monotonic() &- extra.start))
+        duration = .nanoseconds(Int64(clamping: Clock.monotonic() &- beginning.start))
       }
       reporter(
         Report(
-          kind: kind, serialNumber: extra.number, method: extra.method,
-          url: shared.redacted(extra.url, .url), duration: duration,
+          kind: kind, serialNumber: beginning.number, method: beginning.method,
+          url: shared.redacted(beginning.url, .url), duration: duration,
           fields: fields ?? Logger.Metadata()))
     }
   }

@@ -104,7 +104,7 @@ extension HTTPLog {
       let span = begin(method, url, fields, place)
       guard span.isRecorded else { return Exchange() }
       let needsExtra = isExtended || hasBodies && log.isEnabled(options.bodyLevel)
-      let extra = needsExtra ? Exchange.Extra(number, method, url, place) : nil
+      let extra = needsExtra ? Exchange.Extra(.init(number, method, url, place)) : nil
       let exchange = Exchange(self, span, extra)
       if isCounting { exchange.report(.request, fields) }
       return exchange
