@@ -460,23 +460,6 @@ import Testing
     ])
   func urlsInTexts(text: String, redacted: String) {
     #expect(redactor.redacted(text: text) == redacted)
-    // In pieces that end behind a name.
-    #expect(inPieces(text, endingWith: "=") == redacted)
-  }
-
-  /// A message as it may be recorded that comes in pieces.
-  private func inPieces(_ text: String, endingWith sign: Character) -> String {
-    RedactedOutput.with(capacity: Redactor.capacity(for: text.utf8.count)) { output in
-      var redaction = PairRedaction(redactor.compiled, .text)
-      var rest = text[...]
-      while !rest.isEmpty {
-        let end = rest.firstIndex(of: sign).map { rest.index(after: $0) } ?? rest.endIndex
-        Array(rest[..<end].utf8).withUnsafeBytes { redaction.append($0, to: &output) }
-        rest = rest[end...]
-      }
-      redaction.finish(to: &output)
-      return String(decoding: output.bytes, as: UTF8.self)
-    }
   }
 
   @Test(

@@ -143,6 +143,7 @@ extension HTTPLog {
         let capacity = min(Redactor.capacity(for: bytes.count), max(longestURL, 16))
         return RedactedOutput.with(capacity: capacity) { output in
           redactor.append(UnsafeRawBufferPointer(bytes), kind, to: &output)
+          output.markCut()
           return body(output.bytes)
         }
       }

@@ -1,8 +1,8 @@
 /// Redacts values with names in text, as URLs, forms and header fields have them: `name=value`; in
 /// a message also `name: value`, and in URLs and forms `"name": value`, as JSON in them has it.
 ///
-/// It passes once over bytes that may come in pieces, without memory of its own. Names, and the
-/// signs that separate them, are compared as a server decodes them, however often they are
+/// It passes once over the bytes of a whole text, without memory of its own. Names, and the signs
+/// that separate them, are compared as a server decodes them, however often they are
 /// percent-encoded: so a URL inside a URL's query is redacted, too. A redacted value ends only
 /// where every reader would end it.
 struct PairRedaction {
@@ -50,7 +50,7 @@ struct PairRedaction {
   /// The part of a URL that the bytes belong to, behind a host in a message.
   private var urlPart = URLPart.none
   private var authority = Authority()
-  /// Where in the piece the next sign of user information stands, or what shows that none comes,
+  /// Where in the text the next sign of user information stands, or what shows that none comes,
   /// and where before it the last `#` stands. The bytes before that place are not searched again.
   private var nextSign = (place: 0, isFound: false, hash: -1)
 
@@ -60,6 +60,9 @@ struct PairRedaction {
   private var messageValue = MessageValue()
   /// White space in a message's value that counts only if something follows.
   private var heldSpaces = 0
+
+  /// Where the bytes begin that are kept, and not in the output yet.
+  private var kept = 0
 
   init(_ redactor: Redactor.Compiled, _ kind: Kind) {
     self.redactor = redactor
@@ -71,27 +74,26 @@ struct PairRedaction {
     innerName = name
   }
 
-  /// Takes the next piece of the text.
-  mutating func append(_ bytes: UnsafeRawBufferPointer, to output: inout RedactedOutput) {
+  /// Takes the text, once.
+  mutating func redact(_ bytes: UnsafeRawBufferPointer, to output: inout RedactedOutput) {
     guard let base = bytes.baseAddress else { return }
-    let start = base.assumingMemoryBound(to: UInt8.self)
-    var (place, kept) = (isScheme ? plainBeginning(start, bytes.count) : 0, 0)
+    let (start, count) = (base.assumingMemoryBound(to: UInt8.self), bytes.count)
+    var place = kind == .url ? plainBeginning(start, count) : 0
     if place > 0 { (isScheme, slashes) = (false, 0) }
-    nextSign.place = 0
-    while place < bytes.count {
+    while place < count {
       switch phase {
-      case .text: readText(start, bytes.count, &place, &kept, &output)
-      case .authority: readAuthority(start, bytes.count, &place, &kept, &output)
-      case .redacting: redact(start, bytes.count, &place, &kept, &output)
-      case .redactingMessageValue:
-        redactMessageValue(start, bytes.count, &place, &kept, &output)
+      case .text: readText(start, count, &place, &output)
+      case .authority: readAuthority(start, count, &place, &output)
+      case .redacting: redactValue(start, count, &place, &output)
+      case .redactingMessageValue: redactMessageValue(start, count, &place, &output)
       }
     }
-    if phase == .text || phase == .authority { output.append(start + kept, place - kept) }
+    if phase == .text || phase == .authority {
+      output.append(start + kept, place - kept)
+    } else {
+      endValue(to: &output)
+    }
   }
-
-  /// Ends the text.
-  mutating func finish(to output: inout RedactedOutput) { endValue(to: &output) }
 
   // MARK: - What is kept
 
@@ -124,7 +126,7 @@ struct PairRedaction {
   }
 
   private mutating func readText(
-    _ start: UnsafePointer<UInt8>, _ count: Int, _ place: inout Int, _ kept: inout Int,
+    _ start: UnsafePointer<UInt8>, _ count: Int, _ place: inout Int,
     _ output: inout RedactedOutput
   ) {
     while place < count {
@@ -348,7 +350,7 @@ struct PairRedaction {
   }
 
   private mutating func readAuthority(
-    _ start: UnsafePointer<UInt8>, _ count: Int, _ place: inout Int, _ kept: inout Int,
+    _ start: UnsafePointer<UInt8>, _ count: Int, _ place: inout Int,
     _ output: inout RedactedOutput
   ) {
     while place < count {
@@ -534,8 +536,8 @@ struct PairRedaction {
     isValueEmpty = false
   }
 
-  private mutating func redact(
-    _ start: UnsafePointer<UInt8>, _ count: Int, _ place: inout Int, _ kept: inout Int,
+  private mutating func redactValue(
+    _ start: UnsafePointer<UInt8>, _ count: Int, _ place: inout Int,
     _ output: inout RedactedOutput
   ) {
     // Nobody knows where a value ends that begins with such a byte.
@@ -559,7 +561,7 @@ struct PairRedaction {
   }
 
   private mutating func redactMessageValue(
-    _ start: UnsafePointer<UInt8>, _ count: Int, _ place: inout Int, _ kept: inout Int,
+    _ start: UnsafePointer<UInt8>, _ count: Int, _ place: inout Int,
     _ output: inout RedactedOutput
   ) {
     defer { kept = place }

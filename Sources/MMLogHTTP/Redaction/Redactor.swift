@@ -252,8 +252,6 @@ extension Redactor.Compiled {
     _ bytes: UnsafeRawBufferPointer, _ kind: PairRedaction.Kind, to output: inout RedactedOutput
   ) {
     var redaction = PairRedaction(self, kind)
-    redaction.append(bytes, to: &output)
-    redaction.finish(to: &output)
-    output.markCut()
+    redaction.redact(bytes, to: &output)
   }
 }
