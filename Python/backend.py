@@ -4,6 +4,7 @@
     MMLOG_LIBRARY=TREE/lib/libmmlog.so.1 python3 backend.py DIRECTORY      prints the wheel's name
 
 The library is $MMLOG_LIBRARY, as Tools/release makes it. The same library makes the same bytes. No package is needed.
+It makes no source distribution: `python -m build` needs the option `--wheel`.
 """
 
 import base64
