@@ -19,7 +19,9 @@ package main
 // }
 // static mmlog_field *field_at(mmlog_field *fields, size_t index) { return &fields[index]; }
 // static void set_int(mmlog_field *field, const char *name, int64_t value) { *field = mmlog_field_int(name, value); }
-// static void set_uint(mmlog_field *field, const char *name, uint64_t value) { *field = mmlog_field_uint(name, value); }
+// static void set_uint(mmlog_field *field, const char *name, uint64_t value) {
+//   *field = mmlog_field_uint(name, value);
+// }
 // static void set_double(mmlog_field *field, const char *name, double value) { *field = mmlog_field_double(name, value); }
 // static void set_bool(mmlog_field *field, const char *name, bool value) { *field = mmlog_field_bool(name, value); }
 // static void set_text(mmlog_field *field, const char *name, const char *text) { *field = mmlog_field_text(name, text); }
@@ -90,8 +92,8 @@ func (s *Store) Logger(label string) Logger {
 
 // Log records a message, with fields given as name, value, name, value. It survives the process when Log returns.
 //
-// Numbers of the types below and bool keep their types; other values, such as a time.Duration, become text. As in
-// log/slog, a value without a name has the name !BADKEY.
+// Numbers of the types below and bool keep their types; other values, such as a time.Duration,
+// become text. As in log/slog, a value without a name has the name !BADKEY.
 func (l Logger) Log(level Level, message string, pairs ...any) {
 	if !C.mmlog_is_enabled(l.logger, C.mmlog_level(level)) {
 		return

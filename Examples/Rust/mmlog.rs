@@ -178,7 +178,8 @@ unsafe impl Sync for Logger {}
 
 impl Logger {
     pub fn is_enabled(&self, level: Level) -> bool {
-        // Acquire: who sees the level of a single statement that was turned on sees which one it is, too.
+        // Acquire: who sees the level of a single statement that was turned on sees which one it
+        // is, too.
         level as u32 > unsafe { &(*self.0).level }.load(Ordering::Acquire)
     }
 

@@ -82,7 +82,8 @@ def _path(option, path):
 
 
 def _file_name(option, name):
-    """A name for C, which refuses one that is not UTF-8. Nothing is replaced in it: that would name something else."""
+    """A name for C, which refuses one that is not UTF-8. Nothing is replaced in it: that would name
+    something else."""
     return _whole_text(option, name.encode("utf-8", "surrogateescape"))
 
 
@@ -197,7 +198,8 @@ class Store:
             with self._lock:
                 store = self._open
                 self._flushing[call] = threading.get_ident()
-            status = library.mmlog_flush(store, 2 if disk else 1, milliseconds, ctypes.byref(failure))
+            durability = 2 if disk else 1
+            status = library.mmlog_flush(store, durability, milliseconds, ctypes.byref(failure))
         finally:
             with self._lock:
                 self._flushing.pop(call, None)
@@ -322,7 +324,7 @@ class Handler(logging.Handler):
         if (store is None) == (directory is None or name is None):
             raise TypeError("Handler takes a store, or a directory and a name")
         if store is not None and (directory is not None or name is not None or options):
-            raise TypeError("a Handler with a store takes no options of a store: give them to Store")
+            raise TypeError("a Handler with a store takes no options: give them to Store")
         # logging closes each handler that it knows, one whose store could not be opened too.
         self._owns_store = False
         super().__init__(level)
@@ -399,7 +401,7 @@ class Handler(logging.Handler):
         return [("exception.type", name), ("exception.message", _string(value)), ("exception.stacktrace", text)]
 
     def _stack_trace(self, exc_info):
-        """The formatter's text for an exception. A formatter that fails costs its own text, and no record."""
+        """The formatter's text for an exception. A formatter that fails costs no record."""
         if self.formatter is not None:
             try:
                 return self.formatter.formatException(exc_info)

@@ -269,7 +269,8 @@ class HandlerTests(Case):
                 log.exception("raised")
         (found,) = records(self.directory)
         self.assertEqual(found["body"], "raised")
-        self.assertTrue(found["attributes"]["exception.stacktrace"].endswith("KeyError: 'order'"), found)
+        trace = found["attributes"]["exception.stacktrace"]
+        self.assertTrue(trace.endswith("KeyError: 'order'"), found)
 
     def test_a_recursion_that_never_ends_is_the_program_s_as_with_other_handlers(self):
         class Endless:
@@ -284,13 +285,15 @@ class HandlerTests(Case):
 
     def test_a_handler_with_a_store_takes_no_options_of_a_store(self):
         with mmlog.Store(self.directory, "given") as store:
-            for options in ({"ring_size": 1 << 20}, {"name": "other"}, {"directory": self.directory}, {"misspelt": 1}):
+            directory = {"directory": self.directory}
+            for options in ({"ring_size": 1 << 20}, {"name": "other"}, directory, {"misspelt": 1}):
                 self.assertRaises(TypeError, mmlog.Handler, store, **options)
             mmlog.Handler(store, level=logging.INFO)
 
     def test_statements_beyond_those_that_have_a_place_share_one(self):
         def made(line):
-            return logging.makeLogRecord({"name": "n", "msg": "kept", "levelno": 20, "pathname": "p", "lineno": line})
+            values = {"name": "n", "msg": "kept", "levelno": 20, "pathname": "p", "lineno": line}
+            return logging.makeLogRecord(values)
 
         with mmlog.Store(self.directory, "crowded") as store:
             handler = mmlog.Handler(store)
@@ -460,7 +463,8 @@ class StoreTests(Case):
                 return status
 
         library, store = mmlog.library, mmlog.Store(self.directory, "interrupted")
-        self.addCleanup(signal.signal, signal.SIGUSR1, signal.signal(signal.SIGUSR1, lambda *_: store.close()))
+        before = signal.signal(signal.SIGUSR1, lambda *_: store.close())
+        self.addCleanup(signal.signal, signal.SIGUSR1, before)
         mmlog.library = Interrupted()
         self.addCleanup(setattr, mmlog, "library", library)
         # Ends the process if it hangs.
