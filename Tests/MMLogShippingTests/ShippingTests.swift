@@ -26,6 +26,17 @@ import Testing
     #expect(receiver.gaps.isEmpty)
   }
 
+  @Test("a record between whose fragments flight records were captured is shipped")
+  func captureBetweenFragments() async throws {
+    let (log, receiver) = (TestLog.capturedBetweenFragments(), Receiver())
+    log.close()
+    log.save()
+    let shipper = try Shipper(
+      of: log.folder.path, as: "test", to: receiver, configuration: .quick())
+    #expect(try await shipper.shipAll())
+    #expect(receiver.messages.map(\.utf8.count) == [40, 400] && receiver.gaps.isEmpty)
+  }
+
   @Test("a consumer's name ends neither its label in the metrics nor the line")
   func metricsLabel() throws {
     let statistics = try ShippedStore().shipper(to: Receiver()).statistics

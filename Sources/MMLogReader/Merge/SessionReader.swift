@@ -529,7 +529,7 @@ final class SessionReader {
       if fragments.isEmpty { progress?.startFragments(frame, row: run.row) }
       _ = fragments.add(view, thread: thread, start: start)
     } else {
-      _ = fragments.end(thread)
+      _ = fragments.end(thread, isFlight: start.isFlight)
     }
     return true
   }
@@ -550,7 +550,7 @@ final class SessionReader {
       case .unfinished(let record): return queue.append(.unfinished(record))
       case .whole(let body, let first): (payload, start) = (Payload(body), first)
       }
-    } else if let record = fragments.end(thread.ordinal) {
+    } else if let record = fragments.end(thread.ordinal, isFlight: start.isFlight) {
       queue.append(.unfinished(record))
     }
     let reference = Unmanaged.passUnretained(thread)

@@ -12,9 +12,6 @@ package final class TapReader {
   private let threads = ThreadTable()
   private let filter: SessionFilter
   private var fragments: FragmentTable
-  /// The fragments of flight records: these are captured while other records of their thread are
-  /// incomplete.
-  private var flightFragments: FragmentTable
 
   /// - Parameters:
   ///   - identity: The session of the records.
@@ -22,7 +19,7 @@ package final class TapReader {
   package init(_ identity: SessionIdentity, _ filter: LogReader.Filter) {
     session = LogReader.Session(identity)
     self.filter = SessionFilter(filter, sites, of: identity)
-    (fragments, flightFragments) = (FragmentTable(of: session), FragmentTable(of: session))
+    fragments = FragmentTable(of: session)
     seed = checksumSeed(session: identity.session, generation: 0)
   }
 
@@ -45,8 +42,6 @@ package final class TapReader {
   package func read(
     _ payload: [UInt8], _ clock: TickClock, areFlight: Bool, _ body: (LogReader.Record) -> Void
   ) {
-    if areFlight { swap(&fragments, &flightFragments) }
-    defer { if areFlight { swap(&fragments, &flightFragments) } }
     let payload = Payload(payload)
     guard var rows = try? RowReader(payload.bytes) else { return }
     var threads: [UInt32: LogReader.Thread] = [:]
@@ -58,7 +53,7 @@ package final class TapReader {
       let now = FragmentTable.Start(
         ticks: row.ticks, wall: clock.wall(at: row.ticks), isFlight: areFlight)
       if !row.isFragment {
-        _ = fragments.end(ordinal)
+        _ = fragments.end(ordinal, isFlight: areFlight)
         give(row.body, thread, now, clock, keeping: payload, body)
       } else if case .whole(let bytes, let start) = fragments.add(
         row, thread: ordinal, start: now)

@@ -232,6 +232,30 @@ import Testing
     #expect(read(TestLog.archived(["a", "b", "c", "d"]), after: second.cursor).messages == ["d"])
   }
 
+  @Test(
+    "flight records that are captured between the fragments of a record do not end it",
+    arguments: [false, true])
+  func captureBetweenFragments(isFlightFragmented: Bool) throws {
+    let log = TestLog.capturedBetweenFragments(isFlightFragmented: isFlightFragmented)
+    #expect(log.read().messages.map(\.utf8.count) == [40, 400])
+    for read in [read, follow] {
+      #expect(try read(log, LogReader.Cursor()).messages.map(\.utf8.count) == [40, 400])
+    }
+    // Each reader goes on where the one before it stopped.
+    var (cursor, lengths) = (LogReader.Cursor(), [Int]())
+    for _ in 0..<3 {
+      let follower = ArchiveFollower(log.folder.path, after: cursor)
+      while let item = try follower.next() {
+        if case .unfinished = item { Issue.record("unfinished") }
+        guard case .record(let record) = item else { continue }
+        lengths.append(record.message.utf8.count)
+        break
+      }
+      cursor = try #require(LogReader.Cursor("\(follower.cursor)"))
+    }
+    #expect(lengths == [40, 400])
+  }
+
   @Test("records of other sessions are given by the time of each")
   func twoSessions() {
     let folder = TestLog.archived(["a", "c"])

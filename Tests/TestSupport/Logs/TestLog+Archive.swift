@@ -103,6 +103,31 @@ extension TestLog {
     return log
   }
 
+  /// A log of two records of a thread, in one archive: a flight record of 40 bytes of text, and a
+  /// record of 400 bytes in fragments. The flight record was captured between the fragments.
+  package static func capturedBetweenFragments(isFlightFragmented: Bool = false) -> TestLog {
+    let log = TestLog(session: 7, archiveLevel: .info)
+    log.writesRing = false
+    func record(_ text: String, _ size: Int, ticks: UInt64, _ level: Level) -> TestRecord {
+      let text = text + String(repeating: ".", count: size - text.utf8.count)
+      return TestRecord(
+        ticks: ticks, site: log.textSite, level: level, words: ValueWords.argument(.text(text)))
+    }
+    let flight = record("flight", 40, ticks: 1, .debug)
+    if isFlightFragmented {
+      log.writeFragments(flight, partWords: 3)
+    } else {
+      log.write(flight)
+    }
+    let long = record("long", 400, ticks: 5, .error)
+    log.writeFragments(long, partWords: 20, range: 0..<1)
+    log.archive()
+    log.archive(areFlight: true)
+    log.writeFragments(long, partWords: 20, range: 1..<(.max))
+    log.archive()
+    return log
+  }
+
   /// Skips ordinals of frames.
   package func loseFrames(_ count: UInt64) { frameCount += count }
 
