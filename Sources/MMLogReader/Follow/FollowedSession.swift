@@ -5,10 +5,10 @@ import MMLogSystem
 /// The files of a session that is followed, and how far each has been read.
 final class FollowedSession {
   let identity: SessionIdentity
-  private var reader: SessionReader?
+  private(set) var reader: SessionReader?
   private var ring: File?
   private var image: RingImage?
-  /// The generations of segments that were in use when ``image`` was made, as the ring has them.
+  /// The generations of segments that were in use when the ring was copied last.
   private var generations: Set<UInt64> = []
   /// How far the ring's dictionary has been read, in bytes.
   private var dictionarySize = 0
@@ -116,13 +116,16 @@ final class FollowedSession {
   }
 
   private func readImage() -> RingImage? {
-    generations = []
     switch ring {
     case .some(let ring):
-      return try? RingImage(ring, identities: identities, knownDictionary: dictionarySize) {
-        generations.insert($0)
+      var found: Set<UInt64> = []
+      let image = try? RingImage(ring, identities: identities, knownDictionary: dictionarySize) {
+        found.insert($0)
         return emitted.end(of: $0)
       }
+      // If a bit of a generation was wrong, the image has the corrected generation.
+      if let image { generations = found.union(image.segments.map(\.header.generation)) }
+      return image
     case .none: return nil
     }
   }
@@ -169,10 +172,9 @@ final class FollowedSession {
     self.reader = reader
     reader.load(batch, until: horizon, since: filter.since)
     // Records that were archived before the ring was copied, and that the ring no longer has, are
-    // in the batch. If a bit of a generation was wrong, the image has the corrected generation.
-    if let image {
-      emitted.forget(besides: generations.union(image.segments.map(\.header.generation)))
-    }
+    // in the batch.
+    emitted.forget(besides: generations)
+    reader.forget(besides: generations)
     if ends || (ring == nil && !hasEnded && reader.endMark != nil) {
       hasEnded = true
       reader.end(image.map { RingView(image: $0, isRunning: false) })

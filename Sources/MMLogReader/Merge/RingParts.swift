@@ -52,6 +52,11 @@ struct RingParts {
     return nil
   }
 
+  /// Forgets the frames of all generations except some.
+  mutating func forget(besides generations: Set<UInt64>) {
+    holders = holders.filter { generations.contains($0.key.range.generation) }
+  }
+
   private func isIntact(_ holder: Holder) -> Bool {
     if let archive = holder.archive { return archive.problem(of: holder.frame) == nil }
     // An archive is closed when all of it has been read.

@@ -30,7 +30,7 @@ final class SessionReader {
   private var segments: [SegmentRun] = []
   @exclusivity(unchecked)
   private var fragments: FragmentTable
-  private var summary = SessionSummary()
+  private(set) var summary = SessionSummary()
   private let emitted: EmittedSegments?
   /// Nothing later than these ticks is given: in a session that is followed, earlier records may
   /// not have been seen yet.
@@ -393,6 +393,11 @@ final class SessionReader {
     self.runs = runs
     hasNext = true
   }
+
+  /// Forgets what only segments matter for that the ring has no more.
+  ///
+  /// - Parameter generations: Those that the ring has.
+  func forget(besides generations: Set<UInt64>) { summary.forget(besides: generations) }
 
   /// How the session ended, if an archive says so.
   var endMark: SessionEnd? { summary.end }

@@ -92,6 +92,21 @@ package struct SessionSummary {
     return coverage
   }
 
+  /// How many generations are remembered that the ring does not have: a recovery may archive them
+  /// anew, and a ring that is found later may have them.
+  private static let remembered = 256
+
+  /// Forgets what frames have of generations that the ring does not have, except the newest ones. A
+  /// generation that has left the ring never comes back.
+  mutating func forget(besides generations: Set<UInt64>) {
+    // Not each time, because this inspects all of them.
+    guard coverage.generationCount > generations.count + 2 * Self.remembered else { return }
+    let known = coverage.generations
+    let needed = known.intersection(generations).union(known.sorted().suffix(Self.remembered))
+    coverage.forget(besides: needed)
+    parts.forget(besides: needed)
+  }
+
   /// An unfinished frame at the end of an archive, unless the ring has what the frame was to hold.
   private func tornFrame(
     _ archive: ArchiveFile, _ ring: RingView?

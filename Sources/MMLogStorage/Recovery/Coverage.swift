@@ -6,6 +6,8 @@ package struct Coverage {
   /// The same for flight records.
   private var flightParts: [UInt64: SegmentParts] = [:]
   private var lowestGeneration: UInt64 = 0
+  /// The generations whose parts have changed since they were settled.
+  private var unsettled: Set<UInt64> = []
   /// Whether an archive lacks something that it, or the ring, says it has.
   package private(set) var hasCorruption = false
   /// Whether a frame of flight records lacks something.
@@ -24,6 +26,7 @@ package struct Coverage {
     if !header.isFlight { lowestGeneration = max(lowestGeneration, header.lowestGeneration) }
     let kind = Self.kind(of: header)
     for range in header.ranges where range.from < range.to {
+      unsettled.insert(range.generation)
       self[keyPath: kind][range.generation, default: SegmentParts()]
         .add(Int(range.from)..<Int(range.to))
     }
@@ -34,6 +37,7 @@ package struct Coverage {
     if header.isFlight { hasFlightCorruption = true } else { hasCorruption = true }
     let kind = Self.kind(of: header)
     for range in header.ranges where range.from < range.to {
+      unsettled.insert(range.generation)
       self[keyPath: kind][range.generation]?.remove(Int(range.from)..<Int(range.to))
     }
   }
@@ -88,8 +92,23 @@ package struct Coverage {
 
   /// Makes ``contains(_:offset:trustsWatermarks:)`` fast, until another frame is added.
   package mutating func settle() {
-    for generation in parts.keys { parts[generation]?.settle() }
-    for generation in flightParts.keys { flightParts[generation]?.settle() }
+    for generation in unsettled {
+      parts[generation]?.settle()
+      flightParts[generation]?.settle()
+    }
+    unsettled = []
+  }
+
+  /// The generations of which frames have something.
+  package var generations: Set<UInt64> { Set(parts.keys).union(flightParts.keys) }
+
+  /// How many generations these are at most.
+  package var generationCount: Int { parts.count + flightParts.count }
+
+  /// Forgets what frames have of all generations except some.
+  package mutating func forget(besides generations: Set<UInt64>) {
+    parts = parts.filter { generations.contains($0.key) }
+    flightParts = flightParts.filter { generations.contains($0.key) }
   }
 }
 

@@ -591,6 +591,31 @@ import Testing
     #expect(trace(follower) == ["<", "a"])
   }
 
+  @Test("what is remembered of archived segments does not grow with the number of segments used")
+  func manySegments() throws {
+    let geometry = RingGeometry(dictionarySize: 8192, segmentSize: 4096, segmentCount: 1000)
+    let log = TestLog(bootID: Host.bootID(), geometry: geometry)
+    // Locks the ring, as a living process does.
+    let ring = try File.open(log.save()[0], [.read, .write])
+    #expect(try ring.tryLock())
+    let follower = LogFollower(paths: [log.folder.path])
+    var given: [String] = []
+    for number in 0..<geometry.segmentCount {
+      log.write("\(number)", ticks: UInt64(number))
+      log.seal(1)
+      guard number % 100 == 99 else { continue }
+      log.save()
+      given += trace(follower)
+      log.archive()
+      for index in number - 99...number { log.free(segment: index) }
+      log.save()
+      given += trace(follower)
+    }
+    #expect(given == ["<"] + (0..<geometry.segmentCount).map { "\($0)" })
+    let summary = try #require(follower.sessions.first?.reader?.summary)
+    #expect(summary.coverage.generationCount < 700)
+  }
+
   @Test("of segments that are in use anew, and of sessions that are over, nothing stays in memory")
   func memory() throws {
     let log = TestLog(bootID: Host.bootID(), archiveLevel: .info)
