@@ -8,6 +8,8 @@ final class FollowedSession {
   private(set) var reader: SessionReader?
   private var ring: File?
   private var image: RingImage?
+  /// Why the last scan could not copy the ring.
+  private(set) var ringError: LogError?
   /// The generations of segments that were in use when the ring was copied last.
   private var generations: Set<UInt64> = []
   /// How far the ring's dictionary has been read, in bytes.
@@ -108,6 +110,9 @@ final class FollowedSession {
     }
   }
 
+  /// Whether the ring has no name any more: then a recovery has archived what it had.
+  private var isRingDeleted: Bool { (try? ring?.status().linkCount) == 0 }
+
   /// The ticks up to which every logged record was found: what was committed before the scan began
   /// is in the copy of the ring, or in an archive. This is not known for archives without a ring,
   /// or for the ring of another machine.
@@ -119,15 +124,21 @@ final class FollowedSession {
     switch ring {
     case .some(let ring):
       var found: Set<UInt64> = []
-      let image = try? RingImage(ring, identities: identities, knownDictionary: dictionarySize) {
-        found.insert($0)
-        return emitted.end(of: $0)
+      do throws(LogError) {
+        let image = try RingImage(ring, identities: identities, knownDictionary: dictionarySize) {
+          found.insert($0)
+          return emitted.end(of: $0)
+        }
+        // If a bit of a generation was wrong, the image has the corrected generation.
+        generations = found.union(image.segments.map(\.header.generation))
+        ringError = nil
+        return image
+      } catch {
+        ringError = error
       }
-      // If a bit of a generation was wrong, the image has the corrected generation.
-      if let image { generations = found.union(image.segments.map(\.header.generation)) }
-      return image
-    case .none: return nil
+    case .none: break
     }
+    return nil
   }
 
   /// Searches for frames that were appended.
@@ -160,7 +171,7 @@ final class FollowedSession {
     // Records that the previous scan has seen were logged before this scan began.
     if let held, held > scanTicks { hasOurTicks = false }
     let batch = takeBatch()
-    let ends = ring != nil && !isRunning && !hasEnded
+    let ends = ring != nil && !isRunning && !hasEnded && (image != nil || isRingDeleted)
     isOver = false
     guard !hasBegun || held != nil || !batch.isEmpty || ends else {
       isOver = hasEnded && archives.isEmpty && deadRing == nil
@@ -182,6 +193,7 @@ final class FollowedSession {
         deadRing = (path, identity)
       }
       ring = nil
+      ringError = nil
     }
     image = nil
     return reader

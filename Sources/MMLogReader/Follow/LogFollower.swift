@@ -37,7 +37,8 @@ public final class LogFollower {
   /// order of their paths. They are inspected again. A path that does not exist yet is waited for.
   /// If records are passed over because no identity opens them, the last error says so.
   public var unreadable: [LogError] {
-    places.unreadable.sorted { $0.key < $1.key }.map(\.value) + [locked].compactMap(\.self)
+    (places.unreadable.values + sessions.compactMap(\.ringError)).sorted { $0.path < $1.path }
+      + [locked].compactMap(\.self)
   }
 
   /// Says that records are encrypted for others, for the first file that has such records. It

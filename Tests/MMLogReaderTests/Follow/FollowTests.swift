@@ -423,6 +423,31 @@ import Testing
     #expect(trace(follower) + trace(follower) == ["_", ">"])
   }
 
+  #if DEBUG
+    @Test("a dead process's ring that cannot be copied is known, and read when it can be")
+    func copyFails() throws {
+      let log = TestLog(bootID: Host.bootID())
+      log.write("a", ticks: 1)
+      let path = log.save()[0]
+      // Locks the ring, as a living process does.
+      var ring: File? = try File.open(path, [.read, .write])
+      #expect(try ring?.tryLock() == true)
+      let follower = LogFollower(paths: [log.folder.path])
+      #expect(trace(follower) == ["<", "a"] && follower.unreadable.isEmpty)
+      log.write("b", ticks: 2)
+      log.save()
+      ring = nil
+      ForcedFault.force(.pread, errno: EIO, times: .max, under: path)
+      defer { ForcedFault.clear(under: path) }
+      for _ in 0..<3 {
+        #expect(trace(follower) == [])
+        #expect(follower.unreadable.map(\.path) == [path])
+      }
+      ForcedFault.clear(under: path)
+      #expect(trace(follower) == ["b", ">"] && follower.unreadable.isEmpty)
+    }
+  #endif
+
   @Test("that nobody here decrypts what is followed is known") func encrypted() {
     let folder = TemporaryDirectory()
     let follower = LogFollower(paths: [folder.path])
