@@ -183,8 +183,8 @@ final class FollowedSession {
     self.reader = reader
     reader.load(batch, until: horizon, since: filter.since)
     // Records that were archived before the ring was copied, and that the ring no longer has, are
-    // in the batch.
-    emitted.forget(besides: generations)
+    // in the batch, or in frames that could not be read yet.
+    if !isBehindRing { emitted.forget(besides: generations) }
     reader.forget(besides: generations)
     if ends || (ring == nil && !hasEnded && reader.endMark != nil) {
       hasEnded = true
@@ -198,6 +198,21 @@ final class FollowedSession {
     image = nil
     return reader
   }
+
+  /// Whether the ring's process has written frames that have not been found yet. If only a ring is
+  /// followed, or the frames are lost, that remains so.
+  private var isBehindRing: Bool {
+    guard let image, emitted.count < Self.maximumEmitted else { return false }
+    if image.newestArchive > newest { return true }
+    return archives.contains {
+      $0.file.fileHeader.number == image.newestArchive
+        && $0.file.lack(ofFrames: image.newestFrames) != nil
+    }
+  }
+
+  /// How many records of the ring are remembered at least, to find them in frames that are read
+  /// late.
+  private static let maximumEmitted = 1 << 18
 
   /// Forgets everything that only a reader of more records needs. If another archive comes after
   /// all, its records are given as those of a session that begins.

@@ -18,6 +18,9 @@ final class EmittedSegments {
     var flight: [(offset: UInt32, key: UInt64)] = []
   }
 
+  /// How many records are remembered.
+  var count: Int { segments.values.reduce(0) { $0 + $1.records.count + $1.flight.count } }
+
   /// Up to which offset a segment's generation has been read; nil if it is new.
   func end(of generation: UInt64) -> Int? { segments[generation]?.end }
 

@@ -424,6 +424,37 @@ import Testing
   }
 
   #if DEBUG
+    @Test("records whose archive cannot be opened at once are not given twice")
+    func openingFails() throws {
+      let log = TestLog(bootID: Host.bootID())
+      log.write("a", ticks: 1)
+      log.archive()
+      // Locks the ring, as a living process does.
+      let ring = try File.open(log.save()[0], [.read, .write])
+      #expect(try ring.tryLock())
+      let follower = LogFollower(paths: [log.folder.path])
+      #expect(trace(follower) == ["<", "a"])
+      log.write("b", ticks: 2)
+      log.save()
+      #expect(trace(follower) == ["b"])
+      log.close(nil)
+      log.beginArchive()
+      log.archive()
+      log.seal(1)
+      log.free(segment: 0)
+      log.write("c", ticks: 3)
+      let path = log.save()[2]
+      ForcedFault.force(.open, errno: EMFILE, times: .max, under: path)
+      defer { ForcedFault.clear(under: path) }
+      #expect(trace(follower) == ["c"])
+      #expect(follower.unreadable.map(\.path) == [path])
+      ForcedFault.clear(under: path)
+      #expect(trace(follower) == [] && follower.unreadable.isEmpty)
+      log.write("d", ticks: 4)
+      log.save()
+      #expect(trace(follower) == ["d"])
+    }
+
     @Test("a dead process's ring that cannot be copied is known, and read when it can be")
     func copyFails() throws {
       let log = TestLog(bootID: Host.bootID())
