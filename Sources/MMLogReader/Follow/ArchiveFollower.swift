@@ -17,6 +17,7 @@ import MMLogSystem
 /// archived. Each session's records come in the order in which they were archived. Of several
 /// sessions, the one whose next frame is the oldest comes first. Archives that are deleted before
 /// they are read are a gap. If an archive cannot be read now, its session waits, and others go on.
+/// A session ends when its last archive says how it ended, and its ring is gone.
 /// Corruption behind an archive's last record comes when the archive is closed, or when the next
 /// archive exists. If there are many files, archives that a store appends to a file behind a closed
 /// one come within a second.
@@ -151,7 +152,7 @@ public final class ArchiveFollower {
   /// records. If more records came, they would be read, and the gap would be found before them.
   private var sessionGoneAtEnd: QueuedSession? {
     queue.sessions.first { id, session in
-      session.goneAtEnd != nil && !queue.sessionsWithRing.contains(id) && !failing.contains(id)
+      session.goneAtEnd != nil && !queue.mayHaveRing(id) && !failing.contains(id)
     }?.value
   }
 
@@ -174,10 +175,11 @@ public final class ArchiveFollower {
     return oldest?.0
   }
 
-  /// The end of a session, if one has ended since.
+  /// The end of a session, if one has ended since. An archive that is complete says how, or is not
+  /// the last one.
   private var endedSession: LogReader.Item? {
     for (id, session) in queue.sessions
-    where !ended.contains(id) && !queue.sessionsWithRing.contains(id) && session.isClosed
+    where !ended.contains(id) && !queue.mayHaveRing(id) && session.hasEnded
       && !failing.contains(id)
     {
       let end = session.found.end
