@@ -164,7 +164,7 @@ extension Reconciliation.Session {
     if let cursor { before = try count(session, until: cursor.next) }
     session.goOn(at: cursor)
     waiting = try count(session, until: nil)
-    lost = session.found.losses
+    lost = try session.readEnd().losses
     session.rest()
   }
 

@@ -31,6 +31,8 @@ public final class ArchiveFollower {
   private var current: (session: QueuedSession, end: LogReader.Cursor.Place)?
   private var started: Set<SessionID>
   private var ended: Set<SessionID> = []
+  /// The last items of a session that has ended, the last one first.
+  private var closing: (session: QueuedSession, items: [LogReader.Item])?
   /// Sessions with an archive that could not be read since the last scan. They wait for the next
   /// scan.
   private var failing: Set<SessionID> = []
@@ -119,6 +121,7 @@ public final class ArchiveFollower {
   }
 
   private func take() -> LogReader.Item? {
+    if let item = takeClosing() { return item }
     while let session = oldest {
       if let item = start(of: session) { return item }
       defer { note(session) }
@@ -138,7 +141,10 @@ public final class ArchiveFollower {
         (current, failure) = (nil, failure ?? error)
       }
     }
-    guard let session = sessionGoneAtEnd else { return endedSession }
+    guard let session = sessionGoneAtEnd else {
+      closeEnded()
+      return takeClosing()
+    }
     defer { note(session) }
     return start(of: session) ?? session.passGone().map { .gap($0) }
   }
@@ -175,22 +181,32 @@ public final class ArchiveFollower {
     return oldest?.0
   }
 
-  /// The end of a session, if one has ended since. An archive that is complete says how, or is not
-  /// the last one.
-  private var endedSession: LogReader.Item? {
+  /// Reads the end of a session, if one has ended since. An archive that is complete says how, or
+  /// is not the last one.
+  private func closeEnded() {
     for (id, session) in queue.sessions
     where !ended.contains(id) && !queue.mayHaveRing(id) && session.hasEnded
       && !failing.contains(id)
     {
-      let end = session.found.end
-      let owner = session.session ?? LogReader.Session(session.identity)
-      ended.insert(id)
+      do throws(LogError) {
+        closing = (session, try session.closingItems())
+        ended.insert(id)
+        return
+      } catch {
+        failing.insert(id)
+        failure = failure ?? error
+      }
+    }
+  }
+
+  private func takeClosing() -> LogReader.Item? {
+    guard let session = closing?.session, let item = closing?.items.popLast() else { return nil }
+    if case .sessionEnded = item {
       session.noteEnd()
       note(session)
-      return .sessionEnded(
-        session: owner, ending: SessionEnding(end, nil), lastTime: session.lastTime)
+      closing = nil
     }
-    return nil
+    return item
   }
 }
 

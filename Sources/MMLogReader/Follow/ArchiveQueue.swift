@@ -295,6 +295,8 @@ package final class QueuedArchive {
   package let number: UInt32
   package private(set) var frames: [Frame] = []
   package private(set) var isClosed = false
+  /// Whether the archive says what its session has lost so far.
+  private(set) var hasLosses = false
   /// Whether the archive says how its session ended.
   private(set) var hasEnding = false
   /// Whether the archive is corrupted behind its last frame of records. This holds if no more of
@@ -313,6 +315,7 @@ package final class QueuedArchive {
   func learn(_ archive: ArchiveFile) {
     for frame in archive.frames[min(known, archive.frames.count)...] {
       let header = frame.header
+      if header.type == .losses { hasLosses = true }
       if header.type == .sessionEnd { hasEnding = true }
       guard header.type == .records else { continue }
       frames.append(

@@ -207,12 +207,9 @@ package final class QueuedSession {
       next: Place(archive: archive.number, frame: frame.ordinal, row: frame.rows))
   }
 
-  /// Whether the session's last archive is complete.
-  package var isClosed: Bool { archives.last?.isClosed ?? false }
-
   /// Whether the session's last archive is complete, and says how the session ended: nothing
   /// follows.
-  package var hasEnded: Bool { isClosed && archives.last?.hasEnding == true }
+  package var hasEnded: Bool { archives.last.map { $0.isClosed && $0.hasEnding } ?? false }
 
   /// When the session logged last, as far as its frames say.
   package var lastTime: Timestamp {
@@ -250,9 +247,31 @@ package final class QueuedSession {
     return needsLast ? nil : (begin...end).count - count
   }
 
-  /// What the archives say that have been read.
-  package var found: (losses: LossLedger, crash: CrashReport?, end: SessionEnd?) {
-    reader?.found ?? (LossLedger(), nil, nil)
+  /// Reads what the session's last archive says besides records, and what the last ledger says that
+  /// is there.
+  ///
+  /// - Throws: `LogError` if one of them cannot be read now.
+  package func readEnd() throws(LogError) -> SessionSummary {
+    var summary = SessionSummary()
+    let ledger = archives.last(where: \.hasLosses)
+    for archive in archives where archive === ledger || archive === archives.last {
+      guard let file = try open(archive) else { continue }
+      _ = summary.read(file, frames: file.frames.indices, corruption: [])
+      archive.close()
+      if let error = summary.readingError { throw error }
+    }
+    return summary
+  }
+
+  /// The items at the session's end, the last one first.
+  ///
+  /// - Throws: `LogError` if they cannot be read now.
+  func closingItems() throws(LogError) -> [LogReader.Item] {
+    let summary = try readEnd()
+    let owner = session ?? LogReader.Session(identity)
+    owner.learn(summary.dictionary)
+    return LogReader.Item.closing(
+      owner, SessionEnding(summary.end, nil), lastTime, summary.losses, summary.crash)
   }
 
   /// The session whose records are given; nil before the first chunk.

@@ -252,11 +252,8 @@ final class SessionReader {
   }
 
   private func close(_ files: SessionFiles) {
-    closing = [
-      .sessionEnded(session: session, ending: files.ending(summary.end), lastTime: lastTime)
-    ]
-    if !summary.losses.isEmpty { closing.append(.losses(session: session, ledger: summary.losses)) }
-    if let crash = summary.crash { closing.append(.crashed(session: session, report: crash)) }
+    closing = LogReader.Item.closing(
+      session, files.ending(summary.end), lastTime, summary.losses, summary.crash)
   }
 
   /// Prepares for reading archives from a place on, one frame after the other.
@@ -327,11 +324,6 @@ final class SessionReader {
 
   /// Whether everything that was loaded has been given.
   var isExhausted: Bool { records.isEmpty && queue.isEmpty && !hasNext }
-
-  /// What the archives that were loaded say of the session.
-  var found: (losses: LossLedger, crash: CrashReport?, end: SessionEnd?) {
-    (summary.losses, summary.crash, summary.end)
-  }
 
   private func learn(_ dictionary: LogDictionary) {
     sites.add(dictionary)
@@ -407,13 +399,9 @@ final class SessionReader {
   /// - Parameter ring: The session's ring, if it has one.
   func end(_ ring: RingView?) {
     let image = ring?.image
-    let losses = image?.lossesAtDeath ?? summary.losses
-    let ending = SessionEnding(summary.end, ring?.end)
-    closing = [.sessionEnded(session: session, ending: ending, lastTime: lastTime)]
-    if !losses.isEmpty { closing.append(.losses(session: session, ledger: losses)) }
-    if let crash = image?.crash ?? summary.crash {
-      closing.append(.crashed(session: session, report: crash))
-    }
+    closing = LogReader.Item.closing(
+      session, SessionEnding(summary.end, ring?.end), lastTime,
+      image?.lossesAtDeath ?? summary.losses, image?.crash ?? summary.crash)
     hasNext = true
   }
 
@@ -592,5 +580,20 @@ final class SessionReader {
         before: .init(frame, row: run.row &+ 1), checksum: frame.checksum)
     }
     queue.insert(.corruption(run.corruption(offset, view.bytes.count, "a record: \(error)")), at: 0)
+  }
+}
+
+extension LogReader.Item {
+  /// The items at the end of a session, the last one first.
+  static func closing(
+    _ session: LogReader.Session, _ ending: SessionEnding, _ lastTime: Timestamp,
+    _ losses: LossLedger, _ crash: CrashReport?
+  ) -> [LogReader.Item] {
+    var items: [LogReader.Item] = [
+      .sessionEnded(session: session, ending: ending, lastTime: lastTime)
+    ]
+    if !losses.isEmpty { items.append(.losses(session: session, ledger: losses)) }
+    if let crash { items.append(.crashed(session: session, report: crash)) }
+    return items
   }
 }

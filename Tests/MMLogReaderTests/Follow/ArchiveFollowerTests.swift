@@ -21,6 +21,9 @@ import Testing
       case .corruption: trace.append("!")
       case .gap: trace.append("_")
       case .sessionStarted: trace.append("<")
+      case .losses: trace.append("$")
+      case .crashed: trace.append("#")
+      case .sessionEnded(_, .unknown, _): trace.append(">?")
       case .sessionEnded: trace.append(">")
       default: trace.append("?")
       }
@@ -138,7 +141,7 @@ import Testing
     }
     #expect(first == ["a"])
     #expect(unlink(paths[1]) == 0)
-    #expect(try trace(follower) == ["_", ">"])
+    #expect(try trace(follower) == ["_", ">?"])
     log.folder.put("back.mmlog", log.archives[1])
     #expect(try trace(ArchiveFollower(log.folder.path, after: follower.cursor)) == [])
   }
@@ -211,6 +214,41 @@ import Testing
     #expect(try trace(follower) == ["a", ">"])
   }
 
+  @Test(
+    "how a session ended is given after all records, whoever has read these",
+    arguments: [false, true], [false, true])
+  func endBehindRecords(isInArchiveOfItsOwn: Bool, isReadByAnother: Bool) throws {
+    log.write("a", ticks: 1)
+    log.archive()
+    if isInArchiveOfItsOwn { log.close(nil) }
+    log.save()
+    var follower = ArchiveFollower(log.folder.path, after: LogReader.Cursor())
+    #expect(try trace(follower) == ["<", "a"])
+    if isInArchiveOfItsOwn { log.beginArchive() }
+    log.close()
+    log.save()
+    if isReadByAnother { follower = ArchiveFollower(log.folder.path, after: follower.cursor) }
+    #expect(try trace(follower) == [">"] && trace(follower) == [])
+    #expect(try trace(ArchiveFollower(log.folder.path, after: follower.cursor)) == [])
+  }
+
+  @Test("what a session has lost and what it died of is given at its end")
+  func lossesAndCrash() throws {
+    var losses = LossLedger()
+    losses[.overwritten, .info] = 3
+    log.write("a", ticks: 1)
+    log.archive()
+    log.addFrame(.losses, losses.encoded)
+    log.close(nil)
+    log.beginArchive()
+    log.addFrame(.crash, CrashReport.bytes(frames: [0x1010], registers: 0, module: "/bin/app"))
+    log.close(.crashed)
+    log.save()
+    let follower = ArchiveFollower(log.folder.path, after: LogReader.Cursor())
+    #expect(try trace(follower) == ["<", "a", "#", "$", ">"])
+    #expect(try trace(ArchiveFollower(log.folder.path, after: follower.cursor)) == [])
+  }
+
   @Test("archives of sessions that are not wanted are closed") func unwantedSessions() throws {
     log.write("a", ticks: 1)
     log.archive()
@@ -235,7 +273,7 @@ import Testing
     log.close()
     let paths = log.save()
     let follower = ArchiveFollower(log.folder.path, after: LogReader.Cursor())
-    #expect(try trace(follower) == (count == 1 ? [] : ["<", "_", "a", ">"]))
+    #expect(try trace(follower) == (count == 1 ? [] : ["<", "_", "a"]))
     #expect(unlink(try #require(paths.last)) == 0)
     #expect(try trace(follower) == [])
   }
