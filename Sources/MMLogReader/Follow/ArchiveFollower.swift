@@ -132,9 +132,9 @@ public final class ArchiveFollower {
           return .record(record)
         case .item(let item): return item
         case nil:
-          // The session's archive may have been deleted since.
+          // The session's archive may have been deleted or cut since: the next scan finds that.
+          if session.hasUnread { failing.insert(session.identity.session) }
           current = nil
-          if session.hasUnread { return nil }
         }
       } catch {
         failing.insert(session.identity.session)

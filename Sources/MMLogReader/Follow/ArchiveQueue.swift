@@ -313,7 +313,11 @@ package final class QueuedArchive {
   }
 
   func learn(_ archive: ArchiveFile) {
-    for frame in archive.frames[min(known, archive.frames.count)...] {
+    // The file was cut.
+    if archive.frames.count < known {
+      (frames, hasLosses, hasEnding, known) = ([], false, false, 0)
+    }
+    for frame in archive.frames[known...] {
       let header = frame.header
       if header.type == .losses { hasLosses = true }
       if header.type == .sessionEnd { hasEnding = true }

@@ -249,6 +249,28 @@ import Testing
     #expect(try trace(ArchiveFollower(log.folder.path, after: follower.cursor)) == [])
   }
 
+  @Test("an archive that is cut before it is read keeps nothing else waiting", arguments: [1, 2])
+  func cutArchive(readFrames: Int) throws {
+    let other = TestLog(session: 2)
+    other.writesRing = false
+    for number in 1...3 as ClosedRange<UInt64> {
+      log.write("\(number)", ticks: 10 * number)
+      log.archive()
+      other.write("other \(number)", ticks: 100 * number)
+      other.archive()
+    }
+    let end = try ArchiveFileFrame.all(log.archives[0])[3].offset
+    log.close()
+    let path = log.save()[0]
+    log.folder.put("other.mmlog", other.archives[0])
+    let follower = ArchiveFollower(log.folder.path, after: LogReader.Cursor())
+    for _ in 0..<1 + readFrames { #expect(try follower.next() != nil) }
+    #expect(truncate(path, end) == 0)
+    var rest: [String] = []
+    for _ in 0..<3 { rest += try trace(follower) }
+    #expect(rest.filter { $0.hasPrefix("other") } == ["other 1", "other 2", "other 3"])
+  }
+
   @Test("archives of sessions that are not wanted are closed") func unwantedSessions() throws {
     log.write("a", ticks: 1)
     log.archive()
