@@ -37,6 +37,20 @@ import Testing
     #expect(receiver.messages.map(\.utf8.count) == [40, 400] && receiver.gaps.isEmpty)
   }
 
+  @Test("what an archive has beyond a copy of it is shipped")
+  func copyBesideTheArchive() async throws {
+    let (log, receiver) = (TestLog.archived(["a"]), Receiver())
+    log.folder.put("copy.mmlog", log.archives[0])
+    log.write("b", ticks: 200)
+    log.archive()
+    log.close()
+    log.save()
+    let shipper = try Shipper(
+      of: log.folder.path, as: "test", to: receiver, configuration: .quick())
+    #expect(try await shipper.shipAll())
+    #expect(receiver.messages == ["a", "b"] && receiver.gaps.isEmpty)
+  }
+
   @Test("a consumer's name ends neither its label in the metrics nor the line")
   func metricsLabel() throws {
     let statistics = try ShippedStore().shipper(to: Receiver()).statistics

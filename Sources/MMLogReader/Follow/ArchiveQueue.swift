@@ -72,10 +72,17 @@ package final class ArchiveQueue {
     listRings()
     let names = try directory.names()
     let archives = Set(names.filter { $0.hasSuffix(FileNames.archiveSuffix) })
-    for (name, file) in files where !archives.contains(name) {
+    let gone = files.filter { !archives.contains($0.key) }
+    for (name, file) in gone {
       file.takeLast()
       files[name] = nil
       unreadable[name] = nil
+    }
+    // Copies of what is gone may be here.
+    if !gone.isEmpty {
+      for archive in files.values.flatMap(\.archives) {
+        sessions[archive.identity.session]?.add(archive)
+      }
     }
     for name in archives where files[name] == nil { files[name] = QueuedFile(name, identities) }
     if !filteredOut.isEmpty { filteredOut.formIntersection(files.values.flatMap(\.sessions)) }
@@ -106,7 +113,8 @@ package final class ArchiveQueue {
         !file.isRejected(status)
       else { return }
       inspected = status
-      for archive in try file.refresh(status, in: directory) {
+      try file.refresh(status, in: directory)
+      for archive in file.grown {
         let identity = archive.identity
         guard filter.passes(identity) else {
           filteredOut.insert(identity.session)
@@ -168,7 +176,9 @@ final class QueuedFile {
   /// The status of the file when it was found to be no archive.
   private var rejected: FileStatus?
   /// The archives in the file, by place.
-  private var archives: [QueuedArchive] = []
+  private(set) var archives: [QueuedArchive] = []
+  /// Those that the last refresh has found, and the one before, which may have grown.
+  private(set) var grown: ArraySlice<QueuedArchive> = []
   /// The same, open; nil while the file is closed.
   private var opened: [ArchiveFile]?
 
@@ -193,11 +203,9 @@ final class QueuedFile {
 
   /// Reads what was appended, or another file that has the name now.
   ///
-  /// - Returns: Archives that were not known; for another file, all archives.
   /// - Throws: if the file cannot be read, or if an archive has a number that no other can follow.
-  func refresh(
-    _ status: FileStatus, in directory: borrowing Directory
-  ) throws -> [QueuedArchive] {
+  func refresh(_ status: FileStatus, in directory: borrowing Directory) throws {
+    let known = identity == status.identity ? archives.count : 0
     if identity != status.identity {
       opened = try open(in: directory)
       archives = []
@@ -213,7 +221,8 @@ final class QueuedFile {
       throw FormatError.invalid("archive number")
     }
     (size, identity, isGone) = (status.size, status.identity, false)
-    return take(in: directory.path)
+    take(in: directory.path)
+    grown = archives[max(0, known - 1)...]
   }
 
   private func open(in directory: borrowing Directory) throws -> [ArchiveFile] {
@@ -228,16 +237,11 @@ final class QueuedFile {
     archives.last?.learn(last)
   }
 
-  private func take(in folder: String) -> [QueuedArchive] {
-    var new: [QueuedArchive] = []
+  private func take(in folder: String) {
     for (index, file) in (opened ?? []).enumerated() {
-      if index == archives.count {
-        archives.append(QueuedArchive(file, self, index, in: folder))
-        new.append(archives[index])
-      }
+      if index == archives.count { archives.append(QueuedArchive(file, self, index, in: folder)) }
       archives[index].learn(file)
     }
-    return new
   }
 
   /// Whether an archive is at a place in the file. Archives of an earlier file with the same name
@@ -334,6 +338,12 @@ package final class QueuedArchive {
     isEndCorrupted =
       number < .max
       && (!archive.endCorruption.isEmpty || archive.corruption.contains { $0.offset > last })
+  }
+
+  /// Whether the archive has more than a copy of it, or as much and a file that another one lacks.
+  func goesFurther(than other: QueuedArchive) -> Bool {
+    if frames.count != other.frames.count { return frames.count > other.frames.count }
+    return isClosed != other.isClosed ? isClosed : other.isGone
   }
 
   /// Whether the archive is in its file. Another file may have the file's name now.

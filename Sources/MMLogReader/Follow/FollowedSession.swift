@@ -71,13 +71,8 @@ final class FollowedSession {
 
   func add(_ archive: ArchiveFile) {
     let number = archive.fileHeader.number
-    var index = archives.firstIndex(from: number, by: \.file.fileHeader.number)
-    while index < archives.count, archives[index].file.fileHeader.number == number {
-      // A copy of a known archive.
-      if !archives[index].file.isDeleted { return }
-      index += 1
-    }
-    // An archive that has replaced another one may go on where that one ended.
+    let index = archives.firstIndex(from: number, by: \.file.fileHeader.number)
+    // A copy of an archive, or one that has replaced it, may go on where that one ended.
     let known = read[number]?.frames ?? -1
     if archive.isClosed, archive.frames.count <= known { return }
     archives.insert(Archive(file: archive), at: index)
@@ -252,7 +247,7 @@ final class FollowedSession {
       if batch.ring?.image.isOfThisBoot == false { hasOurTicks = false }
       dictionarySize = image.dictionarySize
     }
-    for file in archives.map(\.file) {
+    for file in furthest {
       let number = file.fileHeader.number
       let known = read[number] ?? (0, 0, false)
       // What follows the last frame is left out until a later archive exists: it may be a frame
@@ -275,8 +270,24 @@ final class FollowedSession {
         SessionBatch.Frames(archive: file, range: range, corruption: Array(new)))
     }
     // Nothing more comes of these archives. They stay open until the batch has been read.
-    archives.removeAll { $0.file.isClosed || $0.isDeleted }
+    let closed = Set(archives.map(\.file).filter(\.isClosed).map(\.fileHeader.number))
+    archives.removeAll { $0.isDeleted || closed.contains($0.file.fileHeader.number) }
     return batch
+  }
+
+  /// The archives to read: of several copies of one, the one that goes furthest.
+  private var furthest: [ArchiveFile] {
+    var files: [ArchiveFile] = []
+    for file in archives.map(\.file) {
+      guard let last = files.last, last.fileHeader.number == file.fileHeader.number else {
+        files.append(file)
+        continue
+      }
+      if (last.frames.count, last.isClosed ? 1 : 0) < (file.frames.count, file.isClosed ? 1 : 0) {
+        files[files.count - 1] = file
+      }
+    }
+    return files
   }
 }
 

@@ -28,13 +28,16 @@ package final class QueuedSession {
     (start, self.keyAdvice) = (progress, keyAdvice)
   }
 
+  /// Adds an archive, or takes in that it has grown. Of several copies of an archive, the one that
+  /// goes further is read.
   func add(_ archive: QueuedArchive) {
     let index = archives.firstIndex(from: archive.number, by: \.number)
-    // A copy of a known archive; or the same archive, which has come back or was replaced in its
-    // file.
     if index < archives.count, archives[index].number == archive.number {
-      if archives[index].isReadable { return archive.close() }
-      if loaded?.archive === archives[index] { goOn(at: given) }
+      let known = archives[index]
+      if known === archive { return }
+      if known.isReadable, !archive.goesFurther(than: known) { return archive.close() }
+      if loaded?.archive === known { goOn(at: given) }
+      known.close()
       archives[index] = archive
     } else {
       archives.insert(archive, at: index)

@@ -271,6 +271,45 @@ import Testing
     #expect(rest.filter { $0.hasPrefix("other") } == ["other 1", "other 2", "other 3"])
   }
 
+  @Test("of an archive and a shorter copy of it, the one that goes further is read")
+  func copyBesideTheArchive() throws {
+    log.write("a", ticks: 1)
+    log.archive()
+    let copy = log.folder.put("copy.mmlog", log.archives[0])
+    log.write("b", ticks: 2)
+    log.archive()
+    log.save()
+    let follower = ArchiveFollower(log.folder.path, after: LogReader.Cursor())
+    #expect(try trace(follower) == ["<", "a", "b"])
+    log.folder.put("copy.mmlog", log.archives[0])
+    log.write("c", ticks: 3)
+    log.archive()
+    log.save()
+    #expect(try trace(follower) == ["c"])
+    #expect(unlink(copy) == 0)
+    log.close()
+    log.save()
+    #expect(try trace(follower) == [">"])
+  }
+
+  @Test("when a copy is deleted while it is read, the archive itself is read on")
+  func copyIsDeleted() throws {
+    for text in ["a", "b"] {
+      log.write(text, ticks: 1)
+      log.archive()
+    }
+    log.save()
+    let copy = log.folder.put("copy.mmlog", log.archives[0])
+    let follower = ArchiveFollower(log.folder.path, after: LogReader.Cursor())
+    #expect(try follower.next() != nil && follower.next() != nil)
+    #expect(unlink(copy) == 0)
+    #expect(try trace(follower) == ["b"])
+    log.write("c", ticks: 2)
+    log.archive()
+    log.save()
+    #expect(try trace(follower) == ["c"])
+  }
+
   @Test("archives of sessions that are not wanted are closed") func unwantedSessions() throws {
     log.write("a", ticks: 1)
     log.archive()

@@ -110,6 +110,29 @@ import Testing
     #expect(trace(follower) == ["b", ">"] && trace(follower) == [])
   }
 
+  @Test("of an archive and a shorter copy of it, the one that goes further is read")
+  func copyBesideTheArchive() {
+    let (log, first) = followedArchive()
+    log.folder.put("copy.mmlog", log.archives[0])
+    #expect(trace(first) == [])
+    let follower = LogFollower(paths: [log.folder.path])
+    for (text, ticks) in [("b", 2), ("c", 3)] as [(String, UInt64)] {
+      log.write(text, ticks: ticks)
+      log.archive()
+      log.save()
+      #expect(trace(first) == [text])
+      #expect(trace(follower) == (text == "b" ? ["<", "a"] : []) + [text])
+    }
+    log.close(nil)
+    log.beginArchive()
+    log.write("d", ticks: 4)
+    log.archive()
+    log.close()
+    log.save()
+    #expect(trace(first) == ["d", ">"] && trace(follower) == ["d", ">"])
+    #expect(trace(first) == [] && first.sessions.isEmpty)
+  }
+
   @Test("rotation and new sessions are followed") func rotationAndNewSessionsAreFollowed() {
     let (log, follower) = followedArchive()
     log.close(nil)
