@@ -152,10 +152,13 @@ public final class LogFollower {
     }
   }
 
-  /// Finds the archives that follow in the same files. Each tail keeps its index.
+  /// Finds the archives that follow in the same files, also behind those of sessions that are not
+  /// wanted. Each tail keeps its index.
   private func goOnBehindTails() {
-    for index in tails.indices where tails[index].isClosed {
-      guard let more = try? tails[index].following(), let last = more.last else { continue }
+    for index in tails.indices {
+      if !filter.passes(tails[index].fileHeader.identity) { _ = try? tails[index].refresh() }
+      guard tails[index].isClosed, let more = try? tails[index].following(), let last = more.last
+      else { continue }
       for archive in more { add(archive) }
       tails[index] = last
     }

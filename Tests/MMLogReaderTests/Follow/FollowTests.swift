@@ -373,6 +373,23 @@ import Testing
     #expect(try openArchives(in: log.folder) == [])
   }
 
+  @Test("a session that goes on in the file of another one is found, also if only it is wanted")
+  func sessionBehindUnwantedOne() {
+    let (log, _) = followedArchive()
+    let next = TestLog(session: 2)
+    next.writesRing = false
+    next.write("b", ticks: 2)
+    next.archive()
+    var filter = LogReader.Filter()
+    filter.sessions = ["\(next.identity.session)"]
+    let follower = LogFollower(paths: [log.folder.path], filter: filter)
+    #expect(trace(follower) == [])
+    log.close()
+    log.archives[0] += next.archives[0]
+    log.save()
+    #expect(trace(follower) == ["<", "b"])
+  }
+
   @Test("archives that were deleted are closed, once they have been read")
   func deletedArchivesAreClosed() throws {
     let (log, follower) = followedArchive()
