@@ -38,7 +38,7 @@ final class FollowedSession {
   private var hasBegun = false
   private var hasEnded = false
   /// Whether the session has ended, and nothing is left to be read. Then it takes little memory.
-  private(set) var isOver = false
+  var isOver = false
   /// The ring of a session that has ended, until it has been recovered: then nothing more comes.
   private var deadRing: (path: String, identity: FileStatus.Identity)?
   let emitted = EmittedSegments()

@@ -52,8 +52,8 @@ public final class LogFollower {
   private var tails: [ArchiveFile] = []
   /// The sessions of which more may come.
   private(set) var sessions: [FollowedSession] = []
-  /// The sessions that are over.
-  private var ended: [SessionID: FollowedSession] = [:]
+  /// The same, and those that are over.
+  private var known: [SessionID: FollowedSession] = [:]
   private let memory: FrameMemory
   private let identities: LogIdentities
   private var merge = SessionMerge()
@@ -169,13 +169,13 @@ public final class LogFollower {
   /// Nil for a session that is not wanted.
   private func session(_ identity: SessionIdentity) -> FollowedSession? {
     guard filter.passes(identity) else { return nil }
-    if let known = sessions.first(where: { $0.identity.session == identity.session }) {
-      return known
-    }
     let session =
-      ended.removeValue(forKey: identity.session)
+      known[identity.session]
       ?? FollowedSession(identity, isNew: identity.startTime > began, memory, identities)
-    sessions.append(session)
+    if known.updateValue(session, forKey: identity.session) == nil || session.isOver {
+      session.isOver = false
+      sessions.append(session)
+    }
     return session
   }
 
@@ -184,7 +184,6 @@ public final class LogFollower {
     for session in sessions {
       if let reader = session.load(filter) { merge.insert(reader) }
       locked = locked ?? session.locked.map { LogError(passingOver: $0.reason, in: $0.path) }
-      if session.isOver { ended[session.identity.session] = session }
     }
     sessions.removeAll(where: \.isOver)
   }
