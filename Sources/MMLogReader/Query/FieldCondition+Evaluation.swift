@@ -185,7 +185,8 @@ extension ValueView {
     case .uint128(let value):
       value <= UInt128(Int128.max) ? Self.order(Int128(value), operand) : 1
     case .double(let value): Self.order(value, operand)
-    case .float(let value): Self.order(Double(value), operand)
+    // As it is shown: a condition that says the same is true.
+    case .float(let value): Self.order(Double(value.description) ?? Double(value), operand)
     case .string(let bytes):
       switch bytes.count <= 64 ? FieldCondition.Operand(number: Array(bytes)) : nil {
       case .whole(let value): Self.order(value, operand)

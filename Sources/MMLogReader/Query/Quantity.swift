@@ -10,12 +10,19 @@ package struct Quantity {
     let unit = String(text.utf8.dropFirst(digits.count)) ?? ""
     guard let number = Double(String(digits) ?? ""), number.magnitude <= 1e12 else { return nil }
     if let size = Self.times[unit] {
-      (nanoseconds, bytes) = (number * size, nil)
+      (nanoseconds, bytes) = (Self.product(number, size), nil)
     } else if let size = Self.sizes[unit] {
-      (nanoseconds, bytes) = (nil, number * size)
+      (nanoseconds, bytes) = (nil, Self.product(number, size))
     } else {
       return nil
     }
+  }
+
+  /// The product, as a whole number if it lacks no more than what rounding may have changed:
+  /// `1.001ms` are 1,001,000 ns.
+  private static func product(_ number: Double, _ size: Double) -> Double {
+    let (product, whole) = (number * size, (number * size).rounded())
+    return (product - whole).magnitude <= 2 * product.ulp ? whole : product
   }
 
   /// The quantity in the unit that the name of a field ends in, as `elapsed_ms` does; nil if the

@@ -260,7 +260,8 @@ private func log() -> TestLog {
       ("elapsedMs", "1.5s", 1500), ("http.ELAPSED_MS", "1.5s", 1500), ("age_days", "2d", 2),
       ("ageHours", "1d", 24), ("waited_mins", "5min", 5), ("cacheMiB", "1GiB", 1024),
       ("sizeKB", "1MB", 1000), ("disk_tb", "1000GB", 1), ("diskTiB", "1TiB", 1),
-      ("size_megabytes", "1GB", 1000), ("free_min", "1KiB", 1024), ("isolatedB", "1kB", 1000),
+      ("elapsed_us", "1.001ms", 1001), ("size_megabytes", "1GB", 1000), ("free_min", "1KiB", 1024),
+      ("isolatedB", "1kB", 1000),
     ])
   func unitsInNames(name: String, quantity: String, value: Int64) throws {
     let log = TestLog()
@@ -271,6 +272,34 @@ private func log() -> TestLog {
     var filter = LogReader.Filter()
     filter.conditions = [try FieldCondition("\(name) == \(quantity)")]
     #expect(filter.matchesContent(of: try #require(log.read().records.first)))
+  }
+
+  @Test("quantities of whole nanoseconds are exact", arguments: [("us", 1), ("ms", 1000)])
+  func exactQuantities(unit: String, nanoseconds: Double) {
+    let wrong = (1..<20_000).filter { number in
+      let thousandths = "\(1000 + number % 1000)".dropFirst()
+      let quantity = Quantity("\(number / 1000).\(thousandths)\(unit)")
+      return quantity?.nanoseconds != Double(number) * nanoseconds
+    }
+    #expect(wrong == [])
+    #expect(Quantity("0.0001us")?.nanoseconds == 0.1)
+  }
+
+  @Test(
+    "a number of single precision is found as it is shown",
+    arguments: [
+      ("ratio == 0.1", true), ("ratio <= 0.1", true), ("ratio > 0.1", false),
+      ("ratio < 0.1000001", true), ("ratio == 0.10000000149", false),
+    ])
+  func singlePrecision(condition: String, isFound: Bool) throws {
+    let log = TestLog()
+    log.write(
+      TestRecord(
+        ticks: 1, site: log.textSite, flags: .metadata,
+        words: ValueWords.argument(.text("m")) + ValueWords.metadata([("ratio", .float(0.1))])))
+    var filter = LogReader.Filter()
+    filter.conditions = [try FieldCondition(condition)]
+    #expect(log.read(filter).records.count == (isFound ? 1 : 0))
   }
 
   @Test(
