@@ -10,11 +10,16 @@ package struct DebugInformation {
   private var units: [Unit] = []
   /// The linker's names of entries.
   private var names: [Int: String?] = [:]
-  /// How much may be read more than once: a file may refer to a table as often as it likes.
-  private var budget = 1 << 27
+  /// How many bytes, or names of files, may be read more than once: a file may refer to a table as
+  /// often as it likes.
+  private var budget: Int
 
-  /// - Parameter sections: The sections by their names without `.debug_`.
-  package init(_ sections: [String: [UInt8]]) { self.sections = sections }
+  /// - Parameters:
+  ///   - sections: The sections by their names without `.debug_`.
+  ///   - budget: How much may be read of tables that are referred to more than once.
+  package init(_ sections: [String: [UInt8]], budget: Int = 1 << 27) {
+    (self.sections, self.budget) = (sections, budget)
+  }
 
   /// The code and the inlined functions at a line.
   package struct Place {
@@ -86,7 +91,7 @@ package struct DebugInformation {
     while true {
       let code = try cursor.uleb()
       if code == 0 {
-        try spend(all.count)
+        try spend(cursor.at - offset)
         return all
       }
       // The abbreviations are numbered in order. An empty one stands for a number that is left out.

@@ -39,6 +39,25 @@ import Testing
     #expect(throws: FormatError.self) { try place(sections, line: 7, "a.swift") }
   }
 
+  @Test("long abbreviations that units take in turn are refused, and not read for minutes")
+  func abbreviationsInTurn() {
+    // One abbreviation with 500 attributes that take no bytes in an entry.
+    let attributes = Array(repeating: [3, 0x19] as [UInt8], count: 500).joined()
+    let table: [UInt8] = [1, 0x11, 0] + attributes + [0, 0, 0]
+    var information: [UInt8] = []
+    for number in 0..<20 {
+      let place = UInt32(number % 2 * table.count)
+      let rest = [5, 0, 1, 8] + withUnsafeBytes(of: place.littleEndian) { Array($0) } + [1]
+      information += withUnsafeBytes(of: UInt32(rest.count).littleEndian) { Array($0) } + rest
+    }
+    var sections = debugSections()
+    (sections["abbrev"], sections["info"]) = (table + table, information)
+    #expect(throws: FormatError.self) {
+      var information = DebugInformation(sections, budget: 10_000)
+      _ = try information.place(line: 7) { _ in true }
+    }
+  }
+
   @Test("what is broken is refused, or read as something") func whatIsBroken() {
     let sections = debugSections()
     for seed in 1...3000 as ClosedRange<UInt64> {
