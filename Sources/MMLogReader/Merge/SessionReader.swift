@@ -271,8 +271,11 @@ final class SessionReader {
     where archive.fileHeader.number >= start.archive {
       let number = archive.fileHeader.number
       let isOver = archive.isClosed || index < files.archives.count - 1
+      // Behind the last frame of records, the cursor has a place only if nothing more is to come.
+      let last = isOver ? Int.max : archive.lastRecords
       runs.add(
-        archive, archive.frames[...], summary.corruption[index] ?? [],
+        archive, archive.frames[...],
+        summary.corruption[index]?.filter { $0.offset <= last } ?? [],
         end: isOver ? .behind(number) : nil, besides: summary.skipped[index] ?? [],
         from: number == start.archive ? (start.frame, start.row) : (0, 0),
         passing: progress?.given?.next)

@@ -256,6 +256,40 @@ import Testing
     #expect(lengths == [40, 400])
   }
 
+  @Test("corruption at the end of an archive that goes on is given once, by whichever reader")
+  func corruptedEnd() {
+    let log = TestLog(session: 7)
+    log.writesRing = false
+    var cursor = LogReader.Cursor()
+    func read() -> [String] {
+      log.save()
+      let reader = LogReader(paths: [log.folder.path], after: cursor)
+      let trace = reader.compactMap { item in
+        switch item {
+        case .record(let record): record.message
+        case .corruption: "!"
+        default: nil
+        }
+      }
+      cursor = reader.cursor
+      return trace
+    }
+    let garbage = [UInt8](repeating: 0xA5, count: 64)
+    log.write("a", ticks: 1)
+    log.archive()
+    log.archives[0] += garbage
+    #expect(read() == ["a"])
+    log.addFrame(.losses, LossLedger().encoded)
+    #expect(read() == [])
+    log.write("b", ticks: 2)
+    log.archive()
+    #expect(read() == ["!", "b"] && read() == [])
+    log.archives[0] += garbage
+    #expect(read() == [])
+    log.beginArchive()
+    #expect(read() == ["!"] && read() == [])
+  }
+
   @Test("records of other sessions are given by the time of each")
   func twoSessions() {
     let folder = TestLog.archived(["a", "c"])
