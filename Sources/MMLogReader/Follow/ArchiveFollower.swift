@@ -17,10 +17,13 @@ import MMLogSystem
 /// archived. Each session's records come in the order in which they were archived. Of several
 /// sessions, the one whose next frame is the oldest comes first. Archives that are deleted before
 /// they are read are a gap. If an archive cannot be read now, its session waits, and others go on.
-/// A session ends when its last archive says how it ended, and its ring is gone.
-/// Corruption behind an archive's last record comes when the archive is closed, or when the next
-/// archive exists. If there are many files, archives that a store appends to a file behind a closed
-/// one come within a second.
+/// A session ends when its last archive says how it ended, and its ring is gone. Corruption behind
+/// an archive's last record comes when the archive is closed, or when the next archive exists. If
+/// there are many files, archives that a store appends to a file behind a closed one come within a
+/// second.
+///
+/// Records that a later archive repeats, because a recovery could not read their frame, come twice
+/// if both frames can be read.
 ///
 /// For one thread at a time.
 public final class ArchiveFollower {
