@@ -8,9 +8,7 @@ import MMLogStorage
 final class FrameRun: Run {
   private let archive: ArchiveFile
   private let frame: ArchiveFile.Frame
-  /// All threads of the session, and those that the frame has.
-  private let table: ThreadTable
-  private var threads: [UInt32: LogReader.Thread] = [:]
+  private let threads: RunThreads
   private let filter: SessionFilter
   private let memory: FrameMemory
   /// The records of the frame that were given before, from the ring.
@@ -42,7 +40,7 @@ final class FrameRun: Run {
     self.archive = archive
     self.frame = frame
     name = FrameName(frame.header)
-    table = threads
+    self.threads = RunThreads(threads)
     self.filter = filter
     self.memory = memory
     self.emitted = emitted
@@ -88,12 +86,13 @@ final class FrameRun: Run {
 
   @inline(never)
   private func find(_ ordinal: UInt32) -> Unmanaged<LogReader.Thread> {
-    let thread = Unmanaged.passUnretained(threads[ordinal] ?? table.unknownThread(ordinal))
+    let thread = Unmanaged.passUnretained(threads.thread(ordinal))
     lastThread = (ordinal, thread)
     return thread
   }
 
   override var owner: AnyObject { part ?? self }
+  override var threadOwner: AnyObject { threads }
   override var frameName: FrameName? { name }
 
   /// Behind corruption in a frame, nothing more of the frame comes.
@@ -122,9 +121,7 @@ final class FrameRun: Run {
       let share = memory.share(of: bytes.count)
       try bytes.withUnsafeBytes { bytes in
         let reader = try RowReader(bytes)
-        if start == 0 {
-          for identity in reader.threads { threads[identity.ordinal] = table.thread(identity) }
-        }
+        if start == 0 { threads.note(reader.threads) }
         let rows = reader.rows(from: start, size: share)
         if rows.endIndex < reader.size { next = rows.endIndex }
         take(UnsafeRawBufferPointer(rebasing: rows))

@@ -35,8 +35,7 @@ package class Run {
   /// Goes on to the next item.
   func step() -> RunStep { .end }
 
-  /// The thread of a record that the run has just given; kept by ``owner``, or by the session's
-  /// ``ThreadTable``.
+  /// The thread of a record that the run has just given; kept by ``threadOwner``.
   package func thread(of view: RecordView) -> Unmanaged<LogReader.Thread> {
     preconditionFailure("a run without records")
   }
@@ -49,6 +48,9 @@ package class Run {
 
   /// The object that keeps the memory of the run's records.
   var owner: AnyObject { self }
+
+  /// The object that keeps the threads of the run's records.
+  var threadOwner: AnyObject { self }
 
   /// The frame that the run's records are in; nil for a ring.
   var frameName: FrameName? { nil }

@@ -7,7 +7,7 @@ final class SegmentRun: Run {
   private let segment: RingImage.Segment
   private let start: Int
   private let ownThread: LogReader.Thread
-  private let threads: ThreadTable
+  private let threads: RunThreads
   private let filter: SessionFilter
   /// If the session is followed, given records are noted here.
   private let emitted: EmittedSegments?
@@ -26,12 +26,12 @@ final class SegmentRun: Run {
   ) {
     self.ring = ring
     self.segment = segment
-    self.threads = threads
+    self.threads = RunThreads(threads)
     self.filter = filter
     self.emitted = emitted
     self.givesSealed = givesSealed
     start = ring.image.fileHeader.geometry.offset(ofSegment: segment.index)
-    ownThread = threads.thread(segment.header.thread)
+    ownThread = self.threads.thread(segment.header.thread)
     scanner = ring.image.scanner(
       of: segment, from: emitted?.end(of: segment.header.generation) ?? SegmentLayout.size,
       scansBehindZeros: !ring.isRunning)
@@ -57,7 +57,7 @@ final class SegmentRun: Run {
   }
 
   override func thread(of view: RecordView) -> Unmanaged<LogReader.Thread> {
-    .passUnretained(view.sharedThread.map(threads.thread) ?? ownThread)
+    .passUnretained(view.sharedThread.map { threads.thread($0) } ?? ownThread)
   }
 
   override func sealedPlace(of offset: Int) -> (stream: UInt64, offset: Int)? {
@@ -65,6 +65,7 @@ final class SegmentRun: Run {
   }
 
   override var owner: AnyObject { ring.image }
+  override var threadOwner: AnyObject { threads }
 
   private var isSealed: Bool { ring.image.lock != nil }
 

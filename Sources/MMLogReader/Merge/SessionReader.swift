@@ -22,7 +22,7 @@ final class SessionReader {
   private var itemTime: Timestamp
   private let filter: SessionFilter
   private let sites: SiteTable
-  private let threads = ThreadTable()
+  private let threads: ThreadTable
   private let memory: FrameMemory
   /// The files to open when the merge arrives at the session.
   private var files: SessionFiles?
@@ -63,9 +63,9 @@ final class SessionReader {
   ///   - cursor: Where to go on, in archives only; nil to read everything.
   convenience init(
     _ files: SessionFiles, _ filter: LogReader.Filter, _ memory: FrameMemory,
-    after cursor: LogReader.Cursor?
+    after cursor: LogReader.Cursor?, threads: ThreadTable = ThreadTable()
   ) {
-    self.init(files.identity, filter, memory, nil)
+    self.init(files.identity, filter, memory, nil, threads)
     self.files = files
     guard let cursor else { return }
     let known = cursor.sessions[files.identity.session]
@@ -102,9 +102,9 @@ final class SessionReader {
 
   private init(
     _ identity: SessionIdentity, _ filter: LogReader.Filter, _ memory: FrameMemory,
-    _ emitted: EmittedSegments?
+    _ emitted: EmittedSegments?, _ threads: ThreadTable = ThreadTable()
   ) {
-    self.memory = memory
+    (self.memory, self.threads) = (memory, threads)
     sites = SiteTable(opening: memory.slots)
     self.filter = SessionFilter(filter, sites, of: identity)
     self.emitted = emitted
@@ -476,7 +476,7 @@ final class SessionReader {
       return
     }
     self.owner = RecordOwner(
-      session, run.clock, of: run.frameName, keeping: [owner, sites, threads])
+      session, run.clock, of: run.frameName, keeping: [owner, sites, run.threadOwner])
     records = found[...]
   }
 
@@ -569,7 +569,7 @@ final class SessionReader {
     var record = record
     record.row = run.row
     let owner = RecordOwner(
-      session, run.clock, of: run.frameName, keeping: kept + [sites, threads])
+      session, run.clock, of: run.frameName, keeping: kept + [sites, run.threadOwner])
     queue.insert(.record(LogReader.Record(owner: owner, content: record)), at: 0)
     itemTime = record.time
   }

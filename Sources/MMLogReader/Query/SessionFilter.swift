@@ -16,7 +16,10 @@ final class SessionFilter {
   private var decisions = NumberTable<SiteDecision>()
   /// The texts that decisions refer to.
   private var needs: [RequiredText] = []
-  private var threads: [ObjectIdentifier: Bool] = [:]
+  /// What was decided about threads that were seen last. They are kept, so that no others get their
+  /// places in memory.
+  private var threads: [ObjectIdentifier: (thread: LogReader.Thread, passes: Bool)] = [:]
+  private static let maximumThreads = 1 << 12
   /// Texts, one of which has to be in a string of a frame for one of its records to pass; nil if
   /// not all call sites' records need one. With each text is the part of it that no number takes
   /// out of a frame's text. The part is empty if all of the text may be a hexadecimal number.
@@ -155,9 +158,10 @@ final class SessionFilter {
 
   @inline(never)
   private func threadPasses(_ thread: LogReader.Thread) -> Bool {
-    if let known = threads[ObjectIdentifier(thread)] { return known }
+    if let known = threads[ObjectIdentifier(thread)] { return known.passes }
+    if threads.count >= Self.maximumThreads { threads = [:] }
     let passes = filter.threads.contains { $0.matches(number: thread.id, name: thread.name) }
-    threads[ObjectIdentifier(thread)] = passes
+    threads[ObjectIdentifier(thread)] = (thread, passes)
     return passes
   }
 
