@@ -123,9 +123,9 @@ extension CallSiteInfo {
         isBehindArgument = true
         if argument.style.mayShow(text) || isHex && !Self.isSimple(argument.type) { return true }
       case .literal(let string):
-        defer { isBehindArgument = false }
         let literal = Array(string.utf8)[...]
         if literal.isEmpty { continue }
+        defer { isBehindArgument = false }
         if ByteSearch.contains(literal, text) || ByteSearch.contains(text, literal) { return true }
         let isBeforeArgument = index + 1 < parts.count
         let isBeside = (1..<text.count).contains {

@@ -205,6 +205,17 @@ private func log() -> TestLog {
     }
   }
 
+  @Test("a text that two arguments show is found, also if an empty literal is between them")
+  func emptyLiteral() {
+    let log = TestLog()
+    let site = log.site(.argument(type: .string), .literal(""), .argument(type: .string))
+    let words = ValueWords.argument(.text("ab")) + ValueWords.argument(.text("cd"))
+    log.write(TestRecord(ticks: 1, site: site, words: words))
+    var filter = LogReader.Filter()
+    filter.text = [TextPattern(literal: "bc")]
+    #expect(log.read(filter).messages == ["abcd"])
+  }
+
   private func names(of text: String, _ pattern: TextPattern) -> Bool {
     let log = TestLog()
     log.write(text, ticks: 1)
