@@ -40,7 +40,8 @@ package struct SessionRuns {
   /// records are then given later than they should be.
   private static let maximumOpenBytes = 256 << 20
 
-  /// - Parameter memory: The memory that all sessions share that are read at the same time.
+  /// - Parameters:
+  ///   - memory: The memory that all sessions share that are read at the same time.
   ///   - isInOrder: Whether to read frames one after the other, as they were written, and not
   ///     merged by time.
   ///   - givesSealed: Whether to give records of a ring that no identity decrypts, as they stand

@@ -137,11 +137,8 @@ extension FieldCondition.RecordField {
 
 extension FieldName {
   fileprivate func isNamed(_ name: String) -> Bool {
-    switch self {
-    case .text(let own): own == name
-    case .bytes(let bytes) where bytes.isUTF8: bytes.elementsEqual(name.utf8)
-    case .bytes, .ready: string.utf8.elementsEqual(name.utf8)
-    }
+    if case .bytes(let bytes) = self, bytes.isUTF8 { return bytes.elementsEqual(name.utf8) }
+    return string.utf8.elementsEqual(name.utf8)
   }
 }
 

@@ -296,6 +296,23 @@ private func log() -> TestLog {
     #expect(Quantity("0.0001us")?.nanoseconds == 0.1)
   }
 
+  @Test("names of arguments and of metadata are compared byte by byte") func namesByBytes() throws {
+    let log = TestLog()
+    let site = log.site(.argument(type: .int, name: "caf\u{E9}"))
+    log.write(
+      TestRecord(
+        ticks: 1, site: site, flags: .metadata,
+        words: ValueWords.argument(.int(1)) + ValueWords.metadata([("th\u{E9}", .int(2))])))
+    for (condition, isFound) in [
+      ("'caf\u{E9}' == 1", true), ("'th\u{E9}' == 2", true),
+      ("'cafe\u{301}' == 1", false), ("'the\u{301}' == 2", false),
+    ] {
+      var filter = LogReader.Filter()
+      filter.conditions = [try FieldCondition(condition)]
+      #expect(log.read(filter).records.count == (isFound ? 1 : 0), "\(condition)")
+    }
+  }
+
   @Test(
     "a number of single precision is found as it is shown",
     arguments: [
