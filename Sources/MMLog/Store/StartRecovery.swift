@@ -30,11 +30,10 @@ final class StartRecovery: Sendable {
       for archive in session.sealed { events.sendAtStart(.sealed(archive: archive)) }
     }
     for problem in new.problems { events.sendAtStart(.failed(error: problem)) }
-    // Closing waits for this, and not for the rest, which takes long where archives are many.
-    outcome.fulfill(new)
     location.sealRinglessArchives(
       while: goesOn, sealed: { events.sendAtStart(.sealed(archive: $0)) },
       problem: { events.sendAtStart(.failed(error: $0)) })
+    outcome.fulfill(new)
     return new
   }
 
