@@ -357,6 +357,41 @@ import Testing
     }
   #endif
 
+  #if DEBUG
+    @Test("notes of deleted archives are read again only after the directory has changed")
+    func unchangedNotes() async throws {
+      let test = try ShippedStore()
+      try test.log(1...10)
+      let notes = test.folder(".mmlog-deleted")
+      test.folder.put(
+        ".mmlog-deleted",
+        "0123456789abcdef0123456789abcdef.1 1700000000000000000 gone 0,0,1,0,0,0,0,0 1 - - test\n")
+      let receiver = Receiver()
+      let shipper = try test.shipper(to: receiver)
+      // These faults never come: they only count the calls.
+      for path in [notes, test.folder.path] {
+        ForcedFault.force(.openat, errno: EIO, onCall: .max, under: path)
+      }
+      defer { for path in [notes, test.folder.path] { ForcedFault.clear(under: path) } }
+      try shipper.start()
+      try await wait { receiver.messages.count == 10 }
+      func areRead(during count: Int) async throws -> Bool {
+        let before = ForcedFault.passed(.openat, under: notes)
+        let start = ForcedFault.passed(.openat, under: test.folder.path)
+        try await wait { ForcedFault.passed(.openat, under: test.folder.path) > start + count }
+        return ForcedFault.passed(.openat, under: notes) > before
+      }
+      // In a directory that was just changed, they are read again for some seconds.
+      var (reads, isRead) = (0, true)
+      while isRead, reads < 100 {
+        isRead = try await areRead(during: 100)
+        reads += 1
+      }
+      #expect(!isRead)
+      await shipper.stop()
+    }
+  #endif
+
   @Test("what is archived does not wait; while a batch is on its way, the next one gathers")
   func gathering() async throws {
     let test = try ShippedStore()

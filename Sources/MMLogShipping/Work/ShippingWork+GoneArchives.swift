@@ -73,13 +73,26 @@ extension ShippingWork {
     return (gap, rows)
   }
 
-  /// Reads the notes of deleted archives.
+  /// Reads the notes of deleted archives, if they may have changed: each change makes another file
+  /// of them, and so changes the directory. There may be thousands of notes for other consumers,
+  /// and a shipper that has nothing to do calls this many times a second.
   func readDeleted() throws(LogError) {
-    let all = try explaining("Reading what was deleted failed") { () throws(SystemError) in
-      try DeletedArchives(in: Directory.open(path))
+    try explaining("Reading what was deleted failed") { () throws(SystemError) in
+      let directory = try Directory.open(path)
+      let status = try directory.status()
+      if let known = notedDirectory, known == (status.identity, status.modified) { return }
+      notedDirectory = nil
+      let all = try DeletedArchives(in: directory)
+      deletedNotes = all.notes.filter { $0.value.consumers.contains(consumer) }
+      // Another change within the same tick of the file system's clock would not be seen.
+      if Clock.realtime() &- status.modified > Self.coarsestTick {
+        notedDirectory = (status.identity, status.modified)
+      }
     }
-    deletedNotes = all.notes.filter { $0.value.consumers.contains(consumer) }
   }
+
+  /// Longer than the ticks of any file system's clock, in nanoseconds.
+  private static let coarsestTick: Int64 = 3_000_000_000
 
   /// Ships a gap for each session in which nothing is left behind the deleted archives.
   func takeInDeleted() throws(LogError) {

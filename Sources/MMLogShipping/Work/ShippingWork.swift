@@ -32,6 +32,8 @@ final class ShippingWork: @unchecked Sendable {
   var unsettled: (id: String, count: Int, answer: LogBatch.Answer)?
   /// Notes of archives that were deleted, and that this consumer has not taken in.
   var deletedNotes: [ArchiveID: DeletedArchives.Note] = [:]
+  /// What the directory was when these notes were read; nil if they are to be read again.
+  var notedDirectory: (identity: FileStatus.Identity, modified: Int64)?
   /// The last session whose fields were edited, those fields before the edit, and the edited
   /// session.
   private var lastEdited:
