@@ -41,11 +41,12 @@ extension Shipper {
     public var blockedPause = Duration.seconds(60)
 
     /// The maximum number of records that are shipped in a second, on average over some seconds.
-    /// Nil, the default: no limit.
+    /// No batch has more records than that. A batch that is sent again counts once. Nil, the
+    /// default: no limit.
     public var recordsPerSecond: Int?
 
-    /// The maximum number of bytes in a second, counted as for ``maximumBytes``. Nil, the default:
-    /// no limit.
+    /// The maximum number of bytes in a second, counted as for ``maximumBytes``, on average over
+    /// some seconds. A batch is full when it has so many. Nil, the default: no limit.
     public var bytesPerSecond: Int?
 
     /// Decides before each batch whether it is shipped now: to wait for a cheap network, or for the

@@ -497,6 +497,47 @@ import Testing
     #expect(receiver.messages == records(1...300))
   }
 
+  @Test("a rate limit makes batches of a second, one after the other, and no bursts")
+  func rateWithoutBursts() async throws {
+    let test = try ShippedStore()
+    try test.log(1...300)
+    let times = LockedValue<[UInt64]>([])
+    let receiver = Receiver { _, _ in
+      times.withLock { $0.append(Clock.monotonic()) }
+      return .accepted
+    }
+    try await test.ship(to: receiver) { $0.recordsPerSecond = 100 }
+    #expect(receiver.deliveries.map(\.messages.count) == [100, 100, 100])
+    let sent = times.withLock { $0 }
+    try #require(sent.count == 3)
+    #expect(sent[2] - sent[0] >= 900_000_000)
+    let other = Receiver()
+    try await test.ship(as: "other", to: other) { $0.bytesPerSecond = 1 << 12 }
+    #expect(other.messages == records(1...300))
+    #expect(other.deliveries.count > 2)
+  }
+
+  @Test("a batch that is sent again does not wait for the rate again")
+  func rateOfRepeats() async throws {
+    let test = try ShippedStore()
+    test.log.info("\(String(repeating: "x", count: 100_000))")
+    try await test.store.flush(.archive)
+    let receiver = Receiver { _, number in
+      if number < 3 { throw DeliveryError.unavailable("busy") }
+      return .accepted
+    }
+    let shipper = try test.shipper(to: receiver) { $0.bytesPerSecond = 1 }
+    try shipper.start()
+    // The first try would wait for more than a day.
+    try await wait {
+      if receiver.tryCount == 0 { shipper.resume() }
+      return receiver.tryCount > 0
+    }
+    try await wait { receiver.messages.count == 1 }
+    #expect(receiver.tryCount == 3)
+    await shipper.stop()
+  }
+
   @Test("a rate limit holds also after an earlier resume")
   func rateAfterResume() async throws {
     let test = try ShippedStore()

@@ -46,7 +46,8 @@ final class Delivery {
       let batch = LogBatch(
         id: id, session: formed.session, records: formed.records, gaps: formed.gaps,
         attempt: attempt, mayBeRepeat: formed.mayBeRepeat || attempt > 1)
-      guard waitForTokens(of: batch) else { return .stopped }
+      // The pauses of later tries are limit enough.
+      guard attempt > 1 || waitForTokens(of: batch) else { return .stopped }
       do {
         guard let answer = try sendOnce(batch) else { return .stopped }
         noteWorks()
@@ -115,10 +116,14 @@ final class Delivery {
     return checked
   }
 
+  /// A batch is what may be sent in a second, at most: larger ones would be bursts.
   private static func limits(
     _ configuration: Shipper.Configuration
   ) -> (records: Int, bytes: Int) {
-    (configuration.maximumRecords, configuration.maximumBytes)
+    (
+      min(configuration.maximumRecords, configuration.recordsPerSecond ?? .max),
+      min(configuration.maximumBytes, configuration.bytesPerSecond ?? .max)
+    )
   }
 
   /// A single record that is too large has made the batches around it too large, too: then the

@@ -39,8 +39,14 @@ struct Target {
       "batch-age", "MILLISECONDS",
       "How long records wait for a full batch. Default: 0; 500 for ClickHouse."
     ),
-    ("records-per-second", "N", "How many records are sent in a second at most."),
-    ("bytes-per-second", "N", "How many bytes are sent in a second at most."),
+    (
+      "records-per-second", "N",
+      "How many records are sent in a second at most, on average; no batch has more."
+    ),
+    (
+      "bytes-per-second", "N",
+      "How many bytes are sent in a second at most, on average; a batch is full with so many."
+    ),
     ("archive-interval", "MILLISECONDS", "How often running processes are asked to archive."),
     (
       "retry-limit", "SECONDS",
