@@ -259,6 +259,22 @@ import Testing
     #expect(try await HTTPClient(settings).send(request).isSuccess)
   }
 
+  @Test("a file of trusted certificates that is replaced counts for the next request")
+  func replacedAuthority() async throws {
+    let (authority, other) = (try TestAuthority(), try TestAuthority())
+    let folder = TemporaryDirectory()
+    let server = try TestReceiver(options: authority.options())
+    let request = HTTPRequest("GET", "https://127.0.0.1:\(server.port)/")
+    var settings = HTTPSettings()
+    settings.trustedCertificates = folder("trusted.pem")
+    let client = HTTPClient(settings)
+    folder.put("trusted.pem", Folder.text(other("ca.pem")))
+    let error = await #expect(throws: HTTPFailure.self) { try await client.send(request) }
+    #expect(error?.kind == .configuration, "\(error as Any)")
+    folder.put("trusted.pem", Folder.text(authority("ca.pem")))
+    #expect(try await client.send(request).isSuccess)
+  }
+
   @Test("a server's certificate is verified, and a client's is shown")
   func certificates() async throws {
     let authority = try TestAuthority()

@@ -117,6 +117,7 @@ final class CurlHandle {
   }
 
   private func setPeer(_ request: Request, _ secrets: inout [String]) throws(SettingError) {
+    request.keepNoCertificates()
     if let path = settings.trustedCertificates {
       request.set(CURLOPT_CAINFO, path)
       // Otherwise libcurl may also trust the system's certificates.
@@ -235,6 +236,8 @@ private final class Request {
   func set(_ option: CURLoption, pointer: UnsafeRawPointer?, isNeeded: Bool = true) {
     note(mmlog_curl_set_pointer(curl, option, pointer), option, isNeeded)
   }
+
+  func keepNoCertificates() { mmlog_curl_keep_no_certificates(curl) }
 
   private func note(_ code: CURLcode, _ option: CURLoption, _ isNeeded: Bool = true) {
     if code == CURLE_OK || !isNeeded || problem != nil { return }
