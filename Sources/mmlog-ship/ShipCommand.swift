@@ -101,7 +101,8 @@ extension Option {
     "crashed", "Only sessions that crashed. This option has a separate cursor.")
   static let check = Option(
     "check",
-    "Send nothing. Say whether destinations answer, and which records would be sent.")
+    "Send no records, but at most an empty request. Say whether destinations answer, and which "
+      + "records would be sent.")
   static let grace = Option(
     "grace", value: "TIME", default: "10s",
     "How long to continue to send archived records after SIGTERM or SIGINT.")

@@ -118,6 +118,8 @@ extension HTTPResponse {
           + "so configure the URL that takes the logs")
     case 401, 403, 407: return .blocked("\(sentence); check the credentials")
     case 404, 405: return .wrongPath(sentence)
+    case 415:
+      return .blocked("\(sentence); if the server does not know gzip, set compression = none")
     default: return .blocked(sentence)
     }
   }
