@@ -377,6 +377,51 @@ import Testing
   }
 
   @Test(
+    "a receiver of OTLP that takes no spans is named, also by a check", arguments: [404, 405, 501])
+  func withoutSpans(status: Int) async throws {
+    let made = try TestBatch { log, _ in log.begin("span").end("done") }
+    let answers = [PlannedAnswer(), PlannedAnswer(status: status)]
+    let (sending, checking) = (try TestReceiver(answers), try TestReceiver(answers))
+    let sent = await #expect(throws: DeliveryError.self) {
+      _ = try await OTLPDestination(url: sending.url).send(made.batch)
+    }
+    let checked = await #expect(throws: DeliveryError.self) {
+      try await OTLPDestination(url: checking.url).check()
+    }
+    for error in [sent, checked] {
+      #expect(error?.remedy == .waitForAction, "\(error as Any)")
+      #expect(error?.message.contains("set spans = no") == true, "\(error as Any)")
+    }
+    let logs = try TestReceiver(answers)
+    try await OTLPDestination(url: logs.url, sendsSpans: false).check()
+    #expect(try logs.requests.count == 1)
+  }
+
+  @Test("a server that refuses a request without lines answers a check, and takes lines")
+  func withoutLines() async throws {
+    for status in [400, 422] {
+      let server = try TestReceiver([PlannedAnswer(status: status), PlannedAnswer()])
+      let destination = LinesDestination(url: server.url)
+      try await destination.check()
+      #expect(try await destination.send(TestBatch().batch).refused.isEmpty)
+    }
+    let server = try TestReceiver([PlannedAnswer(status: 404)])
+    await #expect(throws: DeliveryError.self) {
+      try await LinesDestination(url: server.url).check()
+    }
+  }
+
+  @Test("what a server that does not know gzip answers names the setting")
+  func withoutGzip() async throws {
+    let server = try TestReceiver([PlannedAnswer(status: 415)])
+    let error = await #expect(throws: DeliveryError.self) {
+      _ = try await LinesDestination(url: server.url).send(TestBatch().batch)
+    }
+    #expect(error?.remedy == .waitForAction)
+    #expect(error?.message.contains("set compression = none") == true, "\(error as Any)")
+  }
+
+  @Test(
     "logs that were taken do not go again because their spans were not, and the bytes are the same")
   func spansAlone() async throws {
     let server = try TestReceiver([

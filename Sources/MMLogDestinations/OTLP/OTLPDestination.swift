@@ -42,13 +42,14 @@ package final class OTLPDestination: LogDestination {
   }
 
   package func check() async throws {
-    // A request without a record is valid.
-    _ = try await post(TextBuffer(), to: "\(url)/v1/logs", nil)
+    // Requests without records are valid.
+    _ = try await post(TextBuffer(), to: logsURL, nil)
+    if sendsSpans { _ = try await post(TextBuffer(), to: tracesURL, nil) }
   }
 
   private func sendLogs(of batch: LogBatch) async throws -> LogBatch.Answer {
     if let known = state.withLock({ $0.taken }), known.id == batch.id { return known.answer }
-    let response = try await post(encodeLogs(of: batch), to: "\(url)/v1/logs", batch.id)
+    let response = try await post(encodeLogs(of: batch), to: logsURL, batch.id)
     let answer = LogBatch.Answer(ofOTLP: response)
     state.withLock { $0.taken = (batch.id, answer) }
     return answer
@@ -64,7 +65,7 @@ package final class OTLPDestination: LogDestination {
     let isWhole = range.count == batch.count
     let id = isWhole ? batch.id : "\(batch.id)-\(range.lowerBound)-\(range.upperBound)"
     do {
-      let refused = LogBatch.Answer(ofOTLP: try await post(spans, to: "\(url)/v1/traces", id))
+      let refused = LogBatch.Answer(ofOTLP: try await post(spans, to: tracesURL, id))
       if refused.refusedUnnamed == 0 { return }
       answer.refusedUnnamed = min(answer.refusedUnnamed + refused.refusedUnnamed, batch.count)
       if answer.reason.isEmpty { answer.reason = "spans: \(refused.reason)" }
@@ -86,11 +87,16 @@ package final class OTLPDestination: LogDestination {
     var headers = [(name: "Content-Type", value: "application/x-protobuf")]
     if let id { headers.append(("Idempotency-Key", id)) }
     let response = try await receiver.post(body, to: url, headers: headers)
-    guard response.isSuccess else {
-      throw response.error(from: url, response.statusMessage)
-    }
-    return response
+    if response.isSuccess { return response }
+    let error = response.error(from: url, response.statusMessage)
+    // The receiver may take logs alone.
+    guard url == tracesURL, [404, 405, 501].contains(response.status) else { throw error }
+    throw DeliveryError.blocked(
+      "\(error.message); if the receiver takes no spans, set spans = no")
   }
+
+  private var logsURL: String { "\(url)/v1/logs" }
+  private var tracesURL: String { "\(url)/v1/traces" }
 
   private func encodeLogs(of batch: LogBatch) -> TextBuffer {
     var output = TextBuffer(capacity: 1 << 16)
