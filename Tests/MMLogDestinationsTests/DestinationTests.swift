@@ -255,6 +255,8 @@ import Testing
       (kafka, "property", "sasl.password=private", "property-file"),
       (kafka, "property", "ssl.key.pem=private", "ssl.key.location"),
       (kafka, "property-file", "ssl.key.pem=/private", "ssl.key.location"),
+      (kafka, "property", "delivery.report.only.error=true", "report"),
+      (kafka, "property-file", "delivery.report.only.error=/private", "report"),
       (loki, "stream-label", "my-env=private", "digit"),
       (loki, "stream-label", "1env=private", "digit"),
       (loki, "stream-label", "host_name=private", "already"),

@@ -171,6 +171,40 @@ import Testing
     }
   }
 
+  @Test("sending ends when it is canceled while librdkafka's queue is full")
+  func canceledWithFullQueue() async throws {
+    let made = try TestBatch { log, _ in for index in 0..<18 { log.info("line \(index)") } }
+    var nowhere = KafkaDestination.Configuration(brokers: "127.0.0.1:1", topic: "logs")
+    nowhere.properties = [("queue.buffering.max.messages", "5")]
+    let destination = KafkaDestination(nowhere)
+    let task = Task { try await destination.send(made.batch) }
+    task.cancel()
+    await #expect(throws: CancellationError.self) { _ = try await task.value }
+  }
+
+  @Test("a login that brokers refuse is noticed while librdkafka's queue is full")
+  func refusedWithFullQueue() async throws {
+    let cluster = try KafkaCluster(topic: "logs", partitions: 1)
+    let folder = TemporaryDirectory()
+    let authority = try TestAuthority()
+    let users = folder.put("users", "mmlog:hunter2")
+    let broker = try TestServer(
+      "kafka.py", [cluster.port, "PLAIN", users] + authority.options(), in: folder)
+    let made = try TestBatch { log, _ in for index in 0..<18 { log.info("line \(index)") } }
+    var wrong = KafkaDestination.Configuration(
+      brokers: "127.0.0.1:\(broker.port)", topic: "logs")
+    wrong.properties = [
+      ("security.protocol", "SASL_SSL"), ("sasl.mechanism", "PLAIN"), ("sasl.username", "mmlog"),
+      ("ssl.ca.location", authority("ca.pem")), ("queue.buffering.max.messages", "5"),
+    ]
+    wrong.secrets = [("sasl.password", Secret(path: folder.put("password", "hunter3")))]
+    wrong.timeout = .seconds(86_400)
+    let error = await #expect(throws: DeliveryError.self) {
+      _ = try await KafkaDestination(wrong).send(made.batch)
+    }
+    #expect(error?.remedy == .waitForAction, "\(error as Any)")
+  }
+
   @Test("nobody there, a property that there is not, and a record that is too large are errors")
   func errors() async throws {
     let made = try TestBatch()

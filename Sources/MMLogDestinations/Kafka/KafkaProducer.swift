@@ -83,16 +83,19 @@ final class KafkaProducer: @unchecked Sendable {
     rd_kafka_poll(handle, 0)
     complaints.forget()
     let deliveries = messages.map { _ in Delivery() }
-    // librdkafka refers to each delivery until its report has come, or the producer was purged.
-    defer { if deliveries.contains(where: { $0.result == nil }) { purge(deliveries) } }
+    // librdkafka refers to the delivery of each message that it has taken until its report has
+    // come, or the producer was purged.
+    var taken = 0
+    defer { purge(deliveries[..<taken]) }
     for (message, delivery) in zip(messages, deliveries) {
       try produce(message, delivery, isCanceled)
+      taken += 1
     }
     while deliveries.contains(where: { $0.result == nil }) {
       if isCanceled() { throw CancellationError() }
       _ = rd_kafka_flush(handle, 100)
       // Delivered messages stay delivered, whatever a broker says afterwards.
-      if deliveries.contains(where: { $0.result == nil }) { try throwFatalError() }
+      if deliveries.contains(where: { $0.result == nil }) { try throwIfHopeless() }
     }
     return try results(deliveries)
   }
@@ -126,6 +129,7 @@ final class KafkaProducer: @unchecked Sendable {
       case RD_KAFKA_RESP_ERR__QUEUE_FULL:
         if isCanceled() { throw CancellationError() }
         rd_kafka_poll(handle, 100)
+        try throwIfHopeless()
       default: return delivery.note(code, isOwn: true)
       }
     }
@@ -155,17 +159,20 @@ final class KafkaProducer: @unchecked Sendable {
     return refused
   }
 
-  private func throwFatalError() throws {
+  /// Throws if the messages would only wait for their timeout: after a fatal error, or if brokers
+  /// do not accept this client.
+  private func throwIfHopeless() throws {
     var text = [CChar](repeating: 0, count: 512)
     let code = rd_kafka_fatal_error(handle, &text, text.count)
     if code != RD_KAFKA_RESP_ERR_NO_ERROR {
       throw DeliveryError.unavailable("Kafka: \(Self.text(text))")
     }
-    // Otherwise messages would wait until their timeout.
     if complaints.isRefusal { throw error(RD_KAFKA_RESP_ERR__AUTHENTICATION) }
   }
 
-  private func purge(_ deliveries: [Delivery]) {
+  /// Makes librdkafka forget messages that are not delivered yet.
+  private func purge(_ deliveries: ArraySlice<Delivery>) {
+    guard deliveries.contains(where: { $0.result == nil }) else { return }
     rd_kafka_purge(handle, RD_KAFKA_PURGE_F_QUEUE_ | RD_KAFKA_PURGE_F_INFLIGHT_)
     while deliveries.contains(where: { $0.result == nil }) { _ = rd_kafka_flush(handle, 100) }
   }

@@ -126,6 +126,10 @@ package struct DestinationSettings: Sendable {
       throw SettingError("a secret stands in a file, where others do not see it: set '\(file)'")
     }
     if name == "stream-label" { try checkLabel(value) }
+    // Without a report for each message, nobody knows when a batch is delivered.
+    if name.hasPrefix("property"), value.hasPrefix("delivery.report.only.error") {
+      throw SettingError("each message needs a report: leave out 'delivery.report.only.error'")
+    }
     values[name, default: []].append(value)
   }
 
