@@ -220,6 +220,17 @@ import Testing
     #expect(answer.header("x-other") == "***\u{301}")
   }
 
+  @Test("of a header's secret, the key without its scheme is in no error, either")
+  func keyWithoutScheme() async throws {
+    let said = "bad key: c2VjcmV0 and 'ApiKey c2VjcmV0', for the user a"
+    let server = try TestReceiver([PlannedAnswer(status: 401, body: Data(said.utf8))])
+    var settings = HTTPSettings()
+    let key = Secret(path: try server.file("key", "ApiKey c2VjcmV0 a\n"))
+    settings.credentials = .header("Authorization", key)
+    let answer = try await HTTPClient(settings).send(HTTPRequest("GET", server.url))
+    #expect(answer.text == "bad key: ******** and 'ApiKey ********', for the user a")
+  }
+
   @Test("a secret that is not there, is empty, or would add a header is an error that names it")
   func badSecrets() async throws {
     let server = try TestReceiver()

@@ -94,6 +94,27 @@ import Testing
     #expect(try receiver.requests.count == 5)
   }
 
+  @Test("the password of a proxy that the environment names is in no error")
+  func passwordInEnvironment() throws {
+    let logs = folder("logs")
+    try Folder.make(logs)
+    for proxy in [
+      "socksx://me:hunter2@127.0.0.1:1", "http://me:hunter2@127.0.0.1:99999",
+      "http://me:hunter2/@127.0.0.1:99999",
+    ] {
+      let program = try ChildProcess(
+        "env",
+        [
+          "-u", "no_proxy", "-u", "NO_PROXY", "http_proxy=\(proxy)",
+          ChildProcess.path(of: "mmlog-ship"), "--check", "--to", "http://127.0.0.1:1/logs", logs,
+        ], output: folder("said"))
+      #expect(program.wait() == .exited(1))
+      let said = Folder.text(folder("said")) + program.complaints
+      #expect(said.contains("***@127.0.0.1"), "\(said)")
+      #expect(!said.contains("hunter"), "\(said)")
+    }
+  }
+
   @Test(
     "a secret on the command line or in the configuration is refused, and the error has it not",
     arguments: [
@@ -101,6 +122,10 @@ import Testing
       ("s3://logs", "endpoint", "https://me:hunter2@minio"),
       ("http://h/", "header", "Authorization: Bearer hunter2"),
       ("http://h/", "header", "x-api-key:hunter2"),
+      ("http://h/", "header", "uptrace-dsn: hunter2"),
+      ("http://h/", "header", "X-Signature: hunter2"),
+      ("http://h/", "header", "X-Credential: hunter2"),
+      ("http://h/", "header", "X-Project: https://hunter2@api.example.com"),
       ("kafka://h:1/t", "property", "sasl.password=hunter2"),
       ("kafka://h:1/t", "property", "ssl.key.password = hunter2"),
       ("kafka://h:1/t", "property", "sasl.oauthbearer.client.secret=hunter2"),

@@ -151,7 +151,13 @@ final class CurlHandle {
       request.set(CURLOPT_HTTPAUTH, Int(CURLAUTH_BASIC_))
       request.set(CURLOPT_USERNAME, user)
       request.set(CURLOPT_PASSWORD, try password.read(of: user, into: &secrets))
-    case .header(let name, let value): try request.add(name, try value.read(into: &secrets))
+    case .header(let name, let value):
+      let text = try value.read(into: &secrets)
+      try request.add(name, text)
+      // Servers repeat a key without the scheme before it, such as `ApiKey`. A short word is no
+      // key, and may be anywhere in an answer.
+      let words = text.split(separator: " ").dropFirst().filter { $0.utf8.count >= 8 }
+      secrets += words.map(String.init)
     case .aws(let keys, let region, let service):
       let parts = try keys.read().split(separator: ":", maxSplits: 2).map(String.init)
       guard parts.count >= 2 else {
@@ -175,7 +181,7 @@ final class CurlHandle {
     let bytes = errorText.prefix { $0 != 0 }.map(UInt8.init(bitPattern:))
     var text = String(decoding: bytes, as: UTF8.self)
     if text.isEmpty { text = String(cString: curl_easy_strerror(code)) }
-    var whole = "\(text) (libcurl's error \(code.rawValue))".hiding(secrets)
+    var whole = "\(text) (libcurl's error \(code.rawValue))".hiding(secrets).hidingUserInURLs
     if code == CURLE_SSL_CERTPROBLEM, settings.certificatePassphrase == nil {
       whole += "; if the key is encrypted, set passphrase-file"
     }
@@ -446,6 +452,28 @@ extension String {
       $0.replacing($1.utf8, with: "***".utf8)
     }
     return String(decoding: bytes, as: UTF8.self)
+  }
+}
+
+extension String {
+  /// The text with stars for the users and passwords of URLs in it, such as a proxy's that a
+  /// variable of the environment names.
+  fileprivate var hidingUserInURLs: String {
+    // This works on bytes: `@` may form one character with what follows.
+    var (shown, rest) = ([UInt8](), Array(utf8)[...])
+    while let start = rest.firstRange(of: "//".utf8) {
+      let behind = rest[start.upperBound...]
+      // A password may have a slash in it.
+      let url = behind.prefix { ![UInt8(ascii: " "), UInt8(ascii: "'")].contains($0) }
+      shown += rest[..<start.upperBound]
+      if let at = url.lastIndex(of: UInt8(ascii: "@")) {
+        shown += "***".utf8
+        rest = behind[at...]
+      } else {
+        rest = behind
+      }
+    }
+    return String(decoding: shown + rest, as: UTF8.self)
   }
 }
 

@@ -28,7 +28,8 @@ package struct HTTPSettings: Sendable {
   package var certificateKey: String?
   /// The passphrase of the private key. Nil: none.
   package var certificatePassphrase: Secret?
-  /// The proxy's URL. Nil: as `http_proxy`, `https_proxy` and `no_proxy` say; empty: none.
+  /// The proxy's URL. Nil: as `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` say; empty:
+  /// none.
   package var proxy: String?
   /// The proxy's user, and password.
   package var proxyCredentials: (user: String, password: Secret)?

@@ -44,7 +44,7 @@ package struct DestinationSettings: Sendable {
     setting("passphrase-file", "FILE", web + ["s3"], "The file of the private key's passphrase."),
     setting(
       "proxy", "URL", web + ["s3"],
-      "The proxy, in place of what http_proxy says; 'none' for none."),
+      "The proxy, in place of what http_proxy, https_proxy and all_proxy say; 'none' for none."),
     setting("proxy-user", "NAME", web + ["s3"], "The proxy's user."),
     setting("proxy-password-file", "FILE", web + ["s3"], "The file of the proxy's password."),
     setting(
@@ -160,8 +160,14 @@ package struct DestinationSettings: Sendable {
       return name == "proxy" ? "proxy-password-file" : "credentials-file"
     case "header":
       let header = value.prefix { $0 != ":" }.trimmed().lowercased()
-      let parts = ["auth", "key", "token", "secret", "password", "cookie", "x-honeycomb-team"]
-      return parts.contains { header.contains($0) } ? "header-file" : nil
+      let parts = [
+        "auth", "key", "token", "secret", "password", "cookie", "credential", "signature", "dsn",
+        "x-honeycomb-team",
+      ]
+      // A URL with a user or a password is a secret, whatever the header is called.
+      let scalars = value.unicodeScalars
+      let hasUser = value.firstRange(of: "//") != nil && scalars.contains("@")
+      return hasUser || parts.contains { header.contains($0) } ? "header-file" : nil
     case "property", "property-file":
       let property = value.prefix { $0 != "=" }.trimmed().lowercased()
       // The key has many lines, and librdkafka reads its file by itself.
