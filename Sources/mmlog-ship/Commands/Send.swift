@@ -231,6 +231,8 @@ private struct Send {
         return await group.reduce(true) { $0 && $1 }
       }
     }
+    // Each needs up to a second for the request that is on its way.
+    for route in routes { route.cancel() }
     try waiting { for route in routes { await route.stop() } }
     writeMetrics(routes)
     if !isDone { Command.complain("not all was sent; what is left is sent next time") }

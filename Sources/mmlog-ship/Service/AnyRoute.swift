@@ -141,6 +141,14 @@ struct AnyRoute: Sendable {
     }
   }
 
+  /// Asks the shipper to end soon, and does not wait for it.
+  func cancel() {
+    switch kind {
+    case .records(let shipper): shipper.cancel()
+    case .archives(let shipper, _): shipper.cancel()
+    }
+  }
+
   /// Stops the shipper, and returns when everything is printed that is worth a line.
   func stop() async {
     switch kind {
