@@ -5,6 +5,8 @@ import MMLogFormat
 import MMLogReader
 import MMLogShipping
 import MMLogStorage
+import MMLogSystem
+import TestSupport
 import Testing
 
 /// Neither server can be installed here, so a stand-in with the same rules replaces them.
@@ -59,6 +61,65 @@ import Testing
       _ = try await destination.send(long.batch)
     }
     #expect(error?.remedy == .halve)
+  }
+
+  @Test("what is older than Loki takes is put aside with one request, and the rest is stored")
+  func tooOld() async throws {
+    let stub = try TestServer("stub.py", ["loki"])
+    let log = TestLog()
+    log.writesRing = false
+    let now = UInt64((Timestamp.now - TestLog.epoch).nanoseconds)
+    for number in 1...1000 as ClosedRange<UInt64> { log.write("old \(number)", ticks: number) }
+    for number in 1...50 as ClosedRange<UInt64> { log.write("new \(number)", ticks: now + number) }
+    log.archive()
+    log.close()
+    log.save()
+    let shipper = try Shipper(
+      of: log.folder.path, as: "test", to: LokiDestination(url: stub.url))
+    #expect(try await shipper.shipAll())
+    let stored = try stub.notes("stored", as: Stored.self)
+    #expect(stored.map(\.body) == (1...50).map { "new \($0)" })
+    #expect(shipper.statistics.refused == 1000 && shipper.statistics.records == 50)
+    let aside = try RefusedRecords.read(of: "test", in: Directory.open(log.folder.path)).entries
+    #expect(aside.count == 1000 && aside.allSatisfy { $0.reason.contains("too old") })
+    #expect(stub.lines("requests").count == 2)
+    // Nothing of this is sent a second time.
+    #expect(try await shipper.retryRefused().refused == 1000)
+    #expect(stub.lines("requests").count == 3)
+  }
+
+  @Test("beside what is too old for Loki, a line that is too long is found by halving")
+  func tooOldAndTooLong() async throws {
+    let stub = try TestServer("stub.py", ["loki"])
+    let log = TestLog(
+      geometry: RingGeometry(dictionarySize: 1 << 20, segmentSize: 1 << 20, segmentCount: 4))
+    log.writesRing = false
+    let now = UInt64((Timestamp.now - TestLog.epoch).nanoseconds)
+    for number in 1...8 as ClosedRange<UInt64> { log.write("old \(number)", ticks: number) }
+    log.write(String(repeating: "x", count: 300_000), ticks: now)
+    for number in 1...8 as ClosedRange<UInt64> { log.write("new \(number)", ticks: now + number) }
+    log.archive()
+    log.close()
+    log.save()
+    let shipper = try Shipper(
+      of: log.folder.path, as: "test", to: LokiDestination(url: stub.url))
+    #expect(try await shipper.shipAll())
+    #expect(
+      try stub.notes("stored", as: Stored.self).map(\.body) == (1...8).map { "new \($0)" })
+    #expect(shipper.statistics.refused == 9 && shipper.statistics.records == 8)
+  }
+
+  @Test("a gap that is older than Loki takes is refused, and the records beside it are stored")
+  func oldGap() async throws {
+    let stub = try TestServer("stub.py", ["loki"])
+    let time = Timestamp.now - .seconds(30 * 86_400)
+    let made = try TestBatch { log, _ in log.info("line") }
+    let gap = LogBatch.Gap("gone", session: made.batch.session.id, times: time...time)
+    let batch = LogBatch(
+      id: made.batch.id, session: made.batch.session, records: made.batch.records, gaps: [gap])
+    let answer = try await LokiDestination(url: stub.url).send(batch)
+    #expect(answer.refused.isEmpty && answer.gapRefusal?.contains("too old") == true)
+    #expect(try stub.notes("stored", as: Stored.self).map(\.body) == ["line"])
   }
 
   @Test("Loki takes a session that ended long before another one that it has")

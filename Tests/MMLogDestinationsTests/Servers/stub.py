@@ -2,7 +2,8 @@
 
     stub.py FOLDER elasticsearch|loki [--tls CERTIFICATE KEY -]
 
-FOLDER/port gets the port. FOLDER/stored gets a line of JSON for each new document or entry.
+FOLDER/port gets the port. FOLDER/stored gets a line of JSON for each new document or entry, and
+FOLDER/requests a line for each POST.
 
 Elasticsearch: a document whose id is known gets 409. A document with the attribute "poison" gets
 400. In each fifth request, the second document gets 429, and is not stored. A body that does not
@@ -14,6 +15,7 @@ Then the whole answer is 400, but other entries are stored. A push of more than 
 from the server behind Loki's HTTP server. Invalid labels get 400, and nothing is stored.
 """
 
+import datetime
 import json
 import re
 import sys
@@ -32,6 +34,10 @@ requests = 0
 def store(entry):
     with open(f"{folder}/stored", "a") as file:
         file.write(json.dumps(entry) + "\n")
+
+
+def rfc3339(seconds):
+    return datetime.datetime.fromtimestamp(int(seconds), datetime.timezone(datetime.timedelta(hours=2))).isoformat()
 
 
 def elasticsearch(path, body):
@@ -74,7 +80,8 @@ def loki(path, body):
             if len(line) > 256 << 10:
                 problems.append("Max entry size '262144' bytes exceeded")
             elif int(nanoseconds) < (time.time() - 7 * 86400) * 1e9:
-                problems.append("has timestamp too old")
+                entry, oldest = rfc3339(int(nanoseconds) / 1e9), rfc3339(time.time() - 7 * 86400)
+                problems.append(f"entry for stream '{labels}' has timestamp too old: {entry}, oldest acceptable timestamp is: {oldest}")
             elif int(nanoseconds) < newest.get(labels, 0) - 3600 * 1_000_000_000:
                 problems.append("entry too far behind")
             elif key not in known:
@@ -91,6 +98,8 @@ class Handler(serving.Handler):
     def do_POST(self):
         body = self.plain_body()
         with lock:
+            with open(f"{folder}/requests", "a") as file:
+                file.write(f"{self.path}\n")
             status, content = {"elasticsearch": elasticsearch, "loki": loki}[kind](self.path, body)
         self.answer(status, content if isinstance(content, str) else json.dumps(content))
 
