@@ -89,6 +89,36 @@ import Testing
       #expect(try upload.finish().outcome == .stored)
     }
 
+    @Test("an archive that comes in many parts is read as often as one that comes whole")
+    func manyParts() throws {
+      let archive = TestLog.sealed(frames: 40)
+      func reads(_ send: (Sending) throws -> Receipt.Outcome) throws -> Int {
+        let sending = try Sending()
+        let path = sending.folder("received")
+        // This fault never comes: it only counts the calls.
+        ForcedFault.force(.pread, errno: EIO, onCall: .max, under: path)
+        defer { ForcedFault.clear(under: path) }
+        #expect(try send(sending) == .stored)
+        return ForcedFault.passed(.pread, under: path)
+      }
+      let size = archive.count
+      let whole = try reads { try $0.send(archive[...], as: name, piece: size).outcome }
+      let count = 100
+      let inParts = try reads { sending in
+        var outcome = Receipt.Outcome.incomplete
+        for part in 0..<count {
+          let range = part * size / count..<(part + 1) * size / count
+          outcome = try sending.send(
+            archive[range], as: name,
+            ["content-range": "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(size)"]
+          ).outcome
+        }
+        return outcome
+      }
+      // Each part asks once more for the beginning of a frame that has not come whole.
+      #expect(inParts <= whole + 4 * count, "\(whole) and \(inParts)")
+    }
+
     @Test("a check ends when it has found as much corruption as an answer names")
     func muchCorruption() throws {
       let log = TestLog(session: 1)

@@ -195,7 +195,9 @@ package final class ReceivedArchives: @unchecked Sendable {
   }
 
   /// Releases an upload, which can be resumed if some of its bytes are there.
-  func release(_ upload: String) {
+  ///
+  /// - Parameter walked: The walk through all of its bytes; nil if there is no new one.
+  func release(_ upload: String, _ walked: (walk: ArchiveWalk, size: Int)? = nil) {
     let size = (try? uploads.status(of: upload))?.size ?? 0
     if size == 0 { try? uploads.remove(upload) }
     withUsage { usage in
@@ -206,6 +208,7 @@ package final class ReceivedArchives: @unchecked Sendable {
         usage.unfinished[upload]?.claimed = size
         usage.unfinished[upload]?.written = size
         usage.unfinished[upload]?.spared = 0
+        if let walked { usage.unfinished[upload]?.walked = walked }
       }
     }
   }

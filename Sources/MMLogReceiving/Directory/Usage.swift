@@ -13,6 +13,8 @@ struct Usage {
     var spared = 0
     /// Whether a request is sending it.
     var isActive = true
+    /// The walk through so many bytes that are there; nil: they are to be walked through anew.
+    var walked: (walk: ArchiveWalk, size: Int)?
   }
 
   /// The unfinished uploads, by file name.
@@ -45,6 +47,14 @@ struct Usage {
   mutating func add(_ size: Int, of client: String) {
     stored[client, default: 0] += size
     added[client, default: 0] += size
+  }
+
+  /// Returns the walk through so many bytes of an upload, whose bytes are about to change; nil if
+  /// it is not known.
+  mutating func takeWalk(of name: String, to size: Int) -> ArchiveWalk? {
+    defer { unfinished[name]?.walked = nil }
+    guard let walked = unfinished[name]?.walked, walked.size == size else { return nil }
+    return walked.walk
   }
 
   /// How many bytes one client, or all clients, have stored or were promised, without what is

@@ -48,7 +48,9 @@ package final class Upload {
     }
     try archives.claim(request.archiveSize ?? start, for: name, of: client)
     (self.archives, self.name, self.client, self.request) = (archives, name, client, request)
-    (size, walk) = (start, ArchiveWalk(name))
+    // With many parts, walking through all that is there for each of them would take for ever.
+    let known = spared == nil ? archives.withUsage { $0.takeWalk(of: name, to: start) } : nil
+    (size, walk) = (start, known ?? ArchiveWalk(name))
     self.spared = spared
     file = try archives.openFile(of: spared == nil ? name : Self.apartName(name))
     try file.truncate(to: start)
@@ -141,13 +143,14 @@ package final class Upload {
     if isEnded { return }
     isEnded = true
     let isWrong = refusal?.isFinal == true
-    if let spared {
-      if isWrong || size < spared { removeApart() } else { try? replaceSpared() }
+    if let spared, isWrong || size < spared {
+      removeApart()
       archives.release(name)
     } else if isWrong {
       archives.discard(name)
     } else {
-      archives.release(name)
+      try? replaceSpared()
+      archives.release(name, refusal == nil && spared == nil ? (walk, size) : nil)
     }
   }
 
