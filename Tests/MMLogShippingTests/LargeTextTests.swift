@@ -103,8 +103,21 @@ import Testing
       log.addLong(
         6 << 20, site: log.textSite, ticks: ticks, behind: wanted.encoded(seed: log.seed(0)))
     }
-    let batches = try await ship(log) { $0.filter.labels = ["wanted"] }
+    let wanted = { (configuration: inout Shipper.Configuration) in
+      configuration.filter.labels = ["wanted"]
+    }
+    let batches = try await ship(log, wanted)
     #expect(batches.reduce(0) { $0 + $1.records } == count)
     #expect(batches.allSatisfy { $0.records <= 12 }, "\(batches)")
+    // The same holds when refused records are sent again.
+    let refusing = Receiver { _, _ in throw DeliveryError.refused("no") }
+    func shipper(to destination: any LogDestination) throws -> Shipper {
+      try Shipper(
+        of: log.folder.path, as: "again", to: destination, configuration: .quick(wanted))
+    }
+    #expect(try await shipper(to: refusing).shipAll())
+    let sizes = Sizes()
+    #expect(try await shipper(to: sizes).retryRefused().acknowledged == count)
+    #expect(sizes.batches.allSatisfy { $0.records <= 12 }, "\(sizes.batches)")
   }
 }

@@ -366,6 +366,63 @@ import Testing
     #expect(taking.deliveries.map(\.messages.count) == [2, 2, 2])
   }
 
+  /// A directory with sessions of one record each, which a receiver has refused.
+  private func refusedSessions(_ count: Int) async throws -> TemporaryDirectory {
+    let folder = TemporaryDirectory()
+    for number in 1...count {
+      let store = try LogStore(directory: folder.path, name: "store\(number)")
+      store.logger(label: "test").info("record \(number)")
+      try await store.close()
+    }
+    let refusing = Receiver { _, _ in throw DeliveryError.refused("no") }
+    let shipper = try Shipper(
+      of: folder.path, as: "test", to: refusing, configuration: .quick())
+    #expect(try await shipper.shipAll())
+    return folder
+  }
+
+  @Test("what is in an archive that cannot be read is not missing, and others are sent again")
+  func unreadableSession() async throws {
+    let folder = try await refusedSessions(3)
+    let archives = try Catalog(of: folder.path, store: nil).scan()
+    let path = try #require(archives.first?.path)
+    // The version of another program.
+    let file = try FileHandle(forUpdating: URL(filePath: path))
+    try file.seek(toOffset: 8)
+    try file.write(contentsOf: [9])
+    let taking = Receiver()
+    let shipper = try Shipper(of: folder.path, as: "test", to: taking, configuration: .quick())
+    let results = try await shipper.retryRefused()
+    #expect(results.acknowledged == 2 && results.missing == 0 && results.waiting == 1)
+    #expect(shipper.statistics.lastError?.contains(path) == true)
+    let aside = try RefusedRecords.read(of: "test", in: Directory.open(folder.path))
+    #expect(aside.entries.count == 1)
+    try file.seek(toOffset: 8)
+    try file.write(contentsOf: [2])
+    #expect(try await shipper.retryRefused().acknowledged == 1)
+    #expect(Set(taking.messages) == Set(records(1...3)))
+  }
+
+  #if DEBUG
+    @Test("what is left aside is not written anew for each session that is sent again")
+    func leftOnce() async throws {
+      let count = 100
+      let folder = try await refusedSessions(count)
+      // This fault never comes: it only counts the calls.
+      let path = folder("test.refused")
+      ForcedFault.force(.unlinkat, errno: EIO, onCall: .max, under: path)
+      ForcedFault.force(.renameat, errno: EIO, onCall: .max, under: path)
+      defer { ForcedFault.clear(under: path) }
+      let taking = Receiver()
+      let shipper = try Shipper(of: folder.path, as: "test", to: taking, configuration: .quick())
+      #expect(try await shipper.retryRefused().acknowledged == count)
+      let changes = [SystemCall.unlinkat, .renameat].map { ForcedFault.passed($0, under: path) }
+      #expect((1...count / 2).contains(changes.reduce(0, +)), "\(changes)")
+      #expect(!FileManager.default.fileExists(atPath: path))
+      #expect(try Reconciliation(of: folder.path, consumer: "test").problems == [])
+    }
+  #endif
+
   @Test("lines of what was put aside that cannot be read stay, as they are, and are counted")
   func unreadableLines() async throws {
     let test = try ShippedStore()

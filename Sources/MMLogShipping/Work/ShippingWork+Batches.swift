@@ -102,7 +102,7 @@ extension ShippingWork {
 
   /// A batch is full when its records keep this many bytes of frames in memory: if few records pass
   /// the filter, each may keep a frame.
-  private static let maximumKeptBytes = 64 << 20
+  static let maximumKeptBytes = 64 << 20
 
   /// - Parameter note: What is noted of the batch, if it was made before. It ends where it ended,
   ///   unless it is full with more records than it had.

@@ -16,6 +16,9 @@ extension Shipper {
     /// How many cannot be sent any more, because their archives are gone, or because the receiver
     /// did not name them when it refused them, now or before. They stay aside.
     public internal(set) var missing = 0
+    /// How many stay aside because an archive of their session cannot be read now;
+    /// ``Shipper/Event/failed(error:)`` says why.
+    public internal(set) var waiting = 0
     /// How many lines of what was put aside cannot be read. They stay aside, as they are.
     public internal(set) var unreadable = 0
   }
@@ -34,21 +37,24 @@ extension ShippingWork {
     let (all, corrupted) = try RefusedRecords.read(of: consumer, in: openDirectory())
     var results = Shipper.RetriedRecords()
     results.unreadable = corrupted.count
-    var left = all
+    var (left, isChanged, lastNote) = (all, false, Clock.monotonic())
     results.missing = all.reduce(0) { $0 + ($1.isNamed ? 0 : $1.count) }
     for (session, entries) in Dictionary(grouping: all.filter(\.isNamed), by: \.session) {
-      guard let session, let queued = queue.sessions[session] else {
+      guard let session, queue.sessions[session] != nil || queue.error(of: session) != nil else {
         results.missing += entries.count
         continue
       }
       let ids = Set(entries.map(\.recordID))
-      let resent = try resend(ids, of: queued)
+      let resent = resend(ids, of: session)
       // Several entries may be of records that came of one.
       func count(_ ids: Set<String>) -> Int { entries.count { ids.contains($0.recordID) } }
       results.refused += count(resent.refused)
-      // Of what was not sent because the shipper stops, nobody knows that it is missing.
-      if !control.isStopping {
-        results.missing += count(ids.subtracting(resent.settled).subtracting(resent.refused))
+      let unsent = count(ids.subtracting(resent.settled).subtracting(resent.refused))
+      if resent.isUnreadable {
+        results.waiting += unsent
+      } else if !control.isStopping {
+        // Of what was not sent because the shipper stops, nobody knows that it is missing.
+        results.missing += unsent
       }
       if resent.settled.isEmpty { continue }
       let acknowledged = count(resent.settled) - resent.unnamedCount
@@ -56,20 +62,32 @@ extension ShippingWork {
       results.missing += resent.unnamedCount
       left.removeAll { $0.isNamed && resent.settled.contains($0.recordID) }
       left += resent.unnamed
-      try settle(acknowledged, of: session, left, corrupted)
+      settle(acknowledged, of: session)
+      isChanged = true
+      // Each note writes all that is left.
+      if Clock.monotonic() - lastNote < Self.noteInterval { continue }
+      try noteLeft(left, corrupted)
+      (isChanged, lastNote) = (false, Clock.monotonic())
     }
+    if isChanged { try noteLeft(left, corrupted) }
     return results
   }
 
-  /// Notes first that records are acknowledged, and then that they are no longer put aside: after a
-  /// crash in between, they are sent once more, and not forgotten.
-  private func settle(
-    _ count: Int, of session: SessionID, _ left: [RefusedRecords.Entry], _ corrupted: [[UInt8]]
-  ) throws(LogError) {
+  private static let noteInterval: UInt64 = 1_000_000_000
+
+  /// Counts records that were sent again as acknowledged.
+  private func settle(_ count: Int, of session: SessionID) {
     var balance = state.balances[session] ?? ConsumerState.Balance()
     balance.acknowledged += count
     balance.refused -= min(count, balance.refused)
     change { $0.balances[session] = balance }
+  }
+
+  /// Notes first that records are acknowledged, and then that they are no longer put aside: after a
+  /// crash in between, they are sent once more, and not forgotten.
+  private func noteLeft(
+    _ left: [RefusedRecords.Entry], _ corrupted: [[UInt8]]
+  ) throws(LogError) {
     try note(isSafe: true)
     try explaining("Noting what is put aside failed") { () throws(SystemError) in
       try RefusedRecords.replace(
@@ -86,6 +104,8 @@ extension ShippingWork {
     var unnamed: [RefusedRecords.Entry] = []
     /// The ids of records of which the receiver has refused one again.
     var refused: Set<String> = []
+    /// Whether an archive of the session cannot be read now.
+    var isUnreadable = false
 
     var unnamedCount: Int { unnamed.reduce(0) { $0 + $1.count } }
 
@@ -97,11 +117,28 @@ extension ShippingWork {
   }
 
   /// Finds records and sends them.
-  private func resend(
-    _ ids: Set<String>, of session: QueuedSession
-  ) throws(LogError) -> Resent {
+  private func resend(_ ids: Set<String>, of id: SessionID) -> Resent {
     var sent = Resent()
+    do throws(LogError) {
+      if let session = queue.sessions[id] { try resend(ids, of: session, &sent) }
+      // Of a session that has a file which cannot be opened, the queue may know only a part.
+      if let error = queue.error(of: id) { throw error }
+    } catch {
+      control.note(error, isNew: true)
+      sent.isUnreadable = true
+    }
+    return sent
+  }
+
+  private func resend(
+    _ ids: Set<String>, of session: QueuedSession, _ sent: inout Resent
+  ) throws(LogError) {
     var (missing, batch, bytes) = (ids, FormedBatch?.none, 0)
+    var (kept, keptBytes) = (KeptBytes(), 0)
+    defer {
+      if let batch { sent.add(resend(batch.records, of: batch)) }
+      session.rest()
+    }
     session.goOn(at: nil)
     while !missing.isEmpty, !control.isStopping,
       let chunk = try session.nextChunk(atMost: 10_000)
@@ -120,19 +157,19 @@ extension ShippingWork {
       let none = FormedBatch(session: owner, from: nil, to: .init(next: .init(archive: 1)))
       var new = batch ?? none
       batch = nil
-      for record in found.map({ LogReader.Records($0) }) {
-        self.take(record, into: &new)
-        bytes += record.textSize
-        if new.count >= delivery.limits.records || bytes >= delivery.limits.bytes {
+      for records in found.map({ LogReader.Records($0) }) {
+        self.take(records, into: &new)
+        bytes += records.textSize
+        keptBytes += kept.add(records)
+        if new.count >= delivery.limits.records || bytes >= delivery.limits.bytes
+          || keptBytes >= Self.maximumKeptBytes
+        {
           sent.add(resend(new.records, of: new))
-          (new, bytes) = (none, 0)
+          (new, bytes, kept, keptBytes) = (none, 0, KeptBytes(), 0)
         }
       }
       batch = new
     }
-    if let batch { sent.add(resend(batch.records, of: batch)) }
-    session.rest()
-    return sent
   }
 
   private func resend(_ records: [LogReader.Records], of batch: FormedBatch) -> Resent {

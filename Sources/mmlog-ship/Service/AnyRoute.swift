@@ -196,10 +196,12 @@ struct AnyRoute: Sendable {
       let unreadable =
         result.unreadable == 0
         ? "" : "; \(count(result.unreadable, "line")) of '.refused' cannot be read, and stay there"
+      let waiting = result.waiting == 0 ? "" : ", \(result.waiting) in archives that cannot be read"
       return (
         "\(result.acknowledged) sent, \(result.refused) refused again, \(result.missing) not here "
-          + "any more\(unreadable)",
-        result.refused == 0 && result.missing == 0 && result.unreadable == 0
+          + "any more\(waiting)\(unreadable)",
+        result.refused == 0 && result.missing == 0 && result.waiting == 0
+          && result.unreadable == 0
       )
     case .archives(let shipper, _):
       let (count, refused) = (try await shipper.retryRefused(), try shipper.refused().count)
