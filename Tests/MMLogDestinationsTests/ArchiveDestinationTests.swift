@@ -283,6 +283,45 @@ import Testing
     }
   }
 
+  private func s3(_ server: TestReceiver) throws -> S3Destination {
+    var settings = HTTPSettings()
+    let secret = Secret(path: try server.file("keys", "AKIDEXAMPLE:hunter2"))
+    settings.credentials = .aws(keys: secret, region: "us-east-1", service: "s3")
+    return S3Destination(bucket: "\(server.url)/logs", settings: settings)
+  }
+
+  @Test(
+    "S3 refuses an archive for what is wrong with the object; with anything else, all wait",
+    arguments: [
+      ("KMS.DisabledException", DeliveryError.Remedy.waitForAction),
+      ("KMS.NotFoundException", .waitForAction), ("InvalidRequest", .waitForAction),
+      ("InvalidArgument", .waitForAction), ("NoCodeOfThisName", .waitForAction),
+      ("EntityTooLarge", .halve), ("KeyTooLongError", .halve), ("MetadataTooLarge", .halve),
+      ("BadDigest", .tryAgain(after: nil)),
+    ])
+  func refusals(code: String, remedy: DeliveryError.Remedy) async throws {
+    let body = "<Error><Code>\(code)</Code><Message>why</Message></Error>"
+    let server = try TestReceiver([PlannedAnswer(status: 400, body: Data(body.utf8))])
+    let destination = try s3(server)
+    let sealed = try Sealed()
+    let error = await #expect(throws: DeliveryError.self) {
+      _ = try await destination.send(sealed.archive)
+    }
+    #expect(error?.remedy == remedy, "\(error as Any)")
+    #expect(error?.message.contains(code) == true, "\(error as Any)")
+  }
+
+  @Test("an object that is gone when S3 is asked about it is sent again")
+  func goneObject() async throws {
+    let server = try TestReceiver([PlannedAnswer(status: 412), PlannedAnswer(status: 404)])
+    let destination = try s3(server)
+    let sealed = try Sealed()
+    let error = await #expect(throws: DeliveryError.self) {
+      _ = try await destination.send(sealed.archive)
+    }
+    #expect(error?.remedy == .tryAgain(after: nil), "\(error as Any)")
+  }
+
   @Test("of S3's metadata, what is blank is neither sent nor signed")
   func blankMetadata() async throws {
     let sealed = try Sealed()

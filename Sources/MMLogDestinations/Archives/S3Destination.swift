@@ -221,13 +221,28 @@ package final class S3Destination: ArchiveDestination {
     case "InvalidAccessKeyId", "SignatureDoesNotMatch", "AuthorizationHeaderMalformed",
       "InvalidBucketName", "IllegalLocationConstraintException":
       throw .blocked("\(url.withoutQuery): \(words ?? ""); check keys, region and bucket")
+    // With anything else, the request, the bucket or its key is wrong, and each archive would get
+    // the same answer.
+    case let code where response.status == 400 && !Self.aboutObjects.contains(String(code)):
+      throw .blocked("\(url.withoutQuery) answers 400 \(words ?? response.text.excerpt)")
     default: throw response.error(from: url, words)
     }
   }
 
+  /// What status 400 says about an object. The names of `KeyTooLong` and `XMinioInvalidObjectName`
+  /// are those of other servers than Amazon's.
+  private static let aboutObjects = [
+    "EntityTooLarge", "EntityTooSmall", "KeyTooLongError", "KeyTooLong", "MetadataTooLarge",
+    "InvalidURI", "XMinioInvalidObjectName",
+  ]
+
   private func receiptOfExisting(_ url: String, _ upload: ArchiveUpload) async throws -> String? {
     let response = try await request(
       "HEAD", url, headers: [("x-amz-checksum-mode", "ENABLED")])
+    // Somebody may have removed the object in between.
+    if response.status == 404 {
+      throw DeliveryError.unavailable("\(url) answers 412 to PUT and 404 to HEAD")
+    }
     try check(response, url)
     let checksum = response.header("x-amz-checksum-crc32c")
     // For an object in parts, the server has a checksum of checksums.
