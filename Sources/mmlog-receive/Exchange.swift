@@ -41,10 +41,7 @@ final class Exchange {
     mmlog_http_restart_timeout(connection, 0)
     do throws(Refusal) {
       guard let path else { throw Refusal(.badRequest, "The request's target is no UTF-8.") }
-      guard count(ofField: "content-length") <= 1 else {
-        // A proxy in front may have used the other value.
-        throw Refusal(.badRequest, "Content-Length is there more than once.")
-      }
+      try checkFraming()
       client = try server.client(field("authorization"), of: path)
       let request = try ReceiverRequest(method: method, path: path, field: field)
       guard let known = try self.answer(request) else { return .YES }
@@ -56,6 +53,19 @@ final class Exchange {
     if mustAnswerNow { return send(answer) }
     state = .passingOver(answer, left: Self.longestPassedOver)
     return .YES
+  }
+
+  /// Refuses a request whose body has two sizes, or two places: a proxy in front may have used the
+  /// other value.
+  private func checkFraming() throws(Refusal) {
+    for (name, title) in [
+      ("content-length", "Content-Length"), ("content-range", "Content-Range"),
+    ] where count(ofField: name) > 1 {
+      throw Refusal(.badRequest, "\(title) is there more than once.")
+    }
+    guard field("content-length") == nil || field("transfer-encoding") == nil else {
+      throw Refusal(.badRequest, "Content-Length is there together with Transfer-Encoding.")
+    }
   }
 
   /// Whether the client has to have an answer before the end of its request: it waits for one, or

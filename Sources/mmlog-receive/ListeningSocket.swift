@@ -33,7 +33,7 @@ struct ListeningSocket: ~Copyable {
   let isLocal: Bool
   private let path: String?
 
-  init(_ address: ListeningAddress) throws {
+  init(_ address: ListeningAddress) throws(LogError) {
     switch address {
     case .unix(let path): try self.init(unix: path)
     case .internet(let host, let port): try self.init(host: host, port: port)
@@ -48,7 +48,7 @@ struct ListeningSocket: ~Copyable {
   private static let type = CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue)
   private static let backlog: CInt = 128
 
-  private init(unix path: String) throws(SystemError) {
+  private init(unix path: String) throws(LogError) {
     var address = sockaddr_un()
     address.sun_family = sa_family_t(AF_UNIX)
     withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
@@ -73,7 +73,7 @@ struct ListeningSocket: ~Copyable {
     return lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFSOCK
   }
 
-  private init(host: String, port: UInt16) throws {
+  private init(host: String, port: UInt16) throws(LogError) {
     let place = "\(host):\(port)"
     var hints = addrinfo()
     hints.ai_socktype = CInt(SOCK_STREAM.rawValue)
@@ -125,9 +125,18 @@ struct ListeningSocket: ~Copyable {
 }
 
 @discardableResult
-private func check(_ result: CInt, _ place: String) throws(SystemError) -> CInt {
-  if result < 0 { throw SystemError(call: .open, errno: errno, path: "the socket \(place)") }
-  return result
+private func check(_ result: CInt, _ place: String) throws(LogError) -> CInt {
+  let code = errno
+  if result >= 0 { return result }
+  let advice =
+    switch code {
+    case EADDRINUSE: "; another program listens there: end it, or choose another --listen"
+    case EADDRNOTAVAIL: "; this machine does not have the address: choose another --listen"
+    case EACCES: "; this user may not listen there: choose another --listen"
+    default: ""
+    }
+  throw LogError(
+    .system, "Listening failed: \(place): \(SystemError.text(of: code))\(advice)")
 }
 
 extension sockaddr_un {

@@ -27,10 +27,7 @@ struct Receiver {
     StopSignals.block()
     if let tokens = settings.tokens { _ = try Tokens.read(tokens) }
     let archives = try ReceivedArchives(at: directory, limits)
-    let socket: ListeningSocket
-    do { socket = try ListeningSocket(address) } catch {
-      throw LogError(error, while: "Listening failed", path: "")
-    }
+    let socket = try ListeningSocket(address)
     guard socket.isLocal || settings.tokens != nil else {
       throw UsageError(
         "other machines can connect to \(socket.name); add '--tokens FILE'")

@@ -257,6 +257,12 @@ import Testing
       (put("x", "Content-Length: -5", body: ""), 400...400),
       (put("x", three, "Content-Length: 5", body: "abcde"), 400...400),
       (put("x", three, "Content-Range: bytes 5-7/8"), 409...409),
+      (
+        put("x", three, "Content-Range: bytes 0-2/8", "Content-Range: bytes 0-2/9"), 400...400
+      ),
+      (
+        put("x", three, "Transfer-Encoding: chunked", body: "3\r\nabc\r\n0\r\n\r\n"), 400...400
+      ),
       (put("x", three, "Content-Encoding: gzip"), 415...415),
       (put(long, body: ""), 400...431),
       ("GET /health HTTP/1.1\r\nHost: x\r\n\(many)\r\n", 400...431),
@@ -273,6 +279,19 @@ import Testing
     }
     #expect(receiver.files == [])
     #expect(try receiver.send(archive, as: "x").status == 201)
+    #expect(receiver.stop() == .success)
+  }
+
+  @Test("who cannot listen, because another program does, learns what to do")
+  func takenAddress() throws {
+    let receiver = try ReceiverProcess()
+    let folder = TemporaryDirectory()
+    let arguments = ["-d", folder("received"), "--listen", "127.0.0.1:\(receiver.port)"]
+    let second = try run(ChildProcess.path(of: "mmlog-receive"), arguments, in: folder)
+    #expect(second.ending == .exited(1) || second.ending == .exited(2), "\(second)")
+    #expect(second.errors.contains("Address already in use"), "\(second)")
+    #expect(second.errors.contains("choose another --listen"), "\(second)")
+    #expect(!second.errors.contains("open the socket"), "\(second)")
     #expect(receiver.stop() == .success)
   }
 
