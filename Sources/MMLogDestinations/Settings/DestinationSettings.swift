@@ -321,11 +321,10 @@ package struct DestinationSettings: Sendable {
   }
 
   private func s3(_ bucket: String, _ prefix: String) throws(SettingError) -> S3Destination {
-    var settings = try archiveHTTP()
+    let settings = try archiveHTTP()
     if case .none = settings.credentials {
       throw SettingError("an s3 destination needs 'credentials-file'")
     }
-    settings.compresses = false
     let region = value("region") ?? "us-east-1"
     let server = value("endpoint").map { "\($0)/\(bucket)" }
     return S3Destination(

@@ -244,9 +244,10 @@ extension ShippingWork {
     if let unsettled, unsettled.id == id, unsettled.count == batch.count {
       outcome = .accepted(unsettled.answer)
     } else {
-      var batch = batch
-      batch.session = edited(batch.session)
-      outcome = delivery.send(batch, id: id)
+      // The receiver sees the session after the edits. The balance needs the session as it is.
+      var sent = batch
+      sent.session = edited(batch.session)
+      outcome = delivery.send(sent, id: id)
     }
     switch outcome {
     case .stopped: return false
