@@ -1761,7 +1761,8 @@ def unpacked(data, size, unpack):
 
 def rows_of_columns(payload, count, size, unpack=decompressed):
     """The payload in rows of this size that a payload in columns stands for."""
-    if len(payload) < 24 or count * 24 > size:
+    ratio = 131072 if unpack is decompressed_by_zstd else 4160
+    if len(payload) < 24 or count * 24 > size or size > (4 << 20) + ratio * len(payload):
         raise Malformed("impossible columns")
     sizes, parts, end = struct.unpack_from("<6I", payload), [], 24
     for stored, unpacked_size in zip(sizes[::2], sizes[1::2]):

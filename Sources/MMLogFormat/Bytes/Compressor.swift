@@ -37,6 +37,17 @@ package enum CompressionFormat: Sendable {
     case .zstd: 32 << 10
     }
   }
+
+  /// The maximum size of the rows that a payload in columns stands for, in bytes. Columns of equal
+  /// numbers cost nothing, however many numbers they have: without a bound, some bytes would be
+  /// millions of records.
+  ///
+  /// A frame has ``RowBuilder/targetSize`` of rows, and one record more. Whatever such records are,
+  /// their columns may cost nothing. The last record may be long. Then each word of it costs two
+  /// bytes at least before they are compressed, and each byte of a string costs one.
+  package func largestRows(ofColumns size: Int) -> Int {
+    4 * (RowBuilder.targetSize + largestRatio * size)
+  }
 }
 
 /// The state of a coder that compresses.
@@ -96,7 +107,7 @@ package final class Compressor {
 
 /// Decompresses payloads, each on its own, with the state of one coder for all.
 package final class Decompressor {
-  private let format: CompressionFormat
+  let format: CompressionFormat
   private let coder: any DecompressingCoder
 
   /// - Returns: nil if the build has no such coder, or it cannot get its memory.

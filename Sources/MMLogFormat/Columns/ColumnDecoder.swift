@@ -76,6 +76,9 @@ package struct ColumnDecoder: ~Copyable {
     guard payload.count >= ColumnLayout.size, size >= 0, size <= FrameLayout.largestPayload,
       count >= 0, count <= size / (RecordLayout.bodyWord * wordSize)
     else { throw FormatError.invalid("record count") }
+    guard size <= decompressor.format.largestRows(ofColumns: payload.count) else {
+      throw FormatError.invalid("size of the rows of so few columns")
+    }
     var rest = WordReader(payload)
     let sizes = try rest.take(ColumnLayout.size)
     var numbers = try section(sizes, ColumnLayout.numbersStored, &rest, decompressor)

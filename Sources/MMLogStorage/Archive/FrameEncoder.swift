@@ -59,6 +59,11 @@ package final class FrameEncoder: @unchecked Sendable {
     learnCallSites(from: dictionary)
     header.codec = compressor.format == .zstd ? .zstdColumns : .columns
     let payload = columns.encode(rows, callSites, compressor, effort: fields.effort)
+    // A repair may have read more rows from one frame than a process puts into one.
+    guard rows.size <= compressor.format.largestRows(ofColumns: payload.count) else {
+      (header.codec, header.effort) = (.rows, .full)
+      return EncodedFrame(header: header, payload: rows.payload(), levels: rows.levels)
+    }
     header.effort = columns.effort
     return EncodedFrame(header: header, payload: payload, levels: rows.levels)
   }

@@ -6,7 +6,8 @@ import Testing
 
 /// Small payloads that claim to be large: refused before they cost much.
 @Suite struct ColumnBombTests {
-  private let largest = FrameLayout.largestPayload
+  /// As many bytes of rows as any payload may stand for.
+  private let largest = 4 << 20
 
   /// A payload of one group of `count` records with these fields, their columns as given.
   private func payload(_ count: Int, _ fields: [UInt8], _ columns: ColumnBytes) -> [UInt8] {
@@ -32,18 +33,18 @@ import Testing
   }
 
   @Test("huge counts are refused") func hugeCountsAreRefused() {
-    for count in [1 << 20, 1 << 32, 1 << 60, .max] as [UInt64] {
+    for count in [1 << 18, 1 << 32, 1 << 60, .max] as [UInt64] {
       for place in 0..<3 {
         let counts = (0..<3).map { ColumnBytes.varint($0 == place ? count : 0) }
         let columns = counts[0] + counts[1] + .bytes(1) + counts[2]
-        #expect(isRefused(columns.payload(), 1 << 20), "\(count), \(place)")
+        #expect(isRefused(columns.payload(), 1 << 17), "\(count), \(place)")
       }
     }
   }
 
   @Test("columns that cost nothing are refused if their rows are too large")
   func columnsThatCostNothingAreRefusedIfTheirRowsAreTooLarge() {
-    let count = 1 << 20
+    let count = 1 << 17
     for fields in [6, 100, 100_000] {
       let columns = (0..<fields).reduce(into: ColumnBytes()) { columns, _ in
         columns.numbers += [0, 0]
@@ -51,6 +52,42 @@ import Testing
       let kinds = [UInt8](repeating: 0, count: fields)
       #expect(isRefused(payload(count, kinds, columns), count), "\(fields) fields")
     }
+  }
+
+  @Test("some bytes are no millions of records")
+  func someBytesAreNoMillionsOfRecords() throws {
+    let payload = payload(1, [], ColumnBytes())
+    let bound = CompressionFormat.zlib.largestRows(ofColumns: payload.count)
+    for (count, isRight) in [
+      (1, true), (RowBuilder.targetSize / 24, true), ((bound - 8) / 24, true),
+      (bound / 24 + 1, false), ((FrameLayout.largestPayload - 8) / 24, false),
+    ] {
+      #expect(isRefused(payload, count, size: 8 + 24 * count) == !isRight, "\(count)")
+    }
+    #expect(throws: FormatError.invalid("size of the rows of so few columns")) {
+      try rows(payload, size: bound + 1, count: 1)
+    }
+  }
+
+  /// What takes the least of all that a frame may have: a MiB of equal records, and then a long one
+  /// of zeros, or of an array of equal numbers.
+  @Test("what compresses best is no bomb", arguments: [ValueType.bytes, .array])
+  func whatCompressesBestIsNoBomb(type: ValueType) throws {
+    let (short, long) = (((1 << 20) - 64) / 24, 6 << 20)
+    let sites = [
+      CallSite(file: "f", function: "g", line: 1, column: 1, parts: []),
+      CallSite(file: "f", function: "g", line: 1, column: 1, parts: [.argument(type: type)]),
+    ]
+    let value =
+      type == .bytes
+      ? [UInt64(long)] + [UInt64](repeating: 0, count: long / 8)
+      : [UInt64(long / 16)] + [UInt64](repeating: 1, count: long / 8)
+    let records =
+      [[UInt64]](
+        repeating: TestRecord(ticks: 1, site: 1).encoded(seed: 0), count: short)
+      + [TestRecord(ticks: 1, site: 2, words: value).encoded(seed: 0)]
+    let made = ColumnRecords(records, sites, compressor: Compressor(level: 9))
+    #expect(made.problem == nil && made.payload.count < 16 << 10, "\(made.payload.count) bytes")
   }
 
   @Test("one large string used by many records is refused")
@@ -142,7 +179,7 @@ import Testing
   }
 
   @Test("sections larger than a frame are refused") func sectionsLargerThanAFrameAreRefused() {
-    for size in [UInt32(largest) + 1, 1 << 31, .max] {
+    for size in [UInt32(FrameLayout.largestPayload) + 1, 1 << 31, .max] {
       var payload = payload(1, [], ColumnBytes())
       payload.withUnsafeMutableBytes { $0.store(size, 4) }
       #expect(isRefused(payload, 1), "\(size)")
