@@ -58,6 +58,11 @@ package enum KeySlot {
     return try SecretKey(content.count) { $0.copyBytes(from: content) }
   }
 
+  /// How many operations with a public key it takes to find out that no identity opens a slot.
+  static func operations(toRefuse bytes: [UInt8], for identities: [Identity]) -> Int {
+    ((try? AgeFile(bytes))?.stanzas.count ?? 0) * identities.count
+  }
+
   /// Whether the bytes begin like a file of age. Only opening them shows whether the rest is right.
   package static func isBegun(_ bytes: UnsafeRawBufferPointer) -> Bool {
     bytes.count <= largest && bytes.starts(with: AgeFile.version.utf8)

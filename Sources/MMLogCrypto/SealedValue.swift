@@ -97,6 +97,8 @@ package final class OpenedSlots: Sendable {
     /// Hashes of the slots that no identity opens. Never emptied to make room, so that a slot that
     /// comes again is not tried again.
     var refused: Set<Int> = []
+    /// How much was spent on them.
+    var spent = 0
   }
 
   private let identities: [Identity]
@@ -104,17 +106,20 @@ package final class OpenedSlots: Sendable {
   /// There are as many slots as processes that have sealed something. More slots come from somebody
   /// hostile.
   private static let most = 4096
-  /// How many slots for other recipients are tried. After that, no new slot is tried, because each
-  /// takes long: values of further slots stay sealed.
-  private static let mostRefused = 1 << 16
+  /// How much is spent on slots that no identity opens: each costs 1, and 1 more for each operation
+  /// with a public key, which takes some 50 µs. After that, no new slot is tried: values of further
+  /// slots stay sealed.
+  private let budget: Int
 
-  package init(for identities: [Identity]) { self.identities = identities }
+  package init(for identities: [Identity], budget: Int = 1 << 17) {
+    (self.identities, self.budget) = (identities, budget)
+  }
 
   fileprivate func key(of slot: [UInt8]) -> SecretKey? {
     state.withLock { state in
       if let known = state.keys[slot] { return known }
       let hash = slot.hashValue
-      if state.refused.count >= Self.mostRefused || state.refused.contains(hash) { return nil }
+      if state.spent >= budget || state.refused.contains(hash) { return nil }
       do throws(CryptoError) {
         let key = try KeySlot.decrypt(slot, with: identities)
         if state.keys.count >= Self.most { state.keys = [:] }
@@ -124,7 +129,9 @@ package final class OpenedSlots: Sendable {
         switch error {
         // There may be memory, and random bytes, the next time.
         case .system, .library, .missingLibrary: break
-        case .malformed, .wrongIdentity, .notAuthentic: state.refused.insert(hash)
+        case .malformed, .wrongIdentity, .notAuthentic:
+          state.refused.insert(hash)
+          state.spent += 1 + KeySlot.operations(toRefuse: slot, for: identities)
         }
         return nil
       }
