@@ -4,8 +4,9 @@ import MMLogCrypto
 /// Collects the rows of one frame.
 package struct RowBuilder: ~Copyable {
   private(set) var threads: [ThreadIdentity] = []
-  private var known: Set<UInt32> = []
-  /// The last thread ordinal for each value of an ordinal's lowest six bits.
+  /// Where each thread is among them, by its ordinal.
+  private var known: [UInt32: Int] = [:]
+  /// The last ordinal of a thread with a name, for each value of an ordinal's lowest six bits.
   private var recent = [64 of UInt64](repeating: .max)
   private var rows = TextBuffer(capacity: Self.targetSize / 4)
   /// Where each row begins, as words.
@@ -73,7 +74,7 @@ package struct RowBuilder: ~Copyable {
   }
 
   /// Adds a record or fragment, at `ticks` in place of its own (see FORMAT.md, 5). Calls `thread`
-  /// if its thread is new.
+  /// if its thread is new, or has no name so far.
   @inline(__always)
   package mutating func add(
     _ record: RecordView, ticks: UInt64, threadOrdinal: UInt32, thread: () -> ThreadIdentity
@@ -179,8 +180,15 @@ package struct RowBuilder: ~Copyable {
 
   @inline(never)
   private mutating func add(_ ordinal: UInt32, _ thread: () -> ThreadIdentity) {
-    recent[Int(ordinal & 63)] = UInt64(ordinal)
-    if known.insert(ordinal).inserted { threads.append(thread()) }
+    let thread = thread()
+    if let index = known[ordinal] {
+      // A record in a shared segment does not name its thread: a later segment may.
+      if threads[index].name.isEmpty { threads[index] = thread }
+    } else {
+      known[ordinal] = threads.count
+      threads.append(thread)
+    }
+    if !thread.name.isEmpty { recent[Int(ordinal & 63)] = UInt64(ordinal) }
   }
 
   /// The payload arranged in rows: thread table, then rows.
