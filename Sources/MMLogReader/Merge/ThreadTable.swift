@@ -22,7 +22,11 @@ final class ThreadTable {
   func thread(_ identity: ThreadIdentity) -> LogReader.Thread {
     if let thread = threads[identity] { return thread }
     if threads.count >= maximum { (threads, names) = ([:], [:]) }
-    if !identity.name.isEmpty { names[identity.ordinal] = identity.name }
+    if !identity.name.isEmpty {
+      names[identity.ordinal] = identity.name
+      // Its further rows without a name get this one.
+      threads[ThreadIdentity(ordinal: identity.ordinal, id: identity.id, name: "")] = nil
+    }
     let name = identity.name.isEmpty ? names[identity.ordinal] ?? "" : identity.name
     let thread = LogReader.Thread(ordinal: identity.ordinal, id: identity.id, name: name)
     threads[identity] = thread

@@ -33,6 +33,19 @@ import Testing
     #expect(log.read().ends == [.unknown])
   }
 
+  @Test("a thread has its name in all records behind the one that names it")
+  func aThreadHasItsNameInAllRecordsBehindTheOneThatNamesIt() {
+    for (index, isNamed) in [false, true, false].enumerated() {
+      log.namesThreads = isNamed
+      log.write("\(index)", ticks: UInt64(index + 1) * 100)
+      log.archive()
+      log.seal(1)
+    }
+    let threads = log.read().records.map(\.thread)
+    #expect(threads.map(\.name).dropFirst() == ["worker1", "worker1"])
+    #expect(threads.allSatisfy { $0.ordinal == 1 && $0.id == 1001 })
+  }
+
   @Test("frames that overlap are merged") func framesThatOverlapAreMerged() {
     log.write("a", ticks: 100, thread: 1)
     log.write("c", ticks: 300, thread: 1)
