@@ -584,8 +584,15 @@ package struct Recovery: ~Copyable {
     // The report is there twice if a recovery dies after this: both are the same.
     if let crash = image.crash { try series.append(crash) }
     TestPoint.reach(.recoveryLossesWritten)
-    try (dictionary + lastState).withUnsafeBytes { try series.end(end, dictionary: $0) }
+    try entries(dictionary, lastState).withUnsafeBytes { try series.end(end, dictionary: $0) }
     TestPoint.reach(.recoveryClosed)
+  }
+
+  /// The entries at the end of the last archive: without the last state if the dictionary leaves no
+  /// room for it in a frame, which nobody could read.
+  private func entries(_ dictionary: [UInt8], _ lastState: [UInt8]) -> [UInt8] {
+    let room = FrameLayout.largestPayload - FrameCipher.growth - dictionary.count
+    return lastState.count > room ? dictionary : dictionary + lastState
   }
 
   /// The dictionary entry for the contents of the state slots; empty if there were none.

@@ -130,6 +130,28 @@ import Testing
     }
   }
 
+  /// The last state would make the last frame with the dictionary too large to be read.
+  @Test("a full dictionary of the largest size is archived without the last state")
+  func aFullDictionaryIsArchivedWithoutTheLastState() async {
+    await #expect(processExitsWith: .success) {
+      let log = TestLog(
+        bootID: Host.bootID(),
+        geometry: RingGeometry(
+          dictionarySize: RingLayout.largestDictionary, segmentSize: 4096, segmentCount: 1))
+      log.write("record", ticks: 1)
+      log.putState()
+      let left = RingLayout.largestDictionary - log.dictionarySize
+      _ = log.label(String(repeating: "x", count: left - 3 * 8))
+      require(log.dictionarySize == RingLayout.largestDictionary)
+      log.save()
+      let recovered = try LogRecovery.recover(log.folder.path) { _ in }
+      require(recovered.map(\.recordCount) == [1])
+      let read = readHere([log.folder.path])
+      require(read.records.map(\.message) == ["record"] && !read.hasTrouble)
+      require(LogFiles([.path(log.folder.path)]).verify().allSatisfy { $0.corruption.isEmpty })
+    }
+  }
+
   @Test("a segment whose header is lost is counted as lost")
   func lostSegmentsAreCounted() throws {
     let log = TestLog(bootID: Host.bootID())
