@@ -39,6 +39,26 @@ import Testing
   }
 }
 
+/// Call sites of a later version, or of somebody hostile.
+@Suite struct UnknownTypeTests {
+  @Test(
+    "a record with an argument of an unknown type is corruption", arguments: [0, 16, 126, 127, 255])
+  func anArgumentOfAnUnknownTypeIsCorruption(type: UInt8) {
+    let log = TestLog()
+    let unknown = CallSite.Argument(
+      type: type, privacy: 0, width: 0, format: 0, alignment: 0, name: "")
+    for parts in [[.argument(unknown), .argument(type: .int)], [.argument(unknown)]]
+      as [[CallSite.Part]]
+    {
+      let record = TestRecord(ticks: 1, site: log.site(parts: parts), words: [1, 2])
+      log.write(record)
+    }
+    log.write("known", ticks: 2)
+    let reading = log.read()
+    #expect(reading.messages == ["known"] && reading.corruption.count == 2)
+  }
+}
+
 /// Checks that reading took little memory, unless a sanitizer takes memory of its own.
 private func expectLittleMemory() {
   if isSanitized { return }

@@ -6,7 +6,9 @@ struct MessagePlan: ~Copyable, Sendable {
   /// A literal, and the argument behind it.
   struct Step: BitwiseCopyable, Sendable {
     var literal: PreparedTexts.Place
-    /// The type of the argument; 0 after the last literal.
+    /// Whether there is an argument: not after the last literal, and not if another one follows.
+    var hasArgument = false
+    /// The type of the argument. In a file, it may be any.
     var type: UInt8 = 0
     /// Whether style and alignment change nothing.
     var isPlain = true
@@ -14,8 +16,6 @@ struct MessagePlan: ~Copyable, Sendable {
     var alignment = Alignment(0)
     /// The name of the argument; empty if it has none.
     var name: PreparedTexts.Place
-
-    var hasArgument: Bool { type != 0 && type != MessagePlan.noArgument }
 
     /// About how many bytes the step adds to a record's text.
     fileprivate var textSize: Int {
@@ -47,7 +47,7 @@ struct MessagePlan: ~Copyable, Sendable {
         // A literal follows, even if it is empty.
         let last = steps.count - 1
         let (style, alignment) = (argument.style, Alignment(argument.alignment))
-        steps[last].type = argument.type
+        (steps[last].hasArgument, steps[last].type) = (true, argument.type)
         steps[last].isPlain = style.isPlain && alignment.side == .none
         (steps[last].style, steps[last].alignment) = (style, alignment)
         if !argument.name.isEmpty { steps[last].name = texts.add(names.unique(argument.name)) }
@@ -55,7 +55,6 @@ struct MessagePlan: ~Copyable, Sendable {
       case .literal(let text):
         // No writer makes two literals in a row, but a file may have them.
         if !steps[steps.count - 1].literal.isEmpty {
-          steps[steps.count - 1].type = Self.noArgument
           steps.append(Step(literal: none, name: none))
         }
         steps[steps.count - 1].literal = texts.add(text)
@@ -69,9 +68,6 @@ struct MessagePlan: ~Copyable, Sendable {
     ownTexts = StableArray(texts.bytes)
     textSize = steps.reduce(fileText.count + functionText.count) { $0 + $1.textSize }
   }
-
-  /// The type of a step that another literal follows.
-  static let noArgument: UInt8 = 0x7F
 
   var steps: UnsafeBufferPointer<Step> { ownSteps.elements }
   /// The address of the texts of all steps.
