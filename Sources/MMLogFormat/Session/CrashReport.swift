@@ -104,14 +104,16 @@ public struct CrashReport: Equatable, Sendable {
     frames = words(Layout.frames, counts.1)
     hasMoreFrames = flags & Layout.hasMoreFrames != 0
     isGuessed = flags & Layout.isGuessed != 0
-    let message = part > 0 ? "" : bytes.text(Layout.message, Layout.messageSize)
-    self.message =
-      flags & Layout.isException != 0
-      ? "C++ exception \(CPlusPlusName.ofType(message))" : String(message.trimmed())
+    message = part > 0 ? "" : Self.message(bytes, isException: flags & Layout.isException != 0)
     modules = (0..<counts.2).map {
       Module(bytes.slice(Layout.modules + $0 * Layout.moduleSize, Layout.moduleSize))
     }
     encoded = Array(bytes.prefix(1)) + [0, 0, 0] + Array(bytes[Layout.checksum...])
+  }
+
+  private static func message(_ bytes: UnsafeRawBufferPointer, isException: Bool) -> String {
+    let text = bytes.text(CrashLayout.message, CrashLayout.messageSize)
+    return isException ? "C++ exception \(CPlusPlusName.ofType(text))" : String(text.trimmed())
   }
 
   /// The decrypted report; this report itself if it is not encrypted, or cannot be decrypted.

@@ -51,6 +51,16 @@ import Testing
     #expect(report.summary == expected && report.hasAddress == (code == 1))
   }
 
+  @Test("of one that is encrypted, nobody knows what was said")
+  func ofOneThatIsEncryptedNobodyKnowsWhatWasSaid() throws {
+    let bytes = CrashReport.bytes {
+      $0.store(text: "\u{1}\u{2}", CrashLayout.message, CrashLayout.messageSize)
+      $0.store(CrashLayout.isException | 1 << CrashLayout.partShift, CrashLayout.flags)
+    }
+    let report = try #require(Self.report(bytes))
+    #expect(report.isEncrypted && report.message.isEmpty)
+  }
+
   @Test("one with a wrong bit is none") func oneWithAWrongBitIsNone() {
     let bytes = CrashReport.bytes { $0.store(11 as UInt32, CrashLayout.signal) }
     // But for what stands beside it, in the same word as the state.
