@@ -16,12 +16,11 @@ public struct RateLimit: Hashable, Sendable, CustomStringConvertible {
   ///     bound.
   ///   - every: After the first records, one in so many is made. Default: 0, none.
   public init(first: UInt32, per interval: Duration, thenEvery every: UInt32 = 0) {
-    let (seconds, attoseconds) = interval.components
-    let clamped = min(max(seconds, -1), 31 * 86400)
-    let nanoseconds = clamped * 1_000_000_000 + attoseconds / 1_000_000_000
-    self.init(
-      first: first, nanoseconds: UInt64(min(max(nanoseconds, 1_000_000), Self.longest)),
-      every: every)
+    // Clamped before it is taken apart, which traps for the longest durations.
+    let clamped = min(max(interval, .milliseconds(1)), .seconds(30 * 86400))
+    let (seconds, attoseconds) = clamped.components
+    let nanoseconds = UInt64(seconds) * 1_000_000_000 + UInt64(attoseconds) / 1_000_000_000
+    self.init(first: first, nanoseconds: nanoseconds, every: every)
   }
 
   /// Takes a limit as it stands in a request.
@@ -32,21 +31,23 @@ public struct RateLimit: Hashable, Sendable, CustomStringConvertible {
   /// No limit.
   public static let none = RateLimit(first: 0, nanoseconds: 0, every: 0)
 
-  private static let longest: Int64 = 30 * 86400 * 1_000_000_000
+  /// How long an interval may be in a text, in nanoseconds.
+  private static let intervals: ClosedRange<UInt64> = 1_000_000...30 * 86400 * 1_000_000_000
   private static let units: [(name: String, nanoseconds: UInt64)] = [
-    ("ms", 1_000_000), ("s", 1_000_000_000), ("m", 60_000_000_000), ("h", 3_600_000_000_000),
+    ("ns", 1), ("us", 1000), ("ms", 1_000_000), ("s", 1_000_000_000), ("m", 60_000_000_000),
+    ("h", 3_600_000_000_000),
   ]
 
   /// The limit as a rule has it: `100/1s`, or `100/1s/1000`; `unlimited`.
   public var description: String {
     if nanoseconds == 0 { return "unlimited" }
-    let unit = Self.units.last { nanoseconds % $0.nanoseconds == 0 }
-    let interval = unit.map { "\(nanoseconds / $0.nanoseconds)\($0.name)" } ?? "\(nanoseconds)ns"
+    let unit = Self.units.last { nanoseconds % $0.nanoseconds == 0 } ?? Self.units[0]
+    let interval = "\(nanoseconds / unit.nanoseconds)\(unit.name)"
     return every == 0 ? "\(first)/\(interval)" : "\(first)/\(interval)/\(every)"
   }
 
-  /// Reads what ``description`` gives: a number, an interval with one of the units `ms`, `s`, `m`
-  /// and `h`, and perhaps another number. Nil for anything else.
+  /// Reads what ``description`` gives: a number, an interval with one of the units `ns`, `us`,
+  /// `ms`, `s`, `m` and `h`, and perhaps another number. Nil for anything else.
   public init?(_ text: String) {
     if text == "unlimited" {
       self = .none
@@ -62,9 +63,9 @@ public struct RateLimit: Hashable, Sendable, CustomStringConvertible {
   private static func interval(_ text: Substring) -> UInt64? {
     let unit = text.drop { ("0"..."9").contains($0) }
     guard let length = units.first(where: { $0.name == unit })?.nanoseconds,
-      let count = UInt64(text.dropLast(unit.count)), (1...UInt64(longest)).contains(count)
+      let count = UInt64(text.dropLast(unit.count))
     else { return nil }
     let (product, isTooLong) = count.multipliedReportingOverflow(by: length)
-    return isTooLong || product > UInt64(longest) ? nil : product
+    return !isTooLong && intervals.contains(product) ? product : nil
   }
 }

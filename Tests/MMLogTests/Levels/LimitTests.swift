@@ -127,7 +127,8 @@ struct LimitTests {
     #expect(RateLimit("1/60s")?.description == "1/1m")
     for text in [
       "", "1", "1/", "1/s", "1/0s", "1/1d", "-1/1s", "1/1s/", "1/1s/-1", "1/1s/1/1", "x/1s",
-      "1/721h", "1/99999999999999999999s", "4294967296/1s", "1/ 1s",
+      "1/721h", "1/999999ns", "1/999us", "1/2592000000000001us", "1/99999999999999999999s",
+      "4294967296/1s", "1/ 1s",
     ] {
       #expect(RateLimit(text) == nil, "\(text)")
     }
@@ -138,7 +139,16 @@ struct LimitTests {
     #expect(rules.limit(of: "db.a") == RateLimit(first: 10, per: .seconds(1)))
     #expect(rules.limit(of: "a") == RateLimit(first: 5, per: .seconds(60), thenEvery: 7))
     #expect(RateLimit(first: 1, per: .zero).description == "1/1ms")
-    #expect(RateLimit(first: 1, per: .seconds(Int64.max)).description == "1/720h")
+    for long in [.seconds(Int64.max), .seconds(1e20)] as [Duration] {
+      #expect(RateLimit(first: 1, per: long).description == "1/720h")
+    }
+    #expect(RateLimit(first: 1, per: .seconds(-1e20)).description == "1/1ms")
+    for (interval, text) in [
+      (.microseconds(1500), "1/1500us"), (.nanoseconds(1_000_001), "1/1000001ns"),
+    ] as [(Duration, String)] {
+      let limit = RateLimit(first: 1, per: interval)
+      #expect(limit.description == text && RateLimit(text) == limit)
+    }
   }
 
   @Test("a request has limits in it, as they were asked for")
