@@ -51,19 +51,23 @@ private func readFileHeader<Fields>(
   // `withUnsafeBytes` of an array forgets the type of what is thrown.
   let result = copy.withUnsafeBytes { copy in
     Result { () throws(FormatError) in
-      try checkFileHeader(copy)
+      try checkFileHeader(copy, of: kind)
       return try fields(copy)
     }
   }
   return (try result.get(), isCorrected)
 }
 
-private func checkFileHeader(_ bytes: UnsafeRawBufferPointer) throws(FormatError) {
+private func checkFileHeader(
+  _ bytes: UnsafeRawBufferPointer, of kind: FileKind
+) throws(FormatError) {
   // Before the checksum: a newer version may have moved it.
   guard bytes.load(FileHeaderLayout.version, as: UInt32.self) <= formatVersion else {
     throw .newerFormat
   }
   guard bytes.checksumDifference(at: FileHeaderLayout.checksum) == 0 else { throw .wrongChecksum }
+  // The checksum covers the magic, too: this is a file of another kind, and has no wrong bit.
+  guard bytes.starts(with: kind.magic) else { throw .foreign }
   guard bytes.load(FileHeaderLayout.incompatibleFeatures, as: UInt64.self) == 0 else {
     throw .newerFormat
   }

@@ -79,6 +79,19 @@ import Testing
     #expect(error(ofRing: ring.flipping(bit: 800).flipping(bit: 900)) == .wrongChecksum)
   }
 
+  /// A kind of file of a later version may have such a magic, and no wrong bit.
+  @Test("a magic with a wrong bit under a right checksum is another kind of file")
+  func aMagicWithAWrongBitUnderARightChecksumIsAnotherKindOfFile() {
+    for bit in 0..<64 {
+      let (ring, archive) = (
+        changed(ring) { $0[bit / 8] ^= 1 << UInt8(bit % 8) },
+        changed(archive) { $0[bit / 8] ^= 1 << UInt8(bit % 8) }
+      )
+      #expect(error(ofRing: ring) == .foreign, "bit \(bit)")
+      #expect(failure { _ = try archive.read { try ArchiveHeader($0) } } == .foreign, "bit \(bit)")
+    }
+  }
+
   @Test("areas that do not fit are refused") func areasThatDoNotFitAreRefused() {
     let cases: [(String, Int, UInt64)] = [
       ("file size", 408, 8192), ("file size", 408, .max), ("dictionary offset", 416, 0),
