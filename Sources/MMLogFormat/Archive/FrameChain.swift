@@ -71,18 +71,17 @@ package struct FrameChain: Sendable {
   ///
   /// - Parameter bytes: The whole frame with its padding.
   package mutating func append(
-    _ type: FrameType, _ bytes: UnsafeRawBufferPointer
+    _ header: FrameHeader, _ bytes: UnsafeRawBufferPointer
   ) throws(CryptoError) {
-    if type.isInChain { head = try FrameHash(of: bytes) }
+    if header.isInChain { head = try FrameHash(of: bytes) }
   }
 }
 
-extension FrameType {
-  /// Whether frames of this type are hashed into the chain.
+extension FrameHeader {
+  /// Whether the frame is hashed into the chain. Its type as it stands in the file says so, whether
+  /// this version can read the frame or not.
   package var isInChain: Bool {
-    switch self {
-    case .dictionary, .records, .losses, .sessionEnd, .crash, .other: true
-    case .keySlot, .ringKeySlot, .index: false
-    }
+    let others: [FrameType] = [.keySlot, .ringKeySlot, .index]
+    return !others.contains { $0.rawValue == rawType }
   }
 }

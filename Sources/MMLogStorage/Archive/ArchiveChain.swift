@@ -52,7 +52,7 @@ package struct ArchiveChain {
       if isLinked { linkedFrames += 1 }
       hashes[header.ordinal] = head
       frames = max(frames, header.ordinal &+ 1)
-      guard header.type.isInChain else { continue }
+      guard header.isInChain else { continue }
       // The frame behind a substitute has the hash of what was there before.
       (last, isKnown) = (range, !header.isSubstitute)
       head = try archive.hash(of: range).get()

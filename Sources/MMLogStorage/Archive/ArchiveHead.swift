@@ -59,7 +59,7 @@ extension ArchiveFile {
     if isClosed, let index = frames.last?.header, index.type == .index, let hash = index.previous {
       return ArchiveHead(of: fileHeader, frames: index.ordinal, hash)
     }
-    let last = frames.last { $0.header.type.isInChain }
+    let last = frames.last { $0.header.isInChain }
     let (place, size) =
       last.map { ($0.offset, $0.header.frameSize) } ?? (start, FileHeaderLayout.size)
     guard case .success(let hash) = try hash(of: place..<place + size) else {

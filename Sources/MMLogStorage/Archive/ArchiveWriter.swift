@@ -651,7 +651,7 @@ package final class ArchiveWriter {
       try withLibrary(path) { () throws(CryptoError) in
         try bytes.withUnsafeBufferPointer { (bytes) throws(CryptoError) in
           let frame = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(bytes)[place...])
-          try chain?.append(header.type, frame)
+          try chain?.append(header, frame)
         }
       }
       if header.isInIndex {

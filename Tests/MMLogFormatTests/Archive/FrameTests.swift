@@ -102,6 +102,21 @@ import Testing
     #expect(dictionary.type == .other && !dictionary.isInIndex)
   }
 
+  @Test("the chain has a frame or not by its type, in whatever codec it is")
+  func theChainHasAFrameOrNotByItsType() throws {
+    for type in 0...9 as ClosedRange<UInt8> {
+      for codec in [0, 16, 48] as [UInt8] {
+        let found = try #require(
+          decoded(
+            resigned(header) {
+              ($0[FrameLayout.type], $0[FrameLayout.codec]) = (type, codec)
+            }))
+        // FORMAT.md, 12.
+        #expect(found.isInChain == ![5, 7, 8].contains(type), "type \(type), codec \(codec)")
+      }
+    }
+  }
+
   @Test("an index entry says what the header says") func anIndexEntrySaysWhatTheHeaderSays() {
     let bytes = IndexEntry.encode([IndexEntry(offset: 1 << 40, header: header)])
     #expect(bytes.count == 64)

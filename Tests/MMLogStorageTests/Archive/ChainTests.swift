@@ -92,7 +92,7 @@ import Testing
         let start = forged.count
         header.encode(storing: payload, into: &forged)
         try forged.withUnsafeBytes {
-          try chain.append(header.type, $0.slice(start, $0.count - start))
+          try chain.append(header, $0.slice(start, $0.count - start))
         }
       }
       forged += bytes[forged.count...]

@@ -52,7 +52,7 @@ struct GoldenArchive {
     frameCount += 1
     header.encode(storing: stored, into: &bytes)
     if header.type != .dictionary { index.append(IndexEntry(offset: start, header: header)) }
-    bytes.withUnsafeBytes { try? chain?.append(header.type, $0.slice(start, $0.count - start)) }
+    bytes.withUnsafeBytes { try? chain?.append(header, $0.slice(start, $0.count - start)) }
     return start
   }
 
