@@ -41,7 +41,6 @@ struct ArchiveCopy {
       case .ringKeySlot: try append(&header, ringSlot, copy)
       case .index:
         trailer.indexOffset = UInt64(place)
-        header.codec = .rows
         try append(&header, IndexEntry.encode(index), copy)
       case .dictionary, .records, .losses, .sessionEnd, .crash, .other:
         if header.type == .dictionary { trailer.dictionaryOffset = UInt64(place) }
@@ -73,7 +72,7 @@ struct ArchiveCopy {
   private mutating func append(
     _ header: inout FrameHeader, _ payload: [UInt8], _ copy: borrowing File
   ) throws(SystemError) {
-    header.rawSize = payload.count
+    (header.codec, header.rawSize) = (.rows, payload.count)
     var bytes: [UInt8] = []
     header.encode(storing: payload, into: &bytes)
     try append(bytes, copy)
