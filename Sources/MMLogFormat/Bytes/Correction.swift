@@ -80,11 +80,18 @@ extension UnsafeMutableRawBufferPointer {
   package func correctEntries(seed: UInt32) -> [Range<Int>] {
     var scanner = EntryScanner(UnsafeRawBufferPointer(self), seed: seed)
     while scanner.next() != nil {}
-    return scanner.corruption.compactMap { corruption in
-      correctEntry(in: corruption, seed: seed).map {
-        corruption.lowerBound..<corruption.lowerBound + $0
-      }
+    return scanner.corruption.flatMap { correctEntries(in: $0, seed: seed) }
+  }
+
+  /// Corrects the entries that the corruption begins with: where several follow one another, they
+  /// are one corruption.
+  private func correctEntries(in corruption: Range<Int>, seed: UInt32) -> [Range<Int>] {
+    var (rest, corrected) = (corruption, [Range<Int>]())
+    while !rest.isEmpty, let length = correctEntry(in: rest, seed: seed) {
+      corrected.append(rest.lowerBound..<rest.lowerBound + length)
+      rest = rest.lowerBound + length..<rest.upperBound
     }
+    return corrected
   }
 
   /// Corrects the entry at the beginning of the corruption, and returns its length.

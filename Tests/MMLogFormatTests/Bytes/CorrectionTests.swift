@@ -65,6 +65,19 @@ import Testing
     #expect(corrected.isEmpty && right == whole)
   }
 
+  @Test("is put right in each of the dictionary entries that follow one another")
+  func isPutRightInEachOfTheEntriesThatFollowOneAnother() {
+    for label in ["a", "orders.matching", "db"] { _ = log.label(label) }
+    let (start, seed) = (log.geometry.dictionaryOffset, log.seed(0))
+    let whole = Array(log.ring[start..<start + log.dictionarySize + 64])
+    // Entries of 32, 40 and 32 bytes.
+    for bits in [[70, 330, 600], [3, 257, 577], [70, 330], [330, 600], [40, 290, 620]] {
+      var bytes = bits.reduce(whole) { $0.flipping(bit: $1) }
+      let corrected = bytes.withUnsafeMutableBytes { $0.correctEntries(seed: seed) }
+      #expect(corrected.count == bits.count && bytes == whole, "bits \(bits)")
+    }
+  }
+
   /// Zeros whose length, by their checksum, is a bit too long: but with a length of zero they are
   /// no entry.
   @Test("is not put right where it makes an entry of another length")
