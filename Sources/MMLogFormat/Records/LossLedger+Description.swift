@@ -27,7 +27,7 @@ extension LossLedger: CustomStringConvertible {
   }
 
   private func levels(of cause: LossLedger.Cause) -> String {
-    Level.allCases.filter { self[cause, $0] > 0 }.map { "\($0) \(self[cause, $0])" }
+    Level.allCases.filter { count(cause, $0) > 0 }.map { "\($0) \(count(cause, $0))" }
       .joined(separator: ", ")
   }
 }

@@ -75,7 +75,14 @@ public struct LossLedger: Equatable, Sendable {
 
   /// The number of records lost for a cause, over all levels.
   public func total(_ cause: LossLedger.Cause) -> UInt64 {
-    Level.allCases.reduce(0) { $0 &+ self[cause, $1] }
+    Level.allCases.reduce(0) { $0 &+ count(cause, $1) }
+  }
+
+  /// The number of records lost for a cause that are shown with a level: those of the reserved
+  /// level as critical.
+  package func count(_ cause: LossLedger.Cause, _ level: Level) -> UInt64 {
+    let reserved = Self.offset(cause, .critical) / 8 + 1
+    return self[cause, level] &+ (level == .critical ? counts[reserved] : 0)
   }
 
   /// The number of records for all causes and levels.

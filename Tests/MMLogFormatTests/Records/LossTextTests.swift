@@ -24,6 +24,16 @@ struct LossTextTests {
     #expect("\(LossLedger())" == "no losses")
   }
 
+  @Test("shows counts of the reserved level as critical, as records are")
+  func reservedLevel() {
+    var ledger = LossLedger()
+    ledger[.ringFull, .critical] = 1
+    ledger.counts[7] = 4
+    ledger.counts[2 * LossLedger.levels + 7] = 2
+    #expect("\(ledger)" == "lost 5 records: ring full (critical 5); cut 2 records (critical 2)")
+    #expect(ledger.total(.ringFull) == 5 && ledger.total == 7 && ledger.lostCount == 5)
+  }
+
   @Test("counts what a newer version or corruption has put where no cause is")
   func unknown() {
     var ledger = LossLedger()
