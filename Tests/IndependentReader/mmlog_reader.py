@@ -39,6 +39,8 @@ ARCHIVE_NAME = re.compile(r"-\d{8}T\d{6}Z-([0-9a-f]{32})-(\d{6,})\.mmlog$")
 SYNC, TRAILER = b"\xf5MMLFRM\n", b"MMLOGEND"
 RECORD, FRAGMENT, CALL_SITE, LABEL, KEY_SET, SESSION_FIELDS, LAST_STATE = 1, 2, 3, 4, 5, 6, 7
 ERASED = 9
+ENTRIES = range(1, 256)     # those of unknown kinds, too
+KNOWN_ENTRIES = (CALL_SITE, LABEL, KEY_SET, SESSION_FIELDS, LAST_STATE)
 HAS_METADATA, HAS_THREAD, WAS_CUT, UNTERMINATED, HAS_ENTRY, HAS_SPAN, HAS_CONTEXT = 1, 2, 4, 8, 16, 32, 64
 LAST_FRAGMENT = 1
 MAX_PAYLOAD = 64 << 20
@@ -165,7 +167,8 @@ def framed(data, at, end, kinds):
     """The size in bytes of what is framed at an offset, 0 if that cannot be."""
     word = u32(data, at)
     size = (word & 0xFFFFFF) * 8
-    return size if word >> 24 in kinds and 24 <= size <= end - at else 0
+    least = 16 if kinds is ENTRIES else 24
+    return size if word >> 24 in kinds and least <= size <= end - at else 0
 
 
 def scan(data, start, end, seed, kinds, check, past_zero, corruption):
@@ -458,7 +461,8 @@ class Clock(NamedTuple):
     rate: int
 
     def wall_of(self, ticks):
-        return self.wall + ((ticks - self.ticks) * self.rate >> 32)
+        wall = self.wall + ((ticks - self.ticks) * self.rate >> 32)
+        return max(-1 << 63, min(wall, (1 << 63) - 1))
 
 
 class Item(NamedTuple):
@@ -508,16 +512,17 @@ class Session:
         self.ring_state, self.end = None, None
         self.numbers, self.without_trailer = set(), set()       # of its archives
         self.fields = []                            # of all records: [name, value]
-        self.state = []                             # what was in the state slots: (name, value)
+        self.state = []                             # what is in the ring's state slots: (name, value)
+        self.last_state = []                        # what an archive says was in them
         self.chains = {}                            # {archive: (head of the one before, its own)}
         self.newest = 0                             # archive that a dead session's ring names
         self.newest_frames = 0                      # how many frames it has at least
         self.frame_clock = None                     # of the newest frame of records
 
     def add_entries(self, data, past_zero, corruption, of_ring=False):
-        for at, size in scan(data, 0, len(data) // 8 * 8, self.entry_seed, range(1, 256),
+        for at, size in scan(data, 0, len(data) // 8 * 8, self.entry_seed, ENTRIES,
                              entry_checksum, past_zero, corruption):
-            if data[at + 3] not in (CALL_SITE, LABEL, KEY_SET, SESSION_FIELDS, LAST_STATE):
+            if data[at + 3] not in KNOWN_ENTRIES:
                 continue
             try:
                 entry = parse_entry(data[at:at + size])
@@ -527,7 +532,7 @@ class Session:
             if isinstance(entry, SessionFields):
                 self.fields = [[name, json_value(value)] for name, value in entry.pairs]
             elif isinstance(entry, list):
-                self.state = self.state or entry
+                self.last_state = entry
             elif of_ring:
                 self.ring_entries.append(entry)
             else:
@@ -750,7 +755,7 @@ class Session:
             if count:
                 self.report.corruption("%s: %d lost (%s): %s"
                                    % (self.name, count, LEVELS[number % 8], CAUSES[number // 8]))
-        for name, value in self.state:
+        for name, value in self.state or self.last_state:
             self.report.note("%s: state %s" % (self.name, json.dumps([name, json_value(value)])))
         if self.end:
             self.report.note("%s: %s, at %d" % ((self.name,) + self.end))
@@ -883,8 +888,9 @@ def ring_clock(data):
     newest = max(pairs.values())
     _, ticks, wall, monotonic = newest
     _, ticks0, _, monotonic0 = pairs.get(0, min(pairs.values()))
-    rate = (monotonic - monotonic0 << 32) // (ticks - ticks0) if ticks != ticks0 else 1 << 32
-    return Clock(ticks, wall, rate)
+    elapsed, counted = (monotonic - monotonic0) % (1 << 64), (ticks - ticks0) % (1 << 64)
+    rate = (elapsed << 32) // counted if counted else 1 << 64
+    return Clock(ticks, wall, rate if rate < 1 << 64 else 1 << 32)
 
 
 def read_segment(file, offset, size):
@@ -1429,10 +1435,10 @@ def check_clear(frame, payload, seed):
             at += size
         return
     if frame.header[8] == 1:
-        entries = [parse_entry(payload[at:at + size])
-                   for at, size in scan(payload, 0, len(payload) // 8 * 8, seed, range(1, 8), entry_checksum,
+        entries = [payload[at + 3] in KNOWN_ENTRIES and parse_entry(payload[at:at + size])
+                   for at, size in scan(payload, 0, len(payload) // 8 * 8, seed, ENTRIES, entry_checksum,
                                         True, lambda start, end: None)]
-        if all(type(entry) is tuple and entry[1] == "mmlog.repair" for entry in entries):
+        if all(not entry or type(entry) is tuple and entry[1] == "mmlog.repair" for entry in entries):
             return
     raise Malformed("it is in clear, and others are not")
 

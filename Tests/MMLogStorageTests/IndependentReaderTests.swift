@@ -56,6 +56,29 @@ import Testing
     #expect(files == ["App/Main.swift", "App/Main.swift"])
   }
 
+  @Test("entries of two words are read") func entriesOfTwoWordsAreRead() throws {
+    log.sessionFields([("replaced", .bool(true))])
+    log.sessionFields([])
+    let keys = UInt64(log.keySet())
+    let site = log.site(.literal("no fields"))
+    log.write(
+      TestRecord(ticks: 1, site: site, flags: .metadata, words: [keys << BlockLayout.keySetShift]))
+    try check(["no fields"], hasTrouble: false)
+    log.archive()
+    try check(["no fields"], hasTrouble: false)
+    #expect(readHere([log.folder.path]).records.first?.sessionFields == nil)
+  }
+
+  @Test("of several last states the last one counts")
+  func ofSeveralLastStatesTheLastOneCounts() throws {
+    log.lastState([("phase", .text("earlier"))])
+    log.lastState([("phase", .text("later"))])
+    _ = archive(1)
+    log.writesRing = false
+    let state = try stateInPython(log.save())
+    #expect(state.count == 1 && state[0].contains("later"), "\(state)")
+  }
+
   @Test("survived signals without a record are losses of a dead session")
   func survivedSignalsWithoutARecordAreLossesOfADeadSession() throws {
     log.write("record 1", ticks: 1)
