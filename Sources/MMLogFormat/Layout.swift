@@ -6,8 +6,9 @@ import CMMLogCore
 //
 //   ring     [ header 512 | area table 512 ] [ areas ] [ dictionary ] [ segment uses ]
 //            [ segment ] [ segment ] …
-//   areas    [ session state | clock pairs | switch counts ] [ ledger ] [ control page ]
-//            [ report of a crash ] [ state slot 64 ] [ state slot 64 ] …
+//   areas    [ session state | clock pairs | switch counts | noted head ] [ ledger ]
+//            [ control page ] [ report of a crash ] [ state slot 64 ] [ state slot 64 ] …
+//            [ key slots, of an encrypted ring ]
 //   segment  [ header 128 ] [ record ] [ record ] … zeros
 //   record   [ length kind checksum ] [ ticks ] [ site label level flags ] [ arguments ]
 //            [ metadata ] [ span ] [ context ]
@@ -480,7 +481,8 @@ package enum FrameLayout {
 
   /// The sync marker F5 "MMLFRM" 0A: not text, and broken by any newline conversion.
   package static let markerValue: UInt64 = 0x0A4D_5246_4C4D_4DF5
-  /// More ranges than any ring has segments to name.
+  /// More ranges than a frame can have: each has a record, and their rows fit into
+  /// ``RowBuilder/targetSize``.
   package static let maximumRanges = 1 << 20
   /// The maximum size of a decompressed payload, in bytes.
   package static let largestPayload = 64 << 20

@@ -8,7 +8,7 @@ struct PatternTable: ~Copyable {
     /// How many placeholders it has.
     let placeholders: Int
     /// How many strings it is the pattern of.
-    var uses = 0
+    var uses: Int
   }
 
   /// More patterns are not worth it.

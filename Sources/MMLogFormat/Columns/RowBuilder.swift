@@ -131,7 +131,7 @@ package struct RowBuilder: ~Copyable {
     func append(_ word: UInt64) { withUnsafeBytes(of: word.littleEndian) { payload += $0 } }
     payload.reserveCapacity(size + places.count + streams.count * wordSize)
     append(UInt64(threads.count) | UInt64(streams.count) << 32)
-    payload += self.payload()[wordSize..<tableSize]
+    payload.append(storing: tableSize - wordSize) { encodeThreads(into: $0) }
     for stream in streams { append(stream) }
     withRows { rows in
       for index in 0..<rows.count {
@@ -197,10 +197,14 @@ package struct RowBuilder: ~Copyable {
       let output = UnsafeMutableRawBufferPointer(output)
       count = size
       output.store(UInt64(threads.count), 0)
-      for (index, thread) in threads.enumerated() {
-        thread.encode(into: output, at: wordSize + index * FrameLayout.threadSize)
-      }
+      encodeThreads(into: UnsafeMutableRawBufferPointer(rebasing: output[wordSize...]))
       UnsafeMutableRawBufferPointer(rebasing: output[tableSize...]).copyMemory(from: rows.bytes)
+    }
+  }
+
+  private func encodeThreads(into output: UnsafeMutableRawBufferPointer) {
+    for (index, thread) in threads.enumerated() {
+      thread.encode(into: output, at: index * FrameLayout.threadSize)
     }
   }
 

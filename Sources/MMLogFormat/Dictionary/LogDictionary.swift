@@ -82,7 +82,7 @@ package struct LogDictionary: Sendable {
     var scanner = EntryScanner(bytes, seed: seed)
     while let entry = scanner.next() {
       if insert(entry.entry) || isSame(entry.entry) == false { continue }
-      return scanner.corruption + [scanner.offset..<bytes.count]
+      return scanner.corruption + [scanner.offset - entry.bytes.count..<bytes.count]
     }
     return scanner.corruption
   }

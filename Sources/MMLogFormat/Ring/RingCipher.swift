@@ -241,7 +241,7 @@ struct UnownedStream {
     var place = start
     while place < count {
       let part = try part(at: offset &+ place)
-      guard var word = part.baseAddress else { return }
+      guard var word = part.baseAddress else { throw .library("a part of a stream") }
       let end = min(count, place &+ part.count)
       typealias Words = SIMD4<UInt64>
       while end &- place >= 4 &* wordSize {

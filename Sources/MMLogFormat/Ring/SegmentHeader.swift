@@ -57,7 +57,7 @@ extension UnsafeRawBufferPointer {
   func place(_ offset: Int, _ checksum: Int, in places: ClosedRange<Int>) -> Int? {
     let place = load(offset, as: UInt32.self)
     let complement = load(checksum, as: UInt32.self)
-    // Zero: from a writer that did not store it.
+    // Zero: it was not stored, or not yet.
     guard complement == 0 || complement == ~place, places.contains(Int(place)),
       Int(place) % wordSize == 0
     else { return nil }

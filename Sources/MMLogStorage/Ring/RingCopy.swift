@@ -445,7 +445,7 @@ struct RingCopy {
           corruption.append(Corruption(place, what, in: path))
           continue
         }
-        let rest = start + scanner.offset..<newEntries.upperBound
+        let rest = start + scanner.offset - entry.bytes.count..<newEntries.upperBound
         corruption.append(Corruption(rest, "dictionary: too many entries", in: path))
         break
       }
