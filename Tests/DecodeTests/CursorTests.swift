@@ -121,6 +121,25 @@ import Testing
     #expect(try !folder.names().contains("new.mmlog") && !folder.names().contains("new.ring"))
   }
 
+  @Test("a cursor does not replace what was just printed, however the output names its file")
+  func cursorInTheOutput() throws {
+    let kept = TemporaryDirectory()
+    archive(0..<2)
+    let session = "\(log.identity.session).log"
+    let split = try print("--cursor-file '\(kept(session))' --split-by session -o '\(kept.path)'")
+    #expect(split.status == 2 && split.errors.contains("would get the cursor"), "\(split.errors)")
+    #expect(try kept.names().isEmpty)
+    #expect(try print("--cursor-file '\(kept("cursor"))'").status == 0)
+    archive(2..<3)
+    let before = try kept.bytes("cursor")
+    let appended = try shell(
+      "'\(tool)' --cursor-file '\(kept("cursor"))' '\(folder.path)' >> '\(kept("cursor"))'",
+      folder: folder)
+    #expect(appended.status == 2, "\(appended.errors)")
+    #expect(appended.errors.contains("standard output is the file of the cursor"))
+    #expect(try kept.bytes("cursor") == before)
+  }
+
   @Test("output that could not be written is printed again") func failedOutput() throws {
     let kept = TemporaryDirectory()
     archive(0..<3)
@@ -182,8 +201,8 @@ import Testing
       ("--follow --cursor-file FILE", "--cursor-file has no meaning with --follow"),
       ("--follow --show-cursor", "--show-cursor has no meaning with --follow"),
       ("--cursor-file ''", "--cursor-file needs the name of a file"),
-      ("--cursor-file NEW -o NEW", "--cursor-file and --output name one file"),
-      ("--cursor-file NEW -o FOLDER/./new", "--cursor-file and --output name one file"),
+      ("--cursor-file NEW -o NEW", "new' would get the cursor and records"),
+      ("--cursor-file NEW -o FOLDER/./new", "new' would get the cursor and records"),
       ("--count --jobs 0", "--jobs"),
       ("--follow --jobs 2", "--jobs has no meaning with --follow"),
     ])

@@ -18,9 +18,9 @@ extension Command {
     }
     // Before PATH is found to be missing: an option without its number has taken PATH as its value.
     var part = try arguments.part()
-    let query = try Query(arguments)
+    var query = try Query(arguments)
     part.isReversed = arguments.isSet(.reverse)
-    let cursor = try CursorChoice(arguments)
+    let cursor = try CursorChoice(arguments, besides: &query.places)
     try arguments.checkPart(part)
     let sink = try arguments.printingSink(query, output, cursor)
     guard let cursor else {

@@ -16,8 +16,9 @@ struct CursorChoice {
 
   /// Nil if no option asks for a cursor.
   ///
+  /// - Parameter places: Where nothing may be written. The cursor's file becomes one of them.
   /// - Throws: what is wrong with the options, or with the file of the cursor.
-  init?(_ arguments: Arguments) throws {
+  init?(_ arguments: Arguments, besides places: inout InputPaths) throws {
     guard let option = Self.options.first(where: { arguments.isSet($0) }) else { return nil }
     for other in [Option.follow, .tail, .reverse, .context, .before, .after]
     where arguments.isSet(other) {
@@ -30,10 +31,10 @@ struct CursorChoice {
     if let file {
       if file.isEmpty { throw UsageError("--cursor-file needs the name of a file") }
       if text != nil { throw UsageError("--after and --cursor-file both say where; give one") }
-      try Self.check(file, isNotOutputOf: arguments)
       let (parent, name) = file.splitAtLastSlash
       let directory = try Directory.open(parent)
-      try InputPaths(arguments.inputs(arguments.paths())).check(name, in: directory)
+      try places.check(name, in: directory)
+      try places.reserve(name, in: directory)
       // Reading a pipe would wait, and a device keeps no cursor.
       guard case .regular = try NamedFile(name, in: directory, file) else {
         throw UsageError("'\(file)' is no regular file; name one, or one that is to be made")
@@ -68,17 +69,6 @@ struct CursorChoice {
     throw UsageError(
       "'\(directory.path(of: name))' would be replaced, and it may have what was printed the last "
         + "time; use >> FILE, or another name")
-  }
-
-  /// The cursor is written last, and would replace the records.
-  private static func check(_ file: String, isNotOutputOf arguments: Arguments) throws {
-    guard arguments.isWritingToFile, let output = arguments.value(of: .output) else { return }
-    let (mine, others) = (file.splitAtLastSlash, output.splitAtLastSlash)
-    guard mine.name == others.name,
-      try File.status(ofPath: mine.directory).identity
-        == File.status(ofPath: others.directory).identity
-    else { return }
-    throw UsageError("--cursor-file and --output name one file; name another one for the cursor")
   }
 
   /// The text in a file; nil if there is none.

@@ -19,7 +19,7 @@ struct Query {
   /// Whether it is a failure if nothing matches.
   let mustMatch: Bool
   /// The places where nothing may be written.
-  let places: InputPaths
+  var places: InputPaths
 
   /// - Parameter others: How many operands come before the paths.
   init(_ arguments: Arguments, behind others: Int = 0) throws {

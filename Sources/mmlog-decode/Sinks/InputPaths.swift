@@ -11,6 +11,8 @@ struct InputPaths {
   private var directories: Set<FileStatus.Identity> = []
   /// The directories of files that were given by name.
   private var parents: Set<FileStatus.Identity> = []
+  /// The file that the cursor is to be written to.
+  private var cursor: (directory: FileStatus.Identity, name: String, file: FileStatus.Identity?)?
 
   /// Notes where `inputs` are, and opens none of them. The reader reports those that cannot be
   /// inspected.
@@ -51,6 +53,10 @@ struct InputPaths {
   ///   in a directory of logs.
   func check(_ name: String, in directory: borrowing Directory) throws {
     let path = directory.path(of: name)
+    if let cursor, name == cursor.name, try directory.status().identity == cursor.directory {
+      throw UsageError(
+        "'\(path)' would get the cursor and records; name another file for the cursor")
+    }
     if let status = try directory.status(of: name), files.contains(status.identity) {
       throw UsageError("'\(path)' is read, and would be overwritten; name another file")
     }
@@ -58,6 +64,18 @@ struct InputPaths {
       throw UsageError(
         "'\(path)' would be taken for a log, and logs are read in that directory; name another file"
       )
+    }
+  }
+
+  /// Notes which file the cursor is to be written to. The cursor is written last, and would replace
+  /// the records.
+  ///
+  /// - Throws: ``UsageError`` if standard output goes to that file.
+  mutating func reserve(_ name: String, in directory: borrowing Directory) throws {
+    let file = try directory.status(of: name)?.identity
+    cursor = try (directory.status().identity, name, file)
+    if file != nil, try Self.standardOutput?.identity == file {
+      throw UsageError("standard output is the file of the cursor; name another one")
     }
   }
 
@@ -71,10 +89,16 @@ struct InputPaths {
 
   /// - Throws: ``UsageError`` if standard output goes to a file that is read.
   func checkStandardOutput() throws {
-    let output = try File.duplicate(STDOUT_FILENO, path: "standard output")
-    let status = try output.status()
-    if status.isRegularFile, files.contains(status.identity) {
+    if let status = try Self.standardOutput, files.contains(status.identity) {
       throw UsageError("standard output is a file that is read; write to another one")
+    }
+  }
+
+  /// Nil if standard output goes to something else than a file.
+  private static var standardOutput: FileStatus? {
+    get throws {
+      let status = try File.duplicate(STDOUT_FILENO, path: "standard output").status()
+      return status.isRegularFile ? status : nil
     }
   }
 }
