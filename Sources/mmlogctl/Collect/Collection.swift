@@ -89,7 +89,7 @@ struct Collection {
 
   /// Which processes ran, in a line; nil if none did. A copy of a ring does not show that.
   var running: String? {
-    let names = found.running.map { "\($0.identity.title) (session \($0.identity.session))" }
+    let names = found.running.map { "\($0.identity.processTitle) (session \($0.identity.session))" }
     if names.isEmpty { return nil }
     return "\(names.joined(separator: ", ")) \(names.count == 1 ? "was" : "were") running, though "
       + "readers of the file say killed: see status.json in it"

@@ -310,12 +310,12 @@ extension LevelChange {
 }
 
 extension LiveRing {
-  var title: String { identity.title }
+  var title: String { identity.processTitle }
 }
 
 extension SessionIdentity {
   /// `orders[4711]`
-  var title: String { "\(processName)[\(processID)]" }
+  var processTitle: String { "\(processName)[\(processID)]" }
 }
 
 extension ControlPage.Label {

@@ -75,7 +75,7 @@ extension Command {
       let identity = ring.identity
       let process = ring.processState == nil ? "\(identity.session)" : "\(identity.processID)"
       if let command, isFound, asked.insert(process).inserted, !state.run(command) {
-        Command.complain("the command failed for \(identity.title): \(command)")
+        Command.complain("the command failed for \(identity.processTitle): \(command)")
         isComplete = false
       }
     }
@@ -211,8 +211,8 @@ extension TimeFormatter {
   fileprivate mutating func lines(_ state: InFlight) -> [String] {
     let ring = state.ring
     var lines = [
-      "\(ring.identity.title)  \(ring.stateName)  session \(ring.identity.session), last sign of "
-        + "life \(ageText(ring.silence)) ago"
+      "\(ring.identity.processTitle)  \(ring.stateName)  session \(ring.identity.session), "
+        + "last sign of life \(ageText(ring.silence)) ago"
     ]
     for span in state.spans {
       let parent = span.parent.map { ", part of \(LogReader.Span.text(of: $0))" } ?? ""

@@ -73,7 +73,7 @@ extension TimeFormatter {
   fileprivate mutating func lines(_ ring: RingStatus, _ archives: [ArchiveInfo]) -> [String] {
     let identity = ring.identity
     let head =
-      "\(identity.title)  \(ring.stateName)  store \(identity.storeName), session "
+      "\(identity.processTitle)  \(ring.stateName)  store \(identity.storeName), session "
       + "\(identity.session), since \(text(of: identity.startTime, digits: 0))"
     var rows = [
       ("ring", ring.fillText), ("waiting", ring.waiting.text),
@@ -119,7 +119,7 @@ extension TimeFormatter {
   fileprivate mutating func line(ofDead ring: RingStatus) -> String {
     let waiting = ring.waiting
     return
-      "\(ring.identity.title)  \(text(of: ring.image.end)); \(count(waiting.count, "record")) "
+      "\(ring.identity.processTitle)  \(text(of: ring.image.end)); \(count(waiting.count, "record")) "
       + "\(waiting.count == 1 ? "waits" : "wait") for recovery in \(ring.image.path)"
   }
 }
