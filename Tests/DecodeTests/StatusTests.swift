@@ -87,6 +87,18 @@ import Testing
     #expect(dead.output.contains("; 1 record waits for recovery in "), "\(dead)")
   }
 
+  @Test("where a ring cannot be read, it is not said that no process runs")
+  func unreadableRing() throws {
+    let log = TestLog(session: 1)
+    folder.put("orders.\(log.identity.session).ring", [UInt8](repeating: 1, count: 8192))
+    for command in [["status"], ["in-flight"], ["collect", "-o", folder("out.tar")]] {
+      let run = try control(command + [folder.path])
+      #expect(run.status == 1 && run.output == "", "\(command): \(run)")
+      #expect(run.errors.contains(".ring cannot be read"), "\(command): \(run)")
+      #expect(try control(command + [folder("nowhere")]).status == 3)
+    }
+  }
+
   @Test("whatever stands in a control page, it is only read")
   func hostileControlPage() throws {
     let child = try LoggingChild(in: folder.path)

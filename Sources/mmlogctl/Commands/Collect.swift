@@ -40,7 +40,7 @@ extension Command {
     let found = FoundRings(paths, withArchives: true)
     if found.running.isEmpty, found.dead.isEmpty, found.archives.isEmpty {
       if found.isComplete { complain("there is no log in \(paths.joined(separator: ", "))") }
-      return .nothingReadable
+      return found.statusOfNone
     }
     let (folder, name) = path.splitAtLastSlash
     let directory = try Directory.open(folder)

@@ -140,6 +140,7 @@ final class Control {
           complain(problem)
         }
       } catch {
+        hasUnusable = hasUnusable || !error.isNotFound
         complain(error)
       }
     }

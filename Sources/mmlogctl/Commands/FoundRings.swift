@@ -13,6 +13,9 @@ struct FoundRings {
   private(set) var archives: [ArchiveInfo] = []
   /// Whether all could be read.
   private(set) var isComplete = true
+  /// Whether a ring or a directory of rings cannot be read. Then processes may run that are not
+  /// known.
+  private var hasUnreadableRings = false
   private var said: Set<String> = []
 
   init(_ paths: [String], withArchives: Bool) {
@@ -41,6 +44,7 @@ struct FoundRings {
     } catch {
       problems.append(error)
     }
+    if problems.contains(where: { !$0.isNotFound }) { hasUnreadableRings = true }
     for problem in problems { complain(problem.message) }
   }
 
@@ -74,6 +78,16 @@ struct FoundRings {
   /// Says that no process runs, if nothing else was said.
   func reportNone() -> Program.Status {
     if isComplete { Command.complain("no process logs into \(paths.joined(separator: ", "))") }
-    return .nothingReadable
+    return statusOfNone
   }
+
+  /// The exit status if nothing was found: nothing is there, or it cannot be read.
+  var statusOfNone: Program.Status {
+    hasUnreadableRings ? .corruptionOrLoss : .nothingReadable
+  }
+}
+
+extension LogError {
+  /// Whether there is no such file or directory.
+  var isNotFound: Bool { (cause as? SystemError)?.isNotFound == true }
 }

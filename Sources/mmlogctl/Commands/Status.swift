@@ -14,9 +14,9 @@ extension Command {
       For each process, the command shows its name and number, how full its ring is, what waits \
       there and how long, what was lost, levels, and archives. Then it shows a line for each dead \
       process whose ring waits for its recovery. The command reads files only, so it also shows a \
-      process that hangs or is stopped. The exit status is 1 if a process has lost records, and 3 \
-      if no process runs there: for a stopped service, that is no error. Where rings and archives \
-      are in different directories, name both.
+      process that hangs or is stopped. The exit status is 1 if a process has lost records, or a \
+      ring cannot be read, and 3 if no process runs there: for a stopped service, that is no \
+      error. Where rings and archives are in different directories, name both.
       """,
     ],
     options: [.jsonSummary] + zoneOptions + [.silent], operands: storeOperands
