@@ -99,6 +99,21 @@ import Testing
     }
   }
 
+  @Test("a store has the archives of its own directory, whatever others are called")
+  func storesOfOneName() throws {
+    let folders = [folder("a"), folder("b")]
+    let stores = try folders.map { try LogStore(directory: $0, name: "orders") }
+    stores[0].logger(label: "l").info("one")
+    try stores[0].rotate()
+    let run = try control(["status", "--json"] + folders.map { "\($0)/" })
+    let counts = try run.output.split(separator: "\n").map { line in
+      let object = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+      return (object?["archives"] as? [String: Any])?["all"] as? Int
+    }
+    #expect(run.status == 0 && counts == [1, 0], "\(run)")
+    for store in stores { try store.close() }
+  }
+
   @Test("whatever stands in a control page, it is only read")
   func hostileControlPage() throws {
     let child = try LoggingChild(in: folder.path)

@@ -70,9 +70,22 @@ struct FoundRings {
     if said.insert(sentence).inserted { Command.complain(sentence) }
   }
 
-  /// The archives of a ring's store, of all processes.
+  /// The archives of a ring's store, of all processes: those beside the ring. If none are there,
+  /// the store may keep its archives in another directory, which has no ring of that name.
   func archives(of ring: RingStatus) -> [ArchiveInfo] {
-    archives.filter { $0.storeName == ring.identity.storeName }
+    let store = ring.identity.storeName
+    let named = Dictionary(grouping: archives.filter { $0.storeName == store }) {
+      Self.folder(of: $0.path)
+    }
+    if let own = named[Self.folder(of: ring.image.path)] { return own }
+    let others = (running + dead).filter { $0.identity.storeName == store }
+    let homes = Set(others.map { Self.folder(of: $0.image.path) })
+    return named.filter { !homes.contains($0.key) }.flatMap(\.value)
+  }
+
+  /// One directory may have several paths. Nil if it is gone.
+  private static func folder(of path: String) -> FileStatus.Identity? {
+    try? File.status(ofPath: path.splitAtLastSlash.directory).identity
   }
 
   /// Says that no process runs, if nothing else was said.
