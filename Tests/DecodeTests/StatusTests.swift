@@ -114,6 +114,22 @@ import Testing
     for store in stores { try store.close() }
   }
 
+  @Test("a killed process ended when its last record was logged, in status and in sessions")
+  func endOfKilled() throws {
+    let log = TestLog()
+    for number in 1...3 as ClosedRange<UInt64> { log.write("x", ticks: number * 1_000_000) }
+    folder.put("test.\(log.identity.session).ring", log.ring)
+    let runs = try [
+      control(["status", "--utc", "--json", folder.path]),
+      decode(["sessions", "--utc", "--json", folder.path]),
+    ]
+    let times = try runs.map { run in
+      let object = try JSONSerialization.jsonObject(with: Data(run.output.utf8))
+      return (object as? [String: Any])?["ending_time"] as? String
+    }
+    #expect(times == ["2025-11-21T09:00:00.003000000Z", "2025-11-21T09:00:00.003000000Z"])
+  }
+
   @Test("whatever stands in a control page, it is only read")
   func hostileControlPage() throws {
     let child = try LoggingChild(in: folder.path)

@@ -121,6 +121,20 @@ package struct RingStatus {
     return waiting
   }
 
+  /// How the session of a dead process ended: not before its last record, as far as the ring says.
+  ///
+  /// - Complexity: O(size of the records in the ring).
+  package var end: SessionEnd {
+    var last: UInt64?
+    for segment in image.segments {
+      var scanner = image.scanner(of: segment, from: SegmentLayout.size, scansBehindZeros: true)
+      while let item = scanner.next() {
+        if case .record(let record, _) = item { last = max(last ?? 0, record.ticks) }
+      }
+    }
+    return last.map { image.end.notBefore(image.clock.wall(at: $0)) } ?? image.end
+  }
+
   /// How long ago the process gave its last sign of life. While it runs, it reads its clocks once a
   /// second.
   package var silence: Duration { age(ofTicks: image.clock.ticks) }

@@ -119,7 +119,7 @@ extension TimeFormatter {
   fileprivate mutating func line(ofDead ring: RingStatus) -> String {
     let waiting = ring.waiting
     return
-      "\(ring.identity.processTitle)  \(text(of: ring.image.end)); \(count(waiting.count, "record")) "
+      "\(ring.identity.processTitle)  \(text(of: ring.end)); \(count(waiting.count, "record")) "
       + "\(waiting.count == 1 ? "waits" : "wait") for recovery in \(ring.image.path)"
   }
 }
@@ -219,8 +219,9 @@ extension TimeFormatter {
     if ring.isRunning {
       object.add("silence_ns", ring.silence.nanoseconds)
     } else {
-      object.add("ending", "\(image.end.how)")
-      object.add("ending_time", image.end.time, &self)
+      let end = ring.end
+      object.add("ending", "\(end.how)")
+      object.add("ending_time", end.time, &self)
     }
     if let control = ring.control { add(control, image.dictionary, to: &object) }
     var sizes = JSONObject()
