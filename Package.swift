@@ -349,9 +349,9 @@ let package = Package(
     .testTarget(
       name: "DecodeTests",
       dependencies: [
-        "mmlog-decode", "mmlogctl", "mmlog-pipe", "mmlog-incident", "CommandLineTool", "MMLog",
-        "MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat", "MMLogSystem",
-        "TestSupport",
+        "mmlog-decode", "mmlogctl", "mmlog-pipe", "mmlog-demo", "mmlog-incident",
+        "CommandLineTool", "MMLog", "MMLogAnalysis", "MMLogReader", "MMLogStorage", "MMLogFormat",
+        "MMLogSystem", "TestSupport",
       ]),
     // Processes that are killed: what they log, the campaign that kills them, and what cuts their
     // power.

@@ -14,6 +14,7 @@ struct Demo {
   }
 
   func run(seconds: Int) throws -> Program.Status {
+    try checkIsEmpty()
     let acknowledged = try liveAndDie(seconds)
     try recover()
     let check = LogCheck(in: logs, acknowledged: acknowledged)
@@ -22,6 +23,12 @@ struct Demo {
   }
 
   private var logs: String { Service.logs(in: directory) }
+
+  /// Records and counts of an earlier run would be taken for this one's.
+  private func checkIsEmpty() throws {
+    guard let names = try? Directory.open(directory).names(), !names.isEmpty else { return }
+    throw UsageError("'\(directory)' is not empty; name an empty directory, or a new one")
+  }
 
   /// Starts the service and kills it. Returns how many records of each thread were acknowledged.
   private func liveAndDie(_ seconds: Int) throws -> [Int] {
@@ -61,16 +68,15 @@ struct Demo {
   private func showEnd(_ check: LogCheck) throws {
     // A little of the end will do: there are a hundred records in that time.
     let since = check.lastTime.advanced(by: .microseconds(-100))
-    let line =
-      "'\(Child.path(of: "mmlog-decode"))' --utc --since \(since) '\(logs)' | tail -n 5"
+    let line = #""$0" --utc --since "$1" "$2" | tail -n 5"#
     try say("\nmmlog-decode says of the end:")
     try output.flush()
-    let shell = try Child("/bin/sh", ["-c", line])
+    let decode = Child.path(of: "mmlog-decode")
+    let shell = try Child("/bin/sh", ["-c", line, decode, "\(since)", logs])
     shell.wait()
   }
 
   /// Prints what the check has found.
-
   private func report(_ check: LogCheck, _ acknowledged: Int) throws -> Program.Status {
     for complaint in check.complaints.prefix(10) { try say("not as it should be: \(complaint)") }
     if check.misplaced > 0 {
@@ -93,7 +99,8 @@ struct Demo {
     let bytes = try files.reduce(0) { try $0 + (folder.status(of: $1)?.size ?? 0) }
     let each = check.recovered > 0 ? Double(bytes * 10 / check.recovered) / 10 : 0
     return
-      "\(files.count) archives with \(bytes) bytes: \(each) for a record, in session "
+      "\(files.count) \(files.count == 1 ? "archive" : "archives") with \(bytes) bytes: "
+      + "\(each) for a record, in session "
       + "\(check.sessionID)"
   }
 

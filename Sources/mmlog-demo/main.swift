@@ -3,7 +3,7 @@ import CommandLineTool
 extension Option {
   static let directory = Option(
     "directory", short: "d", value: "DIR", required: true,
-    "Where the service logs to; must be empty.")
+    "Where the service logs to: an empty directory, or one that is to be made.")
   static let duration = Option(
     "seconds", short: "s", value: "N", default: "2", "How long the service lives, 1 to 60 seconds.")
   static let service = Option("service", "Be the service, until killed. The demo starts it so.")
