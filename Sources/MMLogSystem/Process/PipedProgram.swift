@@ -2,7 +2,8 @@ import Glibc
 
 /// A program that was started with a pipe to its standard input, or from its standard output.
 package struct PipedProgram: ~Copyable {
-  private let id: pid_t
+  /// The number of its process.
+  package let id: CInt
   /// This process's end of the pipe: to write to, or to read from.
   package let pipe: CInt
 

@@ -17,8 +17,7 @@ extension Arguments {
     guard !isSet(.noPager), !isWritingToFile, Terminal.has(STDOUT_FILENO),
       let command = Self.pager, let program = start(command)
     else { return try body() }
-    // The pager has the keyboard: an interruption ends reading, and what was read stays visible.
-    Interruption.watch(repeatedly: true)
+    Interruption.watch(withPager: program.id)
     let errors = Terminal.has(STDERR_FILENO) ? dup(STDERR_FILENO) : -1
     if errors >= 0 { dup2(program.pipe, STDERR_FILENO) }
     output.redirect(to: File(adopting: program.pipe, path: "the pager"))
@@ -30,6 +29,7 @@ extension Arguments {
     }
     output.redirect(to: try File.open("/dev/null", [.write]))
     let end = program.wait()
+    Interruption.forgetPager()
     let status = try result.get()
     try flushed.get()
     guard Self.isNotStarted(end) else { return status }
