@@ -593,4 +593,14 @@ import Testing
     child.kill()
     #expect(child.wait() == .killed(SIGKILL))
   }
+
+  @Test("what is no file is not followed, and nothing is waited for then")
+  func followingNothing() throws {
+    for line in ["-f /dev/null", "follow /dev/stdin"] {
+      let run = try shell(
+        "true | timeout -s KILL 60 '\(tool)' \(line)", folder: TemporaryDirectory())
+      #expect(run.status == 3 && run.errors.contains("cannot be followed"), "\(run)")
+    }
+  }
+
 }

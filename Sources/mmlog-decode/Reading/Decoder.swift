@@ -268,6 +268,7 @@ struct Decoder {
     attention.isEndless = true
     var unreadable: Set<String> = []
     try report(follower.unreadable, besides: &unreadable)
+    if query.paths.allSatisfy(Self.isStream) { return .nothingReadable }
     var pause = Self.pauses.lowerBound
     var hasPaused = false
     while isWanting {
@@ -289,6 +290,13 @@ struct Decoder {
     }
     try sink.finish()
     return status
+  }
+
+  /// Whether a path stands for a pipe or a device, which is never followed. What does not exist may
+  /// become a directory.
+  private static func isStream(_ path: String) -> Bool {
+    guard let status = try? File.status(ofPath: path) else { return false }
+    return !status.isRegularFile && !status.isDirectory
   }
 
   // MARK: - Items
