@@ -133,13 +133,19 @@ package enum StandardError {
   }
 }
 
-/// `\u{1b}` for each character that could move a terminal's cursor or fake a line.
+/// As logs are shown: `\n`, or `\u{1b}`, for each character that could move a terminal's cursor or
+/// fake a line.
 private func escapingControls(_ text: String) -> String {
   var result = ""
   for scalar in text.unicodeScalars {
-    result +=
-      isUnsafeToShow(scalar.value)
-      ? "\\u{\(String(scalar.value, radix: 16))}" : String(scalar)
+    switch scalar {
+    case "\n": result += "\\n"
+    case "\t": result += "\\t"
+    case "\r": result += "\\r"
+    case _ where isUnsafeToShow(scalar.value):
+      result += "\\u{\(String(scalar.value, radix: 16))}"
+    default: result.unicodeScalars.append(scalar)
+    }
   }
   return result
 }

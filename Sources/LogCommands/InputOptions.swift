@@ -1,5 +1,6 @@
 package import CommandLineTool
 package import MMLogReader
+import MMLogStorage
 import MMLogSystem
 
 /// The operands of a command that reads logs.
@@ -30,11 +31,21 @@ extension Arguments {
     return [directory]
   }
 
-  /// The same for a command that takes neither standard input nor single files.
-  package func directories(behind others: Int = 0) throws(UsageError) -> [String] {
+  /// The same for a command that takes directories, but neither standard input nor archives.
+  ///
+  /// - Parameter takesRings: Whether the command also takes single rings.
+  package func directories(
+    behind others: Int = 0, takesRings: Bool = true
+  ) throws(UsageError) -> [String] {
     let paths = try paths(behind: others)
     if paths.contains("-") {
-      throw UsageError("\(command.name) needs directories or rings, not '-'; name one")
+      let needs = takesRings ? "directories or rings" : "directories"
+      throw UsageError("\(command.name) needs \(needs), not '-'; name one")
+    }
+    for path in paths where !takesRings || !path.hasSuffix(FileNames.ringSuffix) {
+      guard let status = try? File.status(ofPath: path), status.isRegularFile else { continue }
+      throw UsageError(
+        "'\(path)' is a file; name its directory, '\(path.splitAtLastSlash.directory)'")
     }
     // A path that is named twice counts once, in whichever spellings.
     var (names, files) = (Set<String>(), Set<FileStatus.Identity>())

@@ -46,8 +46,9 @@ struct Pipe {
       store = try LogStore(
         directory: arguments.required(.directory), name: name, configuration: configuration)
     } catch {
+      let error = error.withoutAdvice
       if error.code == .invalidConfiguration { throw UsageError(error.message) }
-      throw error.withoutAllowingAdvice
+      throw error
     }
     store.setLevel(.trace, for: "*")
     log = store.logger(label: arguments.value(of: .label) ?? name)
@@ -143,10 +144,14 @@ struct Pipe {
 }
 
 extension LogError {
-  /// The error without advice about a setting that this program does not have.
-  fileprivate var withoutAllowingAdvice: LogError {
-    guard message.hasSuffix(Self.allowingAdvice) else { return self }
-    return LogError(code, "\(message.dropLast(Self.allowingAdvice.count)).", path: path)
+  /// The error without advice that only programmers can follow.
+  fileprivate var withoutAdvice: LogError {
+    let ends = [
+      (Self.allowingAdvice, "."),
+      (Self.encryptionAdvice + ".", ", which this program was built without."),
+    ]
+    guard let (advice, other) = ends.first(where: { message.hasSuffix($0.0) }) else { return self }
+    return LogError(code, message.dropLast(advice.count) + other, path: path)
   }
 }
 

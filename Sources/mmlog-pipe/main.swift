@@ -53,7 +53,8 @@ extension Option {
     "ring-size", value: "MIB", default: "8", "Size of the ring in mebibytes, 1 to 4096.")
   static let rotationSize = Option(
     "rotation-size", value: "MIB", default: "64",
-    "Size in mebibytes at which an archive is closed and the next begun; 0 for never.")
+    "Size in mebibytes at which an archive is closed and the next begun; 0: any size. An archive "
+      + "is also closed after 24 hours.")
 }
 
 let command = Command(

@@ -70,7 +70,7 @@ private let usage = "Usage: sample --name N [options] [PATH ...]\n"
       observing: [\.standardOutputContent, \.standardErrorContent]
     ) { Program.run(sample, arguments: ["-na", "fail"], play) }
     #expect(text(result.standardOutputContent).hasSuffix("printed\n"))
-    let sentence = "open /no\\u{1b}[2J\\u{a}where: No such file or directory (ENOENT)"
+    let sentence = "open /no\\u{1b}[2J\\nwhere: No such file or directory (ENOENT)"
     #expect(text(result.standardErrorContent).hasSuffix("sample: \(sentence)\n"))
   }
 

@@ -180,7 +180,7 @@ import Testing
     "what makes no sense is refused",
     arguments: [
       (["set-level", "db=loud"], "'loud' is neither a level nor a limit"),
-      (["set-level", " , "], "asks for nothing"),
+      (["set-level", " , "], "asks for nothing"), (["prune", "-"], "needs directories, not '-'"),
       (["set-level", "debug", "--for", "soon"], "10m"),
       (["--for", "10m"], "it is one of 'mmlogctl set-level'"),
       (["levels", "--format", "json"], "'mmlogctl levels' has no option '--format'"),
@@ -188,5 +188,20 @@ import Testing
   func whatMakesNoSenseIsRefused(_ arguments: [String], _ reason: String) throws {
     let run = try control(arguments + [folder.path])
     #expect(run.status == 2 && run.errors.contains(reason), "\(run)")
+  }
+
+  @Test("a file in place of a directory is refused, with its directory")
+  func fileForDirectory() throws {
+    let names = ["a.mmlog", "b.ring"]
+    for name in names { folder.put(name, [1]) }
+    for (command, name) in [("flush", 0), ("status", 0), ("prune", 0), ("prune", 1)] {
+      let run = try control([command, folder(names[name])])
+      #expect(run.status == 2, "\(run)")
+      #expect(run.errors.contains("is a file; name its directory, '\(folder.path)'"), "\(run)")
+    }
+    let recovered = try decode(["recover", folder("b.ring")])
+    #expect(recovered.status == 2 && recovered.errors.contains("name its directory"))
+    let pinned = try control(["pin", folder("none.mmlog")])
+    #expect(pinned.status == 1 && pinned.errors.contains("No such file: "), "\(pinned)")
   }
 }

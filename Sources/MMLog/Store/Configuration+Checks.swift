@@ -43,8 +43,7 @@ extension LogStore.Configuration {
     for (setting, isSet) in [("recipients", !recipients.isEmpty), ("hashChain", hashChain)]
     where isSet && !Cryptography.isAvailable {
       throw Self.invalid(
-        "\(setting) needs mmlog's trait Encryption: add traits: [\"Encryption\"] to the "
-          + "package's dependency on mmlog, and install libssl-dev")
+        "\(setting) needs mmlog's trait Encryption\(LogError.encryptionAdvice)")
     }
     guard recipients.count <= KeySlot.mostRecipients else {
       throw Self.invalid(

@@ -165,6 +165,10 @@ struct StoreLocation: Sendable {
 }
 
 extension LogError {
+  /// The end of the message about a trait that is missing. A program whose users do not build it
+  /// leaves this out.
+  package static let encryptionAdvice =
+    ": add traits: [\"Encryption\"] to the package's dependency on mmlog, and install libssl-dev"
   /// The end of the message about an untrusted directory. A program whose users do not have the
   /// setting leaves this out.
   package static let allowingAdvice = "; or allow it with the setting allowsUntrustedDirectory."

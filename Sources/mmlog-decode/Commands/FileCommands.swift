@@ -77,7 +77,7 @@ extension Command {
     options: [.archives, .silent],
     operands: Operands("DIR", count: 0...1, "Where the rings are; else the directory in MMLOG_DIR.")
   ) { arguments, output in
-    let directory = try arguments.directories()[0]
+    let directory = try arguments.directories(takesRings: false)[0]
     return try recover(
       directory, arguments.value(of: .archives), isSilent: arguments.isSet(.silent), output)
   }

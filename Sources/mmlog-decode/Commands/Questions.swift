@@ -132,6 +132,7 @@ extension Command {
 extension Query {
   /// Passes only records with a field.
   fileprivate mutating func require(_ field: String) throws(UsageError) {
+    if field.isEmpty { throw UsageError("the name of a field is empty; give one") }
     let name = field.map { "\"\\".contains($0) ? "\\\($0)" : String($0) }.joined()
     do {
       filter.conditions.append(try FieldCondition("\"\(name)\" != nil"))

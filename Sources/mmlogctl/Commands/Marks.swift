@@ -114,7 +114,10 @@ extension Catalog {
     do throws(SystemError) {
       _ = try File.status(ofPath: file)
     } catch {
-      return LogError(error, while: "There is nothing to mark")
+      if error.isNotFound {
+        return LogError(.missingArchive, "No such file: \(file)", path: file)
+      }
+      return LogError(error, while: "Inspecting the archive failed")
     }
     return LogError(.missingArchive, "\(file) is no archive; name *.mmlog files", path: path)
   }

@@ -1,6 +1,6 @@
-import MMLogReader
 import CommandLineTool
 import LogCommands
+import MMLogReader
 import MMLogStorage
 
 extension Command {
@@ -40,7 +40,7 @@ private struct Prune {
   private let output: StandardOutput
 
   init(_ arguments: Arguments, _ output: StandardOutput) throws(UsageError) {
-    directories = try arguments.directories()
+    directories = try arguments.directories(takesRings: false)
     retention = try arguments.retention()
     guard retention?.hasLimit != false else {
       throw UsageError(
@@ -130,7 +130,10 @@ extension Retention.Rule {
     switch self {
     case .freeSpace:
       "less is free than the limit free-space, because of other files on the disk"
-    default: "the limit is not reached, \(sentence)"
+    case .age: "the limit age is not reached"
+    case .count: "the limit count is not reached"
+    case .totalSize: "the limit total-size is not reached"
+    case .request: "not everything that was asked for can be deleted"
     }
   }
 }
@@ -149,7 +152,7 @@ extension Pruning.Judgment {
 }
 
 extension ArchiveInfo {
-  fileprivate var line: String { "\(path) (\(allocatedSize >> 10) KiB)" }
+  fileprivate var line: String { "\(path) (\(sizeText(allocatedSize)))" }
 }
 
 extension Pruning.Verdict {
