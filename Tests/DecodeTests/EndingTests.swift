@@ -120,7 +120,8 @@ import Testing
     log.lose(3)
     log.write("b", ticks: 2)
     log.save()
-    for arguments in [["sessions"], ["sessions", "--json"], ["print"]] {
+    let repair = ["repair", "-o", TemporaryDirectory().path]
+    for arguments in [["sessions"], ["sessions", "--json"], ["print"], ["verify"], repair] {
       let run = try decode(arguments + ["--tz", "Asia/Tokyo", log.folder.path])
       let text = run.output + run.errors
       #expect(

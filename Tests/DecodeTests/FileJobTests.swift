@@ -603,4 +603,33 @@ import Testing
     }
   }
 
+  @Test("of many lines about what is missing, each command prints 50, and how many there are")
+  func boundedComplaints() throws {
+    let log = TestLog()
+    for number in 0..<60 as Range<UInt64> {
+      log.write("\(number)", ticks: number)
+      log.archive()
+      let records = try #require(ArchiveFrames.offsets(log.archives.last ?? []).last)
+      log.corruptArchive(log.archives.count - 1, at: records + FrameLayout.size)
+      log.close(nil)
+      log.beginArchive()
+    }
+    log.save()
+    func lines(_ run: Run) -> [Substring] { run.errors.split(separator: "\n") }
+    let crash = try decode(["crash", "-n", "1000", log.folder.path])
+    #expect(crash.status == 1 && lines(crash).count == 51, "\(crash)")
+    #expect(lines(crash).last?.contains("more such lines, ") == true, "\(crash)")
+    let folder = TemporaryDirectory()
+    for number in 0..<60 { folder.put("\(number).mmlog", "no log") }
+    folder.put("test.\(log.identity.session).ring", log.ring)
+    let runs = try [
+      decode(["sessions", folder.path]), decode(["inspect", folder.path]),
+      control(["head", folder.path]),
+      control(["collect", "-q", "-o", folder("out.tar"), folder.path]),
+    ]
+    for run in runs {
+      #expect(lines(run).count == 51, "\(run)")
+      #expect(lines(run).last?.contains("10 more such lines, 60 in all") == true, "\(run)")
+    }
+  }
 }

@@ -22,14 +22,15 @@ extension Command {
     let zone = try arguments.zone()
     let filter = try arguments.sessionFilter()
     let count = try arguments.integer(of: .records, in: 0...100_000_000) ?? 20
-    return try arguments.withFiles(needsKeys: true) { files in
+    let complaints = Complaints(complain)
+    return try arguments.withFiles(needsKeys: true, complaints) { files in
       guard let session = files.lastCrashedSession(filter: filter) else {
         return arguments.noCrash(of: filter, files)
       }
       if !arguments.isSet(.quiet) { reportOthers(than: session, files.overview(filter: filter)) }
       let crash = CrashOutput(
         files, session, zone, recordsOfThread: count, columns: arguments.columns,
-        hasColors: arguments.hasColors, complain: complain)
+        hasColors: arguments.hasColors, complain: complaints.add)
       return try arguments.paging(output) {
         let print = arguments.isSet(.jsonSummary) ? crash.printJSON : crash.printText
         try print { try $0.withUnsafeBytes { try output.append($0.bytes) } }

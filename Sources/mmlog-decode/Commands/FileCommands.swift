@@ -18,7 +18,7 @@ extension Command {
       hashes, back to the last archive that is gone.
       """,
     ],
-    options: inputOptions + [.anchor, .silent], operands: inputOperands,
+    options: inputOptions + [.anchor] + zoneOptions + [.silent], operands: inputOperands,
     examples: [
       Example(
         "Find out whether somebody changed a log since yesterday",
@@ -27,8 +27,9 @@ extension Command {
   ) { arguments, output in
     let isSilent = arguments.isSet(.silent)
     let anchors = try arguments.values(of: .anchor).map { try Anchors(file: $0) }
-    return try arguments.withFiles { files in
-      let status = try verify(files, isSilent: isSilent, output)
+    var time = TimeFormatter(try arguments.zone())
+    return try arguments.withFiles(.unbounded) { files in
+      let status = try verify(files, isSilent: isSilent, &time, output)
       guard output.hasReader else { return status }
       let areIntact = try check(anchors, files, isSilent: isSilent, output)
       return areIntact ? status : .corruptionOrLoss
@@ -53,7 +54,7 @@ extension Command {
       "In the place of each corrupted part, the archives have a record with the label "
         + "mmlog.repair.",
     ],
-    options: [.directory] + inputOptions + [.silent], operands: inputOperands
+    options: [.directory] + inputOptions + zoneOptions + [.silent], operands: inputOperands
   ) { arguments, output in
     let directory = arguments.required(.directory)
     if directory == "-" {
@@ -61,8 +62,9 @@ extension Command {
     }
     try InputPaths(arguments.inputs(arguments.paths())).check(directory: directory)
     let isSilent = arguments.isSet(.silent)
-    return try arguments.withFiles { files in
-      try repair(files, directory, isSilent: isSilent, output)
+    var time = TimeFormatter(try arguments.zone())
+    return try arguments.withFiles(.unbounded) { files in
+      try repair(files, directory, isSilent: isSilent, &time, output)
     }
   }
 
@@ -83,7 +85,7 @@ extension Command {
   }
 
   private static func verify(
-    _ files: LogFiles, isSilent: Bool, _ output: StandardOutput
+    _ files: LogFiles, isSilent: Bool, _ time: inout TimeFormatter, _ output: StandardOutput
   ) throws -> Program.Status {
     var status = Program.Status.success
     try files.verify(progress: { _ in output.hasReader }) { report in
@@ -101,7 +103,7 @@ extension Command {
     }
     guard output.hasReader else { return status }
     let sessions = files.overview()
-    if complain(sessions.flatMap(\.gaps)) { status = .corruptionOrLoss }
+    if complain(sessions.flatMap(\.gaps), &time) { status = .corruptionOrLoss }
     for overview in sessions where !overview.losses.isEmpty {
       complain("\(overview.session.title): \(overview.losses)")
       status = .corruptionOrLoss
@@ -127,13 +129,14 @@ extension Command {
   }
 
   /// - Returns: Whether any records are lost.
-  private static func complain(_ gaps: [LogReader.Gap]) -> Bool {
-    for gap in gaps { complain("\(gap.session.title): \(gap.summary)") }
+  private static func complain(_ gaps: [LogReader.Gap], _ time: inout TimeFormatter) -> Bool {
+    for gap in gaps { complain("\(gap.session.title): \(gap.summary(&time))") }
     return gaps.contains(where: \.isLoss)
   }
 
   private static func repair(
-    _ files: LogFiles, _ directory: String, isSilent: Bool, _ output: StandardOutput
+    _ files: LogFiles, _ directory: String, isSilent: Bool, _ time: inout TimeFormatter,
+    _ output: StandardOutput
   ) throws -> Program.Status {
     Interruption.watch()
     let result = try LogRepair.write(files, to: directory) { Interruption.isRequested }
@@ -146,7 +149,7 @@ extension Command {
         "\(directory): \(result.recordCount) records of \(count(result.sessionCount, "session"))\n"
           .escapedControls)
     }
-    let isLoss = complain(result.gaps)
+    let isLoss = complain(result.gaps, &time)
     for (session, ledger) in result.losses { complain("\(session.title): \(ledger)") }
     return result.corruption.isEmpty && !isLoss && result.losses.isEmpty
       ? .success : .corruptionOrLoss
@@ -196,17 +199,29 @@ extension Command {
 extension Arguments {
   /// Opens the files to read.
   ///
-  /// - Parameter needsKeys: Whether records are needed that may be encrypted.
+  /// - Parameters:
+  ///   - needsKeys: Whether records are needed that may be encrypted.
+  ///   - complaints: Counts the lines on standard error.
+  ///   - body: Works on the files.
   func withFiles(
-    needsKeys: Bool = false, _ body: (LogFiles) throws -> Program.Status
+    needsKeys: Bool = false, _ complaints: Complaints = Complaints(Command.complain),
+    _ body: (LogFiles) throws -> Program.Status
   ) throws -> Program.Status {
     File.raiseOpenLimit()
     let files = LogFiles(inputs(try paths()), identities: try identities())
     let unreadable = needsKeys ? files.unreadable : files.unreadableWithKeys
-    for error in unreadable { Command.complain(error.message) }
+    for error in unreadable { complaints.add(error.message) }
+    defer { complaints.end() }
     if files.fileCount == 0 { return .nothingReadable }
     let status = try body(files)
     return unreadable.isEmpty ? status : .corruptionOrLoss
+  }
+}
+
+extension Complaints {
+  /// For commands that print every line.
+  fileprivate static var unbounded: Complaints {
+    Complaints(maximum: .max, Command.complain)
   }
 }
 

@@ -5,19 +5,17 @@ import MMLogReader
 /// Reports on standard error what is not a record: a line for each loss and each corrupted place,
 /// up to a maximum, and one line for sessions that ended badly.
 struct Attention {
-  /// The maximum number of lines about what is missing; of further ones, only the number is
-  /// printed. While a log is followed, all lines are printed, and so many of them are remembered.
-  private static let maximumLines = 50
-
   private let query: Query
   private var time: TimeFormatter
   private(set) var status = Program.Status.success
-  /// The hashes of all lines. Files that are read more than once would have the same lines again.
-  private var said: Set<Int> = []
+  private let complaints = Complaints(Command.complain)
   private var crashes: [SessionID: SessionEnd.How] = [:]
   private var unknownEnds: Set<SessionID> = []
   /// Whether everything is reported at once, because there is no end at which it could be counted.
-  var isEndless = false
+  var isEndless: Bool {
+    get { complaints.isEndless }
+    nonmutating set { complaints.isEndless = newValue }
+  }
   /// Whether reading goes on behind a cursor. Then archives that are gone were there before.
   var isResumed = false
 
@@ -29,7 +27,7 @@ struct Attention {
   /// Reports a file that could not be read.
   mutating func add(_ error: LogError) {
     status = .corruptionOrLoss
-    if let sentence = bounded(error.message) { Command.complain(sentence) }
+    complaints.add(error.message)
   }
 
   /// Reports that reading was interrupted, and that the output is about a part.
@@ -69,13 +67,7 @@ struct Attention {
 
   private mutating func missing(_ sentence: String) -> String? {
     status = .corruptionOrLoss
-    return bounded(sentence)
-  }
-
-  private mutating func bounded(_ sentence: String) -> String? {
-    if isEndless, said.count == Self.maximumLines { said = [] }
-    guard said.insert(sentence.hashValue).inserted else { return nil }
-    return said.count <= Self.maximumLines ? sentence : nil
+    return complaints.counted(sentence)
   }
 
   private mutating func count(_ session: LogReader.Session, _ ending: SessionEnding) -> String? {
@@ -89,12 +81,7 @@ struct Attention {
 
   /// Reports what was counted.
   func end() {
-    let left = said.count - Self.maximumLines
-    if left > 0 {
-      Command.complain(
-        "\(left) more such lines, \(said.count) in all; \(command("verify")) has each corrupted "
-          + "place and each loss")
-    }
+    complaints.end(verify: command("verify"))
     if query.isQuiet { return }
     if let sentence = crashSentence { Command.complain(sentence) }
     if !unknownEnds.isEmpty {

@@ -28,6 +28,7 @@ struct Collection {
   private var collected: [String] = []
   private var leftOut: [(path: String, size: Int)] = []
   private var problems: [String] = []
+  private let complaints = Complaints(Command.complain)
 
   /// The maximum number of sessions whose crash reports are in the file: the newest ones.
   private static let maximumCrashes = 20
@@ -74,6 +75,7 @@ struct Collection {
     }
     try add("manifest.json", manifest)
     try tar.finish()
+    complaints.end()
   }
 
   /// What was collected, in a line.
@@ -170,7 +172,7 @@ struct Collection {
   }
 
   private mutating func problem(_ sentence: String) {
-    Command.complain(sentence)
+    complaints.add(sentence)
     problems.append(sentence)
   }
 
@@ -263,7 +265,10 @@ struct Collection {
 
   private mutating func crash(_ files: LogFiles, _ session: LogReader.Session) -> String {
     var missing: [String] = []
-    let crash = CrashOutput(files, session, zone, recordsOfThread: 50) { missing.append($0) }
+    let complaints = Complaints { missing.append($0) }
+    let crash = CrashOutput(
+      files, session, zone, recordsOfThread: 50, complain: complaints.add)
+    complaints.end()
     var (text, isWhole) = ([UInt8](), true)
     crash.printText { part in
       part.withUnsafeBytes { bytes in

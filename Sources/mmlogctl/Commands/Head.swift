@@ -31,7 +31,9 @@ extension Command {
     File.raiseOpenLimit()
     let files = LogFiles(arguments.inputs(try arguments.paths()))
     let unreadable = files.unreadableWithKeys
-    for error in unreadable { complain(error.message) }
+    let complaints = Complaints(complain)
+    for error in unreadable { complaints.add(error.message) }
+    complaints.end()
     let heads = try files.heads()
     for head in heads { try output.append("\(head)\n".escapedControls) }
     if heads.isEmpty {

@@ -144,7 +144,10 @@ private struct InFlightReading {
     var filter = filter
     filter.sessions = found.running.map { $0.identity.session.description }
     let files = LogFiles(found.folders.map(LogReader.Input.path), identities: identities)
-    for error in files.unreadable { complain(error.message) }
+    let complaints = Complaints(Command.complain)
+    for error in files.unreadable { complaints.add(error.message) }
+    complaints.end()
+    isComplete = files.unreadable.isEmpty
     let reader = LogReader(files, filter: filter)
     var corruption = 0
     while let chunk = reader.nextChunk() {
